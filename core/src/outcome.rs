@@ -1,0 +1,117 @@
+//! What a run comes to: plain data, the same fields and words in every language.
+//!
+//! Nothing here decides a status; `isolate` and `run` do, by structure.
+
+use crate::value::Value;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// The module evaluated and the selected export resolved.
+    Success,
+    /// Sandbox code threw, or its result cannot be cloned.
+    Error,
+    /// The memory limit was hit.
+    Memory,
+    /// The caller, or a cap of the runtime, ended the run.
+    Terminated,
+    /// The module graph could not be linked, or the selected export is missing.
+    LinkError,
+}
+
+impl Status {
+    /// The contract's word for this status.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Error => "error",
+            Self::Memory => "memory",
+            Self::Terminated => "terminated",
+            Self::LinkError => "link_error",
+        }
+    }
+}
+
+/// A place in a source text as its author wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1, in UTF-16 code units.
+    pub column: u32,
+}
+
+/// Why a run did not succeed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecutionError {
+    /// The error's name, at most 16 KiB of UTF-8.
+    pub name: String,
+    /// The error's message, at most 16 KiB of UTF-8.
+    pub message: String,
+    /// Sandbox frames, one `    at name (file:line:col)` a line, at most 64 KiB of UTF-8.
+    pub stack: Option<String>,
+    /// The specifier that failed to link, at most 16 KiB of UTF-8.
+    pub specifier: Option<String>,
+    /// The file that `line` and `column` belong to.
+    pub filename: Option<String>,
+    /// Line in the original text, from 1.
+    pub line: Option<u32>,
+    /// Column in the original text, from 1, in UTF-16 code units.
+    pub column: Option<u32>,
+}
+
+/// The level of a captured console call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "named like the console's methods")]
+pub enum LogLevel {
+    Log,
+    Info,
+    Warn,
+    Error,
+    Debug,
+}
+
+impl LogLevel {
+    /// The contract's word for this level.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+            Self::Debug => "debug",
+        }
+    }
+}
+
+/// One captured console call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutionLog {
+    /// Which method was called, or the level it lands on.
+    pub level: LogLevel,
+    /// The arguments, one message that is an array; what cannot be cloned stands as text.
+    pub args: Value,
+    /// Epoch milliseconds.
+    pub timestamp: f64,
+}
+
+/// Everything a run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutionResult {
+    /// How it ended.
+    pub status: Status,
+    /// The resolved export; present exactly on success.
+    pub result: Option<Value>,
+    /// What went through the built-in `report`, in call order.
+    pub reports: Vec<Value>,
+    /// What went through the built-in console, in call order.
+    pub logs: Vec<ExecutionLog>,
+    /// Why it did not succeed; absent exactly on success.
+    pub error: Option<ExecutionError>,
+    /// Milliseconds from the call of `run_code` to settlement.
+    pub duration_ms: f64,
+    /// The peak of all bytes that count against the limit.
+    pub memory_used_bytes: Option<u64>,
+}

@@ -1,0 +1,234 @@
+//! Values on their way across the sandbox's boundary.
+//!
+//! In: whatever one side wants to hand over. Out: a [`Value`], an owned, flat, engine-free message
+//! that either side can read. This is the only form in which data enters or leaves an isolate, so
+//! it keeps the contract's part on marshaling: what can cross, and that identity within one
+//! message is kept.
+//!
+//! # The format
+//!
+//! A message is a run of tagged nodes in pre-order plus *blobs*, the bytes of its buffers, kept
+//! beside the nodes so that they can be moved instead of copied. Numbers are little-endian;
+//! `varint` is LEB128 without a sign; `str` is a nested [`tag::STRING`] or [`tag::STRING16`] node.
+//!
+//! | tag | after it |
+//! |---|---|
+//! | `UNDEFINED` `NULL` `TRUE` `FALSE` | |
+//! | `INT` | zigzag varint of an `i32`; never used for `-0` |
+//! | `DOUBLE` | `f64`, 8 bytes |
+//! | `BIGINT` | sign byte (1 is negative), varint *n*, *n* bytes of magnitude, no leading zero byte |
+//! | `STRING` | varint *n*, *n* bytes of well-formed UTF-8 |
+//! | `STRING16` | varint *n*, *n* UTF-16 code units; only for strings with a lone surrogate |
+//! | `HOLE` | only as an element of `ARRAY` |
+//! | `REF` | varint: index of an earlier object of this message |
+//! | `OBJECT` | entries, then the end mark: each a *key* and a node |
+//! | `ARRAY` | varint length, then that many nodes |
+//! | `SPARSE_ARRAY` | varint length; entries of varint (index + 1) and a node; varint 0 |
+//! | `MAP` | varint *n*, then 2*n* nodes |
+//! | `SET` | varint *n*, then *n* nodes |
+//! | `DATE` | `f64`, epoch milliseconds, NaN when invalid |
+//! | `REGEXP` | `str` source, `str` flags |
+//! | `ERROR` | class byte, `str` name, `str` message, `str` or `UNDEFINED` stack, `str`/`INT`/`DOUBLE`/`UNDEFINED` code |
+//! | `BUFFER` | `u32` blob |
+//! | `VIEW` | kind byte, `u32` blob, `u64` byte offset, `u64` length in elements |
+//! | `HOST_FUNCTION` | `u32` number, `str` name |
+//! | `SANDBOX_FUNCTION` | `u32` number, `str` name |
+//! | `HOST_PROMISE` | `u32` number |
+//! | `SANDBOX_PROMISE` | `u32` number |
+//!
+//! Every node from `OBJECT` on takes the next object index, counted from 0 in order of tags; `REF`
+//! names one. A *key* is a varint: 0 ends the object, 1 is a new key (varint *n*, *n* bytes of
+//! UTF-8), 2 is a new key with a lone surrogate (varint *n*, *n* code units), *k* ≥ 3 is the key
+//! *k* − 3 of those that were new in this message, in order. All nodes that name the same blob
+//! share one `ArrayBuffer`. Functions and promises cross as numbers that the side which owns them
+//! gave out: no closure and no engine object is ever part of a message.
+
+mod reader;
+mod writer;
+
+pub use reader::{Event, Malformed, Reader, Str};
+pub use writer::Writer;
+
+/// What a node is: the first byte of each node of a message.
+pub mod tag {
+    #![expect(missing_docs, reason = "the table in the module's documentation describes them")]
+    pub const UNDEFINED: u8 = 0x00;
+    pub const NULL: u8 = 0x01;
+    pub const TRUE: u8 = 0x02;
+    pub const FALSE: u8 = 0x03;
+    pub const INT: u8 = 0x04;
+    pub const DOUBLE: u8 = 0x05;
+    pub const BIGINT: u8 = 0x06;
+    pub const STRING: u8 = 0x07;
+    pub const STRING16: u8 = 0x08;
+    pub const HOLE: u8 = 0x0F;
+    pub const REF: u8 = 0x10;
+    pub const OBJECT: u8 = 0x11;
+    pub const ARRAY: u8 = 0x12;
+    pub const SPARSE_ARRAY: u8 = 0x13;
+    pub const MAP: u8 = 0x14;
+    pub const SET: u8 = 0x15;
+    pub const DATE: u8 = 0x16;
+    pub const REGEXP: u8 = 0x17;
+    pub const ERROR: u8 = 0x18;
+    pub const BUFFER: u8 = 0x19;
+    pub const VIEW: u8 = 0x1A;
+    pub const HOST_FUNCTION: u8 = 0x1B;
+    pub const SANDBOX_FUNCTION: u8 = 0x1C;
+    pub const HOST_PROMISE: u8 = 0x1D;
+    pub const SANDBOX_PROMISE: u8 = 0x1E;
+}
+
+/// The class of an error, so that `instanceof` holds on the other side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "named like the classes")]
+pub enum ErrorClass {
+    Error = 0,
+    RangeError = 1,
+    ReferenceError = 2,
+    SyntaxError = 3,
+    TypeError = 4,
+    URIError = 5,
+    EvalError = 6,
+}
+
+/// The kind of a view over a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "named like the classes")]
+pub enum ViewKind {
+    DataView = 0,
+    Int8Array = 1,
+    Uint8Array = 2,
+    Uint8ClampedArray = 3,
+    Int16Array = 4,
+    Uint16Array = 5,
+    Int32Array = 6,
+    Uint32Array = 7,
+    BigInt64Array = 8,
+    BigUint64Array = 9,
+    Float16Array = 10,
+    Float32Array = 11,
+    Float64Array = 12,
+}
+
+impl ErrorClass {
+    /// The class with that number, the plain `Error` for one that is unknown.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Self {
+        match byte {
+            1 => Self::RangeError,
+            2 => Self::ReferenceError,
+            3 => Self::SyntaxError,
+            4 => Self::TypeError,
+            5 => Self::URIError,
+            6 => Self::EvalError,
+            _ => Self::Error,
+        }
+    }
+
+    /// The class's own name, the default of `error.name`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "Error",
+            Self::RangeError => "RangeError",
+            Self::ReferenceError => "ReferenceError",
+            Self::SyntaxError => "SyntaxError",
+            Self::TypeError => "TypeError",
+            Self::URIError => "URIError",
+            Self::EvalError => "EvalError",
+        }
+    }
+}
+
+impl ViewKind {
+    /// The kind with that number.
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            0 => Self::DataView,
+            1 => Self::Int8Array,
+            2 => Self::Uint8Array,
+            3 => Self::Uint8ClampedArray,
+            4 => Self::Int16Array,
+            5 => Self::Uint16Array,
+            6 => Self::Int32Array,
+            7 => Self::Uint32Array,
+            8 => Self::BigInt64Array,
+            9 => Self::BigUint64Array,
+            10 => Self::Float16Array,
+            11 => Self::Float32Array,
+            12 => Self::Float64Array,
+            _ => return None,
+        })
+    }
+
+    /// Bytes of one element.
+    #[must_use]
+    pub fn element_bytes(self) -> usize {
+        match self {
+            Self::DataView | Self::Int8Array | Self::Uint8Array | Self::Uint8ClampedArray => 1,
+            Self::Int16Array | Self::Uint16Array | Self::Float16Array => 2,
+            Self::Int32Array | Self::Uint32Array | Self::Float32Array => 4,
+            Self::BigInt64Array | Self::BigUint64Array | Self::Float64Array => 8,
+        }
+    }
+}
+
+/// One message: an owned value that can cross the boundary, in the format described above.
+///
+/// Cloning copies all its bytes. Built with a [`Writer`], read with a [`Reader`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Value {
+    nodes: Vec<u8>,
+    blobs: Vec<Vec<u8>>,
+}
+
+impl Value {
+    /// The value `undefined`.
+    #[must_use]
+    pub fn undefined() -> Self {
+        Self::from_parts(vec![tag::UNDEFINED], Vec::new())
+    }
+
+    /// A message from its nodes and blobs, as another writer of the format made them.
+    ///
+    /// Nothing is checked here: whatever reads the message checks as it goes, and a malformed one
+    /// ends as a [`Malformed`] there.
+    #[must_use]
+    pub fn from_parts(nodes: Vec<u8>, blobs: Vec<Vec<u8>>) -> Self {
+        Self { nodes, blobs }
+    }
+
+    /// The nodes and the blobs, without copying.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<u8>, Vec<Vec<u8>>) {
+        (self.nodes, self.blobs)
+    }
+
+    /// The nodes, as the format describes them.
+    #[must_use]
+    pub fn nodes(&self) -> &[u8] {
+        &self.nodes
+    }
+
+    /// The bytes of the message's buffers.
+    #[must_use]
+    pub fn blobs(&self) -> &[Vec<u8>] {
+        &self.blobs
+    }
+
+    /// Bytes that this message holds in memory: what it counts against a run's limit.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.nodes.capacity() + self.blobs.iter().map(|blob| blob.capacity() + 24).sum::<usize>()
+    }
+
+    /// Reads the message from its start.
+    #[must_use]
+    pub fn reader(&self) -> Reader<'_> {
+        Reader::new(&self.nodes)
+    }
+}

@@ -1,0 +1,295 @@
+//! Writing a message, node after node.
+//!
+//! In: calls in pre-order. Out: a [`Value`]. The caller keeps the order that the format asks for
+//! (an object's key before its value, [`Writer::end_object`] after the last); nothing here
+//! recurses, so depth costs only the caller's own bookkeeping.
+
+use std::collections::HashMap;
+
+use super::{ErrorClass, Value, ViewKind, tag};
+
+/// Builds one message. Appends to two buffers and allocates for nothing else but new keys.
+#[derive(Debug, Default)]
+pub struct Writer {
+    nodes: Vec<u8>,
+    blobs: Vec<Vec<u8>>,
+    keys: HashMap<Box<[u8]>, u32>,
+    key_count: u32,
+    objects: u32,
+}
+
+impl Writer {
+    /// A writer of a new, empty message.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Bytes written so far: nodes and blobs.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.nodes.len() + self.blobs.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// The index that the next object will have, for a later [`Writer::reference`].
+    #[must_use]
+    pub fn next_object(&self) -> u32 {
+        self.objects
+    }
+
+    /// The finished message.
+    #[must_use]
+    pub fn finish(self) -> Value {
+        Value::from_parts(self.nodes, self.blobs)
+    }
+
+    /// `undefined`.
+    pub fn undefined(&mut self) {
+        self.nodes.push(tag::UNDEFINED);
+    }
+
+    /// `null`.
+    pub fn null(&mut self) {
+        self.nodes.push(tag::NULL);
+    }
+
+    /// A boolean.
+    pub fn bool(&mut self, value: bool) {
+        self.nodes.push(if value { tag::TRUE } else { tag::FALSE });
+    }
+
+    /// A number that is a 32-bit integer.
+    pub fn int(&mut self, value: i32) {
+        self.nodes.push(tag::INT);
+        self.varint(u64::from(((value << 1) ^ (value >> 31)).cast_unsigned()));
+    }
+
+    /// Any other number; `-0` and NaN are kept.
+    pub fn double(&mut self, value: f64) {
+        self.nodes.push(tag::DOUBLE);
+        self.nodes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// A number, in the shorter of its two forms.
+    pub fn number(&mut self, value: f64) {
+        #[expect(clippy::cast_possible_truncation, reason = "compared with the original below")]
+        let int = value as i32;
+        if f64::from(int).to_bits() == value.to_bits() {
+            self.int(int);
+        } else {
+            self.double(value);
+        }
+    }
+
+    /// A bigint from its sign and the bytes of its magnitude, least significant first.
+    pub fn bigint(&mut self, negative: bool, magnitude: &[u8]) {
+        let used = magnitude.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        self.nodes.push(tag::BIGINT);
+        self.nodes.push(u8::from(negative && used > 0));
+        self.varint(used as u64);
+        self.nodes.extend_from_slice(&magnitude[..used]);
+    }
+
+    /// A string.
+    pub fn string(&mut self, text: &str) {
+        self.nodes.push(tag::STRING);
+        self.varint(text.len() as u64);
+        self.nodes.extend_from_slice(text.as_bytes());
+    }
+
+    /// A string given as UTF-16, which may hold lone surrogates.
+    pub fn string16(&mut self, units: &[u16]) {
+        if let Ok(text) = String::from_utf16(units) {
+            return self.string(&text);
+        }
+        self.nodes.push(tag::STRING16);
+        self.units(units);
+    }
+
+    /// An element that is not there.
+    pub fn hole(&mut self) {
+        self.nodes.push(tag::HOLE);
+    }
+
+    /// An object that this message already holds.
+    pub fn reference(&mut self, object: u32) {
+        self.nodes.push(tag::REF);
+        self.varint(u64::from(object));
+    }
+
+    /// Starts a plain object: keys and values follow, then [`Writer::end_object`].
+    pub fn object(&mut self) {
+        self.tagged(tag::OBJECT);
+    }
+
+    /// The key of the next value of an object.
+    pub fn key(&mut self, key: &str) {
+        if self.known_key(key.as_bytes()) {
+            return;
+        }
+        self.varint(1);
+        self.varint(key.len() as u64);
+        self.nodes.extend_from_slice(key.as_bytes());
+    }
+
+    /// A key given as UTF-16, which may hold lone surrogates.
+    pub fn key16(&mut self, units: &[u16]) {
+        if let Ok(key) = String::from_utf16(units) {
+            return self.key(&key);
+        }
+        // Kept apart from every UTF-8 key by a first byte that UTF-8 never has.
+        let name: Vec<u8> =
+            std::iter::once(0xFF).chain(units.iter().flat_map(|unit| unit.to_le_bytes())).collect();
+        if self.known_key(&name) {
+            return;
+        }
+        self.varint(2);
+        self.units(units);
+    }
+
+    /// Ends the innermost object.
+    pub fn end_object(&mut self) {
+        self.varint(0);
+    }
+
+    /// Starts an array of `length` elements, all of which follow.
+    pub fn array(&mut self, length: u32) {
+        self.tagged(tag::ARRAY);
+        self.varint(u64::from(length));
+    }
+
+    /// Starts an array of which only some elements follow, each after [`Writer::sparse_index`].
+    pub fn sparse_array(&mut self, length: u32) {
+        self.tagged(tag::SPARSE_ARRAY);
+        self.varint(u64::from(length));
+    }
+
+    /// The index of the next element of a sparse array.
+    pub fn sparse_index(&mut self, index: u32) {
+        self.varint(u64::from(index) + 1);
+    }
+
+    /// Ends the innermost sparse array.
+    pub fn end_sparse_array(&mut self) {
+        self.varint(0);
+    }
+
+    /// Starts a Map of `entries` entries: key, value, key, value follow.
+    pub fn map(&mut self, entries: u32) {
+        self.tagged(tag::MAP);
+        self.varint(u64::from(entries));
+    }
+
+    /// Starts a Set of `members` members, which follow.
+    pub fn set(&mut self, members: u32) {
+        self.tagged(tag::SET);
+        self.varint(u64::from(members));
+    }
+
+    /// A Date by its epoch milliseconds, NaN when invalid.
+    pub fn date(&mut self, epoch_ms: f64) {
+        self.tagged(tag::DATE);
+        self.nodes.extend_from_slice(&epoch_ms.to_le_bytes());
+    }
+
+    /// Starts a RegExp: its source and its flags follow as two strings.
+    pub fn regexp(&mut self) {
+        self.tagged(tag::REGEXP);
+    }
+
+    /// Starts an Error: name, message, stack (or undefined) and code (or undefined) follow.
+    pub fn error(&mut self, class: ErrorClass) {
+        self.tagged(tag::ERROR);
+        self.nodes.push(class as u8);
+    }
+
+    /// Adds the bytes of a buffer and returns their number; a node must name it.
+    pub fn blob(&mut self, bytes: Vec<u8>) -> u32 {
+        self.blobs.push(bytes);
+        u32::try_from(self.blobs.len() - 1).unwrap_or(u32::MAX)
+    }
+
+    /// An ArrayBuffer over a blob.
+    pub fn buffer(&mut self, blob: u32) {
+        self.tagged(tag::BUFFER);
+        self.nodes.extend_from_slice(&blob.to_le_bytes());
+    }
+
+    /// A view over a blob; returns where it was written, for [`Writer::move_view`].
+    pub fn view(&mut self, kind: ViewKind, blob: u32, byte_offset: u64, length: u64) -> usize {
+        self.tagged(tag::VIEW);
+        let place = self.nodes.len();
+        self.nodes.push(kind as u8);
+        self.nodes.extend_from_slice(&blob.to_le_bytes());
+        self.nodes.extend_from_slice(&byte_offset.to_le_bytes());
+        self.nodes.extend_from_slice(&length.to_le_bytes());
+        place
+    }
+
+    /// Puts an earlier view onto another blob, because its buffer turned out to be in the message
+    /// too, and gives up the view's own bytes.
+    pub fn move_view(&mut self, place: usize, blob: u32, byte_offset: u64) {
+        let own =
+            u32::from_le_bytes(self.nodes[place + 1..place + 5].try_into().unwrap_or_default());
+        if let Some(bytes) = self.blobs.get_mut(own as usize) {
+            *bytes = Vec::new();
+        }
+        self.nodes[place + 1..place + 5].copy_from_slice(&blob.to_le_bytes());
+        self.nodes[place + 5..place + 13].copy_from_slice(&byte_offset.to_le_bytes());
+    }
+
+    /// A function of the host, by its number; its name follows as a string.
+    pub fn host_function(&mut self, number: u32) {
+        self.numbered(tag::HOST_FUNCTION, number);
+    }
+
+    /// A function of the sandbox, by its number; its name follows as a string.
+    pub fn sandbox_function(&mut self, number: u32) {
+        self.numbered(tag::SANDBOX_FUNCTION, number);
+    }
+
+    /// A promise of the host, by its number.
+    pub fn host_promise(&mut self, number: u32) {
+        self.numbered(tag::HOST_PROMISE, number);
+    }
+
+    /// A promise of the sandbox, by its number.
+    pub fn sandbox_promise(&mut self, number: u32) {
+        self.numbered(tag::SANDBOX_PROMISE, number);
+    }
+
+    fn numbered(&mut self, tag: u8, number: u32) {
+        self.tagged(tag);
+        self.nodes.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn tagged(&mut self, tag: u8) {
+        self.nodes.push(tag);
+        self.objects += 1;
+    }
+
+    fn known_key(&mut self, name: &[u8]) -> bool {
+        if let Some(&number) = self.keys.get(name) {
+            self.varint(u64::from(number) + 3);
+            return true;
+        }
+        self.keys.insert(name.into(), self.key_count);
+        self.key_count += 1;
+        false
+    }
+
+    fn units(&mut self, units: &[u16]) {
+        self.varint(units.len() as u64);
+        self.nodes.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            #[expect(clippy::cast_possible_truncation, reason = "the low seven bits")]
+            self.nodes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "below 0x80")]
+        self.nodes.push(value as u8);
+    }
+}

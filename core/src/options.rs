@@ -1,4 +1,19 @@
 //! What a caller may ask of a run, and every check on it.
+//!
+//! In: options as a binding read them from its caller. Out: nothing, or the [`Error`] that the
+//! caller deserves, before anything starts. The lists of valid names live here and nowhere else.
+
+use crate::{
+    error::{Error, ErrorKind},
+    link::specifier,
+    value::Value,
+};
+
+/// The memory limit of a run that names none: 128 MiB.
+pub const DEFAULT_MEMORY_LIMIT_BYTES: u64 = 128 << 20;
+
+/// The label of an entry that has none.
+pub const DEFAULT_FILENAME: &str = "<runCode>";
 
 /// The language of the entry and of every module whose name does not say otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -9,3 +24,255 @@ pub enum Language {
     #[default]
     TypeScript,
 }
+
+/// How a language spells its options, for the messages of its errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spelling {
+    /// `memoryLimitBytes`
+    Camel,
+    /// `memory_limit_bytes`
+    #[default]
+    Snake,
+}
+
+/// A set of option names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionSet {
+    /// The options of a run.
+    Run,
+    /// The fields of `execute`.
+    Execute,
+    /// The options of a `Runtime`.
+    Runtime,
+}
+
+impl OptionSet {
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Run => &[
+                "execute",
+                "imports",
+                "modules",
+                "globals",
+                "language",
+                "memory_limit_bytes",
+                "filename",
+                "report",
+            ],
+            Self::Execute => &["fn", "args"],
+            Self::Runtime => &[
+                "isolation",
+                "safety_cap_ms",
+                "max_concurrent_runs",
+                "max_queued_runs",
+                "ready_isolates",
+                "compile_cache_bytes",
+            ],
+        }
+    }
+}
+
+/// A source text as the caller gave it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceText {
+    /// The text, lone surrogates replaced by U+FFFD.
+    pub text: String,
+    /// Where the first lone surrogate stands, in UTF-16 code units from the start.
+    pub lone_surrogate: Option<usize>,
+}
+
+impl SourceText {
+    /// A source given as UTF-16.
+    #[must_use]
+    pub fn from_utf16(units: &[u16]) -> Self {
+        let mut at = 0;
+        let mut lone_surrogate = None;
+        for unit in char::decode_utf16(units.iter().copied()) {
+            match unit {
+                Ok(char) => at += char.len_utf16(),
+                Err(_) => {
+                    lone_surrogate = Some(at);
+                    break;
+                }
+            }
+        }
+        Self { text: String::from_utf16_lossy(units), lone_surrogate }
+    }
+}
+
+impl From<String> for SourceText {
+    fn from(text: String) -> Self {
+        Self { text, lone_surrogate: None }
+    }
+}
+
+/// A run as a binding asks for it: names here, values in one message beside them.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The entry.
+    pub source: SourceText,
+    /// The label of the entry.
+    pub filename: Option<String>,
+    /// The entry's language.
+    pub language: Language,
+    /// The export to select, `default` when `None`.
+    pub function: Option<String>,
+    /// Further modules: key and source.
+    pub modules: Vec<(String, SourceText)>,
+    /// The names of the globals, in the order of their values in `inputs`.
+    pub globals: Vec<String>,
+    /// The bridged modules with the names of their exports, in the order of their values in
+    /// `inputs`.
+    pub imports: Vec<(String, Vec<String>)>,
+    /// One message: an array of the globals' values, then the values of the imports' exports,
+    /// then the array of the arguments.
+    pub inputs: Value,
+    /// Whether the caller gave a sink for reports.
+    pub report: bool,
+    /// The limit as the caller wrote it.
+    pub memory_limit_bytes: Option<f64>,
+    /// How to spell options in errors.
+    pub spelling: Spelling,
+}
+
+impl Request {
+    /// Checks everything that can be known before anything starts.
+    ///
+    /// # Errors
+    /// The first mistake found, naming the option.
+    pub fn check(&self) -> Result<(), Error> {
+        non_empty(self.function.as_deref(), "execute.fn")?;
+        non_empty(self.filename.as_deref(), "filename")?;
+        if let Some(limit) = self.memory_limit_bytes {
+            check_memory_limit(limit, self.spelling)?;
+        }
+        for (name, _) in &self.imports {
+            specifier::check_import_key(name).map_err(type_error)?;
+        }
+        let filename = self.filename.as_deref().unwrap_or(DEFAULT_FILENAME);
+        let keys = self.modules.iter().map(|(key, _)| key.as_str());
+        specifier::check_module_keys(keys, filename).map_err(type_error)?;
+        self.globals.iter().try_for_each(|name| check_global_name(name))
+    }
+
+    pub(crate) fn memory_limit(&self) -> u64 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked to be a safe integer of at least 1"
+        )]
+        self.memory_limit_bytes.map_or(DEFAULT_MEMORY_LIMIT_BYTES, |limit| limit as u64)
+    }
+}
+
+/// The error for an option that does not exist, naming the nearest one that does.
+#[must_use]
+pub fn unknown_option(set: OptionSet, key: &str, spelling: Spelling) -> Error {
+    let names: Vec<String> = set.names().iter().map(|name| spell(name, spelling)).collect();
+    let place = if set == OptionSet::Execute { "execute." } else { "" };
+    let nearest = nearest(key, names.iter().map(String::as_str));
+    let hint = match nearest {
+        Some(name) => format!("did you mean '{place}{name}'?"),
+        None => format!("valid options are {}", names.join(", ")),
+    };
+    let key: String = key.chars().take(100).collect();
+    type_error(format!("unknown option '{place}{key}'; {hint}"))
+}
+
+/// The error for an option of the wrong type: what it must be, and what it was.
+#[must_use]
+pub fn wrong_type(option: &str, expected: &str, got: &str) -> Error {
+    type_error(format!("{option} must be {expected}, got {got}"))
+}
+
+/// Among `names`, the one that `word` most likely meant, if any is near enough.
+pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word: Vec<char> = word.to_lowercase().chars().take(64).collect();
+    names
+        .map(|name| (distance(&word, name), name))
+        .filter(|(distance, name)| {
+            let prefix: String = word.iter().collect();
+            *distance <= name.len() / 2
+                || (word.len() > 3 && name.to_lowercase().starts_with(&prefix))
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+fn distance(word: &[char], name: &str) -> usize {
+    let name: Vec<char> = name.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=name.len()).collect();
+    for (i, left) in word.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in name.iter().enumerate() {
+            let next = (row[j] + 1).min(row[j + 1] + 1).min(diagonal + usize::from(left != right));
+            diagonal = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row[name.len()]
+}
+
+fn spell(name: &str, spelling: Spelling) -> String {
+    if spelling == Spelling::Snake {
+        return name.to_owned();
+    }
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |spelled, word| {
+        let (head, tail) = word.split_at(1);
+        spelled + &head.to_uppercase() + tail
+    })
+}
+
+fn type_error(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Type, message)
+}
+
+fn non_empty(value: Option<&str>, option: &str) -> Result<(), Error> {
+    match value {
+        Some("") => Err(type_error(format!("{option} must not be empty"))),
+        _ => Ok(()),
+    }
+}
+
+fn check_memory_limit(limit: f64, spelling: Spelling) -> Result<(), Error> {
+    const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
+    if limit.fract() == 0.0 && (1.0..=MAX_SAFE_INTEGER).contains(&limit) {
+        return Ok(());
+    }
+    let name = spell("memory_limit_bytes", spelling);
+    Err(Error::new(
+        ErrorKind::Range,
+        format!("{name} must be a safe integer of at least 1, got {limit}"),
+    ))
+}
+
+fn check_global_name(name: &str) -> Result<(), Error> {
+    let shown: String = name.chars().take(100).collect();
+    if FIXED_GLOBALS.contains(&name) {
+        return Err(type_error(format!("globals.{shown}: this name cannot be given another value")));
+    }
+    if RESERVED_WORDS.contains(&name) {
+        return Err(type_error(format!("globals.{shown}: a reserved word cannot be a global")));
+    }
+    let mut chars = name.chars();
+    let starts = chars.next().is_some_and(|c| c == '$' || c == '_' || unicode_ident::is_xid_start(c));
+    if starts && chars.all(|c| matches!(c, '$' | '_' | '\u{200C}' | '\u{200D}') || unicode_ident::is_xid_continue(c))
+    {
+        return Ok(());
+    }
+    Err(type_error(format!("globals[{shown:?}]: a global must be a valid identifier")))
+}
+
+/// Names whose value is fixed on the global object, or that name the global object.
+const FIXED_GLOBALS: &[&str] = &["undefined", "NaN", "Infinity", "globalThis"];
+
+/// Words that strict module code cannot bind.
+const RESERVED_WORDS: &[&str] = &[
+    "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger",
+    "default", "delete", "do", "else", "enum", "eval", "export", "extends", "false", "finally",
+    "for", "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new",
+    "null", "package", "private", "protected", "public", "return", "static", "super", "switch",
+    "this", "throw", "true", "try", "typeof", "var", "void", "while", "with", "yield",
+];

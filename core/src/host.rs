@@ -1,0 +1,69 @@
+//! The host's side of a run: what a language binding implements.
+//!
+//! In: what the sandbox asks for. Out: answers, by number. A binding keeps its own tables from
+//! numbers to functions and promises; the core sees numbers alone, which is what lets an isolate
+//! live on another thread or in another process.
+
+use std::sync::Arc;
+
+use crate::{run::Run, value::Value};
+
+/// What a function or a promise came to: a value, or what was thrown.
+pub type Completion = Result<Value, Value>;
+
+/// The number of the sink under the option `report`; all others are the binding's to give out.
+pub const REPORT_SINK: u32 = u32::MAX;
+
+/// Receives what a run asks of its host.
+///
+/// Every method is called on a thread that computes the run, or on the one that ends it, and must
+/// return at once: queue the event for the thread where the caller lives, and wake it.
+pub trait Host: Send + Sync + 'static {
+    /// The sandbox called the host function with that number (or, for [`REPORT_SINK`], reported
+    /// a value: `args` then holds that one value). `args` is an array, one message. The sandbox
+    /// waits until `call` is answered; to answer later, answer at once with a message that is a
+    /// promise of the host (`HOST_PROMISE`) and settle that one through [`Remote::settle_promise`].
+    ///
+    /// [`Remote::settle_promise`]: crate::Remote::settle_promise
+    fn call(&self, function: u32, args: Value, call: HostCall);
+
+    /// The call that the host made through [`Remote::call_function`] came to this.
+    ///
+    /// [`Remote::call_function`]: crate::Remote::call_function
+    fn function_settled(&self, call: u32, completion: Completion);
+
+    /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled.
+    fn promise_settled(&self, promise: u32, completion: Completion);
+
+    /// The run has settled; its result can be taken. The last call that a run makes.
+    fn settled(&self);
+}
+
+/// The sandbox waiting for one host function. Answer it once; dropped without an answer, the call
+/// throws inside the sandbox.
+#[derive(Debug)]
+pub struct HostCall {
+    run: Arc<Run>,
+    number: u64,
+    answered: bool,
+}
+
+impl HostCall {
+    pub(crate) fn new(run: Arc<Run>, number: u64) -> Self {
+        Self { run, number, answered: false }
+    }
+
+    /// Answers: the call returns the value, or throws it. Late answers are dropped.
+    pub fn reply(mut self, completion: Completion) {
+        self.answered = true;
+        self.run.reply(self.number, completion);
+    }
+}
+
+impl Drop for HostCall {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.run.abandon(self.number);
+        }
+    }
+}

@@ -7,7 +7,7 @@
 //! runs, so nothing in the engine's heap may own anything outside of it.
 #![expect(unsafe_code, reason = "makes and enters runtimes of the engine")]
 
-use super::calibrate;
+use super::calibrate::{self, Fields};
 use super::ending::Ending;
 use super::heap::Heap;
 use super::poll::{self, Hook, PollState};
@@ -18,6 +18,7 @@ use std::ffi::c_void;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Cycles are not collected before a heap is this large (a pristine one is a tenth of it), or half
 /// way to its limit: most runs then never are.
@@ -64,6 +65,7 @@ impl Run {
 pub(crate) struct Home<R: Realm> {
     runtime: *mut qjs::JSRuntime,
     realm: R,
+    fields: Fields,
     /// Owned; at one address for life, because the engine holds it.
     polls: NonNull<PollState>,
     heap: Heap,
@@ -82,10 +84,11 @@ impl<R: Realm> Home<R> {
     /// A home in a slot; `None` where there are no addresses for it, or the engine's random state
     /// is not known (every run would draw the same numbers), or the realm cannot be built.
     pub(crate) fn in_slot(build: Build<R>) -> Option<Self> {
-        calibrate::fields().random_state?;
+        let fields = calibrate::fields();
+        fields.random_state?;
         let range = Slot::reserve()?;
         let heap = Heap::in_range(&range)?;
-        let mut home = Self::start(heap, build)?;
+        let mut home = Self::start(heap, build, fields)?;
         // SAFETY: no code of the runtime is on any stack.
         unsafe { qjs::JS_RunGC(home.runtime) };
         home.slot = Some(Slot::take_image(range, &home.heap)?);
@@ -94,10 +97,10 @@ impl<R: Realm> Home<R> {
 
     /// A plain home; `None` if the realm cannot be built.
     pub(crate) fn plain(build: Build<R>) -> Option<Self> {
-        Self::start(Heap::in_process(), build)
+        Self::start(Heap::in_process(), build, calibrate::fields())
     }
 
-    fn start(heap: Heap, build: Build<R>) -> Option<Self> {
+    fn start(heap: Heap, build: Build<R>, fields: Fields) -> Option<Self> {
         let functions = heap.functions();
         // SAFETY: the functions are copied, and the books stay where they are until the runtime is
         // never used again.
@@ -108,8 +111,8 @@ impl<R: Realm> Home<R> {
         // SAFETY: the runtime was just made.
         unsafe { qjs::JS_SetGCThreshold(runtime, FIRST_COLLECTION_BYTES as qjs::size_t) };
         let realm = build(runtime)?;
-        let countdown = calibrate::fields().interrupt_counter;
-        let countdown = field::<i32, R>(realm, countdown).unwrap_or(ptr::null_mut());
+        let countdown = field::<i32, R>(realm, fields.interrupt_counter);
+        let countdown = countdown.unwrap_or(ptr::null_mut());
         // SAFETY: the counter is in the realm's context, which lives as long as heap and polls are
         // used; the state is freed when the runtime is never used again.
         let polls = unsafe {
@@ -120,7 +123,7 @@ impl<R: Realm> Home<R> {
             polls
         };
         let (entries, odd) = (Cell::new(0), Cell::new(false));
-        Some(Self { runtime, realm, polls, heap, slot: None, entries, odd })
+        Some(Self { runtime, realm, fields, polls, heap, slot: None, entries, odd })
     }
 
     /// Gets ready for a run: books, interrupts, random numbers. Allocates nothing in the heap and
@@ -130,9 +133,9 @@ impl<R: Realm> Home<R> {
         poll::heed_limit(self.runtime, &self.heap);
         // SAFETY: no code runs, so no poll does.
         unsafe { (*self.polls.as_ptr()).arm(run.hook, run.host) };
-        if let Some(state) = field::<u64, R>(self.realm, calibrate::fields().random_state) {
+        if let Some(random_state) = field::<u64, R>(self.realm, self.fields.random_state) {
             // SAFETY: the field is in the realm's context, aligned, and a `u64`.
-            unsafe { *state = RandomState::new().build_hasher().finish().max(1) };
+            unsafe { *random_state = RandomState::new().build_hasher().finish().max(1) };
         }
     }
 
@@ -175,9 +178,11 @@ impl<R: Realm> Home<R> {
         &self.heap
     }
 
-    /// The interrupts' state; null never. For host calls, which are no polls.
-    pub(crate) fn polls(&self) -> NonNull<PollState> {
-        self.polls
+    /// Takes the time that the code spent waiting for the host out of what the hook sees as a gap.
+    /// For host calls, not for hooks.
+    pub(crate) fn skip_clock(&self, waited: Duration) {
+        // SAFETY: a host call is no poll, so nothing else refers to the state.
+        unsafe { (*self.polls.as_ptr()).skip(waited) }
     }
 
     /// The slot, unless this is a plain home.
@@ -246,4 +251,34 @@ impl Drop for Entry<'_> {
 fn field<T, R: Realm>(realm: R, offset: Option<usize>) -> Option<*mut T> {
     // SAFETY: calibrated in a context of the same engine, so within this one.
     offset.map(|offset| unsafe { realm.context().byte_add(offset).cast() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_realm::{TestRealm, build, run};
+    use super::*;
+
+    #[test]
+    fn an_engine_that_is_not_known_still_runs_and_stops() {
+        let fields = Fields { random_state: None, interrupt_counter: None };
+        let home: Home<TestRealm> =
+            Home::start(Heap::in_process(), build, fields).expect("a plain home");
+        let ending = Arc::<Ending>::default();
+        home.arm(Run { ending: Arc::clone(&ending), ..Run::with_limit(64 << 20) });
+        assert_eq!(run(&home, "let n = 0; while (n < 1e5) n++; n"), "100000");
+        ending.raise();
+        assert!(run(&home, "for (;;);").ends_with("interrupted"));
+    }
+
+    #[test]
+    fn a_home_left_by_a_panic_is_odd() {
+        let home: Home<TestRealm> = Home::plain(build).expect("a plain home");
+        home.enter(|realm| assert_eq!(realm.context(), home.realm().context()));
+        home.skip_clock(Duration::from_secs(1));
+        assert!(!home.is_odd());
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            home.enter(|_| panic!("as the test wants"));
+        }));
+        assert!(panicked.is_err() && home.is_odd());
+    }
 }

@@ -80,10 +80,9 @@ impl PollState {
         self.host = std::ptr::null_mut();
     }
 
-    /// Restarts the clock without polling. To be called when a host call returns, so that its time
-    /// is not taken for the code's.
-    pub(crate) fn resume(&mut self) {
-        self.now = Instant::now();
+    /// Takes the time that the code spent waiting for the host out of the current gap.
+    pub(crate) fn skip(&mut self, waited: Duration) {
+        self.now = self.now.checked_add(waited).unwrap_or(self.now);
     }
 
     fn poll(&mut self, runtime: *mut qjs::JSRuntime) -> bool {
@@ -153,6 +152,17 @@ pub(crate) unsafe extern "C" fn handler(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_spent_waiting_is_not_the_codes() {
+        let heap = Heap::in_process();
+        // SAFETY: the heap outlives the state, and null is allowed.
+        let mut state = unsafe { PollState::new(&heap, std::ptr::null_mut()) };
+        state.arm(None, std::ptr::null_mut());
+        let before = state.now;
+        state.skip(Duration::from_secs(1));
+        assert_eq!(state.now, before + Duration::from_secs(1));
+    }
 
     #[test]
     fn the_period_follows_the_gaps() {

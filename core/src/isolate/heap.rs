@@ -11,6 +11,7 @@
 //! builtins that build something big; and the engine is told to ask its interrupt handler next.
 #![expect(unsafe_code, reason = "the engine's C interface to its allocator")]
 
+use super::books::{Blocks, Books};
 use super::{arena::Arena, ending::Ending, range::Range, system::System};
 use rquickjs_sys as qjs;
 use std::cell::{Cell, RefCell};
@@ -36,27 +37,6 @@ pub(crate) struct Heap {
 // SAFETY: a heap moves between threads with its runtime, and one thread at a time uses both. What
 // other threads may touch while it does, the `ending` flag, is made for that.
 unsafe impl Send for Heap {}
-
-struct Books {
-    blocks: Blocks,
-    limit_bytes: Cell<usize>,
-    /// What the engine holds.
-    used_bytes: Cell<usize>,
-    /// What the run makes others hold.
-    charged_bytes: Cell<usize>,
-    peak_bytes: Cell<usize>,
-    exhausted: Cell<bool>,
-    /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier
-    /// run in the same heap ends nothing.
-    ending: RefCell<Option<Arc<Ending>>>,
-    /// The engine's count of polls until it asks its interrupt handler, or null.
-    countdown: Cell<*mut i32>,
-}
-
-enum Blocks {
-    Arena(Arena),
-    System(System),
-}
 
 /// The state of an arena's books when its image was taken.
 #[derive(Clone, Copy)]
@@ -238,116 +218,6 @@ impl Mark {
     /// How many bytes of the range had been written.
     pub(crate) fn high_bytes(self) -> usize {
         self.high_bytes
-    }
-}
-
-impl Books {
-    fn total_bytes(&self) -> usize {
-        self.used_bytes.get() + self.charged_bytes.get()
-    }
-
-    fn must_end(&self) -> bool {
-        self.exhausted.get()
-            || self.ending.borrow().as_ref().is_some_and(|ending| ending.is_raised())
-    }
-
-    fn part_with_ending(&self) {
-        if let Some(ending) = self.ending.take() {
-            ending.detach();
-        }
-    }
-
-    fn raise_peak(&self) {
-        self.peak_bytes.set(self.peak_bytes.get().max(self.total_bytes()));
-    }
-
-    /// The limit is hit. What ended the run first stays its reason.
-    fn hit(&self) {
-        if !self.must_end() {
-            self.exhausted.set(true);
-        }
-        self.hurry();
-    }
-
-    /// Lets the engine ask its interrupt handler at the next call or backward jump.
-    fn hurry(&self) {
-        let countdown = self.countdown.get();
-        if !countdown.is_null() {
-            // SAFETY: `set_countdown`'s caller vouches for it; this is the engine's own thread.
-            unsafe { *countdown = 1 };
-        }
-    }
-
-    /// Whether the engine may have `bytes` more.
-    fn grants(&self, bytes: usize) -> bool {
-        let wanted = self.total_bytes().saturating_add(bytes);
-        let fits = wanted <= self.limit_bytes.get();
-        if fits && !self.must_end() {
-            return true;
-        }
-        if !fits {
-            self.hit();
-        }
-        self.hurry();
-        bytes <= SMALL_BYTES && wanted <= self.limit_bytes.get().saturating_add(RESERVE_BYTES)
-    }
-
-    /// Counts a block that was handed out; none means that the limit is hit, in other words that
-    /// the range is full or the process has no more.
-    fn take(&self, block: *mut u8) -> *mut c_void {
-        let Some(taken) = NonNull::new(block) else {
-            self.hit();
-            return ptr::null_mut();
-        };
-        self.used_bytes.set(self.used_bytes.get() + self.blocks.cost_bytes(taken));
-        self.raise_peak();
-        block.cast()
-    }
-}
-
-impl Blocks {
-    fn allocate(&self, bytes: usize) -> *mut u8 {
-        match self {
-            Self::Arena(arena) => arena.allocate(bytes),
-            Self::System(system) => system.allocate(bytes),
-        }
-    }
-
-    fn allocate_zeroed(&self, bytes: usize) -> *mut u8 {
-        match self {
-            Self::Arena(arena) => arena.allocate_zeroed(bytes),
-            Self::System(system) => system.allocate_zeroed(bytes),
-        }
-    }
-
-    fn resize(&self, block: NonNull<u8>, bytes: usize) -> *mut u8 {
-        // SAFETY: the engine names blocks that it got from here and has not freed.
-        unsafe {
-            match self {
-                Self::Arena(arena) => arena.resize(block, bytes),
-                Self::System(system) => system.resize(block, bytes),
-            }
-        }
-    }
-
-    fn free(&self, block: NonNull<u8>) {
-        // SAFETY: the engine names blocks that it got from here and has not freed.
-        unsafe {
-            match self {
-                Self::Arena(arena) => arena.free(block),
-                Self::System(system) => system.free(block),
-            }
-        }
-    }
-
-    fn cost_bytes(&self, block: NonNull<u8>) -> usize {
-        // SAFETY: asked for blocks in use only.
-        unsafe {
-            match self {
-                Self::Arena(_) => Arena::cost_bytes(block),
-                Self::System(_) => System::cost_bytes(block),
-            }
-        }
     }
 }
 

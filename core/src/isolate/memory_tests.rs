@@ -1,17 +1,14 @@
 //! What the memory room promises, tried with code that does its worst.
 
-use super::ending::Ending;
 use super::heap::RESERVE_BYTES;
 use super::home::{Home, Run};
 use super::poll::PollState;
-use super::pool::{Pool, PoolOptions};
 use super::test_realm::{TestRealm, build, run, run_module};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const MIB: usize = 1 << 20;
+pub(super) const MIB: usize = 1 << 20;
 /// For whatever must end soon; far above what it takes, for machines under load.
-const CEILING: Duration = Duration::from_secs(5);
+pub(super) const CEILING: Duration = Duration::from_secs(5);
 
 /// Programs that leave their realm as different as they can, with their limit in MiB and how often
 /// to run each.
@@ -147,16 +144,15 @@ fn after_a_few(polls: &mut PollState) -> bool {
     polls.polls > 5
 }
 
-fn slot() -> Home<TestRealm> {
+pub(super) fn slot() -> Home<TestRealm> {
     Home::in_slot(build).expect("a home in a slot")
 }
 
-fn limited(mib: usize) -> Run {
+pub(super) fn limited(mib: usize) -> Run {
     Run::with_limit(mib * MIB)
 }
 
 #[test]
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn whatever_ran_a_restored_slot_is_its_image() {
     let mut home = slot();
     home.arm(limited(64));
@@ -287,7 +283,6 @@ fn runs_draw_different_random_numbers() {
 }
 
 /// The memory of the process, in KiB.
-#[cfg(target_os = "linux")]
 fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("the process's own status");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("its memory");
@@ -297,7 +292,6 @@ fn resident_kib() -> usize {
 
 /// In a process of its own, where no other test allocates.
 #[test]
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 fn nothing_grows() {
     const ALONE: &str = "ISOLANE_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
@@ -365,170 +359,4 @@ fn entering_again_gives_no_second_stack() {
         run(&home, depth).parse().expect("a number")
     });
     assert!(inner < outer, "{inner} of {outer}");
-}
-
-/// Code that never ends by itself; `slow` after a loop that makes polls rare.
-const ENDLESS: &[&str] = &[
-    "for (;;);",
-    "for (;;) 'a'.padEnd(1e6)",
-    "for (;;) try { 'a'.padEnd(1e6) } catch {}",
-    "const a = new Array(1e6).fill(0); for (;;) [...a]",
-    "const a = new Array(1e6).fill(0); for (;;) a.indexOf(1)",
-    "const a = new Uint8Array(1e7); for (;;) a.reverse()",
-    "const a = new Array(1e6).fill(0); for (let i = 0; i < 1e6; i++); for (;;) a.indexOf(1)",
-    "/(a+)+$/.test('a'.repeat(40) + 'b')",
-    "for (;;) { try { throw 1 } catch {} finally { continue } }",
-    "const f = () => { try { f() } catch {} f() }; f()",
-    "(async () => { for (;;) await 0 })()",
-    "const f = () => Promise.resolve().then(f); f()",
-    "for (const x of (function* () { for (;;) yield 1 })());",
-    "const p = new Proxy({}, { get: () => 1 }); for (;;) p.x",
-    "Iterator.from({ next: () => ({ done: false }) }).forEach(() => {})",
-];
-
-/// Raises `ending` from another thread once the code has run for a while; how long it then took.
-fn stop_late(home: &Home<TestRealm>, source: &str) -> Duration {
-    let ending = Arc::<Ending>::default();
-    home.arm(Run { ending: Arc::clone(&ending), ..limited(64) });
-    std::thread::scope(|scope| {
-        let raised = scope.spawn(move || {
-            // Not to wait for anything, but to come at a bad time: long after the first polls.
-            std::thread::sleep(Duration::from_millis(200));
-            ending.raise();
-            Instant::now()
-        });
-        run(home, source);
-        let ended = Instant::now();
-        ended.saturating_duration_since(raised.join().expect("no panic"))
-    })
-}
-
-#[test]
-fn endless_code_is_stopped_from_another_thread() {
-    let mut home = slot();
-    for source in ENDLESS {
-        let took = stop_late(&home, source);
-        println!("{:>9.2} ms  {source}", took.as_secs_f64() * 1e3);
-        assert!(took < CEILING, "{source}");
-        assert!(!home.heap().exhausted(), "{source}");
-        home = home.finish().expect("a slot");
-        assert_eq!(home.slot().expect("a slot").check_pristine(), Ok(()), "after {source}");
-    }
-}
-
-thread_local! {
-    static SPENT: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
-}
-
-/// A hook that caps the time of the code, which nobody else asks to end.
-fn after_a_moment(polls: &mut PollState) -> bool {
-    SPENT.set(SPENT.get() + polls.gap);
-    SPENT.get() > Duration::from_millis(100)
-}
-
-#[test]
-fn endless_code_is_stopped_by_a_hook() {
-    let mut home = slot();
-    for source in ENDLESS {
-        SPENT.set(Duration::ZERO);
-        let started = Instant::now();
-        // It is the job loop that looks at jobs; a hook sees what happens within one.
-        if source.contains("await") || source.contains("Promise") {
-            continue;
-        }
-        home.arm(Run { hook: Some(after_a_moment), ..limited(64) });
-        run(&home, source);
-        let took = started.elapsed();
-        println!("{:>9.2} ms of 100  {source}", took.as_secs_f64() * 1e3);
-        assert!(took < CEILING, "{source}");
-        home = home.finish().expect("a slot");
-    }
-}
-
-#[test]
-fn a_run_asked_to_end_before_it_starts_ends_at_once() {
-    let home = slot();
-    let ending = Arc::<Ending>::default();
-    ending.raise();
-    home.arm(Run { ending, ..limited(64) });
-    assert!(run(&home, "for (;;);").ends_with("interrupted"));
-}
-
-#[test]
-fn a_flag_of_an_earlier_run_ends_nothing() {
-    let home = slot();
-    let ending = Arc::<Ending>::default();
-    home.arm(Run { ending: Arc::clone(&ending), ..limited(64) });
-    run(&home, "1");
-    let home = home.finish().expect("a slot");
-    home.arm(limited(64));
-    ending.raise();
-    assert_eq!(run(&home, "let n = 0; while (n < 1e5) n++; n"), "100000");
-    drop(home);
-    ending.raise();
-}
-
-/// Not a test: prints what things cost. `cargo test --release -- --ignored --nocapture cost`.
-#[test]
-#[ignore = "measures"]
-fn cost() {
-    let median = |mut samples: Vec<f64>| {
-        samples.sort_by(f64::total_cmp);
-        (samples[samples.len() / 2], samples[samples.len() * 9 / 10])
-    };
-    let show = |what: &str, samples| {
-        let (p50, p90) = median(samples);
-        println!("{what:<52} p50 {p50:>9.2}  p90 {p90:>9.2} µs");
-    };
-    let timed = |work: &mut dyn FnMut()| {
-        let started = Instant::now();
-        work();
-        started.elapsed().as_secs_f64() * 1e6
-    };
-    for _pass in 0..2 {
-        let mut keep = Vec::new();
-        show("make a slot", (0..200).map(|_| timed(&mut || keep.push(slot()))).collect());
-        println!("image {} bytes", keep[0].slot().expect("a slot").image_bytes());
-        show("drop a slot", (0..200).map(|_| timed(&mut || drop(keep.pop()))).collect());
-        let plain = || Home::plain(build).expect("a plain home");
-        show("make a plain home", (0..200).map(|_| timed(&mut || keep.push(plain()))).collect());
-        show("drop a plain home", (0..200).map(|_| timed(&mut || drop(keep.pop()))).collect());
-
-        let pool = Pool::new(build, PoolOptions::default());
-        pool.fill();
-        let cycle = |work: &dyn Fn(&Home<TestRealm>)| {
-            let lease = pool.take(64 * MIB).expect("a home");
-            lease.arm(limited(64));
-            work(&lease);
-            pool.give_back(lease);
-        };
-        let many = |n: usize, work: &dyn Fn(&Home<TestRealm>)| -> Vec<f64> {
-            (0..n).map(|_| timed(&mut || cycle(work))).collect()
-        };
-        show("take, arm, give back", many(20_000, &|_| ()));
-        show("take, arm, run `1 + 1`, give back", many(20_000, &|home| drop(run(home, "1 + 1"))));
-        let one = "const a = []; for (let i = 0; i < 8000; i++) a.push({ i, s: i })";
-        show("... with 1 MB of objects", many(500, &|home| drop(run(home, one))));
-        let fifty = "const a = []; for (let i = 0; i < 360000; i++) a.push({ i, s: i })";
-        let mut restores = Vec::new();
-        for _ in 0..15 {
-            let home = slot();
-            home.arm(limited(200));
-            run(&home, fifty);
-            let mut home = Some(home);
-            restores.push(timed(&mut || home = home.take().and_then(Home::finish)));
-        }
-        show("restore after 50 MB of objects", restores);
-        let home = slot();
-        for loops in
-            ["for (let i = 0; i < 2e7; i++);", "let f = () => 1; for (let i = 0; i < 5e6; i++) f()"]
-        {
-            let mut samples = Vec::new();
-            for _ in 0..7 {
-                home.arm(limited(64));
-                samples.push(timed(&mut || drop(run(&home, &format!("{{ {loops} }}")))));
-            }
-            show(loops, samples);
-        }
-    }
 }

@@ -190,7 +190,7 @@ impl Drop for Seat {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
 mod tests {
     use super::super::home::Run;
     use super::super::test_realm::{TestRealm, build, run};
@@ -228,7 +228,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn slots_are_bounded_and_the_rest_is_plain() {
         let pool = pool(2, 2, 1000);
         let leases: Vec<_> = (0..4).map(|_| pool.take(LIMIT).expect("a home")).collect();
@@ -246,7 +245,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn what_is_used_up_or_odd_is_not_used_again() {
         let pool = pool(1, 8, 3);
         for _ in 0..9 {

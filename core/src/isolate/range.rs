@@ -50,11 +50,17 @@ impl Range {
         }
     }
 
-    /// Asks for large pages from `offset` on: a heap of many megabytes is then mapped and given
-    /// back in hundreds of steps less. A small one shall stay small, hence not everywhere.
-    pub(crate) fn prefer_large_pages(&self, offset: usize) {
+    /// Asks for large pages, but for `margin` bytes at either end: a heap of many megabytes is then
+    /// mapped and given back in hundreds of steps less, and a small one stays small.
+    pub(crate) fn prefer_large_pages(&self, margin: usize) {
+        let Some(bytes) = self.bytes.checked_sub(2 * margin) else { return };
         // SAFETY: within the mapping; advice changes no content.
-        unsafe { system::prefer_large_pages(self.start.as_ptr(), offset, self.bytes) }
+        unsafe {
+            let start = self.start.as_ptr();
+            system::prefer_large_pages(start.add(margin), bytes, true);
+            system::prefer_large_pages(start, margin, false);
+            system::prefer_large_pages(start.add(margin + bytes), margin, false);
+        }
     }
 
     /// Makes the whole range read-only. Best effort: it guards against our own mistakes.
@@ -90,12 +96,10 @@ mod system {
         unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 }
     }
 
-    pub(super) unsafe fn prefer_large_pages(start: *mut u8, offset: usize, bytes: usize) {
+    pub(super) unsafe fn prefer_large_pages(start: *mut u8, bytes: usize, prefer: bool) {
+        let advice = if prefer { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
         // SAFETY: the caller owns the range. Advice that is not taken changes nothing.
-        unsafe {
-            libc::madvise(start.cast(), offset, libc::MADV_NOHUGEPAGE);
-            libc::madvise(start.add(offset).cast(), bytes - offset, libc::MADV_HUGEPAGE);
-        }
+        unsafe { libc::madvise(start.cast(), bytes, advice) };
     }
 
     pub(super) unsafe fn seal(start: *mut u8, bytes: usize) {
@@ -121,7 +125,7 @@ mod system {
     pub(super) unsafe fn give_back(_start: *mut u8, _bytes: usize) -> bool {
         false
     }
-    pub(super) unsafe fn prefer_large_pages(_start: *mut u8, _offset: usize, _bytes: usize) {}
+    pub(super) unsafe fn prefer_large_pages(_start: *mut u8, _bytes: usize, _prefer: bool) {}
     pub(super) unsafe fn seal(_start: *mut u8, _bytes: usize) {}
     pub(super) unsafe fn release(_start: *mut u8, _bytes: usize) {}
 }

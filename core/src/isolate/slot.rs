@@ -22,7 +22,7 @@ pub(crate) const LARGEST_LIMIT_BYTES: usize = RANGE_BYTES / 4;
 /// What a run wrote above the image is cleared by hand up to here, which is quicker for a little
 /// than mapping it anew.
 const CLEARED_BY_HAND_BYTES: usize = 256 << 10;
-/// Below, pages stay small, so that a parked slot holds little.
+/// Within this much of either end, where a parked slot holds something, pages stay small.
 const SMALL_PAGES_BYTES: usize = 2 << 20;
 
 /// A range and the image of its pristine content. Owns both; the heap over it must not be used

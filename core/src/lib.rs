@@ -1,5 +1,7 @@
 //! Runs a model's JavaScript and TypeScript in an isolate.
 
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing runs code yet"))]
+mod isolate;
 pub mod options;
 pub mod outcome;
 pub mod value;

@@ -3,3 +3,6 @@
 pub mod options;
 pub mod outcome;
 pub mod value;
+
+#[expect(dead_code, reason = "run is to call it")]
+mod compile;

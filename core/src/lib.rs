@@ -5,3 +5,6 @@ mod isolate;
 pub mod options;
 pub mod outcome;
 pub mod value;
+
+#[expect(dead_code, reason = "run is to call it")]
+mod compile;

@@ -15,10 +15,13 @@ use std::{ffi::CStr, ptr};
 use rquickjs_sys as sys;
 
 use super::{
-    bridge, console,
-    engine::{Cx, Outcome, Raw, Thrown, class_of, undefined},
+    State, bridge, console,
+    engine::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, int, undefined},
     structured_clone,
 };
+
+/// How much of a thread's stack the engine may use.
+pub(crate) const STACK_LIMIT_BYTES: usize = 4 << 20;
 
 /// Every name that a realm's global object may have: what is not here is removed.
 const GLOBALS: &[&str] = &[
@@ -74,6 +77,40 @@ pub(super) struct Intrinsics {
     pub(super) report: Raw,
 }
 
+impl Intrinsics {
+    /// Every value that is held.
+    fn all(&self) -> Vec<Raw> {
+        let mut all = vec![
+            self.object_prototype,
+            self.function_prototype,
+            self.error_stack,
+            self.map,
+            self.map_set,
+            self.map_for_each,
+            self.set,
+            self.set_add,
+            self.set_for_each,
+            self.date_get_time,
+            self.regexp,
+            self.regexp_source,
+            self.bigint,
+            self.bigint_as_int_n,
+            self.collector,
+            self.bigint_to_string,
+            self.data_view,
+            self.data_view_buffer,
+            self.data_view_byte_offset,
+            self.data_view_byte_length,
+            self.console,
+            self.report,
+        ];
+        all.extend(self.error_prototypes);
+        all.extend(self.regexp_flags.map(|(_, getter)| getter));
+        all.extend(self.value_of.map(|(_, function)| function));
+        all
+    }
+}
+
 /// Two contexts of one runtime, ready for a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Realm {
@@ -91,9 +128,11 @@ unsafe impl Send for Realm {}
 
 impl Realm {
     /// Builds the realm in a fresh runtime; `None` when memory does not suffice.
+    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "only a home calls this")]
     pub(crate) fn build(runtime: *mut sys::JSRuntime) -> Option<Self> {
         // SAFETY: the caller gives a live runtime, entered on this thread.
         unsafe {
+            sys::JS_SetMaxStackSize(runtime, STACK_LIMIT_BYTES as sys::size_t);
             let cx = sys::JS_NewContextRaw(runtime);
             let compiler = sys::JS_NewContextRaw(runtime);
             if cx.is_null() || compiler.is_null() {
@@ -124,6 +163,35 @@ impl Realm {
     }
 }
 
+impl super::home::Realm for Realm {
+    fn context(&self) -> *mut sys::JSContext {
+        self.cx.0
+    }
+
+    unsafe fn free(self, _runtime: *mut sys::JSRuntime) {
+        // SAFETY: the realm is pristine, and nobody uses it any more.
+        unsafe {
+            for value in self.intrinsics.all() {
+                sys::JS_FreeValue(self.cx.0, value);
+            }
+            sys::JS_FreeContext(self.compiler.0);
+            sys::JS_FreeContext(self.cx.0);
+        }
+    }
+}
+
+impl Realm {
+    /// Lets the functions of this crate find the run's state.
+    pub(super) fn attach(&self, state: &State) {
+        self.cx.set_opaque(ptr::from_ref(state).cast_mut().cast());
+    }
+
+    /// From here on the functions of this crate find nothing.
+    pub(super) fn detach(&self) {
+        self.cx.set_opaque(ptr::null_mut());
+    }
+}
+
 /// Removes what the sandbox must not have, adds what is ours, and captures the rest.
 fn furnish(cx: Cx) -> Outcome<Intrinsics> {
     let global = cx.global()?;
@@ -150,7 +218,7 @@ fn own_names(cx: Cx, object: Raw) -> Outcome<Vec<String>> {
             return Err(Thrown);
         }
         let names = (0..count as usize)
-            .map(|index| cx.atom_text((*table.add(index)).atom).map(super::engine::Text::into_lossy))
+            .map(|index| cx.atom_text((*table.add(index)).atom).map(Text::into_lossy))
             .collect();
         sys::JS_FreePropertyEnum(cx.0, table, count);
         names
@@ -165,7 +233,7 @@ fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
     };
     let getter = |class: &CStr, name: &CStr| -> Outcome<Raw> {
         let prototype = cx.get_str(constructor(class)?.raw(), c"prototype")?;
-        cx.own_getter(prototype.raw(), name).map(super::engine::Local::into_raw)
+        cx.own_getter(prototype.raw(), name).map(Local::into_raw)
     };
     let prototype = |class: &CStr| -> Outcome<Raw> {
         Ok(cx.get_str(constructor(class)?.raw(), c"prototype")?.into_raw())
@@ -176,7 +244,7 @@ fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
         Ok((class_of(boxed.raw()), method(class, c"valueOf")?))
     };
     let bigint = constructor(c"BigInt")?;
-    let one = cx.call(bigint.raw(), undefined(), &[super::engine::int(1)])?;
+    let one = cx.call(bigint.raw(), undefined(), &[int(1)])?;
     let text = cx.string("")?;
     Ok(Intrinsics {
         object_prototype: prototype(c"Object")?,
@@ -218,7 +286,7 @@ fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
         data_view_byte_offset: getter(c"DataView", c"byteOffset")?,
         data_view_byte_length: getter(c"DataView", c"byteLength")?,
         value_of: [
-            boxed(c"Number", super::engine::int(1))?,
+            boxed(c"Number", int(1))?,
             boxed(c"String", text.raw())?,
             boxed(c"Boolean", super::engine::bool(true))?,
             boxed(c"BigInt", one.raw())?,

@@ -26,7 +26,7 @@ const LONG_GAP: Duration = Duration::from_millis(1);
 const SHORT_GAP: Duration = Duration::from_micros(50);
 
 /// Asked at each poll, on the engine's thread, from within the engine: it must not call back into
-/// it. Returns whether to stop.
+/// it, nor panic. Returns whether to stop.
 pub(crate) type Hook = fn(&mut PollState) -> bool;
 
 /// What the handler knows. It stands at one address outside of the engine's heap.

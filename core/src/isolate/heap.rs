@@ -115,7 +115,7 @@ impl Heap {
             books.hit();
             return false;
         }
-        books.charged_bytes.set(books.charged_bytes.get() + bytes);
+        books.charged_bytes.set(books.charged_bytes.get().saturating_add(bytes));
         books.raise_peak();
         true
     }

@@ -129,6 +129,7 @@ impl<R: Realm> Home<R> {
     /// Gets ready for a run: books, interrupts, random numbers. Allocates nothing in the heap and
     /// cannot fail.
     pub(crate) fn arm(&self, run: Run) {
+        debug_assert_eq!(self.entries.get(), 0, "armed while code runs");
         self.heap.arm(run.limit_bytes, run.ending);
         poll::heed_limit(self.runtime, &self.heap);
         // SAFETY: no code runs, so no poll does.

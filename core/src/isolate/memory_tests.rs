@@ -283,7 +283,7 @@ fn runs_draw_different_random_numbers() {
 }
 
 /// The memory of the process, in KiB.
-fn resident_kib() -> usize {
+pub(super) fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("the process's own status");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("its memory");
     let number = line.split_whitespace().nth(1).expect("a number");

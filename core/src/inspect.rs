@@ -26,8 +26,10 @@ enum Frame {
 fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> {
     let mut frames = Vec::new();
     node(reader, text, &mut frames, false)?;
-    while let Some(frame) = frames.last_mut() {
-        if text.len() > limit || frames.len() > DEPTH {
+    loop {
+        let depth = frames.len();
+        let Some(frame) = frames.last_mut() else { return Some(()) };
+        if text.len() > limit || depth > DEPTH {
             text.push('…');
             return None;
         }
@@ -69,7 +71,6 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
             }
         }
     }
-    Some(())
 }
 
 fn node(

@@ -225,7 +225,7 @@ impl Run {
         };
         let outside: Arc<dyn Outside> = Arc::new(Seat(Arc::clone(self)));
         let ending = Arc::clone(&self.ending);
-        let mut isolate = Box::new(Isolate::new(home, outside, linker, task, limit, ending));
+        let mut isolate = Isolate::new(home, outside, linker, task, limit, ending);
         let turn = isolate.start();
         Some((isolate, turn))
     }

@@ -30,7 +30,6 @@ pub(super) type Outcome<T> = Result<T, Thrown>;
 pub(super) struct Cx(pub(super) *mut sys::JSContext);
 
 /// A value of the engine that holds one reference.
-#[derive(Debug)]
 pub(super) struct Local {
     cx: Cx,
     raw: Raw,

@@ -4,7 +4,7 @@
 //! the [`Outside`] to speak to; out comes a [`Turn`] each time it stops, and at last an [`End`].
 //!
 //! From the bottom up. Memory: `range` reserves addresses, `arena` and `system` hand out blocks,
-//! `heap` keeps the books over them, `slot` takes and restores images, `calibrate` finds two fields
+//! `heap` and `books` account for them, `slot` takes and restores images, `calibrate` finds two fields
 //! of the engine, `ending` and `poll` decide when code must stop, `home` puts these together into a
 //! place where one run lives, and `pool` keeps homes ready. The engine: `engine` is its C interface,
 //! `realm` what a run finds. A run: `state` keeps its tables, `loader` brings modules in,
@@ -13,6 +13,7 @@
 //! describes what was thrown, and `settle` goes from evaluation to the end.
 
 mod arena;
+mod books;
 mod bridge;
 mod calibrate;
 mod clone_in;
@@ -35,6 +36,8 @@ mod state;
 mod structured_clone;
 mod system;
 
+#[cfg(test)]
+mod cost;
 #[cfg(test)]
 mod memory_tests;
 #[cfg(test)]

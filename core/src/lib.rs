@@ -6,3 +6,5 @@ pub mod value;
 
 #[expect(dead_code, reason = "run is to call it")]
 mod compile;
+#[expect(dead_code, reason = "run is to call it")]
+mod link;

@@ -99,7 +99,7 @@ impl Compilation<'_> {
                 self.typescript(&allocator, &mut program, scoping, &mut lines)?;
             (record, Some(printed))
         } else {
-            (record::read(&program, &mut lines, &HashSet::new()), None)
+            (record::read(&program, &mut lines, &HashSet::new())?, None)
         };
         Ok(CompiledModule { text: self.text.into(), printed, silent, record, typescript })
     }
@@ -111,6 +111,10 @@ impl Compilation<'_> {
         scoping: Scoping,
         lines: &mut Lines<'_>,
     ) -> Result<(Record, Printed), CompileError> {
+        if let Some((name, offset)) = erase::undefined_export(program, &scoping) {
+            let message = format!("Export '{name}' is not defined");
+            return Err(CompileError::new(&message, lines.position(offset)));
+        }
         let erased = erase::erase_type_imports(program, &scoping, self.erase);
         let mut options = TransformOptions::default();
         options.typescript.only_remove_type_imports = true;
@@ -125,7 +129,7 @@ impl Compilation<'_> {
             };
             return Err(CompileError::new(message, lines.position(offset)));
         }
-        let record = finish_record(record::read(program, lines, &erased.unused), erased);
+        let record = finish_record(record::read(program, lines, &erased.unused)?, erased);
         Ok((record, print(program)))
     }
 }

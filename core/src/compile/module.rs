@@ -57,7 +57,10 @@ pub(crate) struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExportTarget {
     /// A binding of this module.
-    Local,
+    Local {
+        /// Its name here; two exports of one binding are no ambiguity. `*default*` for a value.
+        binding: String,
+    },
     /// A binding of the module that a request names.
     Indirect {
         /// Index into `requests`.

@@ -4,7 +4,7 @@ pub mod options;
 pub mod outcome;
 pub mod value;
 
-#[expect(dead_code, reason = "run is to call it")]
+#[cfg_attr(not(test), expect(dead_code, reason = "run is to call it"))]
 mod compile;
-#[expect(dead_code, reason = "run is to call it")]
+#[cfg_attr(not(test), expect(dead_code, reason = "run is to call it"))]
 mod link;

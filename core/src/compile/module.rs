@@ -101,7 +101,6 @@ pub(crate) struct CompiledModule {
     pub(super) printed: Option<Printed>,
     pub(super) silent: Silent,
     pub(super) record: Record,
-    pub(super) typescript: bool,
 }
 
 /// Code that was printed anew, and where it came from.
@@ -117,19 +116,9 @@ impl CompiledModule {
         self.printed.as_ref().map_or(&self.text, |printed| &printed.code)
     }
 
-    /// The original text, without a byte order mark.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
-    }
-
     /// What the module asks for and offers.
     pub(crate) fn record(&self) -> &Record {
         &self.record
-    }
-
-    /// Whether it was compiled as TypeScript.
-    pub(crate) fn is_typescript(&self) -> bool {
-        self.typescript
     }
 
     /// About how many bytes it holds.

@@ -58,7 +58,7 @@ pub(crate) struct Run {
     /// The number of the call that has its answer, for a thread that looks without the lock.
     answer_of: AtomicU64,
     settled: AtomicBool,
-    /// Thread time and wall time at which the run began to compute, on the thread that does.
+    /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
 }
 
@@ -92,10 +92,23 @@ enum Phase {
     Over,
 }
 
+/// A stretch of computing. Its CPU time is only asked for once it is long: that is a system call,
+/// and most runs are over in less time than a few of those take.
 #[derive(Clone, Copy)]
 struct Slice {
     wall: Instant,
-    thread: ThreadTime,
+    thread: Option<(Duration, ThreadTime)>,
+}
+
+impl Slice {
+    fn new() -> Self {
+        Self { wall: Instant::now(), thread: None }
+    }
+
+    /// CPU time so far; wall time for as long as the thread's clock was not looked at.
+    fn computed(&self) -> Duration {
+        self.thread.map_or_else(|| self.wall.elapsed(), |(before, since)| before + since.elapsed())
+    }
 }
 
 /// Why a run was asked to end.
@@ -480,11 +493,11 @@ impl Run {
     }
 
     fn begin_slice(&self) {
-        *self.slice.lock() = Some(Slice { wall: Instant::now(), thread: ThreadTime::now() });
+        *self.slice.lock() = Some(Slice::new());
     }
 
     fn end_slice(&self) -> Duration {
-        self.slice.lock().take().map_or(Duration::ZERO, |slice| slice.thread.elapsed())
+        self.slice.lock().take().map_or(Duration::ZERO, |slice| slice.computed())
     }
 }
 
@@ -556,15 +569,18 @@ impl Outside for Seat {
 
     fn poll(&self, now: Instant) {
         let run = &self.0;
-        let Some(slice) = *run.slice.lock() else { return };
-        let wall = now.saturating_duration_since(slice.wall);
-        if wall < SLICE {
-            return;
-        }
+        let slice = {
+            let mut slice = run.slice.lock();
+            let Some(slice) = &mut *slice else { return };
+            let wall = now.saturating_duration_since(slice.wall);
+            if wall < SLICE {
+                return;
+            }
+            slice.thread.get_or_insert_with(|| (wall, ThreadTime::now()));
+            *slice
+        };
         let computed = run.shared.lock().computed;
-        if computed + wall > run.runtime.safety_cap
-            && computed + slice.thread.elapsed() > run.runtime.safety_cap
-        {
+        if computed + slice.computed() > run.runtime.safety_cap {
             run.end_by_cap();
         } else if run.runtime.scheduler.others_wait() {
             let computed = run.end_slice();

@@ -40,6 +40,9 @@ const SPIN: Duration = Duration::from_micros(40);
 /// After this long without a look at the clock by the engine, somebody else settles the run.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
+/// How often a run that computes for long is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
 /// How long a run computes before it lets others go first.
 const SLICE: Duration = Duration::from_millis(10);
 
@@ -97,12 +100,15 @@ enum Phase {
 #[derive(Clone, Copy)]
 struct Slice {
     wall: Instant,
+    /// When the run was last looked at.
+    looked: Instant,
     thread: Option<(Duration, ThreadTime)>,
 }
 
 impl Slice {
     fn new() -> Self {
-        Self { wall: Instant::now(), thread: None }
+        let now = Instant::now();
+        Self { wall: now, looked: now, thread: None }
     }
 
     /// CPU time so far; wall time for as long as the thread's clock was not looked at.
@@ -573,9 +579,10 @@ impl Outside for Seat {
             let mut slice = run.slice.lock();
             let Some(slice) = &mut *slice else { return };
             let wall = now.saturating_duration_since(slice.wall);
-            if wall < SLICE {
+            if wall < SLICE || now.saturating_duration_since(slice.looked) < LOOK {
                 return;
             }
+            slice.looked = now;
             slice.thread.get_or_insert_with(|| (wall, ThreadTime::now()));
             *slice
         };

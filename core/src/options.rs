@@ -8,7 +8,7 @@ use std::{collections::HashMap, time::Duration};
 use crate::{
     error::{Error, ErrorKind},
     link::specifier,
-    value::Value,
+    value::{Value, Writer},
 };
 
 /// The memory limit of a run that names none: 128 MiB.
@@ -138,6 +138,27 @@ pub struct Request {
 }
 
 impl Request {
+    /// A run of that source, with nothing handed over.
+    #[must_use]
+    pub fn new(source: SourceText) -> Self {
+        let mut inputs = Writer::new();
+        inputs.array(1);
+        inputs.array(0);
+        Self {
+            source,
+            filename: None,
+            language: Language::default(),
+            function: None,
+            modules: Vec::new(),
+            globals: Vec::new(),
+            imports: Vec::new(),
+            inputs: inputs.finish(),
+            report: false,
+            memory_limit_bytes: None,
+            spelling: Spelling::default(),
+        }
+    }
+
     /// Checks everything that can be known before anything starts.
     ///
     /// # Errors

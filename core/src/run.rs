@@ -349,8 +349,8 @@ impl Run {
     /// Settles a run whose thread does not come back from the engine.
     pub(crate) fn force(self: &Arc<Self>) {
         if !self.is_settled() {
-            self.settle(End::Asked, None);
             self.runtime.scheduler.abandon(self);
+            self.settle(End::Asked, None);
         }
     }
 

@@ -354,6 +354,11 @@ impl Run {
         }
     }
 
+    /// Settles a run on whose thread this crate itself failed.
+    pub(crate) fn break_down(&self) {
+        self.settle(End::Broken, None);
+    }
+
     /// Ends the run if it is still in that parking: nothing can make it go on.
     pub(crate) fn end_stalled(self: &Arc<Self>, parking: u64) {
         let stalled = {
@@ -592,7 +597,7 @@ impl Outside for Seat {
         } else if run.runtime.scheduler.others_wait() {
             let computed = run.end_slice();
             run.shared.lock().computed += computed;
-            run.runtime.scheduler.step_aside(&run.runtime, || run.ending.is_raised());
+            run.runtime.scheduler.step_aside(run);
             run.begin_slice();
         }
     }
@@ -606,13 +611,13 @@ impl Seat {
             // The thread sleeps now; others may compute meanwhile.
             shared.computed += run.end_slice();
             drop(shared);
-            run.runtime.scheduler.release_permit(&run.runtime);
+            run.runtime.scheduler.release_permit(run);
             shared = run.shared.lock();
             while shared.answer.is_none() && shared.end.is_none() && !run.is_settled() {
                 run.answered.wait(&mut shared);
             }
             drop(shared);
-            run.runtime.scheduler.take_permit(|| run.ending.is_raised());
+            run.runtime.scheduler.take_permit(run);
             run.begin_slice();
             shared = run.shared.lock();
         }

@@ -354,7 +354,7 @@ mod tests {
                 "<runCode>",
                 "",
                 "./math",
-                "Cannot find module './math' imported from the source; modules given: './both.js', './both.ts', './lib/a.ts', './lib/b.mts', './math.js'",
+                "Cannot find module './math' imported from '<runCode>'; modules given: './both.js', './both.ts', './lib/a.ts', './lib/b.mts', './math.js'",
             ),
             (
                 "a.ts",

@@ -54,7 +54,10 @@ fn the_core_keeps_the_contract() {
                     failures.lock().extend(failed.collect::<Vec<_>>());
                 }
             };
-            thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work).expect("a thread");
+            thread::Builder::new()
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(scope, work)
+                .expect("a thread");
         }
     });
     let mut failures = failures.into_inner();
@@ -63,7 +66,10 @@ fn the_core_keeps_the_contract() {
         println!("{failure}");
     }
     let failed = failures.len();
-    println!("contract (rust): {count} cases, {} passed, {failed} failed, 0 skipped", count - failed);
+    println!(
+        "contract (rust): {count} cases, {} passed, {failed} failed, 0 skipped",
+        count - failed
+    );
     assert_eq!(failed, 0, "cases of the contract failed");
 }
 

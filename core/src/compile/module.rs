@@ -7,6 +7,7 @@ use std::{
 
 use crate::outcome::Position;
 
+use super::expressions::{self, RegularExpression};
 use super::lines::{self, Lines, Silent};
 use super::map::Map;
 
@@ -124,6 +125,11 @@ impl CompiledModule {
     /// The original text, without a byte order mark.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Its regular expressions, in source order. Parses the text again: for errors alone.
+    pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
+        expressions::find(self)
     }
 
     /// Where the engine's form of the code is kept.

@@ -27,7 +27,9 @@ pub(crate) fn check(case: &Case, runtime: &Runtime) -> Result<(), String> {
     let started = request(case, &mut tables).and_then(|request| runtime.start(request, host));
     match (&case.expected, started) {
         (Expected::Misuse(expected), Err(error)) => misuse(expected, &error),
-        (Expected::Misuse(expected), Ok(_)) => Err(format!("expected misuse {expected}, but it started")),
+        (Expected::Misuse(expected), Ok(_)) => {
+            Err(format!("expected misuse {expected}, but it started"))
+        }
         (Expected::Result(_), Err(error)) => Err(format!("it did not start: {error}")),
         (Expected::Result(expected), Ok(remote)) => {
             let (got, remote) = run(case, events, tables, remote)?;
@@ -81,7 +83,8 @@ fn result(expected: &Json, got: &ExecutionResult, remote: &Remote) -> Result<(),
         ("memoryUsedBytes", got.memory_used_bytes.map(|bytes| Js::Number(bytes as f64))),
     ];
     let others = expected.iter().filter(|(key, _)| *key != "error");
-    let others: Map<String, Json> = others.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let others: Map<String, Json> =
+        others.map(|(key, value)| (key.clone(), value.clone())).collect();
     compare_some(&others, &present, "result").map_err(|why| match &got.error {
         Some(error) => format!("{why}\n      with error {error:?}"),
         None => why,
@@ -111,7 +114,8 @@ fn error(expected: Option<&Json>, got: &ExecutionResult) -> Result<(), String> {
         ("column", number(error.column)),
     ];
     let expected = expected.as_object().ok_or("the error is no object")?;
-    compare_some(expected, &present, "error").map_err(|why| format!("{why}\n      of {} {error:?}", got.status.as_str()))
+    compare_some(expected, &present, "error")
+        .map_err(|why| format!("{why}\n      of {} {error:?}", got.status.as_str()))
 }
 
 /// Options as they are given to the core. What is wrong with a type is said here; all else there.
@@ -129,7 +133,8 @@ fn request(case: &Case, tables: &mut Tables) -> Result<Request, Error> {
         memory_limit_bytes: None,
         spelling: Spelling::Camel,
     };
-    let modules = case.modules.iter().map(|(key, text)| (key.clone(), SourceText::from_utf16(text)));
+    let modules =
+        case.modules.iter().map(|(key, text)| (key.clone(), SourceText::from_utf16(text)));
     request.modules.extend(modules);
     let mut inputs = Inputs::default();
     for (key, said) in &case.options {
@@ -185,8 +190,11 @@ fn request(case: &Case, tables: &mut Tables) -> Result<Request, Error> {
     }
     // The names are the core's to check, before a value is looked at.
     request.globals = names(&inputs.globals);
-    request.imports =
-        inputs.imports.iter().map(|(specifier, exports)| (specifier.clone(), names(exports))).collect();
+    request.imports = inputs
+        .imports
+        .iter()
+        .map(|(specifier, exports)| (specifier.clone(), names(exports)))
+        .collect();
     request.check()?;
     request.inputs = inputs.message(tables)?;
     Ok(request)

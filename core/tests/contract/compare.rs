@@ -79,15 +79,21 @@ impl Comparison {
         let same = match (expected, got) {
             (Json::Null, Js::Null) => true,
             (Json::Bool(expected), Js::Bool(got)) => expected == got,
-            (Json::Number(expected), Js::Number(got)) => same_number(expected.as_f64().unwrap_or(f64::NAN), *got),
-            (Json::String(expected), Js::String(got)) => expected.encode_utf16().eq(got.iter().copied()),
+            (Json::Number(expected), Js::Number(got)) => {
+                same_number(expected.as_f64().unwrap_or(f64::NAN), *got)
+            }
+            (Json::String(expected), Js::String(got)) => {
+                expected.encode_utf16().eq(got.iter().copied())
+            }
             (_, Js::Object(object)) => {
                 if let Some(other) = self.seen.insert(Rc::as_ptr(object), path.to_owned()) {
                     return Err(format!("{path}: the same object as {other}"));
                 }
                 return self.object(expected, &object.borrow(), path).unwrap_or_else(differ);
             }
-            _ => tag(expected).and_then(|(tag, said)| leaf(tag, said)).is_some_and(|leaf| same_leaf(&leaf, got)),
+            _ => tag(expected)
+                .and_then(|(tag, said)| leaf(tag, said))
+                .is_some_and(|leaf| same_leaf(&leaf, got)),
         };
         if same { Ok(()) } else { differ() }
     }
@@ -109,7 +115,8 @@ impl Comparison {
             }
             (Some(("$entries", said)), _, Object::Plain(entries)) => {
                 let said = said.as_array()?.iter();
-                let expected: Option<Vec<(&str, &Json)>> = said.map(|e| Some((e[0].as_str()?, &e[1]))).collect();
+                let expected: Option<Vec<(&str, &Json)>> =
+                    said.map(|e| Some((e[0].as_str()?, &e[1]))).collect();
                 return self.entries(&expected?, entries, path);
             }
             (Some(("$map", said)), _, Object::Map(entries)) => {
@@ -129,7 +136,9 @@ impl Comparison {
                     return None;
                 }
                 let pairs = said.iter().zip(members).enumerate();
-                return Some(self.all(pairs.map(|(at, (e, g))| (e, g, format!("{path}.values()[{at}]")))));
+                return Some(
+                    self.all(pairs.map(|(at, (e, g))| (e, g, format!("{path}.values()[{at}]")))),
+                );
             }
             (Some(("$sparse", said)), _, Object::Array(length, elements)) => {
                 let expected = said[1].as_object()?;
@@ -151,7 +160,12 @@ impl Comparison {
         same.then_some(Ok(()))
     }
 
-    fn entries(&mut self, expected: &[(&str, &Json)], got: &[(Vec<u16>, Js)], path: &str) -> Option<Result<(), String>> {
+    fn entries(
+        &mut self,
+        expected: &[(&str, &Json)],
+        got: &[(Vec<u16>, Js)],
+        path: &str,
+    ) -> Option<Result<(), String>> {
         let keys = expected.iter().map(|(key, _)| key.encode_utf16().collect::<Vec<u16>>());
         if !keys.eq(got.iter().map(|(key, _)| key.clone())) {
             return None;
@@ -160,7 +174,10 @@ impl Comparison {
         Some(self.all(pairs.map(|((key, e), (_, g))| (*e, g, format!("{path}{}", key_step(key))))))
     }
 
-    fn all<'v>(&mut self, pairs: impl Iterator<Item = (&'v Json, &'v Js, String)>) -> Result<(), String> {
+    fn all<'v>(
+        &mut self,
+        pairs: impl Iterator<Item = (&'v Json, &'v Js, String)>,
+    ) -> Result<(), String> {
         for (expected, got, path) in pairs {
             self.value(expected, got, &path)?;
         }
@@ -185,7 +202,9 @@ fn same_leaf(expected: &Js, got: &Js) -> bool {
 fn same_object(expected: &Object, got: &Object) -> bool {
     match (expected, got) {
         (Object::Date(left), Object::Date(right)) => same_number(*left, *right),
-        (Object::RegExp(source, flags), Object::RegExp(other, letters)) => source == other && flags == letters,
+        (Object::RegExp(source, flags), Object::RegExp(other, letters)) => {
+            source == other && flags == letters
+        }
         (Object::Buffer(left), Object::Buffer(right)) => left == right,
         (
             Object::View { kind, blob, offset, length },
@@ -194,9 +213,7 @@ fn same_object(expected: &Object, got: &Object) -> bool {
         (
             Object::Error { class, name, message, code },
             Object::Error { class: other, name: called, message: text, code: number },
-        ) => {
-            class == other && name == called && message == text && same_leaf(code, number)
-        }
+        ) => class == other && name == called && message == text && same_leaf(code, number),
         _ => false,
     }
 }

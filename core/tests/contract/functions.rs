@@ -96,9 +96,11 @@ impl Tables {
     }
 
     fn call(&mut self, remote: &Remote, callback: &Callback, args: Vec<Js>, calling: Calling) {
-        let args = Outgoing::message(&Js::list(args), "arguments").expect("it came from the sandbox");
+        // Held until they are on their way: a callback among them is released when it is dropped.
+        let args = Js::list(args);
+        let message = Outgoing::message(&args, "arguments").expect("it came from the sandbox");
         self.calls.insert(self.next_call, calling);
-        remote.call_function(callback.number, args, self.next_call);
+        remote.call_function(callback.number, message, self.next_call);
         self.next_call += 1;
     }
 }
@@ -151,7 +153,12 @@ pub(crate) fn line() -> (Arc<dyn Host>, Receiver<Event>) {
 }
 
 impl EventLoop {
-    pub(crate) fn new(events: Receiver<Event>, tables: Tables, remote: Remote, steps: &[Json]) -> Self {
+    pub(crate) fn new(
+        events: Receiver<Event>,
+        tables: Tables,
+        remote: Remote,
+        steps: &[Json],
+    ) -> Self {
         let mut steps = steps.to_vec();
         steps.reverse();
         let turned = Instant::now();
@@ -205,13 +212,17 @@ impl EventLoop {
     /// Carries out the steps of the case up to the first that has to wait.
     fn take_steps(&mut self) -> Result<(), String> {
         while let Some(step) = self.steps.last() {
-            let (what, said) = step.as_object().and_then(|step| step.iter().next()).expect("a step");
+            let (what, said) =
+                step.as_object().and_then(|step| step.iter().next()).expect("a step");
             match what.as_str() {
                 "terminate" => {
                     let reason = Values::new(&mut self.tables).value(said).as_text();
                     self.remote.terminate(reason.as_deref());
                 }
-                "reports" if (self.remote.reports_since(0).len() as u64) < said.as_u64().expect("a count") => {
+                "reports"
+                    if (self.remote.reports_since(0).len() as u64)
+                        < said.as_u64().expect("a count") =>
+                {
                     return Ok(());
                 }
                 "reports" => {}
@@ -225,7 +236,10 @@ impl EventLoop {
                 }
                 "expectReports" => {
                     let shown = self.remote.reports_since(0);
-                    let shown = shown.iter().map(|report| self.read(report)).collect::<Result<Vec<_>, _>>()?;
+                    let shown = shown
+                        .iter()
+                        .map(|report| self.read(report))
+                        .collect::<Result<Vec<_>, _>>()?;
                     compare(said, &Js::list(shown), "handle.reports")?;
                 }
                 "expectRunning" if said.as_bool() != Some(self.remote.running()) => {
@@ -263,13 +277,15 @@ impl EventLoop {
     /// Which function is called with what. The sink gets the newest report.
     fn called(&mut self, function: u32, args: &Value) -> Result<(Function, Vec<Js>), String> {
         if function != REPORT_SINK {
-            let function = self.tables.functions.get(function as usize).ok_or("an unknown function")?;
+            let function =
+                self.tables.functions.get(function as usize).ok_or("an unknown function")?;
             return Ok((function.clone(), elements(&self.read(args)?)));
         }
         let report = self.remote.reports_since(self.tables.sunk);
         self.tables.sunk += report.len();
         let report = report.last().map(|report| self.read(report)).transpose()?;
-        let sink = self.tables.sink.clone().unwrap_or_else(|| Function::Named("undefined".to_owned()));
+        let sink =
+            self.tables.sink.clone().unwrap_or_else(|| Function::Named("undefined".to_owned()));
         Ok((sink, report.into_iter().collect()))
     }
 
@@ -317,7 +333,11 @@ impl EventLoop {
             }
             "makeAdder" => match arg(0) {
                 Js::Number(n) => Ok(self.tables.function(Function::Adder(n))),
-                _ => Err(Js::error(ErrorClass::TypeError, &text(&Js::text("no number")), Js::Undefined)),
+                _ => Err(Js::error(
+                    ErrorClass::TypeError,
+                    &text(&Js::text("no number")),
+                    Js::Undefined,
+                )),
             },
             "call" | "callTwice" => {
                 let callback = callback(&arg(0))?;
@@ -330,7 +350,8 @@ impl EventLoop {
             }
             "callKept" => {
                 let kept = self.tables.kept.clone();
-                let kept = kept.ok_or_else(|| Js::error(ErrorClass::TypeError, &[], Js::Undefined))?;
+                let kept =
+                    kept.ok_or_else(|| Js::error(ErrorClass::TypeError, &[], Js::Undefined))?;
                 Ok(self.call_back(&kept, args, None))
             }
             "isSame" => Ok(Js::Bool(self.is_echo(&arg(0)))),
@@ -353,7 +374,12 @@ impl EventLoop {
         }
     }
 
-    fn call_back(&mut self, callback: &Rc<Callback>, args: Vec<Js>, again: Option<Rc<Callback>>) -> Js {
+    fn call_back(
+        &mut self,
+        callback: &Rc<Callback>,
+        args: Vec<Js>,
+        again: Option<Rc<Callback>>,
+    ) -> Js {
         let promise = self.tables.promise();
         self.tables.call(&self.remote, callback, args, Calling { promise, again });
         Js::object(Object::HostPromise(promise))
@@ -432,7 +458,8 @@ fn describe(value: &Js) -> String {
     };
     match &*object {
         Object::Plain(entries) => {
-            let keys: Vec<String> = entries.iter().map(|(key, _)| String::from_utf16_lossy(key)).collect();
+            let keys: Vec<String> =
+                entries.iter().map(|(key, _)| String::from_utf16_lossy(key)).collect();
             format!("Object({})", keys.join(","))
         }
         Object::Array(length, _) => format!("Array({length})"),

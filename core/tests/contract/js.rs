@@ -33,9 +33,19 @@ pub(crate) enum Object {
     Set(Vec<Js>),
     Date(f64),
     RegExp(Vec<u16>, Vec<u16>),
-    Error { class: ErrorClass, name: Vec<u16>, message: Vec<u16>, code: Js },
+    Error {
+        class: ErrorClass,
+        name: Vec<u16>,
+        message: Vec<u16>,
+        code: Js,
+    },
     Buffer(Rc<Vec<u8>>),
-    View { kind: ViewKind, blob: Rc<Vec<u8>>, offset: u64, length: u64 },
+    View {
+        kind: ViewKind,
+        blob: Rc<Vec<u8>>,
+        offset: u64,
+        length: u64,
+    },
     HostFunction(u32),
     SandboxFunction(Rc<Callback>),
     HostPromise(u32),
@@ -103,7 +113,12 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     pub(crate) fn new() -> Self {
-        Self { writer: Writer::new(), seen: HashMap::new(), blobs: HashMap::new(), path: String::new() }
+        Self {
+            writer: Writer::new(),
+            seen: HashMap::new(),
+            blobs: HashMap::new(),
+            path: String::new(),
+        }
     }
 
     /// One value as a message of its own; `root` is the path's first word.
@@ -399,7 +414,9 @@ impl Js {
             Self::Null => return out.write_str("null"),
             Self::Bool(value) => return write!(out, "{value}"),
             Self::Number(value) => return write!(out, "{value:?}"),
-            Self::BigInt(negative, magnitude) => return write!(out, "bigint({negative} {magnitude:x?})"),
+            Self::BigInt(negative, magnitude) => {
+                return write!(out, "bigint({negative} {magnitude:x?})");
+            }
             Self::String(units) => {
                 let text: String = String::from_utf16_lossy(units).chars().take(300).collect();
                 return write!(out, "{text:?}");
@@ -409,7 +426,8 @@ impl Js {
         };
         match &*object {
             Object::Plain(entries) => {
-                let entries = entries.iter().map(|(key, value)| (String::from_utf16_lossy(key), value));
+                let entries =
+                    entries.iter().map(|(key, value)| (String::from_utf16_lossy(key), value));
                 out.debug_map().entries(entries).finish()
             }
             Object::Array(length, elements) if *length as usize == elements.len() => {
@@ -420,10 +438,16 @@ impl Js {
             Object::Set(members) => write!(out, "Set {members:?}"),
             Object::Date(time) => write!(out, "Date({time})"),
             Object::RegExp(source, flags) => {
-                write!(out, "/{}/{}", String::from_utf16_lossy(source), String::from_utf16_lossy(flags))
+                write!(
+                    out,
+                    "/{}/{}",
+                    String::from_utf16_lossy(source),
+                    String::from_utf16_lossy(flags)
+                )
             }
             Object::Error { class, name, message, code } => {
-                let (name, message) = (String::from_utf16_lossy(name), String::from_utf16_lossy(message));
+                let (name, message) =
+                    (String::from_utf16_lossy(name), String::from_utf16_lossy(message));
                 write!(out, "{class:?}({name:?}, {message:?}, {code:?})")
             }
             Object::Buffer(blob) => write!(out, "Buffer({blob:?})"),

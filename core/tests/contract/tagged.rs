@@ -7,7 +7,10 @@ use std::{collections::HashMap, rc::Rc};
 use isolane::value::{ErrorClass, ViewKind};
 use serde_json::{Map, Value as Json};
 
-use crate::{functions::Tables, js::{Js, Object}};
+use crate::{
+    functions::Tables,
+    js::{Js, Object},
+};
 
 /// The tag of an object that is one, and what it says.
 pub(crate) fn tag(json: &Json) -> Option<(&str, &Json)> {
@@ -22,9 +25,10 @@ pub(crate) fn tag(json: &Json) -> Option<(&str, &Json)> {
 /// The entries of an object that may say them with `$entries`.
 pub(crate) fn entries(json: &Json) -> Option<Vec<(String, &Json)>> {
     match (tag(json), json) {
-        (Some(("$entries", Json::Array(entries))), _) => {
-            entries.iter().map(|entry| Some((entry.get(0)?.as_str()?.to_owned(), entry.get(1)?))).collect()
-        }
+        (Some(("$entries", Json::Array(entries))), _) => entries
+            .iter()
+            .map(|entry| Some((entry.get(0)?.as_str()?.to_owned(), entry.get(1)?)))
+            .collect(),
         (Some(_), _) => None,
         (None, Json::Object(object)) => {
             Some(object.iter().map(|(key, value)| (key.clone(), value)).collect())
@@ -54,10 +58,13 @@ impl<'t> Values<'t> {
             Json::Number(value) => Js::Number(value.as_f64().expect("a double")),
             Json::String(text) => Js::text(text),
             Json::Array(elements) => {
-                let elements: Vec<Js> = elements.iter().map(|element| self.value(element)).collect();
+                let elements: Vec<Js> =
+                    elements.iter().map(|element| self.value(element)).collect();
                 Js::list(elements)
             }
-            Json::Object(entries) => self.plain(entries.iter().map(|(key, value)| (key.as_str(), value))),
+            Json::Object(entries) => {
+                self.plain(entries.iter().map(|(key, value)| (key.as_str(), value)))
+            }
         }
     }
 
@@ -90,9 +97,9 @@ impl<'t> Values<'t> {
             }
             "$sparse" => {
                 let elements = said[1].as_object().expect("elements by index");
-                let elements = elements.iter().map(|(index, value)| {
-                    (index.parse().expect("an index"), self.value(value))
-                });
+                let elements = elements
+                    .iter()
+                    .map(|(index, value)| (index.parse().expect("an index"), self.value(value)));
                 let elements = elements.collect();
                 Js::object(Object::Array(small(&said[0]), elements))
             }
@@ -109,7 +116,8 @@ impl<'t> Values<'t> {
         let id = said["$id"].as_str().expect("an id").to_owned();
         let placeholder = Js::object(Object::Plain(Vec::new()));
         self.ids.insert(id, placeholder.clone());
-        if let (Js::Object(place), Js::Object(filled)) = (&placeholder, self.value(&said["$value"])) {
+        if let (Js::Object(place), Js::Object(filled)) = (&placeholder, self.value(&said["$value"]))
+        {
             place.swap(&filled);
         }
         placeholder
@@ -131,7 +139,9 @@ pub(crate) fn leaf(tag: &str, said: &Json) -> Option<Js> {
         "$instance" => Js::object(Object::Instance(said.as_str()?.to_owned())),
         "$date" => Js::object(Object::Date(said.as_f64().unwrap_or(f64::NAN))),
         "$regexp" => {
-            let text = |index: usize| -> Option<Vec<u16>> { Some(said[index].as_str()?.encode_utf16().collect()) };
+            let text = |index: usize| -> Option<Vec<u16>> {
+                Some(said[index].as_str()?.encode_utf16().collect())
+            };
             Js::object(Object::RegExp(text(0)?, text(1)?))
         }
         "$error" => error(said.as_object()?)?,

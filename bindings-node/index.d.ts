@@ -110,7 +110,7 @@ export function runCode(source: string, options?: CodeExecutionOptions): CodeExe
 
 /** What a {@link Runtime} is made with. An unknown key is a `TypeError`. */
 export interface RuntimeOptions {
-  /** Isolates on threads of this process, or in worker processes that can be killed. Default `'thread'`. */
+  /** Isolates on threads of this process, or in worker processes that can be killed. Default `'thread'`. This version offers no `'process'`. */
   isolation?: 'thread' | 'process';
   /** CPU time of one run, in milliseconds; waiting for the host does not count. Default 300,000. */
   safetyCapMs?: number;
@@ -141,7 +141,22 @@ export class Runtime {
 
 /** Counts of a runtime. */
 export interface Stats {
-  readonly [name: string]: unknown;
+  /** Runs that compute now. */
+  readonly computing: number;
+  /** Runs that wait for their host; they hold no thread. */
+  readonly parked: number;
+  /** Runs that wait for their turn. */
+  readonly queued: number;
+  /** Runs that have settled since the runtime was made, by status. */
+  readonly settled: Readonly<Record<CodeExecutionResult['status'], number>>;
+  /** Isolates that are pristine and wait for a run. */
+  readonly readyIsolates: number;
+  /** Threads of the runtime. */
+  readonly threads: number;
+  /** Threads that do not come back from a builtin, although their run has settled. */
+  readonly stuckThreads: number;
+  /** Bytes of compiled modules that are kept. */
+  readonly compileCacheBytes: number;
 }
 
 /**

@@ -143,7 +143,7 @@ export class Run implements Numbering, Owners {
     const index = this.reportsDelivered;
     this.reportsDelivered += 1;
     if (index < this.reports.length) mail.skip();
-    else this.reports.push((mail.next(this) as unknown[])[0]);
+    else this.reports.push(mail.next(this));
     return this.invoke(this.sink, [this.reports[index]]);
   }
 }

@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use isolane::{Completion, HostCall, Isolation, Remote, Runtime, RuntimeOptions, Spelling, Stats};
+use isolane::{Completion, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats, value::Value};
 use napi::{
     Either, Env, Result,
     bindgen_prelude::{ObjectFinalize, Uint8ArraySlice},
@@ -47,15 +47,49 @@ pub struct NativeRuntimeOptions {
     pub compile_cache_bytes: Option<f64>,
 }
 
-/// Counts of a runtime.
+/// Counts of a runtime, as of now.
 #[napi(object)]
 pub struct NativeStats {
     pub computing: f64,
+    pub parked: f64,
+    pub queued: f64,
+    pub settled: NativeSettled,
+    pub ready_isolates: f64,
+    pub threads: f64,
+    pub stuck_threads: f64,
+    pub compile_cache_bytes: f64,
 }
 
+/// Runs that have settled, by status.
+#[napi(object)]
+pub struct NativeSettled {
+    pub success: f64,
+    pub error: f64,
+    pub memory: f64,
+    pub terminated: f64,
+    #[napi(js_name = "link_error")]
+    pub link_error: f64,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
 impl From<Stats> for NativeStats {
     fn from(stats: Stats) -> Self {
-        Self { computing: stats.computing as f64 }
+        Self {
+            computing: stats.computing as f64,
+            parked: stats.parked as f64,
+            queued: stats.queued as f64,
+            settled: NativeSettled {
+                success: stats.success as f64,
+                error: stats.error as f64,
+                memory: stats.memory as f64,
+                terminated: stats.terminated as f64,
+                link_error: stats.link_error as f64,
+            },
+            ready_isolates: stats.ready_isolates as f64,
+            threads: stats.threads as f64,
+            stuck_threads: stats.stuck_threads as f64,
+            compile_cache_bytes: stats.compile_cache_bytes as f64,
+        }
     }
 }
 
@@ -74,7 +108,7 @@ pub fn open_runtime(options: NativeRuntimeOptions) -> Either<NativeRuntime, Misu
         compile_cache_bytes: options.compile_cache_bytes,
         spelling: Spelling::Camel,
     };
-    match Runtime::new(options) {
+    match Runtime::new(&options) {
         Ok(runtime) => Either::A(NativeRuntime { runtime }),
         Err(error) => Either::B(error.into()),
     }
@@ -95,6 +129,15 @@ pub(crate) struct Live {
     pub(crate) remote: Remote,
     /// How many reports went to JavaScript as calls of the sink.
     reports_delivered: usize,
+}
+
+impl Live {
+    /// The report that the sandbox is waiting to have delivered.
+    fn next_report(&mut self) -> Value {
+        let report = self.remote.reports_since(self.reports_delivered).into_iter().next();
+        self.reports_delivered += 1;
+        report.unwrap_or_else(Value::undefined)
+    }
 }
 
 /// Everything that one JavaScript thread says to the core and hears from it.
@@ -264,7 +307,7 @@ impl State {
                 let Some(live) = runs.get_mut(&run).filter(|live| live.remote.running()) else {
                     return false;
                 };
-                live.reports_delivered += usize::from(function == isolane::REPORT_SINK);
+                let args = if function == REPORT_SINK { live.next_report() } else { args };
                 let mut calls = self.calls.borrow_mut();
                 let number = free_number(&self.last_call, &calls);
                 calls.insert(number, call);

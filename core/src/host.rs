@@ -19,12 +19,13 @@ pub const REPORT_SINK: u32 = u32::MAX;
 /// Every method is called on a thread that computes the run, or on the one that ends it, and must
 /// return at once: queue the event for the thread where the caller lives, and wake it.
 pub trait Host: Send + Sync + 'static {
-    /// The sandbox called the host function with that number (or, for [`REPORT_SINK`], reported
-    /// a value: `args` then holds that one value). `args` is an array, one message. The sandbox
-    /// waits until `call` is answered; to answer later, answer at once with a message that is a
+    /// The sandbox called the host function with that number. `args` is an array, one message. For
+    /// [`REPORT_SINK`] it is `undefined`: the reported value is the newest of
+    /// [`Remote::reports_since`]. The sandbox waits until `call` is answered; to answer later, answer at once with a message that is a
     /// promise of the host (`HOST_PROMISE`) and settle that one through [`Remote::settle_promise`].
     ///
     /// [`Remote::settle_promise`]: crate::Remote::settle_promise
+    /// [`Remote::reports_since`]: crate::Remote::reports_since
     fn call(&self, function: u32, args: Value, call: HostCall);
 
     /// The call that the host made through [`Remote::call_function`] came to this.

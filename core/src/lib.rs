@@ -1,5 +1,31 @@
 //! Runs a model's JavaScript and TypeScript in an isolate.
 
-pub mod options;
-pub mod outcome;
+mod cache;
+mod clock;
+mod compile;
+mod error;
+mod execution;
+mod host;
+mod inspect;
+mod isolate;
+mod link;
+mod options;
+mod outcome;
+mod path;
+mod program;
+mod run;
+mod runtime;
+mod scheduler;
+mod text;
 pub mod value;
+mod watchdog;
+
+pub use error::{Error, ErrorKind};
+pub use execution::Remote;
+pub use host::{Completion, Host, HostCall, REPORT_SINK};
+pub use options::{
+    Isolation, Language, OptionSet, Request, RuntimeOptions, SourceText, Spelling, unknown_option,
+    wrong_type,
+};
+pub use outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
+pub use runtime::{Runtime, Stats};

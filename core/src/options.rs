@@ -3,6 +3,8 @@
 //! In: options as a binding read them from its caller. Out: nothing, or the [`Error`] that the
 //! caller deserves, before anything starts. The lists of valid names live here and nowhere else.
 
+use std::time::Duration;
+
 use crate::{
     error::{Error, ErrorKind},
     link::specifier,
@@ -162,6 +164,94 @@ impl Request {
             reason = "checked to be a safe integer of at least 1"
         )]
         self.memory_limit_bytes.map_or(DEFAULT_MEMORY_LIMIT_BYTES, |limit| limit as u64)
+    }
+}
+
+/// Where the isolates of a runtime live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// On threads of this process.
+    #[default]
+    Thread,
+    /// In processes of their own. Not offered by this version.
+    Process,
+}
+
+/// The options of a [`Runtime`](crate::Runtime), as a caller wrote them; `None` takes the default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RuntimeOptions {
+    /// Where isolates live.
+    pub isolation: Isolation,
+    /// CPU time of one run, in milliseconds; 300,000 by default.
+    pub safety_cap_ms: Option<f64>,
+    /// Isolates that compute at once; 4 per core, at least 8, by default.
+    pub max_concurrent_runs: Option<f64>,
+    /// Runs that may wait for their turn; beyond it a new run is refused. No bound by default.
+    pub max_queued_runs: Option<f64>,
+    /// Isolates that are kept pristine ahead of need; as many as may compute at once by default.
+    pub ready_isolates: Option<f64>,
+    /// Bytes of compiled modules that are kept; 32 MiB by default.
+    pub compile_cache_bytes: Option<f64>,
+    /// How to spell options in errors.
+    pub spelling: Spelling,
+}
+
+/// Checked options of a runtime.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RuntimeSettings {
+    pub(crate) safety_cap: Duration,
+    pub(crate) max_concurrent_runs: usize,
+    pub(crate) max_queued_runs: Option<usize>,
+    pub(crate) ready_isolates: usize,
+    pub(crate) compile_cache_bytes: usize,
+}
+
+impl Default for RuntimeSettings {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let max_concurrent_runs = (4 * cores).max(8);
+        Self {
+            safety_cap: Duration::from_secs(300),
+            max_concurrent_runs,
+            max_queued_runs: None,
+            ready_isolates: max_concurrent_runs,
+            compile_cache_bytes: 32 << 20,
+        }
+    }
+}
+
+impl RuntimeOptions {
+    pub(crate) fn check(&self) -> Result<RuntimeSettings, Error> {
+        if self.isolation == Isolation::Process {
+            return Err(type_error("isolation 'process' is not offered by this version"));
+        }
+        let default = RuntimeSettings::default();
+        let count = |name: &str, value: Option<f64>, least: u32| match value {
+            None => Ok(None),
+            Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) => {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+                Ok(Some(value as usize))
+            }
+            Some(value) => Err(Error::new(
+                ErrorKind::Range,
+                format!(
+                    "{} must be a whole number from {least} to 1000000000, got {value}",
+                    spell(name, self.spelling)
+                ),
+            )),
+        };
+        let cap = count("safety_cap_ms", self.safety_cap_ms, 1)?;
+        let concurrent = count("max_concurrent_runs", self.max_concurrent_runs, 1)?;
+        let max_concurrent_runs = concurrent.unwrap_or(default.max_concurrent_runs);
+        let ready = count("ready_isolates", self.ready_isolates, 0)?;
+        let cache = count("compile_cache_bytes", self.compile_cache_bytes, 0)?;
+        Ok(RuntimeSettings {
+            safety_cap: cap.map_or(default.safety_cap, |ms| Duration::from_millis(ms as u64)),
+            max_concurrent_runs,
+            max_queued_runs: count("max_queued_runs", self.max_queued_runs, 0)?,
+            ready_isolates: ready.unwrap_or(max_concurrent_runs),
+            compile_cache_bytes: cache.unwrap_or(default.compile_cache_bytes),
+        })
     }
 }
 

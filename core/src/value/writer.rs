@@ -124,12 +124,10 @@ impl Writer {
 
     /// The key of the next value of an object.
     pub fn key(&mut self, key: &str) {
-        if self.known_key(key.as_bytes()) {
-            return;
+        if !self.repeated_key(key.as_bytes()) {
+            let number = self.new_key(key);
+            self.keys.insert(key.as_bytes().into(), number);
         }
-        self.varint(1);
-        self.varint(key.len() as u64);
-        self.nodes.extend_from_slice(key.as_bytes());
     }
 
     /// A key given as UTF-16, which may hold lone surrogates.
@@ -140,11 +138,31 @@ impl Writer {
         // Kept apart from every UTF-8 key by a first byte that UTF-8 never has.
         let name: Vec<u8> =
             std::iter::once(0xFF).chain(units.iter().flat_map(|unit| unit.to_le_bytes())).collect();
-        if self.known_key(&name) {
-            return;
+        if !self.repeated_key(&name) {
+            let number = self.new_key16(units);
+            self.keys.insert(name.into(), number);
         }
+    }
+
+    /// A key that a caller with a table of its own has written before, by its number.
+    pub fn known_key(&mut self, number: u32) {
+        self.varint(u64::from(number) + 3);
+    }
+
+    /// A key that this message does not hold yet; returns its number. A caller that uses this
+    /// keeps the table of keys itself and must not mix it with [`Writer::key`].
+    pub fn new_key(&mut self, key: &str) -> u32 {
+        self.varint(1);
+        self.varint(key.len() as u64);
+        self.nodes.extend_from_slice(key.as_bytes());
+        self.count_key()
+    }
+
+    /// As [`Writer::new_key`], for a key with a lone surrogate.
+    pub fn new_key16(&mut self, units: &[u16]) -> u32 {
         self.varint(2);
         self.units(units);
+        self.count_key()
     }
 
     /// Ends the innermost object.
@@ -268,14 +286,17 @@ impl Writer {
         self.objects += 1;
     }
 
-    fn known_key(&mut self, name: &[u8]) -> bool {
-        if let Some(&number) = self.keys.get(name) {
-            self.varint(u64::from(number) + 3);
-            return true;
+    fn repeated_key(&mut self, name: &[u8]) -> bool {
+        let known = self.keys.get(name).copied();
+        if let Some(number) = known {
+            self.known_key(number);
         }
-        self.keys.insert(name.into(), self.key_count);
+        known.is_some()
+    }
+
+    fn count_key(&mut self) -> u32 {
         self.key_count += 1;
-        false
+        self.key_count - 1
     }
 
     fn units(&mut self, units: &[u16]) {

@@ -1,0 +1,168 @@
+//! Imports and exports that stand only for types.
+//!
+//! In: a TypeScript tree with its symbols. Out: the same tree without the imports that erase, and
+//! what is no longer there: the names exported as types. The contract's rule: an import that is
+//! used, but only as a type, erases as if written `type`; so does one that the linker names because
+//! its target exports it only as a type; an import of which nothing else is left goes with it.
+//! Every other import stays, used or not.
+
+use std::collections::HashSet;
+
+use oxc_ast::ast::{
+    ExportDefaultDeclarationKind, ImportDeclaration, ImportDeclarationSpecifier, Program,
+    Statement, TSImportEqualsDeclaration, TSModuleReference, TSTypeName,
+};
+use oxc_semantic::{ReferenceId, Scoping, SymbolId};
+
+use super::record::declared_names;
+
+/// What is known only before types are erased.
+#[derive(Default)]
+pub(super) struct Erased {
+    /// Imported local names that nothing refers to.
+    pub(super) unused: HashSet<String>,
+    /// Every name in an export, of a type or not.
+    pub(super) exported: HashSet<String>,
+    /// Specifiers of `export type * from`.
+    pub(super) type_stars: Vec<String>,
+}
+
+/// Takes type imports out of `program`, and those bound to a name in `erase`.
+pub(super) fn erase_type_imports(
+    program: &mut Program<'_>,
+    scoping: &Scoping,
+    erase: &[String],
+) -> Erased {
+    let erase: HashSet<&str> = erase.iter().map(String::as_str).collect();
+    let aliases = drop_type_aliases(program, scoping);
+    let usage = Usage { scoping, aliases };
+    let mut erased = Erased::default();
+    for statement in &program.body {
+        erased.note_exports(statement);
+    }
+    program.body.retain_mut(|statement| match statement {
+        Statement::ImportDeclaration(import) => usage.keeps_import(import, &erase, &mut erased),
+        _ => true,
+    });
+    erased
+}
+
+impl Erased {
+    fn note_exports(&mut self, statement: &Statement<'_>) {
+        match statement {
+            Statement::ExportDeclaration(export) => {
+                self.exported.extend(declared_names(&export.declaration));
+            }
+            Statement::ExportNamedDeclaration(export) => {
+                self.exported
+                    .extend(export.specifiers.iter().map(|s| s.exported.name().to_string()));
+            }
+            Statement::ExportFromDeclaration(export) => {
+                self.exported
+                    .extend(export.specifiers.iter().map(|s| s.exported.name().to_string()));
+            }
+            Statement::ExportAllDeclaration(export) => match &export.exported {
+                Some(name) => {
+                    self.exported.insert(name.name().to_string());
+                }
+                None if export.export_kind.is_type() => {
+                    self.type_stars.push(export.source.value.to_string());
+                }
+                None => {}
+            },
+            Statement::ExportDefaultDeclaration(_) => {
+                self.exported.insert("default".to_owned());
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Usage<'s> {
+    scoping: &'s Scoping,
+    /// References within `import a = b.c` that erases: they use nothing as a value.
+    aliases: HashSet<ReferenceId>,
+}
+
+impl Usage<'_> {
+    fn keeps_import(
+        &self,
+        import: &mut ImportDeclaration<'_>,
+        erase: &HashSet<&str>,
+        erased: &mut Erased,
+    ) -> bool {
+        if import.import_kind.is_type() {
+            return false;
+        }
+        let Some(specifiers) = import.specifiers.as_mut().filter(|list| !list.is_empty()) else {
+            return true;
+        };
+        specifiers.retain(|specifier| {
+            if let ImportDeclarationSpecifier::ImportSpecifier(named) = specifier
+                && named.import_kind.is_type()
+            {
+                return false;
+            }
+            let local = specifier.local();
+            let symbol = local.symbol_id();
+            let unused = self.scoping.get_resolved_reference_ids(symbol).is_empty();
+            if unused {
+                erased.unused.insert(local.name.to_string());
+            }
+            if unused { !erase.contains(local.name.as_str()) } else { self.has_value(symbol) }
+        });
+        !specifiers.is_empty()
+    }
+
+    fn has_value(&self, symbol: SymbolId) -> bool {
+        self.scoping
+            .get_resolved_reference_ids(symbol)
+            .iter()
+            .any(|id| self.scoping.get_reference(*id).is_value() && !self.aliases.contains(id))
+    }
+}
+
+/// Drops each `import a = b.c` that is used only as a type, last first, as one may name another.
+fn drop_type_aliases(program: &mut Program<'_>, scoping: &Scoping) -> HashSet<ReferenceId> {
+    let mut dropped = HashSet::new();
+    let mut usage = Usage { scoping, aliases: HashSet::new() };
+    for statement in program.body.iter().rev() {
+        if let Statement::TSImportEqualsDeclaration(alias) = statement
+            && (alias.import_kind.is_type() || !usage.has_value(alias.id.symbol_id()))
+        {
+            dropped.insert(alias.id.symbol_id());
+            usage.aliases.extend(aliased(alias));
+        }
+    }
+    program.body.retain(|statement| {
+        !matches!(statement, Statement::TSImportEqualsDeclaration(alias)
+            if dropped.contains(&alias.id.symbol_id()))
+    });
+    usage.aliases
+}
+
+/// The reference at the head of `b.c.d`.
+fn aliased(alias: &TSImportEqualsDeclaration<'_>) -> Option<ReferenceId> {
+    match &alias.module_reference {
+        TSModuleReference::IdentifierReference(identifier) => identifier.reference_id.get(),
+        TSModuleReference::QualifiedName(name) => {
+            let mut left = &name.left;
+            loop {
+                match left {
+                    TSTypeName::IdentifierReference(identifier) => {
+                        return identifier.reference_id.get();
+                    }
+                    TSTypeName::QualifiedName(name) => left = &name.left,
+                    TSTypeName::ThisExpression(_) => return None,
+                }
+            }
+        }
+        TSModuleReference::ExternalModuleReference(_) => None,
+    }
+}
+
+/// Whether the default export is a name, which may turn out to be a type.
+pub(super) fn exports_identifier(statement: &Statement<'_>) -> bool {
+    matches!(statement, Statement::ExportDefaultDeclaration(export)
+        if matches!(export.declaration, ExportDefaultDeclarationKind::Identifier(_)))
+}

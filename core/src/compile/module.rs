@@ -1,0 +1,191 @@
+//! A compiled module: plain data, free of compiler types, all that linking and running need.
+
+use std::collections::HashSet;
+
+use crate::outcome::Position;
+
+use super::lines::{self, Lines, Silent};
+use super::map::Map;
+
+/// Why a source is no module that can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompileError {
+    /// The name of the error: always `SyntaxError`.
+    pub(crate) name: &'static str,
+    /// One line, bounded.
+    pub(crate) message: String,
+    /// Where in the original text.
+    pub(crate) position: Option<Position>,
+}
+
+/// The name under which a binding is asked of another module.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Imported {
+    /// An export by name; the default export is `default`.
+    Name(String),
+    /// The module namespace object.
+    Namespace,
+}
+
+/// One binding that a statement asks of another module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ImportedName {
+    /// What it is called there.
+    pub(crate) imported: Imported,
+    /// What it is called here; none in a re-export.
+    pub(crate) local: Option<String>,
+    /// Where the name stands.
+    pub(crate) position: Position,
+    /// TypeScript only: nothing refers to the local binding, neither as a value nor as a type.
+    pub(crate) unused: bool,
+}
+
+/// One statement that requests another module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The specifier as the program means it, escapes resolved.
+    pub(crate) specifier: String,
+    /// Where the specifier stands.
+    pub(crate) position: Position,
+    /// Where the statement begins.
+    pub(crate) statement: Position,
+    /// The names asked for, in source order; none for `import 'x'` and `export * from 'x'`.
+    pub(crate) names: Vec<ImportedName>,
+}
+
+/// What an exported name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ExportTarget {
+    /// A binding of this module.
+    Local,
+    /// A binding of the module that a request names.
+    Indirect {
+        /// Index into `requests`.
+        request: usize,
+        /// What it is called there.
+        imported: Imported,
+    },
+}
+
+/// One exported name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Export {
+    /// The name that importers use.
+    pub(crate) name: String,
+    /// What it stands for.
+    pub(crate) target: ExportTarget,
+}
+
+/// What a module asks for and what it offers, at run time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Every statement that requests a module, in source order.
+    pub(crate) requests: Vec<Request>,
+    /// Every exported name but those of stars, in source order.
+    pub(crate) exports: Vec<Export>,
+    /// The requests, by index, that are `export * from`.
+    pub(crate) stars: Vec<usize>,
+    /// Names that TypeScript exports only as types.
+    pub(crate) type_exports: HashSet<String>,
+    /// Specifiers of erased `export type * from`: each name there is a type here.
+    pub(crate) type_stars: Vec<String>,
+}
+
+/// A module ready to be linked and run.
+#[derive(Clone, Debug)]
+pub(crate) struct CompiledModule {
+    pub(super) text: Box<str>,
+    pub(super) printed: Option<Printed>,
+    pub(super) silent: Silent,
+    pub(super) record: Record,
+    pub(super) typescript: bool,
+}
+
+/// Code that was printed anew, and where it came from.
+#[derive(Clone, Debug)]
+pub(super) struct Printed {
+    pub(super) code: String,
+    pub(super) map: Map,
+}
+
+impl CompiledModule {
+    /// The text to give to the engine: printed anew, or the original (without a byte order mark).
+    pub(crate) fn code(&self) -> &str {
+        self.printed.as_ref().map_or(&self.text, |printed| &printed.code)
+    }
+
+    /// The original text, without a byte order mark.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the module asks for and offers.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Whether it was compiled as TypeScript.
+    pub(crate) fn is_typescript(&self) -> bool {
+        self.typescript
+    }
+
+    /// About how many bytes it holds.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let printed =
+            self.printed.as_ref().map_or(0, |printed| printed.code.len() + printed.map.size());
+        let names: usize =
+            self.record.requests.iter().map(|request| 128 + request.names.len() * 96).sum();
+        size_of::<Self>() + self.text.len() + printed + names + self.record.exports.len() * 96
+    }
+
+    /// The original position of a place that the engine reports in `code`: line and column from 1,
+    /// the column in bytes. Reads the whole text: for errors, not for every call.
+    pub(crate) fn original(&self, line: u32, column: u32) -> Option<Position> {
+        let Some(printed) = &self.printed else {
+            let mut lines = Lines::new(&self.text, &self.silent);
+            let offset = lines.offset(line, engine_column(&self.text, line, column))?;
+            return Some(lines.position(offset));
+        };
+        // Comments are gone from printed code, so U+2028 and U+2029 stand in literals alone.
+        let engine = Lines::new(&printed.code, &Silent { everywhere: true, ..Silent::default() });
+        let offset = engine.offset(line, engine_column(&printed.code, line, column))?;
+        let place = Lines::new(&printed.code, &Silent::default()).position(offset);
+        let (line, column) = printed.map.find((place.line - 1, place.column - 1))?;
+        let from = Lines::new(&self.text, &Silent::default()).utf16_offset(line + 1, column + 1)?;
+        Some(Lines::new(&self.text, &self.silent).position(from))
+    }
+}
+
+/// The true column of a place: on its first line the engine counts from 0 after a blank.
+fn engine_column(code: &str, line: u32, column: u32) -> u32 {
+    let blank = code.starts_with([' ', '\t', '\u{b}', '\u{c}']);
+    if line == 1 && (column > 1 || blank) { column.saturating_add(1) } else { column }
+}
+
+/// Cuts a message to one line of at most 1 KiB.
+pub(super) fn one_line(message: &str) -> String {
+    let mut line = String::new();
+    for word in message.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > 1024 {
+            line.truncate(line.floor_char_boundary(1021));
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
+impl CompileError {
+    pub(super) fn new(message: &str, position: Position) -> Self {
+        Self { name: "SyntaxError", message: one_line(message), position: Some(position) }
+    }
+}
+
+/// Whether `text` needs `Silent` spans for its lines to be counted as the engine does.
+pub(super) fn needs_silent(text: &str) -> bool {
+    lines::has_rare_terminators(text)
+}

@@ -1,0 +1,219 @@
+//! How deep a parser may have to recurse into a source text, known before it starts.
+//!
+//! In: a source text. Out: a weight that is at least the number of grammar levels open at once in
+//! any parse of it, or where it grows past `MAX_WEIGHT`. The parser and every pass after it recurse
+//! without a check of their own, so this bound is what keeps a hostile source from overflowing the
+//! stack (contract: a source that cannot be run is a `link_error`, never the end of the host).
+//!
+//! One level of recursion consumes at least one token, so the weight counts the tokens that may
+//! still be "open": those of every open bracket since the last place where a statement or a list
+//! item must have ended. Whatever is uncertain counts as open. The one ambiguity of the lexical
+//! grammar, `/`, is decided only where that is safe; else counting goes on without ever closing.
+
+use super::lexer::{Lexer, Token};
+
+/// The weight from which a source is refused. Hand-written code stays below a few hundred.
+pub(crate) const MAX_WEIGHT: usize = 16_000;
+
+/// Tokens that the parser may read again, because `a<b` and `a ? (b) : c` begin like something
+/// else: quadratic in the length of a chain, about half a microsecond each.
+const MAX_REREADS: usize = 2_000_000;
+
+/// Why a source is not given to the parser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooDeep {
+    /// Byte offset of the token that was one too many.
+    pub(crate) offset: usize,
+}
+
+/// An upper bound of the nesting of `text`.
+pub(crate) fn weigh(text: &str, typescript: bool) -> Result<usize, TooDeep> {
+    let mut lexer = Lexer::new(text, typescript);
+    let mut scale = Scale::default();
+    while let Some(token) = lexer.next_token() {
+        scale.put(token, lexer.uncertain());
+        if scale.open > MAX_WEIGHT || scale.rereads > MAX_REREADS {
+            return Err(TooDeep { offset: token.start });
+        }
+    }
+    Ok(scale.most)
+}
+
+/// What is open inside one pair of brackets.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    /// Open before the first comma of the current statement, and what commas could not close.
+    kept: usize,
+    /// Open since the last comma.
+    item: usize,
+    /// `<` seen since the last comma, and since the statement began.
+    item_angles: usize,
+    angles: usize,
+    /// `?` seen since the statement began.
+    questions: usize,
+    /// Whether a comma was seen since the statement began.
+    listed: bool,
+    /// A `;` was read; what comes next says whether it ended everything.
+    ending: bool,
+}
+
+#[derive(Default)]
+struct Scale {
+    levels: Vec<Level>,
+    here: Level,
+    open: usize,
+    most: usize,
+    angles: usize,
+    questions: usize,
+    rereads: usize,
+}
+
+impl Scale {
+    fn put(&mut self, token: Token<'_>, uncertain: bool) {
+        if uncertain {
+            self.count(1);
+            return;
+        }
+        if self.here.ending {
+            self.here.ending = false;
+            if !matches!(token.text, "else" | "while") {
+                self.end_statement();
+            }
+        } else if token.starts_statement {
+            self.end_statement();
+        }
+        match token.text {
+            "(" | "[" | "{" | "${" | "`" => {
+                self.count(1);
+                self.levels.push(std::mem::take(&mut self.here));
+                self.count(1);
+            }
+            ")" | "]" | "}" | "`}" => self.close(),
+            "," => self.end_item(),
+            ";" => self.here.ending = true,
+            "<" => {
+                self.rereads += self.angles;
+                self.angles += 1;
+                self.here.angles += 1;
+                self.here.item_angles += 1;
+                self.count(1);
+            }
+            "?" => {
+                self.rereads += self.questions;
+                self.questions += 1;
+                self.here.questions += 1;
+                self.count(1);
+            }
+            _ => self.count(1),
+        }
+    }
+
+    fn count(&mut self, tokens: usize) {
+        self.here.item += tokens;
+        self.open += tokens;
+        self.most = self.most.max(self.open);
+    }
+
+    /// A closing bracket without an opening one ends the parse: nothing to close here.
+    fn close(&mut self) {
+        if let Some(outer) = self.levels.pop() {
+            self.end_statement();
+            self.here = outer;
+        }
+    }
+
+    /// Everything open at this level has ended.
+    fn end_statement(&mut self) {
+        self.open -= self.here.kept + self.here.item;
+        self.angles -= self.here.angles;
+        self.questions -= self.here.questions;
+        self.here = Level::default();
+    }
+
+    /// A comma ends an expression, but no statement around it, and no `<` before it.
+    fn end_item(&mut self) {
+        if self.here.listed {
+            let still_open = (2 * self.here.item_angles).min(self.here.item);
+            self.here.kept += still_open;
+            self.open -= self.here.item - still_open;
+        } else {
+            self.here.listed = true;
+            self.here.kept += self.here.item;
+        }
+        self.here.item = 0;
+        self.here.item_angles = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weight(text: &str) -> usize {
+        weigh(text, true).expect("within the bound")
+    }
+
+    #[test]
+    fn everything_that_nests_weighs_at_least_its_depth() {
+        for (open, middle, close) in [
+            ("[", "1", "]"),
+            ("(", "1", ")"),
+            ("({a:", "1", "})"),
+            ("{", "", "}"),
+            ("!", "1", ""),
+            ("typeof ", "1", ""),
+            ("typeof\u{a0}", "1", ""),
+            ("typeof\n", "1", ""),
+            ("a=>", "1", ""),
+            ("1+", "1", ""),
+            ("a=\n", "1", ""),
+            ("a?1:", "1", ""),
+            ("a.", "a", ""),
+            ("`${", "1", "}`"),
+            ("if(a)\n", "b", ""),
+            ("if(a)b;else ", "b", ""),
+            ("if(a){}else ", "b", ""),
+            ("do ", "b", ";while(1);"),
+            ("new ", "a", ""),
+            ("f<", "A", ">()"),
+            ("A<B,", "C", ">"),
+            ("class extends ", "a", "{}"),
+            ("keyof\n", "a", ""),
+            ("a+\\u{62}c+", "1", ""),
+            ("/'/.x+[", "1", "]"),
+            ("b\n/['\"]/+[", "1", "]"),
+            ("{}/['\"]/+[", "1", "]"),
+        ] {
+            let text = format!("{}{middle}{}", open.repeat(300), close.repeat(300));
+            assert!(weight(&text) >= 300, "{open} weighs {}", weight(&text));
+        }
+    }
+
+    #[test]
+    fn long_is_not_deep() {
+        for line in [
+            "const x = [1, 2, 3];\n",
+            "const x = f(1)\n",
+            "function f(a) { return a / 2 }\n",
+            "foo.bar(1, `a ${b} c`)\n",
+            "if (a) { b() } else { c() }\n",
+            "x.y = /[\"'`]/.test(a) ? b : c;\n",
+            "export const s = 'it\\'s' + \"(\";\n",
+            "type A<T> = Map<string, T> | null;\n",
+            "class A { a() {} b() {} }\n",
+            "// don't (\n",
+            "/* don't ( */\n",
+        ] {
+            let text = line.repeat(20_000);
+            assert!(weight(&text) < 40, "{line} weighs {}", weight(&text));
+        }
+        let list = format!("const x = [{}];", "{ a: 'b', c: [1, 2] },\n".repeat(50_000));
+        assert!(weight(&list) < 40);
+    }
+
+    #[test]
+    fn the_bound_says_where() {
+        assert_eq!(weigh(&"[".repeat(200_000), true), Err(TooDeep { offset: MAX_WEIGHT / 2 }));
+        assert!(weigh(&"a<".repeat(4_000), true).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! A value as one line of text, for people: `{ a: 1, b: [ 'x' ] }`.
+//!
+//! In: a message. Out: at most so many characters. Reads the message once, keeps a stack of its
+//! own and stops as soon as the text is full.
+
+use crate::value::{Event, Reader, Str, Value};
+
+/// How deep nested objects are shown before they are `…`.
+const DEPTH: usize = 4;
+
+/// Shows a value in at most `limit` bytes and an ellipsis.
+pub(crate) fn inspect(value: &Value, limit: usize) -> String {
+    let mut reader = value.reader();
+    let mut text = String::new();
+    // A message that cannot be read shows as far as it can be.
+    let _ = show(&mut reader, &mut text, limit);
+    crate::text::bounded(text, limit)
+}
+
+enum Frame {
+    Object { first: bool },
+    List { left: u32, first: bool, close: &'static str },
+    Map { left: u32, first: bool, close: &'static str },
+}
+
+fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> {
+    let mut frames = Vec::new();
+    node(reader, text, &mut frames, false)?;
+    loop {
+        let depth = frames.len();
+        let Some(frame) = frames.last_mut() else { return Some(()) };
+        if text.len() > limit || depth > DEPTH {
+            text.push('…');
+            return None;
+        }
+        match frame {
+            Frame::Object { first } => match reader.key().ok()? {
+                None => {
+                    text.push_str(if *first { "}" } else { " }" });
+                    frames.pop();
+                }
+                Some(key) => {
+                    text.push_str(if *first { " " } else { ", " });
+                    *first = false;
+                    text.push_str(&key.text.to_string_lossy());
+                    text.push_str(": ");
+                    node(reader, text, &mut frames, true)?;
+                }
+            },
+            Frame::List { left: 0, first, close } | Frame::Map { left: 0, first, close } => {
+                text.push_str(if *first { "" } else { " " });
+                text.push_str(close);
+                frames.pop();
+            }
+            Frame::List { left, first, .. } => {
+                *left -= 1;
+                text.push_str(if *first { " " } else { ", " });
+                *first = false;
+                node(reader, text, &mut frames, true)?;
+            }
+            Frame::Map { left, first, .. } => {
+                *left -= 1;
+                let key = left.is_multiple_of(2);
+                text.push_str(match (key, *first) {
+                    (false, true) => " ",
+                    (false, false) => ", ",
+                    (true, _) => " => ",
+                });
+                *first = false;
+                node(reader, text, &mut frames, true)?;
+            }
+        }
+    }
+}
+
+fn node(
+    reader: &mut Reader<'_>,
+    text: &mut String,
+    frames: &mut Vec<Frame>,
+    nested: bool,
+) -> Option<()> {
+    match reader.event().ok()? {
+        Event::Undefined => text.push_str("undefined"),
+        Event::Null => text.push_str("null"),
+        Event::Bool(value) => text.push_str(if value { "true" } else { "false" }),
+        Event::Int(value) => text.push_str(&value.to_string()),
+        Event::Double(value) => text.push_str(&number(value)),
+        Event::BigInt { .. } => text.push_str("a bigint"),
+        Event::String(value) => string(text, value, nested),
+        Event::Hole => text.push_str("<empty>"),
+        Event::Ref(_) => text.push_str("[Circular]"),
+        Event::Object => {
+            text.push('{');
+            frames.push(Frame::Object { first: true });
+        }
+        Event::Array(left) => {
+            text.push('[');
+            frames.push(Frame::List { left, first: true, close: "]" });
+        }
+        Event::SparseArray(length) => {
+            text.push_str(&format!("[ <{length} elements> ]"));
+            while reader.sparse_index().ok()?.is_some() {
+                return None;
+            }
+        }
+        Event::Map(entries) => {
+            text.push_str(&format!("Map({entries}) {{"));
+            let left = entries.checked_mul(2)?;
+            frames.push(Frame::Map { left, first: true, close: "}" });
+        }
+        Event::Set(left) => {
+            text.push_str(&format!("Set({left}) {{"));
+            frames.push(Frame::List { left, first: true, close: "}" });
+        }
+        Event::Date(time) => text.push_str(&format!("Date({})", number(time))),
+        Event::RegExp => {
+            let (source, flags) = (reader.text().ok()?, reader.text().ok()?);
+            text.push_str(&format!("/{}/{}", source.to_string_lossy(), flags.to_string_lossy()));
+        }
+        Event::Error(_) => {
+            let (name, message) = (reader.text().ok()?, reader.text().ok()?);
+            reader.event().ok()?;
+            reader.event().ok()?;
+            text.push_str(&format!("[{}: {}]", name.to_string_lossy(), message.to_string_lossy()));
+        }
+        Event::Buffer(_) => text.push_str("ArrayBuffer"),
+        Event::View { kind, length, .. } => text.push_str(&format!("{kind:?}({length})")),
+        Event::HostFunction(_) | Event::SandboxFunction(_) => {
+            let name = reader.text().ok()?;
+            text.push_str(&format!("[Function: {}]", name.to_string_lossy()));
+        }
+        Event::HostPromise(_) | Event::SandboxPromise(_) => text.push_str("[Promise]"),
+    }
+    Some(())
+}
+
+fn string(text: &mut String, value: Str<'_>, nested: bool) {
+    let value = value.to_string_lossy();
+    if nested {
+        text.push('\'');
+        text.push_str(&value.replace('\n', "\\n"));
+        text.push('\'');
+    } else {
+        text.push_str(&value);
+    }
+}
+
+/// A number as JavaScript writes it, near enough for people.
+fn number(value: f64) -> String {
+    if value.is_nan() {
+        "NaN".to_owned()
+    } else if value.is_infinite() {
+        if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()
+    } else {
+        format!("{value}")
+    }
+}

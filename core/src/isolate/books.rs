@@ -1,0 +1,147 @@
+//! The books of a heap: what is held, what may be, and what happens when it is too much.
+//!
+//! In: what the engine wants and what was handed out. Out: granted or not. Nothing here depends on
+//! where blocks come from but the few lines that ask [`Arena`] or [`System`] for one.
+#![expect(unsafe_code, reason = "hands out raw memory, and writes a counter of the engine")]
+
+use super::ending::Ending;
+use super::heap::{RESERVE_BYTES, SMALL_BYTES};
+use super::{arena::Arena, system::System};
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// What a heap knows. It stands outside of the blocks, so that it can still be read when they have
+/// been restored.
+pub(super) struct Books {
+    pub(super) blocks: Blocks,
+    pub(super) limit_bytes: Cell<usize>,
+    /// What the engine holds.
+    pub(super) used_bytes: Cell<usize>,
+    /// What the run makes others hold.
+    pub(super) charged_bytes: Cell<usize>,
+    pub(super) peak_bytes: Cell<usize>,
+    pub(super) exhausted: Cell<bool>,
+    /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier
+    /// run in the same heap ends nothing.
+    pub(super) ending: RefCell<Option<Arc<Ending>>>,
+    /// The engine's count of polls until it asks its interrupt handler, or null.
+    pub(super) countdown: Cell<*mut i32>,
+}
+
+/// Where blocks come from.
+pub(super) enum Blocks {
+    Arena(Arena),
+    System(System),
+}
+
+impl Books {
+    pub(super) fn total_bytes(&self) -> usize {
+        self.used_bytes.get() + self.charged_bytes.get()
+    }
+
+    pub(super) fn must_end(&self) -> bool {
+        self.exhausted.get()
+            || self.ending.borrow().as_ref().is_some_and(|ending| ending.is_raised())
+    }
+
+    pub(super) fn part_with_ending(&self) {
+        if let Some(ending) = self.ending.take() {
+            ending.detach();
+        }
+    }
+
+    pub(super) fn raise_peak(&self) {
+        self.peak_bytes.set(self.peak_bytes.get().max(self.total_bytes()));
+    }
+
+    /// The limit is hit. What ended the run first stays its reason.
+    pub(super) fn hit(&self) {
+        if !self.must_end() {
+            self.exhausted.set(true);
+        }
+        self.hurry();
+    }
+
+    /// Lets the engine ask its interrupt handler at the next call or backward jump.
+    pub(super) fn hurry(&self) {
+        let countdown = self.countdown.get();
+        if !countdown.is_null() {
+            // SAFETY: `set_countdown`'s caller vouches for it; this is the engine's own thread.
+            unsafe { *countdown = 1 };
+        }
+    }
+
+    /// Whether the engine may have `bytes` more.
+    pub(super) fn grants(&self, bytes: usize) -> bool {
+        let wanted = self.total_bytes().saturating_add(bytes);
+        let fits = wanted <= self.limit_bytes.get();
+        if fits && !self.must_end() {
+            return true;
+        }
+        if !fits {
+            self.hit();
+        }
+        self.hurry();
+        bytes <= SMALL_BYTES && wanted <= self.limit_bytes.get().saturating_add(RESERVE_BYTES)
+    }
+
+    /// Counts a block that was handed out; none means that the limit is hit, in other words that
+    /// the range is full or the process has no more.
+    pub(super) fn take(&self, block: *mut u8) -> *mut c_void {
+        let Some(taken) = NonNull::new(block) else {
+            self.hit();
+            return ptr::null_mut();
+        };
+        self.used_bytes.set(self.used_bytes.get() + self.blocks.cost_bytes(taken));
+        self.raise_peak();
+        block.cast()
+    }
+}
+
+impl Blocks {
+    pub(super) fn allocate(&self, bytes: usize) -> *mut u8 {
+        match self {
+            Self::Arena(arena) => arena.allocate(bytes),
+            Self::System(system) => system.allocate(bytes),
+        }
+    }
+
+    pub(super) fn allocate_zeroed(&self, bytes: usize) -> *mut u8 {
+        match self {
+            Self::Arena(arena) => arena.allocate_zeroed(bytes),
+            Self::System(system) => system.allocate_zeroed(bytes),
+        }
+    }
+
+    pub(super) fn resize(&self, block: NonNull<u8>, bytes: usize) -> *mut u8 {
+        // SAFETY: the engine names blocks that it got from here and has not freed.
+        unsafe {
+            match self {
+                Self::Arena(arena) => arena.resize(block, bytes),
+                Self::System(system) => system.resize(block, bytes),
+            }
+        }
+    }
+
+    pub(super) fn free(&self, block: NonNull<u8>) {
+        // SAFETY: the engine names blocks that it got from here and has not freed.
+        unsafe {
+            match self {
+                Self::Arena(arena) => arena.free(block),
+                Self::System(system) => system.free(block),
+            }
+        }
+    }
+
+    pub(super) fn cost_bytes(&self, block: NonNull<u8>) -> usize {
+        // SAFETY: asked for blocks in use only.
+        unsafe {
+            match self {
+                Self::Arena(_) => Arena::cost_bytes(block),
+                Self::System(_) => System::cost_bytes(block),
+            }
+        }
+    }
+}

@@ -1,0 +1,687 @@
+//! From the engine to a message.
+//!
+//! In: a value of the sandbox. Out: a [`Value`], or an exception pending in the sandbox: what a
+//! getter threw, or a SerializationError that names the path. Keeps the contract's "Values": what
+//! crosses and as what, identity within the message, order of keys, one run of each getter, no run
+//! of any proxy trap. The walk keeps a stack of its own, so depth costs memory and nothing else,
+//! and it charges the message to the run's limit as it grows.
+
+use std::{collections::HashMap, rc::Rc};
+
+use super::{
+    State,
+    engine::{
+        Keys, Local, Outcome, Raw, Text, Thrown, address_of, atom_index, class_of, double_of,
+        int_of, is_array, is_array_buffer, is_data_view, is_date, is_error, is_map, is_object,
+        is_promise, is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type, undefined,
+    },
+    exception,
+};
+use crate::value::{ErrorClass, Value, ViewKind, Writer};
+use rquickjs_sys as sys;
+
+/// What a value leaves the sandbox as: it decides what becomes of functions and promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Crossing {
+    /// The arguments of a host call, or what a callback of the sandbox returns.
+    Live,
+    /// The result of the run, a report: no function of the sandbox, no promise.
+    Final,
+    /// An argument of the console: what cannot be cloned is text.
+    Log,
+    /// `structuredClone` within the sandbox: no function, no promise.
+    Inside,
+}
+
+/// How many nodes go by between two looks at whether the run must end.
+const NODES_PER_LOOK: u32 = 256;
+
+/// How many bytes a message grows by before they are charged.
+const CHARGE_STEP: usize = 64 << 10;
+
+/// Clones a value out of the sandbox. `root` is the path's first word.
+///
+/// The message's bytes are charged to the run; whoever lets go of it discharges them.
+pub(super) fn clone_out(state: &State, value: Raw, crossing: Crossing, root: &str) -> Outcome<Value> {
+    let mut walk = Walk::new(state, crossing, root);
+    let done = walk.run(value);
+    let charged = walk.charged;
+    match done.and_then(|()| walk.finish()) {
+        Ok(value) => Ok(value),
+        Err(thrown) => {
+            state.discharge(charged);
+            Err(thrown)
+        }
+    }
+}
+
+/// Clones several values as one message, an array: the arguments of a call.
+pub(super) fn clone_args_out(
+    state: &State,
+    args: &[Raw],
+    crossing: Crossing,
+    root: &str,
+) -> Outcome<Value> {
+    let cx = state.realm().cx;
+    let array = cx.array()?;
+    for (index, &arg) in (0..).zip(args) {
+        cx.define_index(array.raw(), index, cx.dup(arg))?;
+    }
+    clone_out(state, array.raw(), crossing, root)
+}
+
+/// An object that is being read, and how far.
+enum Frame {
+    Object { object: Local, keys: Rc<Keys>, next: usize },
+    Array { array: Local, keys: Rc<Keys>, next: usize, length: u32, at: u32, sparse: bool },
+    Map { items: Vec<Local>, next: usize },
+    Set { items: Vec<Local>, next: usize },
+}
+
+struct Walk<'s> {
+    state: &'s State,
+    crossing: Crossing,
+    root: &'s str,
+    writer: Writer,
+    frames: Vec<Frame>,
+    /// Objects already in the message, by address; `objects` keeps the addresses from being reused.
+    seen: HashMap<usize, u32, rustc_hash::FxBuildHasher>,
+    objects: Vec<Local>,
+    keys: HashMap<u32, (u32, super::engine::Atom), rustc_hash::FxBuildHasher>,
+    /// Blobs of the ArrayBuffers in the message, by address.
+    buffers: HashMap<usize, u32>,
+    /// Views written so far: where, over which buffer, at which offset.
+    views: Vec<(usize, usize, usize)>,
+    charged: usize,
+    nodes: u32,
+}
+
+impl<'s> Walk<'s> {
+    fn new(state: &'s State, crossing: Crossing, root: &'s str) -> Self {
+        Self {
+            state,
+            crossing,
+            root,
+            writer: Writer::new(),
+            frames: Vec::new(),
+            seen: HashMap::default(),
+            objects: Vec::new(),
+            keys: HashMap::default(),
+            buffers: HashMap::new(),
+            views: Vec::new(),
+            charged: 0,
+            nodes: 0,
+        }
+    }
+
+    fn run(&mut self, value: Raw) -> Outcome<()> {
+        self.node(value)?;
+        while let Some(mut frame) = self.frames.pop() {
+            if let Some(value) = self.advance(&mut frame)? {
+                self.frames.push(frame);
+                self.node(value.raw())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Outcome<Value> {
+        for (place, buffer, offset) in std::mem::take(&mut self.views) {
+            if let Some(&blob) = self.buffers.get(&buffer) {
+                self.writer.move_view(place, blob, offset as u64);
+            }
+        }
+        let charged = self.charged;
+        let value = std::mem::take(&mut self.writer).finish();
+        let held = value.held_bytes();
+        if held > charged && !self.state.charge(held - charged) {
+            return Err(Thrown);
+        }
+        self.state.discharge(charged.saturating_sub(held));
+        Ok(value)
+    }
+
+    /// The next value of the innermost object, `None` when it is complete.
+    fn advance(&mut self, frame: &mut Frame) -> Outcome<Option<Local>> {
+        let cx = self.state.realm().cx;
+        match frame {
+            Frame::Object { object, keys, next } => loop {
+                let Some(atom) = keys.atom(*next) else {
+                    self.writer.end_object();
+                    return Ok(None);
+                };
+                *next += 1;
+                let value = cx.get(object.raw(), atom)?;
+                // A getter before it may have removed this one.
+                let absent = tag_of(value.raw()) == sys::JS_TAG_UNDEFINED;
+                if absent && !cx.has_own(object.raw(), atom)? {
+                    continue;
+                }
+                self.key(atom)?;
+                return Ok(Some(value));
+            },
+            Frame::Array { array, keys, next, length, at, sparse } => {
+                let Some(index) = keys.atom(*next).and_then(atom_index).filter(|i| i < length) else {
+                    self.end_array(*length, *at, *sparse);
+                    return Ok(None);
+                };
+                *next += 1;
+                let value = cx.get_index(array.raw(), index)?;
+                if *sparse {
+                    self.writer.sparse_index(index);
+                }
+                *at = index + 1;
+                Ok(Some(value))
+            }
+            Frame::Map { items, next } | Frame::Set { items, next } => {
+                let value = items.get(*next).cloned();
+                *next += 1;
+                Ok(value)
+            }
+        }
+    }
+
+    fn end_array(&mut self, length: u32, at: u32, sparse: bool) {
+        if sparse {
+            self.writer.end_sparse_array();
+        } else {
+            // Getters may have shortened the array meanwhile.
+            (at..length).for_each(|_| self.writer.hole());
+        }
+    }
+
+    fn node(&mut self, value: Raw) -> Outcome<()> {
+        self.look()?;
+        match tag_of(value) {
+            sys::JS_TAG_UNDEFINED | sys::JS_TAG_UNINITIALIZED => self.writer.undefined(),
+            sys::JS_TAG_NULL => self.writer.null(),
+            sys::JS_TAG_BOOL => self.writer.bool(int_of(value) != 0),
+            sys::JS_TAG_INT => self.writer.int(int_of(value)),
+            sys::JS_TAG_FLOAT64 => self.writer.number(double_of(value)),
+            sys::JS_TAG_SHORT_BIG_INT | sys::JS_TAG_BIG_INT => self.bigint(value)?,
+            sys::JS_TAG_SYMBOL => return self.symbol(value),
+            _ if is_string(value) => self.string(value)?,
+            _ if is_object(value) => return self.object(value),
+            _ => return self.refuse("an internal value"),
+        }
+        Ok(())
+    }
+
+    /// Now and then: does the run have to end, and does the message still fit?
+    fn look(&mut self) -> Outcome<()> {
+        self.nodes += 1;
+        if self.nodes.is_multiple_of(NODES_PER_LOOK) {
+            self.state.still_running()?;
+            let bytes = self.writer.bytes();
+            if bytes > self.charged + CHARGE_STEP {
+                self.charge(bytes - self.charged)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn charge(&mut self, bytes: usize) -> Outcome<()> {
+        if !self.state.charge(bytes) {
+            return Err(Thrown);
+        }
+        self.charged += bytes;
+        Ok(())
+    }
+
+    fn string(&mut self, value: Raw) -> Outcome<()> {
+        let cx = self.state.realm().cx;
+        let writer = &mut self.writer;
+        let well_formed = cx.with_utf8(value, |text| {
+            Ok(text.map(|text| writer.string(text)).is_ok())
+        })?;
+        if !well_formed {
+            match cx.text(value)? {
+                Text::Utf8(text) => self.writer.string(&text),
+                Text::Utf16(units) => self.writer.string16(&units),
+            }
+        }
+        let bytes = self.writer.bytes();
+        if bytes > self.charged + CHARGE_STEP {
+            self.charge(bytes - self.charged)?;
+        }
+        Ok(())
+    }
+
+    fn bigint(&mut self, value: Raw) -> Outcome<()> {
+        let realm = self.state.realm();
+        let to_string = realm.intrinsics.bigint_to_string;
+        let hex = realm.cx.call(to_string, value, &[super::engine::int(16)])?;
+        let hex = realm.cx.text(hex.raw())?.into_lossy();
+        let (negative, digits) = match hex.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, hex.as_str()),
+        };
+        let magnitude: Vec<u8> = digits
+            .as_bytes()
+            .rchunks(2)
+            .map(|pair| pair.iter().fold(0, |byte, &digit| byte << 4 | hex_digit(digit)))
+            .collect();
+        self.writer.bigint(negative, &magnitude);
+        Ok(())
+    }
+
+    fn symbol(&mut self, value: Raw) -> Outcome<()> {
+        if self.crossing != Crossing::Log {
+            return self.refuse("a symbol");
+        }
+        let description = self.state.realm().cx.symbol_description(value);
+        self.writer.string(&format!("Symbol({description})"));
+        Ok(())
+    }
+
+    fn object(&mut self, value: Raw) -> Outcome<()> {
+        if let Some(&index) = self.seen.get(&address_of(value)) {
+            self.writer.reference(index);
+            return Ok(());
+        }
+        let realm = self.state.realm();
+        let cx = realm.cx;
+        if is_proxy(value) {
+            return self.refuse("a Proxy");
+        }
+        if let Some(number) = self.state.host_function_number(value) {
+            return self.host_function(value, number);
+        }
+        if cx.is_function(value) {
+            return self.function(value);
+        }
+        let class = class_of(value);
+        if let Some((_, value_of)) = realm.intrinsics.value_of.iter().find(|(c, _)| *c == class) {
+            let primitive = cx.call(*value_of, value, &[])?;
+            return self.node(primitive.raw());
+        }
+        match () {
+            () if is_array(value) => self.array(value),
+            () if is_error(value) => self.error(value),
+            () if is_date(value) => self.date(value),
+            () if is_map(value) => self.map(value),
+            () if is_set(value) => self.set(value),
+            () if is_regexp(value) => self.regexp(value),
+            () if is_promise(value) => self.promise(value),
+            () if is_array_buffer(value) => self.buffer(value),
+            () if is_data_view(value) => self.data_view(value),
+            () => match typed_array_type(value) {
+                Some(kind) => self.typed_array(value, kind),
+                None => self.plain(value, class),
+            },
+        }
+    }
+
+    /// Remembers an object under the index that the node written next will have.
+    fn enter(&mut self, value: Raw) {
+        self.seen.insert(address_of(value), self.writer.next_object());
+        self.objects.push(self.state.realm().cx.dup(value));
+    }
+
+    fn plain(&mut self, value: Raw, class: u32) -> Outcome<()> {
+        let realm = self.state.realm();
+        let prototype = realm.cx.prototype(value)?;
+        let expected = [realm.intrinsics.object_prototype, sys::JS_NULL];
+        let plain = realm.intrinsics.plain_classes.contains(&class)
+            && expected.iter().any(|raw| same(*raw, prototype.raw()));
+        if !plain {
+            let what = describe(self.state, value);
+            return self.refuse(&what);
+        }
+        let keys = Rc::new(realm.cx.keys(value)?);
+        self.enter(value);
+        self.writer.object();
+        self.frames.push(Frame::Object { object: realm.cx.dup(value), keys, next: 0 });
+        Ok(())
+    }
+
+    fn array(&mut self, value: Raw) -> Outcome<()> {
+        let cx = self.state.realm().cx;
+        let length = u32::try_from(cx.length(value)?).map_err(|_| Thrown)?;
+        let keys = Rc::new(cx.keys(value)?);
+        // Indices come first and in order; so the array is dense when the last of them says so.
+        let dense = length == 0
+            || keys.atom(length as usize - 1).and_then(atom_index) == Some(length - 1);
+        self.enter(value);
+        if dense {
+            self.writer.array(length);
+        } else {
+            self.writer.sparse_array(length);
+        }
+        let array = cx.dup(value);
+        self.frames.push(Frame::Array { array, keys, next: 0, length, at: 0, sparse: !dense });
+        Ok(())
+    }
+
+    fn map(&mut self, value: Raw) -> Outcome<()> {
+        let for_each = self.state.realm().intrinsics.map_for_each;
+        let items = self.state.collect(for_each, value, true)?;
+        self.enter(value);
+        self.writer.map(count(items.len() / 2)?);
+        self.frames.push(Frame::Map { items, next: 0 });
+        Ok(())
+    }
+
+    fn set(&mut self, value: Raw) -> Outcome<()> {
+        let for_each = self.state.realm().intrinsics.set_for_each;
+        let items = self.state.collect(for_each, value, false)?;
+        self.enter(value);
+        self.writer.set(count(items.len())?);
+        self.frames.push(Frame::Set { items, next: 0 });
+        Ok(())
+    }
+
+    fn date(&mut self, value: Raw) -> Outcome<()> {
+        let realm = self.state.realm();
+        let time = realm.cx.call(realm.intrinsics.date_get_time, value, &[])?;
+        self.enter(value);
+        self.writer.date(match tag_of(time.raw()) {
+            sys::JS_TAG_INT => f64::from(int_of(time.raw())),
+            _ => double_of(time.raw()),
+        });
+        Ok(())
+    }
+
+    fn regexp(&mut self, value: Raw) -> Outcome<()> {
+        let realm = self.state.realm();
+        let source = realm.cx.call(realm.intrinsics.regexp_source, value, &[])?;
+        let mut flags = String::new();
+        for (letter, getter) in realm.intrinsics.regexp_flags {
+            if int_of(realm.cx.call(getter, value, &[])?.raw()) != 0 {
+                flags.push(letter);
+            }
+        }
+        self.enter(value);
+        self.writer.regexp();
+        self.string(source.raw())?;
+        self.writer.string(&flags);
+        Ok(())
+    }
+
+    fn error(&mut self, value: Raw) -> Outcome<()> {
+        let realm = self.state.realm();
+        let class = error_class(self.state, value);
+        let name = realm.cx.get_str(value, c"name")?;
+        let message = realm.cx.get_str(value, c"message")?;
+        let code = realm.cx.get_str(value, c"code")?;
+        self.enter(value);
+        self.writer.error(class);
+        if is_string(name.raw()) {
+            self.string(name.raw())?;
+        } else {
+            self.writer.string(class.name());
+        }
+        if is_string(message.raw()) {
+            self.string(message.raw())?;
+        } else {
+            self.writer.string("");
+        }
+        match exception::stack_of(self.state, value) {
+            Some(stack) if self.crossing != Crossing::Inside => self.writer.string(&stack),
+            _ => self.writer.undefined(),
+        }
+        match tag_of(code.raw()) {
+            sys::JS_TAG_INT | sys::JS_TAG_FLOAT64 => self.node(code.raw()),
+            _ if is_string(code.raw()) => self.string(code.raw()),
+            _ => {
+                self.writer.undefined();
+                Ok(())
+            }
+        }
+    }
+
+    fn buffer(&mut self, value: Raw) -> Outcome<()> {
+        let bytes = self.bytes_of(value)?;
+        self.charge(bytes.len())?;
+        let blob = self.writer.blob(bytes.to_vec());
+        self.buffers.insert(address_of(value), blob);
+        self.enter(value);
+        self.writer.buffer(blob);
+        Ok(())
+    }
+
+    fn bytes_of(&mut self, buffer: Raw) -> Outcome<&'static [u8]> {
+        let cx = self.state.realm().cx;
+        match cx.buffer_bytes(buffer) {
+            Ok(bytes) => Ok(bytes),
+            Err(Thrown) => {
+                drop(cx.exception());
+                self.refuse("a detached ArrayBuffer").map(|()| &[] as &[u8])
+            }
+        }
+    }
+
+    fn typed_array(&mut self, value: Raw, kind: u32) -> Outcome<()> {
+        let cx = self.state.realm().cx;
+        let Ok((buffer, offset, length)) = cx.typed_array_buffer(value) else {
+            drop(cx.exception());
+            return self.refuse("a view of a detached ArrayBuffer");
+        };
+        let kind = view_kind(kind).ok_or(Thrown)?;
+        self.view(value, kind, buffer.raw(), offset, length)
+    }
+
+    fn data_view(&mut self, value: Raw) -> Outcome<()> {
+        let realm = self.state.realm();
+        let intrinsics = realm.intrinsics;
+        let number = |getter| -> Outcome<usize> {
+            let number = realm.cx.call(getter, value, &[])?;
+            Ok(match tag_of(number.raw()) {
+                sys::JS_TAG_INT => usize::try_from(int_of(number.raw())).unwrap_or(0),
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a length")]
+                _ => double_of(number.raw()) as usize,
+            })
+        };
+        let buffer = realm.cx.call(intrinsics.data_view_buffer, value, &[])?;
+        let (offset, length) =
+            (number(intrinsics.data_view_byte_offset), number(intrinsics.data_view_byte_length));
+        let (Ok(offset), Ok(length)) = (offset, length) else {
+            drop(realm.cx.exception());
+            return self.refuse("a view of a detached ArrayBuffer");
+        };
+        self.view(value, ViewKind::DataView, buffer.raw(), offset, length)
+    }
+
+    fn view(
+        &mut self,
+        value: Raw,
+        kind: ViewKind,
+        buffer: Raw,
+        offset: usize,
+        length: usize,
+    ) -> Outcome<()> {
+        let bytes = self.bytes_of(buffer)?;
+        let own = offset.checked_add(length).and_then(|end| bytes.get(offset..end)).unwrap_or(&[]);
+        let elements = (own.len() / kind.element_bytes()) as u64;
+        self.enter(value);
+        if let Some(&blob) = self.buffers.get(&address_of(buffer)) {
+            self.writer.view(kind, blob, offset as u64, elements);
+            return Ok(());
+        }
+        self.charge(own.len())?;
+        let blob = self.writer.blob(own.to_vec());
+        let place = self.writer.view(kind, blob, 0, elements);
+        self.views.push((place, address_of(buffer), offset));
+        Ok(())
+    }
+
+    fn host_function(&mut self, value: Raw, number: u32) -> Outcome<()> {
+        match self.crossing {
+            Crossing::Log => self.function_text(value),
+            Crossing::Inside => self.refuse("a function"),
+            Crossing::Live | Crossing::Final => {
+                self.enter(value);
+                self.writer.host_function(number);
+                self.writer.string("");
+                Ok(())
+            }
+        }
+    }
+
+    fn function(&mut self, value: Raw) -> Outcome<()> {
+        match self.crossing {
+            Crossing::Log => self.function_text(value),
+            Crossing::Inside | Crossing::Final => self.refuse("a function"),
+            Crossing::Live => {
+                let number = self.state.export_function(value);
+                let name = self.state.function_name(value);
+                self.enter(value);
+                self.writer.sandbox_function(number);
+                self.writer.string(&name);
+                Ok(())
+            }
+        }
+    }
+
+    fn function_text(&mut self, value: Raw) -> Outcome<()> {
+        let name = self.state.function_name(value);
+        self.writer.string(&match name.as_str() {
+            "" => "[Function (anonymous)]".to_owned(),
+            name => format!("[Function: {name}]"),
+        });
+        Ok(())
+    }
+
+    fn promise(&mut self, value: Raw) -> Outcome<()> {
+        match self.crossing {
+            Crossing::Log => {
+                self.writer.string("[Promise]");
+                Ok(())
+            }
+            Crossing::Inside | Crossing::Final => {
+                let path = self.path();
+                Err(self.state.throw_serialization_error(&format!(
+                    "{path}: a promise cannot be cloned; await it first"
+                )))
+            }
+            Crossing::Live => {
+                let number = self.state.export_promise(value)?;
+                self.enter(value);
+                self.writer.sandbox_promise(number);
+                Ok(())
+            }
+        }
+    }
+
+    fn key(&mut self, atom: u32) -> Outcome<()> {
+        if let Some((number, _)) = self.keys.get(&atom) {
+            self.writer.known_key(*number);
+            return Ok(());
+        }
+        let cx = self.state.realm().cx;
+        let number = match cx.atom_text(atom)? {
+            Text::Utf8(key) => self.writer.new_key(&key),
+            Text::Utf16(units) => self.writer.new_key16(&units),
+        };
+        self.keys.insert(atom, (number, cx.dup_atom(atom)));
+        Ok(())
+    }
+
+    /// This value cannot cross: text in a log, an exception that names the path elsewhere.
+    fn refuse(&mut self, what: &str) -> Outcome<()> {
+        if self.crossing == Crossing::Log {
+            let bare = ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
+            self.writer.string(&format!("[{}]", bare.unwrap_or(what)));
+            return Ok(());
+        }
+        let path = self.path();
+        Err(self.state.throw_serialization_error(&format!("{path}: {what} cannot be cloned")))
+    }
+
+    fn path(&self) -> String {
+        let cx = self.state.realm().cx;
+        let steps = self.frames.iter().map(|frame| match frame {
+            Frame::Object { keys, next, .. } => {
+                let key = next.checked_sub(1).and_then(|last| keys.atom(last));
+                let text = key.and_then(|atom| cx.atom_text(atom).ok()).map(Text::into_lossy);
+                crate::path::Step::Key(text.unwrap_or_default())
+            }
+            Frame::Array { at, .. } => crate::path::Step::Index(at.saturating_sub(1) as usize),
+            Frame::Map { next, .. } if next % 2 == 1 => crate::path::Step::MapKey((next - 1) / 2),
+            Frame::Map { next, .. } => crate::path::Step::Member(next.saturating_sub(1) / 2),
+            Frame::Set { next, .. } => crate::path::Step::Member(next.saturating_sub(1)),
+        });
+        crate::path::join(self.root, steps)
+    }
+}
+
+fn count(length: usize) -> Outcome<u32> {
+    u32::try_from(length).map_err(|_| Thrown)
+}
+
+fn hex_digit(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        _ => 0,
+    }
+}
+
+pub(super) fn same(left: Raw, right: Raw) -> bool {
+    tag_of(left) == tag_of(right) && (!is_object(left) || address_of(left) == address_of(right))
+}
+
+/// The error class whose prototype stands nearest in the chain.
+pub(super) fn error_class(state: &State, error: Raw) -> ErrorClass {
+    const LONGEST_CHAIN: usize = 64;
+    let realm = state.realm();
+    let mut at = realm.cx.dup(error);
+    for _ in 0..LONGEST_CHAIN {
+        if !is_object(at.raw()) || is_proxy(at.raw()) {
+            break;
+        }
+        let Ok(prototype) = realm.cx.prototype(at.raw()) else { break };
+        let classes = realm.intrinsics.error_prototypes;
+        let found = classes.iter().position(|class| same(*class, prototype.raw()));
+        if let Some(class) = found.and_then(|class| u8::try_from(class).ok()) {
+            return ErrorClass::from_byte(class);
+        }
+        at = prototype;
+    }
+    ErrorClass::Error
+}
+
+/// What an object that cannot be cloned is called, read without running any code.
+fn describe(state: &State, value: Raw) -> String {
+    let cx = state.realm().cx;
+    let class = class_of(value);
+    let plain = state.realm().intrinsics.plain_classes.contains(&class);
+    match cx.class_name(class).as_deref() {
+        Some("Generator" | "AsyncGenerator") => return "a generator".to_owned(),
+        Some(name) if !plain && !name.is_empty() => {
+            let article = if name.starts_with(['A', 'E', 'I', 'O', 'U']) { "an" } else { "a" };
+            return format!("{article} {name}");
+        }
+        _ => {}
+    }
+    match constructor_name(state, value) {
+        Some(name) if !name.is_empty() => format!("an instance of {name}"),
+        _ => "an instance of an unnamed class".to_owned(),
+    }
+}
+
+fn constructor_name(state: &State, value: Raw) -> Option<String> {
+    let cx = state.realm().cx;
+    let prototype = cx.prototype(value).ok().filter(|p| is_object(p.raw()) && !is_proxy(p.raw()))?;
+    let constructor = cx.own_data(prototype.raw(), c"constructor")?;
+    cx.is_function(constructor.raw()).then(|| state.function_name(constructor.raw()))
+}
+
+fn view_kind(engine: u32) -> Option<ViewKind> {
+    Some(match engine {
+        0 => ViewKind::Uint8ClampedArray,
+        1 => ViewKind::Int8Array,
+        2 => ViewKind::Uint8Array,
+        3 => ViewKind::Int16Array,
+        4 => ViewKind::Uint16Array,
+        5 => ViewKind::Int32Array,
+        6 => ViewKind::Uint32Array,
+        7 => ViewKind::BigInt64Array,
+        8 => ViewKind::BigUint64Array,
+        9 => ViewKind::Float16Array,
+        10 => ViewKind::Float32Array,
+        11 => ViewKind::Float64Array,
+        _ => return None,
+    })
+}
+

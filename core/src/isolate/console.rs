@@ -1,0 +1,201 @@
+//! The console that a run has when its caller brings none.
+//!
+//! In: calls of `console.*`. Out: logs for the host, arguments cloned, what cannot be cloned as
+//! text in its place. Each method lands on one of the contract's five levels. Nothing of it calls
+//! the host, so a log costs a clone and no more; what is held counts against the run's limit.
+
+#![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
+
+use std::{
+    ffi::{CStr, c_int},
+    time::Instant,
+};
+
+use rquickjs_sys as sys;
+
+use super::{
+    State, bridge,
+    clone_out::{Crossing, clone_args_out},
+    engine::{Cx, Local, Outcome, Raw, Text, Thrown, is_object, is_string, tag_of, undefined},
+};
+use crate::{outcome::LogLevel, value::Writer};
+
+/// A method of the console; its place in [`METHODS`] is the number that the engine calls it by.
+#[derive(Clone, Copy)]
+enum Method {
+    Write(LogLevel),
+    Assert,
+    Count,
+    CountReset,
+    Group,
+    GroupEnd,
+    Time,
+    TimeEnd,
+    TimeLog,
+}
+
+const METHODS: &[(&CStr, Method)] = &[
+    (c"log", Method::Write(LogLevel::Log)),
+    (c"info", Method::Write(LogLevel::Info)),
+    (c"warn", Method::Write(LogLevel::Warn)),
+    (c"error", Method::Write(LogLevel::Error)),
+    (c"debug", Method::Write(LogLevel::Debug)),
+    (c"trace", Method::Write(LogLevel::Debug)),
+    (c"dir", Method::Write(LogLevel::Log)),
+    (c"table", Method::Write(LogLevel::Log)),
+    (c"assert", Method::Assert),
+    (c"count", Method::Count),
+    (c"countReset", Method::CountReset),
+    (c"group", Method::Group),
+    (c"groupEnd", Method::GroupEnd),
+    (c"time", Method::Time),
+    (c"timeEnd", Method::TimeEnd),
+    (c"timeLog", Method::TimeLog),
+];
+
+/// The labels that one run may count and time; beyond them nothing is remembered.
+const LABELS: usize = 1_000;
+
+/// The object that modules see as `console`.
+pub(super) fn build(cx: Cx) -> Outcome<Local> {
+    let console = cx.object()?;
+    for (number, (name, _)) in (0..).zip(METHODS) {
+        let method = cx.c_function(Some(call), name, 0, number)?;
+        let key = name.to_str().map_err(|_| Thrown)?;
+        cx.define_str(console.raw(), key, method, sys::JS_PROP_C_W_E)?;
+    }
+    Ok(console)
+}
+
+unsafe extern "C" fn call(
+    ctx: *mut sys::JSContext,
+    _this: Raw,
+    argc: c_int,
+    argv: *mut Raw,
+    magic: c_int,
+) -> Raw {
+    bridge::enter(ctx, |state| {
+        state.still_running()?;
+        let method = usize::try_from(magic).ok().and_then(|number| METHODS.get(number));
+        if let Some((_, method)) = method {
+            run(state, *method, bridge::args(argc, argv))?;
+        }
+        Ok(Cx(ctx).dup(undefined()))
+    })
+}
+
+fn run(state: &State, method: Method, args: &[Raw]) -> Outcome<()> {
+    match method {
+        Method::Write(level) => write(state, level, args),
+        Method::Group if args.is_empty() => Ok(()),
+        Method::Group => write(state, LogLevel::Log, args),
+        Method::GroupEnd => Ok(()),
+        Method::Assert => assert(state, args),
+        Method::Count => {
+            let label = label(state, args)?;
+            let mut counts = state.counts.borrow_mut();
+            if counts.len() >= LABELS && !counts.contains_key(&label) {
+                return Ok(());
+            }
+            let count = counts.entry(label.clone()).or_insert(0);
+            *count += 1;
+            state.log_text(LogLevel::Log, &format!("{label}: {count}"));
+            Ok(())
+        }
+        Method::CountReset => {
+            let label = label(state, args)?;
+            if state.counts.borrow_mut().remove(&label).is_none() {
+                state.log_text(LogLevel::Warn, &format!("Count for '{label}' does not exist"));
+            }
+            Ok(())
+        }
+        Method::Time => {
+            let label = label(state, args)?;
+            let mut timers = state.timers.borrow_mut();
+            if timers.contains_key(&label) {
+                state.log_text(LogLevel::Warn, &format!("Label '{label}' already exists"));
+            } else if timers.len() < LABELS {
+                timers.insert(label, Instant::now());
+            }
+            Ok(())
+        }
+        Method::TimeEnd | Method::TimeLog => time(state, method, args),
+    }
+}
+
+fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
+    // It stays charged: the host keeps it for as long as the run goes on.
+    let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
+    state.outside().log(level, args);
+    Ok(())
+}
+
+fn assert(state: &State, args: &[Raw]) -> Outcome<()> {
+    let (condition, rest) = args.split_first().map_or((undefined(), args), |(c, rest)| (*c, rest));
+    if truthy(state, condition)? {
+        return Ok(());
+    }
+    let cx = state.realm().cx;
+    match rest.split_first() {
+        Some((&first, rest)) if is_string(first) => {
+            let text = cx.text(first)?.into_lossy();
+            let first = cx.string(&format!("Assertion failed: {text}"))?;
+            let args: Vec<Raw> = [first.raw()].into_iter().chain(rest.iter().copied()).collect();
+            write(state, LogLevel::Error, &args)
+        }
+        _ => {
+            let first = cx.string("Assertion failed")?;
+            let args: Vec<Raw> = [first.raw()].into_iter().chain(rest.iter().copied()).collect();
+            write(state, LogLevel::Error, &args)
+        }
+    }
+}
+
+fn time(state: &State, method: Method, args: &[Raw]) -> Outcome<()> {
+    let label = label(state, args)?;
+    let started = match method {
+        Method::TimeEnd => state.timers.borrow_mut().remove(&label),
+        _ => state.timers.borrow().get(&label).copied(),
+    };
+    let Some(started) = started else {
+        state.log_text(LogLevel::Warn, &format!("No such label '{label}'"));
+        return Ok(());
+    };
+    let cx = state.realm().cx;
+    let elapsed = started.elapsed().as_secs_f64() * 1e3;
+    let text = cx.string(&format!("{label}: {elapsed:.3}ms"))?;
+    let rest = args.get(1..).unwrap_or_default();
+    let args: Vec<Raw> = [text.raw()].into_iter().chain(rest.iter().copied()).collect();
+    write(state, LogLevel::Log, &args)
+}
+
+fn truthy(state: &State, value: Raw) -> Outcome<bool> {
+    if is_object(value) {
+        return Ok(true);
+    }
+    state.realm().cx.truthy(value)
+}
+
+fn label(state: &State, args: &[Raw]) -> Outcome<String> {
+    const LONGEST_LABEL: usize = 1_000;
+    let label = match args.first() {
+        Some(&label) if tag_of(label) != sys::JS_TAG_UNDEFINED => {
+            state.realm().cx.text(label).map(Text::into_lossy)?
+        }
+        _ => "default".to_owned(),
+    };
+    Ok(crate::text::bounded(label, LONGEST_LABEL))
+}
+
+impl State {
+    /// Logs one text; one that does not fit into the limit any more ends the run.
+    pub(super) fn log_text(&self, level: LogLevel, text: &str) {
+        let mut writer = Writer::new();
+        writer.array(1);
+        writer.string(text);
+        let args = writer.finish();
+        if self.charge(args.held_bytes()) {
+            self.outside().log(level, args);
+        }
+    }
+}

@@ -1,0 +1,694 @@
+//! The engine's C interface, as far as this crate speaks it.
+//!
+//! In: raw values and contexts of the engine. Out: [`Local`]s, which give their reference back when
+//! dropped, and [`Thrown`] where an exception is pending. This is the one place that knows which
+//! calls take a reference and which do not; the files beside it contain no reference counting.
+//!
+//! Every function here must be called on the thread that has entered the isolate, and every
+//! `Local` must be gone before the isolate's memory is.
+
+#![expect(unsafe_code, reason = "calls the engine's C functions")]
+
+use std::{
+    ffi::{CStr, CString, c_int, c_void},
+    ptr,
+};
+
+use rquickjs_sys as sys;
+
+/// A value of the engine whose reference somebody else holds.
+pub(super) type Raw = sys::JSValue;
+
+/// An exception is pending in the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Thrown;
+
+pub(super) type Outcome<T> = Result<T, Thrown>;
+
+/// A context of the engine: the realm that values are made in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cx(pub(super) *mut sys::JSContext);
+
+/// A value of the engine that holds one reference.
+pub(super) struct Local {
+    cx: Cx,
+    raw: Raw,
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        // SAFETY: this value owns one reference, and the isolate outlives its locals.
+        unsafe { sys::JS_FreeValue(self.cx.0, self.raw) }
+    }
+}
+
+impl Clone for Local {
+    fn clone(&self) -> Self {
+        self.cx.dup(self.raw)
+    }
+}
+
+impl Local {
+    pub(super) fn raw(&self) -> Raw {
+        self.raw
+    }
+
+    /// Gives the reference to the engine.
+    pub(super) fn into_raw(self) -> Raw {
+        let raw = self.raw;
+        std::mem::forget(self);
+        raw
+    }
+}
+
+/// A property key of the engine that holds one reference.
+#[derive(Debug)]
+pub(super) struct Atom {
+    cx: Cx,
+    pub(super) id: sys::JSAtom,
+}
+
+impl Drop for Atom {
+    fn drop(&mut self) {
+        // SAFETY: this atom owns one reference.
+        unsafe { sys::JS_FreeAtom(self.cx.0, self.id) }
+    }
+}
+
+/// The own enumerable string keys of an object, in order.
+#[derive(Debug)]
+pub(super) struct Keys {
+    cx: Cx,
+    table: *mut sys::JSPropertyEnum,
+    count: u32,
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        // SAFETY: the engine made this table with that count.
+        unsafe { sys::JS_FreePropertyEnum(self.cx.0, self.table, self.count) }
+    }
+}
+
+impl Keys {
+    pub(super) fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    pub(super) fn atom(&self, index: usize) -> Option<sys::JSAtom> {
+        if index >= self.len() {
+            return None;
+        }
+        // SAFETY: within the table that the engine made.
+        Some(unsafe { (*self.table.add(index)).atom })
+    }
+}
+
+/// Text of the engine, in the form in which it can be had.
+#[derive(Debug)]
+pub(super) enum Text {
+    Utf8(String),
+    Utf16(Vec<u16>),
+}
+
+impl Text {
+    pub(super) fn into_lossy(self) -> String {
+        match self {
+            Self::Utf8(text) => text,
+            Self::Utf16(units) => String::from_utf16_lossy(&units),
+        }
+    }
+}
+
+pub(super) fn undefined() -> Raw {
+    sys::JS_UNDEFINED
+}
+
+pub(super) fn int(value: i32) -> Raw {
+    sys::JS_MKVAL(sys::JS_TAG_INT, value)
+}
+
+pub(super) fn bool(value: bool) -> Raw {
+    sys::JS_MKVAL(sys::JS_TAG_BOOL, i32::from(value))
+}
+
+pub(super) fn tag_of(value: Raw) -> c_int {
+    // SAFETY: reads the tag of a plain value.
+    unsafe { sys::JS_VALUE_GET_NORM_TAG(value) }
+}
+
+pub(super) fn int_of(value: Raw) -> i32 {
+    // SAFETY: reads the payload of a plain value.
+    unsafe { sys::JS_VALUE_GET_INT(value) }
+}
+
+pub(super) fn double_of(value: Raw) -> f64 {
+    // SAFETY: reads the payload of a plain value.
+    unsafe { sys::JS_VALUE_GET_FLOAT64(value) }
+}
+
+pub(super) fn address_of(value: Raw) -> usize {
+    // SAFETY: reads the payload of a plain value.
+    unsafe { sys::JS_VALUE_GET_PTR(value) as usize }
+}
+
+pub(super) fn is_object(value: Raw) -> bool {
+    tag_of(value) == sys::JS_TAG_OBJECT
+}
+
+pub(super) fn is_string(value: Raw) -> bool {
+    matches!(tag_of(value), sys::JS_TAG_STRING | sys::JS_TAG_STRING_ROPE)
+}
+
+pub(super) fn class_of(value: Raw) -> u32 {
+    // SAFETY: any value may be asked.
+    unsafe { sys::JS_GetClassID(value) }
+}
+
+/// The questions to a value that run no code of the sandbox.
+macro_rules! questions {
+    ($($name:ident => $function:ident),* $(,)?) => {$(
+        pub(super) fn $name(value: Raw) -> bool {
+            // SAFETY: any value may be asked.
+            unsafe { sys::$function(value) }
+        }
+    )*};
+}
+
+questions! {
+    is_array => JS_IsArray,
+    is_array_buffer => JS_IsArrayBuffer,
+    is_data_view => JS_IsDataView,
+    is_date => JS_IsDate,
+    is_error => JS_IsError,
+    is_map => JS_IsMap,
+    is_promise => JS_IsPromise,
+    is_proxy => JS_IsProxy,
+    is_regexp => JS_IsRegExp,
+    is_set => JS_IsSet,
+}
+
+/// The kind of a typed array as the engine numbers it, if it is one.
+pub(super) fn typed_array_type(value: Raw) -> Option<u32> {
+    // SAFETY: any value may be asked.
+    u32::try_from(unsafe { sys::JS_GetTypedArrayType(value) }).ok()
+}
+
+/// The integer that an atom is, if it is one that needs no string.
+pub(super) fn atom_index(atom: sys::JSAtom) -> Option<u32> {
+    const TAGGED: u32 = 1 << 31;
+    (atom & TAGGED != 0).then_some(atom & !TAGGED)
+}
+
+impl Cx {
+    /// Takes over a reference that the engine gave.
+    pub(super) fn own(self, raw: Raw) -> Outcome<Local> {
+        if tag_of(raw) == sys::JS_TAG_EXCEPTION { Err(Thrown) } else { Ok(Local { cx: self, raw }) }
+    }
+
+    /// Another reference to a value.
+    pub(super) fn dup(self, raw: Raw) -> Local {
+        // SAFETY: the caller holds a reference for as long as this call lasts.
+        Local { cx: self, raw: unsafe { sys::JS_DupValue(self.0, raw) } }
+    }
+
+    fn done(self, code: c_int) -> Outcome<bool> {
+        if code < 0 { Err(Thrown) } else { Ok(code != 0) }
+    }
+
+    pub(super) fn is_function(self, value: Raw) -> bool {
+        // SAFETY: any value may be asked.
+        unsafe { sys::JS_IsFunction(self.0, value) }
+    }
+
+    pub(super) fn string(self, text: &str) -> Outcome<Local> {
+        // SAFETY: pointer and length of a live string.
+        self.own(unsafe { sys::JS_NewStringLen(self.0, text.as_ptr().cast(), text.len() as _) })
+    }
+
+    pub(super) fn string16(self, units: &[u16]) -> Outcome<Local> {
+        // SAFETY: pointer and length of a live slice.
+        self.own(unsafe { sys::JS_NewStringUTF16(self.0, units.as_ptr(), units.len() as _) })
+    }
+
+    pub(super) fn number(self, value: f64) -> Local {
+        Local { cx: self, raw: sys::JS_NewFloat64(value) }
+    }
+
+    pub(super) fn object(self) -> Outcome<Local> {
+        // SAFETY: makes a fresh object.
+        self.own(unsafe { sys::JS_NewObject(self.0) })
+    }
+
+    pub(super) fn null_object(self) -> Outcome<Local> {
+        // SAFETY: makes a fresh object.
+        self.own(unsafe { sys::JS_NewObjectProto(self.0, sys::JS_NULL) })
+    }
+
+    pub(super) fn array(self) -> Outcome<Local> {
+        // SAFETY: makes a fresh array.
+        self.own(unsafe { sys::JS_NewArray(self.0) })
+    }
+
+    /// Whether a value counts as true; runs no code.
+    pub(super) fn truthy(self, value: Raw) -> Outcome<bool> {
+        // SAFETY: a live value.
+        self.done(unsafe { sys::JS_ToBool(self.0, value) })
+    }
+
+    pub(super) fn set_length(self, array: Raw, length: u32) -> Outcome<()> {
+        // SAFETY: a live array.
+        self.done(unsafe { sys::JS_SetLength(self.0, array, i64::from(length)) }).map(drop)
+    }
+
+    pub(super) fn length(self, array: Raw) -> Outcome<i64> {
+        let mut length = 0;
+        // SAFETY: a live array and a place for its length.
+        self.done(unsafe { sys::JS_GetLength(self.0, array, &raw mut length) })?;
+        Ok(length)
+    }
+
+    pub(super) fn date(self, epoch_ms: f64) -> Outcome<Local> {
+        // SAFETY: makes a fresh object.
+        self.own(unsafe { sys::JS_NewDate(self.0, epoch_ms) })
+    }
+
+    pub(super) fn global(self) -> Outcome<Local> {
+        // SAFETY: a live context.
+        self.own(unsafe { sys::JS_GetGlobalObject(self.0) })
+    }
+
+    pub(super) fn atom(self, text: &str) -> Outcome<Atom> {
+        // SAFETY: pointer and length of a live string.
+        let id = unsafe { sys::JS_NewAtomLen(self.0, text.as_ptr().cast(), text.len() as _) };
+        if id == sys::JS_ATOM_NULL { Err(Thrown) } else { Ok(Atom { cx: self, id }) }
+    }
+
+    /// The property key that a string value is.
+    pub(super) fn atom_of(self, value: Raw) -> Outcome<Atom> {
+        // SAFETY: a live value.
+        let id = unsafe { sys::JS_ValueToAtom(self.0, value) };
+        if id == sys::JS_ATOM_NULL { Err(Thrown) } else { Ok(Atom { cx: self, id }) }
+    }
+
+    pub(super) fn dup_atom(self, atom: sys::JSAtom) -> Atom {
+        // SAFETY: a live atom.
+        Atom { cx: self, id: unsafe { sys::JS_DupAtom(self.0, atom) } }
+    }
+
+    pub(super) fn atom_text(self, atom: sys::JSAtom) -> Outcome<Text> {
+        // SAFETY: a live atom.
+        let string = self.own(unsafe { sys::JS_AtomToString(self.0, atom) })?;
+        self.text(string.raw())
+    }
+
+    /// The text of a string value; anything else is converted, which may run sandbox code.
+    pub(super) fn text(self, value: Raw) -> Outcome<Text> {
+        self.with_utf8(value, |text| match text {
+            Ok(text) => Ok(Text::Utf8(text.to_owned())),
+            Err(_) => self.units(value).map(Text::Utf16),
+        })
+    }
+
+    /// Looks at a string's UTF-8; where it has lone surrogates, at bytes that are not UTF-8.
+    pub(super) fn with_utf8<T>(
+        self,
+        value: Raw,
+        look: impl FnOnce(Result<&str, std::str::Utf8Error>) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let mut length = 0;
+        // SAFETY: a live value and a place for the length.
+        let bytes = unsafe { sys::JS_ToCStringLen2(self.0, &raw mut length, value, false) };
+        if bytes.is_null() {
+            return Err(Thrown);
+        }
+        // SAFETY: the engine keeps that many bytes until they are freed below.
+        let slice = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length as usize) };
+        let seen = look(std::str::from_utf8(slice));
+        // SAFETY: given by the call above, freed once.
+        unsafe { sys::JS_FreeCString(self.0, bytes) };
+        seen
+    }
+
+    fn units(self, value: Raw) -> Outcome<Vec<u16>> {
+        let mut length = 0;
+        // SAFETY: a live value and a place for the length.
+        let units = unsafe { sys::JS_ToCStringLenUTF16(self.0, &raw mut length, value) };
+        if units.is_null() {
+            return Err(Thrown);
+        }
+        // SAFETY: the engine keeps that many units until they are freed below.
+        let copy = unsafe { std::slice::from_raw_parts(units, length as usize) }.to_vec();
+        // SAFETY: given by the call above, freed once.
+        unsafe { sys::JS_FreeCStringUTF16(self.0, units) };
+        Ok(copy)
+    }
+
+    pub(super) fn get(self, object: Raw, key: sys::JSAtom) -> Outcome<Local> {
+        // SAFETY: live value and atom.
+        self.own(unsafe { sys::JS_GetProperty(self.0, object, key) })
+    }
+
+    pub(super) fn get_str(self, object: Raw, key: &CStr) -> Outcome<Local> {
+        // SAFETY: live value and text.
+        self.own(unsafe { sys::JS_GetPropertyStr(self.0, object, key.as_ptr()) })
+    }
+
+    pub(super) fn get_index(self, object: Raw, index: u32) -> Outcome<Local> {
+        // SAFETY: a live value.
+        self.own(unsafe { sys::JS_GetPropertyUint32(self.0, object, index) })
+    }
+
+    /// An own property that is plain data: no getter runs, no prototype is asked.
+    pub(super) fn own_data(self, object: Raw, key: &CStr) -> Option<Local> {
+        let key = self.atom(key.to_str().ok()?).ok()?;
+        let mut found = sys::JSPropertyDescriptor {
+            flags: 0,
+            value: undefined(),
+            getter: undefined(),
+            setter: undefined(),
+        };
+        // SAFETY: live value and atom, and a place for the descriptor.
+        let code = unsafe { sys::JS_GetOwnProperty(self.0, &raw mut found, object, key.id) };
+        if code < 0 {
+            drop(self.exception());
+        }
+        if code <= 0 {
+            return None;
+        }
+        let value = Local { cx: self, raw: found.value };
+        let accessors = [found.getter, found.setter].map(|raw| Local { cx: self, raw });
+        let plain = accessors.iter().all(|half| tag_of(half.raw) == sys::JS_TAG_UNDEFINED);
+        plain.then_some(value)
+    }
+
+    /// Whether an object that is no proxy has an own property; runs no code.
+    pub(super) fn has_own(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
+        // SAFETY: live value and atom; no descriptor is asked for.
+        self.done(unsafe { sys::JS_GetOwnProperty(self.0, ptr::null_mut(), object, key) })
+    }
+
+    /// The getter of an own accessor property.
+    pub(super) fn own_getter(self, object: Raw, key: &CStr) -> Outcome<Local> {
+        let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;
+        let mut found = sys::JSPropertyDescriptor {
+            flags: 0,
+            value: undefined(),
+            getter: undefined(),
+            setter: undefined(),
+        };
+        // SAFETY: live value and atom, and a place for the descriptor.
+        let code = unsafe { sys::JS_GetOwnProperty(self.0, &raw mut found, object, key.id) };
+        if code <= 0 {
+            return Err(Thrown);
+        }
+        drop([found.value, found.setter].map(|raw| Local { cx: self, raw }));
+        Ok(Local { cx: self, raw: found.getter })
+    }
+
+    pub(super) fn has(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
+        // SAFETY: live value and atom.
+        self.done(unsafe { sys::JS_HasProperty(self.0, object, key) })
+    }
+
+    /// Defines an own property, whatever stands in the prototype chain. Takes the value.
+    pub(super) fn define(self, object: Raw, key: sys::JSAtom, value: Local, flags: u32) -> Outcome<()> {
+        #[expect(clippy::cast_possible_wrap, reason = "flags are small")]
+        // SAFETY: live value and atom; the call takes the reference of `value`.
+        let code = unsafe {
+            sys::JS_DefinePropertyValue(self.0, object, key, value.into_raw(), flags as c_int)
+        };
+        self.done(code).map(drop)
+    }
+
+    pub(super) fn define_str(self, object: Raw, key: &str, value: Local, flags: u32) -> Outcome<()> {
+        let key = self.atom(key)?;
+        self.define(object, key.id, value, flags)
+    }
+
+    pub(super) fn define_index(self, object: Raw, index: u32, value: Local) -> Outcome<()> {
+        // SAFETY: a live value; the call takes the reference of `value`.
+        let code = unsafe {
+            sys::JS_DefinePropertyValueUint32(
+                self.0,
+                object,
+                index,
+                value.into_raw(),
+                sys::JS_PROP_C_W_E as c_int,
+            )
+        };
+        self.done(code).map(drop)
+    }
+
+    pub(super) fn delete(self, object: Raw, key: &str) -> Outcome<()> {
+        let key = self.atom(key)?;
+        // SAFETY: live value and atom.
+        self.done(unsafe { sys::JS_DeleteProperty(self.0, object, key.id, 0) }).map(drop)
+    }
+
+    /// The own enumerable string keys. Must not be asked of a proxy.
+    pub(super) fn keys(self, object: Raw) -> Outcome<Keys> {
+        let mut table = ptr::null_mut();
+        let mut count = 0;
+        let flags = (sys::JS_GPN_STRING_MASK | sys::JS_GPN_ENUM_ONLY) as c_int;
+        // SAFETY: a live object and places for the table and its count.
+        let code = unsafe {
+            sys::JS_GetOwnPropertyNames(self.0, &raw mut table, &raw mut count, object, flags)
+        };
+        self.done(code)?;
+        Ok(Keys { cx: self, table, count })
+    }
+
+    /// The prototype of an object that is no proxy; `null` comes out as `null`.
+    pub(super) fn prototype(self, object: Raw) -> Outcome<Local> {
+        // SAFETY: a live value.
+        self.own(unsafe { sys::JS_GetPrototype(self.0, object) })
+    }
+
+    pub(super) fn call(self, function: Raw, this: Raw, args: &[Raw]) -> Outcome<Local> {
+        let count = c_int::try_from(args.len()).map_err(|_| Thrown)?;
+        // SAFETY: live values; the engine reads the arguments and keeps references of its own.
+        self.own(unsafe { sys::JS_Call(self.0, function, this, count, args.as_ptr().cast_mut()) })
+    }
+
+    pub(super) fn construct(self, constructor: Raw, args: &[Raw]) -> Outcome<Local> {
+        let count = c_int::try_from(args.len()).map_err(|_| Thrown)?;
+        // SAFETY: as for `call`.
+        self.own(unsafe {
+            sys::JS_CallConstructor(self.0, constructor, count, args.as_ptr().cast_mut())
+        })
+    }
+
+    /// A promise with its resolve and reject functions, made by the engine itself.
+    pub(super) fn promise(self) -> Outcome<(Local, [Local; 2])> {
+        let mut functions = [undefined(); 2];
+        // SAFETY: a place for two values.
+        let raw = unsafe { sys::JS_NewPromiseCapability(self.0, functions.as_mut_ptr()) };
+        let promise = self.own(raw)?;
+        Ok((promise, functions.map(|raw| Local { cx: self, raw })))
+    }
+
+    /// Attaches reactions without consulting anything that the sandbox could have changed.
+    pub(super) fn then(self, promise: Raw, fulfilled: Raw, rejected: Raw) -> Outcome<()> {
+        // SAFETY: live values.
+        self.own(unsafe { sys::JS_PromiseThen(self.0, promise, fulfilled, rejected) }).map(drop)
+    }
+
+    /// What a promise came to, `None` while it is pending.
+    pub(super) fn promise_state(self, promise: Raw) -> Option<Result<Local, Local>> {
+        // SAFETY: a live promise.
+        let (state, result) = unsafe {
+            let state = sys::JS_PromiseState(self.0, promise);
+            if state <= 0 {
+                return None;
+            }
+            (state, sys::JS_PromiseResult(self.0, promise))
+        };
+        let value = Local { cx: self, raw: result };
+        Some(if state == 1 { Ok(value) } else { Err(value) })
+    }
+
+    pub(super) fn mark_handled(self, promise: Raw) {
+        // SAFETY: a live promise.
+        unsafe { sys::JS_PromiseMarkAsHandled(self.0, promise) }
+    }
+
+    pub(super) fn buffer(self, bytes: &[u8]) -> Outcome<Local> {
+        // SAFETY: pointer and length of a live slice, which the engine copies.
+        self.own(unsafe { sys::JS_NewArrayBufferCopy(self.0, bytes.as_ptr(), bytes.len() as _) })
+    }
+
+    /// The bytes of an ArrayBuffer, copied; throws where it is detached.
+    pub(super) fn buffer_bytes(self, buffer: Raw) -> Outcome<&'static [u8]> {
+        let mut length = 0;
+        // SAFETY: a live value and a place for the length.
+        let bytes = unsafe { sys::JS_GetArrayBuffer(self.0, &raw mut length, buffer) };
+        if length == 0 && !self.has_exception() {
+            return Ok(&[]);
+        }
+        if bytes.is_null() {
+            return Err(Thrown);
+        }
+        // SAFETY: the buffer's bytes; the callers copy them before the engine runs again.
+        Ok(unsafe { std::slice::from_raw_parts(bytes, length as usize) })
+    }
+
+    pub(super) fn typed_array(self, args: &[Raw; 3], kind: u32) -> Outcome<Local> {
+        // SAFETY: three live values.
+        self.own(unsafe { sys::JS_NewTypedArray(self.0, 3, args.as_ptr().cast_mut(), kind) })
+    }
+
+    /// The buffer of a typed array, its offset and its length in bytes.
+    pub(super) fn typed_array_buffer(self, view: Raw) -> Outcome<(Local, usize, usize)> {
+        let (mut offset, mut length) = (0, 0);
+        // SAFETY: a live typed array and places for the numbers.
+        let raw = unsafe {
+            sys::JS_GetTypedArrayBuffer(
+                self.0,
+                view,
+                &raw mut offset,
+                &raw mut length,
+                ptr::null_mut(),
+            )
+        };
+        Ok((self.own(raw)?, offset as usize, length as usize))
+    }
+
+    pub(super) fn throw(self, value: Local) -> Thrown {
+        // SAFETY: the call takes the reference.
+        unsafe { sys::JS_Throw(self.0, value.into_raw()) };
+        Thrown
+    }
+
+    /// Throws what no `catch` of the sandbox sees: the run ends.
+    pub(super) fn interrupt(self) -> Thrown {
+        // SAFETY: makes an error, marks it and throws it; where there is no memory even for that,
+        // the run ends at the next poll.
+        unsafe {
+            let error = sys::JS_NewError(self.0);
+            if tag_of(error) != sys::JS_TAG_EXCEPTION {
+                sys::JS_SetUncatchableError(self.0, error);
+                sys::JS_Throw(self.0, error);
+            }
+        }
+        Thrown
+    }
+
+    /// Takes the pending exception.
+    pub(super) fn exception(self) -> Local {
+        // SAFETY: a live context; without an exception this is `undefined`-like and harmless.
+        Local { cx: self, raw: unsafe { sys::JS_GetException(self.0) } }
+    }
+
+    pub(super) fn has_exception(self) -> bool {
+        // SAFETY: a live context.
+        unsafe { sys::JS_HasException(self.0) }
+    }
+
+    /// Compiles a text to bytecode. The context must have a compiler.
+    pub(super) fn compile(self, text: &CStr, name: &CStr, flags: u32) -> Outcome<Vec<u8>> {
+        let flags = (flags | sys::JS_EVAL_FLAG_COMPILE_ONLY) as c_int;
+        let length = text.to_bytes().len();
+        // SAFETY: the text ends with a zero byte, as the engine asks for.
+        let compiled = self.own(unsafe {
+            sys::JS_Eval(self.0, text.as_ptr(), length as _, name.as_ptr(), flags)
+        })?;
+        let mut size = 0;
+        let write = sys::JS_WRITE_OBJ_BYTECODE as c_int;
+        // SAFETY: compiled code and a place for the size.
+        let bytes = unsafe { sys::JS_WriteObject(self.0, &raw mut size, compiled.raw, write) };
+        if bytes.is_null() {
+            return Err(Thrown);
+        }
+        // SAFETY: that many bytes, freed right after.
+        let bytecode = unsafe { std::slice::from_raw_parts(bytes, size as usize) }.to_vec();
+        // SAFETY: the engine's own memory, freed once.
+        unsafe { sys::js_free(self.0, bytes.cast()) };
+        Ok(bytecode)
+    }
+
+    /// Loads bytecode that this process wrote itself.
+    pub(super) fn load(self, bytecode: &[u8]) -> Outcome<Local> {
+        let flags = sys::JS_READ_OBJ_BYTECODE as c_int;
+        // SAFETY: pointer and length of a live slice, written by `compile`.
+        self.own(unsafe {
+            sys::JS_ReadObject(self.0, bytecode.as_ptr(), bytecode.len() as _, flags)
+        })
+    }
+
+    /// Runs loaded code; a module comes back as the promise of its evaluation.
+    pub(super) fn evaluate(self, code: Local) -> Outcome<Local> {
+        // SAFETY: the call takes the reference.
+        self.own(unsafe { sys::JS_EvalFunction(self.0, code.into_raw()) })
+    }
+
+    /// Loads everything that a module imports, without running anything.
+    pub(super) fn resolve(self, module: Raw) -> Outcome<()> {
+        // SAFETY: a loaded module.
+        self.done(unsafe { sys::JS_ResolveModule(self.0, module) }).map(drop)
+    }
+
+    /// A function of the host or of ours, by C pointer and two small numbers.
+    pub(super) fn c_function(
+        self,
+        function: sys::JSCFunctionMagic,
+        name: &CStr,
+        length: c_int,
+        magic: c_int,
+    ) -> Outcome<Local> {
+        // SAFETY: the engine calls the pointer back with the signature that `magic` asks for.
+        unsafe {
+            let plain = std::mem::transmute::<sys::JSCFunctionMagic, sys::JSCFunction>(function);
+            let kind = sys::JSCFunctionEnum_JS_CFUNC_generic_magic;
+            self.own(sys::JS_NewCFunction2(self.0, plain, name.as_ptr(), length, kind, magic))
+        }
+    }
+
+    /// A nameless function that carries a number.
+    pub(super) fn numbered_function(
+        self,
+        function: sys::JSCFunctionData,
+        magic: c_int,
+        number: u32,
+    ) -> Outcome<Local> {
+        let mut data = [int(number.cast_signed())];
+        // SAFETY: the engine copies the data.
+        self.own(unsafe {
+            sys::JS_NewCFunctionData(self.0, function, 0, magic, 1, data.as_mut_ptr())
+        })
+    }
+
+    /// The description of a symbol, empty without one.
+    pub(super) fn symbol_description(self, symbol: Raw) -> String {
+        // `Symbol(x)` as an atom reads as its description.
+        let text = self.atom_of(symbol).and_then(|atom| self.atom_text(atom.id));
+        text.map(Text::into_lossy).unwrap_or_default()
+    }
+
+    /// The name under which the engine knows a class.
+    pub(super) fn class_name(self, class: u32) -> Option<String> {
+        // SAFETY: a live runtime; an unknown class has no name.
+        let atom = unsafe { sys::JS_GetClassName(sys::JS_GetRuntime(self.0), class) };
+        if atom == sys::JS_ATOM_NULL {
+            return None;
+        }
+        let atom = Atom { cx: self, id: atom };
+        self.atom_text(atom.id).ok().map(Text::into_lossy)
+    }
+
+    pub(super) fn opaque(self) -> *mut c_void {
+        // SAFETY: a live context.
+        unsafe { sys::JS_GetContextOpaque(self.0) }
+    }
+
+    pub(super) fn set_opaque(self, opaque: *mut c_void) {
+        // SAFETY: a live context; the pointer is only ever read back by `opaque`.
+        unsafe { sys::JS_SetContextOpaque(self.0, opaque) }
+    }
+}
+
+/// A C string of that text, cut at a zero byte if there is one.
+pub(super) fn c_string(text: &str) -> CString {
+    let end = text.find('\0').unwrap_or(text.len());
+    CString::new(&text[..end]).unwrap_or_default()
+}

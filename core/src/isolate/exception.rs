@@ -1,0 +1,183 @@
+//! What was thrown, as the host is told.
+//!
+//! In: any value that sandbox code threw. Out: an [`ExecutionError`] with bounded texts and the
+//! position in the text that the author wrote. The stack is the one that the engine recorded when
+//! the error was made, read through the engine's own getter, so nothing that code writes to `stack`
+//! is believed. Keeps the contract's part on errors.
+
+use super::{
+    State,
+    clone_out::{Crossing, clone_out},
+    engine::{Cx, Local, Raw, Text, is_error, is_object, is_proxy, is_string, tag_of},
+};
+use crate::{
+    inspect::inspect,
+    outcome::{ExecutionError, Position},
+    text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
+};
+use rquickjs_sys as sys;
+
+/// How much of a thrown object is shown.
+const SHOWN_OBJECT: usize = 500;
+
+/// Describes what ended a run.
+pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
+    let (name, message) = name_and_message(state, thrown);
+    let stack = is_error(thrown).then(|| frames(state, thrown)).unwrap_or_default();
+    let first = stack.first();
+    ExecutionError {
+        name: bounded(name, MESSAGE_LIMIT),
+        message: bounded(message, MESSAGE_LIMIT),
+        filename: first.map(|frame| frame.file.clone()),
+        line: first.map(|frame| frame.position.line),
+        column: first.map(|frame| frame.position.column),
+        stack: is_error(thrown).then(|| join(&stack)),
+        specifier: None,
+    }
+}
+
+/// The stack of an error in the sandbox, one frame a line, `None` where there is none.
+pub(super) fn stack_of(state: &State, error: Raw) -> Option<String> {
+    let frames = frames(state, error);
+    (!frames.is_empty()).then(|| join(&frames))
+}
+
+/// `Name: message` of an error, the text of anything else.
+pub(super) fn headline(state: &State, thrown: Raw) -> String {
+    let (name, message) = name_and_message(state, thrown);
+    let text = match (is_error(thrown), message.as_str()) {
+        (true, "") => name,
+        (true, _) => format!("{name}: {message}"),
+        (false, _) => message,
+    };
+    bounded(text, MESSAGE_LIMIT)
+}
+
+/// What the engine's parser refused, which belongs to the compiler's realm.
+pub(super) fn compile_error(state: &State, compiler: Cx, thrown: Raw, file: &str) -> ExecutionError {
+    let read = |key| {
+        let text = compiler.get_str(thrown, key).and_then(|value| compiler.text(value.raw()));
+        text.map(Text::into_lossy).unwrap_or_default()
+    };
+    // The parser's own frame: `    at file:line:column`.
+    let stack = read(c"stack");
+    let place = stack.lines().next().and_then(|line| line.strip_prefix("    at "));
+    let position = place.and_then(|place| split_place(place.trim_end_matches(')')));
+    let position = position.map(|(_, line, column)| original(state, file, line, column));
+    ExecutionError {
+        name: "SyntaxError".to_owned(),
+        message: bounded(read(c"message"), MESSAGE_LIMIT),
+        filename: Some(file.to_owned()),
+        line: position.map(|position| position.line),
+        column: position.map(|position| position.column),
+        ..ExecutionError::default()
+    }
+}
+
+struct Frame {
+    function: String,
+    file: String,
+    position: Position,
+}
+
+fn frames(state: &State, error: Raw) -> Vec<Frame> {
+    let realm = state.realm();
+    let Ok(stack) = realm.cx.call(realm.intrinsics.error_stack, error, &[]) else {
+        drop(realm.cx.exception());
+        return Vec::new();
+    };
+    if !is_string(stack.raw()) {
+        return Vec::new();
+    }
+    let text = realm.cx.text(stack.raw()).map(Text::into_lossy).unwrap_or_default();
+    text.lines().filter_map(|line| frame(state, line)).collect()
+}
+
+/// One line of the engine's, `    at name (file:line:column)`, if it is a frame of the sandbox.
+fn frame(state: &State, line: &str) -> Option<Frame> {
+    let rest = line.strip_prefix("    at ")?.strip_suffix(')')?;
+    let (place, line, column) = split_place(rest)?;
+    let linker = state.linker.borrow();
+    // A function's name may hold anything, so the file is the longest end that is one of ours.
+    let (function, file) = place
+        .match_indices(" (")
+        .map(|(at, paren)| (&place[..at], &place[at + paren.len()..]))
+        .find(|(_, file)| linker.knows(file))?;
+    drop(linker);
+    Some(Frame {
+        function: function.to_owned(),
+        file: file.to_owned(),
+        position: original(state, file, line, column),
+    })
+}
+
+fn split_place(place: &str) -> Option<(&str, u32, u32)> {
+    let (rest, column) = place.rsplit_once(':')?;
+    let (file, line) = rest.rsplit_once(':')?;
+    Some((file, line.parse().ok()?, column.parse().ok()?))
+}
+
+fn original(state: &State, file: &str, line: u32, column: u32) -> Position {
+    let found = state.linker.borrow().original(file, line, column);
+    found.unwrap_or(Position { line, column })
+}
+
+fn join(frames: &[Frame]) -> String {
+    let lines: Vec<String> = frames
+        .iter()
+        .map(|Frame { function, file, position: Position { line, column } }| {
+            format!("    at {function} ({file}:{line}:{column})")
+        })
+        .collect();
+    bounded(lines.join("\n"), STACK_LIMIT)
+}
+
+fn name_and_message(state: &State, thrown: Raw) -> (String, String) {
+    let plain = || "Error".to_owned();
+    if is_proxy(thrown) || !is_object(thrown) {
+        return (plain(), primitive(state, thrown));
+    }
+    let read = |key| -> Option<String> {
+        let Ok(value) = state.realm().cx.get_str(thrown, key) else {
+            drop(state.realm().cx.exception());
+            return None;
+        };
+        is_string(value.raw()).then(|| text(state, &value))
+    };
+    let message = read(c"message");
+    if is_error(thrown) || message.is_some() {
+        return (read(c"name").unwrap_or_else(plain), message.unwrap_or_default());
+    }
+    (plain(), shown(state, thrown))
+}
+
+fn primitive(state: &State, thrown: Raw) -> String {
+    let cx = state.realm().cx;
+    match tag_of(thrown) {
+        sys::JS_TAG_SYMBOL => format!("Symbol({})", cx.symbol_description(thrown)),
+        sys::JS_TAG_OBJECT => "[Proxy]".to_owned(),
+        _ => text(state, &cx.dup(thrown)),
+    }
+}
+
+fn text(state: &State, value: &Local) -> String {
+    let cx = state.realm().cx;
+    let text = cx.text(value.raw()).map(Text::into_lossy);
+    text.unwrap_or_else(|_| {
+        drop(cx.exception());
+        String::new()
+    })
+}
+
+fn shown(state: &State, thrown: Raw) -> String {
+    match clone_out(state, thrown, Crossing::Log, "thrown") {
+        Ok(value) => {
+            state.discharge(value.held_bytes());
+            inspect(&value, SHOWN_OBJECT)
+        }
+        Err(_) => {
+            drop(state.realm().cx.exception());
+            "[object Object]".to_owned()
+        }
+    }
+}

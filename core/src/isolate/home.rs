@@ -1,0 +1,285 @@
+//! A place where one run lives: a runtime with a pristine realm, its heap, and its interrupts.
+//!
+//! In: a function that builds the realm, then a run's limit and flag. Out: the realm, entered; and
+//! after the run the same home again, pristine, or nothing. There are two kinds, and who uses a home
+//! does not see which it is: one in a slot is restored from its image, a plain one, on memory from
+//! the process's own allocator, serves one run. Neither is ever torn down by the engine: no finalizer
+//! runs, so nothing in the engine's heap may own anything outside of it.
+#![expect(unsafe_code, reason = "makes and enters runtimes of the engine")]
+
+use super::calibrate::{self, Fields};
+use super::ending::Ending;
+use super::heap::Heap;
+use super::poll::{self, Hook, PollState};
+use super::slot::Slot;
+use rquickjs_sys as qjs;
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Cycles are not collected before a heap is this large (a pristine one is a tenth of it), or half
+/// way to its limit: most runs then never are.
+const FIRST_COLLECTION_BYTES: usize = 2 << 20;
+
+/// What was built in a runtime: plain pointers and values, valid at one address for as long as the
+/// home is, because a restore brings back what they point at.
+pub(crate) trait Realm: Copy + 'static {
+    /// The context that sandbox code runs in.
+    fn context(&self) -> *mut qjs::JSContext;
+
+    /// Frees all that was built, every context included, so that the engine finds nothing left when
+    /// it frees the runtime. Only a check, in debug builds.
+    ///
+    /// # Safety
+    /// Called once, with the runtime that it was built in, which is pristine.
+    unsafe fn free(self, runtime: *mut qjs::JSRuntime);
+}
+
+/// Builds a realm; `None` if it cannot. Whatever is set on the runtime belongs here (stack limit,
+/// module loader, handlers other than the interrupt handler): what is set later, a restore undoes.
+/// Every class that can be touched should have been.
+pub(crate) type Build<R> = fn(*mut qjs::JSRuntime) -> Option<R>;
+
+/// A run, as far as its home is concerned.
+pub(crate) struct Run {
+    /// For all that the run makes anyone hold, the pristine realm included.
+    pub(crate) limit_bytes: usize,
+    /// Raised by any thread to end the run.
+    pub(crate) ending: Arc<Ending>,
+    /// Asked at every poll, with `host` in the state that it gets.
+    pub(crate) hook: Option<Hook>,
+    pub(crate) host: *mut c_void,
+}
+
+impl Run {
+    /// A run with a limit, and no hook.
+    pub(crate) fn with_limit(limit_bytes: usize) -> Self {
+        Self { limit_bytes, ending: Arc::default(), hook: None, host: ptr::null_mut() }
+    }
+}
+
+/// One runtime, for one run at a time, on one thread at a time.
+pub(crate) struct Home<R: Realm> {
+    runtime: *mut qjs::JSRuntime,
+    realm: R,
+    fields: Fields,
+    /// Owned; at one address for life, because the engine holds it.
+    polls: NonNull<PollState>,
+    heap: Heap,
+    /// The range under `heap`, so dropped after it; `None` in a plain home.
+    slot: Option<Slot>,
+    /// How many entries are on the stack.
+    entries: Cell<usize>,
+    odd: Cell<bool>,
+}
+
+// SAFETY: all that it points at is its own. It is not `Sync`, so one thread at a time uses it, and
+// on entry the engine is told of that thread's stack.
+unsafe impl<R: Realm> Send for Home<R> {}
+
+impl<R: Realm> Home<R> {
+    /// A home in a slot; `None` where there are no addresses for it, or the engine's random state
+    /// is not known (every run would draw the same numbers), or the realm cannot be built.
+    pub(crate) fn in_slot(build: Build<R>) -> Option<Self> {
+        let fields = calibrate::fields();
+        fields.random_state?;
+        let range = Slot::reserve()?;
+        let heap = Heap::in_range(&range)?;
+        let mut home = Self::start(heap, build, fields)?;
+        // SAFETY: no code of the runtime is on any stack.
+        unsafe { qjs::JS_RunGC(home.runtime) };
+        home.slot = Some(Slot::take_image(range, &home.heap)?);
+        Some(home)
+    }
+
+    /// A plain home; `None` if the realm cannot be built.
+    pub(crate) fn plain(build: Build<R>) -> Option<Self> {
+        Self::start(Heap::in_process(), build, calibrate::fields())
+    }
+
+    fn start(heap: Heap, build: Build<R>, fields: Fields) -> Option<Self> {
+        let functions = heap.functions();
+        // SAFETY: the functions are copied, and the books stay where they are until the runtime is
+        // never used again.
+        let runtime = unsafe { qjs::JS_NewRuntime2(&raw const functions, heap.opaque()) };
+        if runtime.is_null() {
+            return None;
+        }
+        // SAFETY: the runtime was just made.
+        unsafe { qjs::JS_SetGCThreshold(runtime, FIRST_COLLECTION_BYTES as qjs::size_t) };
+        let realm = build(runtime)?;
+        let countdown = field::<i32, R>(realm, fields.interrupt_counter);
+        let countdown = countdown.unwrap_or(ptr::null_mut());
+        // SAFETY: the counter is in the realm's context, which lives as long as heap and polls are
+        // used; the state is freed when the runtime is never used again.
+        let polls = unsafe {
+            heap.set_countdown(countdown);
+            let polls = NonNull::from(Box::leak(Box::new(PollState::new(&heap, countdown))));
+            let handler = Some(poll::handler as _);
+            qjs::JS_SetInterruptHandler(runtime, handler, polls.as_ptr().cast());
+            polls
+        };
+        let (entries, odd) = (Cell::new(0), Cell::new(false));
+        Some(Self { runtime, realm, fields, polls, heap, slot: None, entries, odd })
+    }
+
+    /// Gets ready for a run: books, interrupts, random numbers. Allocates nothing in the heap and
+    /// cannot fail.
+    pub(crate) fn arm(&self, run: Run) {
+        debug_assert_eq!(self.entries.get(), 0, "armed while code runs");
+        self.heap.arm(run.limit_bytes, run.ending);
+        poll::heed_limit(self.runtime, &self.heap);
+        // SAFETY: no code runs, so no poll does.
+        unsafe { (*self.polls.as_ptr()).arm(run.hook, run.host) };
+        if let Some(random_state) = field::<u64, R>(self.realm, self.fields.random_state) {
+            // SAFETY: the field is in the realm's context, aligned, and a `u64`.
+            unsafe { *random_state = RandomState::new().build_hasher().finish().max(1) };
+        }
+    }
+
+    /// The one way into the engine. Within it, on the same thread, one may enter again, or call the
+    /// engine as one pleases.
+    pub(crate) fn enter<T>(&self, run: impl FnOnce(R) -> T) -> T {
+        if self.entries.get() == 0 {
+            // Not when it is entered again: each entry would then have the whole limit to itself.
+            // SAFETY: the runtime lives, and this is the thread that is about to use it.
+            unsafe { qjs::JS_UpdateStackTop(self.runtime) };
+        }
+        let entry = Entry::new(&self.entries, &self.odd);
+        let result = run(self.realm);
+        entry.leave();
+        result
+    }
+
+    /// Ends the run, whatever it left behind: the same home, pristine, or none if it is a plain one.
+    /// What the heap's books say of the run must be read before.
+    pub(crate) fn finish(self) -> Option<Self> {
+        let slot = self.slot.as_ref()?;
+        // SAFETY: the home is not entered, because an entry borrows it; what was made in it is not
+        // used again, because the realm is all that may be kept.
+        unsafe {
+            (*self.polls.as_ptr()).disarm();
+            slot.restore(&self.heap);
+        }
+        Some(self)
+    }
+
+    pub(crate) fn realm(&self) -> R {
+        self.realm
+    }
+
+    pub(crate) fn runtime(&self) -> *mut qjs::JSRuntime {
+        self.runtime
+    }
+
+    pub(crate) fn heap(&self) -> &Heap {
+        &self.heap
+    }
+
+    /// Takes the time that the code spent waiting for the host out of what the hook sees as a gap.
+    /// For host calls, not for hooks.
+    pub(crate) fn skip_clock(&self, waited: Duration) {
+        // SAFETY: a host call is no poll, so nothing else refers to the state.
+        unsafe { (*self.polls.as_ptr()).skip(waited) }
+    }
+
+    /// The slot, unless this is a plain home.
+    pub(crate) fn slot(&self) -> Option<&Slot> {
+        self.slot.as_ref()
+    }
+
+    /// Marks the home as not to be used again: something happened in it that should not have.
+    pub(crate) fn mark_odd(&self) {
+        self.odd.set(true);
+    }
+
+    pub(crate) fn is_odd(&self) -> bool {
+        self.odd.get()
+    }
+}
+
+impl<R: Realm> Drop for Home<R> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.as_ref()
+            && cfg!(debug_assertions)
+        {
+            // SAFETY: as in `finish`; pristine, so the engine's own teardown must work. Nothing is
+            // used after it but the books.
+            unsafe {
+                slot.restore(&self.heap);
+                qjs::JS_UpdateStackTop(self.runtime);
+                self.realm.free(self.runtime);
+                qjs::JS_FreeRuntime(self.runtime);
+            }
+            debug_assert_eq!(self.heap.used_bytes(), 0, "bytes that nobody freed");
+        }
+        // SAFETY: leaked by `start`; the runtime is never used again.
+        drop(unsafe { Box::from_raw(self.polls.as_ptr()) });
+    }
+}
+
+/// One entry; a home left by a panic is odd.
+struct Entry<'a> {
+    entries: &'a Cell<usize>,
+    odd: &'a Cell<bool>,
+    left: bool,
+}
+
+impl<'a> Entry<'a> {
+    fn new(entries: &'a Cell<usize>, odd: &'a Cell<bool>) -> Self {
+        entries.set(entries.get() + 1);
+        Self { entries, odd, left: false }
+    }
+
+    fn leave(mut self) {
+        self.left = true;
+    }
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        self.entries.set(self.entries.get() - 1);
+        if !self.left {
+            self.odd.set(true);
+        }
+    }
+}
+
+/// A field of the realm's context, if its offset is known.
+fn field<T, R: Realm>(realm: R, offset: Option<usize>) -> Option<*mut T> {
+    // SAFETY: calibrated in a context of the same engine, so within this one.
+    offset.map(|offset| unsafe { realm.context().byte_add(offset).cast() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_realm::{TestRealm, build, run};
+    use super::*;
+
+    #[test]
+    fn an_engine_that_is_not_known_still_runs_and_stops() {
+        let fields = Fields { random_state: None, interrupt_counter: None };
+        let home: Home<TestRealm> =
+            Home::start(Heap::in_process(), build, fields).expect("a plain home");
+        let ending = Arc::<Ending>::default();
+        home.arm(Run { ending: Arc::clone(&ending), ..Run::with_limit(64 << 20) });
+        assert_eq!(run(&home, "let n = 0; while (n < 1e5) n++; n"), "100000");
+        ending.raise();
+        assert!(run(&home, "for (;;);").ends_with("interrupted"));
+    }
+
+    #[test]
+    fn a_home_left_by_a_panic_is_odd() {
+        let home: Home<TestRealm> = Home::plain(build).expect("a plain home");
+        home.enter(|realm| assert_eq!(realm.context(), home.realm().context()));
+        home.skip_clock(Duration::from_secs(1));
+        assert!(!home.is_odd());
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            home.enter(|_| panic!("as the test wants"));
+        }));
+        assert!(panicked.is_err() && home.is_odd());
+    }
+}

@@ -1,0 +1,245 @@
+//! Modules into the engine.
+//!
+//! In: the engine's questions while it links: what a specifier means, and what a module is. Out:
+//! module definitions, from bytecode that the compiler context made or from the values of a bridge.
+//! The answers come from the run's [`Linker`], which has checked the static graph before; a dynamic
+//! `import()` is checked here, when it is asked for, and what is wrong with it is an ordinary
+//! rejection. Keeps the contract's "import.meta" and the shape of bridged modules.
+
+#![expect(unsafe_code, reason = "the engine calls these functions with raw pointers")]
+
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr,
+    sync::Arc,
+};
+
+use rquickjs_sys as sys;
+
+use super::{
+    State,
+    bridge,
+    engine::{Cx, Local, Outcome, Raw, Thrown, c_string},
+    exception,
+};
+use crate::{
+    outcome::ExecutionError,
+    program::{Linker, Module, Script},
+    value::ErrorClass,
+};
+
+/// Tells the runtime to ask this file for modules.
+pub(super) fn install(runtime: *mut sys::JSRuntime) {
+    // SAFETY: a live runtime; the functions find the run's state through the context.
+    unsafe {
+        sys::JS_SetModuleLoaderFunc(runtime, Some(normalize), Some(load), ptr::null_mut());
+    }
+}
+
+/// Loads the entry and everything that it imports; nothing runs yet.
+pub(super) fn load_entry(state: &State) -> Outcome<Local> {
+    let name = state.linker.borrow().entry().to_owned();
+    let module = load_module(state, &name)?;
+    let cx = state.realm().cx;
+    let module = cx.dup(sys::JS_MKPTR(sys::JS_TAG_MODULE, module.cast()));
+    cx.resolve(module.raw())?;
+    Ok(module)
+}
+
+/// The namespace of a module that has been evaluated.
+pub(super) fn namespace(state: &State, module: Raw) -> Outcome<Local> {
+    let cx = state.realm().cx;
+    // SAFETY: a live context and a module value, whose payload is its definition.
+    cx.own(unsafe { sys::JS_GetModuleNamespace(cx.0, sys::JS_VALUE_GET_PTR(module).cast()) })
+}
+
+/// Makes the names of the globals visible to every module: `const` declarations of a script, which
+/// modules may shadow, and which the global object does not show.
+pub(super) fn bind_globals(state: &State, names: &[String], values: &[Local]) -> Outcome<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let cx = state.realm().cx;
+    let mut holder = "$isolane".to_owned();
+    while names.contains(&holder) {
+        holder.push('$');
+    }
+    let array = cx.array()?;
+    for (index, value) in (0..).zip(values) {
+        cx.define_index(array.raw(), index, value.clone())?;
+    }
+    let global = cx.global()?;
+    cx.define_str(global.raw(), &holder, array, sys::JS_PROP_CONFIGURABLE)?;
+    let script = state.linker.borrow().globals_script(names, &holder);
+    let bytecode = bytecode(state, &script, "<globals>", sys::JS_EVAL_TYPE_GLOBAL)?;
+    cx.evaluate(cx.load(&bytecode)?)?;
+    cx.delete(global.raw(), &holder)
+}
+
+unsafe extern "C" fn normalize(
+    ctx: *mut sys::JSContext,
+    importer: *const c_char,
+    specifier: *const c_char,
+    _opaque: *mut c_void,
+) -> *mut c_char {
+    // SAFETY: the engine passes two texts that live as long as the call.
+    let (importer, specifier) = unsafe { (text(importer), text(specifier)) };
+    let mut name = ptr::null_mut();
+    bridge::enter(ctx, |state| {
+        let found = state.linker.borrow_mut().resolve(&importer, &specifier);
+        match found {
+            Ok(found) => {
+                // SAFETY: copies a C string into memory that the engine frees.
+                name = unsafe { sys::js_strdup(ctx, c_string(&found).as_ptr()) };
+                if name.is_null() { Err(Thrown) } else { Ok(Cx(ctx).dup(sys::JS_UNDEFINED)) }
+            }
+            Err(error) => Err(throw_link_error(state, &error)),
+        }
+    });
+    name
+}
+
+unsafe extern "C" fn load(
+    ctx: *mut sys::JSContext,
+    name: *const c_char,
+    _opaque: *mut c_void,
+) -> *mut sys::JSModuleDef {
+    // SAFETY: the engine passes a text that lives as long as the call.
+    let name = unsafe { text(name) };
+    let mut module = ptr::null_mut();
+    bridge::enter(ctx, |state| {
+        module = load_module(state, &name)?;
+        Ok(Cx(ctx).dup(sys::JS_UNDEFINED))
+    });
+    module
+}
+
+fn load_module(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {
+    let found = state.linker.borrow().module(name);
+    match found {
+        Some(Module::Source(script)) => load_source(state, name, &script),
+        Some(Module::Bridge { exports, first }) => load_bridge(state, name, &exports, first),
+        None => Err(state.throw_error(
+            ErrorClass::Error,
+            "Error",
+            &format!("Cannot find module '{name}'"),
+        )),
+    }
+}
+
+fn load_source(state: &State, name: &str, script: &Arc<Script>) -> Outcome<*mut sys::JSModuleDef> {
+    let cx = state.realm().cx;
+    let bytecode = bytecode(state, script, name, sys::JS_EVAL_TYPE_MODULE)?;
+    // The engine keeps the module in its list; this value is one more reference to it.
+    let module = cx.load(&bytecode)?;
+    // SAFETY: a module value, whose payload is its definition.
+    let definition = unsafe { sys::JS_VALUE_GET_PTR(module.raw()) }.cast();
+    // SAFETY: a live context and a live module.
+    let meta = cx.own(unsafe { sys::JS_GetImportMeta(cx.0, definition) })?;
+    let url = cx.string(&format!("sandbox:{name}"))?;
+    cx.define_str(meta.raw(), "url", url, sys::JS_PROP_C_W_E)?;
+    Ok(definition)
+}
+
+/// The bytecode of a script, compiled once for all runs that come to it.
+fn bytecode(state: &State, script: &Arc<Script>, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
+    if let Some(bytecode) = script.bytecode() {
+        return Ok(bytecode);
+    }
+    let compiler = state.realm().compiler;
+    let text = c_text(script.text());
+    match compiler.compile(&text, &c_string(name), kind) {
+        Ok(bytecode) => Ok(script.keep_bytecode(bytecode)),
+        Err(Thrown) => Err(throw_compile_error(state, name)),
+    }
+}
+
+/// What the engine's own parser refused although the checks before it did not. The error belongs to
+/// the compiler's realm, so the run gets one of its own.
+fn throw_compile_error(state: &State, name: &str) -> Thrown {
+    let compiler = state.realm().compiler;
+    let thrown = compiler.exception();
+    let described = exception::compile_error(state, compiler, thrown.raw(), name);
+    drop(thrown);
+    throw_link_error(state, &described)
+}
+
+fn throw_link_error(state: &State, error: &ExecutionError) -> Thrown {
+    let place = match (&error.filename, error.line, error.column) {
+        (Some(file), Some(line), Some(column)) => format!(" ({file}:{line}:{column})"),
+        _ => String::new(),
+    };
+    let class = match error.name.as_str() {
+        "SyntaxError" => ErrorClass::SyntaxError,
+        "TypeError" => ErrorClass::TypeError,
+        "RangeError" => ErrorClass::RangeError,
+        _ => ErrorClass::Error,
+    };
+    state.link_error.replace(Some(error.clone()));
+    state.throw_error(class, &error.name, &format!("{}{place}", error.message))
+}
+
+fn load_bridge(
+    state: &State,
+    name: &str,
+    exports: &[String],
+    first: usize,
+) -> Outcome<*mut sys::JSModuleDef> {
+    let cx = state.realm().cx;
+    let name = c_string(name);
+    // SAFETY: a live context and a C string.
+    let module = unsafe { sys::JS_NewCModule(cx.0, name.as_ptr(), Some(fill_bridge)) };
+    if module.is_null() {
+        return Err(Thrown);
+    }
+    for export in exports {
+        // SAFETY: a module of ours and a C string.
+        if unsafe { sys::JS_AddModuleExport(cx.0, module, c_string(export).as_ptr()) } < 0 {
+            return Err(Thrown);
+        }
+    }
+    state.bridges.borrow_mut().push((module.addr(), exports.to_vec(), first));
+    Ok(module)
+}
+
+/// Gives a bridged module its values, when it is evaluated.
+unsafe extern "C" fn fill_bridge(ctx: *mut sys::JSContext, module: *mut sys::JSModuleDef) -> c_int {
+    let result = bridge::enter(ctx, |state| {
+        let bridges = state.bridges.borrow();
+        let Some((_, exports, first)) = bridges.iter().find(|(known, ..)| *known == module.addr())
+        else {
+            return Err(Thrown);
+        };
+        let inputs = state.inputs.borrow();
+        for (export, value) in exports.iter().zip(inputs.iter().skip(*first)) {
+            let name = c_string(export);
+            // SAFETY: a module of ours; the call takes the reference.
+            let code = unsafe {
+                sys::JS_SetModuleExport(ctx, module, name.as_ptr(), value.clone().into_raw())
+            };
+            if code < 0 {
+                return Err(Thrown);
+            }
+        }
+        Ok(Cx(ctx).dup(sys::JS_UNDEFINED))
+    });
+    // SAFETY: reads the tag of a plain value.
+    if unsafe { sys::JS_IsException(result) } { -1 } else { 0 }
+}
+
+/// # Safety
+/// `text` is null or a C string that lives as long as the call.
+unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// A source as a C string. A zero byte inside ends the text for no one: the length is passed too.
+fn c_text(text: &str) -> std::ffi::CString {
+    // SAFETY: the engine reads exactly `len` bytes and needs one zero byte after them; it never
+    // looks for the first zero byte, so one inside the text is part of it.
+    unsafe { std::ffi::CString::from_vec_unchecked(text.as_bytes().to_vec()) }
+}

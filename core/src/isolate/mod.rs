@@ -1,0 +1,175 @@
+//! The engine and everything that speaks to it. No other part of the crate imports it.
+//!
+//! An [`Isolate`] is one run in one home: in goes a [`Task`], a [`Linker`] to ask for modules and
+//! the [`Outside`] to speak to; out comes a [`Turn`] each time it stops, and at last an [`End`].
+//!
+//! From the bottom up. Memory: `range` reserves addresses, `arena` and `system` hand out blocks,
+//! `heap` and `books` account for them, `slot` takes and restores images, `calibrate` finds two fields
+//! of the engine, `ending` and `poll` decide when code must stop, `home` puts these together into a
+//! place where one run lives, and `pool` keeps homes ready. The engine: `engine` is its C interface,
+//! `realm` what a run finds. A run: `state` keeps its tables, `loader` brings modules in,
+//! `clone_in` and `clone_out` carry values over, `bridge` functions and promises, `console`,
+//! `structured_clone` and `rejections` are what the sandbox sees beyond the language, `exception`
+//! describes what was thrown, and `settle` goes from evaluation to the end.
+
+mod arena;
+mod books;
+mod bridge;
+mod calibrate;
+mod clone_in;
+mod clone_out;
+mod console;
+mod ending;
+mod engine;
+mod exception;
+mod heap;
+mod home;
+mod loader;
+mod poll;
+mod pool;
+mod range;
+mod realm;
+mod rejections;
+mod settle;
+mod slot;
+mod state;
+mod structured_clone;
+mod system;
+
+#[cfg(test)]
+mod cost;
+#[cfg(test)]
+mod memory_tests;
+#[cfg(test)]
+mod stop_tests;
+#[cfg(test)]
+mod test_realm;
+
+use std::{sync::Arc, time::Instant};
+
+pub(crate) use self::{
+    bridge::Inbound,
+    ending::Ending,
+    pool::{Pool, PoolOptions},
+    realm::{Realm, STACK_LIMIT_BYTES},
+    settle::{End, Turn},
+};
+use self::{pool::Lease, state::State};
+use crate::{host::Completion, outcome::LogLevel, program::Linker, value::Value};
+
+/// What an isolate is to do.
+#[derive(Debug, Default)]
+pub(crate) struct Task {
+    /// The export to select.
+    pub(crate) export: String,
+    /// The names of the globals, in the order of their values.
+    pub(crate) globals: Vec<String>,
+    /// One message: the globals' values, the values of the bridges' exports, the arguments.
+    pub(crate) inputs: Value,
+    /// Whether the built-in `report` exists.
+    pub(crate) report: bool,
+}
+
+/// Whom an isolate speaks to. Called on the thread that computes it, in the middle of it.
+pub(crate) trait Outside: Send + Sync {
+    /// Calls a host function and waits for its answer; `None` when the run must end.
+    fn call(&self, function: u32, args: Value) -> Option<Completion>;
+
+    /// Keeps a reported value and gives it to the sink, as [`Outside::call`] does.
+    fn report(&self, value: Value) -> Option<Completion>;
+
+    /// Keeps a log.
+    fn log(&self, level: LogLevel, args: Value);
+
+    /// A call that the host made came to this.
+    fn function_settled(&self, call: u32, completion: Completion);
+
+    /// A promise that the host holds came to this.
+    fn promise_settled(&self, promise: u32, completion: Completion);
+
+    /// The engine looks at the clock; may wait, or ask the run to end.
+    fn poll(&self, now: Instant);
+}
+
+/// One run in one home.
+pub(crate) struct Isolate {
+    /// Dropped before the home that its values live in.
+    state: Option<Box<State>>,
+    home: Lease<Realm>,
+}
+
+#[expect(unsafe_code, reason = "the engine's values are plain pointers")]
+// SAFETY: what the state points at belongs to the home, which is `Send` for the same reason: one
+// thread at a time uses both, and nothing else has a copy of the pointers.
+unsafe impl Send for Isolate {}
+
+impl Isolate {
+    /// Gets a pristine home ready for a run.
+    pub(crate) fn new(
+        home: Lease<Realm>,
+        outside: Arc<dyn Outside>,
+        linker: Box<dyn Linker>,
+        task: Task,
+        limit_bytes: usize,
+        ending: Arc<Ending>,
+    ) -> Box<Self> {
+        let mut isolate = Box::new(Self { state: None, home });
+        // Boxed first: from here on, the home stays at one address.
+        let state = Box::new(State::new(&isolate.home, outside, linker, task));
+        let hook: poll::Hook = on_poll;
+        let host = std::ptr::from_ref::<State>(&state).cast_mut().cast();
+        isolate.home.arm(home::Run { limit_bytes, ending, hook: Some(hook), host });
+        isolate.home.enter(|realm| realm.attach(&state));
+        isolate.state = Some(state);
+        isolate
+    }
+
+    /// The first turn: loads, evaluates, and runs all that can run.
+    pub(crate) fn start(&mut self) -> Turn {
+        self.enter(settle::start)
+    }
+
+    /// Takes what the host sent and runs all that can run.
+    pub(crate) fn turn(&mut self, inbox: Vec<Inbound>) -> Turn {
+        self.enter(|state| {
+            for inbound in inbox {
+                if state.must_end() {
+                    break;
+                }
+                state.receive(inbound);
+            }
+            settle::go_on(state)
+        })
+    }
+
+    /// The most bytes that ever counted against the limit.
+    pub(crate) fn peak_bytes(&self) -> usize {
+        self.home.heap().peak_bytes()
+    }
+
+    /// Lets go of everything that the run left behind.
+    pub(crate) fn finish(mut self: Box<Self>) -> Lease<Realm> {
+        let state = self.state.take();
+        self.home.enter(|realm| {
+            realm.detach();
+            drop(state);
+        });
+        self.home
+    }
+
+    fn enter(&self, turn: impl FnOnce(&State) -> Turn) -> Turn {
+        match &self.state {
+            Some(state) => self.home.enter(|_| turn(state)),
+            None => Turn::Ended(End::Broken),
+        }
+    }
+}
+
+/// Asked by the engine now and then while code runs.
+fn on_poll(polls: &mut poll::PollState) -> bool {
+    #[expect(unsafe_code, reason = "the hook's own pointer")]
+    // SAFETY: set by `Isolate::new` to the state, which lives for as long as the run is armed.
+    let state = unsafe { &*polls.host.cast::<State>() };
+    state.outside().poll(polls.now);
+    state.must_end()
+}

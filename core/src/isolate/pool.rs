@@ -1,0 +1,276 @@
+//! Homes kept ready.
+//!
+//! In: a function that builds a realm, and how many homes to keep. Out: pristine homes, taken last
+//! in, first out (the one used last is the one still in the caches), and taken back after a run.
+//! Neither wakes a thread: waking one costs more than making a home. What is to be made ahead of
+//! need is made when the caller says that it has time ([`Pool::fill`]).
+//!
+//! Homes in slots are quickest but hold twice their image when parked, so their number is bounded;
+//! beyond it, and for limits larger than a slot's addresses allow, homes are plain.
+
+use super::home::{Build, Home, Realm};
+use super::slot::LARGEST_LIMIT_BYTES;
+use parking_lot::Mutex;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// How many homes, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolOptions {
+    /// Kept pristine ahead of need, and at most that many parked.
+    pub(crate) ready: usize,
+    /// Slots at once, in use or parked.
+    pub(crate) max_slots: usize,
+    /// After that many runs a slot is made anew.
+    pub(crate) runs_per_slot: u32,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        Self { ready: 4, max_slots: 64, runs_per_slot: 10_000 }
+    }
+}
+
+/// Counted since the pool was made, but for the first two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PoolStats {
+    /// Parked, pristine.
+    pub(crate) ready: usize,
+    /// In use or parked.
+    pub(crate) slots: usize,
+    pub(crate) made_in_slots: u64,
+    pub(crate) made_plain: u64,
+    /// Takes for which nothing had to be made.
+    pub(crate) taken_ready: u64,
+    pub(crate) taken: u64,
+    /// Slots that were not parked again: used up, odd, or more than are kept.
+    pub(crate) retired: u64,
+}
+
+/// Keeps homes of one kind of realm.
+pub(crate) struct Pool<R: Realm> {
+    build: Build<R>,
+    options: PoolOptions,
+    ready: Mutex<Vec<Lease<R>>>,
+    slots: Arc<AtomicUsize>,
+    made_in_slots: AtomicU64,
+    made_plain: AtomicU64,
+    taken_ready: AtomicU64,
+    taken: AtomicU64,
+    retired: AtomicU64,
+}
+
+/// A home on loan. Dropped instead of given back, it is gone, and its place in the pool is free.
+pub(crate) struct Lease<R: Realm> {
+    home: Home<R>,
+    runs: u32,
+    /// Held by a home in a slot; after the home, so that the slot is gone when it is counted off.
+    seat: Option<Seat>,
+}
+
+impl<R: Realm> Deref for Lease<R> {
+    type Target = Home<R>;
+
+    fn deref(&self) -> &Home<R> {
+        &self.home
+    }
+}
+
+impl<R: Realm> Pool<R> {
+    /// A pool with nothing in it yet.
+    pub(crate) fn new(build: Build<R>, options: PoolOptions) -> Self {
+        Self {
+            build,
+            options,
+            ready: Mutex::new(Vec::with_capacity(options.ready)),
+            slots: Arc::default(),
+            made_in_slots: AtomicU64::new(0),
+            made_plain: AtomicU64::new(0),
+            taken_ready: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            retired: AtomicU64::new(0),
+        }
+    }
+
+    /// A pristine home for a run with that limit, made now if none is ready; `None` if no realm can
+    /// be built, which means that the process is out of memory.
+    pub(crate) fn take(&self, limit_bytes: usize) -> Option<Lease<R>> {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        if limit_bytes > LARGEST_LIMIT_BYTES {
+            return self.make_plain();
+        }
+        let ready = self.ready.lock().pop();
+        if ready.is_some() {
+            self.taken_ready.fetch_add(1, Ordering::Relaxed);
+            return ready;
+        }
+        self.make()
+    }
+
+    /// Takes a home back after its run, whatever was left in it.
+    pub(crate) fn give_back(&self, lease: Lease<R>) {
+        let Lease { home, runs, seat } = lease;
+        let runs = runs + 1;
+        let worn = home.is_odd() || runs >= self.options.runs_per_slot;
+        let seated = seat.is_some();
+        let home = if worn { None } else { home.finish() };
+        if let Some(home) = home {
+            let mut ready = self.ready.lock();
+            if ready.len() < self.options.ready {
+                ready.push(Lease { home, runs, seat });
+                return;
+            }
+        }
+        if seated {
+            self.retired.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes homes until as many are ready as are to be; off the path of any run.
+    pub(crate) fn fill(&self) {
+        while self.ready.lock().len() < self.options.ready {
+            let Some(lease) = self.make() else { return };
+            let mut ready = self.ready.lock();
+            if ready.len() < self.options.ready {
+                // Below those that were used: they are the last to be needed.
+                ready.insert(0, lease);
+            }
+        }
+    }
+
+    /// Lets go of every home that is ready.
+    pub(crate) fn clear(&self) {
+        let ready = std::mem::take(&mut *self.ready.lock());
+        drop(ready);
+    }
+
+    pub(crate) fn stats(&self) -> PoolStats {
+        PoolStats {
+            ready: self.ready.lock().len(),
+            slots: self.slots.load(Ordering::Relaxed),
+            made_in_slots: self.made_in_slots.load(Ordering::Relaxed),
+            made_plain: self.made_plain.load(Ordering::Relaxed),
+            taken_ready: self.taken_ready.load(Ordering::Relaxed),
+            taken: self.taken.load(Ordering::Relaxed),
+            retired: self.retired.load(Ordering::Relaxed),
+        }
+    }
+
+    fn make(&self) -> Option<Lease<R>> {
+        let Some(seat) = Seat::take(&self.slots, self.options.max_slots) else {
+            return self.make_plain();
+        };
+        let Some(home) = Home::in_slot(self.build) else { return self.make_plain() };
+        self.made_in_slots.fetch_add(1, Ordering::Relaxed);
+        Some(Lease { home, runs: 0, seat: Some(seat) })
+    }
+
+    fn make_plain(&self) -> Option<Lease<R>> {
+        let home = Home::plain(self.build)?;
+        self.made_plain.fetch_add(1, Ordering::Relaxed);
+        Some(Lease { home, runs: 0, seat: None })
+    }
+}
+
+/// One of the slots that may be alive at once.
+struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let more = |count| if count < most { Some(count + 1) } else { None };
+        taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Self(Arc::clone(taken)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+mod tests {
+    use super::super::home::Run;
+    use super::super::test_realm::{TestRealm, build, run};
+    use super::*;
+
+    const LIMIT: usize = 16 << 20;
+
+    fn pool(ready: usize, max_slots: usize, runs_per_slot: u32) -> Pool<TestRealm> {
+        Pool::new(build, PoolOptions { ready, max_slots, runs_per_slot })
+    }
+
+    fn use_once(pool: &Pool<TestRealm>) -> usize {
+        let lease = pool.take(LIMIT).expect("a home");
+        lease.arm(Run::with_limit(LIMIT));
+        assert_eq!(run(&lease, "typeof left + (globalThis.left = 1)"), "undefined1");
+        let address = lease.runtime().addr();
+        pool.give_back(lease);
+        address
+    }
+
+    #[test]
+    fn the_last_one_in_is_the_first_one_out() {
+        let pool = pool(3, 8, 1000);
+        pool.fill();
+        assert_eq!(pool.stats().ready, 3);
+        let first = use_once(&pool);
+        for _ in 0..20 {
+            assert_eq!(use_once(&pool), first);
+        }
+        let stats = pool.stats();
+        assert_eq!((stats.taken, stats.taken_ready), (21, 21));
+        assert_eq!(stats.made_in_slots + stats.made_plain, 3);
+        pool.clear();
+        assert_eq!((pool.stats().ready, pool.stats().slots), (0, 0));
+    }
+
+    #[test]
+    fn slots_are_bounded_and_the_rest_is_plain() {
+        let pool = pool(2, 2, 1000);
+        let leases: Vec<_> = (0..4).map(|_| pool.take(LIMIT).expect("a home")).collect();
+        let kinds: Vec<_> = leases.iter().map(|lease| lease.slot().is_some()).collect();
+        assert_eq!(kinds, [true, true, false, false]);
+        for lease in leases {
+            pool.give_back(lease);
+        }
+        assert_eq!((pool.stats().ready, pool.stats().slots), (2, 2));
+        let large = pool.take(LARGEST_LIMIT_BYTES + 1).expect("a home");
+        assert!(large.slot().is_none());
+        drop(large);
+        drop(pool.take(LIMIT));
+        assert_eq!((pool.stats().ready, pool.stats().slots), (1, 1));
+    }
+
+    #[test]
+    fn what_is_used_up_or_odd_is_not_used_again() {
+        let pool = pool(1, 8, 3);
+        for _ in 0..9 {
+            use_once(&pool);
+        }
+        assert_eq!((pool.stats().made_in_slots, pool.stats().retired), (3, 3));
+        let lease = pool.take(LIMIT).expect("a home");
+        lease.mark_odd();
+        pool.give_back(lease);
+        let stats = pool.stats();
+        assert_eq!((stats.ready, stats.slots, stats.retired), (0, 0, 4));
+    }
+
+    #[test]
+    fn many_threads_share_it() {
+        let pool = pool(4, 4, 50);
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        use_once(&pool);
+                    }
+                });
+            }
+        });
+        let stats = pool.stats();
+        assert!(stats.ready <= 4 && stats.slots <= 4 && stats.taken == 600, "{stats:?}");
+    }
+}

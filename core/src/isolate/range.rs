@@ -1,0 +1,154 @@
+//! Address space from the operating system.
+//!
+//! In: a number of bytes. Out: a [`Range`] of that many, readable, writable and zero, which costs
+//! memory only where it has been written, and can be given back in parts. Where the system cannot
+//! promise that what was given back reads as zero there is no range, and every home is a plain one.
+#![expect(unsafe_code, reason = "speaks to the operating system about raw memory")]
+
+use std::ptr::NonNull;
+
+/// The size of the steps in which memory is given back. Larger pages exist; giving back then fails
+/// and is done by hand.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// A reserved range of addresses; unmapped when dropped.
+pub(crate) struct Range {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and this value alone ends it.
+unsafe impl Send for Range {}
+
+impl Range {
+    /// Reserves `bytes` (a multiple of the page size); `None` if the system does not have them.
+    pub(crate) fn reserve(bytes: usize) -> Option<Self> {
+        Some(Self { start: system::reserve(bytes)?, bytes })
+    }
+
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Makes `bytes` from `offset` zero and gives their memory back; both are multiples of the page
+    /// size.
+    ///
+    /// # Safety
+    /// Nothing may refer to what is in there.
+    pub(crate) unsafe fn give_back(&self, offset: usize, bytes: usize) {
+        debug_assert!(offset.is_multiple_of(PAGE_BYTES) && offset + bytes <= self.bytes);
+        // SAFETY: within the mapping, which is ours; the caller vouches that nobody looks there.
+        unsafe {
+            let start = self.start.as_ptr().add(offset);
+            if !system::give_back(start, bytes) {
+                start.write_bytes(0, bytes);
+            }
+        }
+    }
+
+    /// Asks for large pages, but for `margin` bytes at either end: a heap of many megabytes is then
+    /// mapped and given back in hundreds of steps less, and a small one stays small.
+    pub(crate) fn prefer_large_pages(&self, margin: usize) {
+        let Some(bytes) = self.bytes.checked_sub(2 * margin) else { return };
+        // SAFETY: within the mapping; advice changes no content.
+        unsafe {
+            let start = self.start.as_ptr();
+            system::prefer_large_pages(start.add(margin), bytes, true);
+            system::prefer_large_pages(start, margin, false);
+            system::prefer_large_pages(start.add(margin + bytes), margin, false);
+        }
+    }
+
+    /// Makes the whole range read-only. Best effort: it guards against our own mistakes.
+    pub(crate) fn seal(&self) {
+        // SAFETY: the mapping is ours, and `&mut` access to it is handed out nowhere.
+        unsafe { system::seal(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+impl Drop for Range {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `reserve` with exactly these bounds, and not unmapped before.
+        unsafe { system::release(self.start.as_ptr(), self.bytes) }
+    }
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod system {
+    use super::NonNull;
+    use std::ptr;
+
+    pub(super) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing.
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+        if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
+    }
+
+    /// False if the system declines, as it does for locked memory.
+    pub(super) unsafe fn give_back(start: *mut u8, bytes: usize) -> bool {
+        // SAFETY: the caller owns the range.
+        unsafe { libc::madvise(start.cast(), bytes, libc::MADV_DONTNEED) == 0 }
+    }
+
+    pub(super) unsafe fn prefer_large_pages(start: *mut u8, bytes: usize, prefer: bool) {
+        let advice = if prefer { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+        // SAFETY: the caller owns the range. Advice that is not taken changes nothing.
+        unsafe { libc::madvise(start.cast(), bytes, advice) };
+    }
+
+    pub(super) unsafe fn seal(start: *mut u8, bytes: usize) {
+        // SAFETY: the caller owns the range.
+        unsafe { libc::mprotect(start.cast(), bytes, libc::PROT_READ) };
+    }
+
+    pub(super) unsafe fn release(start: *mut u8, bytes: usize) {
+        // SAFETY: the caller owns the range and gives it up.
+        unsafe { libc::munmap(start.cast(), bytes) };
+    }
+}
+
+/// macOS keeps the content of what is given back, Windows wants memory committed first, and 32 bits
+/// have no addresses to spare: no ranges there, until someone writes and measures them.
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+mod system {
+    use super::NonNull;
+
+    pub(super) fn reserve(_bytes: usize) -> Option<NonNull<u8>> {
+        None
+    }
+    pub(super) unsafe fn give_back(_start: *mut u8, _bytes: usize) -> bool {
+        false
+    }
+    pub(super) unsafe fn prefer_large_pages(_start: *mut u8, _bytes: usize, _prefer: bool) {}
+    pub(super) unsafe fn seal(_start: *mut u8, _bytes: usize) {}
+    pub(super) unsafe fn release(_start: *mut u8, _bytes: usize) {}
+}
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_back_is_zero() {
+        let range = Range::reserve(1 << 20).expect("a MiB of addresses");
+        // SAFETY: all offsets are within the range, and nothing else refers to it.
+        unsafe {
+            range.start().write_bytes(0xa5, 8 * PAGE_BYTES);
+            range.give_back(PAGE_BYTES, 2 * PAGE_BYTES);
+            assert_eq!(*range.start(), 0xa5);
+            assert_eq!(*range.start().add(PAGE_BYTES), 0);
+            assert_eq!(*range.start().add(3 * PAGE_BYTES), 0xa5);
+        }
+    }
+
+    #[test]
+    fn too_much_is_no_range() {
+        assert!(Range::reserve(1 << 62).is_none());
+    }
+}

@@ -1,0 +1,65 @@
+//! Rejections that nobody has handled, and throws out of bare jobs.
+//!
+//! In: what the engine tells of promises. Out: at settlement, a log of level `error` for each that
+//! is still unhandled, unless the caller brought a console of its own. Keeps the contract's rule
+//! that none of these fails a run.
+
+#![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
+
+use std::{ffi::c_void, ptr};
+
+use rquickjs_sys as sys;
+
+use super::{
+    State, bridge,
+    engine::{Cx, Local, Raw, address_of},
+    exception,
+};
+use crate::outcome::LogLevel;
+
+/// How many unhandled rejections are remembered; a run that makes more shows the first ones.
+const REMEMBERED: usize = 1_000;
+
+/// Tells the runtime to tell this file of rejections.
+pub(super) fn install(runtime: *mut sys::JSRuntime) {
+    // SAFETY: a live runtime; the function finds the run's state through the context.
+    unsafe { sys::JS_SetHostPromiseRejectionTracker(runtime, Some(track), ptr::null_mut()) }
+}
+
+unsafe extern "C" fn track(
+    ctx: *mut sys::JSContext,
+    promise: Raw,
+    reason: Raw,
+    handled: bool,
+    _opaque: *mut c_void,
+) {
+    bridge::enter(ctx, |state| {
+        let cx = Cx(ctx);
+        let mut unhandled = state.unhandled.borrow_mut();
+        if handled {
+            unhandled.retain(|(known, _)| address_of(known.raw()) != address_of(promise));
+        } else if unhandled.len() < REMEMBERED {
+            unhandled.push((cx.dup(promise), cx.dup(reason)));
+        }
+        Ok(cx.dup(sys::JS_UNDEFINED))
+    });
+}
+
+impl State {
+    /// Logs what is still unhandled now that the run settles.
+    pub(super) fn log_unhandled(&self) {
+        let unhandled = std::mem::take(&mut *self.unhandled.borrow_mut());
+        for (_, reason) in unhandled {
+            self.log_uncaught("Uncaught (in promise)", &reason);
+        }
+    }
+
+    /// Logs what a bare job threw.
+    pub(super) fn log_uncaught(&self, prefix: &str, thrown: &Local) {
+        if self.own_console {
+            return;
+        }
+        let text = format!("{prefix} {}", exception::headline(self, thrown.raw()));
+        self.log_text(LogLevel::Error, &text);
+    }
+}

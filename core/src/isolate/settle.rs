@@ -1,0 +1,280 @@
+//! From evaluation to the value that a run comes to, and every way in which it does not.
+//!
+//! In: a loaded entry. Out: an [`End`], told apart by what happened and never by a text: the latch
+//! of the heap, the flag of the caller, the promise that was rejected, the export that is not
+//! there. Keeps the contract's "Outcome": first evaluate, then look the export up, call it if it is
+//! a function, await what it gives, clone the result.
+
+#![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
+
+use std::{ffi::c_int, ptr};
+
+use rquickjs_sys as sys;
+
+use super::{
+    State, bridge,
+    clone_in::clone_args_in,
+    clone_out::{Crossing, clone_out},
+    engine::{Cx, Local, Outcome, Raw, Thrown, undefined},
+    exception, loader,
+};
+use crate::{
+    outcome::{ExecutionError, Status},
+    text::{MESSAGE_LIMIT, bounded},
+    value::{ErrorClass, Value},
+};
+
+/// How a run ended, as far as the isolate can tell.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The selected export resolved to this.
+    Success(Value),
+    /// Linking failed, or sandbox code threw.
+    Failed(Status, Box<ExecutionError>),
+    /// The limit was hit.
+    Memory,
+    /// Somebody outside asked the run to end.
+    Asked,
+    /// This crate itself failed.
+    Broken,
+}
+
+/// What a turn of the isolate came to.
+#[derive(Debug)]
+pub(crate) enum Turn {
+    /// Nothing is left to do until the host says something.
+    Idle {
+        /// Whether the host has anything in hand that it could say.
+        waits_for_host: bool,
+    },
+    /// The run is over.
+    Ended(End),
+}
+
+/// What a promise that the run waits for came to.
+pub(super) struct Signal {
+    what: c_int,
+    value: Local,
+}
+
+const EVALUATED: c_int = 0;
+const RESOLVED: c_int = 1;
+const REJECTED: c_int = 2;
+
+/// Exports that a message about a missing one names.
+const NAMED_EXPORTS: usize = 20;
+
+/// Brings the caller's values in, loads the module graph and evaluates the entry.
+pub(super) fn start(state: &State) -> Turn {
+    match evaluate(state) {
+        Ok(()) => go_on(state),
+        Err(Thrown) => Turn::Ended(failure(state)),
+    }
+}
+
+/// Runs jobs until the run is over or nothing is left to do.
+pub(super) fn go_on(state: &State) -> Turn {
+    loop {
+        if state.must_end() {
+            return Turn::Ended(forced(state));
+        }
+        let signal = state.signal.borrow_mut().take();
+        if let Some(signal) = signal {
+            match take_signal(state, signal) {
+                Ok(None) => {}
+                Ok(Some(end)) => return Turn::Ended(finish(state, end)),
+                Err(Thrown) => return Turn::Ended(failure(state)),
+            }
+        } else if !run_job(state) {
+            return Turn::Idle { waits_for_host: state.waits_for_host() };
+        }
+    }
+}
+
+fn evaluate(state: &State) -> Outcome<()> {
+    let cx = state.realm().cx;
+    let inputs = std::mem::take(&mut state.task.borrow_mut().inputs);
+    let inputs = clone_args_in(state, &inputs)?;
+    state.inputs.replace(inputs);
+    let (names, values) = globals(state);
+    loader::bind_globals(state, &names, &values)?;
+    let module = match loader::load_entry(state) {
+        Ok(module) => module,
+        Err(Thrown) => return Err(keep_link_error(state)),
+    };
+    state.module.replace(Some(module.clone()));
+    let promise = cx.evaluate(module)?;
+    await_promise(state, promise.raw(), EVALUATED)
+}
+
+/// The names that modules see besides the intrinsics, with their values.
+fn globals(state: &State) -> (Vec<String>, Vec<Local>) {
+    let task = state.task.borrow();
+    let (cx, intrinsics) = (state.realm().cx, state.realm().intrinsics);
+    let mut names = task.globals.clone();
+    let mut values: Vec<Local> = state.inputs.borrow().iter().take(names.len()).cloned().collect();
+    if !state.own_console {
+        names.push("console".to_owned());
+        values.push(cx.dup(intrinsics.console));
+    }
+    if task.report && !names.iter().any(|name| name == "report") {
+        names.push("report".to_owned());
+        values.push(cx.dup(intrinsics.report));
+    }
+    (names, values)
+}
+
+/// Whatever an engine says while it loads and links is a link error: nothing has run yet.
+fn keep_link_error(state: &State) -> Thrown {
+    let thrown = state.realm().cx.exception();
+    if state.link_error.borrow().is_none() && !state.must_end() {
+        state.link_error.replace(Some(exception::execution_error(state, thrown.raw())));
+    }
+    state.realm().cx.throw(thrown)
+}
+
+/// Has the run told when a promise settles; rejections end it.
+fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
+    let cx = state.realm().cx;
+    let fulfilled = cx.numbered_function(Some(signal), what, 0)?;
+    let rejected = cx.numbered_function(Some(signal), REJECTED, 0)?;
+    cx.then(promise, fulfilled.raw(), rejected.raw())
+}
+
+unsafe extern "C" fn signal(
+    ctx: *mut sys::JSContext,
+    _this: Raw,
+    argc: c_int,
+    argv: *mut Raw,
+    what: c_int,
+    _data: *mut Raw,
+) -> Raw {
+    bridge::enter(ctx, |state| {
+        let cx = Cx(ctx);
+        let value = cx.dup(bridge::args(argc, argv).first().copied().unwrap_or(undefined()));
+        state.signal.replace(Some(Signal { what, value }));
+        Ok(cx.dup(undefined()))
+    })
+}
+
+fn take_signal(state: &State, Signal { what, value }: Signal) -> Outcome<Option<End>> {
+    match what {
+        EVALUATED => {
+            state.link_error.replace(None);
+            select(state)
+        }
+        RESOLVED => clone_out(state, value.raw(), Crossing::Final, "result")
+            .map(|result| Some(End::Success(result))),
+        _ => {
+            let error = exception::execution_error(state, value.raw());
+            Ok(Some(End::Failed(Status::Error, Box::new(error))))
+        }
+    }
+}
+
+/// Looks the export up, calls it if it is a function, and awaits what comes of it.
+fn select(state: &State) -> Outcome<Option<End>> {
+    let cx = state.realm().cx;
+    let module = state.module.borrow().as_ref().map(|module| cx.dup(module.raw())).ok_or(Thrown)?;
+    let namespace = loader::namespace(state, module.raw())?;
+    let name = state.task.borrow().export.clone();
+    let key = cx.atom(&name)?;
+    if !cx.has(namespace.raw(), key.id)? {
+        return missing_export(state, &namespace, &name).map(Some);
+    }
+    let export = cx.get(namespace.raw(), key.id)?;
+    let args = arguments(state)?;
+    let candidate = if cx.is_function(export.raw()) {
+        let raws: Vec<Raw> = args.iter().map(Local::raw).collect();
+        cx.call(export.raw(), undefined(), &raws)?
+    } else if args.is_empty() {
+        export
+    } else {
+        let message =
+            format!("execute.args were given, but the export '{name}' is not a function");
+        return Err(state.throw_error(ErrorClass::TypeError, "TypeError", &message));
+    };
+    let (promise, [resolve, _]) = cx.promise()?;
+    cx.call(resolve.raw(), undefined(), &[candidate.raw()])?;
+    await_promise(state, promise.raw(), RESOLVED)?;
+    Ok(None)
+}
+
+fn arguments(state: &State) -> Outcome<Vec<Local>> {
+    let cx = state.realm().cx;
+    let Some(array) = state.inputs.borrow().last().cloned() else { return Ok(Vec::new()) };
+    let length = u32::try_from(cx.length(array.raw())?).map_err(|_| Thrown)?;
+    (0..length).map(|index| cx.get_index(array.raw(), index)).collect()
+}
+
+fn missing_export(state: &State, namespace: &Local, name: &str) -> Outcome<End> {
+    let cx = state.realm().cx;
+    let keys = cx.keys(namespace.raw())?;
+    let names: Vec<String> = (0..keys.len().min(NAMED_EXPORTS))
+        .filter_map(|index| keys.atom(index))
+        .map(|atom| cx.atom_text(atom).map(|text| format!("'{}'", text.into_lossy())))
+        .collect::<Outcome<_>>()?;
+    let listed = match keys.len() {
+        0 => "nothing".to_owned(),
+        count if count > NAMED_EXPORTS => format!("{}, …", names.join(", ")),
+        _ => names.join(", "),
+    };
+    let message = format!("The module has no export '{name}'; it exports {listed}");
+    let error = ExecutionError {
+        name: "SyntaxError".to_owned(),
+        message: bounded(message, MESSAGE_LIMIT),
+        filename: Some(state.linker.borrow().entry().to_owned()),
+        ..ExecutionError::default()
+    };
+    Ok(End::Failed(Status::LinkError, Box::new(error)))
+}
+
+/// Runs one job; false when there is none.
+fn run_job(state: &State) -> bool {
+    let cx = state.realm().cx;
+    let mut context = ptr::null_mut();
+    // SAFETY: a live runtime, entered on this thread.
+    let done = unsafe { sys::JS_ExecutePendingJob(sys::JS_GetRuntime(cx.0), &raw mut context) };
+    if done < 0 {
+        let thrown = cx.exception();
+        if !state.must_end() {
+            state.log_uncaught("Uncaught", &thrown);
+        }
+    }
+    done != 0
+}
+
+/// What an exception on the run's own path means.
+fn failure(state: &State) -> End {
+    let cx = state.realm().cx;
+    let thrown = cx.exception();
+    if state.must_end() {
+        return forced(state);
+    }
+    let link_error = state.link_error.borrow_mut().take();
+    let end = match link_error {
+        Some(error) => End::Failed(Status::LinkError, Box::new(error)),
+        None => {
+            let error = exception::execution_error(state, thrown.raw());
+            End::Failed(Status::Error, Box::new(error))
+        }
+    };
+    finish(state, end)
+}
+
+/// The end of a run that had one of its own; even now the limit may have been hit.
+fn finish(state: &State, end: End) -> End {
+    state.log_unhandled();
+    if state.must_end() { forced(state) } else { end }
+}
+
+/// The end of a run that must end.
+fn forced(state: &State) -> End {
+    if state.failed() {
+        End::Broken
+    } else if state.exhausted() {
+        End::Memory
+    } else {
+        End::Asked
+    }
+}

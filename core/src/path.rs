@@ -1,0 +1,82 @@
+//! The place of a value inside another, as error messages name it: `globals.db["a b"][3]`.
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A property.
+    Key(String),
+    /// An element of an array.
+    Index(usize),
+    /// A key of a Map.
+    MapKey(usize),
+    /// A value of a Map or a member of a Set.
+    Member(usize),
+}
+
+/// Steps that are shown from either end of a path that is longer.
+const SHOWN_STEPS: usize = 12;
+
+/// Characters of one key that are shown.
+const SHOWN_KEY: usize = 80;
+
+/// The path from `root` through all steps, the middle left out where it is long.
+pub(crate) fn join(root: &str, steps: impl ExactSizeIterator<Item = Step>) -> String {
+    let count = steps.len();
+    let mut path = root.to_owned();
+    for (at, step) in steps.enumerate() {
+        if at == SHOWN_STEPS && count > 2 * SHOWN_STEPS {
+            path.push('…');
+        }
+        if at < SHOWN_STEPS || at + SHOWN_STEPS >= count || count <= 2 * SHOWN_STEPS {
+            push(&mut path, &step);
+        }
+    }
+    path
+}
+
+fn push(path: &mut String, step: &Step) {
+    match step {
+        Step::Key(key) if is_identifier(key) => {
+            path.push('.');
+            path.push_str(key);
+        }
+        Step::Key(key) => {
+            let shown: String = key.chars().take(SHOWN_KEY).collect();
+            path.push_str(&format!("[{shown:?}]"));
+        }
+        Step::Index(index) => path.push_str(&format!("[{index}]")),
+        Step::MapKey(index) => path.push_str(&format!(".keys()[{index}]")),
+        Step::Member(index) => path.push_str(&format!(".values()[{index}]")),
+    }
+}
+
+fn is_identifier(key: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    key.len() <= SHOWN_KEY
+        && key.chars().all(word)
+        && key.chars().next().is_some_and(|first| !first.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_every_kind_of_step() {
+        let steps = [
+            Step::Key("a".into()),
+            Step::Key("b c".into()),
+            Step::Index(3),
+            Step::MapKey(0),
+            Step::Member(1),
+        ];
+        let path = join("result", steps.into_iter());
+        assert_eq!(path, r#"result.a["b c"][3].keys()[0].values()[1]"#);
+    }
+
+    #[test]
+    fn leaves_out_the_middle_of_a_long_path() {
+        let path = join("result", vec![Step::Index(0); 1000].into_iter());
+        assert_eq!(path, format!("result{0}…{0}", "[0]".repeat(SHOWN_STEPS)));
+    }
+}

@@ -1,0 +1,585 @@
+//! One run, from the call to settlement.
+//!
+//! In: a checked request and the host's side of it. Out: one [`ExecutionResult`], told to the host
+//! once. [`Run::compute`] is the path of a run, top to bottom: compile and link, take an isolate,
+//! let it go on for as long as it can, park it while it waits for the host, settle.
+//!
+//! A run is shared by the thread that computes it, the threads that deliver to it or end it, and
+//! the watchdog. Everything that they share is behind one lock, which is never held while the
+//! engine or the host is called; whoever settles the run first settles it.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    task::Waker,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use parking_lot::{Condvar, Mutex};
+
+pub(crate) use crate::isolate::Inbound;
+use crate::{
+    clock::ThreadTime,
+    host::{Completion, Host, HostCall, REPORT_SINK},
+    isolate::{End, Ending, Isolate, Outside, Task, Turn},
+    options::Request,
+    outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status},
+    program,
+    runtime::Inner,
+    text::{MESSAGE_LIMIT, bounded},
+    value::{Value, Writer},
+};
+
+/// How long a host call is awaited by looking before the thread goes to sleep over it: waking a
+/// thread costs more than most host functions take.
+const SPIN: Duration = Duration::from_micros(40);
+
+/// After this long without a look at the clock by the engine, somebody else settles the run.
+pub(crate) const GRACE: Duration = Duration::from_millis(100);
+
+/// How long a run computes before it lets others go first.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// One run.
+pub(crate) struct Run {
+    runtime: Arc<Inner>,
+    /// Where the runtime keeps this run.
+    place: usize,
+    host: Arc<dyn Host>,
+    pub(crate) ending: Arc<Ending>,
+    called: Instant,
+    memory_limit: u64,
+    report: bool,
+    shared: Mutex<Shared>,
+    answered: Condvar,
+    /// The number of the call that has its answer, for a thread that looks without the lock.
+    answer_of: AtomicU64,
+    settled: AtomicBool,
+    /// Thread time and wall time at which the run began to compute, on the thread that does.
+    slice: Mutex<Option<Slice>>,
+}
+
+/// What the threads of a run share.
+struct Shared {
+    phase: Phase,
+    inbox: Vec<Inbound>,
+    calls: u64,
+    answer: Option<Completion>,
+    end: Option<Reason>,
+    reports: Vec<Value>,
+    logs: Vec<ExecutionLog>,
+    result: Option<ExecutionResult>,
+    waker: Option<Waker>,
+    /// CPU time of the slices that are over.
+    computed: Duration,
+    /// How often the run was parked: tells one parking from the next.
+    parkings: u64,
+}
+
+enum Phase {
+    /// In the queue, not started.
+    Queued(Box<Request>),
+    /// In the queue, to go on.
+    Woken(Box<Isolate>),
+    /// A thread has the isolate.
+    Computing,
+    /// Waits for the host.
+    Parked(Box<Isolate>),
+    /// Settled; the isolate is gone or on its way.
+    Over,
+}
+
+#[derive(Clone, Copy)]
+struct Slice {
+    wall: Instant,
+    thread: ThreadTime,
+}
+
+/// Why a run was asked to end.
+#[derive(Clone, Debug)]
+enum Reason {
+    Terminated(String),
+    SafetyCap(String),
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Run").field("running", &self.running()).finish_non_exhaustive()
+    }
+}
+
+impl Run {
+    pub(crate) fn new(
+        runtime: Arc<Inner>,
+        place: usize,
+        request: Request,
+        host: Arc<dyn Host>,
+    ) -> Self {
+        Self {
+            runtime,
+            place,
+            host,
+            ending: Arc::default(),
+            called: Instant::now(),
+            memory_limit: request.memory_limit(),
+            report: request.report,
+            shared: Mutex::new(Shared {
+                phase: Phase::Queued(Box::new(request)),
+                inbox: Vec::new(),
+                calls: 0,
+                answer: None,
+                end: None,
+                reports: Vec::new(),
+                logs: Vec::new(),
+                result: None,
+                waker: None,
+                computed: Duration::ZERO,
+                parkings: 0,
+            }),
+            answered: Condvar::new(),
+            answer_of: AtomicU64::new(0),
+            settled: AtomicBool::new(false),
+            slice: Mutex::new(None),
+        }
+    }
+
+    /// The runtime that the run belongs to.
+    pub(crate) fn runtime(&self) -> &Arc<Inner> {
+        &self.runtime
+    }
+
+    /// Lets the run go as far as it can, on this thread.
+    pub(crate) fn compute(self: &Arc<Self>) {
+        let Some((mut isolate, mut turn)) = self.start() else { return };
+        loop {
+            match turn {
+                Turn::Ended(end) => {
+                    self.settle(end, Some(isolate.peak_bytes()));
+                    return self.let_go(isolate);
+                }
+                Turn::Idle { waits_for_host } => match self.park(isolate, waits_for_host) {
+                    Next::Parked => return,
+                    Next::Over(isolate) => return self.let_go(isolate),
+                    Next::GoOn(same, inbox) => {
+                        isolate = same;
+                        turn = isolate.turn(inbox);
+                    }
+                },
+            }
+        }
+    }
+
+    /// From the queue into the engine: the first turn, or the next one.
+    fn start(self: &Arc<Self>) -> Option<(Box<Isolate>, Turn)> {
+        let (phase, inbox) = {
+            let mut shared = self.shared.lock();
+            let phase = std::mem::replace(&mut shared.phase, Phase::Computing);
+            (phase, std::mem::take(&mut shared.inbox))
+        };
+        self.begin_slice();
+        match phase {
+            Phase::Queued(request) => self.first_turn(*request),
+            Phase::Woken(mut isolate) | Phase::Parked(mut isolate) => {
+                if self.is_settled() {
+                    self.let_go(isolate);
+                    return None;
+                }
+                let turn = isolate.turn(inbox);
+                Some((isolate, turn))
+            }
+            Phase::Computing | Phase::Over => {
+                self.shared.lock().phase = Phase::Over;
+                None
+            }
+        }
+    }
+
+    fn first_turn(self: &Arc<Self>, request: Request) -> Option<(Box<Isolate>, Turn)> {
+        if self.is_settled() {
+            self.shared.lock().phase = Phase::Over;
+            return None;
+        }
+        let Request { globals, inputs, report, function, .. } = &request;
+        let task = Task {
+            export: function.clone().unwrap_or_else(|| "default".to_owned()),
+            globals: globals.clone(),
+            inputs: inputs.clone(),
+            report: *report,
+        };
+        let linker = match program::link(&self.runtime.cache, request) {
+            Ok(linker) => linker,
+            Err(error) => {
+                self.settle(End::Failed(Status::LinkError, Box::new(error)), None);
+                self.shared.lock().phase = Phase::Over;
+                return None;
+            }
+        };
+        let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
+        let Some(home) = self.runtime.pool.take(limit) else {
+            self.settle(End::Memory, None);
+            self.shared.lock().phase = Phase::Over;
+            return None;
+        };
+        let outside: Arc<dyn Outside> = Arc::new(Seat(Arc::clone(self)));
+        let ending = Arc::clone(&self.ending);
+        let mut isolate = Isolate::new(home, outside, linker, task, limit, ending);
+        let turn = isolate.start();
+        Some((isolate, turn))
+    }
+
+    /// Puts the isolate aside until the host says something, unless it already has.
+    fn park(self: &Arc<Self>, isolate: Box<Isolate>, waits_for_host: bool) -> Next {
+        let mut shared = self.shared.lock();
+        if self.is_settled() {
+            return Next::Over(isolate);
+        }
+        if !shared.inbox.is_empty() {
+            return Next::GoOn(isolate, std::mem::take(&mut shared.inbox));
+        }
+        if shared.end.is_some() {
+            // Asked to end between two turns: there is nothing left to interrupt.
+            drop(shared);
+            self.settle(End::Asked, Some(isolate.peak_bytes()));
+            return Next::Over(isolate);
+        }
+        shared.parkings += 1;
+        let parking = shared.parkings;
+        shared.computed += self.end_slice();
+        shared.phase = Phase::Parked(isolate);
+        drop(shared);
+        if !waits_for_host {
+            self.runtime.watchdog.watch_stalled(self, parking);
+        }
+        Next::Parked
+    }
+
+    fn let_go(&self, isolate: Box<Isolate>) {
+        self.slice.lock().take();
+        self.runtime.pool.give_back(isolate.finish());
+        self.shared.lock().phase = Phase::Over;
+    }
+
+    /// Hands something of the host's to the run.
+    pub(crate) fn deliver(self: &Arc<Self>, inbound: Inbound) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() {
+            return;
+        }
+        shared.inbox.push(inbound);
+        match std::mem::replace(&mut shared.phase, Phase::Computing) {
+            Phase::Parked(isolate) => {
+                shared.phase = Phase::Woken(isolate);
+                drop(shared);
+                self.runtime.scheduler.enqueue(Arc::clone(self));
+            }
+            other => shared.phase = other,
+        }
+    }
+
+    /// Ends the run because its caller says so.
+    pub(crate) fn terminate(self: &Arc<Self>, reason: Option<&str>) {
+        let reason = reason.unwrap_or("terminated by the caller").to_owned();
+        self.end(Reason::Terminated(bounded(reason, MESSAGE_LIMIT)));
+    }
+
+    /// Ends the run because a cap of the runtime says so.
+    fn cap(self: &Arc<Self>, message: String) {
+        self.end(Reason::SafetyCap(message));
+    }
+
+    fn end(self: &Arc<Self>, reason: Reason) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() || shared.end.is_some() {
+            return;
+        }
+        shared.end = Some(reason);
+        self.ending.raise();
+        let computing = matches!(shared.phase, Phase::Computing);
+        let parked = match std::mem::replace(&mut shared.phase, Phase::Over) {
+            Phase::Parked(isolate) => {
+                shared.phase = Phase::Woken(isolate);
+                true
+            }
+            other => {
+                shared.phase = other;
+                false
+            }
+        };
+        drop(shared);
+        self.answered.notify_all();
+        if computing {
+            self.runtime.watchdog.watch_ending(self);
+            return;
+        }
+        self.settle(End::Asked, None);
+        if parked {
+            // A worker gives its isolate back; that is no work for the caller's thread.
+            self.runtime.scheduler.enqueue(Arc::clone(self));
+        }
+    }
+
+    /// Settles a run whose thread does not come back from the engine.
+    pub(crate) fn force(self: &Arc<Self>) {
+        if !self.is_settled() {
+            self.settle(End::Asked, None);
+            self.runtime.scheduler.abandon(self);
+        }
+    }
+
+    /// Ends the run if it is still in that parking: nothing can make it go on.
+    pub(crate) fn end_stalled(self: &Arc<Self>, parking: u64) {
+        let stalled = {
+            let shared = self.shared.lock();
+            matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking
+        };
+        if stalled {
+            self.cap("the run is stalled: it waits for a promise that nothing can settle".to_owned());
+        }
+    }
+
+    /// Ends the run if it has computed for longer than it may.
+    pub(crate) fn check_cap(self: &Arc<Self>, now: Instant) {
+        let slice = *self.slice.lock();
+        let Some(Slice { wall, .. }) = slice else { return };
+        let cap = self.runtime.safety_cap;
+        let computed = self.shared.lock().computed;
+        if now.saturating_duration_since(wall) + computed > cap + GRACE {
+            self.end_by_cap();
+        }
+    }
+
+    fn end_by_cap(self: &Arc<Self>) {
+        let seconds = self.runtime.safety_cap.as_secs_f64();
+        self.cap(format!("the run computed for more than its safety cap of {seconds} s of CPU time"));
+    }
+
+    /// The answer to a call of the sandbox; one that comes too late is dropped.
+    pub(crate) fn reply(&self, call: u64, completion: Completion) {
+        let mut shared = self.shared.lock();
+        if shared.calls == call && shared.answer.is_none() {
+            shared.answer = Some(completion);
+            self.answer_of.store(call, Ordering::Release);
+            drop(shared);
+            self.answered.notify_all();
+        }
+    }
+
+    /// A call that the host will not answer.
+    pub(crate) fn abandon(&self, call: u64) {
+        let mut writer = Writer::new();
+        writer.error(crate::value::ErrorClass::Error);
+        writer.string("Error");
+        writer.string("the host did not answer the call");
+        writer.undefined();
+        writer.undefined();
+        self.reply(call, Err(writer.finish()));
+    }
+
+    pub(crate) fn running(&self) -> bool {
+        !self.is_settled()
+    }
+
+    /// Whether the run waits for its host and for nothing else.
+    pub(crate) fn parked(&self) -> bool {
+        matches!(self.shared.lock().phase, Phase::Parked(_))
+    }
+
+    pub(crate) fn reports_since(&self, index: usize) -> Vec<Value> {
+        let shared = self.shared.lock();
+        let reports = shared.result.as_ref().map_or(&shared.reports, |result| &result.reports);
+        reports.get(index..).unwrap_or_default().to_vec()
+    }
+
+    pub(crate) fn take_result(&self) -> Option<ExecutionResult> {
+        self.shared.lock().result.take()
+    }
+
+    /// The result, or the promise to wake that task when it is there.
+    pub(crate) fn poll_result(&self, waker: &Waker) -> Option<ExecutionResult> {
+        let mut shared = self.shared.lock();
+        let result = shared.result.take();
+        if result.is_none() {
+            shared.waker = Some(waker.clone());
+        }
+        result
+    }
+
+    fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire)
+    }
+
+    /// The end of the run, for everyone to see. The first to come settles it.
+    fn settle(&self, end: End, peak_bytes: Option<usize>) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() {
+            return;
+        }
+        let (status, result, error) = self.judge(end, shared.end.as_ref());
+        let result = ExecutionResult {
+            status,
+            result,
+            reports: std::mem::take(&mut shared.reports),
+            logs: std::mem::take(&mut shared.logs),
+            error,
+            duration_ms: self.called.elapsed().as_secs_f64() * 1e3,
+            memory_used_bytes: peak_bytes.map(|bytes| bytes as u64),
+        };
+        shared.result = Some(result);
+        shared.inbox.clear();
+        self.settled.store(true, Ordering::Release);
+        let waker = shared.waker.take();
+        drop(shared);
+        self.runtime.settle(self.place, status);
+        self.answered.notify_all();
+        self.host.settled();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn judge(
+        &self,
+        end: End,
+        reason: Option<&Reason>,
+    ) -> (Status, Option<Value>, Option<ExecutionError>) {
+        let failed = |name: &str, message: String| {
+            Some(ExecutionError { name: name.to_owned(), message, ..ExecutionError::default() })
+        };
+        match (end, reason) {
+            (End::Memory, _) => {
+                let message = format!("the run hit its memory limit of {} bytes", self.memory_limit);
+                (Status::Memory, None, failed("MemoryLimit", message))
+            }
+            (_, Some(Reason::Terminated(reason))) => {
+                (Status::Terminated, None, failed("Terminated", reason.clone()))
+            }
+            (_, Some(Reason::SafetyCap(message))) => {
+                (Status::Terminated, None, failed("SafetyCap", message.clone()))
+            }
+            (End::Success(value), None) => (Status::Success, Some(value), None),
+            (End::Failed(status, error), None) => (status, None, Some(*error)),
+            (End::Asked | End::Broken, None) => {
+                let message = "the sandbox itself failed; please report this".to_owned();
+                (Status::Error, None, failed("InternalError", message))
+            }
+        }
+    }
+
+    fn begin_slice(&self) {
+        *self.slice.lock() = Some(Slice { wall: Instant::now(), thread: ThreadTime::now() });
+    }
+
+    fn end_slice(&self) -> Duration {
+        self.slice.lock().take().map_or(Duration::ZERO, |slice| slice.thread.elapsed())
+    }
+}
+
+/// What parking came to.
+enum Next {
+    Parked,
+    Over(Box<Isolate>),
+    GoOn(Box<Isolate>, Vec<Inbound>),
+}
+
+/// A run as its isolate sees it.
+struct Seat(Arc<Run>);
+
+impl Outside for Seat {
+    fn call(&self, function: u32, args: Value) -> Option<Completion> {
+        let run = &self.0;
+        let call = {
+            let mut shared = run.shared.lock();
+            if run.is_settled() || shared.end.is_some() {
+                return None;
+            }
+            shared.calls += 1;
+            shared.answer = None;
+            shared.calls
+        };
+        run.host.call(function, args, HostCall::new(Arc::clone(run), call));
+        let started = Instant::now();
+        while run.answer_of.load(Ordering::Acquire) != call && started.elapsed() < SPIN {
+            std::hint::spin_loop();
+        }
+        self.await_answer(call)
+    }
+
+    fn report(&self, value: Value) -> Option<Completion> {
+        {
+            let mut shared = self.0.shared.lock();
+            if self.0.is_settled() || shared.end.is_some() {
+                return None;
+            }
+            shared.reports.push(value);
+        }
+        if self.0.report { self.call(REPORT_SINK, Value::undefined()) } else { Some(Ok(Value::undefined())) }
+    }
+
+    fn log(&self, level: LogLevel, args: Value) {
+        let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let timestamp = (timestamp.as_secs_f64() * 1e3).floor();
+        let mut shared = self.0.shared.lock();
+        if !self.0.is_settled() {
+            shared.logs.push(ExecutionLog { level, args, timestamp });
+        }
+    }
+
+    fn function_settled(&self, call: u32, completion: Completion) {
+        if !self.0.is_settled() {
+            self.0.host.function_settled(call, completion);
+        }
+    }
+
+    fn promise_settled(&self, promise: u32, completion: Completion) {
+        if !self.0.is_settled() {
+            self.0.host.promise_settled(promise, completion);
+        }
+    }
+
+    fn poll(&self, now: Instant) {
+        let run = &self.0;
+        let Some(slice) = *run.slice.lock() else { return };
+        let wall = now.saturating_duration_since(slice.wall);
+        if wall < SLICE {
+            return;
+        }
+        let computed = run.shared.lock().computed;
+        if computed + wall > run.runtime.safety_cap
+            && computed + slice.thread.elapsed() > run.runtime.safety_cap
+        {
+            run.end_by_cap();
+        } else if run.runtime.scheduler.others_wait() {
+            let computed = run.end_slice();
+            run.shared.lock().computed += computed;
+            run.runtime.scheduler.step_aside(&run.runtime, || run.ending.is_raised());
+            run.begin_slice();
+        }
+    }
+}
+
+impl Seat {
+    fn await_answer(&self, call: u64) -> Option<Completion> {
+        let run = &self.0;
+        let mut shared = run.shared.lock();
+        if shared.answer.is_none() && shared.end.is_none() {
+            // The thread sleeps now; others may compute meanwhile.
+            shared.computed += run.end_slice();
+            drop(shared);
+            run.runtime.scheduler.release_permit(&run.runtime);
+            shared = run.shared.lock();
+            while shared.answer.is_none() && shared.end.is_none() && !run.is_settled() {
+                run.answered.wait(&mut shared);
+            }
+            drop(shared);
+            run.runtime.scheduler.take_permit(|| run.ending.is_raised());
+            run.begin_slice();
+            shared = run.shared.lock();
+        }
+        let ended = shared.end.is_some() || run.is_settled() || shared.calls != call;
+        let answer = shared.answer.take();
+        if ended { None } else { answer }
+    }
+}

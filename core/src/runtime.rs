@@ -1,0 +1,232 @@
+//! What outlives a run: threads, ready isolates, compiled modules, and the caps that all runs share.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use slab::Slab;
+
+use crate::{
+    cache::Cache,
+    error::{Error, ErrorKind},
+    execution::Remote,
+    host::Host,
+    isolate::{Pool, PoolOptions, Realm},
+    options::{Request, RuntimeOptions, RuntimeSettings},
+    outcome::Status,
+    run::Run,
+    scheduler::{Scheduler, SchedulerStats},
+    watchdog::Watchdog,
+};
+
+/// Slots alive at once. Parked runs beyond them live in plain isolates, which hold less.
+const MAX_SLOTS: usize = 64;
+
+/// Runs that a slot serves before it is made anew.
+const RUNS_PER_SLOT: u32 = 10_000;
+
+/// Where runs live. Cheap to clone; all clones are one runtime.
+///
+/// Holds a few pristine isolates (some 350 KiB each) and compiled modules; starts its threads with
+/// the first run and lets them end when there is nothing to do.
+#[derive(Clone)]
+pub struct Runtime {
+    inner: Arc<Inner>,
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Runtime").field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+/// What the parts of a runtime share.
+pub(crate) struct Inner {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) pool: Pool<Realm>,
+    pub(crate) cache: Cache,
+    pub(crate) safety_cap: Duration,
+    max_queued_runs: Option<usize>,
+    closed: AtomicBool,
+    runs: Mutex<Slab<Arc<Run>>>,
+    live: AtomicUsize,
+    settled: [AtomicU64; 5],
+    closers: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+}
+
+/// What a runtime is doing, and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Runs that compute now.
+    pub computing: usize,
+    /// Runs that wait for their host.
+    pub parked: usize,
+    /// Runs that wait for their turn.
+    pub queued: usize,
+    /// Runs that succeeded.
+    pub success: u64,
+    /// Runs that ended as `error`.
+    pub error: u64,
+    /// Runs that ended as `memory`.
+    pub memory: u64,
+    /// Runs that ended as `terminated`.
+    pub terminated: u64,
+    /// Runs that ended as `link_error`.
+    pub link_error: u64,
+    /// Isolates that are pristine and wait for a run.
+    pub ready_isolates: usize,
+    /// Threads of the runtime.
+    pub threads: usize,
+    /// Threads that do not come back from the engine, although their run has settled.
+    pub stuck_threads: usize,
+    /// Bytes of compiled modules that are kept.
+    pub compile_cache_bytes: usize,
+}
+
+impl Runtime {
+    /// A runtime of its own.
+    ///
+    /// # Errors
+    /// An option out of range, or one that this version does not offer.
+    pub fn new(options: &RuntimeOptions) -> Result<Self, Error> {
+        let settings = options.check()?;
+        Ok(Self::with(&settings))
+    }
+
+    /// The runtime of everyone who makes none.
+    #[must_use]
+    pub fn shared() -> Self {
+        static SHARED: OnceLock<Runtime> = OnceLock::new();
+        SHARED.get_or_init(|| Self::with(&RuntimeSettings::default())).clone()
+    }
+
+    fn with(settings: &RuntimeSettings) -> Self {
+        let options = PoolOptions {
+            ready: settings.ready_isolates,
+            max_slots: MAX_SLOTS.max(settings.ready_isolates),
+            runs_per_slot: RUNS_PER_SLOT,
+        };
+        let inner = Inner {
+            scheduler: Scheduler::new(settings.max_concurrent_runs),
+            watchdog: Watchdog::default(),
+            pool: Pool::new(Realm::build, options),
+            cache: Cache::new(settings.compile_cache_bytes),
+            safety_cap: settings.safety_cap,
+            max_queued_runs: settings.max_queued_runs,
+            closed: AtomicBool::new(false),
+            runs: Mutex::default(),
+            live: AtomicUsize::new(0),
+            settled: Default::default(),
+            closers: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Starts a run. Returns at once: what happens from here on is a result.
+    ///
+    /// # Errors
+    /// Misuse of an option, or a runtime that is closed or whose queue is full.
+    pub fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Remote, Error> {
+        request.check()?;
+        let inner = &self.inner;
+        if inner.closed.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
+        }
+        if let Some(most) = inner.max_queued_runs {
+            let queued = inner.scheduler.stats().queued;
+            if queued >= most {
+                let message = format!("{queued} runs are queued, as many as the runtime allows");
+                return Err(Error::new(ErrorKind::Unavailable, message));
+            }
+        }
+        let run = inner.admit(|place| Run::new(Arc::clone(inner), place, request, host));
+        inner.watchdog.attend(inner);
+        inner.scheduler.enqueue(Arc::clone(&run));
+        Ok(Remote::new(run))
+    }
+
+    /// Refuses new runs and ends the live ones; `done` is called, from any thread, when all that
+    /// they held is freed. May be called again.
+    pub fn close(&self, done: impl FnOnce() + Send + 'static) {
+        let inner = &self.inner;
+        inner.closed.store(true, Ordering::Release);
+        inner.closers.lock().push(Box::new(done));
+        let live: Vec<Arc<Run>> = inner.runs.lock().iter().map(|(_, run)| Arc::clone(run)).collect();
+        for run in live {
+            run.terminate(Some("runtime closed"));
+        }
+        inner.computed();
+    }
+
+    /// What the runtime is doing now.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let inner = &self.inner;
+        let SchedulerStats { computing, queued, threads, stuck } = inner.scheduler.stats();
+        let settled = |status: Status| inner.settled[status as usize].load(Ordering::Relaxed);
+        let parked = inner.runs.lock().iter().filter(|(_, run)| run.parked()).count();
+        Stats {
+            computing,
+            parked,
+            queued,
+            success: settled(Status::Success),
+            error: settled(Status::Error),
+            memory: settled(Status::Memory),
+            terminated: settled(Status::Terminated),
+            link_error: settled(Status::LinkError),
+            ready_isolates: inner.pool.stats().ready,
+            threads,
+            stuck_threads: stuck,
+            compile_cache_bytes: inner.cache.held_bytes(),
+        }
+    }
+}
+
+impl Inner {
+    fn admit(&self, make: impl FnOnce(usize) -> Run) -> Arc<Run> {
+        self.live.fetch_add(1, Ordering::Relaxed);
+        let mut runs = self.runs.lock();
+        let vacant = runs.vacant_entry();
+        let run = Arc::new(make(vacant.key()));
+        vacant.insert(Arc::clone(&run));
+        run
+    }
+
+    /// Runs that have not settled.
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Counts a run that has settled, and forgets it.
+    pub(crate) fn settle(&self, place: usize, status: Status) {
+        self.settled[status as usize].fetch_add(1, Ordering::Relaxed);
+        let run = self.runs.lock().try_remove(place);
+        self.live.fetch_sub(1, Ordering::Relaxed);
+        drop(run);
+    }
+
+    /// A thread is done with a run: was it the last that a closed runtime waited for?
+    pub(crate) fn computed(&self) {
+        if !self.closed.load(Ordering::Acquire) || self.live() > 0 {
+            return;
+        }
+        let SchedulerStats { computing, queued, .. } = self.scheduler.stats();
+        if computing > 0 || queued > 0 {
+            return;
+        }
+        let closers = std::mem::take(&mut *self.closers.lock());
+        if !closers.is_empty() {
+            self.pool.clear();
+            self.cache.clear();
+            self.watchdog.close();
+            closers.into_iter().for_each(|done| done());
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Bounds on the texts that a run hands out: none is longer than its reader can afford.
+
+/// The longest message, name, specifier or reason, in bytes of UTF-8.
+pub(crate) const MESSAGE_LIMIT: usize = 16 << 10;
+
+/// The longest stack, in bytes of UTF-8.
+pub(crate) const STACK_LIMIT: usize = 64 << 10;
+
+const ELLIPSIS: char = '…';
+
+/// The text, cut so that it has at most `limit` bytes with the ellipsis that marks the cut.
+pub(crate) fn bounded(mut text: String, limit: usize) -> String {
+    if text.len() <= limit {
+        return text;
+    }
+    text.truncate(text.floor_char_boundary(limit - ELLIPSIS.len_utf8()));
+    text.push(ELLIPSIS);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_short_texts_alone() {
+        assert_eq!(bounded("abc".into(), 3), "abc");
+    }
+
+    #[test]
+    fn cuts_at_a_character() {
+        assert_eq!(bounded("ééé".into(), 5), "é…");
+        assert_eq!(bounded("x".repeat(MESSAGE_LIMIT + 1), MESSAGE_LIMIT).len(), MESSAGE_LIMIT);
+    }
+}

@@ -3,7 +3,7 @@
 //! In: options as a binding read them from its caller. Out: nothing, or the [`Error`] that the
 //! caller deserves, before anything starts. The lists of valid names live here and nowhere else.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use crate::{
     error::{Error, ErrorKind},
@@ -148,13 +148,33 @@ impl Request {
         if let Some(limit) = self.memory_limit_bytes {
             check_memory_limit(limit, self.spelling)?;
         }
-        for (name, _) in &self.imports {
-            specifier::check_import_key(name).map_err(type_error)?;
+        for (key, _) in &self.imports {
+            specifier::check_bridge_key(key)
+                .map_err(|reason| type_error(format!("imports[{:?}] {reason}", shown(key))))?;
         }
-        let filename = self.filename.as_deref().unwrap_or(DEFAULT_FILENAME);
-        let keys = self.modules.iter().map(|(key, _)| key.as_str());
-        specifier::check_module_keys(keys, filename).map_err(type_error)?;
+        self.check_modules()?;
         self.globals.iter().try_for_each(|name| check_global_name(name))
+    }
+
+    fn check_modules(&self) -> Result<(), Error> {
+        let entry = specifier::entry_path(self.filename());
+        let mut keys: HashMap<String, &str> = HashMap::new();
+        for (key, _) in &self.modules {
+            let refused = |reason: &str| type_error(format!("modules[{:?}] {reason}", shown(key)));
+            let normalized = specifier::normalize_module_key(key).map_err(&refused)?;
+            if entry.as_ref() == Some(&normalized) {
+                return Err(refused("is where the entry sits"));
+            }
+            if let Some(other) = keys.insert(normalized, key) {
+                return Err(refused(&format!("is the same module as {:?}", shown(other))));
+            }
+        }
+        Ok(())
+    }
+
+    /// The label of the entry.
+    pub(crate) fn filename(&self) -> &str {
+        self.filename.as_deref().unwrap_or(DEFAULT_FILENAME)
     }
 
     pub(crate) fn memory_limit(&self) -> u64 {
@@ -265,8 +285,7 @@ pub fn unknown_option(set: OptionSet, key: &str, spelling: Spelling) -> Error {
         Some(name) => format!("did you mean '{place}{name}'?"),
         None => format!("valid options are {}", names.join(", ")),
     };
-    let key: String = key.chars().take(100).collect();
-    type_error(format!("unknown option '{place}{key}'; {hint}"))
+    type_error(format!("unknown option '{place}{}'; {hint}", shown(key)))
 }
 
 /// The error for an option of the wrong type: what it must be, and what it was.
@@ -315,6 +334,11 @@ fn spell(name: &str, spelling: Spelling) -> String {
     })
 }
 
+/// As much of a caller's text as an error repeats.
+fn shown(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
 fn type_error(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Type, message)
 }
@@ -339,7 +363,7 @@ fn check_memory_limit(limit: f64, spelling: Spelling) -> Result<(), Error> {
 }
 
 fn check_global_name(name: &str) -> Result<(), Error> {
-    let shown: String = name.chars().take(100).collect();
+    let shown = shown(name);
     if FIXED_GLOBALS.contains(&name) {
         return Err(type_error(format!("globals.{shown}: this name cannot be given another value")));
     }

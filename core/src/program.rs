@@ -4,15 +4,24 @@
 //! In: questions of the isolate, by name. Out: scripts, bridges and positions. This is all that an
 //! isolate knows of compiling and linking.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use crate::{
     cache::Cache,
-    options::Request,
+    compile::{CompileError, CompiledModule},
+    link::{
+        graph::{Graph, LinkError},
+        specifier::{self, ModuleKey, Resolved, Specifiers},
+    },
+    options::{Language, Request, SourceText},
     outcome::{ExecutionError, Position},
+    text::{MESSAGE_LIMIT, bounded},
 };
 
-/// A text for the engine, with the bytecode that the first isolate to load it made of it.
+/// A classic script of our own.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     text: String,
@@ -23,20 +32,39 @@ impl Script {
     pub(crate) fn new(text: String) -> Self {
         Self { text, bytecode: OnceLock::new() }
     }
+}
 
+/// A text for the engine, with the bytecode that the first isolate to load it made of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Code {
+    Module(Arc<CompiledModule>),
+    Script(Arc<Script>),
+}
+
+impl Code {
     /// What the engine compiles.
     pub(crate) fn text(&self) -> &str {
-        &self.text
+        match self {
+            Self::Module(module) => module.code(),
+            Self::Script(script) => &script.text,
+        }
     }
 
     /// What came of it, if an isolate has compiled it before.
     pub(crate) fn bytecode(&self) -> Option<Arc<[u8]>> {
-        self.bytecode.get().cloned()
+        self.kept().get().cloned()
     }
 
     /// Keeps bytecode for the runs to come; the first to arrive stays.
     pub(crate) fn keep_bytecode(&self, bytecode: Vec<u8>) -> Arc<[u8]> {
-        Arc::clone(self.bytecode.get_or_init(|| bytecode.into()))
+        Arc::clone(self.kept().get_or_init(|| bytecode.into()))
+    }
+
+    fn kept(&self) -> &OnceLock<Arc<[u8]>> {
+        match self {
+            Self::Module(module) => module.bytecode(),
+            Self::Script(script) => &script.bytecode,
+        }
     }
 }
 
@@ -44,7 +72,7 @@ impl Script {
 #[derive(Clone, Debug)]
 pub(crate) enum Module {
     /// Source text.
-    Source(Arc<Script>),
+    Source(Code),
     /// Values of the host: the names of its exports, and where their values start among the inputs.
     Bridge { exports: Vec<String>, first: usize },
 }
@@ -62,7 +90,7 @@ pub(crate) trait Linker: Send {
     fn module(&self, name: &str) -> Option<Module>;
 
     /// The script that declares each name as a constant, its values in the array `holder`.
-    fn globals_script(&self, names: &[String], holder: &str) -> Arc<Script>;
+    fn globals_script(&self, names: &[String], holder: &str) -> Code;
 
     /// Whether a stack may name this file.
     fn knows(&self, file: &str) -> bool;
@@ -72,6 +100,184 @@ pub(crate) trait Linker: Send {
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position>;
 }
 
-pub(crate) fn link(_cache: &Cache, _request: Request) -> Result<Box<dyn Linker>, ExecutionError> {
-    Err(ExecutionError::default())
+/// Compiles the entry and all that it statically reaches, and checks every import.
+pub(crate) fn link(
+    cache: &Arc<Cache>,
+    request: Request,
+) -> Result<Box<dyn Linker>, ExecutionError> {
+    let mut program = Program::new(cache, request);
+    program.extend(&ModuleKey::Entry).map_err(execution_error)?;
+    Ok(Box::new(program))
+}
+
+/// The modules of a run.
+struct Program {
+    graph: Graph,
+    sources: Sources,
+    /// Bridges by key: export names, and where their values start among the inputs.
+    bridges: HashMap<String, (Vec<String>, usize)>,
+    /// Linked modules by the name that the engine knows them by.
+    keys: HashMap<String, ModuleKey>,
+}
+
+/// What modules are made of.
+struct Sources {
+    cache: Arc<Cache>,
+    filename: String,
+    entry: SourceText,
+    language: Language,
+    modules: HashMap<String, SourceText>,
+}
+
+/// Set before the key of a bridge in its engine name; no file is called that.
+const BRIDGE: char = '\u{1}';
+
+impl Program {
+    fn new(cache: &Arc<Cache>, request: Request) -> Self {
+        let filename = engine_name(request.filename());
+        let modules: HashMap<String, SourceText> = request
+            .modules
+            .into_iter()
+            .filter_map(|(key, source)| Some((specifier::normalize_module_key(&key).ok()?, source)))
+            .collect();
+        let specifiers =
+            Specifiers::new(&filename, modules.keys().cloned(), request.imports.iter().cloned());
+        let mut first = request.globals.len();
+        let mut bridges = HashMap::new();
+        for (key, exports) in request.imports {
+            let count = exports.len();
+            bridges.insert(key, (exports, first));
+            first += count;
+        }
+        let sources = Sources {
+            cache: Arc::clone(cache),
+            entry: request.source,
+            language: request.language,
+            modules,
+            filename: filename.clone(),
+        };
+        Self { graph: Graph::new(&filename, specifiers), sources, bridges, keys: HashMap::new() }
+    }
+
+    fn extend(&mut self, root: &ModuleKey) -> Result<(), LinkError> {
+        let sources = &self.sources;
+        self.graph.extend(root, &mut |key, erase| sources.compile(key, erase))?;
+        self.name_modules();
+        Ok(())
+    }
+
+    /// Lets the engine's names lead to the modules that are linked now.
+    fn name_modules(&mut self) {
+        for (key, _) in self.graph.modules().skip(self.keys.len()) {
+            self.keys.insert(engine_name(&self.graph.label(key)), key.clone());
+        }
+    }
+}
+
+impl Sources {
+    fn compile(
+        &self,
+        key: &ModuleKey,
+        erase: &[String],
+    ) -> Result<Arc<CompiledModule>, CompileError> {
+        static EMPTY: SourceText = SourceText { text: String::new(), lone_surrogate: None };
+        let (label, source, language) = match key {
+            ModuleKey::Entry => (self.filename.as_str(), &self.entry, self.language),
+            ModuleKey::Module(key) => {
+                let typescript = specifier::is_typescript_name(key);
+                let language = if typescript { Language::TypeScript } else { self.language };
+                (specifier::label(key), self.modules.get(key).unwrap_or(&EMPTY), language)
+            }
+        };
+        if let Some(at) = source.lone_surrogate {
+            return Err(CompileError {
+                name: "SyntaxError",
+                message: "The source has a lone surrogate, which is no character".to_owned(),
+                position: Some(position_of(&source.text, at)),
+            });
+        }
+        self.cache.module(&engine_name(label), &source.text, language, erase)
+    }
+}
+
+impl Linker for Program {
+    fn entry(&self) -> &str {
+        &self.sources.filename
+    }
+
+    fn resolve(&mut self, importer: &str, specifier: &str) -> Result<String, ExecutionError> {
+        let importer = self.keys.get(importer).cloned().unwrap_or(ModuleKey::Entry);
+        let sources = &self.sources;
+        let compile = &mut |key: &ModuleKey, erase: &[String]| sources.compile(key, erase);
+        let resolved = self.graph.import(&importer, specifier, compile).map_err(execution_error)?;
+        self.name_modules();
+        Ok(match resolved {
+            Resolved::Module(key) => engine_name(&self.graph.label(&key)),
+            Resolved::Bridge(key) => format!("{BRIDGE}{key}"),
+        })
+    }
+
+    fn module(&self, name: &str) -> Option<Module> {
+        if let Some(key) = name.strip_prefix(BRIDGE) {
+            let (exports, first) = self.bridges.get(key)?;
+            return Some(Module::Bridge { exports: exports.clone(), first: *first });
+        }
+        let module = self.graph.module(self.keys.get(name)?)?;
+        Some(Module::Source(Code::Module(Arc::clone(module))))
+    }
+
+    fn globals_script(&self, names: &[String], holder: &str) -> Code {
+        let declarations: Vec<String> =
+            (0..).zip(names).map(|(index, name)| format!("{name}={holder}[{index}]")).collect();
+        let text = format!("const {};", declarations.join(","));
+        Code::Script(self.sources.cache.script(text))
+    }
+
+    fn knows(&self, file: &str) -> bool {
+        self.keys.contains_key(file)
+    }
+
+    fn original(&self, file: &str, line: u32, column: u32) -> Option<Position> {
+        self.graph.module(self.keys.get(file)?)?.original(line, column)
+    }
+}
+
+/// A label as the engine's C strings can hold it.
+fn engine_name(label: &str) -> String {
+    label.replace('\0', "\u{2400}")
+}
+
+fn execution_error(error: LinkError) -> ExecutionError {
+    ExecutionError {
+        name: error.name.to_owned(),
+        message: bounded(error.message, MESSAGE_LIMIT),
+        stack: None,
+        specifier: error.specifier.map(|specifier| bounded(specifier, MESSAGE_LIMIT)),
+        filename: Some(bounded(error.filename, MESSAGE_LIMIT)),
+        line: error.position.map(|position| position.line),
+        column: error.position.map(|position| position.column),
+    }
+}
+
+/// The line and column of a place counted in UTF-16 code units.
+fn position_of(text: &str, utf16_offset: usize) -> Position {
+    let (mut line, mut column, mut at) = (1, 1, 0);
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        if at >= utf16_offset {
+            break;
+        }
+        at += char.len_utf16();
+        let ends_line = match char {
+            '\n' | '\u{2028}' | '\u{2029}' => true,
+            '\r' => chars.peek() != Some(&'\n'),
+            _ => false,
+        };
+        if ends_line {
+            (line, column) = (line + 1, 1);
+        } else {
+            column += u32::try_from(char.len_utf16()).unwrap_or(1);
+        }
+    }
+    Position { line, column }
 }

@@ -151,18 +151,24 @@ impl Run {
         &self.runtime
     }
 
-    /// Lets the run go as far as it can, on this thread.
-    pub(crate) fn compute(self: &Arc<Self>) {
-        let Some((mut isolate, mut turn)) = self.start() else { return };
+    /// Lets the run go as far as it can, on this thread. Returns whether the thread told the
+    /// scheduler that it is finishing.
+    pub(crate) fn compute(self: &Arc<Self>) -> bool {
+        let Some((mut isolate, mut turn)) = self.start() else { return false };
         loop {
             match turn {
                 Turn::Ended(end) => {
+                    self.runtime.scheduler.finishing();
                     self.settle(end, Some(isolate.peak_bytes()));
-                    return self.let_go(isolate);
+                    self.let_go(isolate);
+                    return true;
                 }
                 Turn::Idle { waits_for_host } => match self.park(isolate, waits_for_host) {
-                    Next::Parked => return,
-                    Next::Over(isolate) => return self.let_go(isolate),
+                    Next::Parked => return false,
+                    Next::Over(isolate) => {
+                        self.let_go(isolate);
+                        return false;
+                    }
                     Next::GoOn(same, inbox) => {
                         isolate = same;
                         turn = isolate.turn(inbox);

@@ -41,6 +41,8 @@ pub(crate) struct Scheduler {
     work: Condvar,
     /// The length of `ready`, for a look without the lock.
     waiting: AtomicUsize,
+    /// Threads whose run has settled and which will look for another at once.
+    finishing: AtomicUsize,
     permits: usize,
 }
 
@@ -100,6 +102,7 @@ impl Scheduler {
             }),
             work: Condvar::new(),
             waiting: AtomicUsize::new(0),
+            finishing: AtomicUsize::new(0),
             permits,
         }
     }
@@ -117,7 +120,12 @@ impl Scheduler {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Runs that are queued.
+    /// The calling thread has only to clean up before it looks for work: no other need be woken.
+    pub(crate) fn finishing(&self) {
+        self.finishing.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// What there is to tell.
     pub(crate) fn stats(&self) -> SchedulerStats {
         let queue = self.queue.lock();
         SchedulerStats {
@@ -228,7 +236,8 @@ impl Scheduler {
                 resume.wake.notify_one();
             }
         }
-        if queue.ready.is_empty() || queue.computing >= self.permits || queue.spinning {
+        let soon = usize::from(queue.spinning) + self.finishing.load(Ordering::Relaxed);
+        if queue.ready.len() <= soon || queue.computing >= self.permits {
             return;
         }
         if queue.sleeping > 0 {
@@ -305,8 +314,11 @@ impl Scheduler {
     }
 
     /// Takes the calling thread's run off it.
-    fn done(&self, run: &Arc<Run>) {
+    fn done(&self, run: &Arc<Run>, finishing: bool) {
         let mut queue = self.queue.lock();
+        if finishing {
+            self.finishing.fetch_sub(1, Ordering::Relaxed);
+        }
         let place = queue.current.iter().position(|current| Arc::ptr_eq(&current.run, run));
         if let Some(Current { stuck, .. }) = place.map(|place| queue.current.swap_remove(place)) {
             if stuck {
@@ -322,8 +334,8 @@ impl Scheduler {
 fn work(runtime: &Weak<Inner>) {
     while let Some(inner) = runtime.upgrade() {
         let Some(run) = inner.scheduler.next(&inner) else { return };
-        run.compute();
-        inner.scheduler.done(&run);
+        let finishing = run.compute();
+        inner.scheduler.done(&run, finishing);
         inner.computed();
     }
 }

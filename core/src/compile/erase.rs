@@ -9,8 +9,8 @@
 use std::collections::HashSet;
 
 use oxc_ast::ast::{
-    ExportDefaultDeclarationKind, ImportDeclaration, ImportDeclarationSpecifier, Program,
-    Statement, TSImportEqualsDeclaration, TSModuleReference, TSTypeName,
+    ImportDeclaration, ImportDeclarationSpecifier, ModuleExportName, Program, Statement,
+    TSImportEqualsDeclaration, TSModuleReference, TSTypeName,
 };
 use oxc_semantic::{ReferenceId, Scoping, SymbolId};
 
@@ -161,8 +161,21 @@ fn aliased(alias: &TSImportEqualsDeclaration<'_>) -> Option<ReferenceId> {
     }
 }
 
-/// Whether the default export is a name, which may turn out to be a type.
-pub(super) fn exports_identifier(statement: &Statement<'_>) -> bool {
-    matches!(statement, Statement::ExportDefaultDeclaration(export)
-        if matches!(export.declaration, ExportDefaultDeclarationKind::Identifier(_)))
+/// The first exported name that nothing declares: TypeScript leaves that to its type checker.
+pub(super) fn undefined_export(
+    program: &Program<'_>,
+    scoping: &Scoping,
+) -> Option<(String, usize)> {
+    let specifiers = program.body.iter().filter_map(|statement| match statement {
+        Statement::ExportNamedDeclaration(export) => Some(&export.specifiers),
+        _ => None,
+    });
+    specifiers.flatten().find_map(|specifier| match &specifier.local {
+        ModuleExportName::IdentifierReference(local) => {
+            let reference = scoping.get_reference(local.reference_id.get()?);
+            let undefined = reference.symbol_id().is_none();
+            undefined.then(|| (local.name.to_string(), local.span.start as usize))
+        }
+        _ => None,
+    })
 }

@@ -38,6 +38,8 @@ use self::module::Printed;
 pub(crate) use self::module::{
     CompileError, CompiledModule, Export, ExportTarget, Imported, ImportedName, Record, Request,
 };
+use std::sync::OnceLock;
+
 use crate::options::Language;
 
 /// The stack that one unit of weight may take in any pass; the most that was measured is 1.9 KiB.
@@ -99,9 +101,10 @@ impl Compilation<'_> {
                 self.typescript(&allocator, &mut program, scoping, &mut lines)?;
             (record, Some(printed))
         } else {
-            (record::read(&program, &mut lines, &HashSet::new()), None)
+            (record::read(&program, &mut lines, &HashSet::new())?, None)
         };
-        Ok(CompiledModule { text: self.text.into(), printed, silent, record, typescript })
+        let bytecode = OnceLock::new();
+        Ok(CompiledModule { text: self.text.into(), printed, silent, record, typescript, bytecode })
     }
 
     fn typescript<'a>(
@@ -111,6 +114,10 @@ impl Compilation<'_> {
         scoping: Scoping,
         lines: &mut Lines<'_>,
     ) -> Result<(Record, Printed), CompileError> {
+        if let Some((name, offset)) = erase::undefined_export(program, &scoping) {
+            let message = format!("Export '{name}' is not defined");
+            return Err(CompileError::new(&message, lines.position(offset)));
+        }
         let erased = erase::erase_type_imports(program, &scoping, self.erase);
         let mut options = TransformOptions::default();
         options.typescript.only_remove_type_imports = true;
@@ -125,7 +132,7 @@ impl Compilation<'_> {
             };
             return Err(CompileError::new(message, lines.position(offset)));
         }
-        let record = finish_record(record::read(program, lines, &erased.unused), erased);
+        let record = finish_record(record::read(program, lines, &erased.unused)?, erased);
         Ok((record, print(program)))
     }
 }

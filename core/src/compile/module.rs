@@ -1,6 +1,9 @@
 //! A compiled module: plain data, free of compiler types, all that linking and running need.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
 
 use crate::outcome::Position;
 
@@ -57,7 +60,10 @@ pub(crate) struct Request {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExportTarget {
     /// A binding of this module.
-    Local,
+    Local {
+        /// Its name here; two exports of one binding are no ambiguity. `*default*` for a value.
+        binding: String,
+    },
     /// A binding of the module that a request names.
     Indirect {
         /// Index into `requests`.
@@ -99,6 +105,8 @@ pub(crate) struct CompiledModule {
     pub(super) silent: Silent,
     pub(super) record: Record,
     pub(super) typescript: bool,
+    /// What the engine made of the code, kept by the first isolate that loads it; opaque here.
+    pub(super) bytecode: OnceLock<Arc<[u8]>>,
 }
 
 /// Code that was printed anew, and where it came from.
@@ -117,6 +125,11 @@ impl CompiledModule {
     /// The original text, without a byte order mark.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Where the engine's form of the code is kept.
+    pub(crate) fn bytecode(&self) -> &OnceLock<Arc<[u8]>> {
+        &self.bytecode
     }
 
     /// What the module asks for and offers.

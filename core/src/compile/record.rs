@@ -12,22 +12,37 @@ use oxc_ast::ast::{
 use oxc_span::{GetSpan, Span};
 
 use super::lines::Lines;
-use super::module::{Export, ExportTarget, Imported, ImportedName, Record, Request};
+use super::module::{CompileError, Export, ExportTarget, Imported, ImportedName, Record, Request};
+use crate::outcome::Position;
 
 /// Reads the record of `program`; `unused` holds the local names that nothing refers to.
+///
+/// Fails at a name that is exported twice, which in TypeScript the parser leaves to us.
 pub(super) fn read(
     program: &Program<'_>,
     lines: &mut Lines<'_>,
     unused: &HashSet<String>,
-) -> Record {
-    let mut reader = Reader { lines, unused, record: Record::default(), bound: HashMap::new() };
+) -> Result<Record, CompileError> {
+    let mut reader = Reader {
+        lines,
+        unused,
+        record: Record::default(),
+        bound: HashMap::new(),
+        exported: HashSet::new(),
+        duplicate: None,
+    };
     for statement in &program.body {
         reader.request(statement);
     }
     for statement in &program.body {
         reader.exports(statement);
     }
-    reader.record
+    match reader.duplicate {
+        Some((name, position)) => {
+            Err(CompileError::new(&format!("Duplicate export '{name}'"), position))
+        }
+        None => Ok(reader.record),
+    }
 }
 
 struct Reader<'r, 't> {
@@ -36,6 +51,9 @@ struct Reader<'r, 't> {
     record: Record,
     /// Imported bindings by local name: exporting one is a re-export.
     bound: HashMap<String, (usize, Imported)>,
+    exported: HashSet<String>,
+    /// The first name that is exported a second time.
+    duplicate: Option<(String, Position)>,
 }
 
 impl Reader<'_, '_> {
@@ -50,7 +68,11 @@ impl Reader<'_, '_> {
                 };
                 let request = self.push(export.span, &export.source, names);
                 match &export.exported {
-                    Some(name) => self.indirect(name.name().as_str(), request, Imported::Namespace),
+                    Some(name) => {
+                        let target =
+                            ExportTarget::Indirect { request, imported: Imported::Namespace };
+                        self.export(name.name().as_str(), target, name.span());
+                    }
                     None => self.record.stars.push(request),
                 }
             }
@@ -86,7 +108,8 @@ impl Reader<'_, '_> {
         for specifier in &export.specifiers {
             let imported = Imported::Name(specifier.local.name().to_string());
             names.push(self.name(imported.clone(), None, specifier.local.span()));
-            self.indirect(specifier.exported.name().as_str(), request, imported);
+            let target = ExportTarget::Indirect { request, imported };
+            self.export(specifier.exported.name().as_str(), target, specifier.exported.span());
         }
         self.push(export.span, &export.source, names);
     }
@@ -95,7 +118,8 @@ impl Reader<'_, '_> {
         match statement {
             Statement::ExportDeclaration(export) => {
                 for name in declared_names(&export.declaration) {
-                    self.local(&name);
+                    let target = ExportTarget::Local { binding: name.clone() };
+                    self.export(&name, target, export.declaration.span());
                 }
             }
             Statement::ExportNamedDeclaration(export) => self.export_named(export),
@@ -105,7 +129,13 @@ impl Reader<'_, '_> {
                     ExportDefaultDeclarationKind::TSInterfaceDeclaration(_)
                 ) =>
             {
-                self.local("default");
+                let binding = match &export.declaration {
+                    ExportDefaultDeclarationKind::FunctionDeclaration(function) => function.name(),
+                    ExportDefaultDeclarationKind::ClassDeclaration(class) => class.name(),
+                    _ => None,
+                };
+                let binding = binding.map_or("*default*", |name| name.as_str()).to_owned();
+                self.export("default", ExportTarget::Local { binding }, export.span);
             }
             _ => {}
         }
@@ -113,14 +143,15 @@ impl Reader<'_, '_> {
 
     fn export_named(&mut self, export: &ExportNamedDeclaration<'_>) {
         for specifier in &export.specifiers {
-            let exported = specifier.exported.name();
-            match self.bound.get(specifier.local.name().as_str()).cloned() {
+            let local = specifier.local.name();
+            let target = match self.bound.get(local.as_str()).cloned() {
                 // A namespace object is a binding of the module that asks for it.
                 Some((request, imported @ Imported::Name(_))) => {
-                    self.indirect(exported.as_str(), request, imported);
+                    ExportTarget::Indirect { request, imported }
                 }
-                _ => self.local(exported.as_str()),
-            }
+                _ => ExportTarget::Local { binding: local.to_string() },
+            };
+            self.export(specifier.exported.name().as_str(), target, specifier.exported.span());
         }
     }
 
@@ -139,15 +170,10 @@ impl Reader<'_, '_> {
         self.record.requests.len() - 1
     }
 
-    fn local(&mut self, name: &str) {
-        self.export(name, ExportTarget::Local);
-    }
-
-    fn indirect(&mut self, name: &str, request: usize, imported: Imported) {
-        self.export(name, ExportTarget::Indirect { request, imported });
-    }
-
-    fn export(&mut self, name: &str, target: ExportTarget) {
+    fn export(&mut self, name: &str, target: ExportTarget, span: Span) {
+        if !self.exported.insert(name.to_owned()) && self.duplicate.is_none() {
+            self.duplicate = Some((name.to_owned(), self.lines.position(span.start as usize)));
+        }
         self.record.exports.push(Export { name: name.to_owned(), target });
     }
 }

@@ -13,7 +13,7 @@ use super::{
     engine::{
         Keys, Local, Outcome, Raw, Text, Thrown, address_of, atom_index, class_of, double_of,
         int_of, is_array, is_array_buffer, is_data_view, is_date, is_error, is_map, is_object,
-        is_promise, is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type, undefined,
+        is_promise, is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type,
     },
     exception,
 };

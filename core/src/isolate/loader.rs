@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     outcome::ExecutionError,
-    program::{Linker, Module, Script},
+    program::{Code, Module},
     value::ErrorClass,
 };
 
@@ -117,7 +117,7 @@ unsafe extern "C" fn load(
 fn load_module(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {
     let found = state.linker.borrow().module(name);
     match found {
-        Some(Module::Source(script)) => load_source(state, name, &script),
+        Some(Module::Source(code)) => load_source(state, name, &code),
         Some(Module::Bridge { exports, first }) => load_bridge(state, name, &exports, first),
         None => Err(state.throw_error(
             ErrorClass::Error,
@@ -127,9 +127,9 @@ fn load_module(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {
     }
 }
 
-fn load_source(state: &State, name: &str, script: &Arc<Script>) -> Outcome<*mut sys::JSModuleDef> {
+fn load_source(state: &State, name: &str, code: &Code) -> Outcome<*mut sys::JSModuleDef> {
     let cx = state.realm().cx;
-    let bytecode = bytecode(state, script, name, sys::JS_EVAL_TYPE_MODULE)?;
+    let bytecode = bytecode(state, code, name, sys::JS_EVAL_TYPE_MODULE)?;
     // The engine keeps the module in its list; this value is one more reference to it.
     let module = cx.load(&bytecode)?;
     // SAFETY: a module value, whose payload is its definition.
@@ -141,15 +141,15 @@ fn load_source(state: &State, name: &str, script: &Arc<Script>) -> Outcome<*mut 
     Ok(definition)
 }
 
-/// The bytecode of a script, compiled once for all runs that come to it.
-fn bytecode(state: &State, script: &Arc<Script>, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
-    if let Some(bytecode) = script.bytecode() {
+/// The bytecode of a text, compiled once for all runs that come to it.
+fn bytecode(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
+    if let Some(bytecode) = code.bytecode() {
         return Ok(bytecode);
     }
     let compiler = state.realm().compiler;
-    let text = c_text(script.text());
+    let text = c_text(code.text());
     match compiler.compile(&text, &c_string(name), kind) {
-        Ok(bytecode) => Ok(script.keep_bytecode(bytecode)),
+        Ok(bytecode) => Ok(code.keep_bytecode(bytecode)),
         Err(Thrown) => Err(throw_compile_error(state, name)),
     }
 }

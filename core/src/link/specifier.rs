@@ -1,0 +1,413 @@
+//! Specifiers: what they may be, and which module they mean.
+//!
+//! In: the keys of `modules` and `imports`, the entry's `filename`, and a specifier with its
+//! importer. Out: the module key, the entry or the bridge that it means, or why it means none.
+//! Keeps §3.2 and §3.3 of the contract: nothing resolves outside what the caller gave.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why a key or a specifier is not accepted: a sentence without a subject.
+pub(crate) type Reason = &'static str;
+
+/// A module of the graph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum ModuleKey {
+    /// The source that `runCode` was called with.
+    Entry,
+    /// An entry of `modules`, by its normalized key.
+    Module(String),
+}
+
+/// What a specifier means.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Resolved {
+    /// A module with source text.
+    Module(ModuleKey),
+    /// An entry of `imports`, by its key.
+    Bridge(String),
+}
+
+/// Checks a key of `imports`: bare, or a `node:` name.
+pub(crate) fn check_bridge_key(key: &str) -> Result<(), Reason> {
+    if key.is_empty() {
+        Err("is empty")
+    } else if is_relative(key) {
+        Err("is relative: give source text under modules")
+    } else if key.starts_with('/') {
+        Err("is absolute: use a bare name")
+    } else if has_scheme(key) && key.strip_prefix("node:").is_none_or(str::is_empty) {
+        Err("is a URL: use a bare name")
+    } else {
+        Ok(())
+    }
+}
+
+/// Checks a key of `modules` and normalizes it: `./a/../b.js` is `./b.js`.
+pub(crate) fn normalize_module_key(key: &str) -> Result<String, Reason> {
+    if !is_relative(key) {
+        return Err("is not relative: it must begin with ./");
+    }
+    let path = join("", key).ok_or("climbs above the root of the modules")?;
+    if path.is_empty() || key.ends_with('/') {
+        return Err("names a directory");
+    }
+    Ok(format!("./{path}"))
+}
+
+/// What a module is called in errors and stacks: its key without `./`.
+pub(crate) fn label(key: &str) -> &str {
+    key.strip_prefix("./").unwrap_or(key)
+}
+
+/// Whether a file name alone makes a module TypeScript.
+pub(crate) fn is_typescript_name(key: &str) -> bool {
+    key.ends_with(".ts") || key.ends_with(".mts")
+}
+
+/// The entry's path as a key of `modules` would spell it; none if `filename` is a mere label.
+pub(crate) fn entry_path(filename: &str) -> Option<String> {
+    if filename.starts_with('/') || filename.starts_with('\\') || has_scheme(filename) {
+        return None;
+    }
+    let path = join("", filename).filter(|path| !path.is_empty() && !filename.ends_with('/'))?;
+    Some(format!("./{path}"))
+}
+
+/// Everything that a specifier of one run can mean.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Specifiers {
+    /// The entry's label.
+    filename: String,
+    entry: Option<String>,
+    modules: BTreeSet<String>,
+    /// Bridges by key, with their export names.
+    bridges: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Specifiers {
+    /// `modules` are normalized keys; a bridge comes with the names that it exports.
+    pub(crate) fn new(
+        filename: &str,
+        modules: impl IntoIterator<Item = String>,
+        bridges: impl IntoIterator<Item = (String, Vec<String>)>,
+    ) -> Self {
+        let bridges = bridges.into_iter().map(|(key, names)| (key, names.into_iter().collect()));
+        Self {
+            filename: filename.to_owned(),
+            entry: entry_path(filename),
+            modules: modules.into_iter().collect(),
+            bridges: bridges.collect(),
+        }
+    }
+
+    /// The names that a bridge exports.
+    pub(crate) fn bridge_exports(&self, key: &str) -> Option<&BTreeSet<String>> {
+        self.bridges.get(key)
+    }
+
+    /// What `specifier` means in `importer`, or a message that says why it means nothing.
+    pub(crate) fn resolve(
+        &self,
+        importer: &ModuleKey,
+        specifier: &str,
+    ) -> Result<Resolved, String> {
+        if is_relative(specifier) {
+            return self.resolve_relative(importer, specifier);
+        }
+        if self.bridges.contains_key(specifier) {
+            return Ok(Resolved::Bridge(specifier.to_owned()));
+        }
+        let from = self.importer_label(importer);
+        let shown = quote(specifier);
+        Err(if specifier.starts_with('/') {
+            format!("Cannot import {shown} in {from}: absolute paths lead nowhere, use ./ or ../")
+        } else if specifier.starts_with("node:") {
+            format!(
+                "Cannot find module {shown} imported from {from}: no import of that name was given, and Node's modules are not available"
+            )
+        } else if has_scheme(specifier) {
+            format!(
+                "Cannot import {shown} in {from}: URLs are not loaded, only the given modules and imports are"
+            )
+        } else {
+            let hint = hint(specifier, self.bridges.keys().map(String::as_str), "imports");
+            format!("Cannot find module {shown} imported from {from}{hint}")
+        })
+    }
+
+    fn resolve_relative(&self, importer: &ModuleKey, specifier: &str) -> Result<Resolved, String> {
+        let base = match importer {
+            ModuleKey::Entry => self.entry.as_deref().unwrap_or("./"),
+            ModuleKey::Module(key) => key,
+        };
+        let from = self.importer_label(importer);
+        let directory = label(base).rfind('/').and_then(|end| label(base).get(..end));
+        let Some(path) = join(directory.unwrap_or_default(), specifier) else {
+            let shown = quote(specifier);
+            return Err(format!(
+                "Cannot import {shown} in {from}: it climbs above the root of the modules"
+            ));
+        };
+        let key = format!("./{path}");
+        let source = [".js", ".mjs"]
+            .iter()
+            .zip([".ts", ".mts"])
+            .find_map(|(js, ts)| key.strip_suffix(js).map(|stem| format!("{stem}{ts}")));
+        let found = [Some(key), source].into_iter().flatten().find_map(|key| self.module(&key));
+        found.map(Resolved::Module).ok_or_else(|| {
+            let hint = hint(specifier, self.modules.iter().map(String::as_str), "modules");
+            format!("Cannot find module {} imported from {from}{hint}", quote(specifier))
+        })
+    }
+
+    fn module(&self, key: &str) -> Option<ModuleKey> {
+        if self.modules.contains(key) {
+            Some(ModuleKey::Module(key.to_owned()))
+        } else if self.entry.as_deref() == Some(key) {
+            Some(ModuleKey::Entry)
+        } else {
+            None
+        }
+    }
+
+    fn importer_label(&self, importer: &ModuleKey) -> String {
+        match importer {
+            ModuleKey::Entry => quote(&self.filename),
+            ModuleKey::Module(key) => quote(label(key)),
+        }
+    }
+}
+
+/// Puts quotes around a name, cut to a length that a message can carry.
+pub(super) fn quote(name: &str) -> String {
+    if name.len() <= 200 {
+        return format!("'{name}'");
+    }
+    format!("'{}…'", name.get(..name.floor_char_boundary(197)).unwrap_or_default())
+}
+
+/// What is there instead: the nearest name, or all of them when they are few.
+pub(super) fn hint<'n>(wanted: &str, names: impl Iterator<Item = &'n str>, what: &str) -> String {
+    let names: Vec<&str> = names.take(512).collect();
+    if names.is_empty() {
+        return format!("; no {what} were given");
+    }
+    if let Some(nearest) = nearest(wanted, &names) {
+        return format!("; did you mean {}?", quote(nearest));
+    }
+    format!("; {what} given: {}", list(names.into_iter()))
+}
+
+/// The names in quotes, cut short when they are many.
+pub(super) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut text = String::new();
+    for (index, name) in names.enumerate() {
+        if index > 0 {
+            text.push_str(", ");
+        }
+        if index == 10 || text.len() > 300 {
+            text.push('…');
+            break;
+        }
+        text.push_str(&quote(name));
+    }
+    text
+}
+
+/// The name that differs from `wanted` in no more than a third of its letters.
+fn nearest<'n>(wanted: &str, names: &[&'n str]) -> Option<&'n str> {
+    let most = (wanted.len() / 3).clamp(1, 3);
+    if wanted.len() > 64 {
+        return None;
+    }
+    let near = names.iter().filter(|name| name.len().abs_diff(wanted.len()) <= most);
+    near.map(|name| (distance(wanted, name), *name))
+        .filter(|(distance, _)| *distance <= most)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// How many bytes must be changed, added or left out to get from one name to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.bytes().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cell, b) in row.iter_mut().skip(1).zip(to.bytes()) {
+            let change = diagonal + usize::from(a != b);
+            diagonal = *cell;
+            *cell = change.min(left + 1).min(diagonal + 1);
+            left = *cell;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+fn is_relative(specifier: &str) -> bool {
+    matches!(specifier, "." | "..") || specifier.starts_with("./") || specifier.starts_with("../")
+}
+
+/// Whether it begins like a URL: a letter, then letters, digits, `+`, `-`, `.`, up to a colon.
+fn has_scheme(specifier: &str) -> bool {
+    specifier.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    })
+}
+
+/// Joins a relative path to a directory, both without a leading `./`; none if it climbs out.
+fn join(directory: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in directory.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            _ => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_imports_are_bare_or_node_names() {
+        for key in ["fs", "@scope/pkg", "a/b", "node:fs", "a b", ".hidden", "#internal"] {
+            assert_eq!(check_bridge_key(key), Ok(()), "{key}");
+        }
+        for key in ["", ".", "./a", "../a", "/a", "https://x", "data:x", "node:", "C:/x"] {
+            assert!(check_bridge_key(key).is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn keys_of_modules_are_normalized() {
+        for (key, expected) in [
+            ("./a.js", "./a.js"),
+            ("./a/../b.js", "./b.js"),
+            (".//a/./b.js", "./a/b.js"),
+            ("./a/b/../../c", "./c"),
+            ("./é 😀.js", "./é 😀.js"),
+        ] {
+            assert_eq!(normalize_module_key(key).as_deref(), Ok(expected));
+        }
+        for key in
+            ["", "a.js", "/a.js", "../a.js", "./a/../../b.js", "./", ".", "./a/", "https://x/y.js"]
+        {
+            assert!(normalize_module_key(key).is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_filename_is_a_path_or_a_label() {
+        assert_eq!(entry_path("<runCode>").as_deref(), Some("./<runCode>"));
+        assert_eq!(entry_path("lib/main.ts").as_deref(), Some("./lib/main.ts"));
+        assert_eq!(entry_path("./main.ts").as_deref(), Some("./main.ts"));
+        for filename in ["/a/b.ts", "../a.ts", "file:///a.ts", "C:\\a.ts", "x:", ".", "a/"] {
+            assert_eq!(entry_path(filename), None, "{filename}");
+        }
+    }
+
+    fn specifiers(filename: &str) -> Specifiers {
+        let modules = ["./math.js", "./lib/a.ts", "./lib/b.mts", "./both.js", "./both.ts"];
+        let bridges =
+            [("fs".to_owned(), vec!["readFile".to_owned()]), ("node:os".to_owned(), vec![])];
+        Specifiers::new(filename, modules.map(str::to_owned), bridges)
+    }
+
+    fn resolve(filename: &str, importer: &str, specifier: &str) -> String {
+        let importer = match importer {
+            "" => ModuleKey::Entry,
+            key => ModuleKey::Module(key.to_owned()),
+        };
+        match specifiers(filename).resolve(&importer, specifier) {
+            Ok(Resolved::Module(ModuleKey::Entry)) => "entry".to_owned(),
+            Ok(Resolved::Module(ModuleKey::Module(key))) => key,
+            Ok(Resolved::Bridge(key)) => format!("bridge {key}"),
+            Err(message) => message,
+        }
+    }
+
+    #[test]
+    fn specifiers_resolve_within_what_was_given() {
+        for (filename, importer, specifier, expected) in [
+            ("<runCode>", "", "./math.js", "./math.js"),
+            ("<runCode>", "", "./lib/../math.js", "./math.js"),
+            ("lib/main.ts", "", "./a.ts", "./lib/a.ts"),
+            ("lib/main.ts", "", "../math.js", "./math.js"),
+            ("lib/main.ts", "./math.js", "./lib/main.ts", "entry"),
+            ("lib/main.ts", "./math.js", "./lib/main.js", "entry"),
+            ("/abs/main.ts", "", "./math.js", "./math.js"),
+            ("https://x/main.ts", "", "./lib/a.js", "./lib/a.ts"),
+            ("<runCode>", "./lib/a.ts", "./b.mjs", "./lib/b.mts"),
+            ("<runCode>", "./lib/a.ts", "../both.js", "./both.js"),
+            ("<runCode>", "", "fs", "bridge fs"),
+            ("<runCode>", "./lib/a.ts", "node:os", "bridge node:os"),
+            (
+                "<runCode>",
+                "",
+                "./math",
+                "Cannot find module './math' imported from the source; modules given: './both.js', './both.ts', './lib/a.ts', './lib/b.mts', './math.js'",
+            ),
+            (
+                "a.ts",
+                "",
+                "./mathh.js",
+                "Cannot find module './mathh.js' imported from 'a.ts'; did you mean './math.js'?",
+            ),
+            (
+                "a.ts",
+                "",
+                "../x.js",
+                "Cannot import '../x.js' in 'a.ts': it climbs above the root of the modules",
+            ),
+            (
+                "a.ts",
+                "./lib/a.ts",
+                "os",
+                "Cannot find module 'os' imported from 'lib/a.ts'; did you mean 'fs'?",
+            ),
+            (
+                "a.ts",
+                "",
+                "lodash",
+                "Cannot find module 'lodash' imported from 'a.ts'; imports given: 'fs', 'node:os'",
+            ),
+            (
+                "a.ts",
+                "",
+                "node:fs",
+                "Cannot find module 'node:fs' imported from 'a.ts': no import of that name was given, and Node's modules are not available",
+            ),
+            (
+                "a.ts",
+                "",
+                "/math.js",
+                "Cannot import '/math.js' in 'a.ts': absolute paths lead nowhere, use ./ or ../",
+            ),
+            (
+                "a.ts",
+                "",
+                "https://x/y.js",
+                "Cannot import 'https://x/y.js' in 'a.ts': URLs are not loaded, only the given modules and imports are",
+            ),
+        ] {
+            assert_eq!(resolve(filename, importer, specifier), expected, "{specifier}");
+        }
+    }
+
+    #[test]
+    fn names_in_messages_are_bounded() {
+        let message = resolve("a.ts", "", &"é".repeat(100_000));
+        assert!(message.len() < 400, "{}", message.len());
+        let many: Vec<String> = (0..5_000).map(|n| format!("name{n}")).collect();
+        assert!(list(many.iter().map(String::as_str)).len() < 400);
+    }
+}

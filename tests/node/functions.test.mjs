@@ -31,7 +31,7 @@ test('callbacks run in the asynchronous context of their runCode call', async ()
 test('a function handed back is the host’s own again, and a sandbox function the same each time', async () => {
   const got = [];
   const own = () => 'own';
-  const { status } = await runCode('take(own); const f = () => 1; take(f); take({ f }); take(f)', {
+  const { status } = await runCode('take(own); const f = () => 1; take(f); take({ f }); take(f); export default 1', {
     globals: { own, take: (v) => void got.push(v) },
   });
   assert.equal(status, 'success');

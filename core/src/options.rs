@@ -248,8 +248,13 @@ impl RuntimeOptions {
         let default = RuntimeSettings::default();
         let count = |name: &str, value: Option<f64>, least: u32| match value {
             None => Ok(None),
-            Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) => {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+            Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) =>
+            {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "in range"
+                )]
                 Ok(Some(value as usize))
             }
             Some(value) => Err(Error::new(
@@ -365,14 +370,20 @@ fn check_memory_limit(limit: f64, spelling: Spelling) -> Result<(), Error> {
 fn check_global_name(name: &str) -> Result<(), Error> {
     let shown = shown(name);
     if FIXED_GLOBALS.contains(&name) {
-        return Err(type_error(format!("globals.{shown}: this name cannot be given another value")));
+        return Err(type_error(format!(
+            "globals.{shown}: this name cannot be given another value"
+        )));
     }
     if RESERVED_WORDS.contains(&name) {
         return Err(type_error(format!("globals.{shown}: a reserved word cannot be a global")));
     }
     let mut chars = name.chars();
-    let starts = chars.next().is_some_and(|c| c == '$' || c == '_' || unicode_ident::is_xid_start(c));
-    if starts && chars.all(|c| matches!(c, '$' | '_' | '\u{200C}' | '\u{200D}') || unicode_ident::is_xid_continue(c))
+    let starts =
+        chars.next().is_some_and(|c| c == '$' || c == '_' || unicode_ident::is_xid_start(c));
+    if starts
+        && chars.all(|c| {
+            matches!(c, '$' | '_' | '\u{200C}' | '\u{200D}') || unicode_ident::is_xid_continue(c)
+        })
     {
         return Ok(());
     }
@@ -384,9 +395,52 @@ const FIXED_GLOBALS: &[&str] = &["undefined", "NaN", "Infinity", "globalThis"];
 
 /// Words that strict module code cannot bind.
 const RESERVED_WORDS: &[&str] = &[
-    "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger",
-    "default", "delete", "do", "else", "enum", "eval", "export", "extends", "false", "finally",
-    "for", "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new",
-    "null", "package", "private", "protected", "public", "return", "static", "super", "switch",
-    "this", "throw", "true", "try", "typeof", "var", "void", "while", "with", "yield",
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
 ];

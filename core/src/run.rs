@@ -342,7 +342,9 @@ impl Run {
             matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking
         };
         if stalled {
-            self.cap("the run is stalled: it waits for a promise that nothing can settle".to_owned());
+            self.cap(
+                "the run is stalled: it waits for a promise that nothing can settle".to_owned(),
+            );
         }
     }
 
@@ -359,7 +361,9 @@ impl Run {
 
     fn end_by_cap(self: &Arc<Self>) {
         let seconds = self.runtime.safety_cap.as_secs_f64();
-        self.cap(format!("the run computed for more than its safety cap of {seconds} s of CPU time"));
+        self.cap(format!(
+            "the run computed for more than its safety cap of {seconds} s of CPU time"
+        ));
     }
 
     /// The answer to a call of the sandbox; one that comes too late is dropped.
@@ -456,7 +460,8 @@ impl Run {
         };
         match (end, reason) {
             (End::Memory, _) => {
-                let message = format!("the run hit its memory limit of {} bytes", self.memory_limit);
+                let message =
+                    format!("the run hit its memory limit of {} bytes", self.memory_limit);
                 (Status::Memory, None, failed("MemoryLimit", message))
             }
             (_, Some(Reason::Terminated(reason))) => {
@@ -521,7 +526,11 @@ impl Outside for Seat {
             }
             shared.reports.push(value);
         }
-        if self.0.report { self.call(REPORT_SINK, Value::undefined()) } else { Some(Ok(Value::undefined())) }
+        if self.0.report {
+            self.call(REPORT_SINK, Value::undefined())
+        } else {
+            Some(Ok(Value::undefined()))
+        }
     }
 
     fn log(&self, level: LogLevel, args: Value) {

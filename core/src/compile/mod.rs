@@ -28,7 +28,7 @@ use oxc_codegen::{Codegen, CodegenOptions, CommentOptions};
 use oxc_diagnostics::{Diagnostics, Severity};
 use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
-use oxc_span::SourceType;
+use oxc_span::{LabeledSpan, SourceType};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use self::erase::Erased;
@@ -36,7 +36,7 @@ use self::lines::{Lines, Silent};
 use self::map::Map;
 use self::module::Printed;
 pub(crate) use self::module::{
-    CompileError, CompiledModule, Export, ExportTarget, Imported, ImportedName, Record, Request,
+    CompileError, CompiledModule, ExportTarget, Imported, ImportedName, Record, Request,
 };
 use std::sync::OnceLock;
 
@@ -104,7 +104,7 @@ impl Compilation<'_> {
             (record::read(&program, &mut lines, &HashSet::new())?, None)
         };
         let bytecode = OnceLock::new();
-        Ok(CompiledModule { text: self.text.into(), printed, silent, record, typescript, bytecode })
+        Ok(CompiledModule { text: self.text.into(), printed, silent, record, bytecode })
     }
 
     fn typescript<'a>(
@@ -182,10 +182,10 @@ fn first_error(
     panicked: bool,
     lines: &mut Lines<'_>,
 ) -> Result<(), CompileError> {
-    let first =
-        diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).min_by_key(
-            |diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.offset()),
-        );
+    let first = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .min_by_key(|diagnostic| diagnostic.labels.first().map_or(u32::MAX, LabeledSpan::offset));
     match first {
         Some(diagnostic) => {
             let label = diagnostic.labels.first();

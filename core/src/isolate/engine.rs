@@ -412,7 +412,13 @@ impl Cx {
     }
 
     /// Defines an own property, whatever stands in the prototype chain. Takes the value.
-    pub(super) fn define(self, object: Raw, key: sys::JSAtom, value: Local, flags: u32) -> Outcome<()> {
+    pub(super) fn define(
+        self,
+        object: Raw,
+        key: sys::JSAtom,
+        value: Local,
+        flags: u32,
+    ) -> Outcome<()> {
         #[expect(clippy::cast_possible_wrap, reason = "flags are small")]
         // SAFETY: live value and atom; the call takes the reference of `value`.
         let code = unsafe {
@@ -421,7 +427,13 @@ impl Cx {
         self.done(code).map(drop)
     }
 
-    pub(super) fn define_str(self, object: Raw, key: &str, value: Local, flags: u32) -> Outcome<()> {
+    pub(super) fn define_str(
+        self,
+        object: Raw,
+        key: &str,
+        value: Local,
+        flags: u32,
+    ) -> Outcome<()> {
         let key = self.atom(key)?;
         self.define(object, key.id, value, flags)
     }

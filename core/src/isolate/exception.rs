@@ -54,7 +54,12 @@ pub(super) fn headline(state: &State, thrown: Raw) -> String {
 }
 
 /// What the engine's parser refused, which belongs to the compiler's realm.
-pub(super) fn compile_error(state: &State, compiler: Cx, thrown: Raw, file: &str) -> ExecutionError {
+pub(super) fn compile_error(
+    state: &State,
+    compiler: Cx,
+    thrown: Raw,
+    file: &str,
+) -> ExecutionError {
     let read = |key| {
         let text = compiler.get_str(thrown, key).and_then(|value| compiler.text(value.raw()));
         text.map(Text::into_lossy).unwrap_or_default()

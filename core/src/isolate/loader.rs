@@ -17,8 +17,7 @@ use std::{
 use rquickjs_sys as sys;
 
 use super::{
-    State,
-    bridge,
+    State, bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, c_string},
     exception,
 };

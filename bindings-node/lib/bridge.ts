@@ -81,7 +81,8 @@ export class Mail extends Decoder {
 
   /** Passes over the next message. */
   skip(): void {
-    this.at += this.head().length;
+    const { length } = this.head();
+    this.at += length;
   }
 
   private head(): { length: number; blobs: readonly Uint8Array[] } {

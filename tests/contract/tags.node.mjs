@@ -5,6 +5,11 @@
 
 const CLASSES = { Error, RangeError, ReferenceError, SyntaxError, TypeError, URIError, EvalError };
 
+const TAGS = new Set(
+  ('undefined number bigint string date map set regexp error bytes view buffer sparse id ref entries fn promise rejected ' +
+    'instance symbol absent any match repeat').split(' ').map((name) => `$${name}`),
+);
+
 /** The value that tagged JSON stands for; functions are taken from `functions`. */
 export function untag(json, functions, shared = new Map()) {
   const inner = (value) => untag(value, functions, shared);
@@ -181,7 +186,7 @@ function fromEntries(entries, inner) {
 
 function tagOf(json) {
   const [key] = Object.keys(json);
-  return key?.startsWith('$') ? key : undefined;
+  return TAGS.has(key) ? key : undefined;
 }
 
 function isAbsent(json) {

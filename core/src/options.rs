@@ -8,14 +8,14 @@ use std::{collections::HashMap, time::Duration};
 use crate::{
     error::{Error, ErrorKind},
     link::specifier,
-    value::Value,
+    value::{Value, Writer},
 };
 
 /// The memory limit of a run that names none: 128 MiB.
-pub const DEFAULT_MEMORY_LIMIT_BYTES: u64 = 128 << 20;
+pub(crate) const DEFAULT_MEMORY_LIMIT_BYTES: u64 = 128 << 20;
 
 /// The label of an entry that has none.
-pub const DEFAULT_FILENAME: &str = "<runCode>";
+pub(crate) const DEFAULT_FILENAME: &str = "<runCode>";
 
 /// The language of the entry and of every module whose name does not say otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -138,6 +138,27 @@ pub struct Request {
 }
 
 impl Request {
+    /// A run of that source, with nothing handed over.
+    #[must_use]
+    pub fn new(source: SourceText) -> Self {
+        let mut inputs = Writer::new();
+        inputs.array(1);
+        inputs.array(0);
+        Self {
+            source,
+            filename: None,
+            language: Language::default(),
+            function: None,
+            modules: Vec::new(),
+            globals: Vec::new(),
+            imports: Vec::new(),
+            inputs: inputs.finish(),
+            report: false,
+            memory_limit_bytes: None,
+            spelling: Spelling::default(),
+        }
+    }
+
     /// Checks everything that can be known before anything starts.
     ///
     /// # Errors
@@ -231,7 +252,7 @@ impl Default for RuntimeSettings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let max_concurrent_runs = (4 * cores).max(8);
         Self {
-            safety_cap: Duration::from_secs(300),
+            safety_cap: Duration::from_mins(5),
             max_concurrent_runs,
             max_queued_runs: None,
             ready_isolates: max_concurrent_runs,

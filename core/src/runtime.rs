@@ -227,7 +227,9 @@ impl Inner {
             self.pool.clear();
             self.cache.clear();
             self.watchdog.close();
-            closers.into_iter().for_each(|done| done());
+            for done in closers {
+                done();
+            }
         }
     }
 }

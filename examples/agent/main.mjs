@@ -1,0 +1,134 @@
+// The demo: programs as a model writes them, run with exactly the tools that the host hands over.
+//
+// First one that works its way through a year of support tickets; then six that go wrong, each in
+// its own way. Ends with a non-zero exit code if anything comes out otherwise than intended.
+
+import { readFileSync } from 'node:fs';
+
+import { runCode } from 'isolane';
+
+import { differences, outcomeDifferences } from './check.mjs';
+import * as show from './show.mjs';
+import { openTools } from './tools.mjs';
+
+const MEMORY = 64 * 1024 * 1024;
+const TOP = 6;
+
+let failures = 0;
+
+await agent();
+for (const failing of failingPrograms()) await fail(failing);
+
+show.heading(failures === 0 ? 'Everything came out as intended.' : `${failures} came out otherwise than intended.`);
+process.exitCode = failures === 0 ? 0 : 1;
+
+/** The agent at work: reports arrive while it runs. */
+async function agent() {
+  show.heading('An agent program over 4,000 support tickets');
+  const begun = performance.now();
+  let live = 0;
+  const run = runCode(program('triage.ts'), {
+    filename: 'triage.ts',
+    modules: { './lib/clean.ts': program('lib/clean.ts'), './lib/stats.ts': program('lib/stats.ts') },
+    imports: openTools(),
+    execute: { fn: 'triage', args: [{ top: TOP }] },
+    memoryLimitBytes: MEMORY,
+    report(value) {
+      show.report(performance.now() - begun, value);
+      if (run.running && run.reports.length === live + 1) live += 1;
+    },
+  });
+  const budget = setTimeout(() => run.terminate('30 s budget'), 30_000);
+  const result = await run;
+  clearTimeout(budget);
+
+  if (result.status !== 'success') {
+    show.failure(result, { 'triage.ts': program('triage.ts') });
+    return conclude([`status: ${result.status} instead of success`]);
+  }
+  const { lines, rows, used, flaws, refunded, latest } = result.result;
+  show.heading('Its answer');
+  show.table(lines, {
+    category: (line) => line.category,
+    tickets: (line) => line.tickets,
+    open: (line) => line.open,
+    'median hours': (line) => line.medianHours,
+    'refunded €': (line) => line.refunded,
+    'businesses €': (line) => line.fromBusinesses,
+    'best article': (line) => line.article,
+  });
+  show.note(`${used} of ${rows} rows used, € ${refunded} refunded, the latest of ${latest.toISOString()}`);
+  show.note(`left out: ${[...flaws].map(([flaw, count]) => `${count} ${flaw}`).join(', ')}`);
+  show.heading('Its console');
+  show.logs(result.logs);
+  show.cost(result);
+  const wrong = differences(result.result, TOP);
+  if (live === 0 || live !== result.reports.length) wrong.push(`${live} of ${result.reports.length} reports came while it ran`);
+  conclude(wrong);
+}
+
+/** A program that goes wrong, with the same tools and limits. */
+async function fail({ title, file, modules = [], budgetMs = 10_000, expect }) {
+  show.heading(title);
+  const sources = Object.fromEntries([file, ...modules].map((path) => [path, program(`failing/${path}`)]));
+  const run = runCode(sources[file], {
+    filename: file,
+    modules: Object.fromEntries(modules.map((path) => [`./${path}`, sources[path]])),
+    imports: openTools(),
+    memoryLimitBytes: MEMORY,
+  });
+  const budget = setTimeout(() => run.terminate(`${budgetMs} ms budget`), budgetMs);
+  const result = await run;
+  clearTimeout(budget);
+
+  show.failure(result, sources);
+  show.cost(result);
+  conclude(outcomeDifferences(result, expect, sources));
+}
+
+function failingPrograms() {
+  return [
+    {
+      title: 'A syntax error',
+      file: 'syntax-error.ts',
+      expect: { status: 'link_error', name: 'SyntaxError', at: ['syntax-error.ts', ';'] },
+    },
+    {
+      title: 'An import that nobody handed over',
+      file: 'missing-import.ts',
+      expect: { status: 'link_error', at: ['missing-import.ts', "'lodash'"] },
+    },
+    {
+      title: 'A tool that does not exist',
+      file: 'missing-export.ts',
+      expect: { status: 'link_error', at: ['missing-export.ts', 'close }'] },
+    },
+    {
+      title: 'An error thrown three modules down',
+      file: 'thrown-error.ts',
+      modules: ['lib/review.ts', 'lib/policy.ts', 'lib/limits.ts'],
+      expect: { status: 'error', name: 'RangeError', at: ['lib/limits.ts', 'RangeError(`no limit'] },
+    },
+    {
+      title: 'More memory than the limit of 64 MiB',
+      file: 'memory-bomb.ts',
+      expect: { status: 'memory' },
+    },
+    {
+      title: 'A loop without end and a budget of 200 ms',
+      file: 'endless-loop.ts',
+      budgetMs: 200,
+      expect: { status: 'terminated', name: 'Terminated' },
+    },
+  ];
+}
+
+/** A source that the model wrote. */
+function program(path) {
+  return readFileSync(new URL(`programs/${path}`, import.meta.url), 'utf8');
+}
+
+function conclude(wrong) {
+  if (wrong.length > 0) failures += 1;
+  show.verdict(wrong);
+}

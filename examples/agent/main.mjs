@@ -12,7 +12,7 @@ import * as show from './show.mjs';
 import { openTools } from './tools.mjs';
 
 const MEMORY = 64 * 1024 * 1024;
-const TOP = 6;
+const TOP = 7;
 
 let failures = 0;
 

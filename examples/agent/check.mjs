@@ -23,7 +23,7 @@ export function differences(answer, top) {
   });
 }
 
-/** What differs between a failed run and what its case expects. */
+/** What differs between a failed run and what its case expects; its position must lie in the text `at`. */
 export function outcomeDifferences(result, { status, name, at }, sources) {
   const wrong = compare('status', result.status, status);
   if (name !== undefined) wrong.push(...compare('error.name', result.error?.name, name));
@@ -32,8 +32,9 @@ export function outcomeDifferences(result, { status, name, at }, sources) {
   const [file, text] = at;
   const { filename, line, column } = result.error ?? {};
   wrong.push(...compare('error.filename', filename, file));
-  const shown = sources[file]?.split('\n')[line - 1]?.slice(column - 1);
-  if (!shown?.startsWith(text)) wrong.push(`position: ${filename}:${line}:${column} is not where ${JSON.stringify(text)} stands`);
+  const start = sources[file].split('\n')[line - 1]?.indexOf(text) ?? -1;
+  const within = start >= 0 && column > start && column <= start + text.length;
+  if (!within) wrong.push(`position: ${filename}:${line}:${column} is not in ${JSON.stringify(text)}`);
   return wrong;
 }
 

@@ -24,7 +24,7 @@ export function note(text) {
 
 /** One report, with the milliseconds since the run began. */
 export function report(elapsed, { step, ...value }) {
-  const fields = Object.entries(value).map(([key, field]) => `${key} ${typeof field === 'number' ? grouped(field) : field}`);
+  const fields = Object.entries(value).map(([key, field]) => `${key} ${typeof field === 'number' ? number(field) : field}`);
   console.log(`  ${faint(`+${elapsed.toFixed(0).padStart(4)} ms`)}  ${padded(step, 10)}${fields.join('  ')}`);
 }
 
@@ -41,7 +41,7 @@ export function table(rows, columns) {
   const names = Object.keys(columns);
   const cells = rows.map((row) => names.map((name) => columns[name](row)));
   const right = names.map((_, index) => cells.every((row) => typeof row[index] === 'number'));
-  const texts = cells.map((row) => row.map((cell) => (typeof cell === 'number' ? grouped(cell) : cell)));
+  const texts = cells.map((row) => row.map((cell) => (typeof cell === 'number' ? number(cell) : cell)));
   const widths = names.map((name, index) => Math.max(...[name, ...texts.map((row) => row[index])].map(width)));
   const line = (row) => row.map((text, index) => padded(text, widths[index], right[index])).join('  ').trimEnd();
   console.log(`  ${faint(line(names))}`);
@@ -66,7 +66,7 @@ export function failure(result, sources) {
     console.log(`  ${faint(`${margin} |`)} ${shown}`);
     console.log(`  ${faint(`${' '.repeat(margin.length)} |`)} ${red(caret)}`);
   }
-  const frames = stack?.split('\n') ?? [];
+  const frames = stack ? stack.split('\n') : [];
   for (const frame of frames.slice(0, FRAMES)) console.log(`  ${faint(frame)}`);
   if (frames.length > FRAMES) console.log(faint(`      … ${frames.length - FRAMES} more`));
   logs(result.logs);
@@ -75,6 +75,13 @@ export function failure(result, sources) {
 export function verdict(wrong) {
   if (wrong.length === 0) console.log(`  ${green('as intended')}`);
   for (const text of wrong) console.log(`  ${red('NOT AS INTENDED')}  ${text}`);
+}
+
+/** A number with its thousands apart, whole or with two decimals. */
+export function number(value) {
+  const [whole, decimals] = (Number.isInteger(value) ? String(value) : value.toFixed(2)).split('.');
+  const apart = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return decimals === undefined ? apart : `${apart}.${decimals}`;
 }
 
 /**
@@ -125,11 +132,4 @@ function isWide(char) {
 function padded(text, cells, right = false) {
   const blanks = ' '.repeat(Math.max(0, cells - width(text)));
   return right ? blanks + text : text + blanks;
-}
-
-/** A number with its thousands apart, whole or with two decimals. */
-function grouped(number) {
-  const [whole, decimals] = (Number.isInteger(number) ? String(number) : number.toFixed(2)).split('.');
-  const apart = whole.replace(/\B(?=(\d{3})+$)/g, ',');
-  return decimals === undefined ? apart : `${apart}.${decimals}`;
 }

@@ -82,7 +82,7 @@ async function describe(category: string, tickets: Costed[]): Promise<Line> {
     fromBusinesses: sum(tickets.filter(({ customer }) => customer.segment !== 'consumer'), (ticket) => ticket.euros),
     article: await articleFor(category),
   } satisfies Line;
-  report({ step: 'category', category, refunded: line.refunded });
+  report({ step: 'counted', category, refunded: line.refunded });
   return line;
 }
 

@@ -25,11 +25,12 @@ process.exitCode = failures === 0 ? 0 : 1;
 /** The agent at work: reports arrive while it runs. */
 async function agent() {
   show.heading('An agent program over 4,000 support tickets');
+  const sources = read('', ['triage.ts', 'lib/clean.ts', 'lib/stats.ts']);
   const begun = performance.now();
   let live = 0;
-  const run = runCode(program('triage.ts'), {
+  const run = runCode(sources['triage.ts'], {
     filename: 'triage.ts',
-    modules: { './lib/clean.ts': program('lib/clean.ts'), './lib/stats.ts': program('lib/stats.ts') },
+    modules: withKeys(sources, ['lib/clean.ts', 'lib/stats.ts']),
     imports: openTools(),
     execute: { fn: 'triage', args: [{ top: TOP }] },
     memoryLimitBytes: MEMORY,
@@ -43,7 +44,7 @@ async function agent() {
   clearTimeout(budget);
 
   if (result.status !== 'success') {
-    show.failure(result, { 'triage.ts': program('triage.ts') });
+    show.failure(result, sources);
     return conclude([`status: ${result.status} instead of success`]);
   }
   const { lines, rows, used, flaws, refunded, latest } = result.result;
@@ -70,10 +71,10 @@ async function agent() {
 /** A program that goes wrong, with the same tools and limits. */
 async function fail({ title, file, modules = [], budgetMs = 10_000, expect }) {
   show.heading(title);
-  const sources = Object.fromEntries([file, ...modules].map((path) => [path, program(`failing/${path}`)]));
+  const sources = read('failing/', [file, ...modules]);
   const run = runCode(sources[file], {
     filename: file,
-    modules: Object.fromEntries(modules.map((path) => [`./${path}`, sources[path]])),
+    modules: withKeys(sources, modules),
     imports: openTools(),
     memoryLimitBytes: MEMORY,
   });
@@ -123,9 +124,14 @@ function failingPrograms() {
   ];
 }
 
-/** A source that the model wrote. */
-function program(path) {
-  return readFileSync(new URL(`programs/${path}`, import.meta.url), 'utf8');
+/** Sources that the model wrote, by path. */
+function read(folder, paths) {
+  return Object.fromEntries(paths.map((path) => [path, readFileSync(new URL(`programs/${folder}${path}`, import.meta.url), 'utf8')]));
+}
+
+/** Those of the sources that are modules beside the entry, under the keys that imports find them by. */
+function withKeys(sources, paths) {
+  return Object.fromEntries(paths.map((path) => [`./${path}`, sources[path]]));
 }
 
 function conclude(wrong) {

@@ -1,5 +1,6 @@
 // How the demo prints: headings, reports as they come, tables, and a failed run as the author of its
-// code would want to see it.
+// code would want to see it. What the sandbox said is shown without its control characters: a terminal
+// obeys them.
 
 import { inspect } from 'node:util';
 
@@ -25,13 +26,13 @@ export function note(text) {
 /** One report, with the milliseconds since the run began. */
 export function report(elapsed, { step, ...value }) {
   const fields = Object.entries(value).map(([key, field]) => `${key} ${typeof field === 'number' ? number(field) : field}`);
-  console.log(`  ${faint(`+${elapsed.toFixed(0).padStart(4)} ms`)}  ${padded(step, 10)}${fields.join('  ')}`);
+  console.log(`  ${faint(`+${elapsed.toFixed(0).padStart(4)} ms`)}  ${harmless(padded(step, 10) + fields.join('  '))}`);
 }
 
 export function logs(entries) {
   for (const { level, args } of entries) {
     const color = { error: red, warn: yellow }[level] ?? faint;
-    const text = args.map((arg) => (typeof arg === 'string' ? arg : inspect(arg, { colors: colored, breakLength: Infinity, compact: true })));
+    const text = args.map((arg) => (typeof arg === 'string' ? harmless(arg) : inspect(arg, { colors: colored, breakLength: Infinity, compact: true })));
     console.log(`  ${color(padded(level, 6))}${text.join(' ').replaceAll('\n', '\n        ')}`);
   }
 }
@@ -41,7 +42,7 @@ export function table(rows, columns) {
   const names = Object.keys(columns);
   const cells = rows.map((row) => names.map((name) => columns[name](row)));
   const right = names.map((_, index) => cells.every((row) => typeof row[index] === 'number'));
-  const texts = cells.map((row) => row.map((cell) => (typeof cell === 'number' ? number(cell) : cell)));
+  const texts = cells.map((row) => row.map((cell) => (typeof cell === 'number' ? number(cell) : harmless(cell))));
   const widths = names.map((name, index) => Math.max(...[name, ...texts.map((row) => row[index])].map(width)));
   const line = (row) => row.map((text, index) => padded(text, widths[index], right[index])).join('  ').trimEnd();
   console.log(`  ${faint(line(names))}`);
@@ -58,16 +59,16 @@ export function cost({ durationMs, memoryUsedBytes }) {
 export function failure(result, sources) {
   const { name, message, filename, line, column, stack } = result.error;
   const place = line === undefined ? '' : `  ${faint(`${filename}:${line}:${column}`)}`;
-  console.log(`  ${red(result.status)}  ${bold(name)}: ${message}${place}`);
+  console.log(`  ${red(result.status)}  ${bold(harmless(name))}: ${harmless(message)}${place}`);
   const text = sources[filename]?.split('\n')[line - 1];
   if (text !== undefined) {
-    const [shown, caret] = underlined(text, column);
+    const [shown, caret] = underlined(harmless(text), column);
     const margin = String(line);
     console.log(`  ${faint(`${margin} |`)} ${shown}`);
     console.log(`  ${faint(`${' '.repeat(margin.length)} |`)} ${red(caret)}`);
   }
   const frames = stack ? stack.split('\n') : [];
-  for (const frame of frames.slice(0, FRAMES)) console.log(`  ${faint(frame)}`);
+  for (const frame of frames.slice(0, FRAMES)) console.log(`  ${faint(harmless(frame))}`);
   if (frames.length > FRAMES) console.log(faint(`      … ${frames.length - FRAMES} more`));
   logs(result.logs);
 }
@@ -101,6 +102,11 @@ export function underlined(text, column) {
     cells += blanks > 0 ? blanks : width(char);
   }
   return [shown, `${' '.repeat(caret ?? cells)}^`];
+}
+
+/** A text of the sandbox, each control character but tab and line break replaced: as long as before. */
+function harmless(text) {
+  return text.replace(/[^\P{Cc}\t\n]/gu, '\ufffd');
 }
 
 /** How many cells of a terminal a text takes. */

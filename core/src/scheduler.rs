@@ -40,7 +40,7 @@ const EXTRA_THREADS: usize = 56;
 pub(crate) struct Scheduler {
     queue: Mutex<Queue>,
     work: Condvar,
-    /// The length of `ready`, for a look without the lock.
+    /// How many wait for a permit, for a look without the lock.
     waiting: AtomicUsize,
     /// Threads whose run has settled and which will look for another at once.
     finishing: AtomicUsize,
@@ -48,7 +48,15 @@ pub(crate) struct Scheduler {
 }
 
 struct Queue {
-    ready: VecDeque<Ticket>,
+    /// Runs that need a thread and a permit, with the turn that they came in.
+    ready: VecDeque<(u64, Arc<Run>)>,
+    /// Threads in the middle of a run that let others go first; they need a permit.
+    aside: VecDeque<(u64, Arc<Resume>)>,
+    /// Threads whose host call was answered. They go before all others: what holds a thread is to
+    /// end soon.
+    answered: VecDeque<Arc<Resume>>,
+    /// The turn of whoever comes next.
+    turn: u64,
     /// Permits in use.
     computing: usize,
     /// Threads that sleep and were not yet told of work.
@@ -68,14 +76,7 @@ struct Current {
     stuck: bool,
 }
 
-/// Somebody who waits for a permit.
-enum Ticket {
-    /// A run that needs a thread as well.
-    Run(Arc<Run>),
-    /// A thread in the middle of a run.
-    Resume(Arc<Resume>),
-}
-
+/// A thread that waits for a permit.
 #[derive(Default)]
 struct Resume {
     granted: Mutex<bool>,
@@ -96,6 +97,9 @@ impl Scheduler {
         Self {
             queue: Mutex::new(Queue {
                 ready: VecDeque::new(),
+                aside: VecDeque::new(),
+                answered: VecDeque::new(),
+                turn: 0,
                 computing: 0,
                 sleeping: 0,
                 spinning: false,
@@ -114,7 +118,9 @@ impl Scheduler {
     pub(crate) fn enqueue(&self, run: Arc<Run>) {
         let runtime = Arc::clone(run.runtime());
         let mut queue = self.queue.lock();
-        self.push(&mut queue, Ticket::Run(run));
+        let turn = queue.next_turn();
+        queue.ready.push_back((turn, run));
+        self.count_waiting(&queue);
         self.call_for_help(queue, &runtime);
     }
 
@@ -162,16 +168,37 @@ impl Scheduler {
         self.call_for_help(queue, run.runtime());
     }
 
-    /// Waits for a permit, or until the run has ended, which needs none to clean up.
+    /// Waits for a permit after a host call was answered.
     pub(crate) fn take_permit(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
-        if queue.computing < self.permits && queue.ready.is_empty() {
+        if queue.computing < self.permits {
             queue.computing += 1;
             queue.note_permit(run);
             return;
         }
         let resume = Arc::new(Resume::default());
-        self.push(&mut queue, Ticket::Resume(Arc::clone(&resume)));
+        queue.answered.push_back(Arc::clone(&resume));
+        self.wait_for_permit(queue, run, &resume);
+    }
+
+    /// Lets others compute first, where there are threads for that.
+    pub(crate) fn step_aside(&self, run: &Arc<Run>) {
+        let mut queue = self.queue.lock();
+        if queue.threads >= self.permits + EXTRA_THREADS {
+            return;
+        }
+        let resume = Arc::new(Resume::default());
+        let turn = queue.next_turn();
+        queue.aside.push_back((turn, Arc::clone(&resume)));
+        queue.give_up_permit(run);
+        self.count_waiting(&queue);
+        self.call_for_help(queue, run.runtime());
+        self.wait_for_permit(self.queue.lock(), run, &resume);
+    }
+
+    /// Waits until the permit is there, or the run has ended, which needs none to clean up.
+    fn wait_for_permit(&self, queue: MutexGuard<'_, Queue>, run: &Arc<Run>, resume: &Arc<Resume>) {
+        self.count_waiting(&queue);
         drop(queue);
         let mut granted = resume.granted.lock();
         while !*granted && !run.ending.is_raised() {
@@ -182,67 +209,51 @@ impl Scheduler {
         if *resume.granted.lock() {
             queue.note_permit(run);
         } else {
-            queue.ready.retain(
-                |ticket| !matches!(ticket, Ticket::Resume(other) if Arc::ptr_eq(other, &resume)),
-            );
-            self.waiting.store(queue.ready.len(), Ordering::Relaxed);
+            queue.aside.retain(|(_, other)| !Arc::ptr_eq(other, resume));
+            queue.answered.retain(|other| !Arc::ptr_eq(other, resume));
+            self.count_waiting(&queue);
         }
     }
 
-    /// Lets others compute first, where there are threads for that.
-    pub(crate) fn step_aside(&self, run: &Arc<Run>) {
-        let crowded = self.queue.lock().threads >= self.permits + EXTRA_THREADS;
-        if !crowded {
-            self.release_permit(run);
-            self.take_permit(run);
-        }
+    fn count_waiting(&self, queue: &Queue) {
+        self.waiting.store(queue.waiting(), Ordering::Relaxed);
     }
 
-    fn push(&self, queue: &mut Queue, ticket: Ticket) {
-        queue.ready.push_back(ticket);
-        self.waiting.store(queue.ready.len(), Ordering::Relaxed);
-    }
-
+    /// Gives permits to threads whose turn it is; then the next run, for a thread that has none.
     fn pop(&self, queue: &mut Queue) -> Option<Arc<Run>> {
-        while queue.computing < self.permits {
-            let ticket = queue.ready.pop_front()?;
-            self.waiting.store(queue.ready.len(), Ordering::Relaxed);
-            queue.computing += 1;
-            match ticket {
-                Ticket::Run(run) => return Some(run),
-                Ticket::Resume(resume) => {
-                    *resume.granted.lock() = true;
-                    resume.wake.notify_one();
-                }
+        let mut next = None;
+        while queue.computing < self.permits && next.is_none() {
+            if !queue.grant_turn() {
+                let (_, run) = queue.ready.pop_front()?;
+                queue.computing += 1;
+                next = Some(run);
             }
         }
-        None
+        self.count_waiting(queue);
+        next
     }
 
     /// Makes sure that somebody takes up the work in the queue.
     fn call_for_help(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Inner>) {
-        while queue.computing < self.permits
-            && matches!(queue.ready.front(), Some(Ticket::Resume(_)))
-        {
-            if let Some(Ticket::Resume(resume)) = queue.ready.pop_front() {
-                self.waiting.store(queue.ready.len(), Ordering::Relaxed);
-                queue.computing += 1;
-                *resume.granted.lock() = true;
-                resume.wake.notify_one();
-            }
-        }
+        while queue.computing < self.permits && queue.grant_turn() {}
         let soon = usize::from(queue.spinning) + self.finishing.load(Ordering::Relaxed);
         if queue.ready.len() <= soon || queue.computing >= self.permits {
-            return;
+            return self.count_waiting(&queue);
         }
         if queue.sleeping > 0 {
             queue.sleeping -= 1;
+            self.count_waiting(&queue);
             drop(queue);
             self.work.notify_one();
         } else if queue.threads < self.permits + EXTRA_THREADS {
             queue.threads += 1;
+            self.count_waiting(&queue);
             drop(queue);
             self.start_thread(runtime);
+        } else {
+            // No thread for the run whose turn it is: those that have one go on meanwhile.
+            while queue.computing < self.permits && queue.grant_any() {}
+            self.count_waiting(&queue);
         }
     }
 
@@ -323,6 +334,33 @@ impl Scheduler {
 }
 
 impl Queue {
+    fn waiting(&self) -> usize {
+        self.ready.len() + self.aside.len() + self.answered.len()
+    }
+
+    fn next_turn(&mut self) -> u64 {
+        self.turn += 1;
+        self.turn
+    }
+
+    /// Gives a permit to the thread whose turn it is; false if it is a run's turn, or nobody's.
+    fn grant_turn(&mut self) -> bool {
+        let run = self.ready.front().map_or(u64::MAX, |(turn, _)| *turn);
+        let aside = self.aside.front().map_or(u64::MAX, |(turn, _)| *turn);
+        (!self.answered.is_empty() || aside < run) && self.grant_any()
+    }
+
+    /// Gives a permit to the thread that has waited longest; false if none waits.
+    fn grant_any(&mut self) -> bool {
+        let resume =
+            self.answered.pop_front().or_else(|| self.aside.pop_front().map(|(_, resume)| resume));
+        let Some(resume) = resume else { return false };
+        self.computing += 1;
+        *resume.granted.lock() = true;
+        resume.wake.notify_one();
+        true
+    }
+
     fn find(&mut self, run: &Arc<Run>) -> Option<&mut Current> {
         self.current.iter_mut().find(|current| Arc::ptr_eq(&current.run, run))
     }

@@ -114,6 +114,52 @@ fn ten_thousand_parked_runs_hold_no_threads() {
     }
 }
 
+/// A host that lives on a thread of its own and answers there, one call after the other.
+struct Elsewhere {
+    calls: Mutex<Sender<HostCall>>,
+    settled: Mutex<Sender<Told>>,
+}
+
+impl Host for Elsewhere {
+    fn call(&self, _function: u32, _args: Value, call: HostCall) {
+        self.calls.lock().expect("no test panics with the lock").send(call).expect("a host");
+    }
+
+    fn function_settled(&self, _call: u32, _completion: Completion) {}
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn settled(&self) {
+        let _ = self.settled.lock().expect("no test panics with the lock").send(Told::Settled);
+    }
+}
+
+#[test]
+fn more_runs_than_threads_can_wait_for_one_slow_host() {
+    let runtime = own_runtime(RuntimeOptions::default());
+    let (calls, called) = mpsc::channel::<HostCall>();
+    let host = std::thread::spawn(move || {
+        // Long enough for every thread to be asleep over a call before the first is answered.
+        std::thread::sleep(Duration::from_millis(100));
+        for call in called {
+            call.reply(Ok(Value::undefined()));
+        }
+    });
+    let runs: Vec<_> = (0..500)
+        .map(|_| {
+            let (sender, told) = mpsc::channel();
+            let host = Elsewhere { calls: Mutex::new(calls.clone()), settled: Mutex::new(sender) };
+            let source = "wait(); wait(); export default 1";
+            (runtime.start(request(source), Arc::new(host)).expect("a valid request"), told)
+        })
+        .collect();
+    for (remote, told) in &runs {
+        assert_eq!(result(remote, told).status, Status::Success);
+    }
+    drop((calls, runs, runtime));
+    host.join().expect("the host ends when nobody can call it");
+}
+
 #[test]
 fn runs_that_spin_do_not_keep_others_from_running() {
     let runtime =

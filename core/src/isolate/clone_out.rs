@@ -11,9 +11,9 @@ use std::{collections::HashMap, rc::Rc};
 use super::{
     State,
     engine::{
-        Keys, Local, Outcome, Raw, Text, Thrown, address_of, class_of, double_of,
-        int_of, is_array, is_array_buffer, is_data_view, is_date, is_error, is_map, is_object,
-        is_promise, is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type,
+        Keys, Local, Outcome, Raw, Text, Thrown, address_of, class_of, double_of, int_of, is_array,
+        is_array_buffer, is_data_view, is_date, is_error, is_map, is_object, is_promise, is_proxy,
+        is_regexp, is_set, is_string, tag_of, typed_array_type,
     },
     exception,
 };
@@ -358,8 +358,7 @@ impl<'s> Walk<'s> {
         let length = u32::try_from(cx.length(value)?).map_err(|_| Thrown)?;
         let keys = Rc::new(cx.keys(value)?);
         // Indices come first and in order; so the array is dense when the last of them says so.
-        let dense =
-            length == 0 || self.index(&keys, length as usize - 1) == Some(length - 1);
+        let dense = length == 0 || self.index(&keys, length as usize - 1) == Some(length - 1);
         self.enter(value);
         if dense {
             self.writer.array(length);

@@ -194,7 +194,6 @@ pub(super) fn typed_array_type(value: Raw) -> Option<u32> {
     u32::try_from(unsafe { sys::JS_GetTypedArrayType(value) }).ok()
 }
 
-
 impl Cx {
     /// Takes over a reference that the engine gave.
     pub(super) fn own(self, raw: Raw) -> Outcome<Local> {
@@ -536,8 +535,7 @@ impl Cx {
     pub(super) fn typed_array_buffer(self, view: Raw) -> Outcome<(Local, usize)> {
         let (mut offset, none) = (0, ptr::null_mut());
         // SAFETY: a live typed array and a place for the offset; the others may be null.
-        let raw =
-            unsafe { sys::JS_GetTypedArrayBuffer(self.0, view, &raw mut offset, none, none) };
+        let raw = unsafe { sys::JS_GetTypedArrayBuffer(self.0, view, &raw mut offset, none, none) };
         Ok((self.own(raw)?, usize::try_from(offset).map_err(|_| Thrown)?))
     }
 

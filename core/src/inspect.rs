@@ -21,6 +21,7 @@ enum Frame {
     Object { first: bool },
     List { left: u32, first: bool, close: &'static str },
     Map { left: u32, first: bool, close: &'static str },
+    Sparse { first: bool },
 }
 
 fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> {
@@ -44,6 +45,18 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                     *first = false;
                     text.push_str(&key.text.to_string_lossy());
                     text.push_str(": ");
+                    node(reader, text, &mut frames, true)?;
+                }
+            },
+            Frame::Sparse { first } => match reader.sparse_index().ok()? {
+                None => {
+                    text.push_str(if *first { "]" } else { " ]" });
+                    frames.pop();
+                }
+                Some(index) => {
+                    text.push_str(if *first { " " } else { ", " });
+                    *first = false;
+                    text.push_str(&format!("{index}: "));
                     node(reader, text, &mut frames, true)?;
                 }
             },
@@ -85,7 +98,7 @@ fn node(
         Event::Bool(value) => text.push_str(if value { "true" } else { "false" }),
         Event::Int(value) => text.push_str(&value.to_string()),
         Event::Double(value) => text.push_str(&number(value)),
-        Event::BigInt { .. } => text.push_str("a bigint"),
+        Event::BigInt { negative, magnitude } => bigint(text, negative, magnitude),
         Event::String(value) => string(text, value, nested),
         Event::Hole => text.push_str("<empty>"),
         Event::Ref(_) => text.push_str("[Circular]"),
@@ -98,10 +111,8 @@ fn node(
             frames.push(Frame::List { left, first: true, close: "]" });
         }
         Event::SparseArray(length) => {
-            text.push_str(&format!("[ <{length} elements> ]"));
-            while reader.sparse_index().ok()?.is_some() {
-                return None;
-            }
+            text.push_str(&format!("({length}) ["));
+            frames.push(Frame::Sparse { first: true });
         }
         Event::Map(entries) => {
             text.push_str(&format!("Map({entries}) {{"));
@@ -142,6 +153,19 @@ fn string(text: &mut String, value: Str<'_>, nested: bool) {
         text.push('\'');
     } else {
         text.push_str(&value);
+    }
+}
+
+/// One of up to 128 bits as JavaScript writes it, a larger one by its size.
+fn bigint(text: &mut String, negative: bool, magnitude: &[u8]) {
+    let mut bytes = [0; size_of::<u128>()];
+    match bytes.get_mut(..magnitude.len()) {
+        Some(low) => {
+            low.copy_from_slice(magnitude);
+            let sign = if negative { "-" } else { "" };
+            text.push_str(&format!("{sign}{}n", u128::from_le_bytes(bytes)));
+        }
+        None => text.push_str(&format!("<a bigint of {} bytes>", magnitude.len())),
     }
 }
 

@@ -6,14 +6,14 @@
 //! of any proxy trap. The walk keeps a stack of its own, so depth costs memory and nothing else,
 //! and it charges the message to the run's limit as it grows.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{collections::HashMap, ffi::CStr, rc::Rc};
 
 use super::{
     State,
     engine::{
-        Keys, Local, Outcome, Raw, Text, Thrown, address_of, class_of, double_of, int_of, is_array,
-        is_array_buffer, is_data_view, is_date, is_error, is_map, is_object, is_promise, is_proxy,
-        is_regexp, is_set, is_string, tag_of, typed_array_type,
+        Keys, Local, Outcome, Property, Raw, Text, Thrown, address_of, class_of, double_of, int_of,
+        is_array, is_array_buffer, is_data_view, is_date, is_error, is_map, is_object, is_promise,
+        is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type,
     },
     exception,
 };
@@ -29,8 +29,17 @@ pub(super) enum Crossing {
     Final,
     /// An argument of the console: what cannot be cloned is text.
     Log,
+    /// What is shown of a thrown value: as in a log, but no getter runs, for the run may be over.
+    Shown,
     /// `structuredClone` within the sandbox: no function, no promise.
     Inside,
+}
+
+impl Crossing {
+    /// Whether text stands for what cannot be cloned.
+    fn is_text(self) -> bool {
+        matches!(self, Self::Log | Self::Shown)
+    }
 }
 
 /// How many nodes go by between two looks at whether the run must end.
@@ -166,7 +175,7 @@ impl<'s> Walk<'s> {
                     return Ok(None);
                 };
                 *next += 1;
-                let value = cx.get(object.raw(), atom)?;
+                let value = self.property(object.raw(), atom)?;
                 // A getter before it may have removed this one.
                 let absent = tag_of(value.raw()) == sys::JS_TAG_UNDEFINED;
                 if absent && !cx.has_own(object.raw(), atom)? {
@@ -180,8 +189,13 @@ impl<'s> Walk<'s> {
                     self.end_array(*length, *at, *sparse);
                     return Ok(None);
                 };
+                let value = match keys.atom(*next) {
+                    Some(atom) if self.crossing == Crossing::Shown => {
+                        self.property(array.raw(), atom)?
+                    }
+                    _ => cx.get_index(array.raw(), index)?,
+                };
                 *next += 1;
-                let value = cx.get_index(array.raw(), index)?;
                 if *sparse {
                     self.writer.sparse_index(index);
                 }
@@ -194,6 +208,28 @@ impl<'s> Walk<'s> {
                 Ok(value)
             }
         }
+    }
+
+    /// A property of what is being read, which may have gone meanwhile.
+    fn property(&self, object: Raw, atom: sys::JSAtom) -> Outcome<Local> {
+        let cx = self.state.realm().cx;
+        if self.crossing != Crossing::Shown {
+            return cx.get(object, atom);
+        }
+        match cx.own_property(object, atom) {
+            Some(Property::Data(value)) => Ok(value),
+            Some(Property::Accessor) => cx.string("[Getter]"),
+            None => Ok(cx.dup(super::engine::undefined())),
+        }
+    }
+
+    /// A property of an error, of its own or inherited.
+    fn inherited(&self, error: Raw, key: &CStr) -> Outcome<Local> {
+        let cx = self.state.realm().cx;
+        if self.crossing != Crossing::Shown {
+            return cx.get_str(error, key);
+        }
+        Ok(cx.data(error, key).unwrap_or_else(|| cx.dup(super::engine::undefined())))
     }
 
     fn index(&self, keys: &Keys, at: usize) -> Option<u32> {
@@ -284,7 +320,7 @@ impl<'s> Walk<'s> {
     }
 
     fn symbol(&mut self, value: Raw) -> Outcome<()> {
-        if self.crossing != Crossing::Log {
+        if !self.crossing.is_text() {
             return self.refuse("a symbol");
         }
         let description = self.state.realm().cx.symbol_description(value);
@@ -418,9 +454,9 @@ impl<'s> Walk<'s> {
     fn error(&mut self, value: Raw) -> Outcome<()> {
         let realm = self.state.realm();
         let class = error_class(self.state, value);
-        let name = realm.cx.get_str(value, c"name")?;
-        let message = realm.cx.get_str(value, c"message")?;
-        let code = realm.cx.get_str(value, c"code")?;
+        let name = self.inherited(value, c"name")?;
+        let message = self.inherited(value, c"message")?;
+        let code = self.inherited(value, c"code")?;
         self.enter(value);
         self.writer.error(class);
         if is_string(name.raw()) {
@@ -536,7 +572,10 @@ impl<'s> Walk<'s> {
 
     fn host_function(&mut self, value: Raw, number: u32) -> Outcome<()> {
         match self.crossing {
-            Crossing::Log => self.function_text(value),
+            Crossing::Log | Crossing::Shown => {
+                self.function_text(value);
+                Ok(())
+            }
             Crossing::Inside => self.refuse("a function"),
             Crossing::Live | Crossing::Final => {
                 self.enter(value);
@@ -549,7 +588,10 @@ impl<'s> Walk<'s> {
 
     fn function(&mut self, value: Raw) -> Outcome<()> {
         match self.crossing {
-            Crossing::Log => self.function_text(value),
+            Crossing::Log | Crossing::Shown => {
+                self.function_text(value);
+                Ok(())
+            }
             Crossing::Inside | Crossing::Final => self.refuse("a function"),
             Crossing::Live => {
                 let number = self.state.export_function(value);
@@ -562,18 +604,17 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn function_text(&mut self, value: Raw) -> Outcome<()> {
+    fn function_text(&mut self, value: Raw) {
         let name = self.state.function_name(value);
         self.writer.string(&match name.as_str() {
             "" => "[Function (anonymous)]".to_owned(),
             name => format!("[Function: {name}]"),
         });
-        Ok(())
     }
 
     fn promise(&mut self, value: Raw) -> Outcome<()> {
         match self.crossing {
-            Crossing::Log => {
+            Crossing::Log | Crossing::Shown => {
                 self.writer.string("[Promise]");
                 Ok(())
             }
@@ -608,7 +649,7 @@ impl<'s> Walk<'s> {
 
     /// This value cannot cross: text in a log, an exception that names the path elsewhere.
     fn refuse(&mut self, what: &str) -> Outcome<()> {
-        if self.crossing == Crossing::Log {
+        if self.crossing.is_text() {
             let bare =
                 ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
             self.writer.string(&format!("[{}]", bare.unwrap_or(what)));

@@ -75,6 +75,12 @@ impl Drop for Atom {
     }
 }
 
+/// What an own property is.
+pub(super) enum Property {
+    Data(Local),
+    Accessor,
+}
+
 /// The own enumerable string keys of an object, in order.
 #[derive(Debug)]
 pub(super) struct Keys {
@@ -206,10 +212,6 @@ impl Cx {
         Local { cx: self, raw: unsafe { sys::JS_DupValue(self.0, raw) } }
     }
 
-    fn done(self, code: c_int) -> Outcome<bool> {
-        if code < 0 { Err(Thrown) } else { Ok(code != 0) }
-    }
-
     pub(super) fn is_function(self, value: Raw) -> bool {
         // SAFETY: any value may be asked.
         unsafe { sys::JS_IsFunction(self.0, value) }
@@ -242,18 +244,18 @@ impl Cx {
     /// Whether a value counts as true; runs no code.
     pub(super) fn truthy(self, value: Raw) -> Outcome<bool> {
         // SAFETY: a live value.
-        self.done(unsafe { sys::JS_ToBool(self.0, value) })
+        done(unsafe { sys::JS_ToBool(self.0, value) })
     }
 
     pub(super) fn set_length(self, array: Raw, length: u32) -> Outcome<()> {
         // SAFETY: a live array.
-        self.done(unsafe { sys::JS_SetLength(self.0, array, i64::from(length)) }).map(drop)
+        done(unsafe { sys::JS_SetLength(self.0, array, i64::from(length)) }).map(drop)
     }
 
     pub(super) fn length(self, array: Raw) -> Outcome<i64> {
         let mut length = 0;
         // SAFETY: a live array and a place for its length.
-        self.done(unsafe { sys::JS_GetLength(self.0, array, &raw mut length) })?;
+        done(unsafe { sys::JS_GetLength(self.0, array, &raw mut length) })?;
         Ok(length)
     }
 
@@ -293,7 +295,7 @@ impl Cx {
         }
         let Ok(Text::Utf8(text)) = self.atom_text(atom) else { return None };
         let index: u32 = text.parse().ok()?;
-        (index >= TAGGED && index < u32::MAX && index.to_string() == text).then_some(index)
+        ((TAGGED..u32::MAX).contains(&index) && index.to_string() == text).then_some(index)
     }
 
     pub(super) fn atom_text(self, atom: sys::JSAtom) -> Outcome<Text> {
@@ -323,7 +325,7 @@ impl Cx {
             return Err(Thrown);
         }
         // SAFETY: the engine keeps that many bytes until they are freed below.
-        let slice = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), length as usize) };
+        let slice = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size(length)) };
         let seen = look(std::str::from_utf8(slice));
         // SAFETY: given by the call above, freed once.
         unsafe { sys::JS_FreeCString(self.0, bytes) };
@@ -338,7 +340,7 @@ impl Cx {
             return Err(Thrown);
         }
         // SAFETY: the engine keeps that many units until they are freed below.
-        let copy = unsafe { std::slice::from_raw_parts(units, length as usize) }.to_vec();
+        let copy = unsafe { std::slice::from_raw_parts(units, size(length)) }.to_vec();
         // SAFETY: given by the call above, freed once.
         unsafe { sys::JS_FreeCStringUTF16(self.0, units) };
         Ok(copy)
@@ -362,6 +364,32 @@ impl Cx {
     /// An own property that is plain data: no getter runs, no prototype is asked.
     pub(super) fn own_data(self, object: Raw, key: &CStr) -> Option<Local> {
         let key = self.atom(key.to_str().ok()?).ok()?;
+        match self.own_property(object, key.id) {
+            Some(Property::Data(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A property that is plain data, of an object or of one of its prototypes; runs no code.
+    pub(super) fn data(self, object: Raw, key: &CStr) -> Option<Local> {
+        const LONGEST_CHAIN: usize = 64;
+        let key = self.atom(key.to_str().ok()?).ok()?;
+        let mut at = self.dup(object);
+        for _ in 0..LONGEST_CHAIN {
+            if !is_object(at.raw) || is_proxy(at.raw) {
+                return None;
+            }
+            match self.own_property(at.raw, key.id) {
+                Some(Property::Data(value)) => return Some(value),
+                Some(Property::Accessor) => return None,
+                None => at = self.prototype(at.raw).ok()?,
+            }
+        }
+        None
+    }
+
+    /// An own property of an object that is no proxy; runs no code.
+    pub(super) fn own_property(self, object: Raw, key: sys::JSAtom) -> Option<Property> {
         let mut found = sys::JSPropertyDescriptor {
             flags: 0,
             value: undefined(),
@@ -369,7 +397,7 @@ impl Cx {
             setter: undefined(),
         };
         // SAFETY: live value and atom, and a place for the descriptor.
-        let code = unsafe { sys::JS_GetOwnProperty(self.0, &raw mut found, object, key.id) };
+        let code = unsafe { sys::JS_GetOwnProperty(self.0, &raw mut found, object, key) };
         if code < 0 {
             drop(self.exception());
         }
@@ -379,13 +407,13 @@ impl Cx {
         let value = Local { cx: self, raw: found.value };
         let accessors = [found.getter, found.setter].map(|raw| Local { cx: self, raw });
         let plain = accessors.iter().all(|half| tag_of(half.raw) == sys::JS_TAG_UNDEFINED);
-        plain.then_some(value)
+        Some(if plain { Property::Data(value) } else { Property::Accessor })
     }
 
     /// Whether an object that is no proxy has an own property; runs no code.
     pub(super) fn has_own(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
         // SAFETY: live value and atom; no descriptor is asked for.
-        self.done(unsafe { sys::JS_GetOwnProperty(self.0, ptr::null_mut(), object, key) })
+        done(unsafe { sys::JS_GetOwnProperty(self.0, ptr::null_mut(), object, key) })
     }
 
     /// The getter of an own accessor property.
@@ -408,7 +436,7 @@ impl Cx {
 
     pub(super) fn has(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
         // SAFETY: live value and atom.
-        self.done(unsafe { sys::JS_HasProperty(self.0, object, key) })
+        done(unsafe { sys::JS_HasProperty(self.0, object, key) })
     }
 
     /// Defines an own property, whatever stands in the prototype chain. Takes the value.
@@ -424,7 +452,7 @@ impl Cx {
         let code = unsafe {
             sys::JS_DefinePropertyValue(self.0, object, key, value.into_raw(), flags as c_int)
         };
-        self.done(code).map(drop)
+        done(code).map(drop)
     }
 
     pub(super) fn define_str(
@@ -446,28 +474,28 @@ impl Cx {
                 object,
                 index,
                 value.into_raw(),
-                sys::JS_PROP_C_W_E as c_int,
+                sys::JS_PROP_C_W_E.cast_signed(),
             )
         };
-        self.done(code).map(drop)
+        done(code).map(drop)
     }
 
     pub(super) fn delete(self, object: Raw, key: &str) -> Outcome<()> {
         let key = self.atom(key)?;
         // SAFETY: live value and atom.
-        self.done(unsafe { sys::JS_DeleteProperty(self.0, object, key.id, 0) }).map(drop)
+        done(unsafe { sys::JS_DeleteProperty(self.0, object, key.id, 0) }).map(drop)
     }
 
     /// The own enumerable string keys. Must not be asked of a proxy.
     pub(super) fn keys(self, object: Raw) -> Outcome<Keys> {
         let mut table = ptr::null_mut();
         let mut count = 0;
-        let flags = (sys::JS_GPN_STRING_MASK | sys::JS_GPN_ENUM_ONLY) as c_int;
+        let flags = (sys::JS_GPN_STRING_MASK | sys::JS_GPN_ENUM_ONLY).cast_signed();
         // SAFETY: a live object and places for the table and its count.
         let code = unsafe {
             sys::JS_GetOwnPropertyNames(self.0, &raw mut table, &raw mut count, object, flags)
         };
-        self.done(code)?;
+        done(code)?;
         Ok(Keys { cx: self, table, count })
     }
 
@@ -523,7 +551,7 @@ impl Cx {
             return Err(Thrown);
         }
         // SAFETY: the buffer's bytes; the callers copy them before the engine runs again.
-        Ok(unsafe { std::slice::from_raw_parts(bytes, length as usize) })
+        Ok(unsafe { std::slice::from_raw_parts(bytes, size(length)) })
     }
 
     pub(super) fn typed_array(self, args: &[Raw; 3], kind: u32) -> Outcome<Local> {
@@ -572,21 +600,21 @@ impl Cx {
 
     /// Compiles a text to bytecode. The context must have a compiler.
     pub(super) fn compile(self, text: &CStr, name: &CStr, flags: u32) -> Outcome<Vec<u8>> {
-        let flags = (flags | sys::JS_EVAL_FLAG_COMPILE_ONLY) as c_int;
-        let length = text.to_bytes().len();
+        let flags = (flags | sys::JS_EVAL_FLAG_COMPILE_ONLY).cast_signed();
+        let text_bytes = text.to_bytes().len();
         // SAFETY: the text ends with a zero byte, as the engine asks for.
         let compiled = self.own(unsafe {
-            sys::JS_Eval(self.0, text.as_ptr(), length as _, name.as_ptr(), flags)
+            sys::JS_Eval(self.0, text.as_ptr(), text_bytes as _, name.as_ptr(), flags)
         })?;
-        let mut size = 0;
-        let write = sys::JS_WRITE_OBJ_BYTECODE as c_int;
-        // SAFETY: compiled code and a place for the size.
-        let bytes = unsafe { sys::JS_WriteObject(self.0, &raw mut size, compiled.raw, write) };
+        let mut length = 0;
+        let write = sys::JS_WRITE_OBJ_BYTECODE.cast_signed();
+        // SAFETY: compiled code and a place for the length.
+        let bytes = unsafe { sys::JS_WriteObject(self.0, &raw mut length, compiled.raw, write) };
         if bytes.is_null() {
             return Err(Thrown);
         }
         // SAFETY: that many bytes, freed right after.
-        let bytecode = unsafe { std::slice::from_raw_parts(bytes, size as usize) }.to_vec();
+        let bytecode = unsafe { std::slice::from_raw_parts(bytes, size(length)) }.to_vec();
         // SAFETY: the engine's own memory, freed once.
         unsafe { sys::js_free(self.0, bytes.cast()) };
         Ok(bytecode)
@@ -594,7 +622,7 @@ impl Cx {
 
     /// Loads bytecode that this process wrote itself.
     pub(super) fn load(self, bytecode: &[u8]) -> Outcome<Local> {
-        let flags = sys::JS_READ_OBJ_BYTECODE as c_int;
+        let flags = sys::JS_READ_OBJ_BYTECODE.cast_signed();
         // SAFETY: pointer and length of a live slice, written by `compile`.
         self.own(unsafe {
             sys::JS_ReadObject(self.0, bytecode.as_ptr(), bytecode.len() as _, flags)
@@ -610,7 +638,7 @@ impl Cx {
     /// Loads everything that a module imports, without running anything.
     pub(super) fn resolve(self, module: Raw) -> Outcome<()> {
         // SAFETY: a loaded module.
-        self.done(unsafe { sys::JS_ResolveModule(self.0, module) }).map(drop)
+        done(unsafe { sys::JS_ResolveModule(self.0, module) }).map(drop)
     }
 
     /// A function of the host or of ours, by C pointer and two small numbers.
@@ -670,6 +698,15 @@ impl Cx {
         // SAFETY: a live context; the pointer is only ever read back by `opaque`.
         unsafe { sys::JS_SetContextOpaque(self.0, opaque) }
     }
+}
+
+fn done(code: c_int) -> Outcome<bool> {
+    if code < 0 { Err(Thrown) } else { Ok(code != 0) }
+}
+
+/// The engine's sizes are C's.
+fn size(size: sys::size_t) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
 }
 
 /// A C string of that text, cut at a zero byte if there is one.

@@ -5,6 +5,8 @@
 //! the error was made, read through the engine's own getter, so nothing that code writes to `stack`
 //! is believed. Keeps the contract's part on errors.
 
+use std::ffi::CStr;
+
 use super::{
     State,
     clone_out::{Crossing, clone_out},
@@ -24,7 +26,7 @@ const SHOWN_OBJECT: usize = 500;
 /// Describes what ended a run.
 pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
     let (name, message) = name_and_message(state, thrown);
-    let stack = is_error(thrown).then(|| frames(state, thrown)).unwrap_or_default();
+    let stack = if is_error(thrown) { frames(state, thrown) } else { Vec::new() };
     let first = stack.first();
     ExecutionError {
         name: bounded(name, MESSAGE_LIMIT),
@@ -43,9 +45,10 @@ pub(super) fn stack_of(state: &State, error: Raw) -> Option<String> {
     (!frames.is_empty()).then(|| join(&frames))
 }
 
-/// `Name: message` of an error, the text of anything else.
+/// `Name: message` of an error, the text of anything else. Runs no code of the sandbox: it is asked
+/// for when nobody waits for that any more.
 pub(super) fn headline(state: &State, thrown: Raw) -> String {
-    let (name, message) = name_and_message(state, thrown);
+    let (name, message) = described(state, thrown, |key| state.realm().cx.data(thrown, key));
     let text = match (is_error(thrown), message.as_str()) {
         (true, "") => name,
         (true, _) => format!("{name}: {message}"),
@@ -155,17 +158,28 @@ fn join(frames: &[Frame]) -> String {
 }
 
 fn name_and_message(state: &State, thrown: Raw) -> (String, String) {
+    let read = |key: &CStr| match state.realm().cx.get_str(thrown, key) {
+        Ok(value) => Some(value),
+        Err(Thrown) => {
+            drop(state.realm().cx.exception());
+            None
+        }
+    };
+    described(state, thrown, read)
+}
+
+/// Name and message of a thrown value, by way of a reader of its properties.
+fn described(
+    state: &State,
+    thrown: Raw,
+    read: impl Fn(&CStr) -> Option<Local>,
+) -> (String, String) {
     let plain = || "Error".to_owned();
     if is_proxy(thrown) || !is_object(thrown) {
         return (plain(), primitive(state, thrown));
     }
-    let read = |key| -> Option<String> {
-        let Ok(value) = state.realm().cx.get_str(thrown, key) else {
-            drop(state.realm().cx.exception());
-            return None;
-        };
-        is_string(value.raw()).then(|| text(state, &value))
-    };
+    let read =
+        |key| read(key).filter(|value| is_string(value.raw())).map(|value| text(state, &value));
     let message = read(c"message");
     if is_error(thrown) || message.is_some() {
         return (read(c"name").unwrap_or_else(plain), message.unwrap_or_default());
@@ -192,7 +206,7 @@ fn text(state: &State, value: &Local) -> String {
 }
 
 fn shown(state: &State, thrown: Raw) -> String {
-    match clone_out(state, thrown, Crossing::Log, "thrown") {
+    match clone_out(state, thrown, Crossing::Shown, "thrown") {
         Ok(value) => {
             state.discharge(value.held_bytes());
             inspect(&value, SHOWN_OBJECT)

@@ -183,7 +183,6 @@ unsafe impl Send for Realm {}
 
 impl Realm {
     /// Builds the realm in a fresh runtime; `None` when memory does not suffice.
-    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "only a home calls this")]
     pub(crate) fn build(runtime: *mut sys::JSRuntime) -> Option<Self> {
         // SAFETY: the caller gives a live runtime, entered on this thread.
         unsafe {

@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 
 use crate::{
     compare::compare,
-    js::{Callback, Js, Object, Outgoing, read},
+    js::{Callback, Js, Object, Outgoing, length, read},
     tagged::Values,
 };
 
@@ -69,14 +69,14 @@ impl Tables {
     pub(crate) fn function_named(&mut self, name: &str) -> Js {
         let named = |known: &Function| matches!(known, Function::Named(known) if known == name);
         match self.functions.iter().position(named) {
-            Some(number) => Js::object(Object::HostFunction(number as u32)),
+            Some(number) => Js::object(Object::HostFunction(length(number))),
             None => self.function(Function::Named(name.to_owned())),
         }
     }
 
     fn function(&mut self, function: Function) -> Js {
         self.functions.push(function);
-        Js::object(Object::HostFunction(self.functions.len() as u32 - 1))
+        Js::object(Object::HostFunction(length(self.functions.len() - 1)))
     }
 
     /// A promise that settles so many turns from now.
@@ -225,7 +225,6 @@ impl EventLoop {
                 {
                     return Ok(());
                 }
-                "reports" => {}
                 "turns" => {
                     let turn = self.tables.turn;
                     let until = *self.waits.get_or_insert(turn + said.as_u64().expect("a count"));
@@ -245,7 +244,7 @@ impl EventLoop {
                 "expectRunning" if said.as_bool() != Some(self.remote.running()) => {
                     return Err(format!("handle.running: expected {said}"));
                 }
-                "expectRunning" => {}
+                "reports" | "expectRunning" => {}
                 _ => return Err(format!("unknown step {step}")),
             }
             self.steps.pop();
@@ -366,6 +365,11 @@ impl EventLoop {
             }
             "instance" => Ok(Js::object(Object::Instance("Pool".to_owned()))),
             "big" => match arg(0) {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a size"
+                )]
                 Js::Number(n) => Ok(Js::text(&"x".repeat(n as usize))),
                 _ => Ok(Js::text("")),
             },

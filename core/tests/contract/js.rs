@@ -99,7 +99,7 @@ impl Js {
     }
 }
 
-fn length(length: usize) -> u32 {
+pub(crate) fn length(length: usize) -> u32 {
     u32::try_from(length).expect("a table has no longer lists")
 }
 

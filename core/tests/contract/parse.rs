@@ -34,7 +34,9 @@ pub(crate) fn cases(folder: &Path) -> Vec<Vec<Case>> {
     let entries = fs::read_dir(folder).expect("the folder of the tables is there");
     let mut files: Vec<String> = entries
         .map(|entry| entry.expect("readable").file_name().into_string().expect("plain names"))
-        .filter(|name| name.ends_with(".md") && name != "README.md")
+        .filter(|name| {
+            Path::new(name).extension().is_some_and(|end| end == "md") && name != "README.md"
+        })
         .collect();
     files.sort();
     files

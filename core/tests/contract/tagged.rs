@@ -25,11 +25,10 @@ pub(crate) fn tag(json: &Json) -> Option<(&str, &Json)> {
 /// The entries of an object that may say them with `$entries`.
 pub(crate) fn entries(json: &Json) -> Option<Vec<(String, &Json)>> {
     match (tag(json), json) {
-        (Some(("$entries", Json::Array(entries))), _) => entries
-            .iter()
-            .map(|entry| Some((entry.get(0)?.as_str()?.to_owned(), entry.get(1)?)))
-            .collect(),
-        (Some(_), _) => None,
+        (Some(("$entries", Json::Array(entries))), _) => {
+            let entries = entries.iter();
+            entries.map(|entry| Some((entry.get(0)?.as_str()?.to_owned(), entry.get(1)?))).collect()
+        }
         (None, Json::Object(object)) => {
             Some(object.iter().map(|(key, value)| (key.clone(), value)).collect())
         }
@@ -133,7 +132,7 @@ pub(crate) fn leaf(tag: &str, said: &Json) -> Option<Js> {
             other => other.parse().ok()?,
         }),
         "$bigint" => bigint(said.as_str()?),
-        "$string" => Js::String(list(said).iter().map(|unit| small(unit) as u16).collect()),
+        "$string" => Js::String(list(said).iter().map(unit).collect()),
         "$repeat" => Js::text(&said[0].as_str()?.repeat(small(&said[1]) as usize)),
         "$symbol" => Js::Symbol(said.as_str()?.to_owned()),
         "$instance" => Js::object(Object::Instance(said.as_str()?.to_owned())),
@@ -185,6 +184,10 @@ fn small(json: &Json) -> u32 {
     json.as_u64().and_then(|n| u32::try_from(n).ok()).unwrap_or_else(|| panic!("{json} is no size"))
 }
 
+fn unit(json: &Json) -> u16 {
+    u16::try_from(small(json)).expect("a code unit")
+}
+
 fn bytes(json: &Json) -> Vec<u8> {
     list(json).iter().map(|byte| u8::try_from(small(byte)).expect("a byte")).collect()
 }
@@ -203,7 +206,7 @@ fn bigint(text: &str) -> Js {
             (*byte, carry) = ((sum & 0xFF) as u8, sum >> 8);
         }
         if carry > 0 {
-            magnitude.push(carry as u8);
+            magnitude.push(u8::try_from(carry).expect("at most nine"));
         }
     }
     Js::BigInt(digits.len() < text.len(), magnitude)

@@ -1,0 +1,63 @@
+//! What could end the process and not only the run. Each of these did, once.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use isolane::{
+    Completion, ExecutionResult, Host, HostCall, Request, Runtime, Status,
+    value::{Value, Writer},
+};
+
+/// Nothing here takes this long unless it hangs.
+const CEILING: Duration = Duration::from_mins(1);
+
+struct Told(mpsc::Sender<()>);
+
+impl Host for Told {
+    fn call(&self, _function: u32, _args: Value, _call: HostCall) {}
+
+    fn function_settled(&self, _call: u32, _completion: Completion) {}
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn settled(&self) {
+        let _ = self.0.send(());
+    }
+}
+
+fn run(source: String, memory_limit_bytes: f64) -> ExecutionResult {
+    let mut inputs = Writer::new();
+    inputs.array(1);
+    inputs.array(0);
+    let request = Request {
+        inputs: inputs.finish(),
+        memory_limit_bytes: Some(memory_limit_bytes),
+        ..Request::new(source.into())
+    };
+    let (sender, receiver) = mpsc::channel();
+    let run = Runtime::shared().start(request, Arc::new(Told(sender))).expect("no misuse");
+    receiver.recv_timeout(CEILING).expect("the run settles");
+    run.take_result().expect("settled")
+}
+
+/// One builtin makes so much, in small pieces, that of the limit and its reserve almost nothing is
+/// left, and keeps it. The interrupt that then ends the run must find memory all the same.
+#[test]
+fn a_reserve_used_up_to_the_last_byte_ends_the_run_alone() {
+    for filler in (56_100..62_000).step_by(16) {
+        let source = format!(
+            "const N = 11200, fine = {filler};
+const unit = '[' + '[],'.repeat(99) + '[]]';
+const t = '[' + (unit + ',').repeat(100) + '\"' + 'x'.repeat(fine) + '\"' + ']';
+let x; const keep = [];
+async function f() {{ x = JSON.parse(t); g(); }}
+function g() {{}}
+try {{ f(); }} catch {{ }}
+export default 1;
+"
+        );
+        assert_eq!(run(source, 600_000.0).status, Status::Memory, "with {filler}");
+    }
+}

@@ -8,14 +8,14 @@ use std::{collections::HashMap, time::Duration};
 use crate::{
     error::{Error, ErrorKind},
     link::specifier,
-    value::Value,
+    value::{Value, Writer},
 };
 
 /// The memory limit of a run that names none: 128 MiB.
-pub const DEFAULT_MEMORY_LIMIT_BYTES: u64 = 128 << 20;
+pub(crate) const DEFAULT_MEMORY_LIMIT_BYTES: u64 = 128 << 20;
 
 /// The label of an entry that has none.
-pub const DEFAULT_FILENAME: &str = "<runCode>";
+pub(crate) const DEFAULT_FILENAME: &str = "<runCode>";
 
 /// The language of the entry and of every module whose name does not say otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -138,6 +138,27 @@ pub struct Request {
 }
 
 impl Request {
+    /// A run of that source, with nothing handed over.
+    #[must_use]
+    pub fn new(source: SourceText) -> Self {
+        let mut inputs = Writer::new();
+        inputs.array(1);
+        inputs.array(0);
+        Self {
+            source,
+            filename: None,
+            language: Language::default(),
+            function: None,
+            modules: Vec::new(),
+            globals: Vec::new(),
+            imports: Vec::new(),
+            inputs: inputs.finish(),
+            report: false,
+            memory_limit_bytes: None,
+            spelling: Spelling::default(),
+        }
+    }
+
     /// Checks everything that can be known before anything starts.
     ///
     /// # Errors
@@ -231,7 +252,7 @@ impl Default for RuntimeSettings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let max_concurrent_runs = (4 * cores).max(8);
         Self {
-            safety_cap: Duration::from_secs(300),
+            safety_cap: Duration::from_mins(5),
             max_concurrent_runs,
             max_queued_runs: None,
             ready_isolates: max_concurrent_runs,
@@ -248,8 +269,13 @@ impl RuntimeOptions {
         let default = RuntimeSettings::default();
         let count = |name: &str, value: Option<f64>, least: u32| match value {
             None => Ok(None),
-            Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) => {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+            Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) =>
+            {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "in range"
+                )]
                 Ok(Some(value as usize))
             }
             Some(value) => Err(Error::new(
@@ -365,14 +391,20 @@ fn check_memory_limit(limit: f64, spelling: Spelling) -> Result<(), Error> {
 fn check_global_name(name: &str) -> Result<(), Error> {
     let shown = shown(name);
     if FIXED_GLOBALS.contains(&name) {
-        return Err(type_error(format!("globals.{shown}: this name cannot be given another value")));
+        return Err(type_error(format!(
+            "globals.{shown}: this name cannot be given another value"
+        )));
     }
     if RESERVED_WORDS.contains(&name) {
         return Err(type_error(format!("globals.{shown}: a reserved word cannot be a global")));
     }
     let mut chars = name.chars();
-    let starts = chars.next().is_some_and(|c| c == '$' || c == '_' || unicode_ident::is_xid_start(c));
-    if starts && chars.all(|c| matches!(c, '$' | '_' | '\u{200C}' | '\u{200D}') || unicode_ident::is_xid_continue(c))
+    let starts =
+        chars.next().is_some_and(|c| c == '$' || c == '_' || unicode_ident::is_xid_start(c));
+    if starts
+        && chars.all(|c| {
+            matches!(c, '$' | '_' | '\u{200C}' | '\u{200D}') || unicode_ident::is_xid_continue(c)
+        })
     {
         return Ok(());
     }
@@ -384,9 +416,52 @@ const FIXED_GLOBALS: &[&str] = &["undefined", "NaN", "Infinity", "globalThis"];
 
 /// Words that strict module code cannot bind.
 const RESERVED_WORDS: &[&str] = &[
-    "arguments", "await", "break", "case", "catch", "class", "const", "continue", "debugger",
-    "default", "delete", "do", "else", "enum", "eval", "export", "extends", "false", "finally",
-    "for", "function", "if", "implements", "import", "in", "instanceof", "interface", "let", "new",
-    "null", "package", "private", "protected", "public", "return", "static", "super", "switch",
-    "this", "throw", "true", "try", "typeof", "var", "void", "while", "with", "yield",
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
 ];

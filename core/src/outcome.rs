@@ -35,11 +35,11 @@ impl Status {
 
 /// A place in a source text as its author wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Position {
+pub(crate) struct Position {
     /// Line, from 1.
-    pub line: u32,
+    pub(crate) line: u32,
     /// Column, from 1, in UTF-16 code units.
-    pub column: u32,
+    pub(crate) column: u32,
 }
 
 /// Why a run did not succeed.

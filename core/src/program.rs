@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+pub(crate) use crate::compile::RegularExpression;
 use crate::{
     cache::Cache,
     compile::{CompileError, CompiledModule},
@@ -98,6 +99,9 @@ pub(crate) trait Linker: Send {
     /// Where a place in compiled code (line from 1, column from 1 in bytes) stands in the text that
     /// its author wrote.
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position>;
+
+    /// The regular expressions of a module, for the engine does not say which it refuses.
+    fn regular_expressions(&self, file: &str) -> Vec<RegularExpression>;
 }
 
 /// Compiles the entry and all that it statically reaches, and checks every import.
@@ -239,6 +243,11 @@ impl Linker for Program {
 
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position> {
         self.graph.module(self.keys.get(file)?)?.original(line, column)
+    }
+
+    fn regular_expressions(&self, file: &str) -> Vec<RegularExpression> {
+        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
+        module.map(|module| module.regular_expressions()).unwrap_or_default()
     }
 }
 

@@ -40,6 +40,9 @@ const SPIN: Duration = Duration::from_micros(40);
 /// After this long without a look at the clock by the engine, somebody else settles the run.
 pub(crate) const GRACE: Duration = Duration::from_millis(100);
 
+/// How often a run that computes for long is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
 /// How long a run computes before it lets others go first.
 const SLICE: Duration = Duration::from_millis(10);
 
@@ -58,7 +61,7 @@ pub(crate) struct Run {
     /// The number of the call that has its answer, for a thread that looks without the lock.
     answer_of: AtomicU64,
     settled: AtomicBool,
-    /// Thread time and wall time at which the run began to compute, on the thread that does.
+    /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
 }
 
@@ -92,10 +95,26 @@ enum Phase {
     Over,
 }
 
+/// A stretch of computing. Its CPU time is only asked for once it is long: that is a system call,
+/// and most runs are over in less time than a few of those take.
 #[derive(Clone, Copy)]
 struct Slice {
     wall: Instant,
-    thread: ThreadTime,
+    /// When the run was last looked at.
+    looked: Instant,
+    thread: Option<(Duration, ThreadTime)>,
+}
+
+impl Slice {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { wall: now, looked: now, thread: None }
+    }
+
+    /// CPU time so far; wall time for as long as the thread's clock was not looked at.
+    fn computed(&self) -> Duration {
+        self.thread.map_or_else(|| self.wall.elapsed(), |(before, since)| before + since.elapsed())
+    }
 }
 
 /// Why a run was asked to end.
@@ -330,9 +349,14 @@ impl Run {
     /// Settles a run whose thread does not come back from the engine.
     pub(crate) fn force(self: &Arc<Self>) {
         if !self.is_settled() {
-            self.settle(End::Asked, None);
             self.runtime.scheduler.abandon(self);
+            self.settle(End::Asked, None);
         }
+    }
+
+    /// Settles a run on whose thread this crate itself failed.
+    pub(crate) fn break_down(&self) {
+        self.settle(End::Broken, None);
     }
 
     /// Ends the run if it is still in that parking: nothing can make it go on.
@@ -342,7 +366,9 @@ impl Run {
             matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking
         };
         if stalled {
-            self.cap("the run is stalled: it waits for a promise that nothing can settle".to_owned());
+            self.cap(
+                "the run is stalled: it waits for a promise that nothing can settle".to_owned(),
+            );
         }
     }
 
@@ -359,7 +385,9 @@ impl Run {
 
     fn end_by_cap(self: &Arc<Self>) {
         let seconds = self.runtime.safety_cap.as_secs_f64();
-        self.cap(format!("the run computed for more than its safety cap of {seconds} s of CPU time"));
+        self.cap(format!(
+            "the run computed for more than its safety cap of {seconds} s of CPU time"
+        ));
     }
 
     /// The answer to a call of the sandbox; one that comes too late is dropped.
@@ -456,7 +484,8 @@ impl Run {
         };
         match (end, reason) {
             (End::Memory, _) => {
-                let message = format!("the run hit its memory limit of {} bytes", self.memory_limit);
+                let message =
+                    format!("the run hit its memory limit of {} bytes", self.memory_limit);
                 (Status::Memory, None, failed("MemoryLimit", message))
             }
             (_, Some(Reason::Terminated(reason))) => {
@@ -475,11 +504,11 @@ impl Run {
     }
 
     fn begin_slice(&self) {
-        *self.slice.lock() = Some(Slice { wall: Instant::now(), thread: ThreadTime::now() });
+        *self.slice.lock() = Some(Slice::new());
     }
 
     fn end_slice(&self) -> Duration {
-        self.slice.lock().take().map_or(Duration::ZERO, |slice| slice.thread.elapsed())
+        self.slice.lock().take().map_or(Duration::ZERO, |slice| slice.computed())
     }
 }
 
@@ -521,7 +550,11 @@ impl Outside for Seat {
             }
             shared.reports.push(value);
         }
-        if self.0.report { self.call(REPORT_SINK, Value::undefined()) } else { Some(Ok(Value::undefined())) }
+        if self.0.report {
+            self.call(REPORT_SINK, Value::undefined())
+        } else {
+            Some(Ok(Value::undefined()))
+        }
     }
 
     fn log(&self, level: LogLevel, args: Value) {
@@ -547,20 +580,24 @@ impl Outside for Seat {
 
     fn poll(&self, now: Instant) {
         let run = &self.0;
-        let Some(slice) = *run.slice.lock() else { return };
-        let wall = now.saturating_duration_since(slice.wall);
-        if wall < SLICE {
-            return;
-        }
+        let slice = {
+            let mut slice = run.slice.lock();
+            let Some(slice) = &mut *slice else { return };
+            let wall = now.saturating_duration_since(slice.wall);
+            if wall < SLICE || now.saturating_duration_since(slice.looked) < LOOK {
+                return;
+            }
+            slice.looked = now;
+            slice.thread.get_or_insert_with(|| (wall, ThreadTime::now()));
+            *slice
+        };
         let computed = run.shared.lock().computed;
-        if computed + wall > run.runtime.safety_cap
-            && computed + slice.thread.elapsed() > run.runtime.safety_cap
-        {
+        if computed + slice.computed() > run.runtime.safety_cap {
             run.end_by_cap();
         } else if run.runtime.scheduler.others_wait() {
             let computed = run.end_slice();
             run.shared.lock().computed += computed;
-            run.runtime.scheduler.step_aside(&run.runtime, || run.ending.is_raised());
+            run.runtime.scheduler.step_aside(run);
             run.begin_slice();
         }
     }
@@ -574,13 +611,13 @@ impl Seat {
             // The thread sleeps now; others may compute meanwhile.
             shared.computed += run.end_slice();
             drop(shared);
-            run.runtime.scheduler.release_permit(&run.runtime);
+            run.runtime.scheduler.release_permit(run);
             shared = run.shared.lock();
             while shared.answer.is_none() && shared.end.is_none() && !run.is_settled() {
                 run.answered.wait(&mut shared);
             }
             drop(shared);
-            run.runtime.scheduler.take_permit(|| run.ending.is_raised());
+            run.runtime.scheduler.take_permit(run);
             run.begin_slice();
             shared = run.shared.lock();
         }

@@ -158,7 +158,8 @@ impl Runtime {
         let inner = &self.inner;
         inner.closed.store(true, Ordering::Release);
         inner.closers.lock().push(Box::new(done));
-        let live: Vec<Arc<Run>> = inner.runs.lock().iter().map(|(_, run)| Arc::clone(run)).collect();
+        let live: Vec<Arc<Run>> =
+            inner.runs.lock().iter().map(|(_, run)| Arc::clone(run)).collect();
         for run in live {
             run.terminate(Some("runtime closed"));
         }
@@ -226,7 +227,9 @@ impl Inner {
             self.pool.clear();
             self.cache.clear();
             self.watchdog.close();
-            closers.into_iter().for_each(|done| done());
+            for done in closers {
+                done();
+            }
         }
     }
 }

@@ -10,6 +10,7 @@
 
 use std::{
     collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Weak,
         atomic::{AtomicUsize, Ordering},
@@ -62,6 +63,8 @@ struct Queue {
 
 struct Current {
     run: Arc<Run>,
+    /// Whether its thread has a permit: not while it waits, nor once it was given up on.
+    permit: bool,
     stuck: bool,
 }
 
@@ -142,64 +145,56 @@ impl Scheduler {
         queue.current.iter().filter(|current| !current.stuck).map(|c| Arc::clone(&c.run)).collect()
     }
 
-    /// Takes the permit of a settled run away from a thread that does not come back.
+    /// Takes the permit of a run away from a thread that does not come back.
     pub(crate) fn abandon(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
-        let current = queue.current.iter_mut().find(|current| Arc::ptr_eq(&current.run, run));
-        if let Some(current) = current.filter(|current| !current.stuck) {
-            current.stuck = true;
-            queue.stuck += 1;
-            queue.computing -= 1;
-            self.call_for_help(queue, run.runtime());
-        }
+        let Some(current) = queue.find(run).filter(|current| !current.stuck) else { return };
+        current.stuck = true;
+        queue.stuck += 1;
+        queue.give_up_permit(run);
+        self.call_for_help(queue, run.runtime());
     }
 
     /// Gives up the calling thread's permit while its run waits.
-    pub(crate) fn release_permit(&self, runtime: &Arc<Inner>) {
+    pub(crate) fn release_permit(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
-        queue.computing = queue.computing.saturating_sub(1);
-        self.call_for_help(queue, runtime);
+        queue.give_up_permit(run);
+        self.call_for_help(queue, run.runtime());
     }
 
     /// Waits for a permit, or until the run has ended, which needs none to clean up.
-    pub(crate) fn take_permit(&self, ended: impl Fn() -> bool) {
+    pub(crate) fn take_permit(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
-        if queue.computing < self.permits && queue.ready.is_empty() || ended() {
+        if queue.computing < self.permits && queue.ready.is_empty() {
             queue.computing += 1;
+            queue.note_permit(run);
             return;
         }
         let resume = Arc::new(Resume::default());
         self.push(&mut queue, Ticket::Resume(Arc::clone(&resume)));
         drop(queue);
         let mut granted = resume.granted.lock();
-        while !*granted {
+        while !*granted && !run.ending.is_raised() {
             resume.wake.wait_for(&mut granted, PERMIT_LOOK);
-            if !*granted && ended() {
-                drop(granted);
-                return self.take_out(&resume);
-            }
+        }
+        drop(granted);
+        let mut queue = self.queue.lock();
+        if *resume.granted.lock() {
+            queue.note_permit(run);
+        } else {
+            queue.ready.retain(
+                |ticket| !matches!(ticket, Ticket::Resume(other) if Arc::ptr_eq(other, &resume)),
+            );
+            self.waiting.store(queue.ready.len(), Ordering::Relaxed);
         }
     }
 
     /// Lets others compute first, where there are threads for that.
-    pub(crate) fn step_aside(&self, runtime: &Arc<Inner>, ended: impl Fn() -> bool) {
+    pub(crate) fn step_aside(&self, run: &Arc<Run>) {
         let crowded = self.queue.lock().threads >= self.permits + EXTRA_THREADS;
         if !crowded {
-            self.release_permit(runtime);
-            self.take_permit(ended);
-        }
-    }
-
-    /// A thread that stops waiting takes a permit beyond the count, for the moment it needs.
-    fn take_out(&self, resume: &Arc<Resume>) {
-        let mut queue = self.queue.lock();
-        let place = queue.ready.iter().position(
-            |ticket| matches!(ticket, Ticket::Resume(other) if Arc::ptr_eq(other, resume)),
-        );
-        if let Some(place) = place {
-            queue.ready.remove(place);
-            self.waiting.store(queue.ready.len(), Ordering::Relaxed);
-            queue.computing += 1;
+            self.release_permit(run);
+            self.take_permit(run);
         }
     }
 
@@ -268,7 +263,7 @@ impl Scheduler {
         let mut queue = self.queue.lock();
         loop {
             if let Some(run) = self.pop(&mut queue) {
-                queue.current.push(Current { run: Arc::clone(&run), stuck: false });
+                queue.current.push(Current { run: Arc::clone(&run), permit: true, stuck: false });
                 let more = !queue.ready.is_empty() && queue.computing < self.permits;
                 if more {
                     let inner = Arc::clone(run.runtime());
@@ -319,13 +314,28 @@ impl Scheduler {
         if finishing {
             self.finishing.fetch_sub(1, Ordering::Relaxed);
         }
+        queue.give_up_permit(run);
         let place = queue.current.iter().position(|current| Arc::ptr_eq(&current.run, run));
-        if let Some(Current { stuck, .. }) = place.map(|place| queue.current.swap_remove(place)) {
-            if stuck {
-                queue.stuck -= 1;
-            } else {
-                queue.computing = queue.computing.saturating_sub(1);
-            }
+        if place.is_some_and(|place| queue.current.swap_remove(place).stuck) {
+            queue.stuck -= 1;
+        }
+    }
+}
+
+impl Queue {
+    fn find(&mut self, run: &Arc<Run>) -> Option<&mut Current> {
+        self.current.iter_mut().find(|current| Arc::ptr_eq(&current.run, run))
+    }
+
+    fn give_up_permit(&mut self, run: &Arc<Run>) {
+        let had = self.find(run).is_some_and(|current| std::mem::take(&mut current.permit));
+        self.computing -= usize::from(had);
+    }
+
+    /// A permit that was counted belongs to that run now.
+    fn note_permit(&mut self, run: &Arc<Run>) {
+        if let Some(current) = self.find(run) {
+            current.permit = true;
         }
     }
 }
@@ -334,7 +344,11 @@ impl Scheduler {
 fn work(runtime: &Weak<Inner>) {
     while let Some(inner) = runtime.upgrade() {
         let Some(run) = inner.scheduler.next(&inner) else { return };
-        let finishing = run.compute();
+        // A panic here is a bug of ours, and the end of one run.
+        let finishing = catch_unwind(AssertUnwindSafe(|| run.compute())).unwrap_or_else(|_panic| {
+            run.break_down();
+            false
+        });
         inner.scheduler.done(&run, finishing);
         inner.computed();
     }

@@ -140,7 +140,7 @@ impl Watchdog {
             }
             None => {
                 watch.asleep = true;
-                self.wake.wait_for(&mut watch, Duration::from_secs(60));
+                self.wake.wait_for(&mut watch, Duration::from_mins(1));
                 watch.asleep = false;
             }
         }

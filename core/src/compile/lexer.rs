@@ -34,6 +34,7 @@ enum Before {
     Head,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
@@ -101,7 +102,13 @@ impl<'a> Lexer<'a> {
             let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();
             self.at += bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
         }
-        Some(Token { start, text: ".", starts_statement: false })
+        let text = match first {
+            b'(' | b'[' | b'{' => "(",
+            b'<' => "<",
+            b'?' => "?",
+            _ => ".",
+        };
+        Some(Token { start, text, starts_statement: false })
     }
 
     fn byte(&self, ahead: usize) -> Option<u8> {

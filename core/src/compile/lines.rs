@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn silent_parts_end_no_line() {
-        let silent = Silent { spans: vec![0..5], comments: vec![5..8], everywhere: false };
+        let once = |span| std::iter::once(span).collect();
+        let silent = Silent { spans: once(0..5), comments: once(5..8), everywhere: false };
         assert_eq!(Lines::new("'\u{2028}'/\r/\rx", &silent).position(9).line, 2);
         assert!(has_rare_terminators("a\rb") && has_rare_terminators("\u{2029}"));
         assert!(!has_rare_terminators("a\r\nb\nü"));

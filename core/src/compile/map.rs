@@ -36,8 +36,7 @@ impl Map {
         let mut found = None;
         let mut bytes = self.bytes.iter().copied();
         let mut last = [0_i64; 4];
-        loop {
-            let Some(line) = read(&mut bytes) else { break };
+        while let Some(line) = read(&mut bytes) {
             if line != 0 {
                 last[1] = 0;
             }

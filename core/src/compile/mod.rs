@@ -8,6 +8,7 @@
 //! whatever the text, time is about linear in its length and the stack suffices.
 
 mod erase;
+mod expressions;
 mod lexer;
 mod lines;
 mod map;
@@ -28,15 +29,16 @@ use oxc_codegen::{Codegen, CodegenOptions, CommentOptions};
 use oxc_diagnostics::{Diagnostics, Severity};
 use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
-use oxc_span::SourceType;
+use oxc_span::{LabeledSpan, SourceType};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use self::erase::Erased;
+pub(crate) use self::expressions::RegularExpression;
 use self::lines::{Lines, Silent};
 use self::map::Map;
 use self::module::Printed;
 pub(crate) use self::module::{
-    CompileError, CompiledModule, Export, ExportTarget, Imported, ImportedName, Record, Request,
+    CompileError, CompiledModule, ExportTarget, Imported, ImportedName, Record, Request,
 };
 use std::sync::OnceLock;
 
@@ -66,12 +68,26 @@ pub(crate) fn compile(
         let message = "The source is longer than 1 GiB".to_owned();
         return Err(CompileError { name: "SyntaxError", message, position: None });
     }
-    let weight = nesting::weigh(text, language == Language::TypeScript).map_err(|deep| {
-        let position = Lines::new(text, &Silent::default()).position(deep.offset);
-        CompileError::new("The source is too deeply nested", position)
-    })?;
-    let stack = STACK_BASE + weight * STACK_PER_WEIGHT;
-    stacker::maybe_grow(stack, stack, || Compilation { label, text, erase }.run(language))
+    let typescript = language == Language::TypeScript;
+    with_stack_for(text, typescript, || Compilation { label, text, erase }.run(typescript))
+        .map_err(|deep| {
+            let position = Lines::new(text, &Silent::default()).position(deep.offset);
+            CompileError::new("The source is too deeply nested", position)
+        })?
+}
+
+/// Does `work` where there is stack enough for any pass over that text.
+fn with_stack_for<T>(
+    text: &str,
+    typescript: bool,
+    work: impl FnOnce() -> T,
+) -> Result<T, nesting::TooDeep> {
+    let stack = STACK_BASE + nesting::weigh(text, typescript)? * STACK_PER_WEIGHT;
+    Ok(stacker::maybe_grow(stack, stack, work))
+}
+
+fn source_type(typescript: bool) -> SourceType {
+    if typescript { SourceType::ts().with_module(true) } else { SourceType::mjs() }
 }
 
 struct Compilation<'c> {
@@ -81,12 +97,9 @@ struct Compilation<'c> {
 }
 
 impl Compilation<'_> {
-    fn run(&self, language: Language) -> Result<CompiledModule, CompileError> {
+    fn run(&self, typescript: bool) -> Result<CompiledModule, CompileError> {
         let allocator = Allocator::default();
-        let typescript = language == Language::TypeScript;
-        let source_type =
-            if typescript { SourceType::ts().with_module(true) } else { SourceType::mjs() };
-        let parsed = Parser::new(&allocator, self.text, source_type).parse();
+        let parsed = Parser::new(&allocator, self.text, source_type(typescript)).parse();
         let mut program = parsed.program;
         let silent = silent::find(&program);
         let mut lines = Lines::new(self.text, &silent);
@@ -104,7 +117,7 @@ impl Compilation<'_> {
             (record::read(&program, &mut lines, &HashSet::new())?, None)
         };
         let bytecode = OnceLock::new();
-        Ok(CompiledModule { text: self.text.into(), printed, silent, record, typescript, bytecode })
+        Ok(CompiledModule { text: self.text.into(), printed, silent, record, bytecode })
     }
 
     fn typescript<'a>(
@@ -182,10 +195,10 @@ fn first_error(
     panicked: bool,
     lines: &mut Lines<'_>,
 ) -> Result<(), CompileError> {
-    let first =
-        diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).min_by_key(
-            |diagnostic| diagnostic.labels.first().map_or(u32::MAX, |label| label.offset()),
-        );
+    let first = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .min_by_key(|diagnostic| diagnostic.labels.first().map_or(u32::MAX, LabeledSpan::offset));
     match first {
         Some(diagnostic) => {
             let label = diagnostic.labels.first();

@@ -7,6 +7,7 @@ use std::{
 
 use crate::outcome::Position;
 
+use super::expressions::{self, RegularExpression};
 use super::lines::{self, Lines, Silent};
 use super::map::Map;
 
@@ -104,7 +105,6 @@ pub(crate) struct CompiledModule {
     pub(super) printed: Option<Printed>,
     pub(super) silent: Silent,
     pub(super) record: Record,
-    pub(super) typescript: bool,
     /// What the engine made of the code, kept by the first isolate that loads it; opaque here.
     pub(super) bytecode: OnceLock<Arc<[u8]>>,
 }
@@ -127,6 +127,11 @@ impl CompiledModule {
         &self.text
     }
 
+    /// Its regular expressions, in source order. Parses the text again: for errors alone.
+    pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
+        expressions::find(self)
+    }
+
     /// Where the engine's form of the code is kept.
     pub(crate) fn bytecode(&self) -> &OnceLock<Arc<[u8]>> {
         &self.bytecode
@@ -135,11 +140,6 @@ impl CompiledModule {
     /// What the module asks for and offers.
     pub(crate) fn record(&self) -> &Record {
         &self.record
-    }
-
-    /// Whether it was compiled as TypeScript.
-    pub(crate) fn is_typescript(&self) -> bool {
-        self.typescript
     }
 
     /// About how many bytes it holds.
@@ -169,10 +169,17 @@ impl CompiledModule {
     }
 }
 
-/// The true column of a place: on its first line the engine counts from 0 after a blank.
+/// The true column of a place. On line 1 the engine counts some tokens from 0 and others from 1: it
+/// points at the start of an identifier, or just before where a token starts after a blank or a
+/// sign. So a column that hits no identifier is one too small, but for the very first.
 fn engine_column(code: &str, line: u32, column: u32) -> u32 {
-    let blank = code.starts_with([' ', '\t', '\u{b}', '\u{c}']);
-    if line == 1 && (column > 1 || blank) { column.saturating_add(1) } else { column }
+    let index = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let Some(&byte) = code.as_bytes().get(index).filter(|_| line == 1) else { return column };
+    let exact = match column {
+        0 | 1 => !matches!(byte, b' ' | b'\t' | 0x0b | 0x0c),
+        _ => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..),
+    };
+    if exact { column } else { column.saturating_add(1) }
 }
 
 /// Cuts a message to one line of at most 1 KiB.

@@ -15,9 +15,10 @@ use super::lexer::{Lexer, Token};
 /// The weight from which a source is refused. Hand-written code stays below a few hundred.
 pub(crate) const MAX_WEIGHT: usize = 16_000;
 
-/// Tokens that the parser may read again, because `a<b` and `a ? (b) : c` begin like something
-/// else: quadratic in the length of a chain, about half a microsecond each.
-const MAX_REREADS: usize = 2_000_000;
+/// Tokens that the parser may read again, because `(a`, `a<(b)` and `a ? (b) : c` begin like
+/// something else: quadratic in a chain, exponential in a nest; about a microsecond each. A source
+/// may have one more for every four of its bytes.
+const MAX_REREADS: usize = 1_000_000;
 
 /// Why a source is not given to the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +30,11 @@ pub(crate) struct TooDeep {
 /// An upper bound of the nesting of `text`.
 pub(crate) fn weigh(text: &str, typescript: bool) -> Result<usize, TooDeep> {
     let mut lexer = Lexer::new(text, typescript);
-    let mut scale = Scale::default();
+    let mut scale = Scale { typescript, ..Scale::default() };
+    let rereads = MAX_REREADS + text.len() / 4;
     while let Some(token) = lexer.next_token() {
         scale.put(token, lexer.uncertain());
-        if scale.open > MAX_WEIGHT || scale.rereads > MAX_REREADS {
+        if scale.open > MAX_WEIGHT || scale.rereads > rereads {
             return Err(TooDeep { offset: token.start });
         }
     }
@@ -49,6 +51,12 @@ struct Level {
     /// `<` seen since the last comma, and since the statement began.
     item_angles: usize,
     angles: usize,
+    /// `<` not closed by a `>` yet.
+    arguments: usize,
+    /// How often the parser may read what stands here, less once.
+    again: usize,
+    /// Whether the bracket is `(`.
+    parenthesis: bool,
     /// `?` seen since the statement began.
     questions: usize,
     /// Whether a comma was seen since the statement began.
@@ -59,53 +67,75 @@ struct Level {
 
 #[derive(Default)]
 struct Scale {
+    typescript: bool,
     levels: Vec<Level>,
     here: Level,
     open: usize,
     most: usize,
     angles: usize,
     questions: usize,
+    parentheses: usize,
     rereads: usize,
 }
 
 impl Scale {
     fn put(&mut self, token: Token<'_>, uncertain: bool) {
-        if uncertain {
-            self.count(1);
-            return;
+        if !uncertain {
+            self.end_before(token);
         }
-        if self.here.ending {
-            self.here.ending = false;
-            if !matches!(token.text, "else" | "while") {
-                self.end_statement();
-            }
-        } else if token.starts_statement {
-            self.end_statement();
-        }
+        self.rereads = self.rereads.saturating_add(self.here.again);
         match token.text {
-            "(" | "[" | "{" | "${" | "`" => {
-                self.count(1);
-                self.levels.push(std::mem::take(&mut self.here));
-                self.count(1);
-            }
-            ")" | "]" | "}" | "`}" => self.close(),
-            "," => self.end_item(),
-            ";" => self.here.ending = true,
-            "<" => {
-                self.rereads += self.angles;
-                self.angles += 1;
-                self.here.angles += 1;
-                self.here.item_angles += 1;
+            "(" | "[" | "{" | "${" | "`" => self.open(token.text, uncertain),
+            ")" | "]" | "}" | "`}" if !uncertain => self.close(),
+            "," if !uncertain => self.end_item(),
+            ";" if !uncertain => self.here.ending = true,
+            "<" => self.angle(),
+            ">" if !uncertain => {
+                self.here.arguments = self.here.arguments.saturating_sub(1);
                 self.count(1);
             }
             "?" => {
-                self.rereads += self.questions;
+                self.rereads += 3 * self.questions;
                 self.questions += 1;
                 self.here.questions += 1;
                 self.count(1);
             }
             _ => self.count(1),
         }
+    }
+
+    /// Ends what must have ended before `token`.
+    fn end_before(&mut self, token: Token<'_>) {
+        let ending = std::mem::take(&mut self.here.ending);
+        if token.starts_statement || (ending && !matches!(token.text, "else" | "while")) {
+            self.end_statement();
+        }
+    }
+
+    /// What stands in brackets after `<` is read as a type, then perhaps as an expression.
+    fn open(&mut self, bracket: &str, uncertain: bool) {
+        self.count(1);
+        let parenthesis = bracket == "(";
+        self.rereads += if parenthesis { 3 * self.parentheses } else { 0 };
+        self.parentheses += usize::from(parenthesis);
+        let doubled = self.here.again.saturating_add(1).saturating_mul(self.here.arguments + 1);
+        let again = if self.typescript { doubled - 1 } else { 0 };
+        if uncertain {
+            self.here.again = again;
+        } else {
+            self.levels.push(std::mem::take(&mut self.here));
+            self.here = Level { again, parenthesis, ..Level::default() };
+        }
+        self.count(1);
+    }
+
+    fn angle(&mut self) {
+        self.rereads += self.angles;
+        self.angles += 1;
+        self.here.angles += 1;
+        self.here.item_angles += 1;
+        self.here.arguments += 1;
+        self.count(1);
     }
 
     fn count(&mut self, tokens: usize) {
@@ -118,6 +148,7 @@ impl Scale {
     fn close(&mut self) {
         if let Some(outer) = self.levels.pop() {
             self.end_statement();
+            self.parentheses -= usize::from(self.here.parenthesis);
             self.here = outer;
         }
     }
@@ -127,7 +158,8 @@ impl Scale {
         self.open -= self.here.kept + self.here.item;
         self.angles -= self.here.angles;
         self.questions -= self.here.questions;
-        self.here = Level::default();
+        let Level { again, parenthesis, .. } = self.here;
+        self.here = Level { again, parenthesis, ..Level::default() };
     }
 
     /// A comma ends an expression, but no statement around it, and no `<` before it.
@@ -185,7 +217,8 @@ mod tests {
             ("{}/['\"]/+[", "1", "]"),
         ] {
             let text = format!("{}{middle}{}", open.repeat(300), close.repeat(300));
-            assert!(weight(&text) >= 300, "{open} weighs {}", weight(&text));
+            let weight = weigh(&text, true).unwrap_or(MAX_WEIGHT);
+            assert!(weight >= 300, "{open} weighs {weight}");
         }
     }
 
@@ -215,5 +248,8 @@ mod tests {
     fn the_bound_says_where() {
         assert_eq!(weigh(&"[".repeat(200_000), true), Err(TooDeep { offset: MAX_WEIGHT / 2 }));
         assert!(weigh(&"a<".repeat(4_000), true).is_err());
+        assert!(weigh(&"f<(a=".repeat(25), true).is_err());
+        assert!(weigh(&"f<(a=".repeat(25), false).is_ok());
+        assert!(weight(&"a: Map<A, (b: Set<(c: D) => E>) => F>;\n".repeat(10_000)) < 40);
     }
 }

@@ -85,8 +85,8 @@ impl Reader<'_, '_> {
         let mut names = Vec::new();
         for specifier in import.specifiers.iter().flatten() {
             let (imported, span) = match specifier {
-                ImportDeclarationSpecifier::ImportSpecifier(named) => {
-                    (Imported::Name(named.imported.name().to_string()), named.imported.span())
+                ImportDeclarationSpecifier::ImportSpecifier(one) => {
+                    (Imported::Name(one.imported.name().to_string()), one.imported.span())
                 }
                 ImportDeclarationSpecifier::ImportDefaultSpecifier(default) => {
                     (Imported::Name("default".to_owned()), default.span)

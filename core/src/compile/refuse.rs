@@ -58,7 +58,7 @@ impl Search {
     fn module_statement(&mut self, statement: &Statement<'_>) {
         match statement {
             Statement::TSExportAssignment(export) => {
-                self.refuse(export.span, "'export =' is not supported: use 'export default'")
+                self.refuse(export.span, "'export =' is not supported: use 'export default'");
             }
             Statement::TSImportEqualsDeclaration(import) => self.import_equals(import),
             Statement::ExportDeclaration(export) => {

@@ -276,8 +276,12 @@ macro_rules! callable {
             F: Fn($($argument),*) -> R + Send + Sync + 'static,
             R: IntoOutput<M>,
         {
-            #[expect(non_snake_case, reason = "a variable for each type")]
-            #[allow(clippy::allow_attributes, unused_variables, reason = "there may be no argument")]
+            #[allow(
+                clippy::allow_attributes,
+                non_snake_case,
+                unused_variables,
+                reason = "a variable for each type, if there is any"
+            )]
             fn call(&self, parameters: &mut Parameters<'_>) -> Result<Returned, sealed::Misfit> {
                 $(let $argument = parameters.next().map_err(sealed::Misfit)?;)*
                 Ok(self($($argument),*).into_output())
@@ -297,8 +301,12 @@ macro_rules! callable {
             R: Future + Send + 'static,
             R::Output: IntoOutput<M>,
         {
-            #[expect(non_snake_case, reason = "a variable for each type")]
-            #[allow(clippy::allow_attributes, unused_variables, reason = "there may be no argument")]
+            #[allow(
+                clippy::allow_attributes,
+                non_snake_case,
+                unused_variables,
+                reason = "a variable for each type, if there is any"
+            )]
             fn call(&self, parameters: &mut Parameters<'_>) -> Result<Pending, sealed::Misfit> {
                 $(let $argument = parameters.next().map_err(sealed::Misfit)?;)*
                 let future = self($($argument),*);

@@ -80,9 +80,9 @@ impl Execution {
     /// # Errors
     /// Misuse of an option, or a runtime that took no more runs.
     pub fn wait(mut self) -> Result<ExecutionResult, Error> {
-        if let State::Started { remote, side, .. } = &self.0 {
+        if let State::Started { side, .. } = &self.0 {
             let started = Instant::now();
-            while remote.running() {
+            while !side.is_over() {
                 if started.elapsed() > SPIN {
                     side.wait_over();
                     break;
@@ -117,11 +117,7 @@ impl Future for Execution {
             State::Refused(_) => true,
             State::Started { side, .. } => side.poll_over(context),
         };
-        match self.take() {
-            Some(outcome) => Poll::Ready(outcome),
-            None if over => Poll::Ready(Err(gone())),
-            None => Poll::Pending,
-        }
+        if over { Poll::Ready(self.take().unwrap_or_else(|| Err(gone()))) } else { Poll::Pending }
     }
 }
 

@@ -95,7 +95,6 @@ impl SandboxFunction {
 
 impl SandboxPromise {
     /// What it comes to.
-    #[must_use]
     pub fn settled<R: DeserializeOwned>(&self) -> SandboxCall<R> {
         SandboxCall::new(Ok(self.0.side.sandbox_promise(self.0.number)))
     }

@@ -6,7 +6,10 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Waker},
 };
 
@@ -30,6 +33,8 @@ pub(super) struct Side {
     stage: Mutex<Stage>,
     /// Told when `stage` changes.
     staged: Condvar,
+    /// Whether it is [`Stage::Over`], for a look without the lock.
+    over: AtomicBool,
     tables: Mutex<Tables>,
     /// The runtime in which the run was started.
     tokio: Option<Handle>,
@@ -68,6 +73,7 @@ impl Side {
             me: Weak::clone(me),
             stage: Mutex::new(Stage::Starting(Vec::new())),
             staged: Condvar::new(),
+            over: AtomicBool::new(false),
             tables: Mutex::new(Tables { report, ..Tables::default() }),
             tokio: Handle::try_current().ok(),
         })
@@ -93,7 +99,10 @@ impl Side {
         for waiter in tables.calls.values().chain(tables.sandbox_promises.values()) {
             waiter.close();
         }
+        // Gone before anyone learns that the run is over.
+        drop(tables);
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
+        self.over.store(true, Ordering::Release);
         self.staged.notify_all();
         if let Stage::Running(_, Some(waker)) = stage {
             waker.wake();
@@ -110,6 +119,11 @@ impl Side {
             Stage::Starting(_) => false,
             Stage::Over => true,
         }
+    }
+
+    /// Whether the run is over and all that it was lent is let go of.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     /// Sleeps until the run is over.

@@ -15,6 +15,7 @@ use std::{
     ffi::{c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     ptr,
+    time::Instant,
 };
 
 use rquickjs_sys as sys;
@@ -132,7 +133,9 @@ unsafe extern "C" fn call_host(
         state.still_running()?;
         let args = clone_args_out(state, args(argc, argv), Crossing::Live, "arguments")?;
         let held = args.held_bytes();
+        let asked = Instant::now();
         let answer = state.outside().call(number, args);
+        state.skip_clock(asked.elapsed());
         state.discharge(held);
         state.answer(answer)
     })
@@ -330,7 +333,8 @@ impl State {
     }
 
     fn settle_host_promise(&self, number: u32, completion: &Completion) {
-        let Some(HostPromise { settle, .. }) = self.host_promises.borrow_mut().remove(&number) else {
+        let Some(HostPromise { settle, .. }) = self.host_promises.borrow_mut().remove(&number)
+        else {
             return;
         };
         let cx = self.realm().cx;
@@ -401,7 +405,8 @@ impl State {
         let error = unsafe {
             let error = cx.own(sys::JS_NewError(cx.0))?;
             let prototype = realm.intrinsics.error_prototypes[class as usize];
-            if class != ErrorClass::Error && sys::JS_SetPrototype(cx.0, error.raw(), prototype) < 0 {
+            if class != ErrorClass::Error && sys::JS_SetPrototype(cx.0, error.raw(), prototype) < 0
+            {
                 return Err(Thrown);
             }
             error
@@ -432,7 +437,12 @@ impl State {
     }
 
     /// The entries of a Map (key, value, key, value) or the members of a Set.
-    pub(super) fn collect(&self, for_each: Raw, collection: Raw, pairs: bool) -> Outcome<Vec<Local>> {
+    pub(super) fn collect(
+        &self,
+        for_each: Raw,
+        collection: Raw,
+        pairs: bool,
+    ) -> Outcome<Vec<Local>> {
         let realm = self.realm();
         self.collected.borrow_mut().pairs = pairs;
         let done = realm.cx.call(for_each, collection, &[realm.intrinsics.collector]);

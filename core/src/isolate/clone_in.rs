@@ -253,7 +253,8 @@ impl<'m> Walk<'m> {
 
     fn buffer(&mut self, blob: u32) -> Outcome<Local> {
         let place = blob as usize;
-        let (Some(bytes), Some(known)) = (self.blobs.get(place), self.buffers.get_mut(place)) else {
+        let (Some(bytes), Some(known)) = (self.blobs.get(place), self.buffers.get_mut(place))
+        else {
             return self.malformed();
         };
         if let Some(buffer) = known {
@@ -288,7 +289,8 @@ fn put(state: &State, keys: &[Atom], frame: &mut Frame, value: Option<Local>) ->
     let cx = realm.cx;
     match frame {
         Frame::Object { object, key } => {
-            let (Some(key), Some(value)) = (key.and_then(|key| keys.get(key as usize)), value) else {
+            let (Some(key), Some(value)) = (key.and_then(|key| keys.get(key as usize)), value)
+            else {
                 return Err(Thrown);
             };
             cx.define(object.raw(), key.id, value, sys::JS_PROP_C_W_E)

@@ -42,7 +42,12 @@ const CHARGE_STEP: usize = 64 << 10;
 /// Clones a value out of the sandbox. `root` is the path's first word.
 ///
 /// The message's bytes are charged to the run; whoever lets go of it discharges them.
-pub(super) fn clone_out(state: &State, value: Raw, crossing: Crossing, root: &str) -> Outcome<Value> {
+pub(super) fn clone_out(
+    state: &State,
+    value: Raw,
+    crossing: Crossing,
+    root: &str,
+) -> Outcome<Value> {
     let mut walk = Walk::new(state, crossing, root);
     let done = walk.run(value);
     let charged = walk.charged;
@@ -161,7 +166,8 @@ impl<'s> Walk<'s> {
                 return Ok(Some(value));
             },
             Frame::Array { array, keys, next, length, at, sparse } => {
-                let Some(index) = keys.atom(*next).and_then(atom_index).filter(|i| i < length) else {
+                let Some(index) = keys.atom(*next).and_then(atom_index).filter(|i| i < length)
+                else {
                     self.end_array(*length, *at, *sparse);
                     return Ok(None);
                 };
@@ -231,9 +237,8 @@ impl<'s> Walk<'s> {
     fn string(&mut self, value: Raw) -> Outcome<()> {
         let cx = self.state.realm().cx;
         let writer = &mut self.writer;
-        let well_formed = cx.with_utf8(value, |text| {
-            Ok(text.map(|text| writer.string(text)).is_ok())
-        })?;
+        let well_formed =
+            cx.with_utf8(value, |text| Ok(text.map(|text| writer.string(text)).is_ok()))?;
         if !well_formed {
             match cx.text(value)? {
                 Text::Utf8(text) => self.writer.string(&text),
@@ -340,8 +345,8 @@ impl<'s> Walk<'s> {
         let length = u32::try_from(cx.length(value)?).map_err(|_| Thrown)?;
         let keys = Rc::new(cx.keys(value)?);
         // Indices come first and in order; so the array is dense when the last of them says so.
-        let dense = length == 0
-            || keys.atom(length as usize - 1).and_then(atom_index) == Some(length - 1);
+        let dense =
+            length == 0 || keys.atom(length as usize - 1).and_then(atom_index) == Some(length - 1);
         self.enter(value);
         if dense {
             self.writer.array(length);
@@ -468,7 +473,11 @@ impl<'s> Walk<'s> {
             let number = realm.cx.call(getter, value, &[])?;
             Ok(match tag_of(number.raw()) {
                 sys::JS_TAG_INT => usize::try_from(int_of(number.raw())).unwrap_or(0),
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a length")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a length"
+                )]
                 _ => double_of(number.raw()) as usize,
             })
         };
@@ -580,7 +589,8 @@ impl<'s> Walk<'s> {
     /// This value cannot cross: text in a log, an exception that names the path elsewhere.
     fn refuse(&mut self, what: &str) -> Outcome<()> {
         if self.crossing == Crossing::Log {
-            let bare = ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
+            let bare =
+                ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
             self.writer.string(&format!("[{}]", bare.unwrap_or(what)));
             return Ok(());
         }
@@ -662,7 +672,8 @@ fn describe(state: &State, value: Raw) -> String {
 
 fn constructor_name(state: &State, value: Raw) -> Option<String> {
     let cx = state.realm().cx;
-    let prototype = cx.prototype(value).ok().filter(|p| is_object(p.raw()) && !is_proxy(p.raw()))?;
+    let prototype =
+        cx.prototype(value).ok().filter(|p| is_object(p.raw()) && !is_proxy(p.raw()))?;
     let constructor = cx.own_data(prototype.raw(), c"constructor")?;
     cx.is_function(constructor.raw()).then(|| state.function_name(constructor.raw()))
 }
@@ -684,4 +695,3 @@ fn view_kind(engine: u32) -> Option<ViewKind> {
         _ => return None,
     })
 }
-

@@ -240,11 +240,6 @@ impl Cx {
         self.own(unsafe { sys::JS_NewObject(self.0) })
     }
 
-    pub(super) fn null_object(self) -> Outcome<Local> {
-        // SAFETY: makes a fresh object.
-        self.own(unsafe { sys::JS_NewObjectProto(self.0, sys::JS_NULL) })
-    }
-
     pub(super) fn array(self) -> Outcome<Local> {
         // SAFETY: makes a fresh array.
         self.own(unsafe { sys::JS_NewArray(self.0) })
@@ -412,7 +407,13 @@ impl Cx {
     }
 
     /// Defines an own property, whatever stands in the prototype chain. Takes the value.
-    pub(super) fn define(self, object: Raw, key: sys::JSAtom, value: Local, flags: u32) -> Outcome<()> {
+    pub(super) fn define(
+        self,
+        object: Raw,
+        key: sys::JSAtom,
+        value: Local,
+        flags: u32,
+    ) -> Outcome<()> {
         #[expect(clippy::cast_possible_wrap, reason = "flags are small")]
         // SAFETY: live value and atom; the call takes the reference of `value`.
         let code = unsafe {
@@ -421,7 +422,13 @@ impl Cx {
         self.done(code).map(drop)
     }
 
-    pub(super) fn define_str(self, object: Raw, key: &str, value: Local, flags: u32) -> Outcome<()> {
+    pub(super) fn define_str(
+        self,
+        object: Raw,
+        key: &str,
+        value: Local,
+        flags: u32,
+    ) -> Outcome<()> {
         let key = self.atom(key)?;
         self.define(object, key.id, value, flags)
     }
@@ -492,25 +499,6 @@ impl Cx {
     pub(super) fn then(self, promise: Raw, fulfilled: Raw, rejected: Raw) -> Outcome<()> {
         // SAFETY: live values.
         self.own(unsafe { sys::JS_PromiseThen(self.0, promise, fulfilled, rejected) }).map(drop)
-    }
-
-    /// What a promise came to, `None` while it is pending.
-    pub(super) fn promise_state(self, promise: Raw) -> Option<Result<Local, Local>> {
-        // SAFETY: a live promise.
-        let (state, result) = unsafe {
-            let state = sys::JS_PromiseState(self.0, promise);
-            if state <= 0 {
-                return None;
-            }
-            (state, sys::JS_PromiseResult(self.0, promise))
-        };
-        let value = Local { cx: self, raw: result };
-        Some(if state == 1 { Ok(value) } else { Err(value) })
-    }
-
-    pub(super) fn mark_handled(self, promise: Raw) {
-        // SAFETY: a live promise.
-        unsafe { sys::JS_PromiseMarkAsHandled(self.0, promise) }
     }
 
     pub(super) fn buffer(self, bytes: &[u8]) -> Outcome<Local> {

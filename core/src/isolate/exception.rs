@@ -8,11 +8,12 @@
 use super::{
     State,
     clone_out::{Crossing, clone_out},
-    engine::{Cx, Local, Raw, Text, is_error, is_object, is_proxy, is_string, tag_of},
+    engine::{Cx, Local, Raw, Text, Thrown, is_error, is_object, is_proxy, is_string, tag_of},
 };
 use crate::{
     inspect::inspect,
     outcome::{ExecutionError, Position},
+    program::RegularExpression,
     text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
 };
 use rquickjs_sys as sys;
@@ -54,7 +55,12 @@ pub(super) fn headline(state: &State, thrown: Raw) -> String {
 }
 
 /// What the engine's parser refused, which belongs to the compiler's realm.
-pub(super) fn compile_error(state: &State, compiler: Cx, thrown: Raw, file: &str) -> ExecutionError {
+pub(super) fn compile_error(
+    state: &State,
+    compiler: Cx,
+    thrown: Raw,
+    file: &str,
+) -> ExecutionError {
     let read = |key| {
         let text = compiler.get_str(thrown, key).and_then(|value| compiler.text(value.raw()));
         text.map(Text::into_lossy).unwrap_or_default()
@@ -63,7 +69,9 @@ pub(super) fn compile_error(state: &State, compiler: Cx, thrown: Raw, file: &str
     let stack = read(c"stack");
     let place = stack.lines().next().and_then(|line| line.strip_prefix("    at "));
     let position = place.and_then(|place| split_place(place.trim_end_matches(')')));
-    let position = position.map(|(_, line, column)| original(state, file, line, column));
+    let position = position
+        .map(|(_, line, column)| original(state, file, line, column))
+        .or_else(|| refused_expression(state, file));
     ExecutionError {
         name: "SyntaxError".to_owned(),
         message: bounded(read(c"message"), MESSAGE_LIMIT),
@@ -72,6 +80,20 @@ pub(super) fn compile_error(state: &State, compiler: Cx, thrown: Raw, file: &str
         column: position.map(|position| position.column),
         ..ExecutionError::default()
     }
+}
+
+/// The place of the first regular expression that the engine refuses: it does not say it itself.
+fn refused_expression(state: &State, file: &str) -> Option<Position> {
+    let realm = state.realm();
+    let refuses = |expression: &RegularExpression| {
+        let made = realm.cx.string(&expression.pattern).and_then(|pattern| {
+            let flags = realm.cx.string(&expression.flags)?;
+            realm.cx.construct(realm.intrinsics.regexp, &[pattern.raw(), flags.raw()])
+        });
+        made.map_err(|Thrown| drop(realm.cx.exception())).is_err()
+    };
+    let expressions = state.linker.borrow().regular_expressions(file);
+    expressions.iter().find(|expression| refuses(expression)).map(|found| found.position)
 }
 
 struct Frame {

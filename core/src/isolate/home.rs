@@ -56,6 +56,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// A run with a limit, and no hook.
+    #[cfg(test)]
     pub(crate) fn with_limit(limit_bytes: usize) -> Self {
         Self { limit_bytes, ending: Arc::default(), hook: None, host: ptr::null_mut() }
     }
@@ -171,6 +172,7 @@ impl<R: Realm> Home<R> {
         self.realm
     }
 
+    #[cfg(test)]
     pub(crate) fn runtime(&self) -> *mut qjs::JSRuntime {
         self.runtime
     }
@@ -187,6 +189,7 @@ impl<R: Realm> Home<R> {
     }
 
     /// The slot, unless this is a plain home.
+    #[cfg(test)]
     pub(crate) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
     }

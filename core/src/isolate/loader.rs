@@ -17,8 +17,7 @@ use std::{
 use rquickjs_sys as sys;
 
 use super::{
-    State,
-    bridge,
+    State, bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, c_string},
     exception,
 };
@@ -27,6 +26,9 @@ use crate::{
     program::{Code, Module},
     value::ErrorClass,
 };
+
+/// What every import of a text that is being compiled stands for; no file is called that.
+const PLACEHOLDER: &CStr = c"\u{1}";
 
 /// Tells the runtime to ask this file for modules.
 pub(super) fn install(runtime: *mut sys::JSRuntime) {
@@ -82,6 +84,10 @@ unsafe extern "C" fn normalize(
     specifier: *const c_char,
     _opaque: *mut c_void,
 ) -> *mut c_char {
+    if is_compiler(ctx) {
+        // SAFETY: copies a C string into memory that the engine frees.
+        return unsafe { sys::js_strdup(ctx, PLACEHOLDER.as_ptr()) };
+    }
     // SAFETY: the engine passes two texts that live as long as the call.
     let (importer, specifier) = unsafe { (text(importer), text(specifier)) };
     let mut name = ptr::null_mut();
@@ -104,6 +110,10 @@ unsafe extern "C" fn load(
     name: *const c_char,
     _opaque: *mut c_void,
 ) -> *mut sys::JSModuleDef {
+    if is_compiler(ctx) {
+        // SAFETY: a live context and a C string; the module is never linked, so it needs no values.
+        return unsafe { sys::JS_NewCModule(ctx, name, None) };
+    }
     // SAFETY: the engine passes a text that lives as long as the call.
     let name = unsafe { text(name) };
     let mut module = ptr::null_mut();
@@ -112,6 +122,13 @@ unsafe extern "C" fn load(
         Ok(Cx(ctx).dup(sys::JS_UNDEFINED))
     });
     module
+}
+
+/// Whether the engine asks for a text that it only compiles. It wants its imports resolved even
+/// then, although nothing of them gets into the bytecode but the specifiers.
+fn is_compiler(ctx: *mut sys::JSContext) -> bool {
+    // Only the context that code runs in knows the run.
+    Cx(ctx).opaque().is_null()
 }
 
 fn load_module(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {

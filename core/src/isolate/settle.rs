@@ -190,8 +190,7 @@ fn select(state: &State) -> Outcome<Option<End>> {
     } else if args.is_empty() {
         export
     } else {
-        let message =
-            format!("execute.args were given, but the export '{name}' is not a function");
+        let message = format!("execute.args were given, but the export '{name}' is not a function");
         return Err(state.throw_error(ErrorClass::TypeError, "TypeError", &message));
     };
     let (promise, [resolve, _]) = cx.promise()?;

@@ -13,6 +13,7 @@ use super::arena::TAIL_BYTES;
 use super::heap::{Heap, Mark};
 use super::range::{PAGE_BYTES, Range};
 use std::cell::Cell;
+#[cfg(test)]
 use std::slice;
 
 /// Addresses, not memory: what a run may use at all, several times over, because an arena spreads.
@@ -88,6 +89,7 @@ impl Slot {
     }
 
     /// Whether the range is the image, byte for byte, and zero above as far as the last run wrote.
+    #[cfg(test)]
     pub(crate) fn check_pristine(&self) -> Result<(), String> {
         let checked_bytes = self.last_high_bytes.get().max(self.image_bytes);
         // SAFETY: within the ranges; reading leaves them as they are, and nothing writes meanwhile.
@@ -113,11 +115,13 @@ impl Slot {
     }
 
     /// The size of the image. A parked slot holds it twice.
+    #[cfg(test)]
     pub(crate) fn image_bytes(&self) -> usize {
         self.image_bytes
     }
 
     /// How far up the last run wrote.
+    #[cfg(test)]
     pub(crate) fn last_high_bytes(&self) -> usize {
         self.last_high_bytes.get()
     }

@@ -9,7 +9,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -127,6 +127,11 @@ impl State {
 
     pub(super) fn discharge(&self, bytes: usize) {
         self.home().heap().discharge(bytes);
+    }
+
+    /// Time that went by while the host was at work is none of the code's.
+    pub(super) fn skip_clock(&self, waited: Duration) {
+        self.home().skip_clock(waited);
     }
 
     /// Notes that this crate failed: the run ends, and the home is not used again.

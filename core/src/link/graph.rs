@@ -92,6 +92,7 @@ impl Graph {
     }
 
     /// What a specifier of a linked module means.
+    #[cfg(test)]
     pub(crate) fn resolve(&self, importer: &ModuleKey, specifier: &str) -> Option<Resolved> {
         self.specifiers.resolve(importer, specifier).ok()
     }
@@ -107,6 +108,7 @@ impl Graph {
     }
 
     /// The names that a linked module exports, at most `most`.
+    #[cfg(test)]
     pub(crate) fn export_names(&self, key: &ModuleKey, most: usize) -> Vec<String> {
         let target = self.index.get(key).map_or(Target::Unknown, |&index| Target::Node(index));
         resolve::export_names(&self.nodes, &self.specifiers, &target, most)

@@ -61,7 +61,7 @@ pub(crate) fn label(key: &str) -> &str {
 
 /// Whether a file name alone makes a module TypeScript.
 pub(crate) fn is_typescript_name(key: &str) -> bool {
-    key.ends_with(".ts") || key.ends_with(".mts")
+    matches!(key.rsplit_once('.'), Some((_, "ts" | "mts")))
 }
 
 /// The entry's path as a key of `modules` would spell it; none if `filename` is a mere label.
@@ -354,7 +354,7 @@ mod tests {
                 "<runCode>",
                 "",
                 "./math",
-                "Cannot find module './math' imported from the source; modules given: './both.js', './both.ts', './lib/a.ts', './lib/b.mts', './math.js'",
+                "Cannot find module './math' imported from '<runCode>'; modules given: './both.js', './both.ts', './lib/a.ts', './lib/b.mts', './math.js'",
             ),
             (
                 "a.ts",

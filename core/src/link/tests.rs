@@ -175,9 +175,9 @@ fn the_first_error_in_reading_order_is_told() {
         (format!("{bad_name}{bad_specifier}"), "main.ts:1:10: SyntaxError: Module"),
         (format!("{bad_specifier}{bad_name}"), "main.ts:1:8: ReferenceError"),
         (format!("{bad_name}import './deep.js'"), "main.ts:1:10: SyntaxError: Module"),
-        (format!("import './deep.js';{bad_name}"), "syntax.js:2:"),
+        (format!("import './deep.js';{bad_name}"), "syntax.js:2:9: SyntaxError"),
         (format!("import './name.js';{bad_specifier}"), "name.js:2:10: SyntaxError: Module"),
-        (format!("{bad_name}let = ;"), "main.ts:2:5: SyntaxError"),
+        (format!("{bad_name}let = ;"), "main.ts:2:7: SyntaxError"),
     ] {
         let message = fails(&entry, &modules);
         assert!(message.starts_with(at), "{entry}: {message}");

@@ -190,7 +190,7 @@ enum Scalar {
     Text(String),
 }
 
-impl<'de> IntoDeserializer<'de, Fault> for Scalar {
+impl IntoDeserializer<'_, Fault> for Scalar {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -299,7 +299,7 @@ enum Wish {
     Struct,
 }
 
-impl<'a> Node<'_, 'a> {
+impl Node<'_, '_> {
     fn visit<'de, V: Visitor<'de>>(self, wish: Wish, visitor: V) -> Result<V::Value, Fault> {
         self.0.read(|reading, event| match event {
             Event::Undefined | Event::Null | Event::Hole => visitor.visit_unit(),

@@ -210,7 +210,6 @@ impl Writer {
     /// Tells the length of what was opened at that place.
     pub(super) fn close(&mut self, place: usize, length: u32) {
         for (at, byte) in self.nodes.iter_mut().skip(place).take(COUNT_BYTES).enumerate() {
-            #[expect(clippy::cast_possible_truncation, reason = "seven bits")]
             let bits = ((length >> (7 * at)) & 0x7F) as u8;
             *byte = if at + 1 < COUNT_BYTES { bits | 0x80 } else { bits };
         }

@@ -1,0 +1,5 @@
+//! Sets the linker arguments of a Node addon.
+
+fn main() {
+    napi_build::setup();
+}

@@ -1,0 +1,166 @@
+/**
+ * Runs JavaScript and TypeScript that a model wrote, in an isolate that has exactly the
+ * capabilities handed to it.
+ */
+
+/** What a run may be given. Every option is optional; an unknown key is a `TypeError`. */
+export interface CodeExecutionOptions {
+  /** Which export is the result, and what it is called with if it is a function. */
+  execute?: {
+    /** The name of the export. Default `'default'`. */
+    fn?: string;
+    /** The arguments; they are cloned. Default none. */
+    args?: unknown[];
+  };
+  /**
+   * Bridged modules: bare specifier → named exports. Values are cloned, functions become callable
+   * from inside and run out here.
+   */
+  imports?: Record<string, Record<string, unknown>>;
+  /** Further source modules, by a relative specifier such as `'./math.js'`. */
+  modules?: Record<string, string>;
+  /** Names that every module sees, though they are not on `globalThis`. Values as in `imports`. */
+  globals?: Record<string, unknown>;
+  /** The language of the sources. Types are erased, not checked. Default `'typescript'`. */
+  language?: 'javascript' | 'typescript';
+  /** Limit on all that the run holds, in bytes. A safe integer of at least 1. Default 128 MiB. */
+  memoryLimitBytes?: number;
+  /** The label of the source in stacks and errors; imports of the source start from it. Default `'<runCode>'`. */
+  filename?: string;
+  /**
+   * Gives the sandbox a function `report`, and is called with each value given to it. What the sink
+   * returns, or throws, is what `report` returns or throws inside.
+   */
+  report?: (value: unknown) => void;
+}
+
+/** A run: awaitable, and never rejecting. Whatever happens inside is a result with a status. */
+export interface CodeExecution extends PromiseLike<CodeExecutionResult> {
+  /**
+   * Ends the run; it settles with status `'terminated'` and the reason as `error.message`. The first
+   * reason wins. Never throws; does nothing once the run has settled. Not awaited: settling takes up
+   * to 50 ms, in code that the engine cannot interrupt up to 250 ms.
+   */
+  terminate(reason?: string): void;
+  /** Whether the run has not settled yet. */
+  readonly running: boolean;
+  /** What was reported so far, in call order: a new array at each read, holding the same values. */
+  readonly reports: readonly unknown[];
+  /** As `Promise.prototype.catch`; there is nothing to catch. */
+  catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<CodeExecutionResult | T>;
+  /** As `Promise.prototype.finally`. */
+  finally(onFinally?: (() => void) | null): Promise<CodeExecutionResult>;
+}
+
+/** What a run came to. */
+export interface CodeExecutionResult {
+  /**
+   * `'success'`: the export resolved. `'error'`: the code threw. `'memory'`: the limit was hit.
+   * `'terminated'`: by the caller or by a cap of the runtime. `'link_error'`: the modules do not fit
+   * together, or a source does not parse; or the selected export is missing.
+   */
+  status: 'success' | 'error' | 'memory' | 'terminated' | 'link_error';
+  /** The value of the export. An own key on success only, where it may be `undefined`. */
+  result?: unknown;
+  /** What went through the built-in `report`, in call order. */
+  reports: unknown[];
+  /** Calls of the built-in console; empty when `globals` has a `console`. */
+  logs: CodeExecutionLog[];
+  /** Why the run did not succeed. An own key unless the status is `'success'`. */
+  error?: CodeExecutionError;
+  /** Milliseconds from the call of `runCode` to settlement, with fractions. */
+  durationMs: number;
+  /** The peak of all bytes that counted against the limit. */
+  memoryUsedBytes?: number;
+}
+
+/** One call of the sandbox's console. */
+export interface CodeExecutionLog {
+  level: 'log' | 'info' | 'warn' | 'error' | 'debug';
+  /** The arguments, cloned; what cannot be cloned is there as text. */
+  args: unknown[];
+  /** Epoch milliseconds. */
+  timestamp: number;
+}
+
+/** Why a run did not succeed. Positions are those of the original source, TypeScript included. */
+export interface CodeExecutionError {
+  name: string;
+  message: string;
+  /** Frames of the sandbox only. */
+  stack?: string;
+  /** The specifier that could not be linked. */
+  specifier?: string;
+  /** The file that `line` and `column` belong to. */
+  filename?: string;
+  /** From 1. */
+  line?: number;
+  /** From 1, in UTF-16 code units. */
+  column?: number;
+}
+
+/**
+ * Runs `source` as an ECMAScript module in a fresh isolate of the process's default runtime.
+ *
+ * Throws before anything starts: a `TypeError` (a `RangeError` for a number out of range) for an
+ * option that is not valid, a `SerializationError` for a value that cannot be cloned. Host functions
+ * run on the calling thread, in the asynchronous context of this call.
+ */
+export function runCode(source: string, options?: CodeExecutionOptions): CodeExecution;
+
+/** What a {@link Runtime} is made with. An unknown key is a `TypeError`. */
+export interface RuntimeOptions {
+  /** Isolates on threads of this process, or in worker processes that can be killed. Default `'thread'`. This version offers no `'process'`. */
+  isolation?: 'thread' | 'process';
+  /** CPU time of one run, in milliseconds; waiting for the host does not count. Default 300,000. */
+  safetyCapMs?: number;
+  /** Runs that compute at once; those that wait for the host do not count. Default 4 per core, at least 8. */
+  maxConcurrentRuns?: number;
+  /** Runs that may wait for their turn; beyond that `runCode` throws. Default: any number. */
+  maxQueuedRuns?: number;
+  /** Isolates kept ready ahead of need. Each costs some hundred KiB. */
+  readyIsolates?: number;
+  /** Bytes of compiled code kept for sources that come again. */
+  compileCacheBytes?: number;
+}
+
+/** A place to run code in, with caps of its own. */
+export class Runtime {
+  /** Throws a `TypeError` or a `RangeError` for options that are not valid. */
+  constructor(options?: RuntimeOptions);
+  /** As the free {@link runCode}; needs no `this`. Throws once the runtime is closed, or its queue full. */
+  readonly runCode: (source: string, options?: CodeExecutionOptions) => CodeExecution;
+  /**
+   * Refuses new runs, ends live ones with the reason `runtime closed`, and resolves when everything
+   * is freed. A second call gives the same promise.
+   */
+  close(): Promise<void>;
+  /** Counts as of now. */
+  stats(): Stats;
+}
+
+/** Counts of a runtime. */
+export interface Stats {
+  /** Runs that compute now. */
+  readonly computing: number;
+  /** Runs that wait for their host; they hold no thread. */
+  readonly parked: number;
+  /** Runs that wait for their turn. */
+  readonly queued: number;
+  /** Runs that have settled since the runtime was made, by status. */
+  readonly settled: Readonly<Record<CodeExecutionResult['status'], number>>;
+  /** Isolates that are pristine and wait for a run. */
+  readonly readyIsolates: number;
+  /** Threads of the runtime. */
+  readonly threads: number;
+  /** Threads that do not come back from a builtin, although their run has settled. */
+  readonly stuckThreads: number;
+  /** Bytes of compiled modules that are kept. */
+  readonly compileCacheBytes: number;
+}
+
+/**
+ * A value cannot be cloned. The message names the place and the kind:
+ * `globals.db.pool: an instance of Pool cannot be cloned`.
+ */
+export class SerializationError extends TypeError {}

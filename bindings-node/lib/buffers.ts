@@ -1,0 +1,122 @@
+// The buffers of one message.
+//
+// In: ArrayBuffers and views as they are met. Out: BUFFER and VIEW nodes, and the blobs that they
+// name. A view carries only its own bytes, unless its whole ArrayBuffer is in the message too,
+// before or after it: then both share that one blob.
+
+import { types } from 'node:util';
+
+import type { Encoder } from './encode.js';
+import { Tag, VIEW_KINDS } from './tag.js';
+
+interface MovableView {
+  readonly buffer: ArrayBufferLike;
+  /** Where in the outbox the view's blob and offset stand. */
+  readonly place: number;
+  readonly blob: number;
+  readonly byteOffset: number;
+}
+
+const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
+// The brand's own getters: a subclass may have put others in front of them.
+const kindName = getter(typedArray, Symbol.toStringTag);
+const arrayBuffer = getter(typedArray, 'buffer');
+const arrayByteOffset = getter(typedArray, 'byteOffset');
+const arrayByteLength = getter(typedArray, 'byteLength');
+const arrayLength = getter(typedArray, 'length');
+const dataBuffer = getter(DataView.prototype, 'buffer');
+const dataByteOffset = getter(DataView.prototype, 'byteOffset');
+const dataByteLength = getter(DataView.prototype, 'byteLength');
+const bufferByteLength = getter(ArrayBuffer.prototype, 'byteLength');
+const NOTHING = new Uint8Array(0);
+
+/** Collects the blobs of the message that an encoder writes. */
+export class Buffers {
+  private readonly out: Encoder;
+  private blobs: Uint8Array[] = [];
+  private whole = new Map<ArrayBufferLike, number>();
+  private movable: MovableView[] = [];
+
+  constructor(out: Encoder) {
+    this.out = out;
+  }
+
+  /** Forgets the message before. */
+  reset(): void {
+    if (this.blobs.length === 0) return;
+    this.blobs = [];
+    this.movable = [];
+    this.whole = new Map();
+  }
+
+  /** The blobs, if there are any. */
+  taken(): Uint8Array[] | undefined {
+    return this.blobs.length === 0 ? undefined : this.blobs;
+  }
+
+  /** An ArrayBuffer; views over it that came before move onto its blob. */
+  buffer(buffer: ArrayBuffer): void {
+    this.checkAttached(buffer);
+    const blob = this.add(new Uint8Array(buffer));
+    this.whole.set(buffer, blob);
+    this.out.tagged(Tag.Buffer);
+    this.out.u32(blob);
+    for (const view of this.movable) {
+      if (view.buffer !== buffer) continue;
+      this.blobs[view.blob] = NOTHING;
+      this.write(view.place, blob, view.byteOffset);
+    }
+  }
+
+  /** A typed array or a DataView. */
+  view(view: ArrayBufferView): void {
+    const name = kindName(view) as string | undefined;
+    const buffer = (name === undefined ? dataBuffer : arrayBuffer)(view) as ArrayBufferLike;
+    if (!types.isSharedArrayBuffer(buffer)) this.checkAttached(buffer);
+    const byteOffset = (name === undefined ? dataByteOffset : arrayByteOffset)(view) as number;
+    const byteLength = (name === undefined ? dataByteLength : arrayByteLength)(view) as number;
+    const length = name === undefined ? byteLength : (arrayLength(view) as number);
+    const kind = name === undefined ? 0 : VIEW_KINDS.indexOf(name as (typeof VIEW_KINDS)[number]);
+    const whole = this.whole.get(buffer);
+
+    this.out.tagged(Tag.View);
+    this.out.u8(kind);
+    const place = this.out.at;
+    this.out.reserve(20);
+    this.out.at += 12;
+    this.out.view.setBigUint64(this.out.at, BigInt(length), true);
+    this.out.at += 8;
+    if (whole !== undefined) {
+      this.write(place, whole, byteOffset);
+      return;
+    }
+    const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    // Another thread may be writing to shared memory: what crosses is a copy made here.
+    const blob = this.add(types.isSharedArrayBuffer(buffer) ? bytes.slice() : bytes);
+    this.write(place, blob, 0);
+    this.movable.push({ buffer, place, blob, byteOffset });
+  }
+
+  private add(bytes: Uint8Array): number {
+    return this.blobs.push(bytes) - 1;
+  }
+
+  private write(place: number, blob: number, byteOffset: number): void {
+    this.out.view.setUint32(place, blob, true);
+    this.out.view.setBigUint64(place + 4, BigInt(byteOffset), true);
+  }
+
+  private checkAttached(buffer: ArrayBufferLike): void {
+    if (bufferByteLength(buffer) !== 0) return;
+    try {
+      new Uint8Array(buffer);
+    } catch {
+      this.out.refuse('a detached ArrayBuffer');
+    }
+  }
+}
+
+function getter(object: object, key: PropertyKey): (self: object) => unknown {
+  const { get } = Object.getOwnPropertyDescriptor(object, key) as { get(): unknown };
+  return (self) => Reflect.apply(get, self, []);
+}

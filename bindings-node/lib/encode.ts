@@ -1,0 +1,423 @@
+// A value of the host, written as a message for the sandbox.
+//
+// In: any value, and where it stands (`globals.db`). Out: nodes in the outbox and the blobs beside
+// them, or a SerializationError that names the path. Keeps the contract's rules on what crosses:
+// own enumerable string keys in order, kinds by brand, getters run once, no trap of a Proxy ever.
+// Nothing recurses: depth is bounded by memory alone.
+
+import { types } from 'node:util';
+
+import { Buffers } from './buffers.js';
+import { Kind, describe, errorClass, functionName, kindOf } from './kind.js';
+import { Outbox } from './outbox.js';
+import { notCloneable, segment } from './serialization-error.js';
+import { ERROR_CLASSES, Key, Tag } from './tag.js';
+
+/** Gives out the numbers under which functions and promises cross. */
+export interface Numbering {
+  /** The number of a host function, the same for the same function within a run. */
+  hostFunction(fn: Function): number;
+  /** The number of a function that came out of this very run's sandbox. */
+  sandboxFunction(fn: Function): number | undefined;
+  /** A number for a promise of the host, which is settled under it later. */
+  hostPromise(promise: PromiseLike<unknown>): number;
+}
+
+/** What a container being written still has to write. */
+const enum Rest {
+  Object,
+  Array,
+  Sparse,
+  Map,
+  Set,
+}
+
+interface Frame {
+  readonly rest: Rest;
+  /** The object itself; for Map and Set their members, taken when they were reached. */
+  readonly source: Record<string, unknown> | unknown[];
+  /** The keys of an object, or the indexes of a sparse array. */
+  readonly keys: readonly string[];
+  /** The place of the next entry. */
+  next: number;
+  readonly length: number;
+  readonly up: Frame | undefined;
+}
+
+const NO_KEYS: readonly string[] = [];
+const forEachEntry = Map.prototype.forEach;
+const forEachMember = Set.prototype.forEach;
+const dateTime = Date.prototype.getTime;
+const unboxers = [Number, String, Boolean, BigInt].map((type) => type.prototype.valueOf as () => unknown);
+
+// An array longer than this is looked at for holes before its elements are gone through one by one.
+const PROBED_LENGTH = 4096;
+const PROBES = 16;
+
+/** Writes messages, one after the other, into its own outbox. */
+export class Encoder extends Outbox {
+  private readonly buffers = new Buffers(this);
+  private seen = new Map<object, number>();
+  private keys = new Map<string, number>();
+  private objects = 0;
+  private top: Frame | undefined;
+  private root = '';
+  private rootKey: string | undefined;
+  private numbering!: Numbering;
+
+  /** The bytes of this message's buffers; the native side copies them within the call. */
+  get blobs(): Uint8Array[] | undefined {
+    return this.buffers.taken();
+  }
+
+  /** Starts a message where the outbox stands. */
+  begin(numbering: Numbering): void {
+    this.numbering = numbering;
+    this.objects = 0;
+    this.top = undefined;
+    if (this.seen.size > 0) this.seen = new Map();
+    if (this.keys.size > 0) this.keys = new Map();
+    this.buffers.reset();
+  }
+
+  /** The head of an array whose elements the caller writes one by one, each with its own path. */
+  arrayOf(length: number): void {
+    this.u8(Tag.Array);
+    this.varint(length);
+    this.objects += 1;
+  }
+
+  /**
+   * Writes one value. `root` and `key` say where it stands; the key is also the name of a function.
+   * Throws a SerializationError, or whatever a getter of the value throws.
+   */
+  value(value: unknown, root: string, key?: string): void {
+    this.root = root;
+    this.rootKey = key;
+    this.node(value, key);
+    while (this.top !== undefined) {
+      const frame = this.top;
+      switch (frame.rest) {
+        case Rest.Object:
+          this.entries(frame);
+          break;
+        case Rest.Array:
+          this.elements(frame);
+          break;
+        case Rest.Sparse:
+          this.sparseElements(frame);
+          break;
+        default:
+          this.members(frame);
+      }
+    }
+  }
+
+  /** Takes the next object index. */
+  tagged(tag: Tag): void {
+    this.u8(tag);
+    this.objects += 1;
+  }
+
+  /** Refuses the value that is being written. */
+  refuse(what: string): never {
+    throw notCloneable(this.path(), what);
+  }
+
+  // Each of the following goes on until its frame is done or an entry opened a frame of its own.
+
+  private entries(frame: Frame): void {
+    const { keys, length } = frame;
+    const source = frame.source as Record<string, unknown>;
+    while (frame.next < length) {
+      const key = keys[frame.next] as string;
+      frame.next += 1;
+      const value = source[key];
+      // A getter that ran before may have taken the property away.
+      if (value === undefined && !Object.hasOwn(source, key)) continue;
+      this.key(key);
+      this.node(value, key);
+      if (this.top !== frame) return;
+    }
+    this.u8(Key.End);
+    this.top = frame.up;
+  }
+
+  private elements(frame: Frame): void {
+    const { length } = frame;
+    const source = frame.source as unknown[];
+    while (frame.next < length) {
+      const index = frame.next;
+      frame.next += 1;
+      const value = source[index];
+      if (value === undefined && !Object.hasOwn(source, index)) {
+        this.u8(Tag.Hole);
+        continue;
+      }
+      this.node(value, undefined);
+      if (this.top !== frame) return;
+    }
+    this.top = frame.up;
+  }
+
+  private sparseElements(frame: Frame): void {
+    const { keys, length } = frame;
+    const source = frame.source as unknown[];
+    while (frame.next < length) {
+      const index = Number(keys[frame.next]);
+      frame.next += 1;
+      const value = source[index];
+      if (value === undefined && !Object.hasOwn(source, index)) continue;
+      this.varint(index + 1);
+      this.node(value, undefined);
+      if (this.top !== frame) return;
+    }
+    this.varint(0);
+    this.top = frame.up;
+  }
+
+  private members(frame: Frame): void {
+    const source = frame.source as unknown[];
+    while (frame.next < frame.length) {
+      const value = source[frame.next];
+      frame.next += 1;
+      this.node(value, undefined);
+      if (this.top !== frame) return;
+    }
+    this.top = frame.up;
+  }
+
+  private node(value: unknown, key: string | undefined): void {
+    switch (typeof value) {
+      case 'string':
+        this.string(value);
+        return;
+      case 'number':
+        this.number(value);
+        return;
+      case 'boolean':
+        this.u8(value ? Tag.True : Tag.False);
+        return;
+      case 'undefined':
+        this.u8(Tag.Undefined);
+        return;
+      case 'bigint':
+        this.bigint(value);
+        return;
+      case 'symbol':
+        return this.refuse('a symbol');
+      default:
+        if (value === null) this.u8(Tag.Null);
+        else this.object(value as object, key);
+    }
+  }
+
+  private object(value: object, key: string | undefined): void {
+    const index = this.seen.get(value);
+    if (index !== undefined) {
+      this.u8(Tag.Ref);
+      this.varint(index);
+      return;
+    }
+    if (types.isProxy(value)) this.refuse('a Proxy');
+    this.seen.set(value, this.objects);
+    if (Array.isArray(value)) this.array(value);
+    else if (typeof value === 'function') this.fn(value, key);
+    else if (!this.plain(value)) this.byKind(value);
+  }
+
+  /** The quick way for what nearly every object is; an object without entries is looked at closely. */
+  private plain(value: object): boolean {
+    const prototype: object | null = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) return false;
+    const keys = Object.keys(value);
+    if (keys.length === 0 || ArrayBuffer.isView(value)) return false;
+    this.tagged(Tag.Object);
+    this.open(Rest.Object, value as Record<string, unknown>, keys, keys.length);
+    return true;
+  }
+
+  private byKind(value: object): void {
+    switch (kindOf(value)) {
+      case Kind.Plain: {
+        const keys = Object.keys(value);
+        this.tagged(Tag.Object);
+        this.open(Rest.Object, value as Record<string, unknown>, keys, keys.length);
+        return;
+      }
+      case Kind.Map: {
+        const members: unknown[] = [];
+        forEachEntry.call(value as Map<unknown, unknown>, (item, key) => members.push(key, item));
+        this.tagged(Tag.Map);
+        this.varint(members.length / 2);
+        this.open(Rest.Map, members, NO_KEYS, members.length);
+        return;
+      }
+      case Kind.Set: {
+        const members: unknown[] = [];
+        forEachMember.call(value as Set<unknown>, (item) => members.push(item));
+        this.tagged(Tag.Set);
+        this.varint(members.length);
+        this.open(Rest.Set, members, NO_KEYS, members.length);
+        return;
+      }
+      case Kind.Date:
+        this.tagged(Tag.Date);
+        this.f64(dateTime.call(value as Date));
+        return;
+      case Kind.RegExp:
+        this.regexp(value as RegExp);
+        return;
+      case Kind.Error:
+        this.error(value as Error);
+        return;
+      case Kind.Buffer:
+        this.buffers.buffer(value as ArrayBuffer);
+        return;
+      case Kind.View:
+        this.buffers.view(value as ArrayBufferView);
+        return;
+      case Kind.Promise:
+        this.tagged(Tag.HostPromise);
+        this.u32(this.numbering.hostPromise(value as Promise<unknown>));
+        return;
+      case Kind.Boxed:
+        this.boxed(value);
+        return;
+      default:
+        this.refuse(describe(value));
+    }
+  }
+
+  private array(value: unknown[]): void {
+    const { length } = value;
+    if (length > PROBED_LENGTH && isSparse(value)) {
+      const indexes = Object.keys(value).filter(isIndex);
+      if (indexes.length < length / 2) {
+        this.tagged(Tag.SparseArray);
+        this.varint(length);
+        this.open(Rest.Sparse, value, indexes, indexes.length);
+        return;
+      }
+    }
+    this.tagged(Tag.Array);
+    this.varint(length);
+    this.open(Rest.Array, value, NO_KEYS, length);
+  }
+
+  private fn(value: Function, key: string | undefined): void {
+    const own = this.numbering.sandboxFunction(value);
+    this.tagged(own === undefined ? Tag.HostFunction : Tag.SandboxFunction);
+    this.u32(own ?? this.numbering.hostFunction(value));
+    this.string(key ?? functionName(value));
+  }
+
+  /** Host → sandbox an error is its class, name, message and code: no stack, no cause. */
+  private error(value: Error): void {
+    const index = errorClass(value, ERROR_CLASSES);
+    const { name, message } = value;
+    const code: unknown = (value as { code?: unknown }).code;
+    this.tagged(Tag.Error);
+    this.u8(index);
+    this.string(typeof name === 'string' ? name : (ERROR_CLASSES[index] as string));
+    this.string(typeof message === 'string' ? message : '');
+    this.u8(Tag.Undefined);
+    if (typeof code === 'string') this.string(code);
+    else if (typeof code === 'number') this.number(code);
+    else this.u8(Tag.Undefined);
+  }
+
+  private regexp(value: RegExp): void {
+    const { source, flags } = value;
+    this.tagged(Tag.RegExp);
+    this.string(String(source));
+    this.string(String(flags));
+  }
+
+  /** `new Number(1)` crosses as `1`: it is no object on the other side and takes no index. */
+  private boxed(value: object): void {
+    this.seen.delete(value);
+    if (types.isSymbolObject(value)) this.refuse('a symbol');
+    const which = types.isNumberObject(value) ? 0 : types.isStringObject(value) ? 1 : types.isBooleanObject(value) ? 2 : 3;
+    this.node((unboxers[which] as () => unknown).call(value), undefined);
+  }
+
+  private number(value: number): void {
+    const int = value | 0;
+    this.reserve(9);
+    if (int === value && (int !== 0 || 1 / value > 0)) {
+      const zigzag = ((int << 1) ^ (int >> 31)) >>> 0;
+      this.bytes[this.at++] = Tag.Int;
+      if (zigzag < 0x80) this.bytes[this.at++] = zigzag;
+      else this.varint(zigzag);
+      return;
+    }
+    this.bytes[this.at++] = Tag.Double;
+    this.view.setFloat64(this.at, value, true);
+    this.at += 8;
+  }
+
+  private bigint(value: bigint): void {
+    const negative = value < 0n;
+    const hex = (negative ? -value : value).toString(16);
+    const size = value === 0n ? 0 : (hex.length + 1) >> 1;
+    this.u8(Tag.BigInt);
+    this.u8(negative ? 1 : 0);
+    this.varint(size);
+    this.reserve(size);
+    for (let i = 0, end = hex.length; i < size; i += 1, end -= 2) {
+      this.bytes[this.at++] = Number.parseInt(hex.slice(Math.max(0, end - 2), end), 16);
+    }
+  }
+
+  private key(key: string): void {
+    const number = this.keys.get(key);
+    if (number !== undefined) {
+      this.varint(number + Key.Known);
+      return;
+    }
+    this.keys.set(key, this.keys.size);
+    if (key.length < 32 && this.shortAscii(Key.New, key)) return;
+    this.longText(Key.New, Key.New16, key);
+  }
+
+  private open(rest: Rest, source: Frame['source'], keys: readonly string[], length: number): void {
+    this.top = { rest, source, keys, next: 0, length, up: this.top };
+  }
+
+  /** Where the value being written stands. */
+  private path(): string {
+    let path = '';
+    for (let frame = this.top; frame !== undefined; frame = frame.up) path = step(frame) + path;
+    return this.root + (this.rootKey === undefined ? '' : segment(this.rootKey)) + path;
+  }
+}
+
+function step({ rest, keys, next }: Frame): string {
+  const at = next - 1;
+  switch (rest) {
+    case Rest.Object:
+      return segment(keys[at] as string);
+    case Rest.Array:
+      return `[${at}]`;
+    case Rest.Sparse:
+      return `[${keys[at]}]`;
+    case Rest.Map:
+      return `.${at % 2 === 0 ? 'keys' : 'values'}()[${at >> 1}]`;
+    default:
+      return `.values()[${at}]`;
+  }
+}
+
+/** Whether some places of a long array, evenly spread, are empty. */
+function isSparse(value: unknown[]): boolean {
+  for (let probe = 0; probe < PROBES; probe += 1) {
+    if (!Object.hasOwn(value, Math.floor(((value.length - 1) * probe) / (PROBES - 1)))) return true;
+  }
+  return false;
+}
+
+function isIndex(key: string): boolean {
+  const index = Number(key) >>> 0;
+  return index !== 0xffff_ffff && String(index) === key;
+}

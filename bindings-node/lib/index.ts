@@ -1,0 +1,5 @@
+// What the package exports; `index.d.ts` says what it promises.
+
+export { runCode } from './run-code.js';
+export { Runtime } from './runtime.js';
+export { SerializationError } from './serialization-error.js';

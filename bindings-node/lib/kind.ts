@@ -1,0 +1,122 @@
+// What kind of object a value of the host is.
+//
+// In: any object that is neither array nor function nor Proxy. Out: its kind by brand, whatever its
+// prototype says and whichever realm it is from, or the words for why it cannot be cloned. Runs no
+// code of the object: no getter, no trap.
+
+import { types } from 'node:util';
+
+/** The kinds that cross. */
+export const enum Kind {
+  Plain,
+  Map,
+  Set,
+  Date,
+  RegExp,
+  Error,
+  Buffer,
+  View,
+  Promise,
+  Boxed,
+  Refused,
+}
+
+/** The kind of an object. Costs some brand checks: plain objects are recognized before. */
+export function kindOf(value: object): Kind {
+  if (ArrayBuffer.isView(value)) return Kind.View;
+  if (types.isMap(value)) return Kind.Map;
+  if (types.isSet(value)) return Kind.Set;
+  if (types.isDate(value)) return Kind.Date;
+  if (types.isNativeError(value)) return Kind.Error;
+  if (types.isRegExp(value)) return Kind.RegExp;
+  if (types.isArrayBuffer(value)) return Kind.Buffer;
+  if (types.isPromise(value)) return Kind.Promise;
+  if (types.isBoxedPrimitive(value)) return Kind.Boxed;
+  if (types.isModuleNamespaceObject(value)) return Kind.Plain;
+  if (isBranded(value)) return Kind.Refused;
+  if (hasPlainPrototype(value)) return Kind.Plain;
+  // A DOMException, which is what an aborted request rejects with, is an error by inheritance only.
+  return inherits(value, Error.prototype) ? Kind.Error : Kind.Refused;
+}
+
+/** The words for an object that cannot be cloned, such as `an instance of Pool`. */
+export function describe(value: object): string {
+  if (types.isWeakMap(value)) return 'a WeakMap';
+  if (types.isWeakSet(value)) return 'a WeakSet';
+  if (types.isSharedArrayBuffer(value)) return 'a SharedArrayBuffer';
+  if (types.isGeneratorObject(value)) return 'a generator';
+  if (inherits(value, WeakRef.prototype)) return 'a WeakRef';
+  const name = className(value);
+  return name === undefined ? 'an object with a prototype of its own' : `an instance of ${name}`;
+}
+
+/** The built-in class that an error belongs to: its own realm's or another's. */
+export function errorClass(error: object, classes: readonly string[]): number {
+  for (const prototype of prototypes(error)) {
+    const name = ownData(prototype, 'name');
+    const index = typeof name === 'string' ? classes.indexOf(name) : -1;
+    // The prototypes of the built-in classes are the ones that have both, by the language itself.
+    if (index >= 0 && Object.hasOwn(prototype, 'constructor')) return index;
+  }
+  return 0;
+}
+
+/** The name of a function as far as it is plain data; a getter is not run for it. */
+export function functionName(fn: object): string {
+  const name = ownData(fn, 'name');
+  return typeof name === 'string' ? name : '';
+}
+
+// Kinds whose prototype may have been replaced by a plain one, and that still do not cross.
+function isBranded(value: object): boolean {
+  return (
+    types.isWeakMap(value) ||
+    types.isWeakSet(value) ||
+    types.isGeneratorObject(value) ||
+    types.isSharedArrayBuffer(value) ||
+    types.isMapIterator(value) ||
+    types.isSetIterator(value) ||
+    types.isExternal(value)
+  );
+}
+
+function hasPlainPrototype(value: object): boolean {
+  const prototype: object | null = Object.getPrototypeOf(value);
+  if (prototype === null || prototype === Object.prototype) return true;
+  // The Object.prototype of another realm: nothing above it, and the language's own methods on it.
+  return (
+    !types.isProxy(prototype) &&
+    Object.getPrototypeOf(prototype) === null &&
+    ['hasOwnProperty', 'isPrototypeOf', 'propertyIsEnumerable', '__defineGetter__'].every(
+      (name) => typeof ownData(prototype, name) === 'function',
+    )
+  );
+}
+
+function inherits(value: object, ancestor: object): boolean {
+  for (const prototype of prototypes(value)) if (prototype === ancestor) return true;
+  return false;
+}
+
+function className(value: object): string | undefined {
+  for (const prototype of prototypes(value)) {
+    const constructor = ownData(prototype, 'constructor');
+    if (typeof constructor !== 'function' || types.isProxy(constructor)) continue;
+    const name = functionName(constructor);
+    return name === '' || name === 'Object' ? undefined : name;
+  }
+  return undefined;
+}
+
+/** The prototypes of an object from the nearest on, up to a Proxy among them. */
+function* prototypes(value: object): Generator<object> {
+  let prototype: object | null = Object.getPrototypeOf(value);
+  while (prototype !== null && !types.isProxy(prototype)) {
+    yield prototype;
+    prototype = Object.getPrototypeOf(prototype);
+  }
+}
+
+function ownData(object: object, key: string): unknown {
+  return Object.getOwnPropertyDescriptor(object, key)?.value;
+}

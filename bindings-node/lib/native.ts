@@ -1,0 +1,78 @@
+// The compiled half of the package.
+//
+// In: the platform this process runs on. Out: the addon, from the package of that platform, or from
+// a local build next to this folder. Nothing is downloaded and nothing is compiled here.
+
+import { createRequire } from 'node:module';
+
+/** What a call was refused for, to be thrown as an exception of the right class. */
+export interface Misuse {
+  readonly kind: 'type' | 'range' | 'serialization' | 'unavailable' | 'internal';
+  readonly message: string;
+}
+
+/** Counts of a runtime, as the core keeps them. */
+export type NativeStats = Readonly<Record<string, unknown>>;
+
+/** A runtime of the core. */
+export interface NativeRuntime {
+  stats(): NativeStats;
+}
+
+/** How a completion is handed over: whether it is a value, and the message in the first `length` bytes. */
+type Completion = [ok: boolean, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined];
+
+/** Everything that this thread says to the core and hears from it. One per thread. */
+export interface NativeBridge {
+  /** Writes all waiting events into `inbox`, or, if they do not fit, returns them. */
+  drain(inbox: Uint8Array): number | Uint8Array;
+  /** The blobs of the events drained last, in order. */
+  blobs(): Uint8Array[];
+  start(runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined): number | Misuse;
+  reply(call: number, ...completion: Completion): void;
+  settlePromise(run: number, promise: number, ...completion: Completion): void;
+  callFunction(run: number, fn: number, call: number, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined): void;
+  releaseFunction(run: number, fn: number, times: number): void;
+  terminate(run: number, reason: string | undefined): void;
+  /** The reports from `index` on: their number, then messages. Their blobs are in `blobs()`. */
+  reportsSince(run: number, index: number): Uint8Array;
+  close(runtime: NativeRuntime, number: number): void;
+}
+
+export interface Native {
+  Bridge: new (wake: () => void) => NativeBridge;
+  openRuntime(options: Record<string, unknown>): NativeRuntime | Misuse;
+  /** The core's words for an option of the wrong type. */
+  wrongType(option: string, expected: string, got: string): string;
+  /** The core's words for an option that does not exist. */
+  unknownOption(set: string, key: string): string;
+  /** The names of the options in a set. */
+}
+
+const ABIS: Readonly<Record<string, readonly string[]>> = {
+  linux: ['-gnu', '-musl'],
+  win32: ['-msvc'],
+  darwin: [''],
+};
+
+/** Loads the addon; throws an error that says what to do when there is none. */
+export function loadNative(): Native {
+  const require = createRequire(__filename);
+  const failures: unknown[] = [];
+  const names = (ABIS[process.platform] ?? ['']).map((abi) => `${process.platform}-${process.arch}${abi}`);
+  for (const name of names) {
+    for (const place of [`isolane-${name}`, `../isolane.${name}.node`]) {
+      try {
+        return require(place) as Native;
+      } catch (failure) {
+        failures.push(failure);
+      }
+    }
+  }
+  throw new Error(
+    `isolane has no compiled part for ${names.join(' or ')}. ` +
+      `Install its package (npm install isolane, without --omit=optional or --no-optional), ` +
+      `or, in a checkout of the project, build it: npm run build.`,
+    { cause: new AggregateError(failures, 'each place that was tried') },
+  );
+}

@@ -1,0 +1,185 @@
+// A caller's options, as the core's request.
+//
+// In: whatever was passed to `runCode`. Out: one frame with the names, the sources and, in one
+// message, all values; or the TypeError that the caller deserves. Each option is read once. What is
+// valid and how a mistake is worded is the core's; here only JavaScript's own types are told apart.
+
+import { types } from 'node:util';
+
+import { native } from './bridge.js';
+import type { Encoder } from './encode.js';
+import { misuse } from './misuse.js';
+import type { Run } from './run.js';
+import { notCloneable, segment } from './serialization-error.js';
+
+/** The options of a run, read and told apart, not yet written. */
+export interface RunOptions {
+  readonly fn: string | undefined;
+  readonly args: readonly unknown[];
+  readonly imports: readonly (readonly [specifier: string, entry: Bag])[];
+  readonly modules: Bag;
+  readonly globals: Bag;
+  readonly javascript: boolean;
+  readonly memoryLimitBytes: number | undefined;
+  readonly filename: string | undefined;
+  readonly report: Function | undefined;
+}
+
+type Bag = Readonly<Record<string, unknown>>;
+
+const enum Flag {
+  JavaScript = 1,
+  Report = 2,
+  MemoryLimit = 4,
+  Filename = 8,
+  Function = 16,
+}
+
+const EMPTY: Bag = Object.freeze({});
+const NONE: readonly never[] = Object.freeze([]) as readonly never[];
+const RUN_OPTIONS = new Set(['execute', 'imports', 'modules', 'globals', 'language', 'memoryLimitBytes', 'filename', 'report']);
+const EXECUTE_OPTIONS = new Set(['fn', 'args']);
+
+const DEFAULTS: RunOptions = {
+  fn: undefined,
+  args: NONE,
+  imports: NONE,
+  modules: EMPTY,
+  globals: EMPTY,
+  javascript: false,
+  memoryLimitBytes: undefined,
+  filename: undefined,
+  report: undefined,
+};
+
+/** Reads the options of a run. Throws a TypeError for one that is unknown or of the wrong type. */
+export function readOptions(options: unknown): RunOptions {
+  if (options === undefined) return DEFAULTS;
+  const bag = object(options, 'options');
+  refuseUnknown('run', RUN_OPTIONS, bag);
+  const { execute, imports, modules, globals, language, memoryLimitBytes, filename, report } = bag;
+  const { fn, args } = execute === undefined ? EMPTY : readExecute(execute);
+  if (args !== undefined && !isArray(args)) wrongType('execute.args', 'an array', args);
+  return {
+    fn: optional(fn, 'string', 'execute.fn') as string | undefined,
+    args: (args as unknown[] | undefined) ?? NONE,
+    imports: imports === undefined ? NONE : readImports(imports),
+    modules: modules === undefined ? EMPTY : object(modules, 'modules'),
+    globals: globals === undefined ? EMPTY : object(globals, 'globals'),
+    javascript: isJavaScript(language),
+    memoryLimitBytes: optional(memoryLimitBytes, 'number', 'memoryLimitBytes') as number | undefined,
+    filename: optional(filename, 'string', 'filename') as string | undefined,
+    report: optional(report, 'function', 'report') as Function | undefined,
+  };
+}
+
+/** Writes the request. Throws a SerializationError, or what a getter among the values throws. */
+export function writeRequest(out: Encoder, source: string, options: RunOptions, run: Run): void {
+  const { fn, args, imports, modules, globals, filename, memoryLimitBytes } = options;
+  out.u8(flags(options));
+  if (memoryLimitBytes !== undefined) out.f64(memoryLimitBytes);
+  out.source(source);
+  if (filename !== undefined) out.text(filename);
+  if (fn !== undefined) out.text(fn);
+  const moduleKeys = Object.keys(modules);
+  out.u32(moduleKeys.length);
+  for (const key of moduleKeys) {
+    const text = modules[key];
+    if (typeof text !== 'string') wrongType(`modules${segment(key)}`, 'a string', text);
+    out.text(key);
+    out.source(text);
+  }
+  const names = writeNames(out, globals);
+  out.u32(imports.length);
+  let count = names.length + 1;
+  const exports = imports.map(([specifier, entry]) => {
+    out.text(specifier);
+    const keys = writeNames(out, entry);
+    count += keys.length;
+    return keys;
+  });
+
+  out.begin(run);
+  out.arrayOf(count);
+  for (const name of names) out.value(globals[name], 'globals', name);
+  imports.forEach(([specifier, entry], index) => {
+    const root = `imports${segment(specifier)}`;
+    for (const name of exports[index] as string[]) out.value(entry[name], root, name);
+  });
+  out.value(args, 'execute.args');
+}
+
+/** The TypeError for an option of the wrong type. */
+export function wrongType(option: string, expected: string, got: unknown): never {
+  throw misuse({ kind: 'type', message: native.wrongType(option, expected, typeName(got)) });
+}
+
+/** The own keys of `bag` must be in `known`. */
+export function refuseUnknown(set: 'run' | 'execute' | 'runtime', known: ReadonlySet<string>, bag: Bag): void {
+  for (const key of Object.keys(bag)) {
+    if (!known.has(key)) throw misuse({ kind: 'type', message: native.unknownOption(set, key) });
+  }
+}
+
+/** An object with entries: neither array nor function. */
+export function object(value: unknown, option: string): Bag {
+  if (typeof value === 'object' && value !== null) {
+    // Its traps would be the caller's code in the middle of our reading.
+    if (types.isProxy(value)) throw notCloneable(option, 'a Proxy');
+    if (!Array.isArray(value)) return value as Bag;
+  }
+  return wrongType(option, 'an object', value);
+}
+
+/** A value of that type, or undefined. */
+export function optional(value: unknown, type: 'string' | 'number' | 'function', option: string): unknown {
+  if (value !== undefined && typeof value !== type) wrongType(option, `a ${type}`, value);
+  return value;
+}
+
+function readExecute(execute: unknown): Bag {
+  const bag = object(execute, 'execute');
+  refuseUnknown('execute', EXECUTE_OPTIONS, bag);
+  return { fn: bag['fn'], args: bag['args'] };
+}
+
+function readImports(imports: unknown): [string, Bag][] {
+  const bag = object(imports, 'imports');
+  return Object.keys(bag).map((key) => [key, object(bag[key], `imports${segment(key)}`)]);
+}
+
+function isJavaScript(language: unknown): boolean {
+  if (language === undefined || language === 'typescript') return false;
+  if (language === 'javascript') return true;
+  return wrongType('language', "'javascript' or 'typescript'", language);
+}
+
+function flags(options: RunOptions): number {
+  return (
+    (options.javascript ? Flag.JavaScript : 0) |
+    (options.report === undefined ? 0 : Flag.Report) |
+    (options.memoryLimitBytes === undefined ? 0 : Flag.MemoryLimit) |
+    (options.filename === undefined ? 0 : Flag.Filename) |
+    (options.fn === undefined ? 0 : Flag.Function)
+  );
+}
+
+function writeNames(out: Encoder, bag: Bag): string[] {
+  const names = Object.keys(bag);
+  out.u32(names.length);
+  for (const name of names) out.text(name);
+  return names;
+}
+
+function isArray(value: unknown): boolean {
+  if (types.isProxy(value)) throw notCloneable('execute.args', 'a Proxy');
+  return Array.isArray(value);
+}
+
+function typeName(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'string') return value.length <= 32 ? JSON.stringify(value).replace(/^"|"$/g, "'") : 'a string';
+  if (typeof value === 'object') return 'an object';
+  return `a ${typeof value}`;
+}

@@ -1,0 +1,86 @@
+// Promises that cross while a run is running.
+//
+// In: promises of the host, which get numbers and are settled inside under them; and numbers of the
+// sandbox's promises, which become promises here. One that rejects with no one looking ends nothing.
+
+import { bridge } from './bridge.js';
+import { complete } from './completion.js';
+import type { Run } from './run.js';
+import { ended, ignore } from './sandbox-functions.js';
+
+interface Waiting {
+  readonly promise: Promise<unknown>;
+  resolve(value: unknown): void;
+  reject(reason: unknown): void;
+}
+
+/** The promises of one run, in both directions. */
+export class Promises {
+  private readonly run: Run;
+  /** Own promises that have not settled, so that one handed back is itself again. */
+  private readonly own = new Map<number, PromiseLike<unknown>>();
+  private readonly theirs = new Map<number, Waiting>();
+  private given = 0;
+
+  constructor(run: Run) {
+    this.run = run;
+  }
+
+  /** A number for a promise of the host. */
+  number(promise: PromiseLike<unknown>): number {
+    this.given += 1;
+    const number = this.given;
+    this.own.set(number, promise);
+    const settle = (ok: boolean, value: unknown): void => {
+      this.own.delete(number);
+      if (!this.run.running) return;
+      complete(this.run, ok, value, (...message) => bridge.settlePromise(this.run.number, number, ...message));
+    };
+    Promise.resolve(promise).then(
+      (value) => settle(true, value),
+      (reason: unknown) => settle(false, reason),
+    );
+    return number;
+  }
+
+  /** A promise of the host that comes back. */
+  ownPromise(number: number): PromiseLike<unknown> | undefined {
+    return this.own.get(number);
+  }
+
+  /** The promise of the sandbox with that number. */
+  sandboxPromise(number: number): Promise<unknown> {
+    const known = this.theirs.get(number);
+    if (known !== undefined) return known.promise;
+    let resolve!: (value: unknown) => void;
+    let reject!: (reason: unknown) => void;
+    const promise = new Promise<unknown>((...settlers) => {
+      [resolve, reject] = settlers;
+    });
+    promise.catch(ignore);
+    if (this.run.running) this.theirs.set(number, { promise, resolve, reject });
+    else reject(ended());
+    return promise;
+  }
+
+  /** A promise of the sandbox settled. */
+  settle(number: number, ok: boolean, read: () => unknown): void {
+    const waiting = this.theirs.get(number);
+    this.theirs.delete(number);
+    if (waiting === undefined) return;
+    try {
+      const value = read();
+      if (ok) waiting.resolve(value);
+      else waiting.reject(value);
+    } catch (failure) {
+      waiting.reject(failure);
+    }
+  }
+
+  /** The run has settled: its promises never will. */
+  end(): void {
+    for (const { reject } of this.theirs.values()) reject(ended());
+    this.theirs.clear();
+    this.own.clear();
+  }
+}

@@ -1,0 +1,40 @@
+// Starting a run.
+//
+// In: a source and options. Out: a handle, or an exception for misuse, before anything has started.
+
+import type { CodeExecution, CodeExecutionResult } from '../index.js';
+import { attach, borrowEncoder, bridge, returnEncoder } from './bridge.js';
+import { Execution } from './execution.js';
+import { misuse } from './misuse.js';
+import type { NativeRuntime } from './native.js';
+import { readOptions, wrongType, writeRequest } from './options.js';
+import { Run } from './run.js';
+
+/** Starts a run in that runtime, or in the default one of the process. */
+export function start(runtime: NativeRuntime | null, source: unknown, options: unknown): CodeExecution {
+  if (typeof source !== 'string') wrongType('source', 'a string', source);
+  const read = readOptions(options);
+  let resolve!: (result: CodeExecutionResult) => void;
+  const result = new Promise<CodeExecutionResult>((settle) => {
+    resolve = settle;
+  });
+  const run = new Run(read.report, resolve);
+  const encoder = borrowEncoder();
+  try {
+    writeRequest(encoder, source, read, run);
+    const started = bridge.start(runtime, encoder.bytes, encoder.at, encoder.blobs);
+    if (typeof started !== 'number') throw misuse(started);
+    run.started(started);
+    attach(started, run);
+  } catch (failure) {
+    run.running = false;
+    throw failure;
+  } finally {
+    returnEncoder(encoder);
+  }
+  return new Execution(run, result);
+}
+
+export function runCode(source: unknown, options?: unknown): CodeExecution {
+  return start(null, source, options);
+}

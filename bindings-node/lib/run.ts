@@ -1,0 +1,156 @@
+// One run, from this thread's side.
+//
+// In: what its sandbox asks for, event by event. Out: answers, the reports so far, and in the end
+// its result. Host functions run here, in the asynchronous context of the `runCode` call; none
+// starts once the run has been told to end.
+
+import { AsyncResource } from 'node:async_hooks';
+import { types } from 'node:util';
+
+import type { CodeExecutionResult } from '../index.js';
+import { Mail, bridge } from './bridge.js';
+import { complete } from './completion.js';
+import type { Owners } from './decode.js';
+import type { Numbering } from './encode.js';
+import { failedOutcome, readOutcome } from './outcome.js';
+import { Promises } from './promises.js';
+import { SandboxFunctions, ended } from './sandbox-functions.js';
+
+/** The number of the sink under the option `report`. */
+const REPORT_SINK = 0xffff_ffff;
+
+export class Run implements Numbering, Owners {
+  /** The number under which the native side knows this run; set when it has started. */
+  number = 0;
+  running = true;
+  readonly sandboxFunctions = new SandboxFunctions(this);
+  private readonly promises = new Promises(this);
+  private readonly sink: Function | undefined;
+  private readonly resolve: (result: CodeExecutionResult) => void;
+  private readonly numbers = new Map<Function, number>();
+  private readonly functions: Function[] = [];
+  private readonly reports: unknown[] = [];
+  private reportsDelivered = 0;
+  private terminating = false;
+  private context: AsyncResource | undefined;
+
+  constructor(sink: Function | undefined, resolve: (result: CodeExecutionResult) => void) {
+    this.sink = sink;
+    this.resolve = resolve;
+  }
+
+  /** The run has started under that number. */
+  started(number: number): void {
+    this.number = number;
+    // Without a function of the host nothing will ever be called, and the context is not needed.
+    if (this.functions.length > 0 || this.sink !== undefined) {
+      this.context = new AsyncResource('isolane.run', { requireManualDestroy: true });
+    }
+  }
+
+  terminate(reason: string | undefined): void {
+    if (!this.running) return;
+    this.terminating = true;
+    bridge.terminate(this.number, reason);
+  }
+
+  /** All reports so far, in call order, each the very value that the sink got. */
+  reportsSoFar(): unknown[] {
+    if (this.running && this.sink !== undefined) {
+      const mail = new Mail(bridge.reportsSince(this.number, this.reports.length));
+      for (let left = mail.u32(); left > 0; left -= 1) this.reports.push(mail.next(this));
+    }
+    return this.reports.slice();
+  }
+
+  // What the codec asks for.
+
+  hostFunction(what: Function): number;
+  hostFunction(what: number): Function;
+  hostFunction(what: Function | number): Function | number {
+    if (typeof what === 'number') return this.functions[what] as Function;
+    const known = this.numbers.get(what);
+    if (known !== undefined) return known;
+    const number = this.functions.push(what) - 1;
+    this.numbers.set(what, number);
+    return number;
+  }
+
+  sandboxFunction(fn: Function): number | undefined;
+  sandboxFunction(number: number, name: string): unknown;
+  sandboxFunction(what: Function | number, name = ''): unknown {
+    return typeof what === 'number' ? this.sandboxFunctions.fn(what, name) : this.sandboxFunctions.numberOf(what);
+  }
+
+  hostPromise(promise: PromiseLike<unknown>): number;
+  hostPromise(number: number): unknown;
+  hostPromise(what: PromiseLike<unknown> | number): unknown {
+    return typeof what === 'number' ? this.promises.ownPromise(what) : this.promises.number(what);
+  }
+
+  sandboxPromise(number: number): unknown {
+    return this.promises.sandboxPromise(number);
+  }
+
+  // Events.
+
+  /** The sandbox called a function of the host, and waits. */
+  called(fn: number, call: number, mail: Mail): void {
+    let ok = true;
+    let value: unknown;
+    try {
+      if (fn === REPORT_SINK) value = this.report(mail);
+      else value = this.invoke(this.functions[fn], mail.next(this) as unknown[]);
+      if (isThenable(value)) value = Promise.resolve(value);
+    } catch (thrown) {
+      ok = false;
+      value = thrown;
+    }
+    complete(this, ok, value, (...message) => bridge.reply(call, ...message));
+  }
+
+  functionSettled(call: number, ok: boolean, mail: Mail): void {
+    this.sandboxFunctions.settle(call, ok, () => mail.next(this));
+  }
+
+  promiseSettled(promise: number, ok: boolean, mail: Mail): void {
+    this.promises.settle(promise, ok, () => mail.next(this));
+  }
+
+  settled(mail: Mail): void {
+    let result: CodeExecutionResult;
+    try {
+      result = readOutcome(mail, this, this.reports);
+    } catch (failure) {
+      result = failedOutcome(failure, this.reports);
+    }
+    this.running = false;
+    this.sandboxFunctions.end();
+    this.promises.end();
+    this.functions.length = 0;
+    this.numbers.clear();
+    this.context?.emitDestroy();
+    this.resolve(result);
+  }
+
+  private invoke(fn: Function | undefined, args: unknown[]): unknown {
+    if (this.terminating || fn === undefined) throw ended();
+    return this.context?.runInAsyncScope(fn as (...args: unknown[]) => unknown, undefined, ...args);
+  }
+
+  /** The value may have been read before, by a look at the handle. */
+  private report(mail: Mail): unknown {
+    const index = this.reportsDelivered;
+    this.reportsDelivered += 1;
+    if (index < this.reports.length) mail.skip();
+    else this.reports.push(mail.next(this));
+    return this.invoke(this.sink, [this.reports[index]]);
+  }
+}
+
+/** Whether a returned value is to be awaited. Looks at no Proxy: that one is refused later. */
+function isThenable(value: unknown): boolean {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
+  if (types.isPromise(value)) return false;
+  return !types.isProxy(value) && typeof (value as { then?: unknown }).then === 'function';
+}

@@ -1,0 +1,119 @@
+// Functions of the sandbox, as the host sees them.
+//
+// In: numbers that the sandbox gave out. Out: asynchronous functions, the same one for the same
+// number as long as someone holds it. When no one does any more, the sandbox is told, so that it can
+// let go too. Valid while the run is running: a call after that rejects.
+
+import { borrowEncoder, bridge, returnEncoder } from './bridge.js';
+import type { Run } from './run.js';
+
+type SandboxFunction = (...args: unknown[]) => Promise<unknown>;
+
+interface Entry {
+  readonly run: Run;
+  readonly number: number;
+  /** How often the number was received, which is how often it has to be released. */
+  times: number;
+}
+
+interface PendingCall {
+  resolve(value: unknown): void;
+  reject(reason: unknown): void;
+}
+
+const entries = new WeakMap<Function, Entry>();
+
+const unheld = new FinalizationRegistry<Entry>((entry) => entry.run.sandboxFunctions.release(entry));
+
+/** The functions of one run's sandbox that reached the host. */
+export class SandboxFunctions {
+  private readonly run: Run;
+  private readonly known = new Map<number, { ref: WeakRef<SandboxFunction>; entry: Entry }>();
+  private readonly calls = new Map<number, PendingCall>();
+  private callsMade = 0;
+
+  constructor(run: Run) {
+    this.run = run;
+  }
+
+  /** The function with that number. */
+  fn(number: number, name: string): SandboxFunction {
+    const known = this.known.get(number);
+    const alive = known?.ref.deref();
+    if (known !== undefined && alive !== undefined) {
+      known.entry.times += 1;
+      return alive;
+    }
+    const fn: SandboxFunction = (...args) => this.call(number, args);
+    Object.defineProperty(fn, 'name', { value: name, configurable: true });
+    const entry = { run: this.run, number, times: 1 };
+    entries.set(fn, entry);
+    unheld.register(fn, entry);
+    this.known.set(number, { ref: new WeakRef(fn), entry });
+    return fn;
+  }
+
+  /** The number of a function of this very run. */
+  numberOf(fn: Function): number | undefined {
+    const entry = entries.get(fn);
+    return entry?.run === this.run ? entry.number : undefined;
+  }
+
+  /** Lets go of a function that no one on this side holds any more. */
+  release(entry: Entry): void {
+    if (!this.run.running) return;
+    if (this.known.get(entry.number)?.entry === entry) this.known.delete(entry.number);
+    bridge.releaseFunction(this.run.number, entry.number, entry.times);
+  }
+
+  /** The sandbox finished a call. */
+  settle(call: number, ok: boolean, read: () => unknown): void {
+    const pending = this.calls.get(call);
+    this.calls.delete(call);
+    if (pending === undefined) return;
+    try {
+      const value = read();
+      if (ok) pending.resolve(value);
+      else pending.reject(value);
+    } catch (failure) {
+      pending.reject(failure);
+    }
+  }
+
+  /** The run has settled: what still waits will not be answered. */
+  end(): void {
+    for (const pending of this.calls.values()) pending.reject(ended());
+    this.calls.clear();
+    this.known.clear();
+  }
+
+  private call(number: number, args: unknown[]): Promise<unknown> {
+    const promise = new Promise((resolve, reject) => {
+      if (!this.run.running) throw ended();
+      this.send(number, args, { resolve, reject });
+    });
+    // A host that calls back without looking must not be ended by what the sandbox does.
+    promise.catch(ignore);
+    return promise;
+  }
+
+  private send(number: number, args: unknown[], pending: PendingCall): void {
+    const encoder = borrowEncoder();
+    try {
+      encoder.begin(this.run);
+      encoder.value(args, 'arguments');
+      this.callsMade += 1;
+      this.calls.set(this.callsMade, pending);
+      bridge.callFunction(this.run.number, number, this.callsMade, encoder.bytes, encoder.at, encoder.blobs);
+    } finally {
+      returnEncoder(encoder);
+    }
+  }
+}
+
+/** The error of everything that needs a run that has settled. */
+export function ended(): Error {
+  return new Error('the run has settled; nothing in its sandbox can be called any more');
+}
+
+export function ignore(): void {}

@@ -1,0 +1,23 @@
+//! isolane for Node.js: the native half.
+//!
+//! In: frames of bytes that `lib/` writes, one native call each. Out: frames of events, many in one
+//! call. Nothing is decided here. Values cross as the core's own messages, which JavaScript reads
+//! and writes itself: walking a value through the native interface would cost a call per node.
+//!
+//! | file | translates |
+//! |---|---|
+//! | `runtime.rs` | `Runtime`, and the bridge that a thread has with the core |
+//! | `execution.rs` | `Remote`: what may be done to a run |
+//! | `host.rs` | `Host`: what a run asks, as events for the thread that started it |
+//! | `options.rs` | `Request`, and the words for bad options |
+//! | `outcome.rs` | `ExecutionResult` |
+//! | `value.rs` | `Value`, and the frames that carry it |
+//! | `error.rs` | `Error` |
+
+mod error;
+mod execution;
+mod host;
+mod options;
+mod outcome;
+mod runtime;
+mod value;

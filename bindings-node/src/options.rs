@@ -1,0 +1,77 @@
+//! A run as `lib/options.ts` writes it, and the core's words for bad options.
+
+#![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
+
+use isolane::{Language, OptionSet, Request, SourceText, Spelling, unknown_option as unknown, wrong_type as wrong};
+use napi::Result;
+use napi_derive::napi;
+
+use crate::value::Cursor;
+
+const JAVASCRIPT: u8 = 1;
+const REPORT: u8 = 2;
+const MEMORY_LIMIT: u8 = 4;
+const FILENAME: u8 = 8;
+const FUNCTION: u8 = 16;
+
+/// Reads a request; `blobs` are those of its inputs.
+pub(crate) fn read_request(mut frame: Cursor<'_>, blobs: Option<Vec<&[u8]>>) -> Result<Request> {
+    let flags = frame.u8()?;
+    let memory_limit_bytes = when(flags, MEMORY_LIMIT, || frame.f64())?;
+    let source = source(&mut frame)?;
+    let filename = when(flags, FILENAME, || frame.text())?;
+    let function = when(flags, FUNCTION, || frame.text())?;
+    let modules = list(&mut frame, |frame| Ok((frame.text()?, self::source(frame)?)))?;
+    let globals = list(&mut frame, Cursor::text)?;
+    let imports = list(&mut frame, |frame| Ok((frame.text()?, list(frame, Cursor::text)?)))?;
+    Ok(Request {
+        source,
+        filename,
+        language: if flags & JAVASCRIPT == 0 { Language::TypeScript } else { Language::JavaScript },
+        function,
+        modules,
+        globals,
+        imports,
+        inputs: frame.message(blobs),
+        report: flags & REPORT != 0,
+        memory_limit_bytes,
+        spelling: Spelling::Camel,
+    })
+}
+
+/// The core's words for an option of the wrong type.
+#[napi(catch_unwind)]
+#[must_use]
+pub fn wrong_type(option: String, expected: String, got: String) -> String {
+    wrong(&option, &expected, &got).message().to_owned()
+}
+
+/// The core's words for an option that does not exist.
+#[napi(catch_unwind)]
+#[must_use]
+pub fn unknown_option(set: String, key: String) -> String {
+    let set = match set.as_str() {
+        "execute" => OptionSet::Execute,
+        "runtime" => OptionSet::Runtime,
+        _ => OptionSet::Run,
+    };
+    unknown(set, &key, Spelling::Camel).message().to_owned()
+}
+
+fn source(frame: &mut Cursor<'_>) -> Result<SourceText> {
+    Ok(match frame.u8()? {
+        0 => SourceText::from(frame.text()?),
+        _ => SourceText::from_utf16(&frame.units()?),
+    })
+}
+
+fn when<T>(flags: u8, flag: u8, read: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+    if flags & flag == 0 { Ok(None) } else { read().map(Some) }
+}
+
+fn list<'a, T>(
+    frame: &mut Cursor<'a>,
+    mut read: impl FnMut(&mut Cursor<'a>) -> Result<T>,
+) -> Result<Vec<T>> {
+    (0..frame.count()?).map(|_| read(frame)).collect()
+}

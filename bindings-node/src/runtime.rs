@@ -1,0 +1,365 @@
+//! Runtimes, and the bridge that each JavaScript thread has with the core.
+//!
+//! In: requests. Out: numbers for the runs, and batches of events. A bridge belongs to one
+//! environment (the main thread's, or a worker's); when that ends, its runs are terminated.
+
+#![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+    sync::Arc,
+};
+
+use isolane::{Completion, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats, value::Value};
+use napi::{
+    Either, Env, Result,
+    bindgen_prelude::{ObjectFinalize, Uint8ArraySlice},
+};
+use napi_derive::napi;
+
+use crate::{
+    error::Misuse,
+    host::{Event, Mailbox, NodeHost, Wake},
+    options::read_request,
+    outcome::write_outcome,
+    value::{Cursor, Frame, into_javascript},
+};
+
+/// JavaScript's own buffer for events, lent to us for the length of a call.
+type Inbox<'call> = &'call mut [u8];
+
+/// A runtime of the core.
+#[napi]
+pub struct NativeRuntime {
+    runtime: Runtime,
+}
+
+/// The options of a runtime, of the right types already.
+#[napi(object)]
+pub struct NativeRuntimeOptions {
+    pub isolation: Option<String>,
+    pub safety_cap_ms: Option<f64>,
+    pub max_concurrent_runs: Option<f64>,
+    pub max_queued_runs: Option<f64>,
+    pub ready_isolates: Option<f64>,
+    pub compile_cache_bytes: Option<f64>,
+}
+
+/// Counts of a runtime, as of now.
+#[napi(object)]
+pub struct NativeStats {
+    pub computing: f64,
+    pub parked: f64,
+    pub queued: f64,
+    pub settled: NativeSettled,
+    pub ready_isolates: f64,
+    pub threads: f64,
+    pub stuck_threads: f64,
+    pub compile_cache_bytes: f64,
+}
+
+/// Runs that have settled, by status.
+#[napi(object)]
+pub struct NativeSettled {
+    pub success: f64,
+    pub error: f64,
+    pub memory: f64,
+    pub terminated: f64,
+    #[napi(js_name = "link_error")]
+    pub link_error: f64,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+impl From<Stats> for NativeStats {
+    fn from(stats: Stats) -> Self {
+        Self {
+            computing: stats.computing as f64,
+            parked: stats.parked as f64,
+            queued: stats.queued as f64,
+            settled: NativeSettled {
+                success: stats.success as f64,
+                error: stats.error as f64,
+                memory: stats.memory as f64,
+                terminated: stats.terminated as f64,
+                link_error: stats.link_error as f64,
+            },
+            ready_isolates: stats.ready_isolates as f64,
+            threads: stats.threads as f64,
+            stuck_threads: stats.stuck_threads as f64,
+            compile_cache_bytes: stats.compile_cache_bytes as f64,
+        }
+    }
+}
+
+/// Makes a runtime, or says what is wrong with its options.
+#[napi(catch_unwind)]
+pub fn open_runtime(options: NativeRuntimeOptions) -> Either<NativeRuntime, Misuse> {
+    let options = RuntimeOptions {
+        isolation: match options.isolation.as_deref() {
+            Some("process") => Isolation::Process,
+            _ => Isolation::Thread,
+        },
+        safety_cap_ms: options.safety_cap_ms,
+        max_concurrent_runs: options.max_concurrent_runs,
+        max_queued_runs: options.max_queued_runs,
+        ready_isolates: options.ready_isolates,
+        compile_cache_bytes: options.compile_cache_bytes,
+        spelling: Spelling::Camel,
+    };
+    match Runtime::new(&options) {
+        Ok(runtime) => Either::A(NativeRuntime { runtime }),
+        Err(error) => Either::B(error.into()),
+    }
+}
+
+#[napi]
+impl NativeRuntime {
+    /// The core's counts, as of now.
+    #[napi(catch_unwind)]
+    #[must_use]
+    pub fn stats(&self) -> NativeStats {
+        NativeStats::from(self.runtime.stats())
+    }
+}
+
+/// A run that has not settled.
+pub(crate) struct Live {
+    pub(crate) remote: Remote,
+    /// How many reports went to JavaScript as calls of the sink.
+    reports_delivered: usize,
+}
+
+impl Live {
+    /// The report that the sandbox is waiting to have delivered.
+    fn next_report(&mut self) -> Value {
+        let report = self.remote.reports_since(self.reports_delivered).into_iter().next();
+        self.reports_delivered += 1;
+        report.unwrap_or_else(Value::undefined)
+    }
+}
+
+/// Everything that one JavaScript thread says to the core and hears from it.
+#[napi(custom_finalize)]
+pub struct Bridge {
+    pub(crate) state: Rc<State>,
+}
+
+/// What a bridge holds. Touched by its own thread alone, but for the mailbox.
+pub(crate) struct State {
+    mailbox: Arc<Mailbox>,
+    pub(crate) runs: RefCell<HashMap<u32, Live>>,
+    /// Host calls handed to JavaScript and not answered yet, by number.
+    pub(crate) calls: RefCell<HashMap<u32, HostCall>>,
+    /// The blobs of the frame handed over last, until JavaScript fetches them.
+    pub(crate) blobs: RefCell<Vec<Vec<u8>>>,
+    /// What JavaScript's event loop waits for: live runs and closing runtimes.
+    pending: Cell<usize>,
+    last_run: Cell<u32>,
+    last_call: Cell<u32>,
+}
+
+#[napi]
+impl Bridge {
+    /// A bridge for this environment; `wake` is called when there are events to drain.
+    ///
+    /// # Errors
+    /// When the environment is ending already.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(env: Env, wake: Wake) -> Result<Self> {
+        let state = Rc::new(State {
+            mailbox: Mailbox::new(wake),
+            runs: RefCell::default(),
+            calls: RefCell::default(),
+            blobs: RefCell::default(),
+            pending: Cell::new(0),
+            last_run: Cell::new(0),
+            last_call: Cell::new(0),
+        });
+        env.add_env_cleanup_hook(Rc::clone(&state), |state| state.end())?;
+        Ok(Self { state })
+    }
+
+    /// Starts a run, in the default runtime when none is given, and returns its number.
+    ///
+    /// # Errors
+    /// When the frame is not one of `lib/options.ts`.
+    #[napi(catch_unwind)]
+    pub fn start(
+        &self,
+        env: Env,
+        runtime: Option<&NativeRuntime>,
+        frame: &[u8],
+        length: u32,
+        blobs: Option<Vec<&[u8]>>,
+    ) -> Result<Either<u32, Misuse>> {
+        let request = read_request(Cursor::new(frame, length)?, blobs)?;
+        let run = free_number(&self.state.last_run, &self.state.runs.borrow());
+        let host = Arc::new(NodeHost { run, mailbox: Arc::clone(&self.state.mailbox) });
+        let started = match runtime {
+            Some(runtime) => runtime.runtime.start(request, host),
+            None => Runtime::shared().start(request, host),
+        };
+        Ok(match started {
+            Ok(remote) => {
+                self.state.runs.borrow_mut().insert(run, Live { remote, reports_delivered: 0 });
+                self.state.hold(env);
+                Either::A(run)
+            }
+            Err(error) => Either::B(error.into()),
+        })
+    }
+
+    /// Writes all events so far into `inbox`, or returns them when they do not fit.
+    ///
+    /// # Errors
+    /// When JavaScript has no memory for them.
+    #[napi(catch_unwind)]
+    pub fn drain<'env>(
+        &self,
+        env: &'env Env,
+        inbox: Inbox<'_>,
+    ) -> Result<Either<u32, Uint8ArraySlice<'env>>> {
+        let events = self.state.mailbox.take();
+        if events.is_empty() {
+            return Ok(Either::A(0));
+        }
+        let mut frame = Frame::default();
+        frame.u32(0);
+        frame.u32(0);
+        let mut count = 0_u32;
+        for event in events {
+            count += u32::from(self.state.write_event(*env, &mut frame, event));
+        }
+        frame.bytes[4..8].copy_from_slice(&count.to_le_bytes());
+        self.state.leave_blobs(&mut frame);
+        if let Some(room) = inbox.get_mut(..frame.bytes.len()) {
+            room.copy_from_slice(&frame.bytes);
+            return Ok(Either::A(u32::try_from(frame.bytes.len()).unwrap_or_default()));
+        }
+        into_javascript(env, frame.bytes).map(Either::B)
+    }
+
+    /// The blobs of the frame handed over last, in order, once.
+    ///
+    /// # Errors
+    /// When JavaScript has no memory for them.
+    #[napi(catch_unwind)]
+    pub fn blobs<'env>(&self, env: &'env Env) -> Result<Vec<Uint8ArraySlice<'env>>> {
+        self.state.blobs.take().into_iter().map(|blob| into_javascript(env, blob)).collect()
+    }
+
+    /// Closes a runtime; the end of it comes as an event with that number.
+    #[napi(catch_unwind)]
+    pub fn close(&self, env: Env, runtime: &NativeRuntime, number: u32) {
+        self.state.hold(env);
+        let mailbox = Arc::clone(&self.state.mailbox);
+        runtime.runtime.close(move || mailbox.push(Event::Closed { number }));
+    }
+}
+
+impl ObjectFinalize for Bridge {
+    fn finalize(self, _env: Env) -> Result<()> {
+        self.state.end();
+        Ok(())
+    }
+}
+
+impl State {
+    /// The environment has ended: its runs end too, and nothing of them is heard any more.
+    fn end(&self) {
+        self.mailbox.close();
+        for (_, live) in self.runs.take() {
+            live.remote.terminate(Some("the thread that started the run has ended"));
+        }
+        self.calls.take();
+    }
+
+    /// Keeps a frame's blobs until JavaScript fetches them, and writes how many there are where the
+    /// frame begins.
+    pub(crate) fn leave_blobs(&self, frame: &mut Frame) {
+        let count = u32::try_from(frame.blobs.len()).unwrap_or(u32::MAX);
+        frame.bytes[..4].copy_from_slice(&count.to_le_bytes());
+        self.blobs.replace(std::mem::take(&mut frame.blobs));
+    }
+
+    fn hold(&self, env: Env) {
+        if self.pending.replace(self.pending.get() + 1) == 0 {
+            self.mailbox.hold_event_loop(env, true);
+        }
+    }
+
+    fn release(&self, env: Env) {
+        self.pending.set(self.pending.get().saturating_sub(1));
+        if self.pending.get() == 0 {
+            self.mailbox.hold_event_loop(env, false);
+        }
+    }
+
+    /// Writes an event: its kind, the run it is about, and after the length of it the rest. Says
+    /// whether it did.
+    fn write_event(&self, env: Env, frame: &mut Frame, event: Event) -> bool {
+        match event {
+            Event::Call { run, function, args, call } => {
+                let mut runs = self.runs.borrow_mut();
+                // No host call starts after its run has settled.
+                let Some(live) = runs.get_mut(&run).filter(|live| live.remote.running()) else {
+                    return false;
+                };
+                let args = if function == REPORT_SINK { live.next_report() } else { args };
+                let mut calls = self.calls.borrow_mut();
+                let number = free_number(&self.last_call, &calls);
+                calls.insert(number, call);
+                head(frame, 0, run);
+                frame.measured(|frame| {
+                    frame.u32(function);
+                    frame.u32(number);
+                    frame.message(args);
+                });
+            }
+            Event::FunctionSettled { run, call, completion } => {
+                head(frame, 1, run);
+                frame.measured(|frame| completed(frame, call, completion));
+            }
+            Event::PromiseSettled { run, promise, completion } => {
+                head(frame, 2, run);
+                frame.measured(|frame| completed(frame, promise, completion));
+            }
+            Event::Settled { run } => {
+                let Some(live) = self.runs.borrow_mut().remove(&run) else { return false };
+                self.release(env);
+                let Some(outcome) = live.remote.take_result() else { return false };
+                head(frame, 3, run);
+                frame.measured(|frame| write_outcome(frame, outcome, live.reports_delivered));
+            }
+            Event::Closed { number } => {
+                self.release(env);
+                head(frame, 4, number);
+            }
+        }
+        true
+    }
+}
+
+/// The next number that is not in use: they come round after 2^32.
+fn free_number<T>(last: &Cell<u32>, used: &HashMap<u32, T>) -> u32 {
+    loop {
+        let number = last.get().wrapping_add(1);
+        last.set(number);
+        if !used.contains_key(&number) {
+            return number;
+        }
+    }
+}
+
+fn head(frame: &mut Frame, kind: u8, number: u32) {
+    frame.u8(kind);
+    frame.u32(number);
+}
+
+fn completed(frame: &mut Frame, number: u32, completion: Completion) {
+    frame.u32(number);
+    frame.u8(u8::from(completion.is_ok()));
+    frame.message(completion.unwrap_or_else(|thrown| thrown));
+}

@@ -1,0 +1,126 @@
+//! Messages, and the frames that carry them between the two halves of the package.
+//!
+//! A frame is little-endian: numbers as they are, text as a `u32` of bytes and UTF-8, a message as a
+//! `u32` of bytes, a `u32` of blobs and its nodes. Blobs travel beside the frame, moved when they
+//! leave and copied once when they come in, because JavaScript's memory stays JavaScript's.
+
+use isolane::value::Value;
+use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
+
+use crate::error::broken_frame;
+
+/// Below this, copying a blob into JavaScript's own memory is cheaper than lending it ours.
+const LENT_BYTES: usize = 64 * 1024;
+
+/// A frame being written.
+#[derive(Debug, Default)]
+pub(crate) struct Frame {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) blobs: Vec<Vec<u8>>,
+}
+
+impl Frame {
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn f64(&mut self, value: f64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub(crate) fn count(&mut self, value: usize) {
+        self.u32(u32::try_from(value).unwrap_or(u32::MAX));
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.count(text.len());
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    pub(crate) fn message(&mut self, value: Value) {
+        let (nodes, mut blobs) = value.into_parts();
+        self.count(nodes.len());
+        self.count(blobs.len());
+        self.bytes.extend_from_slice(&nodes);
+        self.blobs.append(&mut blobs);
+    }
+
+    /// Writes a `u32` of the bytes that `write` writes in front of them.
+    pub(crate) fn measured(&mut self, write: impl FnOnce(&mut Self)) {
+        let place = self.bytes.len();
+        self.u32(0);
+        write(self);
+        let length = u32::try_from(self.bytes.len() - place - 4).unwrap_or(u32::MAX);
+        self.bytes[place..place + 4].copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// A frame being read.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    /// The first `length` bytes of `frame`.
+    pub(crate) fn new(frame: &'a [u8], length: u32) -> Result<Self> {
+        Ok(Self { rest: frame.get(..length as usize).ok_or_else(broken_frame)? })
+    }
+
+    pub(crate) fn u8(&mut self) -> Result<u8> {
+        Ok(self.take(1)?[0])
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn f64(&mut self) -> Result<f64> {
+        Ok(f64::from_le_bytes(self.array()?))
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String> {
+        let length = self.u32()? as usize;
+        String::from_utf8(self.take(length)?.to_vec()).map_err(|_| broken_frame())
+    }
+
+    pub(crate) fn units(&mut self) -> Result<Vec<u16>> {
+        let length = self.u32()? as usize;
+        let bytes = self.take(length.checked_mul(2).ok_or_else(broken_frame)?)?;
+        Ok(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect())
+    }
+
+    /// A count of things that take at least one byte each.
+    pub(crate) fn count(&mut self) -> Result<usize> {
+        let count = self.u32()? as usize;
+        if count > self.rest.len() { Err(broken_frame()) } else { Ok(count) }
+    }
+
+    /// What is left, as a message.
+    pub(crate) fn message(self, blobs: Option<Vec<&[u8]>>) -> Value {
+        let blobs = blobs.unwrap_or_default().into_iter().map(<[u8]>::to_vec).collect();
+        Value::from_parts(self.rest.to_vec(), blobs)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.take(N)?.try_into().map_err(|_| broken_frame())
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(broken_frame)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+/// Bytes as JavaScript's own: big ones are lent, and freed when JavaScript has collected them.
+pub(crate) fn into_javascript(env: &Env, bytes: Vec<u8>) -> Result<Uint8ArraySlice<'_>> {
+    if bytes.len() < LENT_BYTES {
+        return Uint8ArraySlice::copy_from(env, bytes);
+    }
+    Uint8ArraySlice::from_data(env, bytes)
+}

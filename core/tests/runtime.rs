@@ -1,0 +1,210 @@
+//! What runs do to each other: threads, turns, ends. Each test has a runtime of its own.
+
+use std::{
+    fs,
+    sync::{
+        Arc, Mutex,
+        mpsc::{self, Receiver, Sender},
+    },
+    time::{Duration, Instant},
+};
+
+use isolane::{
+    Completion, ErrorKind, ExecutionResult, Host, HostCall, Remote, Request, Runtime,
+    RuntimeOptions, Status,
+    value::{Value, Writer},
+};
+
+/// Nothing here takes this long unless it hangs.
+const CEILING: Duration = Duration::from_secs(60);
+
+/// A host whose every function answers with a promise that never settles, and that tells its
+/// channel what it hears.
+struct Silent {
+    told: Mutex<Sender<Told>>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Told {
+    Called,
+    Settled,
+}
+
+impl Silent {
+    fn new() -> (Arc<Self>, Receiver<Told>) {
+        let (sender, receiver) = mpsc::channel();
+        (Arc::new(Self { told: Mutex::new(sender) }), receiver)
+    }
+
+    fn tell(&self, told: Told) {
+        // A test that has seen enough no longer listens.
+        let _ = self.told.lock().expect("no test panics with the lock").send(told);
+    }
+}
+
+impl Host for Silent {
+    fn call(&self, _function: u32, _args: Value, call: HostCall) {
+        let mut writer = Writer::new();
+        writer.host_promise(0);
+        call.reply(Ok(writer.finish()));
+        self.tell(Told::Called);
+    }
+
+    fn function_settled(&self, _call: u32, _completion: Completion) {}
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn settled(&self) {
+        self.tell(Told::Settled);
+    }
+}
+
+fn request(source: &str) -> Request {
+    let mut inputs = Writer::new();
+    inputs.array(2);
+    inputs.host_function(0);
+    inputs.string("wait");
+    inputs.array(0);
+    Request {
+        globals: vec!["wait".to_owned()],
+        inputs: inputs.finish(),
+        ..Request::new(source.to_owned().into())
+    }
+}
+
+fn start(runtime: &Runtime, source: &str) -> (Remote, Receiver<Told>) {
+    let (host, told) = Silent::new();
+    (runtime.start(request(source), host).expect("a valid request"), told)
+}
+
+fn result(remote: &Remote, told: &Receiver<Told>) -> ExecutionResult {
+    while told.recv_timeout(CEILING).expect("the run settles") != Told::Settled {}
+    remote.take_result().expect("a settled run has a result")
+}
+
+fn own_runtime(options: RuntimeOptions) -> Runtime {
+    Runtime::new(&options).expect("valid options")
+}
+
+#[test]
+fn ten_thousand_parked_runs_hold_no_threads() {
+    let runtime = own_runtime(RuntimeOptions::default());
+    let runs: Vec<_> =
+        (0..10_000).map(|_| start(&runtime, "export default await wait()")).collect();
+    for (_, told) in &runs {
+        assert_eq!(told.recv_timeout(CEILING), Ok(Told::Called));
+    }
+    let began = Instant::now();
+    while runtime.stats().parked < runs.len() && began.elapsed() < CEILING {
+        std::thread::yield_now();
+    }
+    let stats = runtime.stats();
+    assert_eq!(stats.parked, 10_000);
+    assert!(stats.threads <= 64, "{stats:?}");
+    #[cfg(target_os = "linux")]
+    {
+        let threads = fs::read_dir("/proc/self/task").expect("this process's threads").count();
+        assert!(threads <= 96, "{threads} threads in all");
+    }
+    for (remote, _) in &runs {
+        remote.terminate(Some("enough"));
+    }
+    for (remote, told) in &runs {
+        assert_eq!(result(remote, told).status, Status::Terminated);
+    }
+}
+
+#[test]
+fn runs_that_spin_do_not_keep_others_from_running() {
+    let runtime =
+        own_runtime(RuntimeOptions { max_concurrent_runs: Some(2.0), ..RuntimeOptions::default() });
+    let spinning: Vec<_> = (0..8).map(|_| start(&runtime, "for (;;);")).collect();
+    for _ in 0..20 {
+        let (remote, told) = start(&runtime, "export default 1");
+        assert_eq!(result(&remote, &told).status, Status::Success);
+    }
+    for (remote, told) in &spinning {
+        assert!(remote.running());
+        remote.terminate(None);
+        let result = result(remote, told);
+        let error = result.error.expect("a terminated run says why");
+        assert_eq!(
+            (error.name.as_str(), error.message.as_str()),
+            ("Terminated", "terminated by the caller")
+        );
+    }
+}
+
+#[test]
+fn a_builtin_that_never_looks_at_the_clock_settles_all_the_same() {
+    let runtime =
+        own_runtime(RuntimeOptions { max_concurrent_runs: Some(1.0), ..RuntimeOptions::default() });
+    let (remote, told) = start(
+        &runtime,
+        "wait(); export default Array.prototype.reverse.call({ length: 2 ** 53 - 1 })",
+    );
+    assert_eq!(told.recv_timeout(CEILING), Ok(Told::Called));
+    // The builtin is entered a moment after the call; being early would only test less.
+    std::thread::sleep(Duration::from_millis(50));
+    let asked = Instant::now();
+    remote.terminate(Some("too long"));
+    let stuck = result(&remote, &told);
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert_eq!(stuck.status, Status::Terminated);
+    // Its thread is still at it, and holds up nobody.
+    assert_eq!(runtime.stats().stuck_threads, 1);
+    let (remote, told) = start(&runtime, "export default 1");
+    assert_eq!(result(&remote, &told).status, Status::Success);
+}
+
+#[test]
+fn a_run_is_ended_by_the_safety_cap() {
+    let runtime =
+        own_runtime(RuntimeOptions { safety_cap_ms: Some(50.0), ..RuntimeOptions::default() });
+    for source in ["for (;;);", "for (;;) await 0;", "for (;;) 'a'.padEnd(1e6)"] {
+        let (remote, told) = start(&runtime, source);
+        let result = result(&remote, &told);
+        assert_eq!(result.status, Status::Terminated, "{source}");
+        assert_eq!(result.error.map(|error| error.name).as_deref(), Some("SafetyCap"), "{source}");
+    }
+}
+
+#[test]
+fn a_closed_runtime_ends_its_runs_and_takes_no_more() {
+    let runtime = own_runtime(RuntimeOptions::default());
+    let parked = start(&runtime, "await wait()");
+    let spinning = start(&runtime, "for (;;);");
+    assert_eq!(parked.1.recv_timeout(CEILING), Ok(Told::Called));
+    for _ in 0..2 {
+        let (done, closed) = mpsc::channel();
+        runtime.close(move || done.send(()).expect("the test listens"));
+        closed.recv_timeout(CEILING).expect("the runtime closes");
+    }
+    for (remote, told) in [parked, spinning] {
+        let result = result(&remote, &told);
+        assert_eq!(result.error.map(|error| error.message).as_deref(), Some("runtime closed"));
+    }
+    assert_eq!(runtime.stats().ready_isolates, 0);
+    let refused = runtime.start(request("1"), Silent::new().0).expect_err("closed");
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+}
+
+#[test]
+fn a_full_queue_refuses_and_a_queued_run_can_be_ended() {
+    let runtime = own_runtime(RuntimeOptions {
+        max_concurrent_runs: Some(1.0),
+        max_queued_runs: Some(1.0),
+        ..RuntimeOptions::default()
+    });
+    let busy = start(&runtime, "wait(); for (;;);");
+    assert_eq!(busy.1.recv_timeout(CEILING), Ok(Told::Called));
+    // Whichever of the two has its turn, the other is queued.
+    let queued = start(&runtime, "for (;;);");
+    let refused = runtime.start(request("1"), Silent::new().0);
+    let refused = refused.expect_err("the queue is full");
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    for (remote, told) in [queued, busy] {
+        remote.terminate(None);
+        assert_eq!(result(&remote, &told).status, Status::Terminated);
+    }
+}

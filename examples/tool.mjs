@@ -1,0 +1,34 @@
+// `runCode` as a tool for a model: what the model is told, and what it gets back, errors included,
+// as text that it can act on.
+
+import { runCode } from 'isolane';
+
+/** A tool that runs the model's code with `imports`, and with no more than two seconds and 64 MiB. */
+export function codeTool(imports) {
+  const listing = Object.entries(imports).map(([specifier, entry]) => `${specifier}: ${Object.keys(entry).join(', ')}`);
+  return {
+    name: 'run_code',
+    description: `Runs a TypeScript module; its default export is the answer. Importable: ${listing.join('; ')}.`,
+    input_schema: { type: 'object', properties: { code: { type: 'string' } }, required: ['code'] },
+    async call({ code }) {
+      const run = runCode(code, { imports, memoryLimitBytes: 64 * 1024 * 1024, filename: 'code.ts' });
+      const deadline = setTimeout(() => run.terminate('2 s budget'), 2_000);
+      const { status, result, error } = await run;
+      clearTimeout(deadline);
+      if (status === 'success') return { is_error: false, content: JSON.stringify(result) ?? 'undefined' };
+      const place = error.stack ?? (error.line === undefined ? '' : `    at ${error.filename}:${error.line}:${error.column}`);
+      return { is_error: true, content: `${status}: ${error.name}: ${error.message}\n${place}`.trimEnd() };
+    },
+  };
+}
+
+// What a loop would do with it, the model's part played here:
+const tool = codeTool({ weather: { forecast: async (city) => ({ city, celsius: [17, 21, 19] }) } });
+console.log(tool.description);
+for (const code of [
+  `import { forecast } from 'weather';\nconst { celsius } = await forecast('Porto');\nexport default Math.max(...celsius);`,
+  `import { forecasts } from 'weather';\nexport default await forecasts('Porto');`,
+  `const city: string | undefined = undefined;\nexport default city!.toUpperCase();`,
+]) {
+  console.log(await tool.call({ code }));
+}

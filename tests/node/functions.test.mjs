@@ -1,0 +1,156 @@
+// Functions and promises across the boundary, as the host sees them.
+
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import vm from 'node:vm';
+
+import { runCode } from 'isolane';
+
+test('callbacks run in the asynchronous context of their runCode call', async () => {
+  const storage = new AsyncLocalStorage();
+  const seen = [];
+  const start = (name) => storage.run(name, () => runCode(
+    `say('sync'); await later(); say('after'); report(1);
+     export default async () => { await wait(); say('end') }`,
+    {
+      report: () => void seen.push([name, 'report', storage.getStore()]),
+      globals: {
+        say: (what) => void seen.push([name, what, storage.getStore()]),
+        later: async () => { await null; seen.push([name, 'later', storage.getStore()]); },
+        wait: () => new Promise((resolve) => setTimeout(resolve, 1)),
+      },
+    },
+  ));
+  await Promise.all([start('a'), start('b')]);
+  assert.equal(seen.length, 10);
+  for (const [name, , store] of seen) assert.equal(store, name);
+});
+
+test('a function handed back is the host’s own again, and a sandbox function the same each time', async () => {
+  const got = [];
+  const own = () => 'own';
+  const { status } = await runCode('take(own); const f = () => 1; take(f); take({ f }); take(f); export default 1', {
+    globals: { own, take: (v) => void got.push(v) },
+  });
+  assert.equal(status, 'success');
+  assert.equal(got[0], own);
+  assert.equal(typeof got[1], 'function');
+  assert.equal(got[1].name, 'f');
+  assert.equal(got[2].f, got[1]);
+  assert.equal(got[3], got[1]);
+});
+
+test('a sandbox function works while the run runs and rejects afterwards', async () => {
+  let kept;
+  const handle = runCode('keep(async (a, b) => ({ sum: a + b })); await never()', {
+    globals: { keep: (f) => { kept = f; }, never: () => new Promise(() => {}) },
+  });
+  while (kept === undefined) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepStrictEqual(await kept(1, 2), { sum: 3 });
+  await assert.rejects(kept(1, Symbol('s')), { name: 'SerializationError', message: 'arguments[1]: a symbol cannot be cloned' });
+  const pending = handle.running && kept(3, 4);
+  handle.terminate();
+  await handle;
+  await pending.catch(() => {});
+  await assert.rejects(kept(1, 2), { message: /run has settled/ });
+});
+
+test('nothing of a run becomes an unhandled rejection', async () => {
+  const unhandled = [];
+  const listen = (reason) => unhandled.push(reason);
+  process.on('unhandledRejection', listen);
+  const handle = runCode(
+    `take(Promise.reject(new Error('inside'))); take(new Promise(() => {}));
+     call(() => { throw new Error('callback') }); call(() => new Promise(() => {}));
+     await wait()`,
+    {
+      globals: {
+        take: () => {},
+        call: (f) => { f(); },
+        wait: () => new Promise((resolve) => setTimeout(resolve, 10)),
+        rejected: Promise.reject(new Error('given')),
+      },
+    },
+  );
+  await handle;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  process.off('unhandledRejection', listen);
+  assert.deepStrictEqual(unhandled, []);
+});
+
+test('what a host function throws or cannot return arrives inside as an error', async () => {
+  class Denied extends TypeError { name = 'Denied'; code = 'E_DENIED'; }
+  const probe = `const tell = (e) => e instanceof Error ? [e instanceof TypeError, e.name, e.message, e.code, String(e.stack).includes('tests/node')] : e;
+    const out = [];
+    for (const f of [throws, value, pool, symbolThrown, rejects, thenable, hostileGetter, proxy]) try { out.push(await f()) } catch (e) { out.push(tell(e)) }
+    export default out`;
+  const { result } = await runCode(probe, {
+    globals: {
+      throws: () => { throw new Denied('no entry'); },
+      value: () => { throw { reason: 1 }; },
+      pool: () => ({ deep: [new (class Pool {})()] }),
+      symbolThrown: () => { throw Symbol('s'); },
+      rejects: async () => { throw new RangeError('async'); },
+      thenable: () => ({ then(resolve) { resolve('thenable'); } }),
+      hostileGetter: () => ({ get a() { throw new Error('getter'); } }),
+      proxy: () => new Proxy({}, { get: () => assert.fail('a trap ran') }),
+    },
+  });
+  assert.deepStrictEqual(result, [
+    [true, 'Denied', 'no entry', 'E_DENIED', false],
+    { reason: 1 },
+    [true, 'SerializationError', 'result.deep[0]: an instance of Pool cannot be cloned', undefined, false],
+    [true, 'SerializationError', 'error: a symbol cannot be cloned', undefined, false],
+    [false, 'RangeError', 'async', undefined, false],
+    'thenable',
+    [false, 'Error', 'getter', undefined, false],
+    [true, 'SerializationError', 'result: a Proxy cannot be cloned', undefined, false],
+  ]);
+});
+
+test('functions are named by their key, have no this, and sit at any depth', async () => {
+  const { result } = await runCode(
+    'export default async (f) => [a.b.c.name, a.b.c.length, a.b.c(), f.name, (await f())().x, typeof new Map(m).get("k")]',
+    {
+      globals: {
+        a: { b: { c: function original() { return this === undefined; } } },
+        m: new Map([['k', () => 1]]),
+      },
+      execute: { args: [function given() { return async () => ({ x: 1 }); }] },
+    },
+  );
+  assert.deepStrictEqual(result.slice(0, 4), ['c', 0, true, 'given']);
+  assert.equal(result[5], 'function');
+});
+
+test('a sandbox function that no one holds is given back', async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = vm.runInNewContext('gc');
+  let registry;
+  const collected = new Promise((resolve) => { registry = new FinalizationRegistry(resolve); });
+  const handle = runCode('take(() => 1); await never()', {
+    globals: { take: (f) => { registry.register(f); }, never: () => new Promise(() => {}) },
+  });
+  const poll = setInterval(gc, 10);
+  await collected;
+  clearInterval(poll);
+  handle.terminate();
+  await handle;
+});
+
+test('big values cross whole in both directions', async () => {
+  const bytes = new Uint8Array(10 << 20).map((_, i) => i);
+  const text = 'é'.repeat(1 << 20);
+  const { result } = await runCode('export default (bytes, text) => ({ bytes, text, size: bytes.length })', {
+    execute: { args: [bytes, text] },
+    memoryLimitBytes: 512 << 20,
+  });
+  assert.equal(result.size, bytes.length);
+  assert.equal(Buffer.compare(result.bytes, bytes), 0);
+  assert.equal(result.text, text);
+  result.bytes[0] = 7;
+  const moved = structuredClone(result.bytes, { transfer: [result.bytes.buffer] });
+  assert.equal(moved[0], 7);
+});

@@ -1,0 +1,66 @@
+// The published packages: installed from two tarballs into an empty folder, offline, without a
+// compiler, they run.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const addon = readdirSync(join(root, 'bindings-node')).find((name) => name.endsWith('.node'));
+const triple = addon?.split('.')[1];
+const CEILING_MS = 120_000;
+let folder;
+
+const npm = (cwd, ...args) => execFileSync('npm', [...args, '--offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd, encoding: 'utf8', shell: process.platform === 'win32' });
+const node = (cwd, program, ...flags) => execFileSync(process.execPath, [...flags, '-e', program], { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
+
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'isolane-package-'));
+});
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The package of this platform, as `napi create-npm-dirs` lays it out and `napi artifacts` fills it. */
+function platformPackage() {
+  const home = join(folder, triple);
+  const { version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  mkdirSync(home);
+  copyFileSync(join(root, 'bindings-node', addon), join(home, addon));
+  const manifest = { name: `isolane-${triple}`, version, license, main: addon, files: [addon], os: [process.platform], cpu: [process.arch] };
+  writeFileSync(join(home, 'package.json'), JSON.stringify(manifest));
+  return home;
+}
+
+function pack(from) {
+  const [{ filename, files }] = JSON.parse(npm(from, 'pack', '--json', '--ignore-scripts', '--pack-destination', folder));
+  return { tarball: join(folder, filename.replace('@', '').replace('/', '-')), files: files.map(({ path }) => path) };
+}
+
+test('two tarballs are all that an empty folder needs', { timeout: CEILING_MS, skip: addon === undefined && 'no addon was built' }, () => {
+  const main = pack(root);
+  assert.ok(main.files.every((path) => !path.endsWith('.node') && !path.endsWith('.rs') && !path.includes('tests/')), main.files.join('\n'));
+  const platform = pack(platformPackage());
+  const home = join(folder, 'empty');
+  mkdirSync(home);
+  writeFileSync(join(home, 'package.json'), '{ "private": true }');
+  npm(home, 'install', '--ignore-scripts', main.tarball, platform.tarball);
+  assert.deepStrictEqual(readdirSync(join(home, 'node_modules')).filter((name) => !name.startsWith('.')).sort(), ['isolane', `isolane-${triple}`]);
+  const use = `runCode('export default f(1)', { globals: { f: (n) => n + 41 } }).then((r) => console.log(r.result))`;
+  assert.equal(node(home, `const { runCode } = require('isolane'); ${use}`), '42');
+  assert.equal(node(home, `import { runCode } from 'isolane'; ${use}`, '--input-type=module'), '42');
+});
+
+test('without the platform’s package the error says what to do', { timeout: CEILING_MS, skip: addon === undefined && 'no addon was built' }, () => {
+  const home = join(folder, 'empty');
+  assert.ok(existsSync(home), 'the test before has installed the package');
+  rmSync(join(home, 'node_modules', `isolane-${triple}`), { recursive: true });
+  assert.throws(() => node(home, `require('isolane')`), ({ stderr }) => {
+    assert.match(stderr, new RegExp(`isolane has no compiled part for .*${triple}`));
+    assert.match(stderr, /npm install isolane/);
+    return true;
+  });
+});

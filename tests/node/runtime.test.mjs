@@ -1,0 +1,38 @@
+// Runtimes of one's own.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { Runtime } from 'isolane';
+
+test('a runtime runs code, counts it, and closes', async () => {
+  const runtime = new Runtime({ maxConcurrentRuns: 2 });
+  const { runCode } = runtime;
+  assert.equal((await runCode('export default 1')).result, 1);
+  const live = runCode('for (;;) {}');
+  const parked = runCode('await never()', { globals: { never: () => new Promise(() => {}) } });
+  const closed = runtime.close();
+  assert.equal(runtime.close(), closed);
+  assert.throws(() => runCode('export default 1'), Error);
+  for (const { status, error } of await Promise.all([live, parked])) {
+    assert.deepStrictEqual([status, error.name, error.message], ['terminated', 'Terminated', 'runtime closed']);
+  }
+  assert.equal(await closed, undefined);
+  const { settled, computing, parked: waiting, queued } = runtime.stats();
+  assert.deepStrictEqual([settled.success, settled.terminated, computing, waiting, queued], [1, 2, 0, 0, 0]);
+});
+
+test('the cap on CPU time ends a run and says so', async () => {
+  const runtime = new Runtime({ safetyCapMs: 50 });
+  const { status, error } = await runtime.runCode('for (;;) {}');
+  assert.deepStrictEqual([status, error.name], ['terminated', 'SafetyCap']);
+  await runtime.close();
+});
+
+test('beyond the queue’s length runCode throws', async () => {
+  const runtime = new Runtime({ maxConcurrentRuns: 1, maxQueuedRuns: 1 });
+  const live = [];
+  assert.throws(() => { for (let i = 0; i < 10; i += 1) live.push(runtime.runCode('for (;;) {}')); }, Error);
+  assert.ok(live.length >= 1 && live.length <= 3);
+  await runtime.close();
+});

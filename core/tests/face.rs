@@ -100,6 +100,13 @@ struct Row {
     parent: Option<Box<Row>>,
 }
 
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Tree {
+    Leaf(u8),
+    Node { only: Box<Tree> },
+}
+
 struct Bytes(Vec<u8>);
 
 impl Serialize for Bytes {
@@ -228,7 +235,7 @@ fn values_of_the_sandbox_read_as_rust_types() {
         eval::<Bytes>("export default new Uint8Array([1, 2, 3]).subarray(1)", none()).0,
         [2, 3]
     );
-    assert_eq!(eval::<f64>("export default new Date(1500)", none()), 1500.0);
+    assert_eq!(eval::<f64>("export default new Date(1500)", none()).to_string(), "1500");
     assert!(eval::<f64>("export default new Date(NaN)", none()).is_nan());
     assert_eq!(eval::<String>("export default /a+/gi", none()), "/a+/gi");
     assert_eq!(eval::<String>(r"export default 'a\ud800b'", none()), "a\u{FFFD}b");
@@ -318,12 +325,6 @@ fn hostile_values_are_refused_in_bounded_time() {
     let shared: Vec<Value> = eval(&format!("{deep} [a]"), Inputs::new());
     assert_eq!(shared.len(), 1);
     // A hundred levels of the most expensive kind of type fit on the stack of a test.
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Tree {
-        Leaf(u8),
-        Node { only: Box<Tree> },
-    }
     let tree: Tree = eval(
         "let a = 1; for (let i = 0; i < 100; i++) a = { only: a }; export default a",
         Inputs::new(),
@@ -392,7 +393,7 @@ fn closures_are_functions() {
                 }),
             )
     };
-    assert_eq!(eval::<f64>("export default add(1, 2)", globals()), 3.0);
+    assert_eq!(eval::<u8>("export default add(1, 2)", globals()), 3);
     assert!(eval::<bool>("export default nothing() === undefined", globals()));
     assert_eq!(eval::<String>("export default greet()", globals()), "hi None");
     assert_eq!(eval::<String>("export default greet('x', 2, 3)", globals()), "hi Some(\"x\")");
@@ -446,7 +447,7 @@ fn errors_are_thrown_in_the_sandbox() {
                 HostFunction::new(
                     |deep: bool| -> Result<u8, Box<dyn std::error::Error + Send + Sync>> {
                         if deep {
-                            Err(HostError::new("Deep", "below"))?
+                            Err(HostError::new("Deep", "below"))?;
                         }
                         Ok("x".parse()?)
                     },
@@ -525,6 +526,23 @@ fn errors_are_thrown_in_the_sandbox() {
         uncaught.error.map(|error| (error.name, error.message)),
         Some(("Late".into(), "too late".into()))
     );
+}
+
+#[test]
+fn a_panic_while_a_value_is_written_leaves_no_trace() {
+    struct Panics;
+    impl Serialize for Panics {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            std::panic::resume_unwind(Box::new(1))
+        }
+    }
+    let globals = Inputs::new()
+        .with("bad", HostFunction::new(|| (HostFunction::new(|| ()), Panics)))
+        .with("json", HostFunction::new(|value: Value| serde_json::to_string(&value)));
+    let source =
+        "let e; try { bad() } catch (x) { e = x.message } export default [e, json({ a: 1 })]";
+    let expected = ("the host function panicked".to_owned(), r#"{"a":1}"#.to_owned());
+    assert_eq!(eval::<(String, String)>(source, globals), expected);
 }
 
 #[test]
@@ -623,10 +641,7 @@ fn misuse_is_what_the_handle_yields() {
     for _ in 0..200 {
         deep = Input::array([deep]);
     }
-    assert_eq!(
-        eval::<bool>("export default Array.isArray(x)", Inputs::new().with("x", deep)),
-        true
-    );
+    assert!(eval::<bool>("export default Array.isArray(x)", Inputs::new().with("x", deep)));
 }
 
 #[test]
@@ -709,13 +724,10 @@ fn sandbox_functions_and_promises_are_lent() {
         eval::<u8>("export default await compose((n) => n + 1, (n) => n * 2, 5)", globals()),
         11
     );
-    assert_eq!(
-        eval::<bool>(
-            "const f = () => 1; const [a, b] = pass(f); export default a === f && b === f",
-            globals()
-        ),
-        true
-    );
+    assert!(eval::<bool>(
+        "const f = () => 1; const [a, b] = pass(f); export default a === f && b === f",
+        globals()
+    ));
     assert_eq!(eval::<u8>("export default await settle(Promise.resolve(3))", globals()), 3);
     assert_eq!(
         eval::<u8>(
@@ -1062,7 +1074,7 @@ fn a_runtime_that_is_gone_rejects_its_promises() {
             "pause",
             HostFunction::new(move || {
                 while !wait.load(Ordering::Acquire) {
-                    thread::yield_now()
+                    thread::yield_now();
                 }
             }),
         )

@@ -39,15 +39,25 @@ thread_local! {
     static SLOT: RefCell<Slot> = const { RefCell::new(Slot::Closed) };
 }
 
+/// Puts back what was in the slot before, however the body ends.
+struct Restore(Slot);
+
+impl Restore {
+    fn after(now: Slot) -> Self {
+        Self(SLOT.replace(now))
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        SLOT.set(std::mem::take(&mut self.0));
+    }
+}
+
 /// Calls `body` and takes what it left.
 pub(super) fn ask<E>(body: impl FnOnce() -> Result<(), E>) -> Result<Option<Cargo>, E> {
-    let before = SLOT.replace(Slot::Asking);
-    let done = body();
-    let slot = SLOT.replace(before);
-    done.map(|()| match slot {
-        Slot::Full(cargo) => Some(cargo),
-        Slot::Closed | Slot::Asking => None,
-    })
+    let _before = Restore::after(Slot::Asking);
+    body().map(|()| take())
 }
 
 /// Leaves what `cargo` makes, if this crate's serializer asks for it.
@@ -61,10 +71,8 @@ pub(crate) fn answer(cargo: impl FnOnce() -> Cargo) -> bool {
 
 /// Calls `body` with something in the slot, for it to [`take`].
 pub(super) fn offer<T>(cargo: Cargo, body: impl FnOnce() -> T) -> T {
-    let before = SLOT.replace(Slot::Full(cargo));
-    let done = body();
-    SLOT.set(before);
-    done
+    let _before = Restore::after(Slot::Full(cargo));
+    body()
 }
 
 /// What this crate's deserializer offers, if anything.

@@ -123,7 +123,12 @@ impl Bridge {
     }
 }
 
-fn completion(ok: bool, frame: &[u8], length: u32, blobs: Option<Vec<&[u8]>>) -> Result<Completion> {
+fn completion(
+    ok: bool,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<Completion> {
     let value = Cursor::new(frame, length)?.message(blobs);
     Ok(if ok { Ok(value) } else { Err(value) })
 }

@@ -75,7 +75,10 @@ impl Mailbox {
     pub(crate) fn hold_event_loop(&self, env: Env, hold: bool) {
         let mut wake = self.wake.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(wake) = &mut *wake {
-            #[expect(deprecated, reason = "the number of pending runs changes; a function's kind cannot")]
+            #[expect(
+                deprecated,
+                reason = "the number of pending runs changes; a function's kind cannot"
+            )]
             let done = if hold { wake.refer(&env) } else { wake.unref(&env) };
             // Fails only in an environment that is ending, which waits for nothing anyway.
             drop(done);

@@ -2,7 +2,10 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
 
-use isolane::{Language, OptionSet, Request, SourceText, Spelling, unknown_option as unknown, wrong_type as wrong};
+use isolane::{
+    Language, OptionSet, Request, SourceText, Spelling, unknown_option as unknown,
+    wrong_type as wrong,
+};
 use napi::Result;
 use napi_derive::napi;
 

@@ -12,7 +12,10 @@ use std::{
     sync::Arc,
 };
 
-use isolane::{Completion, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats, value::Value};
+use isolane::{
+    Completion, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats,
+    value::Value,
+};
 use napi::{
     Either, Env, Result,
     bindgen_prelude::{ObjectFinalize, Uint8ArraySlice},

@@ -199,19 +199,18 @@ impl Run {
 
     /// From the queue into the engine: the first turn, or the next one.
     fn start(self: &Arc<Self>) -> Option<(Box<Isolate>, Turn)> {
-        let (phase, inbox) = {
-            let mut shared = self.shared.lock();
-            let phase = std::mem::replace(&mut shared.phase, Phase::Computing);
-            (phase, std::mem::take(&mut shared.inbox))
-        };
+        let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Computing);
         self.begin_slice();
         match phase {
+            // What the host has sent by now waits for the end of the first turn: before it, the
+            // isolate knows of none of the promises that it may be about.
             Phase::Queued(request) => self.first_turn(*request),
             Phase::Woken(mut isolate) | Phase::Parked(mut isolate) => {
                 if self.is_settled() {
                     self.let_go(isolate);
                     return None;
                 }
+                let inbox = std::mem::take(&mut self.shared.lock().inbox);
                 let turn = isolate.turn(inbox);
                 Some((isolate, turn))
             }

@@ -23,6 +23,8 @@ pub(super) struct Books {
     pub(super) charged_bytes: Cell<usize>,
     pub(super) peak_bytes: Cell<usize>,
     pub(super) exhausted: Cell<bool>,
+    /// Whether the code is being stopped: all that it still asks for is what unwinding takes.
+    pub(super) stopping: Cell<bool>,
     /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier
     /// run in the same heap ends nothing.
     pub(super) ending: RefCell<Option<Arc<Ending>>>,
@@ -84,7 +86,8 @@ impl Books {
             self.hit();
         }
         self.hurry();
-        bytes <= SMALL_BYTES && wanted <= self.limit_bytes.get().saturating_add(RESERVE_BYTES)
+        let reserve = if self.stopping.get() { 2 * RESERVE_BYTES } else { RESERVE_BYTES };
+        bytes <= SMALL_BYTES && wanted <= self.limit_bytes.get().saturating_add(reserve)
     }
 
     /// Counts a block that was handed out; none means that the limit is hit, in other words that

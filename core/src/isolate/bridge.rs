@@ -77,7 +77,7 @@ pub(super) fn enter(ctx: *mut sys::JSContext, body: impl FnOnce(&State) -> Outco
         Ok(Err(Thrown)) => sys::JS_EXCEPTION,
         Err(_panic) => {
             state.fail();
-            cx.interrupt();
+            state.interrupt();
             sys::JS_EXCEPTION
         }
     }
@@ -375,7 +375,7 @@ impl State {
                 let thrown = clone_in(self, &value)?;
                 Err(cx.throw(thrown))
             }
-            None => Err(cx.interrupt()),
+            None => Err(self.interrupt()),
         }
     }
 

@@ -11,7 +11,7 @@ use std::{collections::HashMap, rc::Rc};
 use super::{
     State,
     engine::{
-        Keys, Local, Outcome, Raw, Text, Thrown, address_of, atom_index, class_of, double_of,
+        Keys, Local, Outcome, Raw, Text, Thrown, address_of, class_of, double_of,
         int_of, is_array, is_array_buffer, is_data_view, is_date, is_error, is_map, is_object,
         is_promise, is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type,
     },
@@ -83,6 +83,16 @@ enum Frame {
     Set { items: Vec<Local>, next: usize },
 }
 
+/// A view whose buffer was not in the message when the view was written.
+struct OwnView {
+    /// Where the writer put it.
+    place: usize,
+    /// The address of its buffer.
+    buffer: usize,
+    offset: usize,
+    length: usize,
+}
+
 struct Walk<'s> {
     state: &'s State,
     crossing: Crossing,
@@ -95,8 +105,8 @@ struct Walk<'s> {
     keys: HashMap<u32, (u32, super::engine::Atom), rustc_hash::FxBuildHasher>,
     /// Blobs of the ArrayBuffers in the message, by address.
     buffers: HashMap<usize, u32>,
-    /// Views written so far: where, over which buffer, at which offset.
-    views: Vec<(usize, usize, usize)>,
+    /// Views written so far, each over bytes of its own.
+    views: Vec<OwnView>,
     charged: usize,
     nodes: u32,
 }
@@ -131,8 +141,8 @@ impl<'s> Walk<'s> {
     }
 
     fn finish(mut self) -> Outcome<Value> {
-        for (place, buffer, offset) in std::mem::take(&mut self.views) {
-            if let Some(&blob) = self.buffers.get(&buffer) {
+        for OwnView { place, buffer, offset, length } in std::mem::take(&mut self.views) {
+            if let Some(blob) = self.blob_of(buffer, offset, length) {
                 self.writer.move_view(place, blob, offset as u64);
             }
         }
@@ -166,8 +176,7 @@ impl<'s> Walk<'s> {
                 return Ok(Some(value));
             },
             Frame::Array { array, keys, next, length, at, sparse } => {
-                let Some(index) = keys.atom(*next).and_then(atom_index).filter(|i| i < length)
-                else {
+                let Some(index) = self.index(keys, *next).filter(|index| index < length) else {
                     self.end_array(*length, *at, *sparse);
                     return Ok(None);
                 };
@@ -185,6 +194,10 @@ impl<'s> Walk<'s> {
                 Ok(value)
             }
         }
+    }
+
+    fn index(&self, keys: &Keys, at: usize) -> Option<u32> {
+        keys.atom(at).and_then(|atom| self.state.realm().cx.array_index(atom))
     }
 
     fn end_array(&mut self, length: u32, at: u32, sparse: bool) {
@@ -346,7 +359,7 @@ impl<'s> Walk<'s> {
         let keys = Rc::new(cx.keys(value)?);
         // Indices come first and in order; so the array is dense when the last of them says so.
         let dense =
-            length == 0 || keys.atom(length as usize - 1).and_then(atom_index) == Some(length - 1);
+            length == 0 || self.index(&keys, length as usize - 1) == Some(length - 1);
         self.enter(value);
         if dense {
             self.writer.array(length);
@@ -457,11 +470,13 @@ impl<'s> Walk<'s> {
     }
 
     fn typed_array(&mut self, value: Raw, kind: u32) -> Outcome<()> {
-        let cx = self.state.realm().cx;
-        let Ok((buffer, offset, length)) = cx.typed_array_buffer(value) else {
-            drop(cx.exception());
+        let realm = self.state.realm();
+        let Ok((buffer, offset)) = realm.cx.typed_array_buffer(value) else {
+            drop(realm.cx.exception());
             return self.refuse("a view of a detached ArrayBuffer");
         };
+        // Asked like this, a view that follows the length of its buffer knows its own.
+        let length = self.measure(realm.intrinsics.typed_array_byte_length, value)?;
         let kind = view_kind(kind).ok_or(Thrown)?;
         self.view(value, kind, buffer.raw(), offset, length)
     }
@@ -469,26 +484,24 @@ impl<'s> Walk<'s> {
     fn data_view(&mut self, value: Raw) -> Outcome<()> {
         let realm = self.state.realm();
         let intrinsics = realm.intrinsics;
-        let number = |getter| -> Outcome<usize> {
-            let number = realm.cx.call(getter, value, &[])?;
-            Ok(match tag_of(number.raw()) {
-                sys::JS_TAG_INT => usize::try_from(int_of(number.raw())).unwrap_or(0),
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a length"
-                )]
-                _ => double_of(number.raw()) as usize,
-            })
-        };
         let buffer = realm.cx.call(intrinsics.data_view_buffer, value, &[])?;
-        let (offset, length) =
-            (number(intrinsics.data_view_byte_offset), number(intrinsics.data_view_byte_length));
+        let offset = self.measure(intrinsics.data_view_byte_offset, value);
+        let length = self.measure(intrinsics.data_view_byte_length, value);
         let (Ok(offset), Ok(length)) = (offset, length) else {
             drop(realm.cx.exception());
             return self.refuse("a view of a detached ArrayBuffer");
         };
         self.view(value, ViewKind::DataView, buffer.raw(), offset, length)
+    }
+
+    /// What one of the engine's own getters says of a view, in bytes.
+    fn measure(&self, getter: Raw, view: Raw) -> Outcome<usize> {
+        let number = self.state.realm().cx.call(getter, view, &[])?;
+        Ok(match tag_of(number.raw()) {
+            sys::JS_TAG_INT => usize::try_from(int_of(number.raw())).unwrap_or(0),
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a length")]
+            _ => double_of(number.raw()) as usize,
+        })
     }
 
     fn view(
@@ -503,15 +516,23 @@ impl<'s> Walk<'s> {
         let own = offset.checked_add(length).and_then(|end| bytes.get(offset..end)).unwrap_or(&[]);
         let elements = (own.len() / kind.element_bytes()) as u64;
         self.enter(value);
-        if let Some(&blob) = self.buffers.get(&address_of(buffer)) {
+        let (buffer, length) = (address_of(buffer), own.len());
+        if let Some(blob) = self.blob_of(buffer, offset, length) {
             self.writer.view(kind, blob, offset as u64, elements);
             return Ok(());
         }
-        self.charge(own.len())?;
+        self.charge(length)?;
         let blob = self.writer.blob(own.to_vec());
         let place = self.writer.view(kind, blob, 0, elements);
-        self.views.push((place, address_of(buffer), offset));
+        self.views.push(OwnView { place, buffer, offset, length });
         Ok(())
+    }
+
+    /// The blob of a buffer in the message, if it reaches as far as a view does: getters can resize
+    /// a buffer between the two.
+    fn blob_of(&self, buffer: usize, offset: usize, length: usize) -> Option<u32> {
+        let blob = *self.buffers.get(&buffer)?;
+        (offset + length <= self.writer.blob_bytes(blob)).then_some(blob)
     }
 
     fn host_function(&mut self, value: Raw, number: u32) -> Outcome<()> {

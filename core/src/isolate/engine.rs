@@ -194,11 +194,6 @@ pub(super) fn typed_array_type(value: Raw) -> Option<u32> {
     u32::try_from(unsafe { sys::JS_GetTypedArrayType(value) }).ok()
 }
 
-/// The integer that an atom is, if it is one that needs no string.
-pub(super) fn atom_index(atom: sys::JSAtom) -> Option<u32> {
-    const TAGGED: u32 = 1 << 31;
-    (atom & TAGGED != 0).then_some(atom & !TAGGED)
-}
 
 impl Cx {
     /// Takes over a reference that the engine gave.
@@ -289,6 +284,17 @@ impl Cx {
     pub(super) fn dup_atom(self, atom: sys::JSAtom) -> Atom {
         // SAFETY: a live atom.
         Atom { cx: self, id: unsafe { sys::JS_DupAtom(self.0, atom) } }
+    }
+
+    /// The array index that a property key is. The engine keeps those below 2^31 in the key itself.
+    pub(super) fn array_index(self, atom: sys::JSAtom) -> Option<u32> {
+        const TAGGED: u32 = 1 << 31;
+        if atom & TAGGED != 0 {
+            return Some(atom & !TAGGED);
+        }
+        let Ok(Text::Utf8(text)) = self.atom_text(atom) else { return None };
+        let index: u32 = text.parse().ok()?;
+        (index >= TAGGED && index < u32::MAX && index.to_string() == text).then_some(index)
     }
 
     pub(super) fn atom_text(self, atom: sys::JSAtom) -> Outcome<Text> {
@@ -526,20 +532,13 @@ impl Cx {
         self.own(unsafe { sys::JS_NewTypedArray(self.0, 3, args.as_ptr().cast_mut(), kind) })
     }
 
-    /// The buffer of a typed array, its offset and its length in bytes.
-    pub(super) fn typed_array_buffer(self, view: Raw) -> Outcome<(Local, usize, usize)> {
-        let (mut offset, mut length) = (0, 0);
-        // SAFETY: a live typed array and places for the numbers.
-        let raw = unsafe {
-            sys::JS_GetTypedArrayBuffer(
-                self.0,
-                view,
-                &raw mut offset,
-                &raw mut length,
-                ptr::null_mut(),
-            )
-        };
-        Ok((self.own(raw)?, offset as usize, length as usize))
+    /// The buffer of a typed array and the offset into it; throws where it is out of bounds.
+    pub(super) fn typed_array_buffer(self, view: Raw) -> Outcome<(Local, usize)> {
+        let (mut offset, none) = (0, ptr::null_mut());
+        // SAFETY: a live typed array and a place for the offset; the others may be null.
+        let raw =
+            unsafe { sys::JS_GetTypedArrayBuffer(self.0, view, &raw mut offset, none, none) };
+        Ok((self.own(raw)?, usize::try_from(offset).map_err(|_| Thrown)?))
     }
 
     pub(super) fn throw(self, value: Local) -> Thrown {

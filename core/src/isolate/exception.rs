@@ -32,7 +32,7 @@ pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
         filename: first.map(|frame| frame.file.clone()),
         line: first.map(|frame| frame.position.line),
         column: first.map(|frame| frame.position.column),
-        stack: is_error(thrown).then(|| join(&stack)),
+        stack: (!stack.is_empty()).then(|| join(&stack)),
         specifier: None,
     }
 }

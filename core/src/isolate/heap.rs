@@ -64,6 +64,7 @@ impl Heap {
             charged_bytes: Cell::new(0),
             peak_bytes: Cell::new(0),
             exhausted: Cell::new(false),
+            stopping: Cell::new(false),
             ending: RefCell::new(None),
             countdown: Cell::new(ptr::null_mut()),
         });
@@ -97,6 +98,7 @@ impl Heap {
         books.charged_bytes.set(0);
         books.peak_bytes.set(used);
         books.exhausted.set(used > limit_bytes);
+        books.stopping.set(false);
         books.part_with_ending();
         // SAFETY: `set_countdown`'s caller vouches for the counter, and the heap detaches the flag
         // when the next one takes its place, when it is disarmed and when it is dropped.
@@ -125,6 +127,18 @@ impl Heap {
         let charged = &self.books().charged_bytes;
         debug_assert!(bytes <= charged.get(), "discharged what was not charged");
         charged.set(charged.get().saturating_sub(bytes));
+    }
+
+    /// Opens a second reserve, for the interrupt that is about to be thrown. One builtin can use up
+    /// the first to the last byte and keep what it made; if the interrupt then cannot be allocated,
+    /// what is thrown in its place can be caught, and an async function that fails on it aborts the
+    /// process.
+    pub(crate) fn stop(&self) {
+        let books = self.books();
+        books.stopping.set(true);
+        if let Blocks::Arena(arena) = &books.blocks {
+            arena.set_ceiling(usize::MAX);
+        }
     }
 
     pub(crate) fn limit_bytes(&self) -> usize {
@@ -185,6 +199,7 @@ impl Heap {
         books.limit_bytes.set(usize::MAX);
         books.charged_bytes.set(0);
         books.exhausted.set(false);
+        books.stopping.set(false);
     }
 
     /// Puts the books back, disarmed.

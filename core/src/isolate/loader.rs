@@ -34,7 +34,14 @@ const PLACEHOLDER: &CStr = c"\u{1}";
 pub(super) fn install(runtime: *mut sys::JSRuntime) {
     // SAFETY: a live runtime; the functions find the run's state through the context.
     unsafe {
-        sys::JS_SetModuleLoaderFunc(runtime, Some(normalize), Some(load), ptr::null_mut());
+        let opaque = ptr::null_mut();
+        sys::JS_SetModuleLoaderFunc2(
+            runtime,
+            Some(normalize),
+            Some(load),
+            Some(check_attributes),
+            opaque,
+        );
     }
 }
 
@@ -109,6 +116,7 @@ unsafe extern "C" fn load(
     ctx: *mut sys::JSContext,
     name: *const c_char,
     _opaque: *mut c_void,
+    _attributes: Raw,
 ) -> *mut sys::JSModuleDef {
     if is_compiler(ctx) {
         // SAFETY: a live context and a C string; the module is never linked, so it needs no values.
@@ -122,6 +130,26 @@ unsafe extern "C" fn load(
         Ok(Cx(ctx).dup(sys::JS_UNDEFINED))
     });
     module
+}
+
+/// What `import(x, { with })` asks for; static imports with attributes are refused before.
+unsafe extern "C" fn check_attributes(
+    ctx: *mut sys::JSContext,
+    _opaque: *mut c_void,
+    attributes: Raw,
+) -> c_int {
+    if is_compiler(ctx) {
+        return 0;
+    }
+    let result = bridge::enter(ctx, |state| {
+        if Cx(ctx).keys(attributes)?.len() > 0 {
+            let message = "Import attributes are not supported";
+            return Err(state.throw_error(ErrorClass::TypeError, "TypeError", message));
+        }
+        Ok(Cx(ctx).dup(sys::JS_UNDEFINED))
+    });
+    // SAFETY: reads the tag of a plain value.
+    if unsafe { sys::JS_IsException(result) } { -1 } else { 0 }
 }
 
 /// Whether the engine asks for a text that it only compiles. It wants its imports resolved even

@@ -94,6 +94,7 @@ impl PollState {
         self.polls += 1;
         let stop = self.heap.must_end() || self.hook.is_some_and(|hook| hook(self));
         if stop {
+            self.heap.stop();
             // Should the interrupt get lost, the very next poll is another one.
             self.set_countdown(1);
             return true;

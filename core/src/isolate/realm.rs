@@ -121,6 +121,7 @@ pub(super) struct Intrinsics {
     pub(super) data_view_buffer: Raw,
     pub(super) data_view_byte_offset: Raw,
     pub(super) data_view_byte_length: Raw,
+    pub(super) typed_array_byte_length: Raw,
     /// `valueOf` of Number, String, Boolean and BigInt, each with the class of its boxed values.
     pub(super) value_of: [(u32, Raw); 4],
     /// The classes whose objects are plain as far as their prototype is: plain ones, `arguments`
@@ -154,6 +155,7 @@ impl Intrinsics {
             self.data_view_buffer,
             self.data_view_byte_offset,
             self.data_view_byte_length,
+            self.typed_array_byte_length,
             self.console,
             self.report,
         ];
@@ -339,6 +341,7 @@ fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
         data_view_buffer: getter(c"DataView", c"buffer")?,
         data_view_byte_offset: getter(c"DataView", c"byteOffset")?,
         data_view_byte_length: getter(c"DataView", c"byteLength")?,
+        typed_array_byte_length: typed_array_byte_length(cx, global)?,
         value_of: [
             boxed(c"Number", int(1))?,
             boxed(c"String", text.raw())?,
@@ -350,6 +353,14 @@ fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
         console: console::build(cx)?.into_raw(),
         report: bridge::report_function(cx)?.into_raw(),
     })
+}
+
+/// The getter that all typed arrays inherit from a prototype without a name.
+fn typed_array_byte_length(cx: Cx, global: Raw) -> Outcome<Raw> {
+    let class = cx.get_str(global, c"Uint8Array")?;
+    let typed_array = cx.prototype(class.raw())?;
+    let prototype = cx.get_str(typed_array.raw(), c"prototype")?;
+    cx.own_getter(prototype.raw(), c"byteLength").map(Local::into_raw)
 }
 
 /// The engine's classes that go by the names `Object` and `Arguments`.

@@ -15,7 +15,7 @@ use std::{
 use super::{
     Outside, Task,
     bridge::{Exported, HostPromise},
-    engine::{Local, Outcome},
+    engine::{Local, Outcome, Thrown},
     home::Home,
     realm::Realm,
     settle::Signal,
@@ -109,7 +109,13 @@ impl State {
 
     /// Refuses to go on once the run must end, in a way that no sandbox code can catch.
     pub(super) fn still_running(&self) -> Outcome<()> {
-        if self.must_end() { Err(self.realm.cx.interrupt()) } else { Ok(()) }
+        if self.must_end() { Err(self.interrupt()) } else { Ok(()) }
+    }
+
+    /// Throws what no `catch` of the sandbox sees: the run ends.
+    pub(super) fn interrupt(&self) -> Thrown {
+        self.home().heap().stop();
+        self.realm.cx.interrupt()
     }
 
     pub(super) fn must_end(&self) -> bool {

@@ -234,10 +234,16 @@ impl Value {
         &self.blobs
     }
 
-    /// Bytes that this message holds in memory: what it counts against a run's limit.
+    /// Bytes that this message holds in memory: what it counts against a run's limit. A list of
+    /// many small ones holds a place in that list and a block of the allocator for each.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        self.nodes.capacity() + self.blobs.iter().map(|blob| blob.capacity() + 24).sum::<usize>()
+        const BLOCK_OVERHEAD: usize = 16;
+        const PLACE: usize = 2 * size_of::<Value>();
+        let blobs = self.blobs.iter();
+        let blobs: usize =
+            blobs.map(|blob| blob.capacity() + size_of::<Vec<u8>>() + BLOCK_OVERHEAD).sum();
+        PLACE + BLOCK_OVERHEAD + self.nodes.capacity() + blobs
     }
 
     /// A message from anything that serde can write.

@@ -255,6 +255,12 @@ impl Writer {
         u32::try_from(self.blobs.len() - 1).unwrap_or(u32::MAX)
     }
 
+    /// How many bytes a blob has.
+    #[must_use]
+    pub fn blob_bytes(&self, blob: u32) -> usize {
+        self.blobs.get(blob as usize).map_or(0, Vec::len)
+    }
+
     /// An ArrayBuffer over a blob.
     pub fn buffer(&mut self, blob: u32) {
         self.tagged(tag::BUFFER);

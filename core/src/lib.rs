@@ -5,6 +5,7 @@ mod clock;
 mod compile;
 mod error;
 mod execution;
+mod face;
 mod host;
 mod inspect;
 mod isolate;
@@ -22,6 +23,11 @@ mod watchdog;
 
 pub use error::{Error, ErrorKind};
 pub use execution::Remote;
+pub use face::{
+    BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,
+    FutureCallable, HostError, HostFunction, HostPromise, Input, Inputs, IntoOutput, Parameters,
+    Plain, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator, run_code,
+};
 pub use host::{Completion, Host, HostCall, REPORT_SINK};
 pub use options::{
     Isolation, Language, OptionSet, Request, RuntimeOptions, SourceText, Spelling, unknown_option,
@@ -29,3 +35,4 @@ pub use options::{
 };
 pub use outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use runtime::{Runtime, Stats};
+pub use value::Value;

@@ -21,6 +21,8 @@ const WALLS: &[(&str, &[&str])] = &[
             "crate::link",
             "crate::run",
             "crate::runtime",
+            "crate::face",
+            "crate::host",
         ],
     ),
     (
@@ -87,6 +89,20 @@ const WALLS: &[(&str, &[&str])] = &[
     ("program.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     ("cache.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     ("execution.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
+    // The Rust face uses what a binding uses.
+    (
+        "face/",
+        &[
+            "rquickjs_sys",
+            "oxc_",
+            "unsafe",
+            "crate::isolate",
+            "crate::compile",
+            "crate::link",
+            "crate::run::",
+            "crate::scheduler",
+        ],
+    ),
 ];
 
 #[test]

@@ -43,11 +43,25 @@
 //! share one `ArrayBuffer`. Functions and promises cross as numbers that the side which owns them
 //! gave out: no closure and no engine object is ever part of a message.
 
+mod copy;
+mod cursor;
+mod de;
+mod fault;
+pub(crate) mod link;
 mod reader;
+mod ser;
 mod writer;
 
 pub use reader::{Event, Malformed, Reader, Str};
 pub use writer::Writer;
+
+pub(crate) use copy::{copy_message, walk};
+pub(crate) use cursor::Links;
+pub(crate) use de::{Arguments, from_value};
+pub(crate) use fault::Fault;
+pub(crate) use ser::{LOCAL, Message, Thrown, to_message, to_outcome};
+
+use crate::error::{Error, ErrorKind};
 
 /// What a node is: the first byte of each node of a message.
 pub mod tag {
@@ -230,6 +244,50 @@ impl Value {
         let blobs: usize =
             blobs.map(|blob| blob.capacity() + size_of::<Vec<u8>>() + BLOCK_OVERHEAD).sum();
         PLACE + BLOCK_OVERHEAD + self.nodes.capacity() + blobs
+    }
+
+    /// A message from anything that serde can write.
+    ///
+    /// Integers become numbers where a number holds them exactly, bigints elsewhere; strings and
+    /// characters strings; bytes a `Uint8Array`; sequences and tuples arrays; structs, and maps
+    /// whose keys are strings, plain objects in their order; other maps a `Map`. `None` is `null`,
+    /// `()` and unit structs are `undefined`. A variant without data is its name; one with data an
+    /// object whose only key is the name. A [`Value`] in it stands as it is, sharing kept.
+    ///
+    /// # Errors
+    /// What the type itself refuses, nesting deeper than 128, or a function: those belong into an
+    /// `Input`. The message names the path.
+    ///
+    /// ```
+    /// let value = isolane::Value::serialize(&("a", 1, [true, false]))?;
+    /// let back: (String, u8, Vec<bool>) = value.deserialize()?;
+    /// assert_eq!(back, ("a".to_owned(), 1, vec![true, false]));
+    /// # Ok::<(), isolane::Error>(())
+    /// ```
+    pub fn serialize<T: serde::Serialize + ?Sized>(value: &T) -> Result<Self, Error> {
+        let message = ser::to_message(value).map_err(|fault| fault.into_error("value"))?;
+        if message.links.is_empty() {
+            Ok(message.value)
+        } else {
+            let text = "value: a function or a promise needs an `Input` to cross";
+            Err(Error::new(ErrorKind::Serialization, text))
+        }
+    }
+
+    /// Reads the message as any type that serde can read.
+    ///
+    /// The reverse of [`Value::serialize`], and besides: `undefined` and holes read as `null` does,
+    /// a struct takes its default for a field that is `undefined`; numbers that are whole and
+    /// safe read as integers too, as do bigints that fit; a Set and a typed array read as
+    /// sequences, views and buffers also as bytes; a Date as its epoch milliseconds; a RegExp as
+    /// its text; an Error as a map of `name`, `message` and, if it has one, `code`. Lone surrogates
+    /// are replaced by U+FFFD. What is shared in the message is read anew wherever it stands.
+    ///
+    /// # Errors
+    /// What does not fit the type, with its path; a cycle; nesting deeper than 128; a function or
+    /// a promise; a message whose sharing or holes blow up to far more than it holds.
+    pub fn deserialize<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
+        de::from_value(self, None).map_err(|fault| fault.into_error("value"))
     }
 
     /// Reads the message from its start.

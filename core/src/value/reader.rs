@@ -114,11 +114,66 @@ pub struct Reader<'a> {
     keys: Vec<Str<'a>>,
 }
 
+/// A place in a message to come back to, and how many keys were known there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark<'a> {
+    rest: &'a [u8],
+    keys: usize,
+}
+
+impl Mark<'_> {
+    /// Bytes from here to the end of the message: the less, the later the place.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+}
+
+/// Where a jump started, and what the reader knew there.
+#[derive(Debug)]
+pub(super) struct Jump<'a> {
+    from: &'a [u8],
+    /// Keys known at the target.
+    kept: usize,
+    /// Keys known beyond that.
+    set_aside: Vec<Str<'a>>,
+}
+
+impl Jump<'_> {
+    /// How many keys had to be set aside: what the jump cost.
+    pub(super) fn cost(&self) -> usize {
+        self.set_aside.len()
+    }
+}
+
 impl<'a> Reader<'a> {
     /// A reader at the first node.
     #[must_use]
     pub fn new(nodes: &'a [u8]) -> Self {
         Self { rest: nodes, keys: Vec::new() }
+    }
+
+    /// The current place.
+    pub(super) fn mark(&self) -> Mark<'a> {
+        Mark { rest: self.rest, keys: self.keys.len() }
+    }
+
+    /// Goes back to a place that was passed, to read it again.
+    pub(super) fn jump(&mut self, to: Mark<'a>) -> Jump<'a> {
+        let kept = to.keys.min(self.keys.len());
+        let set_aside = self.keys.split_off(kept);
+        Jump { from: std::mem::replace(&mut self.rest, to.rest), kept, set_aside }
+    }
+
+    /// Goes on where a jump started.
+    pub(super) fn come_back(&mut self, jump: Jump<'a>) {
+        self.rest = jump.from;
+        self.keys.truncate(jump.kept);
+        self.keys.extend(jump.set_aside);
+    }
+
+    /// The tag of the next node.
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
     }
 
     /// Whether everything has been read.

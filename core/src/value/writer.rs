@@ -8,6 +8,9 @@ use std::collections::HashMap;
 
 use super::{ErrorClass, Value, ViewKind, tag};
 
+/// Bytes kept free for a length that is told later: the longest varint of 32 bits.
+const COUNT_BYTES: usize = 5;
+
 /// Builds one message. Appends to two buffers and allocates for nothing else but new keys.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -190,6 +193,31 @@ impl Writer {
     /// Ends the innermost sparse array.
     pub fn end_sparse_array(&mut self) {
         self.varint(0);
+    }
+
+    /// Starts an array whose length is told later; returns where, for [`Writer::close`].
+    pub(super) fn open_array(&mut self) -> usize {
+        self.tagged(tag::ARRAY);
+        self.open_count()
+    }
+
+    /// Starts a Map whose number of entries is told later, as [`Writer::open_array`].
+    pub(super) fn open_map(&mut self) -> usize {
+        self.tagged(tag::MAP);
+        self.open_count()
+    }
+
+    /// Tells the length of what was opened at that place.
+    pub(super) fn close(&mut self, place: usize, length: u32) {
+        for (at, byte) in self.nodes.iter_mut().skip(place).take(COUNT_BYTES).enumerate() {
+            let bits = ((length >> (7 * at)) & 0x7F) as u8;
+            *byte = if at + 1 < COUNT_BYTES { bits | 0x80 } else { bits };
+        }
+    }
+
+    fn open_count(&mut self) -> usize {
+        self.nodes.extend_from_slice(&[0; COUNT_BYTES]);
+        self.nodes.len() - COUNT_BYTES
     }
 
     /// Starts a Map of `entries` entries: key, value, key, value follow.

@@ -1,0 +1,19 @@
+//! Where futures of the host run when the caller has no runtime.
+
+use std::{sync::OnceLock, thread};
+
+use tokio::runtime::{Builder, Handle};
+
+/// The runtime of this library: one thread, started when first needed, there until the process
+/// ends. `None` when the machine refuses it.
+pub(super) fn own() -> Option<Handle> {
+    static OWN: OnceLock<Option<Handle>> = OnceLock::new();
+    OWN.get_or_init(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+        let handle = runtime.handle().clone();
+        let drive = move || runtime.block_on(std::future::pending::<()>());
+        thread::Builder::new().name("isolane-futures".to_owned()).spawn(drive).ok()?;
+        Some(handle)
+    })
+    .clone()
+}

@@ -1,0 +1,149 @@
+//! What the caller of a run holds.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use super::side::Side;
+use crate::{Error, ErrorKind, ExecutionResult, Remote, Value};
+
+/// How long [`Execution::wait`] looks before it sleeps: waking a thread costs more than most runs
+/// take.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// A run that goes on. Awaiting it, in any executor, yields the result; dropping it ends the run.
+///
+/// Misuse of an option is the `Err` that it yields; whatever happens in the sandbox is a result
+/// with a status.
+#[must_use = "dropping it ends the run"]
+pub struct Execution(State);
+
+enum State {
+    Refused(Option<Error>),
+    Started {
+        remote: Remote,
+        side: Arc<Side>,
+        /// The reports of a result that has been given away.
+        reports: Option<Vec<Value>>,
+    },
+}
+
+impl Execution {
+    pub(super) fn new(remote: Remote, side: Arc<Side>) -> Self {
+        Self(State::Started { remote, side, reports: None })
+    }
+
+    pub(super) fn refused(error: Error) -> Self {
+        Self(State::Refused(Some(error)))
+    }
+
+    /// Ends the run, which settles as `terminated` with that reason as its message. Only the first
+    /// call has an effect, and only while the run is running.
+    pub fn terminate(&self, reason: Option<&str>) {
+        self.terminator().terminate(reason);
+    }
+
+    /// Something that can end the run from anywhere, such as a deadline's thread.
+    #[must_use]
+    pub fn terminator(&self) -> Terminator {
+        Terminator(match &self.0 {
+            State::Refused(_) => None,
+            State::Started { remote, .. } => Some(remote.clone()),
+        })
+    }
+
+    /// Whether the run has not settled yet.
+    #[must_use]
+    pub fn running(&self) -> bool {
+        matches!(&self.0, State::Started { remote, .. } if remote.running())
+    }
+
+    /// What the sandbox has reported so far, in call order. Costs a copy of it.
+    #[must_use]
+    pub fn reports(&self) -> Vec<Value> {
+        match &self.0 {
+            State::Started { reports: Some(reports), .. } => reports.clone(),
+            State::Started { remote, .. } => remote.reports_since(0),
+            State::Refused(_) => Vec::new(),
+        }
+    }
+
+    /// Blocks this thread until the run has settled: for callers without an executor.
+    ///
+    /// Not for asynchronous code: a host function that is a future may need this very thread.
+    ///
+    /// # Errors
+    /// Misuse of an option, or a runtime that took no more runs.
+    pub fn wait(mut self) -> Result<ExecutionResult, Error> {
+        if let State::Started { side, .. } = &self.0 {
+            let started = Instant::now();
+            while !side.is_over() {
+                if started.elapsed() > SPIN {
+                    side.wait_over();
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+        }
+        self.take().unwrap_or_else(|| Err(gone()))
+    }
+
+    /// What the run came to, if it has and nobody has taken it.
+    fn take(&mut self) -> Option<Result<ExecutionResult, Error>> {
+        match &mut self.0 {
+            State::Refused(error) => error.take().map(Err),
+            State::Started { remote, reports, .. } => remote.take_result().map(|result| {
+                *reports = Some(result.reports.clone());
+                Ok(result)
+            }),
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::new(ErrorKind::Internal, "the result of this run was already taken")
+}
+
+impl Future for Execution {
+    type Output = Result<ExecutionResult, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let over = match &self.0 {
+            State::Refused(_) => true,
+            State::Started { side, .. } => side.poll_over(context),
+        };
+        if over { Poll::Ready(self.take().unwrap_or_else(|| Err(gone()))) } else { Poll::Pending }
+    }
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        if let State::Started { remote, .. } = &self.0 {
+            remote.terminate(Some("the handle was dropped"));
+        }
+    }
+}
+
+impl fmt::Debug for Execution {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Execution").field("running", &self.running()).finish_non_exhaustive()
+    }
+}
+
+/// Ends a run, from any thread. Cheap to clone; dropping it does nothing.
+#[derive(Clone, Debug)]
+pub struct Terminator(Option<Remote>);
+
+impl Terminator {
+    /// As [`Execution::terminate`].
+    pub fn terminate(&self, reason: Option<&str>) {
+        if let Some(remote) = &self.0 {
+            remote.terminate(reason);
+        }
+    }
+}

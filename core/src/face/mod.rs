@@ -1,0 +1,89 @@
+//! The Rust face: runs with Rust values, closures and futures.
+//!
+//! In: a source and [`ExecutionOptions`]. Out: an [`Execution`]. This is what the language bindings
+//! are for their languages, so it uses nothing but what they use: [`Runtime::start`] and `Host`.
+//!
+//! `input` makes the values that go in, `function` what closures become, `output` what they may
+//! return, `side` answers the isolate, `sandbox` is what it lends out, `executor` where futures run
+//! and `handle` what the caller holds.
+
+mod executor;
+mod function;
+mod handle;
+mod host_error;
+mod input;
+mod output;
+mod run_options;
+mod sandbox;
+mod side;
+
+use std::sync::Arc;
+
+use self::side::Side;
+pub use self::{
+    function::{Callable, FutureCallable, HostFunction, HostPromise, Parameters},
+    handle::{Execution, Terminator},
+    host_error::{ErrorCode, HostError},
+    input::{Input, Inputs},
+    output::{BoxedError, Fallible, IntoOutput, Plain, Returned},
+    run_options::{Execute, ExecutionOptions},
+    sandbox::{SandboxCall, SandboxFunction, SandboxPromise},
+};
+use crate::{Error, Runtime};
+
+/// Runs a source on the shared [`Runtime`].
+///
+/// Returns at once; misuse of an option is what the handle yields. Host functions that are futures
+/// run in the tokio runtime that is current here, or on a thread of this library when there is
+/// none.
+///
+/// ```
+/// use isolane::{ExecutionOptions, HostFunction, Inputs, run_code};
+///
+/// let globals = Inputs::new()
+///     .with("rows", [1, 2, 3])
+///     .with("scale", HostFunction::new(|n: f64, by: Option<f64>| n * by.unwrap_or(10.0)))
+///     .with("load", HostFunction::future(|id: u32| async move { format!("row {id}") }));
+/// let source = "export default { sum: scale(rows.length), text: await load(7) }";
+/// let run = run_code(source, ExecutionOptions { globals, ..Default::default() });
+///
+/// #[derive(serde::Deserialize, Debug, PartialEq)]
+/// struct Answer {
+///     sum: u32,
+///     text: String,
+/// }
+/// let result = run.wait()?;
+/// let answer: Answer = result.result.unwrap_or_default().deserialize()?;
+/// assert_eq!(answer, Answer { sum: 30, text: "row 7".to_owned() });
+/// # Ok::<(), isolane::Error>(())
+/// ```
+pub fn run_code(source: impl Into<String>, options: ExecutionOptions) -> Execution {
+    Runtime::shared().run_code(source, options)
+}
+
+impl Runtime {
+    /// Runs a source on this runtime; see [`run_code`].
+    pub fn run_code(&self, source: impl Into<String>, options: ExecutionOptions) -> Execution {
+        match self.begin(source.into(), options) {
+            Ok(execution) => execution,
+            Err(error) => Execution::refused(error),
+        }
+    }
+
+    fn begin(&self, source: String, options: ExecutionOptions) -> Result<Execution, Error> {
+        let side = Side::new(options.report.as_ref());
+        let request = options.into_request(source, &side);
+        let started = request
+            .and_then(|request| self.start(request, Arc::clone(&side) as Arc<dyn crate::Host>));
+        match started {
+            Ok(remote) => {
+                side.started(&remote);
+                Ok(Execution::new(remote, side))
+            }
+            Err(error) => {
+                side.end();
+                Err(error)
+            }
+        }
+    }
+}

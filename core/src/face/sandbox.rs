@@ -1,0 +1,285 @@
+//! Functions and promises of the sandbox, lent to the host for as long as the run goes on.
+//!
+//! In: the numbers in a message. Out: handles that call, await and, when the last is dropped, let
+//! go. Serde reads them where a type has a field of theirs.
+
+use std::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+
+use super::{
+    HostError,
+    function::{deserialize_link, serialize_link},
+    side::Side,
+};
+use crate::{
+    Completion, Value,
+    value::{Event, Fault, Links, Message, Writer, from_value, link::Link, to_message, walk},
+};
+
+/// A function of the sandbox.
+///
+/// A host function receives it where it has an argument, or a field of one, of this type. It can be
+/// called until the run settles; while any clone of it lives the run is not taken for stalled.
+///
+/// ```
+/// use isolane::{ExecutionOptions, HostError, HostFunction, Inputs, SandboxFunction, run_code};
+///
+/// let map = HostFunction::future(|item: u32, f: SandboxFunction| async move {
+///     let doubled: u32 = f.call((item,)).await?;
+///     Ok::<_, HostError>(doubled + 1)
+/// });
+/// let source = "export default await map(20, (n) => n * 2)";
+/// let globals = Inputs::new().with("map", map);
+/// let result = run_code(source, ExecutionOptions { globals, ..Default::default() }).wait()?;
+/// assert_eq!(result.result.unwrap_or_default().deserialize::<u32>()?, 41);
+/// # Ok::<(), isolane::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct SandboxFunction(Arc<Borrowed>);
+
+/// A promise of the sandbox, to be awaited with [`SandboxPromise::settled`] until the run settles.
+#[derive(Clone)]
+pub struct SandboxPromise(Arc<Borrowed>);
+
+/// Something of the sandbox's that the host holds.
+pub(super) struct Borrowed {
+    side: Arc<Side>,
+    pub(super) number: u32,
+    pub(super) is_function: bool,
+    /// How often the message named it: so often it must be released.
+    times: u32,
+}
+
+impl Borrowed {
+    pub(super) fn is_of(&self, side: &Side) -> bool {
+        std::ptr::eq(&raw const *self.side, side)
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if self.is_function
+            && let Some(remote) = self.side.remote()
+        {
+            remote.release_function(self.number, self.times);
+        }
+    }
+}
+
+impl SandboxFunction {
+    /// Calls it with a tuple, or anything else that serde writes as a sequence: the arguments.
+    ///
+    /// The call is made at once; the future yields what it returned, awaited if that is a promise,
+    /// or what it threw. Do not wait for it inside a host function that returns at once: the
+    /// sandbox cannot go on before that returns.
+    pub fn call<R: DeserializeOwned>(&self, args: impl Serialize) -> SandboxCall<R> {
+        let args = to_message(&args).and_then(|args| match args.value.reader().event()? {
+            Event::Array(_) => Ok(args),
+            Event::Undefined => Ok(empty()),
+            _ => Err(Fault::new("the arguments must be a sequence")),
+        });
+        let waiter = args.and_then(|args| self.0.side.call_sandbox(self.0.number, &args));
+        SandboxCall::new(waiter.map_err(|fault| HostError::serialization(fault, "arguments")))
+    }
+}
+
+impl SandboxPromise {
+    /// What it comes to.
+    pub fn settled<R: DeserializeOwned>(&self) -> SandboxCall<R> {
+        SandboxCall::new(Ok(self.0.side.sandbox_promise(self.0.number)))
+    }
+}
+
+fn empty() -> Message {
+    let mut writer = Writer::new();
+    writer.array(0);
+    Message { value: writer.finish(), links: Vec::new() }
+}
+
+macro_rules! lent {
+    ($handle:ident, $name:literal) => {
+        impl fmt::Debug for $handle {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.debug_tuple(stringify!($handle)).field(&self.0.number).finish()
+            }
+        }
+
+        impl Serialize for $handle {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serialize_link(serializer, || Arc::clone(&self.0) as Link)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $handle {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let lent = deserialize_link::<Borrowed, D>(deserializer, $name)?;
+                if lent.is_function == ($name == FUNCTION) {
+                    Ok(Self(lent))
+                } else {
+                    Err(serde::de::Error::custom(concat!("expected ", $name)))
+                }
+            }
+        }
+    };
+}
+
+const FUNCTION: &str = "a function of the sandbox";
+
+lent!(SandboxFunction, "a function of the sandbox");
+lent!(SandboxPromise, "a promise of the sandbox");
+
+/// A call into the sandbox that goes on: a future of what it comes to. Dropping it leaves the call
+/// alone.
+#[must_use = "the call is made either way; await it for its outcome"]
+pub struct SandboxCall<R> {
+    waiter: Result<Arc<Waiter>, HostError>,
+    outcome: PhantomData<fn() -> R>,
+}
+
+impl<R> SandboxCall<R> {
+    fn new(waiter: Result<Arc<Waiter>, HostError>) -> Self {
+        Self { waiter, outcome: PhantomData }
+    }
+}
+
+impl<R> fmt::Debug for SandboxCall<R> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("SandboxCall").finish_non_exhaustive()
+    }
+}
+
+impl<R: DeserializeOwned> Future for SandboxCall<R> {
+    type Output = Result<R, HostError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let waiter = match &self.waiter {
+            Ok(waiter) => waiter,
+            Err(error) => return Poll::Ready(Err(error.clone())),
+        };
+        let mut state = waiter.0.lock();
+        match &*state {
+            Wait::Settled(completion, received) => {
+                let (completion, received) = (completion.clone(), Arc::clone(received));
+                drop(state);
+                Poll::Ready(match &completion {
+                    Ok(value) => from_value(value, Some(&*received))
+                        .map_err(|fault| HostError::new("TypeError", fault.text("result"))),
+                    Err(thrown) => Err(HostError::from_value(thrown)),
+                })
+            }
+            Wait::Closed => {
+                let text = "the run has settled: its functions and promises are gone";
+                Poll::Ready(Err(HostError::new("Error", text)))
+            }
+            Wait::Open(_) => {
+                if let Wait::Open(wakers) = &mut *state {
+                    wakers.retain(|known| !known.will_wake(context.waker()));
+                    wakers.push(context.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Waits for one outcome.
+pub(super) struct Waiter(Mutex<Wait>);
+
+enum Wait {
+    Open(Vec<Waker>),
+    Settled(Completion, Arc<Received>),
+    /// The run settled first.
+    Closed,
+}
+
+impl Default for Waiter {
+    fn default() -> Self {
+        Self(Mutex::new(Wait::Open(Vec::new())))
+    }
+}
+
+impl Waiter {
+    pub(super) fn settle(&self, completion: Completion, received: Arc<Received>) {
+        self.finish(Wait::Settled(completion, received));
+    }
+
+    pub(super) fn close(&self) {
+        self.finish(Wait::Closed);
+    }
+
+    fn finish(&self, outcome: Wait) {
+        let mut state = self.0.lock();
+        if let Wait::Open(wakers) = &mut *state {
+            let wakers = std::mem::take(wakers);
+            *state = outcome;
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+/// What one message lent. Kept until nothing of it is needed.
+#[derive(Default)]
+pub(super) struct Received {
+    side: Option<Arc<Side>>,
+    functions: FxHashMap<u32, Arc<Borrowed>>,
+    promises: FxHashMap<u32, Arc<Borrowed>>,
+}
+
+impl Received {
+    pub(super) fn new(side: &Arc<Side>, message: &Value) -> Self {
+        let (mut functions, mut promises) = (FxHashMap::default(), FxHashMap::default());
+        // Most messages lend nothing, which a look at the bytes settles.
+        let may_lend = |byte: &u8| *byte == LENT_FUNCTION || *byte == LENT_PROMISE;
+        if message.nodes().iter().any(may_lend) {
+            // What cannot be read lends nothing.
+            let _ = walk(message, |event| match event {
+                Event::SandboxFunction(number) => *functions.entry(*number).or_insert(0) += 1,
+                Event::SandboxPromise(number) => *promises.entry(*number).or_insert(0) += 1,
+                _ => {}
+            });
+        }
+        let lend = |counts: FxHashMap<u32, u32>, is_function| {
+            let lent = |(number, times)| {
+                (number, Arc::new(Borrowed { side: Arc::clone(side), number, is_function, times }))
+            };
+            counts.into_iter().map(lent).collect()
+        };
+        Self {
+            side: Some(Arc::clone(side)),
+            functions: lend(functions, true),
+            promises: lend(promises, false),
+        }
+    }
+}
+
+const LENT_FUNCTION: u8 = crate::value::tag::SANDBOX_FUNCTION;
+const LENT_PROMISE: u8 = crate::value::tag::SANDBOX_PROMISE;
+
+impl Links for Received {
+    fn link(&self, event: &Event<'_>) -> Option<Link> {
+        match event {
+            Event::HostFunction(number) => {
+                let function = self.side.as_ref()?.function(*number)?;
+                Some(function as Link)
+            }
+            Event::SandboxFunction(number) => {
+                self.functions.get(number).map(|lent| Arc::clone(lent) as Link)
+            }
+            Event::SandboxPromise(number) => {
+                self.promises.get(number).map(|lent| Arc::clone(lent) as Link)
+            }
+            _ => None,
+        }
+    }
+}

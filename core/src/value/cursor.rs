@@ -1,0 +1,85 @@
+//! A reader that can go back: what references need.
+//!
+//! In: a message, perhaps of a hostile writer. Out: events with the index of the object that each
+//! begins, and jumps to earlier objects. Following references can blow a small message up, so all
+//! that is read counts against a budget in proportion to the message.
+
+use super::{
+    Event, Fault, Reader, Value,
+    link::Link,
+    reader::{Jump, Mark},
+};
+
+/// Nodes that any message may read as.
+const LEAST_BUDGET: usize = 1 << 20;
+
+/// Nodes per byte of the message.
+const BUDGET_PER_BYTE: usize = 16;
+
+/// Turns the numbers of a message into what they stand for.
+pub(crate) trait Links {
+    /// What a function or a promise of that event stands for.
+    fn link(&self, event: &Event<'_>) -> Option<Link>;
+}
+
+pub(super) struct Cursor<'a> {
+    pub(super) reader: Reader<'a>,
+    pub(super) blobs: &'a [Vec<u8>],
+    pub(super) links: Option<&'a dyn Links>,
+    /// Where each object begins, as far as the message was ever read.
+    objects: Vec<Mark<'a>>,
+    budget: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(message: &'a Value, links: Option<&'a dyn Links>) -> Self {
+        let budget = message.nodes().len().saturating_mul(BUDGET_PER_BYTE).max(LEAST_BUDGET);
+        Self {
+            reader: message.reader(),
+            blobs: message.blobs(),
+            links,
+            objects: Vec::new(),
+            budget,
+        }
+    }
+
+    /// The next node, and its object index if it begins an object.
+    pub(super) fn event(&mut self) -> Result<(Event<'a>, Option<u32>), Fault> {
+        self.spend(1)?;
+        let mark = self.reader.mark();
+        let event = self.reader.event()?;
+        let index = if event.is_object() { Some(self.index_of(mark)?) } else { None };
+        Ok((event, index))
+    }
+
+    /// Counts work against the budget.
+    pub(super) fn spend(&mut self, nodes: usize) -> Result<(), Fault> {
+        match self.budget.checked_sub(nodes) {
+            Some(left) => {
+                self.budget = left;
+                Ok(())
+            }
+            None => Err(Fault::new("the value repeats shared objects or holes too often")),
+        }
+    }
+
+    /// Goes to an earlier object.
+    pub(super) fn jump(&mut self, object: u32) -> Result<Jump<'a>, Fault> {
+        let place = *self.objects.get(object as usize).ok_or(super::Malformed)?;
+        let jump = self.reader.jump(place);
+        self.spend(jump.cost() / 8)?;
+        Ok(jump)
+    }
+
+    fn index_of(&mut self, mark: Mark<'a>) -> Result<u32, Fault> {
+        let is_new = self.objects.last().is_none_or(|last| mark.left() < last.left());
+        let index = if is_new {
+            self.objects.push(mark);
+            self.objects.len() - 1
+        } else {
+            let found = self.objects.binary_search_by(|known| mark.left().cmp(&known.left()));
+            found.map_err(|_| super::Malformed)?
+        };
+        u32::try_from(index).map_err(|_| super::Malformed.into())
+    }
+}

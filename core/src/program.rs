@@ -85,7 +85,7 @@ pub(crate) trait Linker: Send {
 
     /// The module that a specifier means, by name. One that is not linked yet (a dynamic import) is
     /// checked now, with all that it imports.
-    fn resolve(&mut self, importer: &str, specifier: &str) -> Result<String, ExecutionError>;
+    fn resolve(&mut self, importer: &str, specifier: &str) -> Result<String, Box<ExecutionError>>;
 
     /// The module of that name.
     fn module(&self, name: &str) -> Option<Module>;
@@ -108,7 +108,7 @@ pub(crate) trait Linker: Send {
 pub(crate) fn link(
     cache: &Arc<Cache>,
     request: Request,
-) -> Result<Box<dyn Linker>, ExecutionError> {
+) -> Result<Box<dyn Linker>, Box<ExecutionError>> {
     let mut program = Program::new(cache, request);
     program.extend(&ModuleKey::Entry).map_err(execution_error)?;
     Ok(Box::new(program))
@@ -209,7 +209,7 @@ impl Linker for Program {
         &self.sources.filename
     }
 
-    fn resolve(&mut self, importer: &str, specifier: &str) -> Result<String, ExecutionError> {
+    fn resolve(&mut self, importer: &str, specifier: &str) -> Result<String, Box<ExecutionError>> {
         let importer = self.keys.get(importer).cloned().unwrap_or(ModuleKey::Entry);
         let sources = &self.sources;
         let compile = &mut |key: &ModuleKey, erase: &[String]| sources.compile(key, erase);
@@ -256,8 +256,8 @@ fn engine_name(label: &str) -> String {
     label.replace('\0', "\u{2400}")
 }
 
-fn execution_error(error: LinkError) -> ExecutionError {
-    ExecutionError {
+fn execution_error(error: LinkError) -> Box<ExecutionError> {
+    Box::new(ExecutionError {
         name: error.name.to_owned(),
         message: bounded(error.message, MESSAGE_LIMIT),
         stack: None,
@@ -265,7 +265,7 @@ fn execution_error(error: LinkError) -> ExecutionError {
         filename: Some(bounded(error.filename, MESSAGE_LIMIT)),
         line: error.position.map(|position| position.line),
         column: error.position.map(|position| position.column),
-    }
+    })
 }
 
 /// The line and column of a place counted in UTF-16 code units.

@@ -14,7 +14,6 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    task::Waker,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -75,7 +74,6 @@ struct Shared {
     reports: Vec<Value>,
     logs: Vec<ExecutionLog>,
     result: Option<ExecutionResult>,
-    waker: Option<Waker>,
     /// CPU time of the slices that are over.
     computed: Duration,
     /// How often the run was parked: tells one parking from the next.
@@ -154,7 +152,6 @@ impl Run {
                 reports: Vec::new(),
                 logs: Vec::new(),
                 result: None,
-                waker: None,
                 computed: Duration::ZERO,
                 parkings: 0,
             }),
@@ -236,7 +233,7 @@ impl Run {
         let linker = match program::link(&self.runtime.cache, request) {
             Ok(linker) => linker,
             Err(error) => {
-                self.settle(End::Failed(Status::LinkError, Box::new(error)), None);
+                self.settle(End::Failed(Status::LinkError, error), None);
                 self.shared.lock().phase = Phase::Over;
                 return None;
             }
@@ -430,16 +427,6 @@ impl Run {
         self.shared.lock().result.take()
     }
 
-    /// The result, or the promise to wake that task when it is there.
-    pub(crate) fn poll_result(&self, waker: &Waker) -> Option<ExecutionResult> {
-        let mut shared = self.shared.lock();
-        let result = shared.result.take();
-        if result.is_none() {
-            shared.waker = Some(waker.clone());
-        }
-        result
-    }
-
     fn is_settled(&self) -> bool {
         self.settled.load(Ordering::Acquire)
     }
@@ -463,14 +450,10 @@ impl Run {
         shared.result = Some(result);
         shared.inbox.clear();
         self.settled.store(true, Ordering::Release);
-        let waker = shared.waker.take();
         drop(shared);
         self.runtime.settle(self.place, status);
         self.answered.notify_all();
         self.host.settled();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
     }
 
     fn judge(

@@ -793,7 +793,6 @@ fn promises_cross_in_values() {
 }
 
 #[test]
-#[ignore = "a run forgets what it is sent before its first turn (Run::start, Phase::Queued)"]
 fn promises_cross_in_what_a_run_is_given() {
     for _ in 0..50 {
         let promise = HostPromise::new(std::future::ready(5));

@@ -100,11 +100,6 @@ fn ten_thousand_parked_runs_hold_no_threads() {
     let stats = runtime.stats();
     assert_eq!(stats.parked, 10_000);
     assert!(stats.threads <= 64, "{stats:?}");
-    #[cfg(target_os = "linux")]
-    {
-        let threads = std::fs::read_dir("/proc/self/task").expect("this process's threads").count();
-        assert!(threads <= 96, "{threads} threads in all");
-    }
     for (remote, _) in &runs {
         remote.terminate(Some("enough"));
     }

@@ -14,7 +14,6 @@
 //! | `value.rs` | `Value`, and the frames that carry it |
 //! | `error.rs` | `Error` |
 
-#![cfg_attr(test, expect(dead_code, reason = "under test the generator leaves out what calls it"))]
 #![expect(unreachable_pub, reason = "the interface generator asks for public items")]
 
 mod error;

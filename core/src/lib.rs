@@ -1,4 +1,11 @@
-//! Runs a model's JavaScript and TypeScript in an isolate.
+//! Runs a model's JavaScript and TypeScript in an isolate, with exactly the capabilities that its
+//! host hands over.
+//!
+//! [`run_code`] starts a run and returns a handle at once: an [`Execution`], which is a future, can
+//! be ended, and shows reports while it goes on. What comes of it is one [`ExecutionResult`].
+//! Values cross as messages ([`Value`]), with serde on either side; host functions are closures
+//! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
+//! [`Host`], [`Remote`].
 
 mod cache;
 mod clock;
@@ -36,3 +43,8 @@ pub use options::{
 pub use outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use runtime::{Runtime, Stats};
 pub use value::Value;
+
+/// Keeps the README's Rust.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -100,6 +100,15 @@ pub(crate) trait Linker: Send {
     /// its author wrote.
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position>;
 
+    /// The place of the call whose arguments hold a place of the original; with `constructing`,
+    /// only of a `new` of that name.
+    fn call_around(
+        &self,
+        file: &str,
+        place: Position,
+        constructing: Option<&str>,
+    ) -> Option<Position>;
+
     /// The regular expressions of a module, for the engine does not say which it refuses.
     fn regular_expressions(&self, file: &str) -> Vec<RegularExpression>;
 }
@@ -243,6 +252,15 @@ impl Linker for Program {
 
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position> {
         self.graph.module(self.keys.get(file)?)?.original(line, column)
+    }
+
+    fn call_around(
+        &self,
+        file: &str,
+        place: Position,
+        constructing: Option<&str>,
+    ) -> Option<Position> {
+        self.graph.module(self.keys.get(file)?)?.call_around(place, constructing)
     }
 
     fn regular_expressions(&self, file: &str) -> Vec<RegularExpression> {

@@ -7,6 +7,7 @@
 //! nothing lowered. Keeps §7 of the contract and its rule that a hostile source harms no host:
 //! whatever the text, time is about linear in its length and the stack suffices.
 
+mod call_site;
 mod erase;
 mod expressions;
 mod lexer;

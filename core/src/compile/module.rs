@@ -7,6 +7,7 @@ use std::{
 
 use crate::outcome::Position;
 
+use super::call_site;
 use super::expressions::{self, RegularExpression};
 use super::lines::{self, Lines, Silent};
 use super::map::Map;
@@ -166,6 +167,18 @@ impl CompiledModule {
         let (line, column) = printed.map.find((place.line - 1, place.column - 1))?;
         let from = Lines::new(&self.text, &Silent::default()).utf16_offset(line + 1, column + 1)?;
         Some(Lines::new(&self.text, &self.silent).position(from))
+    }
+}
+
+impl CompiledModule {
+    /// The place of the call whose arguments hold an original place; with `constructing`, only of
+    /// a `new` of that name. Parses the text again: for errors alone.
+    pub(crate) fn call_around(
+        &self,
+        place: Position,
+        constructing: Option<&str>,
+    ) -> Option<Position> {
+        call_site::find(self, place, constructing)
     }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::CStr;
 
 use super::{
     State,
-    clone_out::{Crossing, clone_out},
+    clone_out::{Crossing, clone_out, error_class},
     engine::{Cx, Local, Raw, Text, Thrown, is_error, is_object, is_proxy, is_string, tag_of},
 };
 use crate::{
@@ -26,7 +26,7 @@ const SHOWN_OBJECT: usize = 500;
 /// Describes what ended a run.
 pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
     let (name, message) = name_and_message(state, thrown);
-    let stack = if is_error(thrown) { frames(state, thrown) } else { Vec::new() };
+    let stack = if is_error(thrown) { call_sites(state, thrown) } else { Vec::new() };
     let first = stack.first();
     ExecutionError {
         name: bounded(name, MESSAGE_LIMIT),
@@ -37,6 +37,29 @@ pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
         stack: (!stack.is_empty()).then(|| join(&stack)),
         specifier: None,
     }
+}
+
+/// The frames of an error, each at the call that was going on and not inside its arguments, where
+/// the engine puts it when they name anything.
+fn call_sites(state: &State, error: Raw) -> Vec<Frame> {
+    /// What the engine says of a call that it could not make.
+    const NO_FUNCTION: &str = "not a function";
+    let mut frames = frames(state, error);
+    let message = state.realm().cx.data(error, c"message").filter(|text| is_string(text.raw()));
+    let no_function = message.is_some_and(|message| text(state, &message) == NO_FUNCTION);
+    // The innermost frame is where the error was made: by `new`, or by the engine at that place.
+    let class = error_class(state, error).name();
+    let mut constructing = (!no_function).then_some(class);
+    let mut within_getter = false;
+    for Frame { function, file, position } in &mut frames {
+        if !within_getter {
+            let around = state.linker.borrow().call_around(file, *position, constructing);
+            *position = around.unwrap_or(*position);
+        }
+        constructing = None;
+        within_getter = function.starts_with("get ");
+    }
+    frames
 }
 
 /// The stack of an error in the sandbox, one frame a line, `None` where there is none.

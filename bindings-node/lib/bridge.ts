@@ -5,6 +5,9 @@
 // exception: a run's callbacks and outcome are the run's.
 
 import { Buffer } from 'node:buffer';
+import { availableParallelism } from 'node:os';
+import { performance } from 'node:perf_hooks';
+import { setImmediate } from 'node:timers';
 
 import { Decoder } from './decode.js';
 import { Encoder } from './encode.js';
@@ -21,20 +24,27 @@ const enum EventKind {
 }
 
 const INBOX_BYTES = 64 * 1024;
+// How long to look for the next event before going to sleep. On one processor looking would only
+// keep the sandbox from computing.
+const LINGER_MS = availableParallelism() > 1 ? 0.05 : 0;
+
 const NO_BLOBS: readonly Uint8Array[] = [];
 
 export const native = loadNative();
-export const bridge = new native.Bridge(receive);
+export const bridge = native.openBridge(receive);
 
 const runs = new Map<number, Run>();
 const closing = new Map<number, () => void>();
 const idle: Encoder[] = [];
+let lingerUntil = 0;
+let polling = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
 let closings = 0;
 
 /** Announces a run, whose events come from now on. */
 export function attach(number: number, run: Run): void {
   runs.set(number, run);
+  expectEvents();
 }
 
 /** A number under which the end of a runtime will be told. */
@@ -64,7 +74,7 @@ export class Mail extends Decoder {
   /** Mail in bytes that the native side just wrote: first the number of blobs that go with it. */
   constructor(bytes: Uint8Array) {
     super(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
-    this.pile = this.u32() === 0 ? NO_BLOBS : bridge.blobs();
+    this.pile = this.u32() === 0 ? NO_BLOBS : native.blobs(bridge);
   }
 
   /** The next message: its length, the number of its blobs, its nodes. */
@@ -94,14 +104,42 @@ export class Mail extends Decoder {
   }
 }
 
+/**
+ * Looks for events for a moment, between the other things that the event loop does, because the
+ * answer to what was just said is near. Waking a thread that sleeps costs more than the answer.
+ */
+export function expectEvents(): void {
+  if (LINGER_MS === 0) return;
+  lingerUntil = performance.now() + LINGER_MS;
+  if (polling) return;
+  polling = true;
+  native.poll(bridge, true);
+  setImmediate(poll);
+}
+
+function poll(): void {
+  try {
+    receive();
+  } finally {
+    if (performance.now() < lingerUntil) setImmediate(poll);
+    else {
+      polling = false;
+      if (native.poll(bridge, false)) receive();
+    }
+  }
+}
+
 function receive(): void {
   // A host function that runs the event loop itself comes here again while the inbox is in use.
   const room = inbox;
   inbox = undefined;
-  const written = bridge.drain(room ?? Buffer.alloc(0));
-  if (typeof written !== 'number') dispatch(new Mail(written));
-  else if (written > 0) dispatch(new Mail(room as Buffer));
-  inbox = room;
+  try {
+    const written = native.drain(bridge, room ?? Buffer.alloc(0));
+    if (typeof written !== 'number') dispatch(new Mail(written));
+    else if (written > 0) dispatch(new Mail(room as Buffer));
+  } finally {
+    inbox = room;
+  }
 }
 
 function dispatch(mail: Mail): void {
@@ -125,6 +163,7 @@ function deliver(run: Run, kind: EventKind, number: number, mail: Mail): void {
   switch (kind) {
     case EventKind.Call:
       run.called(mail.u32(), mail.u32(), mail);
+      expectEvents();
       return;
     case EventKind.FunctionSettled:
       run.functionSettled(mail.u32(), mail.u8() === 1, mail);

@@ -22,31 +22,35 @@ export interface NativeRuntime {
 /** How a completion is handed over: whether it is a value, and the message in the first `length` bytes. */
 type Completion = [ok: boolean, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined];
 
-/** Everything that this thread says to the core and hears from it. One per thread. */
-export interface NativeBridge {
-  /** Writes all waiting events into `inbox`, or, if they do not fit, returns them. */
-  drain(inbox: Uint8Array): number | Uint8Array;
-  /** The blobs of the events drained last, in order. */
-  blobs(): Uint8Array[];
-  start(runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined): number | Misuse;
-  reply(call: number, ...completion: Completion): void;
-  settlePromise(run: number, promise: number, ...completion: Completion): void;
-  callFunction(run: number, fn: number, call: number, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined): void;
-  releaseFunction(run: number, fn: number, times: number): void;
-  terminate(run: number, reason: string | undefined): void;
-  /** The reports from `index` on: their number, then messages. Their blobs are in `blobs()`. */
-  reportsSince(run: number, index: number): Uint8Array;
-  close(runtime: NativeRuntime, number: number): void;
-}
+type Blobs = Uint8Array[] | undefined;
 
+/**
+ * What the addon exports. `bridge` is the number of this environment's bridge; a frame is in the
+ * first `length` bytes of its array.
+ */
 export interface Native {
-  Bridge: new (wake: () => void) => NativeBridge;
+  /** Opens this environment's bridge; `wake` is called once for all events until the next drain. */
+  openBridge(wake: () => void): number;
+  /** Writes all waiting events into `inbox`, or, if they do not fit, returns them. */
+  drain(bridge: number, inbox: Uint8Array): number | Uint8Array;
+  /** While polled, the bridge wakes no one. Says whether events are waiting. */
+  poll(bridge: number, polls: boolean): boolean;
+  /** The blobs of the frame handed over last, in order. */
+  blobs(bridge: number): Uint8Array[];
+  start(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs): number | Misuse;
+  reply(bridge: number, call: number, ...completion: Completion): void;
+  settlePromise(bridge: number, run: number, promise: number, ...completion: Completion): void;
+  callFunction(bridge: number, run: number, fn: number, call: number, frame: Uint8Array, length: number, blobs: Blobs): void;
+  releaseFunction(bridge: number, run: number, fn: number, times: number): void;
+  terminate(bridge: number, run: number, reason: string | undefined): void;
+  /** The reports from `index` on: their number, then messages. Their blobs are in `blobs()`. */
+  reportsSince(bridge: number, run: number, index: number): Uint8Array;
+  close(bridge: number, runtime: NativeRuntime, number: number): void;
   openRuntime(options: Record<string, unknown>): NativeRuntime | Misuse;
   /** The core's words for an option of the wrong type. */
   wrongType(option: string, expected: string, got: string): string;
   /** The core's words for an option that does not exist. */
   unknownOption(set: string, key: string): string;
-  /** The names of the options in a set. */
 }
 
 const ABIS: Readonly<Record<string, readonly string[]>> = {

@@ -3,7 +3,7 @@
 // In: promises of the host, which get numbers and are settled inside under them; and numbers of the
 // sandbox's promises, which become promises here. One that rejects with no one looking ends nothing.
 
-import { bridge } from './bridge.js';
+import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import type { Run } from './run.js';
 import { ended, ignore } from './sandbox-functions.js';
@@ -34,7 +34,7 @@ export class Promises {
     const settle = (ok: boolean, value: unknown): void => {
       this.own.delete(number);
       if (!this.run.running) return;
-      complete(this.run, ok, value, (...message) => bridge.settlePromise(this.run.number, number, ...message));
+      complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
     };
     Promise.resolve(promise).then(
       (value) => settle(true, value),

@@ -3,7 +3,7 @@
 // In: a source and options. Out: a handle, or an exception for misuse, before anything has started.
 
 import type { CodeExecution, CodeExecutionResult } from '../index.js';
-import { attach, borrowEncoder, bridge, returnEncoder } from './bridge.js';
+import { attach, borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
 import { Execution } from './execution.js';
 import { misuse } from './misuse.js';
 import type { NativeRuntime } from './native.js';
@@ -22,7 +22,7 @@ export function start(runtime: NativeRuntime | null, source: unknown, options: u
   const encoder = borrowEncoder();
   try {
     writeRequest(encoder, source, read, run);
-    const started = bridge.start(runtime, encoder.bytes, encoder.at, encoder.blobs);
+    const started = native.start(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs);
     if (typeof started !== 'number') throw misuse(started);
     run.started(started);
     attach(started, run);

@@ -8,7 +8,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { types } from 'node:util';
 
 import type { CodeExecutionResult } from '../index.js';
-import { Mail, bridge } from './bridge.js';
+import { Mail, bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import type { Owners } from './decode.js';
 import type { Numbering } from './encode.js';
@@ -51,13 +51,13 @@ export class Run implements Numbering, Owners {
   terminate(reason: string | undefined): void {
     if (!this.running) return;
     this.terminating = true;
-    bridge.terminate(this.number, reason);
+    native.terminate(bridge, this.number, reason);
   }
 
   /** All reports so far, in call order, each the very value that the sink got. */
   reportsSoFar(): unknown[] {
     if (this.running && this.sink !== undefined) {
-      const mail = new Mail(bridge.reportsSince(this.number, this.reports.length));
+      const mail = new Mail(native.reportsSince(bridge, this.number, this.reports.length));
       for (let left = mail.u32(); left > 0; left -= 1) this.reports.push(mail.next(this));
     }
     return this.reports.slice();
@@ -106,7 +106,7 @@ export class Run implements Numbering, Owners {
       ok = false;
       value = thrown;
     }
-    complete(this, ok, value, (...message) => bridge.reply(call, ...message));
+    complete(this, ok, value, (...message) => native.reply(bridge, call, ...message));
   }
 
   functionSettled(call: number, ok: boolean, mail: Mail): void {

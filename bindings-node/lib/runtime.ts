@@ -28,7 +28,7 @@ export class Runtime {
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      bridge.close(this.#native, onClosed(resolve));
+      native.close(bridge, this.#native, onClosed(resolve));
     });
     return this.#closed;
   }

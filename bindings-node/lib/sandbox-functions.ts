@@ -4,7 +4,7 @@
 // number as long as someone holds it. When no one does any more, the sandbox is told, so that it can
 // let go too. Valid while the run is running: a call after that rejects.
 
-import { borrowEncoder, bridge, returnEncoder } from './bridge.js';
+import { borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
 import type { Run } from './run.js';
 
 type SandboxFunction = (...args: unknown[]) => Promise<unknown>;
@@ -63,7 +63,7 @@ export class SandboxFunctions {
   release(entry: Entry): void {
     if (!this.run.running) return;
     if (this.known.get(entry.number)?.entry === entry) this.known.delete(entry.number);
-    bridge.releaseFunction(this.run.number, entry.number, entry.times);
+    native.releaseFunction(bridge, this.run.number, entry.number, entry.times);
   }
 
   /** The sandbox finished a call. */
@@ -104,7 +104,7 @@ export class SandboxFunctions {
       encoder.value(args, 'arguments');
       this.callsMade += 1;
       this.calls.set(this.callsMade, pending);
-      bridge.callFunction(this.run.number, number, this.callsMade, encoder.bytes, encoder.at, encoder.blobs);
+      native.callFunction(bridge, this.run.number, number, this.callsMade, encoder.bytes, encoder.at, encoder.blobs);
     } finally {
       returnEncoder(encoder);
     }

@@ -9,118 +9,114 @@ use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
 use crate::{
-    runtime::Bridge,
+    runtime::with_bridge,
     value::{Cursor, Frame, into_javascript},
 };
 
-#[napi]
-impl Bridge {
-    /// Answers a host call.
-    ///
-    /// # Errors
-    /// When `length` is beyond the frame.
-    #[napi(catch_unwind)]
-    pub fn reply(
-        &self,
-        call: u32,
-        ok: bool,
-        frame: &[u8],
-        length: u32,
-        blobs: Option<Vec<&[u8]>>,
-    ) -> Result<()> {
-        let completion = completion(ok, frame, length, blobs)?;
-        let call = self.state.calls.borrow_mut().remove(&call);
-        if let Some(call) = call {
-            call.reply(completion);
-        }
-        Ok(())
+/// Answers a host call.
+///
+/// # Errors
+/// When `length` is beyond the frame.
+#[napi(catch_unwind)]
+pub fn reply(
+    bridge: u32,
+    call: u32,
+    ok: bool,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<()> {
+    let completion = completion(ok, frame, length, blobs)?;
+    let call = with_bridge(bridge, |state| state.calls.borrow_mut().remove(&call))?;
+    if let Some(call) = call {
+        call.reply(completion);
     }
+    Ok(())
+}
 
-    /// Settles a promise of the host.
-    ///
-    /// # Errors
-    /// When `length` is beyond the frame.
-    #[napi(catch_unwind)]
-    pub fn settle_promise(
-        &self,
-        run: u32,
-        promise: u32,
-        ok: bool,
-        frame: &[u8],
-        length: u32,
-        blobs: Option<Vec<&[u8]>>,
-    ) -> Result<()> {
-        let completion = completion(ok, frame, length, blobs)?;
-        if let Some(remote) = self.remote(run) {
-            remote.settle_promise(promise, completion);
-        }
-        Ok(())
-    }
+/// Settles a promise of the host.
+///
+/// # Errors
+/// When `length` is beyond the frame.
+#[napi(catch_unwind)]
+#[expect(clippy::too_many_arguments, reason = "an object of them would cost more than the call")]
+pub fn settle_promise(
+    bridge: u32,
+    run: u32,
+    promise: u32,
+    ok: bool,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<()> {
+    let completion = completion(ok, frame, length, blobs)?;
+    with_run(bridge, run, |remote| remote.settle_promise(promise, completion))
+}
 
-    /// Calls a function of the sandbox.
-    ///
-    /// # Errors
-    /// When `length` is beyond the frame.
-    #[napi(catch_unwind)]
-    pub fn call_function(
-        &self,
-        run: u32,
-        function: u32,
-        call: u32,
-        frame: &[u8],
-        length: u32,
-        blobs: Option<Vec<&[u8]>>,
-    ) -> Result<()> {
-        let args = Cursor::new(frame, length)?.message(blobs);
-        if let Some(remote) = self.remote(run) {
-            remote.call_function(function, args, call);
-        }
-        Ok(())
-    }
+/// Calls a function of the sandbox.
+///
+/// # Errors
+/// When `length` is beyond the frame.
+#[napi(catch_unwind)]
+#[expect(clippy::too_many_arguments, reason = "an object of them would cost more than the call")]
+pub fn call_function(
+    bridge: u32,
+    run: u32,
+    function: u32,
+    call: u32,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<()> {
+    let args = Cursor::new(frame, length)?.message(blobs);
+    with_run(bridge, run, |remote| remote.call_function(function, args, call))
+}
 
-    /// Lets go of a function of the sandbox that was received `times` times.
-    #[napi(catch_unwind)]
-    pub fn release_function(&self, run: u32, function: u32, times: u32) {
-        if let Some(remote) = self.remote(run) {
-            remote.release_function(function, times);
-        }
-    }
+/// Lets go of a function of the sandbox that was received `times` times.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn release_function(bridge: u32, run: u32, function: u32, times: u32) -> Result<()> {
+    with_run(bridge, run, |remote| remote.release_function(function, times))
+}
 
-    /// Ends a run.
-    #[napi(catch_unwind)]
-    pub fn terminate(&self, run: u32, reason: Option<String>) {
-        if let Some(remote) = self.remote(run) {
-            remote.terminate(reason.as_deref());
-        }
-    }
+/// Ends a run.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn terminate(bridge: u32, run: u32, reason: Option<String>) -> Result<()> {
+    with_run(bridge, run, |remote| remote.terminate(reason.as_deref()))
+}
 
-    /// The reports of a run from `index` on: their number, then each as a message.
-    ///
-    /// # Errors
-    /// When JavaScript has no memory for them.
-    #[napi(catch_unwind)]
-    pub fn reports_since<'env>(
-        &self,
-        env: &'env Env,
-        run: u32,
-        index: u32,
-    ) -> Result<Uint8ArraySlice<'env>> {
-        let reports = self.remote(run).map(|run| run.reports_since(index as usize));
-        let reports = reports.unwrap_or_default();
-        let mut frame = Frame::default();
-        frame.u32(0);
-        frame.count(reports.len());
-        for report in reports {
-            frame.message(report);
-        }
-        self.state.leave_blobs(&mut frame);
-        into_javascript(env, frame.bytes)
+/// The reports of a run from `index` on: their number, then each as a message.
+///
+/// # Errors
+/// When JavaScript has no memory for them.
+#[napi(catch_unwind)]
+pub fn reports_since(env: &Env, bridge: u32, run: u32, index: u32) -> Result<Uint8ArraySlice<'_>> {
+    let mut reports = Vec::new();
+    with_run(bridge, run, |remote| reports = remote.reports_since(index as usize))?;
+    let mut frame = Frame::default();
+    frame.u32(0);
+    frame.count(reports.len());
+    for report in reports {
+        frame.message(report);
     }
+    with_bridge(bridge, |state| state.leave_blobs(&mut frame))?;
+    into_javascript(env, frame.bytes)
+}
 
-    /// The handle on a live run, taken out so that no borrow is held while the core works.
-    fn remote(&self, run: u32) -> Option<Remote> {
-        self.state.runs.borrow().get(&run).map(|live| live.remote.clone())
+/// Does something to a run, unless it has settled. No borrow is held while the core works.
+fn with_run(bridge: u32, run: u32, act: impl FnOnce(Remote)) -> Result<()> {
+    let remote = with_bridge(bridge, |state| {
+        state.runs.borrow().get(&run).map(|live| live.remote.clone())
+    })?;
+    if let Some(remote) = remote {
+        act(remote);
     }
+    Ok(())
 }
 
 fn completion(

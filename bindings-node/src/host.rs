@@ -33,6 +33,8 @@ pub(crate) struct Mailbox {
     events: Mutex<Vec<Event>>,
     /// Whether a wake-up is under way that will find everything queued so far.
     woken: AtomicBool,
+    /// Whether the thread looks by itself for now, and no one has to wake it.
+    polled: AtomicBool,
     /// `None` once the environment has ended.
     wake: RwLock<Option<Wake>>,
 }
@@ -42,6 +44,7 @@ impl Mailbox {
         Arc::new(Self {
             events: Mutex::default(),
             woken: AtomicBool::new(false),
+            polled: AtomicBool::new(false),
             wake: RwLock::new(Some(wake)),
         })
     }
@@ -67,8 +70,15 @@ impl Mailbox {
 
     /// All events so far. What comes from now on wakes the thread again.
     pub(crate) fn take(&self) -> Vec<Event> {
-        self.woken.store(false, Ordering::Release);
+        self.woken.store(self.polled.load(Ordering::Acquire), Ordering::Release);
         std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether the thread looks by itself from now on; and whether there is something to see.
+    pub(crate) fn poll(&self, polls: bool) -> bool {
+        self.polled.store(polls, Ordering::Release);
+        self.woken.store(polls, Ordering::Release);
+        !self.events.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
     /// Makes the thread's event loop wait for events, or not.

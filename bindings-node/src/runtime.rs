@@ -18,12 +18,12 @@ use isolane::{
 };
 use napi::{
     Either, Env, Result,
-    bindgen_prelude::{ObjectFinalize, Uint8ArraySlice},
+    bindgen_prelude::Uint8ArraySlice,
 };
 use napi_derive::napi;
 
 use crate::{
-    error::Misuse,
+    error::{Misuse, broken_frame},
     host::{Event, Mailbox, NodeHost, Wake},
     options::read_request,
     outcome::write_outcome,
@@ -143,13 +143,8 @@ impl Live {
     }
 }
 
-/// Everything that one JavaScript thread says to the core and hears from it.
-#[napi(custom_finalize)]
-pub struct Bridge {
-    pub(crate) state: Rc<State>,
-}
-
-/// What a bridge holds. Touched by its own thread alone, but for the mailbox.
+/// What one JavaScript environment says to the core and hears from it. Touched by its own thread
+/// alone, but for the mailbox.
 pub(crate) struct State {
     mailbox: Arc<Mailbox>,
     pub(crate) runs: RefCell<HashMap<u32, Live>>,
@@ -163,110 +158,128 @@ pub(crate) struct State {
     last_call: Cell<u32>,
 }
 
-#[napi]
-impl Bridge {
-    /// A bridge for this environment; `wake` is called when there are events to drain.
-    ///
-    /// # Errors
-    /// When the environment is ending already.
-    #[napi(constructor, catch_unwind)]
-    pub fn new(env: Env, wake: Wake) -> Result<Self> {
-        let state = Rc::new(State {
-            mailbox: Mailbox::new(wake),
-            runs: RefCell::default(),
-            calls: RefCell::default(),
-            blobs: RefCell::default(),
-            pending: Cell::new(0),
-            last_run: Cell::new(0),
-            last_call: Cell::new(0),
-        });
-        env.add_env_cleanup_hook(Rc::clone(&state), |state| state.end())?;
-        Ok(Self { state })
-    }
+thread_local! {
+    /// The bridges of this thread, by number: one, unless the program has several environments on a
+    /// thread. Plain functions with a number cost less than half of what methods of a class cost.
+    static BRIDGES: RefCell<HashMap<u32, Rc<State>>> = RefCell::default();
+}
 
-    /// Starts a run, in the default runtime when none is given, and returns its number.
-    ///
-    /// # Errors
-    /// When the frame is not one of `lib/options.ts`.
-    #[napi(catch_unwind)]
-    pub fn start(
-        &self,
-        env: Env,
-        runtime: Option<&NativeRuntime>,
-        frame: &[u8],
-        length: u32,
-        blobs: Option<Vec<&[u8]>>,
-    ) -> Result<Either<u32, Misuse>> {
-        let request = read_request(Cursor::new(frame, length)?, blobs)?;
-        let run = free_number(&self.state.last_run, &self.state.runs.borrow());
-        let host = Arc::new(NodeHost { run, mailbox: Arc::clone(&self.state.mailbox) });
+/// Does something with a bridge.
+pub(crate) fn with_bridge<T>(bridge: u32, act: impl FnOnce(&State) -> T) -> Result<T> {
+    let state = BRIDGES.with_borrow(|bridges| bridges.get(&bridge).cloned());
+    state.map(|state| act(&state)).ok_or_else(broken_frame)
+}
+
+/// Opens this environment's bridge and returns its number; `wake` is called when there are events to
+/// drain.
+///
+/// # Errors
+/// When the environment is ending already.
+#[napi(catch_unwind)]
+pub fn open_bridge(env: Env, wake: Wake) -> Result<u32> {
+    let state = Rc::new(State {
+        mailbox: Mailbox::new(wake),
+        runs: RefCell::default(),
+        calls: RefCell::default(),
+        blobs: RefCell::default(),
+        pending: Cell::new(0),
+        last_run: Cell::new(0),
+        last_call: Cell::new(0),
+    });
+    let number = BRIDGES.with_borrow_mut(|bridges| {
+        let number = (0..).find(|number| !bridges.contains_key(number)).unwrap_or_default();
+        bridges.insert(number, Rc::clone(&state));
+        number
+    });
+    env.add_env_cleanup_hook((number, state), |(number, state)| {
+        state.end();
+        BRIDGES.with_borrow_mut(|bridges| bridges.remove(&number));
+    })?;
+    Ok(number)
+}
+
+/// Starts a run, in the default runtime when none is given, and returns its number.
+///
+/// # Errors
+/// When the frame is not one of `lib/options.ts`.
+#[napi(catch_unwind)]
+pub fn start(
+    env: Env,
+    bridge: u32,
+    runtime: Option<&NativeRuntime>,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<Either<u32, Misuse>> {
+    let request = read_request(Cursor::new(frame, length)?, blobs)?;
+    with_bridge(bridge, |state| {
+        let run = free_number(&state.last_run, &state.runs.borrow());
+        let host = Arc::new(NodeHost { run, mailbox: Arc::clone(&state.mailbox) });
         let started = match runtime {
             Some(runtime) => runtime.runtime.start(request, host),
             None => Runtime::shared().start(request, host),
         };
-        Ok(match started {
+        match started {
             Ok(remote) => {
-                self.state.runs.borrow_mut().insert(run, Live { remote, reports_delivered: 0 });
-                self.state.hold(env);
+                state.runs.borrow_mut().insert(run, Live { remote, reports_delivered: 0 });
+                state.hold(env);
                 Either::A(run)
             }
             Err(error) => Either::B(error.into()),
-        })
-    }
-
-    /// Writes all events so far into `inbox`, or returns them when they do not fit.
-    ///
-    /// # Errors
-    /// When JavaScript has no memory for them.
-    #[napi(catch_unwind)]
-    pub fn drain<'env>(
-        &self,
-        env: &'env Env,
-        inbox: Inbox<'_>,
-    ) -> Result<Either<u32, Uint8ArraySlice<'env>>> {
-        let events = self.state.mailbox.take();
-        if events.is_empty() {
-            return Ok(Either::A(0));
         }
-        let mut frame = Frame::default();
-        frame.u32(0);
-        frame.u32(0);
-        let mut count = 0_u32;
-        for event in events {
-            count += u32::from(self.state.write_event(*env, &mut frame, event));
-        }
-        frame.bytes[4..8].copy_from_slice(&count.to_le_bytes());
-        self.state.leave_blobs(&mut frame);
-        if let Some(room) = inbox.get_mut(..frame.bytes.len()) {
-            room.copy_from_slice(&frame.bytes);
-            return Ok(Either::A(u32::try_from(frame.bytes.len()).unwrap_or_default()));
-        }
-        into_javascript(env, frame.bytes).map(Either::B)
-    }
-
-    /// The blobs of the frame handed over last, in order, once.
-    ///
-    /// # Errors
-    /// When JavaScript has no memory for them.
-    #[napi(catch_unwind)]
-    pub fn blobs<'env>(&self, env: &'env Env) -> Result<Vec<Uint8ArraySlice<'env>>> {
-        self.state.blobs.take().into_iter().map(|blob| into_javascript(env, blob)).collect()
-    }
-
-    /// Closes a runtime; the end of it comes as an event with that number.
-    #[napi(catch_unwind)]
-    pub fn close(&self, env: Env, runtime: &NativeRuntime, number: u32) {
-        self.state.hold(env);
-        let mailbox = Arc::clone(&self.state.mailbox);
-        runtime.runtime.close(move || mailbox.push(Event::Closed { number }));
-    }
+    })
 }
 
-impl ObjectFinalize for Bridge {
-    fn finalize(self, _env: Env) -> Result<()> {
-        self.state.end();
-        Ok(())
+/// Writes all events so far into `inbox`, or returns them when they do not fit.
+///
+/// # Errors
+/// When JavaScript has no memory for them.
+#[napi(catch_unwind)]
+pub fn drain<'env>(
+    env: &'env Env,
+    bridge: u32,
+    inbox: Inbox<'_>,
+) -> Result<Either<u32, Uint8ArraySlice<'env>>> {
+    let frame = with_bridge(bridge, |state| state.drain(*env))?;
+    let Some(frame) = frame else { return Ok(Either::A(0)) };
+    if let Some(room) = inbox.get_mut(..frame.len()) {
+        room.copy_from_slice(&frame);
+        return Ok(Either::A(u32::try_from(frame.len()).unwrap_or_default()));
     }
+    into_javascript(env, frame).map(Either::B)
+}
+
+/// Says that JavaScript will drain again shortly by itself (`true`), so that no one has to wake it,
+/// or that it will not; then returns whether events came meanwhile.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn poll(bridge: u32, polls: bool) -> Result<bool> {
+    with_bridge(bridge, |state| state.mailbox.poll(polls))
+}
+
+/// The blobs of the frame handed over last, in order, once.
+///
+/// # Errors
+/// When JavaScript has no memory for them.
+#[napi(catch_unwind)]
+pub fn blobs(env: &Env, bridge: u32) -> Result<Vec<Uint8ArraySlice<'_>>> {
+    let blobs = with_bridge(bridge, |state| state.blobs.take())?;
+    blobs.into_iter().map(|blob| into_javascript(env, blob)).collect()
+}
+
+/// Closes a runtime; the end of it comes as an event with that number.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn close(env: Env, bridge: u32, runtime: &NativeRuntime, number: u32) -> Result<()> {
+    with_bridge(bridge, |state| {
+        state.hold(env);
+        let mailbox = Arc::clone(&state.mailbox);
+        runtime.runtime.close(move || mailbox.push(Event::Closed { number }));
+    })
 }
 
 impl State {
@@ -298,6 +311,24 @@ impl State {
         if self.pending.get() == 0 {
             self.mailbox.hold_event_loop(env, false);
         }
+    }
+
+    /// A frame of all events so far, or none.
+    fn drain(&self, env: Env) -> Option<Vec<u8>> {
+        let events = self.mailbox.take();
+        if events.is_empty() {
+            return None;
+        }
+        let mut frame = Frame::default();
+        frame.u32(0);
+        frame.u32(0);
+        let mut count = 0_u32;
+        for event in events {
+            count += u32::from(self.write_event(env, &mut frame, event));
+        }
+        frame.bytes[4..8].copy_from_slice(&count.to_le_bytes());
+        self.leave_blobs(&mut frame);
+        Some(frame.bytes)
     }
 
     /// Writes an event: its kind, the run it is about, and after the length of it the rest. Says

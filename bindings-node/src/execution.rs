@@ -110,9 +110,8 @@ pub fn reports_since(env: &Env, bridge: u32, run: u32, index: u32) -> Result<Uin
 
 /// Does something to a run, unless it has settled. No borrow is held while the core works.
 fn with_run(bridge: u32, run: u32, act: impl FnOnce(Remote)) -> Result<()> {
-    let remote = with_bridge(bridge, |state| {
-        state.runs.borrow().get(&run).map(|live| live.remote.clone())
-    })?;
+    let remote =
+        with_bridge(bridge, |state| state.runs.borrow().get(&run).map(|live| live.remote.clone()))?;
     if let Some(remote) = remote {
         act(remote);
     }

@@ -16,10 +16,7 @@ use isolane::{
     Completion, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats,
     value::Value,
 };
-use napi::{
-    Either, Env, Result,
-    bindgen_prelude::Uint8ArraySlice,
-};
+use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
 use crate::{

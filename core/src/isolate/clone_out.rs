@@ -452,7 +452,6 @@ impl<'s> Walk<'s> {
     }
 
     fn error(&mut self, value: Raw) -> Outcome<()> {
-        let realm = self.state.realm();
         let class = error_class(self.state, value);
         let name = self.inherited(value, c"name")?;
         let message = self.inherited(value, c"message")?;

@@ -13,7 +13,7 @@ use isolane::{
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    compare::{compare, compare_some},
+    compare::compare_some,
     functions::{Event, EventLoop, Tables, line},
     js::{Js, Outgoing, key_step, read},
     parse::{Case, Expected},

@@ -184,7 +184,8 @@ pub fn open_bridge(env: Env, wake: Wake) -> Result<u32> {
         last_call: Cell::new(0),
     });
     let number = BRIDGES.with_borrow_mut(|bridges| {
-        let number = (0..).find(|number| !bridges.contains_key(number)).unwrap_or_default();
+        let number = (0..=u32::MAX).find(|number| !bridges.contains_key(number));
+        let number = number.unwrap_or_default();
         bridges.insert(number, Rc::clone(&state));
         number
     });

@@ -39,7 +39,6 @@ pub fn reply(
 /// # Errors
 /// When `length` is beyond the frame.
 #[napi(catch_unwind)]
-#[expect(clippy::too_many_arguments, reason = "an object of them would cost more than the call")]
 pub fn settle_promise(
     bridge: u32,
     run: u32,
@@ -58,7 +57,6 @@ pub fn settle_promise(
 /// # Errors
 /// When `length` is beyond the frame.
 #[napi(catch_unwind)]
-#[expect(clippy::too_many_arguments, reason = "an object of them would cost more than the call")]
 pub fn call_function(
     bridge: u32,
     run: u32,

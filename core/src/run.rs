@@ -218,17 +218,17 @@ impl Run {
         }
     }
 
-    fn first_turn(self: &Arc<Self>, request: Request) -> Option<(Box<Isolate>, Turn)> {
+    fn first_turn(self: &Arc<Self>, mut request: Request) -> Option<(Box<Isolate>, Turn)> {
         if self.is_settled() {
             self.shared.lock().phase = Phase::Over;
             return None;
         }
-        let Request { globals, inputs, report, function, .. } = &request;
         let task = Task {
-            export: function.clone().unwrap_or_else(|| "default".to_owned()),
-            globals: globals.clone(),
-            inputs: inputs.clone(),
-            report: *report,
+            export: request.function.take().unwrap_or_else(|| "default".to_owned()),
+            globals: request.globals.clone(),
+            // Moved: it may be large, and linking needs only the names.
+            inputs: std::mem::take(&mut request.inputs),
+            report: request.report,
         };
         let linker = match program::link(&self.runtime.cache, request) {
             Ok(linker) => linker,

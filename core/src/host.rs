@@ -6,7 +6,11 @@
 
 use std::sync::Arc;
 
-use crate::{run::Run, value::Value};
+use crate::{
+    path::{self, Step},
+    run::Run,
+    value::Value,
+};
 
 /// What a function or a promise came to: a value, or what was thrown.
 pub type Completion = Result<Value, Value>;
@@ -38,6 +42,31 @@ pub trait Host: Send + Sync + 'static {
 
     /// The run has settled; its result can be taken. The last call that a run makes.
     fn settled(&self);
+
+    /// What of a message the host's language cannot hold, if anything: the value does not cross
+    /// then, as one that cannot be cloned. Asked before the host is told of the message, on the
+    /// thread that computes the run, while the host's own thread goes on.
+    fn refuses(&self, message: &Value) -> Option<Refusal> {
+        let _ = message;
+        None
+    }
+}
+
+/// A part of a value that cannot cross.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The way to it, from the outermost step inward.
+    pub path: Vec<Step>,
+    /// What it is, with its article: `an instance of Pool`.
+    pub what: String,
+}
+
+impl Refusal {
+    /// The message of the `SerializationError`; `root` says where the value stands: `globals.db`.
+    #[must_use]
+    pub fn text(self, root: &str) -> String {
+        format!("{}: {} cannot be cloned", path::join(root, self.path.into_iter()), self.what)
+    }
 }
 
 /// The sandbox waiting for one host function. Answer it once; dropped without an answer, the call

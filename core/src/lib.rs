@@ -35,12 +35,13 @@ pub use face::{
     FutureCallable, HostError, HostFunction, HostPromise, Input, Inputs, IntoOutput, Parameters,
     Plain, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator, run_code,
 };
-pub use host::{Completion, Host, HostCall, REPORT_SINK};
+pub use host::{Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use options::{
     Isolation, Language, OptionSet, Request, RuntimeOptions, SourceText, Spelling, unknown_option,
     wrong_type,
 };
 pub use outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
+pub use path::Step;
 pub use runtime::{Runtime, Stats};
 pub use value::Value;
 

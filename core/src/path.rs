@@ -2,7 +2,7 @@
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// A property.
     Key(String),
     /// An element of an array.
@@ -11,6 +11,16 @@ pub(crate) enum Step {
     MapKey(usize),
     /// A value of a Map or a member of a Set.
     Member(usize),
+    /// What stands under a key that is no string, shown as its language writes it.
+    Entry(String),
+}
+
+impl Step {
+    /// The path to where this step leads from `root`.
+    #[must_use]
+    pub fn after(self, root: &str) -> String {
+        join(root, [self].into_iter())
+    }
 }
 
 /// Steps that are shown from either end of a path that is longer.
@@ -46,6 +56,10 @@ fn push(path: &mut String, step: &Step) {
         }
         Step::Index(index) => path.push_str(&format!("[{index}]")),
         Step::MapKey(index) => path.push_str(&format!(".keys()[{index}]")),
+        Step::Entry(key) => {
+            let shown: String = key.chars().take(SHOWN_KEY).collect();
+            path.push_str(&format!("[{shown}]"));
+        }
         Step::Member(index) => path.push_str(&format!(".values()[{index}]")),
     }
 }

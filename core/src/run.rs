@@ -22,7 +22,7 @@ use parking_lot::{Condvar, Mutex};
 pub(crate) use crate::isolate::Inbound;
 use crate::{
     clock::ThreadTime,
-    host::{Completion, Host, HostCall, REPORT_SINK},
+    host::{Completion, Host, HostCall, REPORT_SINK, Refusal},
     isolate::{End, Ending, Isolate, Outside, Task, Turn},
     options::Request,
     outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status},
@@ -537,6 +537,10 @@ impl Outside for Seat {
         } else {
             Some(Ok(Value::undefined()))
         }
+    }
+
+    fn refuses(&self, message: &Value) -> Option<Refusal> {
+        self.0.host.refuses(message)
     }
 
     fn log(&self, level: LogLevel, args: Value) {

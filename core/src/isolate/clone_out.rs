@@ -60,11 +60,22 @@ pub(super) fn clone_out(
     let mut walk = Walk::new(state, crossing, root);
     let done = walk.run(value);
     let charged = walk.charged;
-    match done.and_then(|()| walk.finish()) {
-        Ok(value) => Ok(value),
+    let value = match done.and_then(|()| walk.finish()) {
+        Ok(value) => value,
         Err(thrown) => {
             state.discharge(charged);
-            Err(thrown)
+            return Err(thrown);
+        }
+    };
+    let refused = match crossing {
+        Crossing::Live | Crossing::Final => state.outside().refuses(&value),
+        Crossing::Log | Crossing::Shown | Crossing::Inside => None,
+    };
+    match refused {
+        None => Ok(value),
+        Some(refusal) => {
+            state.discharge(value.held_bytes());
+            Err(state.throw_serialization_error(&refusal.text(root)))
         }
     }
 }

@@ -18,7 +18,11 @@ use super::{
     clone_out::{Crossing, clone_args_out},
     engine::{Cx, Local, Outcome, Raw, Text, Thrown, is_object, is_string, tag_of, undefined},
 };
-use crate::{outcome::LogLevel, value::Writer};
+use crate::{
+    inspect::inspect,
+    outcome::LogLevel,
+    value::{Value, Writer},
+};
 
 /// A method of the console; its place in [`METHODS`] is the number that the engine calls it by.
 #[derive(Clone, Copy)]
@@ -126,8 +130,27 @@ fn run(state: &State, method: Method, args: &[Raw]) -> Outcome<()> {
 fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     // It stays charged: the host keeps it for as long as the run goes on.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
+    let args = if state.outside().refuses(&args).is_some() { held(state, &args)? } else { args };
     state.outside().log(level, args);
     Ok(())
+}
+
+/// The arguments as the host can hold them: text in the place of each that it cannot.
+fn held(state: &State, args: &Value) -> Outcome<Value> {
+    const LONGEST_TEXT: usize = 16 << 10;
+    let before = args.held_bytes();
+    let each: Vec<Value> = args.deserialize().unwrap_or_default();
+    let shown = each.into_iter().map(|arg| match state.outside().refuses(&arg) {
+        Some(_) => {
+            let mut writer = Writer::new();
+            writer.string(&inspect(&arg, LONGEST_TEXT));
+            writer.finish()
+        }
+        None => arg,
+    });
+    let args = Value::serialize(&shown.collect::<Vec<_>>()).unwrap_or_default();
+    state.discharge(before);
+    if state.charge(args.held_bytes()) { Ok(args) } else { Err(state.interrupt()) }
 }
 
 fn assert(state: &State, args: &[Raw]) -> Outcome<()> {

@@ -55,7 +55,12 @@ pub(crate) use self::{
     settle::{End, Turn},
 };
 use self::{pool::Lease, state::State};
-use crate::{host::Completion, outcome::LogLevel, program::Linker, value::Value};
+use crate::{
+    host::{Completion, Refusal},
+    outcome::LogLevel,
+    program::Linker,
+    value::Value,
+};
 
 /// What an isolate is to do.
 #[derive(Debug, Default)]
@@ -77,6 +82,9 @@ pub(crate) trait Outside: Send + Sync {
 
     /// Keeps a reported value and gives it to the sink, as [`Outside::call`] does.
     fn report(&self, value: Value) -> Option<Completion>;
+
+    /// What of a message the host cannot hold, if anything.
+    fn refuses(&self, message: &Value) -> Option<Refusal>;
 
     /// Keeps a log.
     fn log(&self, level: LogLevel, args: Value);

@@ -1,0 +1,187 @@
+"""The one connection that an event loop has to the core.
+
+In: a readable socket, one wake-up for many events. Out: each event, handed to the run it is about.
+A loop owns its bridge through the reader that it watches: when the loop closes the bridge goes, and
+ends the runs that nobody would hear of any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import os
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from ._isolane import Mailbox
+from ._run import Run
+
+# How long to look for the next event before going to sleep, between the other things that the loop
+# does. On one processor looking would only keep the sandbox from computing.
+_LINGER_S = 0.00005 if (os.cpu_count() or 1) > 1 else 0.0
+
+Event: TypeAlias = tuple[
+    int, Literal["call", "function", "promise", "settled", "closed"], int, bool, Any, Any
+]
+"""The number that it is about and its kind; then a number, whether it is a value or was thrown, the
+message, and the call to answer: as far as the kind has them."""
+
+_bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[Bridge]]
+_bridges = weakref.WeakKeyDictionary()
+
+
+def bridge_of(loop: asyncio.AbstractEventLoop) -> Bridge:
+    """The bridge of a loop that is running on this thread."""
+    known = _bridges.get(loop)
+    bridge = known() if known is not None else None
+    if bridge is None:
+        bridge = Bridge(loop)
+        bridge.watch()
+        _bridges[loop] = weakref.ref(bridge)
+    return bridge
+
+
+def _forked() -> None:
+    # The sockets are shared with the process that this one was forked from: they are its own.
+    for known in _bridges.values():
+        bridge = known()
+        if bridge is not None:
+            bridge.leave()
+    _bridges.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class Bridge:
+    """The mailbox of one loop, or of a thread that has none, and the runs that it is for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self.own_loop = loop
+        self.mailbox = Mailbox()
+        self._runs: dict[int, Run] = {}
+        self._closing: dict[int, Callable[[], None]] = {}
+        self._numbers = 0
+        self._pending: collections.deque[Event] = collections.deque()
+        self._linger_until = 0.0
+        self._polling = False
+        self._process = os.getpid()
+
+    def __del__(self) -> None:
+        if self._process != os.getpid():
+            return
+        self.mailbox.close()
+        for run in self._runs.values():
+            run.lost = True
+            run.terminate("the event loop that started the run has closed")
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop; made when it is first needed, for a thread that has none."""
+        if self.own_loop is None:
+            self.own_loop = asyncio.new_event_loop()
+        return self.own_loop
+
+    def watch(self) -> None:
+        """Lets the loop look for events."""
+        self.loop.add_reader(self.mailbox.fileno(), self._receive)
+
+    def leave(self) -> None:
+        """This process was forked off: nothing here is its own."""
+        self._runs.clear()
+        self._pending.clear()
+
+    def number(self) -> int:
+        """A number under which events will come."""
+        self._numbers += 1
+        return self._numbers
+
+    def attach(self, number: int, run: Run) -> None:
+        """Announces a run, whose events come from now on."""
+        self._runs[number] = run
+        self.expect_events()
+
+    def adopt(self, run: Run) -> None:
+        """Takes over a run whose own loop does not run any more."""
+        before = run.bridge()
+        if before is not None:
+            before._forget(run)
+        number = self.number()
+        run.move(self)
+        self.attach(number, run)
+        run.remote.forward(self.mailbox, number)
+
+    def on_closed(self, done: Callable[[], None]) -> int:
+        """A number under which the end of a runtime will be told."""
+        number = self.number()
+        self._closing[number] = done
+        return number
+
+    def wait_until(self, is_over: Callable[[], bool]) -> None:
+        """Waits on this thread, without a loop, for an event that makes it true."""
+        while not is_over():
+            self.mailbox.wait()
+            self._receive()
+
+    def expect_events(self) -> None:
+        """Looks for events for a moment, because the answer to what was just said is near. Waking
+        a thread that sleeps costs more than the answer."""
+        if self.own_loop is None or _LINGER_S == 0.0:
+            return
+        self._linger_until = time.perf_counter() + _LINGER_S
+        if not self._polling:
+            self._polling = True
+            self.mailbox.poll(True)
+            self.own_loop.call_soon(self._poll)
+
+    def _poll(self) -> None:
+        try:
+            self._receive()
+        finally:
+            if time.perf_counter() < self._linger_until:
+                self.loop.call_soon(self._poll)
+            else:
+                self._polling = False
+                if self.mailbox.poll(False):
+                    self.loop.call_soon(self._receive)
+
+    def _receive(self) -> None:
+        if self._process != os.getpid():
+            return
+        pending = self._pending
+        pending += self.mailbox.drain()
+        try:
+            # A host function that runs the loop itself comes here again meanwhile.
+            while pending:
+                self._deliver(*pending.popleft())
+        finally:
+            if pending:
+                self.loop.call_soon(self._receive)
+
+    def _deliver(
+        self, number: int, kind: str, what: int, ok: bool, message: Any, call: Any
+    ) -> None:
+        if kind == "closed":
+            self._closing.pop(number)()
+            return
+        run = self._runs.get(number)
+        if run is None:
+            return
+        if kind == "call":
+            run.called(what, message, call)
+            self.expect_events()
+        elif kind == "function":
+            run.function_settled(what, ok, message)
+        elif kind == "promise":
+            run.promise_settled(what, ok, message)
+        else:
+            del self._runs[number]
+            run.settled()
+
+    def _forget(self, run: Run) -> None:
+        for number, known in tuple(self._runs.items()):
+            if known is run:
+                del self._runs[number]

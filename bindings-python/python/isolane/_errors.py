@@ -1,0 +1,119 @@
+"""The exceptions of the package.
+
+A run itself never raises: what happens inside is a result. These are for a value that cannot cross,
+for what JavaScript threw at a host that called it, and for callers who ask a result to raise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._result import CodeExecutionResult, Status
+
+
+class SerializationError(TypeError):
+    """A value cannot be cloned; the message names the place and the kind:
+    `globals.db.pool: an instance of Pool cannot be cloned`."""
+
+
+class SandboxError(Exception):
+    """An `Error` of JavaScript, as a value or as what a function of the sandbox threw.
+
+    Given back to the sandbox it is an `Error` of the same class again.
+    """
+
+    name: str
+    """The error's name, such as `TypeError`."""
+    message: str
+    """The error's message."""
+    stack: str | None
+    """Frames of the sandbox, one `    at name (file:line:col)` a line."""
+    code: str | int | float | None
+    """The error's own `code`, if it has one that is text or a number."""
+    value: Any
+    """What was thrown, when that was no `Error`; `name` is `Error` then, `message` a text of it."""
+
+    def __init__(
+        self,
+        name: str,
+        message: str,
+        stack: str | None = None,
+        code: str | int | float | None = None,
+        _class: int = 0,
+    ) -> None:
+        super().__init__(name, message, stack, code, _class)
+        self.name = name
+        self.message = message
+        self.stack = stack
+        self.code = code
+        self.value = None
+        self._class = _class
+        self._is_value = False
+
+    @classmethod
+    def of(cls, value: Any) -> SandboxError:
+        """The exception for something that was thrown and is no `Error`."""
+        error = cls("Error", value if isinstance(value, str) else repr(value))
+        error.value = value
+        error._is_value = True
+        return error
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}" if self.message else self.name
+
+    def __repr__(self) -> str:
+        code = "" if self.code is None else f", code={self.code!r}"
+        return f"{type(self).__name__}(name={self.name!r}, message={self.message!r}{code})"
+
+
+class StatusError(Exception):
+    """A run did not succeed; raised by `CodeExecutionResult.raise_for_status` alone."""
+
+    result: CodeExecutionResult
+    """All that the run came to."""
+
+    def __init__(self, result: CodeExecutionResult) -> None:
+        super().__init__(result)
+        self.result = result
+
+    @property
+    def status(self) -> Status:
+        """How the run ended."""
+        return self.result.status
+
+    def __str__(self) -> str:
+        error = self.result.error
+        if error is None:
+            return self.result.status
+        where = "" if error.line is None else f" ({error.filename}:{error.line}:{error.column})"
+        return f"{error.name}: {error.message}{where}"
+
+
+class UncaughtError(StatusError):
+    """The code threw, or its result cannot leave the sandbox: status `error`."""
+
+
+class MemoryLimitError(StatusError):
+    """The memory limit was hit: status `memory`."""
+
+
+class TerminatedError(StatusError):
+    """The caller, or a cap of the runtime, ended the run: status `terminated`."""
+
+
+class LinkError(StatusError):
+    """A source, an import or the selected export is not there as it must: status `link_error`."""
+
+
+def status_error(result: CodeExecutionResult) -> StatusError:
+    """The exception for a result that is no success."""
+    return _CLASSES[result.status](result)
+
+
+_CLASSES: dict[Status, type[StatusError]] = {
+    "error": UncaughtError,
+    "memory": MemoryLimitError,
+    "terminated": TerminatedError,
+    "link_error": LinkError,
+}

@@ -1,0 +1,287 @@
+"""One run, from the side of the event loop that started it.
+
+In: what its sandbox asks for, event by event. Out: answers, the reports so far, and in the end its
+result. Host functions run on the loop, in a copy of the context of the `run_code` call; none starts
+once the run has been told to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+import weakref
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ._errors import SandboxError
+from ._isolane import REPORT_SINK, HostCall, Message, Remote
+from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result
+from ._sandbox_function import SandboxFunction
+
+if TYPE_CHECKING:
+    from ._bridge import Bridge
+
+_SETTLED = "the run has settled; nothing in its sandbox can be called any more"
+_FORKED = "this process was forked off while the run was running; it goes on in the other one"
+
+
+class Run:
+    """The state of a run. Everything but `terminate`, `running` and `reports` is its loop's."""
+
+    def __init__(self, bridge: Bridge, report: Callable[[Any], Any] | None) -> None:
+        self.remote: Remote
+        self.bridge = weakref.ref(bridge)
+        self.result: CodeExecutionResult | None = None
+        # Whether no loop will ever fetch the events of this run.
+        self.lost = False
+        self.lock = threading.Lock()
+        self.waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._loop = bridge.own_loop
+        self._sink = report
+        self._context = contextvars.copy_context()
+        self._terminating = False
+        self._reports: list[Any] = []
+        self._delivered = 0
+        # Tasks of host functions, which nobody else may hold.
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self._own_promises: dict[int, Awaitable[Any]] = {}
+        self._promises_given = 0
+        self._sandbox_promises: dict[int, asyncio.Future[Any]] = {}
+        self._sandbox_functions: weakref.WeakValueDictionary[int, SandboxFunction] = (
+            weakref.WeakValueDictionary()
+        )
+        self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._calls_made = 0
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that the host's side of the run lives on."""
+        if self._loop is None:
+            bridge = self.bridge()
+            assert bridge is not None, "a run without a loop is held by who waits for it"
+            self._loop = bridge.loop
+        return self._loop
+
+    # What a handle asks for, from any thread.
+
+    def terminate(self, reason: Any) -> None:
+        if self.result is None:
+            self._terminating = True
+            self.remote.terminate(reason)
+
+    @property
+    def running(self) -> bool:
+        if self.result is not None:
+            return False
+        return not (self.lost or self.remote.forked()) or self.remote.running()
+
+    @property
+    def reports(self) -> list[Any]:
+        """All reports so far, in call order, each the very value that the sink got."""
+        with self.lock:
+            self._fetch_reports()
+            return self._reports.copy()
+
+    def _fetch_reports(self) -> None:
+        if self.result is None and self._sink is not None:
+            self._reports += self.remote.reports_since(len(self._reports), self)
+
+    # What the codec asks for.
+
+    def host_function(self, number: int) -> Any:
+        return self.remote.function(number)
+
+    def sandbox_function(self, number: int, name: str) -> SandboxFunction:
+        known = self._sandbox_functions.get(number)
+        if known is not None:
+            known._times += 1
+            return known
+        function = SandboxFunction(self, number, name)
+        self._sandbox_functions[number] = function
+        return function
+
+    def sandbox_number(self, function: SandboxFunction) -> int | None:
+        return function._number if function._run is self else None
+
+    def host_promise(self, awaitable: Awaitable[Any]) -> int:
+        self._promises_given += 1
+        number = self._promises_given
+        self._own_promises[number] = awaitable
+        copy = self._context.copy()
+        future = copy.run(asyncio.ensure_future, awaitable, loop=self.loop)
+        self._tasks.add(future)
+        future.add_done_callback(lambda future: self._host_promise_done(number, future))
+        return number
+
+    def _host_promise_done(self, number: int, future: asyncio.Future[Any]) -> None:
+        self._tasks.discard(future)
+        self._own_promises.pop(number, None)
+        ok, value = _outcome(future)
+        if self.result is None:
+            self.remote.settle_promise(number, ok, value, self)
+            self._expect_events()
+
+    def own_promise(self, number: int) -> Awaitable[Any] | None:
+        return self._own_promises.get(number)
+
+    def sandbox_promise(self, number: int) -> asyncio.Future[Any]:
+        known = self._sandbox_promises.get(number)
+        if known is not None:
+            return known
+        future = self._future()
+        if self.result is None:
+            self._sandbox_promises[number] = future
+        else:
+            future.set_exception(RuntimeError(_SETTLED))
+        return future
+
+    # What a function of the sandbox asks for.
+
+    def call_sandbox(self, number: int, args: tuple[Any, ...]) -> asyncio.Future[Any]:
+        if asyncio.get_running_loop() is not self.loop:
+            raise RuntimeError("a function of the sandbox has to be called on the loop of its run")
+        future = self._future()
+        if self.result is not None:
+            future.set_exception(RuntimeError(_SETTLED))
+            return future
+        self._calls_made += 1
+        call = self._calls_made
+        self.remote.call_function(number, call, args, self)
+        self._calls[call] = future
+        self._expect_events()
+        return future
+
+    def release_sandbox_function(self, number: int, times: int) -> None:
+        if self.result is None and not self.lost:
+            self.remote.release_function(number, times)
+
+    # Events.
+
+    def called(self, function: int, message: Message, call: HostCall) -> None:
+        """The sandbox called a function of the host, and waits."""
+        try:
+            if function == REPORT_SINK:
+                value = self._report()
+            else:
+                value = self._invoke(self.remote.function(function), message.read(self))
+        except Exception as raised:
+            self.remote.reply(call, False, raised, self)
+        except BaseException as raised:
+            self.remote.reply(call, False, raised, self)
+            raise
+        else:
+            self.remote.reply(call, True, value, self)
+
+    def function_settled(self, call: int, ok: bool, message: Message) -> None:
+        _settle(self._calls.pop(call, None), ok, message, self)
+
+    def promise_settled(self, number: int, ok: bool, message: Message) -> None:
+        _settle(self._sandbox_promises.pop(number, None), ok, message, self)
+
+    def settled(self) -> None:
+        """The run has settled; its result is there."""
+        outcome: Outcome | None = self.remote.take_result(len(self._reports), self)
+        if outcome is None:
+            self.end(ended_elsewhere(_FORKED, self._reports))
+        else:
+            self.end(read_result(outcome, self._reports))
+
+    def end(self, result: CodeExecutionResult) -> None:
+        """Keeps the result, tells everyone who waits, and lets go of all that was the run's."""
+        with self.lock:
+            self.result = result
+            self._reports = result.reports.copy()
+            waiters, self.waiters = self.waiters, []
+        for loop, waiter in waiters:
+            if loop is self._loop:
+                _wake(waiter)
+            else:
+                _tell(loop, waiter)
+        for future in (*self._calls.values(), *self._sandbox_promises.values()):
+            if not future.done() and not self.loop.is_closed():
+                future.set_exception(RuntimeError(_SETTLED))
+        self._calls.clear()
+        self._sandbox_promises.clear()
+        self._own_promises.clear()
+        self.remote.end()
+
+    def move(self, bridge: Bridge) -> None:
+        """The run is another loop's from now on, because its own does not run any more."""
+        self.bridge = weakref.ref(bridge)
+        self._loop = bridge.own_loop
+        self.lost = False
+
+    def check_fork(self) -> None:
+        """In a process that was forked off, the run is over."""
+        if self.result is None and self.remote.forked():
+            # Whoever held the lock or waited does so in the other process.
+            self.lock = threading.Lock()
+            self.waiters = []
+            self._calls = {}
+            self._sandbox_promises = {}
+            self.end(ended_elsewhere(_FORKED, self._reports))
+
+    def _invoke(self, function: Any, args: list[Any]) -> Any:
+        if self._terminating or function is None:
+            raise RuntimeError(_SETTLED)
+        return self._context.copy().run(function, *args)
+
+    def _report(self) -> Any:
+        """The value may have been read before, by a look at the handle."""
+        index = self._delivered
+        self._delivered += 1
+        with self.lock:
+            if index >= len(self._reports):
+                self._fetch_reports()
+            value = self._reports[index]
+        return self._invoke(self._sink, [value])
+
+    def _future(self) -> asyncio.Future[Any]:
+        future = self.loop.create_future()
+        # A host that does not look must not be told of what the sandbox does.
+        future.add_done_callback(_look)
+        return future
+
+    def _expect_events(self) -> None:
+        bridge = self.bridge()
+        if bridge is not None:
+            bridge.expect_events()
+
+
+def _outcome(future: asyncio.Future[Any]) -> tuple[bool, Any]:
+    if future.cancelled():
+        return False, asyncio.CancelledError("the host cancelled it")
+    raised = future.exception()
+    return (True, future.result()) if raised is None else (False, raised)
+
+
+def _settle(future: asyncio.Future[Any] | None, ok: bool, message: Message, run: Run) -> None:
+    if future is None or future.done():
+        return
+    try:
+        value = message.read(run)
+    except Exception as failure:
+        future.set_exception(failure)
+        return
+    if ok:
+        future.set_result(value)
+    else:
+        future.set_exception(value if isinstance(value, SandboxError) else SandboxError.of(value))
+
+
+def _look(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+    # A loop that has closed has nobody who waits.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(_wake, future)

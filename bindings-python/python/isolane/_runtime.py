@@ -1,0 +1,271 @@
+"""Where runs are started: the default runtime of the process, or one of the caller's own."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal
+
+from . import _isolane
+from ._bridge import Bridge, bridge_of
+from ._execution import CodeExecution
+from ._options import Execute, Globals, Imports, Language, Modules, Report
+from ._result import CodeExecutionResult, Status
+from ._run import Run
+from ._sync import outside_of_loops, wait
+
+
+def run_code(
+    source: str,
+    *,
+    execute: Execute | None = None,
+    imports: Imports | None = None,
+    modules: Modules | None = None,
+    globals: Globals | None = None,
+    language: Language = "typescript",
+    memory_limit_bytes: int | None = None,
+    filename: str | None = None,
+    report: Report | None = None,
+) -> CodeExecution:
+    """Runs `source` as an ECMAScript module in a fresh isolate of the default runtime.
+
+    Returns at once; await the handle for the result. Host functions run on the calling event loop,
+    each in a copy of the context variables as they are now; one that returns an awaitable returns a
+    promise inside.
+
+    Args:
+        source: JavaScript or TypeScript.
+        execute: Which export is the result, and its arguments. Default: `default`, none.
+        imports: Bridged modules: bare specifier, then named exports. Values are cloned, functions
+            can be called from inside and run out here.
+        modules: Further source modules, by a relative specifier such as `./math.js`.
+        globals: Names that every module sees, though they are not on `globalThis`.
+        language: `typescript`, whose types are erased and not checked, or `javascript`.
+        memory_limit_bytes: Limit on all that the run holds. Default 128 MiB.
+        filename: The label of the source in stacks and errors. Default `<runCode>`.
+        report: Gives the sandbox a function `report`, and is called with each value given to it.
+            What it returns, or raises, is what `report` returns or throws inside.
+
+    Raises:
+        TypeError, ValueError: an option is not valid; nothing has started.
+        SerializationError: a value cannot be cloned; the message says where it stands.
+        RuntimeError: no event loop is running here (use `run_code_sync`).
+    """
+    return _start(
+        None,
+        source,
+        (execute, imports, modules, globals, language, memory_limit_bytes, filename, report),
+    )
+
+
+def run_code_sync(
+    source: str,
+    *,
+    execute: Execute | None = None,
+    imports: Imports | None = None,
+    modules: Modules | None = None,
+    globals: Globals | None = None,
+    language: Language = "typescript",
+    memory_limit_bytes: int | None = None,
+    filename: str | None = None,
+    report: Report | None = None,
+) -> CodeExecutionResult:
+    """Runs `source` and waits for the result: `run_code` for callers without an event loop.
+
+    Host functions run on the calling thread; those that are coroutine functions on a loop of their
+    own there. The interpreter's lock is free while the sandbox computes. Ctrl-C ends the run and
+    raises `KeyboardInterrupt`.
+
+    Args:
+        source, execute, imports, modules, globals, language, memory_limit_bytes, filename, report:
+            as for `run_code`.
+
+    Raises:
+        TypeError, ValueError, SerializationError: as for `run_code`.
+        RuntimeError: an event loop is running on this thread (await `run_code`).
+    """
+    return _start_and_wait(
+        None,
+        source,
+        (execute, imports, modules, globals, language, memory_limit_bytes, filename, report),
+    )
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counts of a runtime, as of one moment."""
+
+    computing: int
+    """Runs that compute."""
+    parked: int
+    """Runs that wait for their host; they hold no thread."""
+    queued: int
+    """Runs that wait for their turn."""
+    settled: dict[Status, int]
+    """Runs that have settled since the runtime was made, by status."""
+    ready_isolates: int
+    """Isolates that are pristine and wait for a run."""
+    threads: int
+    """Threads of the runtime."""
+    stuck_threads: int
+    """Threads that do not come back from a builtin, although their run has settled."""
+    compile_cache_bytes: int
+    """Bytes of compiled modules that are kept."""
+
+
+class Runtime:
+    """A place to run code in, with caps of its own. A context manager, with `with` and
+    `async with`."""
+
+    def __init__(
+        self,
+        *,
+        isolation: Literal["thread", "process"] = "thread",
+        safety_cap_ms: int | None = None,
+        max_concurrent_runs: int | None = None,
+        max_queued_runs: int | None = None,
+        ready_isolates: int | None = None,
+        compile_cache_bytes: int | None = None,
+    ) -> None:
+        """Makes a runtime; its threads start with its first run.
+
+        Args:
+            isolation: Isolates on threads of this process. This version offers no `process`.
+            safety_cap_ms: CPU time of one run; waiting for the host does not count. Default
+                300,000.
+            max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.
+            max_queued_runs: Runs that may wait for their turn; beyond it `run_code` raises.
+                Default: any number.
+            ready_isolates: Isolates kept ready ahead of need. Each costs some hundred KiB.
+            compile_cache_bytes: Bytes of compiled code kept for sources that come again.
+
+        Raises:
+            TypeError, ValueError: an option is not valid.
+        """
+        self._native = _isolane.Runtime(
+            isolation,
+            safety_cap_ms,
+            max_concurrent_runs,
+            max_queued_runs,
+            ready_isolates,
+            compile_cache_bytes,
+        )
+
+    def run_code(
+        self,
+        source: str,
+        *,
+        execute: Execute | None = None,
+        imports: Imports | None = None,
+        modules: Modules | None = None,
+        globals: Globals | None = None,
+        language: Language = "typescript",
+        memory_limit_bytes: int | None = None,
+        filename: str | None = None,
+        report: Report | None = None,
+    ) -> CodeExecution:
+        """As the free `run_code`.
+
+        Raises:
+            RuntimeError: also when the runtime is closed, or its queue full.
+        """
+        return _start(
+            self._native,
+            source,
+            (execute, imports, modules, globals, language, memory_limit_bytes, filename, report),
+        )
+
+    def run_code_sync(
+        self,
+        source: str,
+        *,
+        execute: Execute | None = None,
+        imports: Imports | None = None,
+        modules: Modules | None = None,
+        globals: Globals | None = None,
+        language: Language = "typescript",
+        memory_limit_bytes: int | None = None,
+        filename: str | None = None,
+        report: Report | None = None,
+    ) -> CodeExecutionResult:
+        """As the free `run_code_sync`.
+
+        Raises:
+            RuntimeError: also when the runtime is closed, or its queue full.
+        """
+        return _start_and_wait(
+            self._native,
+            source,
+            (execute, imports, modules, globals, language, memory_limit_bytes, filename, report),
+        )
+
+    def close(self) -> None:
+        """Refuses new runs, ends live ones with the reason `runtime closed`, and returns when all
+        that they held is freed: within some 250 ms. May be called again."""
+        bridge = Bridge()
+        closed: list[None] = []
+        self._native.close(bridge.mailbox, bridge.on_closed(lambda: closed.append(None)))
+        bridge.wait_until(lambda: bool(closed))
+
+    async def aclose(self) -> None:
+        """As `close`, without blocking the event loop."""
+        bridge = bridge_of(asyncio.get_running_loop())
+        closed = asyncio.Event()
+        self._native.close(bridge.mailbox, bridge.on_closed(closed.set))
+        await closed.wait()
+
+    def stats(self) -> Stats:
+        """Counts as of now."""
+        return Stats(**self._native.stats())
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Runtime:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+def _start(
+    runtime: _isolane.Runtime | None, source: str, options: tuple[Any, ...]
+) -> CodeExecution:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        message = "run_code needs a running event loop; without one, call run_code_sync"
+        raise RuntimeError(message) from None
+    return CodeExecution(_begin(runtime, bridge_of(loop), source, options))
+
+
+def _start_and_wait(
+    runtime: _isolane.Runtime | None, source: str, options: tuple[Any, ...]
+) -> CodeExecutionResult:
+    with outside_of_loops():
+        bridge = Bridge()
+        return wait(bridge, _begin(runtime, bridge, source, options))
+
+
+def _begin(
+    runtime: _isolane.Runtime | None, bridge: Bridge, source: str, options: tuple[Any, ...]
+) -> Run:
+    run = Run(bridge, options[-1])
+    number = bridge.number()
+    run.remote = _isolane.start(runtime, bridge.mailbox, number, run, source, *options)
+    bridge.attach(number, run)
+    return run

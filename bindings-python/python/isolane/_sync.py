@@ -1,0 +1,88 @@
+"""Runs for callers without an event loop.
+
+In: a run that was just started from this thread. Out: its result. While the sandbox computes, the
+interpreter's lock is free. A run that was given something to call, or a promise to wait for, gets a
+loop of its own on this thread, which ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Generator
+
+from ._bridge import Bridge
+from ._execution import CodeExecution
+from ._result import CodeExecutionResult
+from ._run import Run
+
+# Loops that `run_code_sync` made and drives at this moment.
+_driven: set[asyncio.AbstractEventLoop] = set()
+
+
+@contextlib.contextmanager
+def outside_of_loops() -> Generator[None]:
+    """Refuses to block a loop that is running on this thread.
+
+    A host function of an outer `run_code_sync` is free to call it again: nothing else waits for the
+    loop that it is called on.
+    """
+    running = asyncio._get_running_loop()
+    if running is None:
+        yield
+        return
+    if running not in _driven or asyncio.current_task(running) is not None:
+        raise RuntimeError(
+            "run_code_sync cannot be called while an event loop is running on this thread: "
+            "await run_code instead"
+        )
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(running)
+
+
+def wait(bridge: Bridge, run: Run) -> CodeExecutionResult:
+    """Waits until the run has settled. An exception meanwhile, such as `KeyboardInterrupt`, ends
+    the run."""
+    try:
+        if bridge.own_loop is None and not run.remote.calls_host():
+            bridge.wait_until(lambda: run.result is not None)
+        else:
+            _drive(bridge, run)
+    except BaseException as raised:
+        run.terminate(f"ended by {type(raised).__name__}")
+        raise
+    assert run.result is not None, "settled: it was waited for"
+    return run.result
+
+
+def _drive(bridge: Bridge, run: Run) -> None:
+    loop = bridge.loop
+    _driven.add(loop)
+    try:
+        bridge.watch()
+        bridge.expect_events()
+        loop.run_until_complete(_result(run))
+    finally:
+        try:
+            _cancel_tasks(loop)
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+        finally:
+            _driven.discard(loop)
+            loop.remove_reader(bridge.mailbox.fileno())
+            loop.close()
+
+
+async def _result(run: Run) -> CodeExecutionResult:
+    return await CodeExecution(run)
+
+
+def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))

@@ -1,0 +1,194 @@
+//! What Python may do to a run.
+//!
+//! In a process that was forked off, nothing: the threads that compute the run are in the other
+//! one, and their locks may be held for ever.
+
+use std::sync::Arc;
+
+use isolane::{Completion, HostCall, Remote};
+use parking_lot::Mutex;
+use pyo3::{
+    exceptions::PyException,
+    prelude::*,
+    types::{PyList, PyTuple},
+};
+
+use crate::{
+    host::{PyMailbox, PythonHost},
+    outcome,
+    value::{self, Functions, Owners},
+};
+
+/// A run, from the side of the thread that started it.
+#[pyclass(name = "Remote", module = "isolane._isolane", frozen)]
+pub(crate) struct PyRemote {
+    remote: Remote,
+    host: Arc<PythonHost>,
+    functions: Functions,
+    process: u32,
+}
+
+impl PyRemote {
+    pub(crate) fn new(remote: Remote, host: Arc<PythonHost>, functions: Functions) -> Self {
+        Self { remote, host, functions, process: std::process::id() }
+    }
+
+    fn here(&self) -> Option<&Remote> {
+        (self.process == std::process::id()).then_some(&self.remote)
+    }
+}
+
+#[pymethods]
+impl PyRemote {
+    /// Ends the run; the first reason wins.
+    fn terminate(&self, reason: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let reason = reason.map(value::lossy_text).transpose()?;
+        if let Some(remote) = self.here() {
+            remote.terminate(reason.as_deref());
+        }
+        Ok(())
+    }
+
+    /// Whether the run has not settled yet.
+    fn running(&self) -> bool {
+        self.here().is_some_and(Remote::running)
+    }
+
+    /// Whether this is another process than the one that the run is in.
+    fn forked(&self) -> bool {
+        self.here().is_none()
+    }
+
+    /// Whether the sandbox was given anything to call, or a promise to wait for.
+    fn calls_host(&self) -> bool {
+        self.functions.reaches_host()
+    }
+
+    /// The host function with that number, `None` when the run has let go of it.
+    fn function<'py>(&self, py: Python<'py>, number: u32) -> Option<Bound<'py, PyAny>> {
+        self.functions.function(py, number)
+    }
+
+    /// The reports from that index on.
+    fn reports_since<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let reports = self.here().map(|remote| remote.reports_since(index)).unwrap_or_default();
+        let list = PyList::empty(py);
+        for report in reports {
+            list.append(value::read(py, &report, &Owners::new(owner))?)?;
+        }
+        Ok(list)
+    }
+
+    /// Settles a promise of the host.
+    fn settle_promise(
+        &self,
+        promise: u32,
+        ok: bool,
+        value: &Bound<'_, PyAny>,
+        owner: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (completion, failed) = completion(&self.functions, ok, value, owner);
+        if let Some(remote) = self.here() {
+            remote.settle_promise(promise, completion);
+        }
+        failed
+    }
+
+    /// Answers a call of the sandbox.
+    fn reply(
+        &self,
+        call: &PyHostCall,
+        ok: bool,
+        value: &Bound<'_, PyAny>,
+        owner: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (completion, failed) = completion(&self.functions, ok, value, owner);
+        if let (Some(call), Some(_)) = (call.0.lock().take(), self.here()) {
+            call.reply(completion);
+        }
+        failed
+    }
+
+    /// Calls a function of the sandbox.
+    fn call_function(
+        &self,
+        function: u32,
+        call: u32,
+        args: &Bound<'_, PyTuple>,
+        owner: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let args = value::write(&self.functions, args.as_any(), owner, "arguments")?;
+        if let Some(remote) = self.here() {
+            remote.call_function(function, args, call);
+        }
+        Ok(())
+    }
+
+    /// Lets go of a function of the sandbox that was received `times` times.
+    fn release_function(&self, function: u32, times: u32) {
+        if let Some(remote) = self.here() {
+            remote.release_function(function, times);
+        }
+    }
+
+    /// Sends the run's events to another mailbox, those that nobody fetched among them.
+    fn forward(&self, mailbox: &PyMailbox, number: u64) {
+        if let Some(remote) = self.here() {
+            self.host.forward(mailbox, number, !remote.running());
+        }
+    }
+
+    /// What the run came to, once, without the first `delivered` reports:
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`.
+    fn take_result<'py>(
+        &self,
+        py: Python<'py>,
+        delivered: usize,
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let Some(result) = self.here().and_then(Remote::take_result) else { return Ok(None) };
+        outcome::read(py, result, delivered, &Owners::new(owner)).map(Some)
+    }
+
+    /// Lets go of the host's functions.
+    fn end(&self, py: Python<'_>) {
+        self.functions.clear(py);
+    }
+}
+
+/// A call of the sandbox that waits for its answer.
+#[pyclass(name = "HostCall", module = "isolane._isolane", frozen)]
+pub(crate) struct PyHostCall(Mutex<Option<HostCall>>);
+
+impl PyHostCall {
+    pub(crate) fn new(call: HostCall) -> Self {
+        Self(Mutex::new(Some(call)))
+    }
+}
+
+/// What a host function or promise came to, as a message that always exists: what cannot be cloned
+/// is replaced by the error that says so. An exception that must not be kept from the host's own
+/// thread, such as `KeyboardInterrupt`, is returned beside it.
+fn completion(
+    functions: &Functions,
+    ok: bool,
+    value: &Bound<'_, PyAny>,
+    owner: &Bound<'_, PyAny>,
+) -> (Completion, PyResult<()>) {
+    let py = value.py();
+    let thrown = if ok { None } else { value::thrown_value(value) };
+    let value = thrown.as_ref().unwrap_or(value);
+    let failure = match value::write(functions, value, owner, if ok { "result" } else { "error" }) {
+        Ok(message) => return (if ok { Ok(message) } else { Err(message) }, Ok(())),
+        Err(failure) => failure,
+    };
+    let thrown = value::write(functions, failure.value(py), owner, "error");
+    let thrown = thrown.unwrap_or_else(|_| value::unreadable());
+    let kept = if failure.is_instance_of::<PyException>(py) { Ok(()) } else { Err(failure) };
+    (Err(thrown), kept)
+}

@@ -1,0 +1,305 @@
+//! What runs ask of their host, queued for the one thread or event loop that started them.
+//!
+//! In: calls of the core, on any thread, without the interpreter's lock. Out: events, and one
+//! wake-up for all that come before anyone gets to look: a byte in a socket that a loop watches, or
+//! the end of a wait. No Python object is in here, so nothing of it needs an interpreter to go.
+
+use std::{
+    io::{Read, Write},
+    os::fd::AsRawFd,
+    os::unix::net::UnixStream,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use isolane::{Completion, Host, HostCall, Refusal, Value};
+use parking_lot::{Condvar, Mutex};
+use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
+
+use crate::{
+    execution::PyHostCall,
+    value::{self, Owners},
+};
+
+/// How long a wait looks before it sleeps: waking a thread costs more than most runs take.
+const SPIN: Duration = Duration::from_micros(50);
+
+/// How long a wait sleeps before it looks for signals, which Python handles on the main thread.
+const SIGNAL_LOOK: Duration = Duration::from_millis(50);
+
+/// Something that a run, or the end of a runtime, tells the thread that started it.
+#[derive(Debug)]
+enum Event {
+    Call { function: u32, args: Value, call: HostCall },
+    FunctionSettled { call: u32, completion: Completion },
+    PromiseSettled { promise: u32, completion: Completion },
+    Settled,
+    Closed,
+}
+
+/// The events of one thread or event loop, each with the number of its run.
+#[derive(Debug, Default)]
+pub(crate) struct Mailbox {
+    inside: Mutex<Inside>,
+    arrived: Condvar,
+    /// Whether someone was woken, or looks by itself, and will find everything queued so far.
+    woken: AtomicBool,
+    /// Whether the thread looks by itself for now, and no one has to wake it.
+    polled: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    events: Vec<(u64, Event)>,
+    /// Where a loop is woken: the end to write to, and the end that it watches.
+    bell: Option<(UnixStream, UnixStream)>,
+    /// Nobody will ever look again.
+    closed: bool,
+}
+
+impl Mailbox {
+    fn push(&self, number: u64, event: Event) {
+        let unheard = {
+            let mut inside = self.inside.lock();
+            if inside.closed {
+                Some(event)
+            } else {
+                inside.events.push((number, event));
+                self.wake(&inside);
+                None
+            }
+        };
+        // Dropped outside of the lock: a call that is given up may come back here.
+        drop(unheard);
+    }
+
+    fn wake(&self, inside: &Inside) {
+        if self.woken.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Some((bell, _)) = &inside.bell {
+            // Fails only when it is full, and then the loop has enough to wake up for.
+            let _ = (&mut &*bell).write(&[0]);
+        }
+        self.arrived.notify_all();
+    }
+
+    fn take(&self) -> Vec<(u64, Event)> {
+        let mut inside = self.inside.lock();
+        self.woken.store(self.polled.load(Ordering::Acquire), Ordering::Release);
+        if let Some((_, bell)) = &inside.bell
+            && !inside.events.is_empty()
+        {
+            silence(bell);
+        }
+        std::mem::take(&mut inside.events)
+    }
+
+    fn has_events(&self) -> bool {
+        !self.inside.lock().events.is_empty()
+    }
+
+    /// Waits for an event for a moment; says whether there is one.
+    fn wait(&self) -> bool {
+        let started = Instant::now();
+        while started.elapsed() < SPIN {
+            if self.woken.load(Ordering::Acquire) {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        let mut inside = self.inside.lock();
+        if inside.events.is_empty() {
+            self.arrived.wait_for(&mut inside, SIGNAL_LOOK);
+        }
+        !inside.events.is_empty()
+    }
+
+    fn events_of(&self, number: u64) -> Vec<Event> {
+        let mut inside = self.inside.lock();
+        let all = std::mem::take(&mut inside.events);
+        let (theirs, rest) = all.into_iter().partition::<Vec<_>, _>(|(run, _)| *run == number);
+        inside.events = rest;
+        theirs.into_iter().map(|(_, event)| event).collect()
+    }
+}
+
+fn silence(bell: &UnixStream) {
+    let mut bytes = [0; 64];
+    while (&mut &*bell).read(&mut bytes).is_ok_and(|count| count == bytes.len()) {}
+}
+
+/// One run's way to its thread, which may change.
+#[derive(Debug)]
+pub(crate) struct PythonHost {
+    address: Mutex<(Arc<Mailbox>, u64)>,
+}
+
+impl PythonHost {
+    pub(crate) fn new(mailbox: &PyMailbox, number: u64) -> Arc<Self> {
+        Arc::new(Self { address: Mutex::new((Arc::clone(&mailbox.0), number)) })
+    }
+
+    fn push(&self, event: Event) {
+        let address = self.address.lock();
+        address.0.push(address.1, event);
+    }
+
+    /// Sends what comes from now on, and what nobody fetched yet, to another mailbox. A run that
+    /// has `settled` says so once more.
+    pub(crate) fn forward(&self, mailbox: &PyMailbox, number: u64, settled: bool) {
+        let mut address = self.address.lock();
+        let mut waiting = address.0.events_of(address.1);
+        *address = (Arc::clone(&mailbox.0), number);
+        if settled && !waiting.iter().any(|event| matches!(event, Event::Settled)) {
+            waiting.push(Event::Settled);
+        }
+        for event in waiting {
+            address.0.push(number, event);
+        }
+    }
+}
+
+impl Host for PythonHost {
+    fn call(&self, function: u32, args: Value, call: HostCall) {
+        self.push(Event::Call { function, args, call });
+    }
+
+    fn function_settled(&self, call: u32, completion: Completion) {
+        self.push(Event::FunctionSettled { call, completion });
+    }
+
+    fn promise_settled(&self, promise: u32, completion: Completion) {
+        self.push(Event::PromiseSettled { promise, completion });
+    }
+
+    fn settled(&self) {
+        self.push(Event::Settled);
+    }
+
+    fn refuses(&self, message: &Value) -> Option<Refusal> {
+        value::refuses(message)
+    }
+}
+
+/// The events of one thread or event loop.
+#[pyclass(name = "Mailbox", module = "isolane._isolane", frozen)]
+pub(crate) struct PyMailbox(Arc<Mailbox>);
+
+impl PyMailbox {
+    /// What tells that a runtime has closed, under that number.
+    pub(crate) fn closed(&self, number: u64) -> impl FnOnce() + Send + 'static {
+        let mailbox = Arc::clone(&self.0);
+        move || mailbox.push(number, Event::Closed)
+    }
+}
+
+#[pymethods]
+impl PyMailbox {
+    #[new]
+    fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    /// The descriptor that can be read when there are events.
+    fn fileno(&self) -> PyResult<i32> {
+        let mut inside = self.0.inside.lock();
+        if inside.bell.is_none() {
+            let (write, read) = UnixStream::pair()?;
+            write.set_nonblocking(true)?;
+            read.set_nonblocking(true)?;
+            inside.bell = Some((write, read));
+            self.0.woken.store(false, Ordering::Release);
+            if !inside.events.is_empty() {
+                self.0.wake(&inside);
+            }
+        }
+        Ok(inside.bell.as_ref().map_or(-1, |(_, read)| read.as_raw_fd()))
+    }
+
+    /// All events so far, each `(run, kind, number, ok, message, call)`. What comes from now on
+    /// wakes again.
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for (run, event) in self.0.take() {
+            let none = || py.None();
+            let event = match event {
+                Event::Call { function, args, call } => (
+                    run,
+                    "call",
+                    function,
+                    true,
+                    PyMessage::new(args).into_py_any(py)?,
+                    PyHostCall::new(call).into_py_any(py)?,
+                ),
+                Event::FunctionSettled { call, completion } => {
+                    let (ok, message) = message(py, completion)?;
+                    (run, "function", call, ok, message, none())
+                }
+                Event::PromiseSettled { promise, completion } => {
+                    let (ok, message) = message(py, completion)?;
+                    (run, "promise", promise, ok, message, none())
+                }
+                Event::Settled => (run, "settled", 0, true, none(), none()),
+                Event::Closed => (run, "closed", 0, true, none(), none()),
+            };
+            list.append(event)?;
+        }
+        Ok(list)
+    }
+
+    /// Says that the thread will look again shortly by itself (`True`), so that no one has to wake
+    /// it, or that it will not; then returns whether events came meanwhile.
+    fn poll(&self, polls: bool) -> bool {
+        self.0.polled.store(polls, Ordering::Release);
+        self.0.woken.store(polls, Ordering::Release);
+        self.0.has_events()
+    }
+
+    /// Waits until there are events, without the interpreter's lock.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        while !py.detach(|| self.0.wait()) {
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Nobody will look here again: what comes is dropped.
+    fn close(&self) {
+        let events = {
+            let mut inside = self.0.inside.lock();
+            inside.closed = true;
+            inside.bell = None;
+            std::mem::take(&mut inside.events)
+        };
+        drop(events);
+    }
+}
+
+fn message(py: Python<'_>, completion: Completion) -> PyResult<(bool, Py<PyAny>)> {
+    let ok = completion.is_ok();
+    let (Ok(value) | Err(value)) = completion;
+    Ok((ok, PyMessage::new(value).into_py_any(py)?))
+}
+
+/// A message that can be read once.
+#[pyclass(name = "Message", module = "isolane._isolane", frozen)]
+pub(crate) struct PyMessage(Mutex<Option<Value>>);
+
+impl PyMessage {
+    fn new(value: Value) -> Self {
+        Self(Mutex::new(Some(value)))
+    }
+}
+
+#[pymethods]
+impl PyMessage {
+    /// The value, with functions and promises from `owner`.
+    fn read<'py>(&self, py: Python<'py>, owner: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let value = self.0.lock().take().unwrap_or_default();
+        value::read(py, &value, &Owners::new(owner))
+    }
+}

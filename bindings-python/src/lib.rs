@@ -1,0 +1,41 @@
+//! isolane for Python: the native half.
+//!
+//! In: Python values and calls. Out: messages and requests of the core, and events as Python
+//! objects. Nothing is decided here: words, checks and statuses are the core's, and what a handle
+//! is, is said in Python (`python/isolane`). No thread of the core ever holds a Python object or
+//! waits for the interpreter's lock: events are queued, and the thread or loop that started the
+//! run fetches them. So the interpreter may end, fork or be busy whenever it likes.
+//!
+//! | file | translates |
+//! |---|---|
+//! | `runtime.rs` | `Runtime`, and the start of a run |
+//! | `execution.rs` | `Remote` and `HostCall`: what may be done to a run |
+//! | `host.rs` | `Host`: what a run asks, as events for the thread or loop that started it |
+//! | `options.rs` | the arguments of `run_code` as a `Request` |
+//! | `outcome.rs` | `ExecutionResult` |
+//! | `value/` | `Value`: Python objects to messages and back, and what Python cannot hold |
+//! | `error.rs` | `Error` |
+
+mod error;
+mod execution;
+mod host;
+mod options;
+mod outcome;
+mod runtime;
+mod value;
+
+use pyo3::prelude::*;
+
+// Objects of this module are guarded by locks of their own, but whether the rest of it holds up
+// without the interpreter's lock has not been tried: a free-threaded interpreter turns it on.
+#[pymodule(name = "_isolane", gil_used = true)]
+mod module {
+    #[pymodule_export]
+    use crate::{
+        execution::{PyHostCall, PyRemote},
+        host::{PyMailbox, PyMessage},
+        runtime::{PyRuntime, start},
+    };
+    #[pymodule_export]
+    const REPORT_SINK: u32 = isolane::REPORT_SINK;
+}

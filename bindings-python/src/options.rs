@@ -1,0 +1,205 @@
+//! The arguments of `run_code`, as the core's request.
+//!
+//! In: Python objects. Out: names, sources and one message of all values; or the exception that
+//! the caller deserves. What is valid and how a mistake is worded is the core's; here only Python's
+//! own types are told apart.
+
+use isolane::{
+    Language, OptionSet, Request, SourceText, Spelling, Step, Value, unknown_option, wrong_type,
+};
+use pyo3::{
+    prelude::*,
+    types::{PyBool, PyDict, PyInt, PyList, PyMapping, PyString, PyTuple},
+};
+
+use crate::{
+    error::exception,
+    value::{Encoder, Functions, source_text},
+};
+
+/// What `run_code` was called with; `None` takes the default.
+pub(crate) struct Options<'py> {
+    pub(crate) execute: Option<Bound<'py, PyAny>>,
+    pub(crate) imports: Option<Bound<'py, PyAny>>,
+    pub(crate) modules: Option<Bound<'py, PyAny>>,
+    pub(crate) globals: Option<Bound<'py, PyAny>>,
+    pub(crate) language: Option<Bound<'py, PyAny>>,
+    pub(crate) memory_limit_bytes: Option<Bound<'py, PyAny>>,
+    pub(crate) filename: Option<Bound<'py, PyAny>>,
+    pub(crate) report: Option<Bound<'py, PyAny>>,
+}
+
+type Entries<'py> = Vec<(String, Bound<'py, PyAny>)>;
+
+/// Reads a request. Nothing has started when this fails.
+pub(crate) fn read_request(
+    source: &Bound<'_, PyAny>,
+    options: &Options<'_>,
+    functions: &Functions,
+    owner: &Bound<'_, PyAny>,
+) -> PyResult<Request> {
+    let py = source.py();
+    let (function, args) = read_execute(py, options.execute.as_ref())?;
+    let mut request = Request::new(read_source("source", source)?);
+    request.spelling = Spelling::Snake;
+    request.function = function;
+    request.language = read_language(options.language.as_ref())?;
+    request.memory_limit_bytes =
+        optional_number("memory_limit_bytes", options.memory_limit_bytes.as_ref())?;
+    request.filename = optional_text("filename", options.filename.as_ref())?;
+    request.report = read_report(options.report.as_ref())?;
+    for (key, text) in entries("modules", options.modules.as_ref())? {
+        let text = read_source(&at("modules", &key), &text)?;
+        request.modules.push((key, text));
+    }
+    let globals = entries("globals", options.globals.as_ref())?;
+    let mut imports = Vec::new();
+    for (specifier, exports) in entries("imports", options.imports.as_ref())? {
+        let exports = entries(&at("imports", &specifier), Some(&exports))?;
+        imports.push((specifier, exports));
+    }
+    request.globals = names(&globals);
+    request.imports =
+        imports.iter().map(|(specifier, exports)| (specifier.clone(), names(exports))).collect();
+    // The names first: no value is looked at for a call that is wrong anyway.
+    request.check().map_err(|error| exception(py, &error))?;
+    request.inputs = write_inputs(&globals, &imports, &args, functions, owner)?;
+    if request.report {
+        functions.count_reach();
+    }
+    Ok(request)
+}
+
+/// One message: the globals, the exports of the imports, the array of arguments.
+fn write_inputs<'py>(
+    globals: &Entries<'py>,
+    imports: &[(String, Entries<'py>)],
+    args: &Bound<'py, PyAny>,
+    functions: &Functions,
+    owner: &Bound<'py, PyAny>,
+) -> PyResult<Value> {
+    let mut encoder = Encoder::new(functions, owner);
+    let exports = imports.iter().map(|(_, exports)| exports.len()).sum::<usize>();
+    encoder.array_of(globals.len() + exports + 1);
+    for (name, value) in globals {
+        encoder.named(value, "globals", name)?;
+    }
+    for (specifier, exports) in imports {
+        let root = at("imports", specifier);
+        for (name, value) in exports {
+            encoder.named(value, &root, name)?;
+        }
+    }
+    encoder.value(args, "execute.args")?;
+    Ok(encoder.finish())
+}
+
+fn read_execute<'py>(
+    py: Python<'py>,
+    execute: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Option<String>, Bound<'py, PyAny>)> {
+    let (mut function, mut args) = (None, PyTuple::empty(py).into_any());
+    for (key, value) in entries("execute", execute)? {
+        match key.as_str() {
+            "fn" | "args" if value.is_none() => {}
+            "fn" => function = optional_text("execute.fn", Some(&value))?,
+            "args" if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
+                args = value;
+            }
+            "args" => return Err(wrong(&value, "execute.args", "a list")),
+            _ => {
+                let error = unknown_option(OptionSet::Execute, &key, Spelling::Snake);
+                return Err(exception(py, &error));
+            }
+        }
+    }
+    Ok((function, args))
+}
+
+fn read_language(language: Option<&Bound<'_, PyAny>>) -> PyResult<Language> {
+    let Some(language) = language else { return Ok(Language::default()) };
+    match language.extract::<String>().as_deref() {
+        Ok("typescript") => Ok(Language::TypeScript),
+        Ok("javascript") => Ok(Language::JavaScript),
+        _ => Err(wrong(language, "language", "'javascript' or 'typescript'")),
+    }
+}
+
+fn read_source(option: &str, text: &Bound<'_, PyAny>) -> PyResult<SourceText> {
+    match text.cast::<PyString>() {
+        Ok(text) => source_text(text),
+        Err(_) => Err(wrong(text, option, "a str")),
+    }
+}
+
+fn read_report(report: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    match report {
+        Some(report) if !report.is_callable() => Err(wrong(report, "report", "a callable")),
+        report => Ok(report.is_some()),
+    }
+}
+
+fn optional_text(option: &str, text: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    let read = |text: &Bound<'_, PyAny>| read_source(option, text).map(|source| source.text);
+    text.map(read).transpose()
+}
+
+/// A whole number. One that no `f64` holds is infinite, which every check refuses.
+pub(crate) fn optional_number(
+    option: &str,
+    number: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<f64>> {
+    let Some(number) = number else { return Ok(None) };
+    if !number.is_instance_of::<PyInt>() || number.is_instance_of::<PyBool>() {
+        return Err(wrong(number, option, "an int"));
+    }
+    let infinite = || if number.lt(0).unwrap_or(false) { -f64::INFINITY } else { f64::INFINITY };
+    Ok(Some(number.extract::<f64>().unwrap_or_else(|_| infinite())))
+}
+
+/// The entries of a mapping whose keys are strings, in order.
+fn entries<'py>(option: &str, mapping: Option<&Bound<'py, PyAny>>) -> PyResult<Entries<'py>> {
+    let Some(mapping) = mapping else { return Ok(Vec::new()) };
+    let items = match mapping.cast::<PyDict>() {
+        Ok(dict) => dict.items(),
+        Err(_) => match mapping.cast::<PyMapping>() {
+            Ok(mapping) => mapping.items()?,
+            Err(_) => return Err(wrong(mapping, option, "a dict")),
+        },
+    };
+    let entry = |item: Bound<'py, PyAny>| {
+        let (key, value) = item.extract::<(Bound<'py, PyAny>, Bound<'py, PyAny>)>()?;
+        match key.cast::<PyString>() {
+            Ok(text) => Ok((source_text(text)?.text, value)),
+            Err(_) => Err(wrong(&key, &format!("a key of {option}"), "a str")),
+        }
+    };
+    items.iter().map(entry).collect()
+}
+
+fn names(entries: &Entries<'_>) -> Vec<String> {
+    entries.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// Where an entry of an option stands: `modules["./a.js"]`.
+fn at(option: &str, key: &str) -> String {
+    Step::Key(key.to_owned()).after(option)
+}
+
+fn wrong(got: &Bound<'_, PyAny>, option: &str, expected: &str) -> PyErr {
+    match shown(got) {
+        Ok(got_text) => exception(got.py(), &wrong_type(option, expected, &got_text)),
+        Err(failure) => failure,
+    }
+}
+
+/// What a caller gave instead: a short string as it is, anything else by its class.
+pub(crate) fn shown(got: &Bound<'_, PyAny>) -> PyResult<String> {
+    const LONGEST: usize = 32;
+    if let Ok(text) = got.cast::<PyString>()
+        && text.len()? <= LONGEST
+    {
+        return Ok(text.repr()?.to_string_lossy().into_owned());
+    }
+    Ok(got.get_type().name()?.to_string_lossy().into_owned())
+}

@@ -1,0 +1,123 @@
+//! What outlives a run, and the start of one.
+
+use isolane::{Isolation, Runtime, RuntimeOptions, Spelling, wrong_type};
+use pyo3::{prelude::*, types::PyDict};
+
+use crate::{
+    error::exception,
+    execution::PyRemote,
+    host::{PyMailbox, PythonHost},
+    options::{self, Options, optional_number},
+    value::Functions,
+};
+
+/// A runtime of the core.
+#[pyclass(name = "Runtime", module = "isolane._isolane", frozen)]
+pub(crate) struct PyRuntime(Runtime);
+
+#[pymethods]
+impl PyRuntime {
+    #[new]
+    #[pyo3(signature = (isolation, safety_cap_ms, max_concurrent_runs, max_queued_runs, ready_isolates, compile_cache_bytes))]
+    fn new(
+        py: Python<'_>,
+        isolation: &Bound<'_, PyAny>,
+        safety_cap_ms: Option<&Bound<'_, PyAny>>,
+        max_concurrent_runs: Option<&Bound<'_, PyAny>>,
+        max_queued_runs: Option<&Bound<'_, PyAny>>,
+        ready_isolates: Option<&Bound<'_, PyAny>>,
+        compile_cache_bytes: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let options = RuntimeOptions {
+            isolation: read_isolation(isolation)?,
+            safety_cap_ms: optional_number("safety_cap_ms", safety_cap_ms)?,
+            max_concurrent_runs: optional_number("max_concurrent_runs", max_concurrent_runs)?,
+            max_queued_runs: optional_number("max_queued_runs", max_queued_runs)?,
+            ready_isolates: optional_number("ready_isolates", ready_isolates)?,
+            compile_cache_bytes: optional_number("compile_cache_bytes", compile_cache_bytes)?,
+            spelling: Spelling::Snake,
+        };
+        Runtime::new(&options).map(Self).map_err(|error| exception(py, &error))
+    }
+
+    /// Refuses new runs and ends the live ones. The end of it comes to the mailbox as an event with
+    /// that number.
+    fn close(&self, mailbox: &PyMailbox, number: u64) {
+        self.0.close(mailbox.closed(number));
+    }
+
+    /// The core's counts, as of now, by name.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.0.stats();
+        let settled = PyDict::new(py);
+        settled.set_item("success", stats.success)?;
+        settled.set_item("error", stats.error)?;
+        settled.set_item("memory", stats.memory)?;
+        settled.set_item("terminated", stats.terminated)?;
+        settled.set_item("link_error", stats.link_error)?;
+        let counts = PyDict::new(py);
+        counts.set_item("computing", stats.computing)?;
+        counts.set_item("parked", stats.parked)?;
+        counts.set_item("queued", stats.queued)?;
+        counts.set_item("settled", settled)?;
+        counts.set_item("ready_isolates", stats.ready_isolates)?;
+        counts.set_item("threads", stats.threads)?;
+        counts.set_item("stuck_threads", stats.stuck_threads)?;
+        counts.set_item("compile_cache_bytes", stats.compile_cache_bytes)?;
+        Ok(counts)
+    }
+}
+
+/// Starts a run, in the default runtime when none is given. Its events come to the mailbox with
+/// that number; `owner` gives out numbers for promises.
+#[pyfunction]
+#[pyo3(signature = (runtime, mailbox, number, owner, source, execute, imports, modules, globals, language, memory_limit_bytes, filename, report))]
+#[expect(clippy::too_many_arguments, reason = "the arguments of `run_code`, and whom to tell")]
+pub(crate) fn start(
+    py: Python<'_>,
+    runtime: Option<&PyRuntime>,
+    mailbox: &PyMailbox,
+    number: u64,
+    owner: &Bound<'_, PyAny>,
+    source: &Bound<'_, PyAny>,
+    execute: Option<Bound<'_, PyAny>>,
+    imports: Option<Bound<'_, PyAny>>,
+    modules: Option<Bound<'_, PyAny>>,
+    globals: Option<Bound<'_, PyAny>>,
+    language: Option<Bound<'_, PyAny>>,
+    memory_limit_bytes: Option<Bound<'_, PyAny>>,
+    filename: Option<Bound<'_, PyAny>>,
+    report: Option<Bound<'_, PyAny>>,
+) -> PyResult<PyRemote> {
+    let functions = Functions::default();
+    let options = Options {
+        execute,
+        imports,
+        modules,
+        globals,
+        language,
+        memory_limit_bytes,
+        filename,
+        report,
+    };
+    let request = options::read_request(source, &options, &functions, owner)?;
+    let host = PythonHost::new(mailbox, number);
+    let start = || match runtime {
+        Some(runtime) => runtime.0.start(request, host.clone()),
+        None => Runtime::shared().start(request, host.clone()),
+    };
+    let remote = start().map_err(|error| exception(py, &error))?;
+    Ok(PyRemote::new(remote, host, functions))
+}
+
+fn read_isolation(isolation: &Bound<'_, PyAny>) -> PyResult<Isolation> {
+    match isolation.extract::<&str>().unwrap_or_default() {
+        "thread" => Ok(Isolation::Thread),
+        "process" => Ok(Isolation::Process),
+        _ => {
+            let got = options::shown(isolation)?;
+            let error = wrong_type("isolation", "'thread' or 'process'", &got);
+            Err(exception(isolation.py(), &error))
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! A Python object, written as a message for the sandbox.
+//!
+//! In: any object, and where it stands (`globals.db`). Out: a message, or a `SerializationError`
+//! that names the path. Subclasses of the builtins cross as their base and none of their overridden
+//! methods runs. Nothing recurses: depth is bounded by memory alone. What code of the caller's runs
+//! meanwhile (the time zone of a datetime, the text of an exception) may change what is being read,
+//! so containers are read from a copy of their references.
+
+use isolane::{
+    Refusal, Step, Value,
+    value::{ErrorClass, ViewKind, Writer},
+};
+use pyo3::{
+    exceptions::{PyBaseException, PySyntaxError, PyTypeError},
+    prelude::*,
+    types::{
+        PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString,
+        PyTuple, PyType,
+    },
+};
+use rustc_hash::FxHashMap;
+
+use super::{
+    Functions,
+    classes::{DATETIME, MEMORYVIEW, SANDBOX_ERROR, SANDBOX_FUNCTION, UNDEFINED},
+    utf16,
+};
+use crate::error::serialization_error;
+
+/// The largest integer that a number of JavaScript holds together with its neighbours.
+const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
+
+/// A container being written, and how far.
+struct Frame<'py> {
+    kind: Container,
+    /// Of a dict and of a map: key, value, key, value; of all others the members.
+    items: Vec<Bound<'py, PyAny>>,
+    next: usize,
+}
+
+#[derive(Clone, Copy)]
+enum Container {
+    Object,
+    Array,
+    Map,
+    Set,
+}
+
+/// Why a value was not written.
+enum Stop {
+    /// It cannot be cloned; the path is that from the value at which the message began.
+    Refused(Refusal),
+    /// Code of the caller's raised.
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Stop {
+    fn from(raised: PyErr) -> Self {
+        Self::Raised(raised)
+    }
+}
+
+type Written<T = ()> = Result<T, Stop>;
+
+/// Writes one message.
+pub(crate) struct Encoder<'a, 'py> {
+    functions: &'a Functions,
+    owner: &'a Bound<'py, PyAny>,
+    writer: Writer,
+    /// Objects of this message by their address.
+    seen: FxHashMap<usize, u32>,
+    /// Keys by their address, and by their text.
+    keys: FxHashMap<usize, u32>,
+    texts: FxHashMap<Box<[u8]>, u32>,
+    /// Keeps addresses from being reused.
+    held: Vec<Bound<'py, PyAny>>,
+    frames: Vec<Frame<'py>>,
+}
+
+impl<'a, 'py> Encoder<'a, 'py> {
+    pub(crate) fn new(functions: &'a Functions, owner: &'a Bound<'py, PyAny>) -> Self {
+        Self {
+            functions,
+            owner,
+            writer: Writer::new(),
+            seen: FxHashMap::default(),
+            keys: FxHashMap::default(),
+            texts: FxHashMap::default(),
+            held: Vec::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Value {
+        self.writer.finish()
+    }
+
+    /// The head of an array whose elements the caller writes one by one, each with its own path.
+    pub(crate) fn array_of(&mut self, length: usize) {
+        self.writer.array(count(length));
+    }
+
+    /// Writes one value that stands under a name, which is also the name of a function.
+    pub(crate) fn named(
+        &mut self,
+        value: &Bound<'py, PyAny>,
+        root: &str,
+        name: &str,
+    ) -> PyResult<()> {
+        let root = Step::Key(name.to_owned()).after(root);
+        self.whole(value, Some(name)).map_err(|stop| stop.into_exception(value.py(), &root))
+    }
+
+    /// Writes one value.
+    pub(crate) fn value(&mut self, value: &Bound<'py, PyAny>, root: &str) -> PyResult<()> {
+        self.whole(value, None).map_err(|stop| stop.into_exception(value.py(), root))
+    }
+
+    fn whole(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
+        self.node(value, name)?;
+        while let Some(frame) = self.frames.last_mut() {
+            let Some(item) = frame.items.get(frame.next).cloned() else {
+                if let Container::Object = frame.kind {
+                    self.writer.end_object();
+                }
+                self.frames.pop();
+                continue;
+            };
+            frame.next += 1;
+            if let Container::Object = frame.kind {
+                let Some(value) = frame.items.get(frame.next).cloned() else { continue };
+                frame.next += 1;
+                // Looked at when the object was begun.
+                let key = item.cast_into::<PyString>().map_err(PyErr::from)?;
+                self.key(&key)?;
+                if !self.leaf(&value)? {
+                    let name = key.to_str().ok();
+                    self.object(&value, name)?;
+                }
+            } else {
+                self.node(&item, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
+        if self.leaf(value)? { Ok(()) } else { self.object(value, name) }
+    }
+
+    /// Writes a value that has no identity; says whether it was one.
+    fn leaf(&mut self, value: &Bound<'py, PyAny>) -> Written<bool> {
+        if let Ok(text) = value.cast::<PyString>() {
+            match text.to_str() {
+                Ok(text) => self.writer.string(text),
+                Err(_) => self.writer.string16(&utf16(text)?),
+            }
+        } else if value.is_none() {
+            self.writer.null();
+        } else if let Ok(value) = value.cast::<PyBool>() {
+            self.writer.bool(value.is_true());
+        } else if let Ok(int) = value.cast::<PyInt>() {
+            self.int(int)?;
+        } else if let Ok(float) = value.cast::<PyFloat>() {
+            self.writer.number(float.value());
+        } else if UNDEFINED.has(value)? {
+            self.writer.undefined();
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn int(&mut self, int: &Bound<'py, PyInt>) -> PyResult<()> {
+        if let Ok(value) = int.extract::<i64>()
+            && value.unsigned_abs() <= MAX_SAFE_INTEGER.unsigned_abs()
+        {
+            #[expect(clippy::cast_precision_loss, reason = "a safe integer")]
+            self.writer.number(value as f64);
+            return Ok(());
+        }
+        // The methods of `int` itself, whatever a subclass made of them.
+        let class = int.py().get_type::<PyInt>();
+        let negative = int.lt(0)?;
+        let magnitude = class.call_method1("__abs__", (int,))?;
+        let bits: usize = class.call_method1("bit_length", (&magnitude,))?.extract()?;
+        let bytes =
+            class.call_method1("to_bytes", (&magnitude, bits.div_ceil(8).max(1), "little"))?;
+        self.writer.bigint(negative, bytes.extract::<&[u8]>()?);
+        Ok(())
+    }
+
+    /// Writes a value that has an identity, or opens a frame for what is in it.
+    fn object(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
+        let address = value.as_ptr() as usize;
+        if let Some(&index) = self.seen.get(&address) {
+            self.writer.reference(index);
+            return Ok(());
+        }
+        self.seen.insert(address, self.writer.next_object());
+        self.held.push(value.clone());
+        if let Ok(dict) = value.cast::<PyDict>() {
+            self.dict(dict);
+        } else if let Ok(list) = value.cast::<PyList>() {
+            self.open(Container::Array, list.iter().collect());
+        } else if let Ok(tuple) = value.cast::<PyTuple>() {
+            self.open(Container::Array, tuple.iter().collect());
+        } else if let Ok(set) = value.cast::<PySet>() {
+            self.open(Container::Set, set.iter().collect());
+        } else if let Ok(set) = value.cast::<PyFrozenSet>() {
+            self.open(Container::Set, set.iter().collect());
+        } else if let Ok(bytes) = value.cast::<PyBytes>() {
+            self.bytes(bytes.as_bytes().to_vec());
+        } else if let Ok(bytes) = value.cast::<PyByteArray>() {
+            self.bytes(bytes.to_vec());
+        } else if MEMORYVIEW.has(value)? {
+            let bytes = value.call_method0("tobytes")?;
+            let bytes = bytes.cast::<PyBytes>().map_err(PyErr::from)?;
+            self.bytes(bytes.as_bytes().to_vec());
+        } else if DATETIME.has(value)? {
+            let date = epoch_ms(value)?;
+            self.writer.date(date);
+        } else if let Ok(exception) = value.cast::<PyBaseException>() {
+            self.exception(exception)?;
+        } else if value.is_callable() {
+            self.function(value, name)?;
+        } else if is_awaitable(value)? {
+            self.functions.count_reach();
+            let number: u32 = self.owner.call_method1("host_promise", (value,))?.extract()?;
+            self.writer.host_promise(number);
+        } else {
+            return Err(self.refuse(&value.get_type()));
+        }
+        Ok(())
+    }
+
+    fn dict(&mut self, dict: &Bound<'py, PyDict>) {
+        let mut items = Vec::with_capacity(2 * dict.len());
+        let mut is_object = true;
+        for (key, value) in dict.items().iter().filter_map(|item| item.extract().ok()) {
+            let (key, value): (Bound<'py, PyAny>, Bound<'py, PyAny>) = (key, value);
+            is_object &= key.is_instance_of::<PyString>();
+            items.extend([key, value]);
+        }
+        self.open(if is_object { Container::Object } else { Container::Map }, items);
+    }
+
+    fn open(&mut self, kind: Container, items: Vec<Bound<'py, PyAny>>) {
+        match kind {
+            Container::Object => self.writer.object(),
+            Container::Array => self.writer.array(count(items.len())),
+            Container::Map => self.writer.map(count(items.len() / 2)),
+            Container::Set => self.writer.set(count(items.len())),
+        }
+        self.frames.push(Frame { kind, items, next: 0 });
+    }
+
+    fn bytes(&mut self, bytes: Vec<u8>) {
+        let length = bytes.len() as u64;
+        let blob = self.writer.blob(bytes);
+        self.writer.view(ViewKind::Uint8Array, blob, 0, length);
+    }
+
+    /// Its class, text and code: no traceback, no cause.
+    fn exception(&mut self, exception: &Bound<'py, PyBaseException>) -> Written {
+        let (class, name, message) = describe(exception)?;
+        let code = exception.getattr_opt("code").unwrap_or(None);
+        self.writer.error(class);
+        self.writer.string(&name);
+        self.text(&message)?;
+        self.writer.undefined();
+        let code = code.filter(|code| {
+            code.is_instance_of::<PyString>()
+                || (code.is_instance_of::<PyInt>() && !code.is_instance_of::<PyBool>())
+                || code.is_instance_of::<PyFloat>()
+        });
+        match code {
+            // A bigint is no code of an error.
+            Some(code) if code.is_instance_of::<PyInt>() => {
+                self.writer.number(code.extract::<f64>().unwrap_or(f64::NAN));
+            }
+            Some(code) => {
+                self.leaf(&code)?;
+            }
+            None => self.writer.undefined(),
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, text: &Bound<'py, PyString>) -> PyResult<()> {
+        match text.to_str() {
+            Ok(text) => self.writer.string(text),
+            Err(_) => self.writer.string16(&utf16(text)?),
+        }
+        Ok(())
+    }
+
+    fn function(&mut self, function: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
+        let own = if SANDBOX_FUNCTION.has(function)? {
+            self.owner.call_method1("sandbox_number", (function,))?.extract::<Option<u32>>()?
+        } else {
+            None
+        };
+        match own {
+            Some(number) => self.writer.sandbox_function(number),
+            None => self.writer.host_function(self.functions.number(function)),
+        }
+        match name {
+            Some(name) => self.writer.string(name),
+            None => {
+                let name = function.getattr_opt("__name__").unwrap_or(None);
+                let name = name.and_then(|name| name.extract::<String>().ok());
+                self.writer.string(&name.unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
+    fn key(&mut self, key: &Bound<'py, PyString>) -> PyResult<()> {
+        let address = key.as_ptr() as usize;
+        if let Some(&number) = self.keys.get(&address) {
+            self.writer.known_key(number);
+            return Ok(());
+        }
+        let text = key.to_str().ok();
+        let units = if text.is_some() { Vec::new() } else { utf16(key)? };
+        let name: Box<[u8]> = match text {
+            Some(text) => text.as_bytes().into(),
+            // Kept apart from every UTF-8 key by a first byte that UTF-8 never has.
+            None => [0xFF].into_iter().chain(units.iter().flat_map(|u| u.to_le_bytes())).collect(),
+        };
+        let known = self.texts.get(&name).copied();
+        let number = match (known, text) {
+            (Some(number), _) => {
+                self.writer.known_key(number);
+                number
+            }
+            (None, Some(text)) => self.writer.new_key(text),
+            (None, None) => self.writer.new_key16(&units),
+        };
+        self.texts.entry(name).or_insert(number);
+        self.keys.insert(address, number);
+        self.held.push(key.clone().into_any());
+        Ok(())
+    }
+
+    /// Refuses the value that is being written.
+    fn refuse(&self, class: &Bound<'py, PyType>) -> Stop {
+        let name = match class.name() {
+            Ok(name) => name.to_string_lossy().into_owned(),
+            Err(raised) => return Stop::Raised(raised),
+        };
+        let path = self.frames.iter().map(Frame::step).collect();
+        Stop::Refused(Refusal { path, what: article(&name) })
+    }
+}
+
+impl Frame<'_> {
+    /// The way to the member that was taken last.
+    fn step(&self) -> Step {
+        let at = self.next.saturating_sub(1);
+        match self.kind {
+            Container::Object => {
+                let key = self.items.get(at.saturating_sub(1));
+                let key = key.and_then(|key| super::lossy_text(key).ok());
+                Step::Key(key.unwrap_or_default())
+            }
+            Container::Array => Step::Index(at),
+            Container::Map if at.is_multiple_of(2) => Step::MapKey(at / 2),
+            Container::Map => {
+                let key = self.items.get(at - 1).and_then(|key| key.repr().ok());
+                Step::Entry(key.map(|key| key.to_string_lossy().into_owned()).unwrap_or_default())
+            }
+            Container::Set => Step::Member(at),
+        }
+    }
+}
+
+impl Stop {
+    fn into_exception(self, py: Python<'_>, root: &str) -> PyErr {
+        match self {
+            Self::Refused(refusal) => serialization_error(py, refusal.text(root)),
+            Self::Raised(raised) => raised,
+        }
+    }
+}
+
+/// What an object is that does not cross.
+fn article(class: &str) -> String {
+    match class {
+        "Pattern" => "a re.Pattern".to_owned(),
+        "generator" => "a generator".to_owned(),
+        _ => format!("an instance of {class}"),
+    }
+}
+
+/// Class, name and text of an exception. One whose text cannot be had crosses without.
+fn describe<'py>(
+    exception: &Bound<'py, PyBaseException>,
+) -> PyResult<(ErrorClass, String, Bound<'py, PyString>)> {
+    let py = exception.py();
+    if SANDBOX_ERROR.has(exception)? {
+        let class = exception.getattr("_class")?.extract::<u8>().unwrap_or_default();
+        let name = exception.getattr("name")?.extract::<String>().unwrap_or_default();
+        let message = exception.getattr("message")?.str()?;
+        return Ok((ErrorClass::from_byte(class), name, message));
+    }
+    let class = if exception.is_instance_of::<PyTypeError>() {
+        ErrorClass::TypeError
+    } else if exception.is_instance_of::<PySyntaxError>() {
+        ErrorClass::SyntaxError
+    } else {
+        ErrorClass::Error
+    };
+    let name = exception.get_type().name()?.to_string_lossy().into_owned();
+    let message = exception.str().unwrap_or_else(|_| PyString::new(py, ""));
+    Ok((class, name, message))
+}
+
+/// Epoch milliseconds, rounded down as `isoformat` does; a datetime without a zone is local time.
+fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let py = datetime.py();
+    let class = DATETIME.get(py)?;
+    let zone = class.getattr("tzinfo")?.call_method1("__get__", (datetime,))?;
+    let aware = if zone.is_none() {
+        class.call_method1("astimezone", (datetime,))?
+    } else {
+        datetime.clone()
+    };
+    let module = py.import("datetime")?;
+    let epoch =
+        class.call_method1("fromtimestamp", (0, module.getattr("timezone")?.getattr("utc")?))?;
+    let millisecond = module.getattr("timedelta")?.call1((0, 0, 1000))?;
+    let since = class.call_method1("__sub__", (aware, epoch))?;
+    since.call_method1("__floordiv__", (millisecond,))?.extract()
+}
+
+/// What `await` takes.
+fn is_awaitable(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    value.get_type().hasattr("__await__")
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,58 @@
+//! The functions of the host that crossed into one run.
+//!
+//! In: callables. Out: numbers, the same for the same callable. Emptied when the run has settled,
+//! so that nothing of the caller's is held by a run that is over.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use rustc_hash::FxHashMap;
+
+#[derive(Default)]
+pub(crate) struct Functions {
+    table: Mutex<Table>,
+    /// Whether the sandbox was given anything through which it reaches its host.
+    reaches: AtomicBool,
+}
+
+#[derive(Default)]
+struct Table {
+    numbers: FxHashMap<usize, u32>,
+    functions: Vec<Py<PyAny>>,
+}
+
+impl Functions {
+    /// The number of a callable. A bound method is a new object each time it is looked up, so each
+    /// has a number of its own.
+    pub(crate) fn number(&self, function: &Bound<'_, PyAny>) -> u32 {
+        self.count_reach();
+        let mut table = self.table.lock();
+        let next = u32::try_from(table.functions.len()).unwrap_or(u32::MAX);
+        let number = *table.numbers.entry(function.as_ptr() as usize).or_insert(next);
+        if number == next {
+            table.functions.push(function.clone().unbind());
+        }
+        number
+    }
+
+    pub(crate) fn function<'py>(&self, py: Python<'py>, number: u32) -> Option<Bound<'py, PyAny>> {
+        let table = self.table.lock();
+        table.functions.get(number as usize).map(|function| function.bind(py).clone())
+    }
+
+    /// Notes that the sandbox was given something through which it reaches its host.
+    pub(crate) fn count_reach(&self) {
+        self.reaches.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reaches_host(&self) -> bool {
+        self.reaches.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn clear(&self, _py: Python<'_>) {
+        let table = std::mem::take(&mut *self.table.lock());
+        // Outside of the lock: letting go of a function may run code of the caller's.
+        drop(table);
+    }
+}

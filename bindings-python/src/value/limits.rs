@@ -1,0 +1,355 @@
+//! What Python cannot hold.
+//!
+//! In: a message on its way out, on the thread that computes the run, without the interpreter's
+//! lock. Out: the first thing in it that has no place in Python, so that the sandbox is told at the
+//! crossing itself. Keeps the contract's list of what is refused, and bounds what a small message
+//! could grow into: lists made of holes, and keys made to collide in a dict.
+
+use isolane::{
+    Refusal, Step, Value,
+    value::{Event, Malformed, Reader, Str, ViewKind},
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::decode::format;
+
+/// Elements of a list that any message may have made of holes.
+const LEAST_HOLES: usize = 1 << 20;
+
+/// Elements made of holes per byte of the message.
+const HOLES_PER_BYTE: usize = 16;
+
+/// Numbers in one dict or set that share a hash.
+const MOST_COLLISIONS: u32 = 64;
+
+/// The first and the last millisecond that a `datetime` can hold.
+const FIRST_MS: f64 = -62_135_596_800_000.0;
+const LAST_MS: f64 = 253_402_300_799_999.0;
+
+/// What of a message Python cannot hold, if anything.
+pub(crate) fn refuses(message: &Value) -> Option<Refusal> {
+    let mut walk = Walk {
+        reader: message.reader(),
+        blobs: message.blobs(),
+        frames: Vec::new(),
+        objects: Vec::new(),
+        holes: (message.nodes().len() * HOLES_PER_BYTE).max(LEAST_HOLES),
+    };
+    // A message that is none is for its reader to find.
+    let Err(Stop::Refused(what)) = walk.run() else { return None };
+    let path = walk.frames.iter().map(Frame::step).collect();
+    Some(Refusal { path, what: what.to_owned() })
+}
+
+/// Why a walk ended early.
+enum Stop {
+    Refused(&'static str),
+    Malformed,
+}
+
+impl From<Malformed> for Stop {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed
+    }
+}
+
+/// A key of a dict, or a member of a set, as Python compares them.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    None,
+    Text(Vec<u8>),
+    /// A whole number: whether it is negative, and its magnitude, least byte first.
+    Int(bool, Vec<u8>),
+    /// Any other number, by its bits.
+    Float(u64),
+    Bytes(Vec<u8>),
+    /// A date by its epoch milliseconds.
+    Date(u64),
+    /// An object that is compared by identity.
+    Object(usize),
+}
+
+/// What an object of the message is as a key.
+#[derive(Clone, Copy)]
+enum Hashable {
+    No,
+    Identity,
+    Date(u64),
+    Bytes { blob: u32, start: u64, length: u64 },
+}
+
+struct Frame<'a> {
+    kind: Container<'a>,
+    /// Members taken so far.
+    taken: usize,
+}
+
+enum Container<'a> {
+    Object {
+        key: Option<Str<'a>>,
+    },
+    Sparse {
+        index: u32,
+    },
+    /// An array, or a Map or a Set with its keys so far.
+    Counted {
+        left: u64,
+        keys: Option<Keys>,
+    },
+}
+
+/// The keys of one dict, or the members of one set, so far.
+#[derive(Default)]
+struct Keys {
+    of: Of,
+    known: FxHashSet<Key>,
+    hashes: FxHashMap<u64, u32>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Of {
+    Map,
+    #[default]
+    Set,
+}
+
+struct Walk<'a> {
+    reader: Reader<'a>,
+    blobs: &'a [Vec<u8>],
+    frames: Vec<Frame<'a>>,
+    /// All objects so far, by their index.
+    objects: Vec<Hashable>,
+    /// How many elements may still be made of holes.
+    holes: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn run(&mut self) -> Result<(), Stop> {
+        self.node()?;
+        while let Some(depth) = self.frames.len().checked_sub(1) {
+            if !self.advance()? {
+                self.frames.pop();
+                continue;
+            }
+            let event = self.node()?;
+            self.keep_key(depth, &event)?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the next member of the innermost container, if there is one.
+    fn advance(&mut self) -> Result<bool, Stop> {
+        let Some(frame) = self.frames.last_mut() else { return Ok(false) };
+        frame.taken += 1;
+        Ok(match &mut frame.kind {
+            Container::Object { key } => {
+                *key = self.reader.key()?.map(|key| key.text);
+                key.is_some()
+            }
+            Container::Sparse { index } => match self.reader.sparse_index()? {
+                Some(next) => {
+                    *index = next;
+                    true
+                }
+                None => false,
+            },
+            Container::Counted { left, .. } => {
+                let more = *left > 0;
+                *left = left.saturating_sub(1);
+                more
+            }
+        })
+    }
+
+    /// Reads a node up to what is nested in it.
+    fn node(&mut self) -> Result<Event<'a>, Stop> {
+        let event = self.reader.event()?;
+        if event.is_object() {
+            self.objects.push(hashable(&event));
+        }
+        match event {
+            Event::RegExp => return Err(Stop::Refused("a RegExp")),
+            Event::Date(time) if time.is_nan() => return Err(Stop::Refused("an invalid Date")),
+            Event::Date(time) if !(FIRST_MS..=LAST_MS).contains(&time) => {
+                return Err(Stop::Refused("a Date outside of the years 1 to 9999"));
+            }
+            Event::View { kind: ViewKind::Float16Array, .. } => {
+                return Err(Stop::Refused("a Float16Array"));
+            }
+            Event::SparseArray(length) => {
+                let holes = self.holes.checked_sub(length as usize);
+                self.holes = holes.ok_or(Stop::Refused("an array of so many holes"))?;
+                self.open(Container::Sparse { index: 0 });
+            }
+            Event::Object => self.open(Container::Object { key: None }),
+            Event::Array(left) => {
+                self.open(Container::Counted { left: left.into(), keys: None });
+            }
+            Event::Map(entries) => {
+                let keys = Some(Keys { of: Of::Map, ..Keys::default() });
+                self.open(Container::Counted { left: 2 * u64::from(entries), keys });
+            }
+            Event::Set(left) => {
+                let keys = Some(Keys::default());
+                self.open(Container::Counted { left: left.into(), keys });
+            }
+            Event::Error(_) => {
+                self.reader.text()?;
+                self.reader.text()?;
+                self.reader.event()?;
+                self.reader.event()?;
+            }
+            Event::HostFunction(_) | Event::SandboxFunction(_) => {
+                self.reader.text()?;
+            }
+            _ => {}
+        }
+        Ok(event)
+    }
+
+    fn open(&mut self, kind: Container<'a>) {
+        self.frames.push(Frame { kind, taken: 0 });
+    }
+
+    /// If the value just read is a key of a dict or a member of a set, it has to be hashable and no
+    /// other's equal.
+    fn keep_key(&mut self, depth: usize, event: &Event<'_>) -> Result<(), Stop> {
+        let key = match self.frames.get(depth) {
+            Some(Frame { kind: Container::Counted { keys: Some(keys), .. }, taken })
+                if matches!(keys.of, Of::Set) || taken % 2 == 1 =>
+            {
+                self.key(event)
+            }
+            _ => return Ok(()),
+        };
+        let Some(Frame { kind: Container::Counted { keys: Some(keys), .. }, .. }) =
+            self.frames.get_mut(depth)
+        else {
+            return Ok(());
+        };
+        let (unhashable, colliding) = match keys.of {
+            Of::Map => ("a Map with an unhashable key", "a Map whose keys collide"),
+            Of::Set => ("a Set with an unhashable member", "a Set whose members collide"),
+        };
+        let refused = match key.map(|key| keys.take(key)) {
+            Some(true) => return Ok(()),
+            Some(false) => colliding,
+            None => unhashable,
+        };
+        // The path leads to the Map itself.
+        self.frames.truncate(depth);
+        Err(Stop::Refused(refused))
+    }
+
+    /// What a value is as a key, if it can be one.
+    fn key(&self, event: &Event<'_>) -> Option<Key> {
+        let object = |index: usize| match *self.objects.get(index)? {
+            Hashable::No => None,
+            Hashable::Identity => Some(Key::Object(index)),
+            Hashable::Date(bits) => Some(Key::Date(bits)),
+            Hashable::Bytes { blob, start, length } => {
+                let (start, length) = (usize::try_from(start).ok()?, usize::try_from(length).ok()?);
+                let bytes = self.blobs.get(blob as usize)?;
+                let end = start.checked_add(length)?.min(bytes.len());
+                Some(Key::Bytes(bytes.get(start..end)?.to_vec()))
+            }
+        };
+        match *event {
+            Event::Undefined | Event::Null | Event::Hole => Some(Key::None),
+            // Python's booleans are the numbers 0 and 1.
+            Event::Bool(value) => Some(whole(f64::from(u8::from(value)))),
+            Event::Int(value) => Some(whole(f64::from(value))),
+            Event::Double(value) if value.fract() == 0.0 => Some(whole(value)),
+            Event::Double(value) => Some(Key::Float(value.to_bits())),
+            Event::BigInt { negative, magnitude } => Some(Key::Int(negative, magnitude.to_vec())),
+            Event::String(Str::Utf8(text)) => Some(Key::Text(text.as_bytes().to_vec())),
+            // Kept apart from every UTF-8 text by a first byte that UTF-8 never has.
+            Event::String(Str::Utf16(units)) => Some(Key::Text([&[0xFF], units].concat())),
+            Event::Ref(index) => object(index as usize),
+            _ => object(self.objects.len().checked_sub(1)?),
+        }
+    }
+}
+
+impl Keys {
+    /// Keeps a key; says whether it is new, and not one too many with its hash.
+    fn take(&mut self, key: Key) -> bool {
+        if let Key::Int(_, magnitude) = &key {
+            let sharing = self.hashes.entry(hash(magnitude)).or_insert(0);
+            *sharing += 1;
+            if *sharing > MOST_COLLISIONS {
+                return false;
+            }
+        }
+        self.known.insert(key)
+    }
+}
+
+impl Frame<'_> {
+    /// The way to the member that was taken last.
+    fn step(&self) -> Step {
+        let at = self.taken.saturating_sub(1);
+        match &self.kind {
+            Container::Object { key } => {
+                Step::Key(key.map(|key| key.to_string_lossy()).unwrap_or_default())
+            }
+            Container::Sparse { index } => Step::Index(*index as usize),
+            Container::Counted { keys: None, .. } => Step::Index(at),
+            Container::Counted { keys: Some(keys), .. } => match keys.of {
+                Of::Map if at.is_multiple_of(2) => Step::MapKey(at / 2),
+                Of::Map => Step::Member(at / 2),
+                Of::Set => Step::Member(at),
+            },
+        }
+    }
+}
+
+fn hashable(event: &Event<'_>) -> Hashable {
+    match *event {
+        Event::Date(time) => Hashable::Date(time.to_bits()),
+        Event::Buffer(blob) => Hashable::Bytes { blob, start: 0, length: usize::MAX as u64 },
+        Event::View { kind, blob, byte_offset, length } if format(kind).is_none() => {
+            Hashable::Bytes { blob, start: byte_offset, length }
+        }
+        Event::Error(_)
+        | Event::HostFunction(_)
+        | Event::SandboxFunction(_)
+        | Event::HostPromise(_)
+        | Event::SandboxPromise(_) => Hashable::Identity,
+        _ => Hashable::No,
+    }
+}
+
+/// A whole number, also one that is infinite.
+fn whole(value: f64) -> Key {
+    const FRACTION_BITS: u64 = 52;
+    if !value.is_finite() {
+        return Key::Float(value.to_bits());
+    }
+    let magnitude = value.abs();
+    let bits = magnitude.to_bits();
+    let exponent = bits >> FRACTION_BITS;
+    // Below 1 there is only 0 that is whole.
+    let shift = exponent.saturating_sub(1023 + FRACTION_BITS);
+    let fraction = (bits & ((1 << FRACTION_BITS) - 1)) | (1 << FRACTION_BITS);
+    let small = if shift == 0 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^53")]
+        {
+            magnitude as u64
+        }
+    } else {
+        fraction
+    };
+    let mut bytes = vec![0; usize::try_from(shift / 8).unwrap_or_default()];
+    bytes.extend((u128::from(small) << (shift % 8)).to_le_bytes());
+    bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
+    Key::Int(value < 0.0, bytes)
+}
+
+/// Python's hash of a whole number, but for its sign.
+fn hash(magnitude: &[u8]) -> u64 {
+    const MODULUS: u128 = (1 << 61) - 1;
+    let hash =
+        magnitude.iter().rev().fold(0u128, |hash, &byte| (hash * 256 + u128::from(byte)) % MODULUS);
+    u64::try_from(hash).unwrap_or_default()
+}

@@ -1,0 +1,74 @@
+//! Python objects as messages of the core, and back.
+//!
+//! `encode` writes, `decode` reads, `functions` keeps the host functions that crossed, `limits` knows
+//! what Python cannot hold, and `classes` finds the classes of Python that cross by kind.
+
+mod classes;
+mod decode;
+mod encode;
+mod functions;
+mod limits;
+
+use isolane::{
+    SourceText, Value,
+    value::{ErrorClass, Writer},
+};
+use pyo3::{prelude::*, types::PyString};
+
+pub(crate) use self::{
+    decode::{Owners, read},
+    encode::Encoder,
+    functions::Functions,
+    limits::refuses,
+};
+
+/// Writes one value as a message; `root` says where it stands.
+pub(crate) fn write(
+    functions: &Functions,
+    value: &Bound<'_, PyAny>,
+    owner: &Bound<'_, PyAny>,
+    root: &str,
+) -> PyResult<Value> {
+    let mut encoder = Encoder::new(functions, owner);
+    encoder.value(value, root)?;
+    Ok(encoder.finish())
+}
+
+/// What a sandbox threw that was no Error, of the exception that stands for it in Python.
+pub(crate) fn thrown_value<'py>(exception: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    let is_value = classes::SANDBOX_ERROR.has(exception).ok()?
+        && exception.getattr("_is_value").and_then(|flag| flag.is_truthy()).ok()?;
+    is_value.then(|| exception.getattr("value").ok()).flatten()
+}
+
+/// Stands for a value that could not even be read.
+pub(crate) fn unreadable() -> Value {
+    let mut writer = Writer::new();
+    writer.error(ErrorClass::TypeError);
+    writer.string("SerializationError");
+    writer.string("error: a value that raises when it is read cannot be cloned");
+    writer.undefined();
+    writer.undefined();
+    writer.finish()
+}
+
+/// A string as a source, which knows of its lone surrogates.
+pub(crate) fn source_text(text: &Bound<'_, PyString>) -> PyResult<SourceText> {
+    match text.to_str() {
+        Ok(text) => Ok(SourceText::from(text.to_owned())),
+        Err(_) => Ok(SourceText::from_utf16(&utf16(text)?)),
+    }
+}
+
+/// Any object as text, lone surrogates replaced.
+pub(crate) fn lossy_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(source_text(&value.str()?)?.text)
+}
+
+/// The code units of a string that is no UTF-8.
+fn utf16(text: &Bound<'_, PyString>) -> PyResult<Vec<u16>> {
+    let class = text.py().get_type::<PyString>();
+    let bytes = class.call_method1("encode", (text, "utf-16-le", "surrogatepass"))?;
+    let bytes = bytes.extract::<&[u8]>()?;
+    Ok(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect())
+}

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import pytest
@@ -60,12 +61,22 @@ def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 def run_program(source: str, *args: str, ceiling_s: float = PROGRAM_CEILING_S) -> list[str]:
     """The lines that a program prints. It has to end by itself, well, and without a word on its
     standard error."""
+    return _run("-c", textwrap.dedent(source), *args, ceiling_s=ceiling_s)
+
+
+def run_file(path: Path, *args: str, ceiling_s: float = PROGRAM_CEILING_S) -> list[str]:
+    """As `run_program`, for a program whose children import it."""
+    return _run(str(path), *args, ceiling_s=ceiling_s)
+
+
+def _run(*command: str, ceiling_s: float) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", textwrap.dedent(source), *args],
+        [sys.executable, "-W", "default", "-X", "faulthandler", *command],
         capture_output=True,
         text=True,
         timeout=ceiling_s,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    if done.returncode != 0 or done.stderr:
+        pytest.fail(f"ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout.splitlines()

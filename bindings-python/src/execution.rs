@@ -41,12 +41,11 @@ impl PyRemote {
 #[pymethods]
 impl PyRemote {
     /// Ends the run; the first reason wins.
-    fn terminate(&self, reason: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let reason = reason.map(value::lossy_text).transpose()?;
+    fn terminate(&self, reason: Option<&Bound<'_, PyAny>>) {
+        let reason = reason.map(value::any_text);
         if let Some(remote) = self.here() {
             remote.terminate(reason.as_deref());
         }
-        Ok(())
     }
 
     /// Whether the run has not settled yet.
@@ -108,7 +107,7 @@ impl PyRemote {
         owner: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (completion, failed) = completion(&self.functions, ok, value, owner);
-        if let (Some(call), Some(_)) = (call.0.lock().take(), self.here()) {
+        if let (Some(call), Some(_)) = (call.call.lock().take(), self.here()) {
             call.reply(completion);
         }
         failed
@@ -139,7 +138,7 @@ impl PyRemote {
     /// Sends the run's events to another mailbox, those that nobody fetched among them.
     fn forward(&self, mailbox: &PyMailbox, number: u64) {
         if let Some(remote) = self.here() {
-            self.host.forward(mailbox, number, !remote.running());
+            self.host.forward(mailbox, number, || !remote.running());
         }
     }
 
@@ -163,11 +162,23 @@ impl PyRemote {
 
 /// A call of the sandbox that waits for its answer.
 #[pyclass(name = "HostCall", module = "isolane._isolane", frozen)]
-pub(crate) struct PyHostCall(Mutex<Option<HostCall>>);
+pub(crate) struct PyHostCall {
+    call: Mutex<Option<HostCall>>,
+    process: u32,
+}
 
 impl PyHostCall {
     pub(crate) fn new(call: HostCall) -> Self {
-        Self(Mutex::new(Some(call)))
+        Self { call: Mutex::new(Some(call)), process: std::process::id() }
+    }
+}
+
+impl Drop for PyHostCall {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Giving it up would take a lock whose holder may be in the other process.
+            std::mem::forget(self.call.get_mut().take());
+        }
     }
 }
 

@@ -106,3 +106,9 @@ def ended_elsewhere(message: str, reports: list[Any]) -> CodeExecutionResult:
     """The result of a run whose end nobody in this process will ever hear of."""
     error = CodeExecutionError("Terminated", message)
     return CodeExecutionResult("terminated", None, reports, [], error)
+
+
+def unreadable(failure: Exception, reports: list[Any]) -> CodeExecutionResult:
+    """The result of a run whose values this process could not take, such as for want of memory."""
+    error = CodeExecutionError(type(failure).__name__, f"the result could not be read: {failure}")
+    return CodeExecutionResult("error", None, reports, [], error)

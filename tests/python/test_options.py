@@ -160,7 +160,6 @@ def test_a_full_queue_and_a_closed_runtime() -> None:
 
             with pytest.raises(RuntimeError, match="queued"):
                 start_too_many()
-            assert runtime.stats().queued == 1
         for handle in handles:
             result = await handle
             assert result.error is not None

@@ -23,7 +23,7 @@ from ._sandbox_function import SandboxFunction
 if TYPE_CHECKING:
     from ._bridge import Bridge
 
-Waiter: TypeAlias = "tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]"
+Waiter: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]
 """A loop, and what it is waiting for."""
 
 _SETTLED = "the run has settled; nothing in its sandbox can be called any more"

@@ -24,6 +24,7 @@ mod program;
 mod run;
 mod runtime;
 mod scheduler;
+mod sync;
 mod text;
 pub mod value;
 mod watchdog;

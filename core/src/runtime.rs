@@ -8,7 +8,6 @@ use std::{
     time::Duration,
 };
 
-use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::{
@@ -21,6 +20,7 @@ use crate::{
     outcome::Status,
     run::Run,
     scheduler::{Scheduler, SchedulerStats},
+    sync::Mutex,
     watchdog::Watchdog,
 };
 

@@ -13,7 +13,6 @@ use std::{
     task::{Context, Waker},
 };
 
-use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, task::AbortHandle};
 
@@ -24,6 +23,7 @@ use super::{
 };
 use crate::{
     Completion, Host, HostCall, REPORT_SINK, Remote, Value,
+    sync::{Condvar, Mutex},
     value::{Event, Fault, LOCAL, Message, Writer, copy_message, link::Link},
 };
 
@@ -130,7 +130,7 @@ impl Side {
     pub(super) fn wait_over(&self) {
         let mut stage = self.stage.lock();
         while !matches!(*stage, Stage::Over) {
-            self.staged.wait(&mut stage);
+            stage = self.staged.wait(stage);
         }
     }
 
@@ -140,7 +140,7 @@ impl Side {
         let mut stage = self.stage.lock();
         loop {
             match &*stage {
-                Stage::Starting(_) => self.staged.wait(&mut stage),
+                Stage::Starting(_) => stage = self.staged.wait(stage),
                 Stage::Running(remote, _) => return Some(remote.clone()),
                 Stage::Over => return None,
             }

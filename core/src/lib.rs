@@ -20,6 +20,7 @@ mod link;
 mod options;
 mod outcome;
 mod path;
+mod process;
 mod program;
 mod run;
 mod runtime;

@@ -39,6 +39,9 @@ const WALLS: &[(&str, &[&str])] = &[
     ("error.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("text.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("path.rs", &["rquickjs_sys", "oxc_", "crate::"]),
+    // So do locks and processes.
+    ("sync.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
+    ("process.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     (
         "options.rs",
         &[

@@ -78,12 +78,16 @@ impl Execution {
     /// Not for asynchronous code: a host function that is a future may need this very thread.
     ///
     /// # Errors
-    /// Misuse of an option, or a runtime that took no more runs.
+    /// Misuse of an option, a runtime that took no more runs, or a run that was started before this
+    /// process was forked.
     pub fn wait(mut self) -> Result<ExecutionResult, Error> {
         if let State::Started { side, .. } = &self.0 {
             let started = Instant::now();
             while !side.is_over() {
                 if started.elapsed() > SPIN {
+                    if !side.is_here() {
+                        return Err(elsewhere());
+                    }
                     side.wait_over();
                     break;
                 }
@@ -109,13 +113,20 @@ fn gone() -> Error {
     Error::new(ErrorKind::Internal, "the result of this run was already taken")
 }
 
+fn elsewhere() -> Error {
+    let message = "the run was started before this process was forked, which runs do not survive";
+    Error::new(ErrorKind::Unavailable, message)
+}
+
 impl Future for Execution {
     type Output = Result<ExecutionResult, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let over = match &self.0 {
             State::Refused(_) => true,
-            State::Started { side, .. } => side.poll_over(context),
+            State::Started { side, .. } if side.is_over() => true,
+            State::Started { side, .. } if side.is_here() => side.poll_over(context),
+            State::Started { .. } => return Poll::Ready(Err(elsewhere())),
         };
         if over { Poll::Ready(self.take().unwrap_or_else(|| Err(gone()))) } else { Poll::Pending }
     }

@@ -71,7 +71,7 @@ impl Runtime {
     }
 
     fn begin(&self, source: String, options: ExecutionOptions) -> Result<Execution, Error> {
-        let side = Side::new(options.report.as_ref());
+        let side = Side::new(self.process(), options.report.as_ref());
         let request = options.into_request(source, &side);
         let started = request
             .and_then(|request| self.start(request, Arc::clone(&side) as Arc<dyn crate::Host>));

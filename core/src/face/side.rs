@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     Completion, Host, HostCall, REPORT_SINK, Remote, Value,
+    process::Process,
     sync::{Condvar, Mutex},
     value::{Event, Fault, LOCAL, Message, Writer, copy_message, link::Link},
 };
@@ -36,6 +37,8 @@ pub(super) struct Side {
     /// Whether it is [`Stage::Over`], for a look without the lock.
     over: AtomicBool,
     tables: Mutex<Tables>,
+    /// Where the run is. In a child of that process no lock here may be waited for.
+    process: Process,
     /// The runtime in which the run was started.
     tokio: Option<Handle>,
 }
@@ -67,7 +70,7 @@ struct Tables {
 }
 
 impl Side {
-    pub(super) fn new(report: Option<&HostFunction>) -> Arc<Self> {
+    pub(super) fn new(process: Process, report: Option<&HostFunction>) -> Arc<Self> {
         let report = report.map(|function| Arc::clone(&function.0));
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
@@ -75,6 +78,7 @@ impl Side {
             staged: Condvar::new(),
             over: AtomicBool::new(false),
             tables: Mutex::new(Tables { report, ..Tables::default() }),
+            process,
             tokio: Handle::try_current().ok(),
         })
     }
@@ -109,6 +113,11 @@ impl Side {
         }
     }
 
+    /// Whether the run belongs to this process, and not to one that this was forked from.
+    pub(super) fn is_here(&self) -> bool {
+        self.process.is_current()
+    }
+
     /// Whether the run is over; if it is not, wakes that task when it is.
     pub(super) fn poll_over(&self, context: &Context<'_>) -> bool {
         match &mut *self.stage.lock() {
@@ -135,8 +144,11 @@ impl Side {
     }
 
     /// The run, unless it is over. Waits for the start to return, which it does at once; not for
-    /// the thread that starts the run.
+    /// the thread that starts the run. Nobody has it in a forked child.
     pub(super) fn remote(&self) -> Option<Remote> {
+        if !self.is_here() {
+            return None;
+        }
         let mut stage = self.stage.lock();
         loop {
             match &*stage {

@@ -35,7 +35,8 @@ pub use execution::Remote;
 pub use face::{
     BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,
     FutureCallable, HostError, HostFunction, HostPromise, Input, Inputs, IntoOutput, Parameters,
-    Plain, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator, run_code,
+    Plain, Report, Reports, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator,
+    run_code,
 };
 pub use host::{Completion, Host, HostCall, REPORT_SINK};
 pub use options::{

@@ -17,8 +17,9 @@ use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{
-    HostError, HostFunction, Returned, executor,
+    HostError, Report, Returned, executor,
     function::{Call, Function, Pending, Promised},
+    reports::Feed,
     sandbox::{Borrowed, Received, Waiter},
 };
 use crate::{
@@ -37,6 +38,8 @@ pub(super) struct Side {
     /// Whether it is [`Stage::Over`], for a look without the lock.
     over: AtomicBool,
     tables: Mutex<Tables>,
+    /// Those who read reports.
+    pub(super) feed: Feed,
     /// Where the run is. In a child of that process no lock here may be waited for.
     process: Process,
     /// The runtime in which the run was started.
@@ -55,7 +58,7 @@ enum Stage {
 struct Tables {
     over: bool,
     report: Option<Arc<Function>>,
-    /// How many reports the sink has seen.
+    /// How many reports there were.
     reported: usize,
     functions: Vec<Arc<Function>>,
     /// The numbers of functions and promises by their addresses, which the tables keep alive.
@@ -70,14 +73,18 @@ struct Tables {
 }
 
 impl Side {
-    pub(super) fn new(process: Process, report: Option<&HostFunction>) -> Arc<Self> {
-        let report = report.map(|function| Arc::clone(&function.0));
+    pub(super) fn new(process: Process, report: &Report) -> Arc<Self> {
+        let report = match report {
+            Report::To(function) => Some(Arc::clone(&function.0)),
+            Report::Off | Report::On => None,
+        };
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             stage: Mutex::new(Stage::Starting(Vec::new())),
             staged: Condvar::new(),
             over: AtomicBool::new(false),
             tables: Mutex::new(Tables { report, ..Tables::default() }),
+            feed: Feed::default(),
             process,
             tokio: Handle::try_current().ok(),
         })
@@ -108,6 +115,7 @@ impl Side {
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
         self.over.store(true, Ordering::Release);
         self.staged.notify_all();
+        self.feed.tell();
         if let Stage::Running(_, Some(waker)) = stage {
             waker.wake();
         }
@@ -396,8 +404,10 @@ impl Host for Side {
             tables.reported += 1;
             (tables.report.clone(), tables.reported - 1)
         };
+        self.feed.tell();
+        let Some(sink) = sink else { return call.reply(Ok(Value::undefined())) };
         let newest = self.remote().and_then(|remote| remote.reports_since(index).pop());
-        let (Some(sink), Some(newest)) = (sink, newest) else { return };
+        let Some(newest) = newest else { return };
         let mut writer = Writer::new();
         writer.array(1);
         let message = Message { value: newest, links: Vec::new() };

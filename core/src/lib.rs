@@ -20,10 +20,12 @@ mod link;
 mod options;
 mod outcome;
 mod path;
+mod process;
 mod program;
 mod run;
 mod runtime;
 mod scheduler;
+mod sync;
 mod text;
 pub mod value;
 mod watchdog;
@@ -33,7 +35,8 @@ pub use execution::Remote;
 pub use face::{
     BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,
     FutureCallable, HostError, HostFunction, HostPromise, Input, Inputs, IntoOutput, Parameters,
-    Plain, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator, run_code,
+    Plain, Report, Reports, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator,
+    run_code,
 };
 pub use host::{Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use options::{

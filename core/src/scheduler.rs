@@ -12,15 +12,17 @@ use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Weak,
+        Arc, MutexGuard, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-
-use crate::{run::Run, runtime::Inner};
+use crate::{
+    run::Run,
+    runtime::Inner,
+    sync::{Condvar, Mutex},
+};
 
 /// How long a thread looks out for work before it sleeps.
 const SPIN: Duration = Duration::from_micros(60);
@@ -202,7 +204,7 @@ impl Scheduler {
         drop(queue);
         let mut granted = resume.granted.lock();
         while !*granted && !run.ending.is_raised() {
-            resume.wake.wait_for(&mut granted, PERMIT_LOOK);
+            granted = resume.wake.wait_for(granted, PERMIT_LOOK).0;
         }
         drop(granted);
         let mut queue = self.queue.lock();
@@ -299,7 +301,9 @@ impl Scheduler {
                 continue;
             }
             queue.sleeping += 1;
-            if self.work.wait_for(&mut queue, LINGER).timed_out() {
+            let timed_out;
+            (queue, timed_out) = self.work.wait_for(queue, LINGER);
+            if timed_out {
                 // Whoever calls for help counts a sleeper off; nobody did.
                 if queue.sleeping > 0 {
                     queue.sleeping -= 1;

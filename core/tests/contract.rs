@@ -22,11 +22,11 @@ mod tagged;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
 };
 
 use isolane::Runtime;
-use parking_lot::Mutex;
 
 use crate::parse::Case;
 
@@ -51,9 +51,9 @@ fn the_core_keeps_the_contract() {
     thread::scope(|scope| {
         for _ in 0..THREADS {
             let work = || {
-                while let Some(file) = { files.lock().pop() } {
+                while let Some(file) = { lock(&files).pop() } {
                     let failed = file.iter().filter_map(failure);
-                    failures.lock().extend(failed.collect::<Vec<_>>());
+                    lock(&failures).extend(failed.collect::<Vec<_>>());
                 }
             };
             thread::Builder::new()
@@ -62,7 +62,7 @@ fn the_core_keeps_the_contract() {
                 .expect("a thread");
         }
     });
-    let mut failures = failures.into_inner();
+    let mut failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
     failures.sort();
     for failure in &failures {
         println!("{failure}");
@@ -73,6 +73,10 @@ fn the_core_keeps_the_contract() {
         count - failed
     );
     assert_eq!(failed, 0, "cases of the contract failed");
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How a case failed, if it did.

@@ -10,7 +10,7 @@
 
 use super::home::{Build, Home, Realm};
 use super::slot::LARGEST_LIMIT_BYTES;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

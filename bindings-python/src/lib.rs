@@ -19,6 +19,7 @@
 mod error;
 mod execution;
 mod host;
+mod lock;
 mod options;
 mod outcome;
 mod runtime;

@@ -95,7 +95,10 @@ impl PyRemote {
         owner: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (completion, failed) = completion(&self.functions, ok, value, owner);
-        if let Some(call) = call.0.lock().take() {
+        // A host function that forks returns in both processes.
+        if let Some(call) = call.0.lock().take()
+            && self.remote.is_here()
+        {
             call.reply(completion);
         }
         failed

@@ -64,6 +64,7 @@ fn every_public_type_can_be_sent_and_shared() {
         Spelling,
         Stats,
         Status,
+        StatusError,
         Str,
         Terminator,
         Value,

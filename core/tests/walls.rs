@@ -36,6 +36,10 @@ const WALLS: &[(&str, &[&str])] = &[
             "crate::runtime",
         ],
     ),
+    (
+        "status_error.rs",
+        &["rquickjs_sys", "oxc_", "crate::isolate", "crate::run", "crate::runtime", "unsafe"],
+    ),
     ("error.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("text.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("path.rs", &["rquickjs_sys", "oxc_", "crate::"]),

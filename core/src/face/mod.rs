@@ -54,10 +54,9 @@ use crate::{Error, Runtime};
 ///     sum: u32,
 ///     text: String,
 /// }
-/// let result = run.wait()?;
-/// let answer: Answer = result.result.unwrap_or_default().deserialize()?;
+/// let answer: Answer = run.wait()?.into_value()?.deserialize()?;
 /// assert_eq!(answer, Answer { sum: 30, text: "row 7".to_owned() });
-/// # Ok::<(), isolane::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn run_code(source: impl Into<String>, options: ExecutionOptions) -> Execution {
     Runtime::shared().run_code(source, options)

@@ -1,11 +1,14 @@
 """How many cases of the contract table pytest ran, and how many were left out.
 
-In: the reports of the tests. Out: a line at the end.
+In: the reports of the tests. Out: a line at the end, and the same in the file that the environment
+variable ISOLANE_CONTRACT_COUNTS names; counts.mjs compares it with those of the other runners.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -28,3 +31,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     counts = f"{_counts['ran']} ran, {_counts['skipped']} skipped"
     terminalreporter.write_line(f"contract: {counts}")
+    if path := os.environ.get("ISOLANE_CONTRACT_COUNTS"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"python: {counts}\n")

@@ -13,7 +13,7 @@ from typing import Any
 import isolane
 import pytest
 
-from expressions import assert_exactly, refusal_of, value_of
+from expressions import assert_exactly, evaluate, refusal_of, value_of
 
 UTC = dt.timezone.utc
 SAFE = 2**53 - 1
@@ -202,3 +202,16 @@ def test_keys_that_are_made_to_collide_are_refused() -> None:
 
 def test_a_long_list_of_holes_is_a_list_of_none() -> None:
     assert value_of("Object.assign([], { 1000000: 'end' })") == [None] * 1_000_000 + ["end"]
+
+
+def test_a_run_settles_even_if_its_result_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError("none left")
+
+    monkeypatch.setattr(isolane.SandboxError, "__init__", no_memory)
+    result = evaluate("new Error('x')")
+    assert result.status == "error"
+    assert result.result is None
+    assert result.error == isolane.CodeExecutionError(
+        "MemoryError", "the result cannot be read: none left"
+    )

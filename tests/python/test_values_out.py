@@ -200,6 +200,22 @@ def test_keys_that_are_made_to_collide_are_refused() -> None:
     )
 
 
+def test_a_host_function_is_no_key() -> None:
+    class Tool:
+        """Its hash is code of the host, which the sandbox must not get to run."""
+
+        def __call__(self) -> None:
+            pass
+
+        def __hash__(self) -> int:
+            raise LookupError("hashed")
+
+    map_message = refusal_of("new Map([[tool, 1]])", tool=Tool())
+    assert map_message == "result: a Map with an unhashable key cannot be cloned"
+    set_message = refusal_of("new Set([tool])", tool=Tool())
+    assert set_message == "result: a Set with an unhashable member cannot be cloned"
+
+
 def test_a_long_list_of_holes_is_a_list_of_none() -> None:
     assert value_of("Object.assign([], { 1000000: 'end' })") == [None] * 1_000_000 + ["end"]
 

@@ -200,6 +200,13 @@ def test_keys_that_are_made_to_collide_are_refused() -> None:
     )
 
 
+def test_keys_that_are_made_to_collide_in_a_hash_without_a_secret_cross() -> None:
+    # Fx multiplies by what is left of the first eight bytes after its seed: here nothing is.
+    seed = "0x243f6a8885a308d3n"
+    keys = f"{{ length: 100000 }}, (_, i) => [((2n ** 63n + BigInt(i)) << 64n) + {seed}, i]"
+    assert list(value_of(f"new Map(Array.from({keys}))").values()) == list(range(100_000))
+
+
 def test_a_host_function_is_no_key() -> None:
     class Tool:
         """Its hash is code of the host, which the sandbox must not get to run."""

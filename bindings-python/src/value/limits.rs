@@ -3,13 +3,15 @@
 //! In: a message on its way out, on the thread that computes the run, without the interpreter's
 //! lock. Out: the first thing in it that has no place in Python, so that the sandbox is told at the
 //! crossing itself. Keeps the contract's list of what is refused, and bounds what a small message
-//! could grow into: lists made of holes, and keys made to collide in a dict.
+//! could grow into: lists made of holes, and keys made to collide in a dict. Those of the walk itself
+//! are hashed with a secret.
+
+use std::collections::{HashMap, HashSet};
 
 use isolane::{
     Refusal, Step, Value,
     value::{Event, Malformed, Reader, Str, ViewKind},
 };
-use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::decode::format;
 
@@ -102,8 +104,8 @@ enum Container<'a> {
 #[derive(Default)]
 struct Keys {
     of: Of,
-    known: FxHashSet<Key>,
-    hashes: FxHashMap<u64, u32>,
+    known: HashSet<Key>,
+    hashes: HashMap<u64, u32>,
 }
 
 #[derive(Clone, Copy, Default)]

@@ -227,6 +227,26 @@ def test_a_long_list_of_holes_is_a_list_of_none() -> None:
     assert value_of("Object.assign([], { 1000000: 'end' })") == [None] * 1_000_000 + ["end"]
 
 
+def test_holes_of_all_messages_are_bounded_together() -> None:
+    # A list takes eight bytes for each, and what costs the sandbox next to nothing is held here.
+    source = """
+        const list = Object.assign([], { 1000000: 'end' });
+        console.log(list);
+        const told = [];
+        for (const send of [report, echo]) {
+          try { send(list); } catch (error) { told.push(error.message); }
+        }
+        export default told;
+    """
+    echo = {"echo": lambda v: v}
+    result = isolane.run_code_sync(source, globals=echo, report=lambda _: None)
+    assert result.result == [
+        "report: an array of so many holes cannot be cloned",
+        "arguments[0]: an array of so many holes cannot be cloned",
+    ]
+    assert [len(log.args[0]) for log in result.logs] == [1_000_001]
+
+
 def test_a_run_settles_even_if_its_result_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_memory(*_: object) -> None:
         raise MemoryError("none left")

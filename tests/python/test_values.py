@@ -224,6 +224,13 @@ def test_a_refusal_in_arguments_names_the_argument() -> None:
     assert str(refused.value) == "execute.args[1][2]: an instance of Pool cannot be cloned"
 
 
+def test_a_local_time_that_is_no_time_is_refused() -> None:
+    # It would be in the year 0, whatever the zone.
+    with pytest.raises(SerializationError) as refused:
+        evaluate("1", v=dt.datetime.min)
+    assert str(refused.value) == "globals.v: a datetime that is out of range cannot be cloned"
+
+
 def test_a_datetime_whose_zone_raises_raises() -> None:
     class Nowhere(dt.tzinfo):
         def utcoffset(self, _: dt.datetime | None) -> dt.timedelta:

@@ -31,6 +31,10 @@ class Pool:
     """What no sandbox can hold."""
 
 
+class Pattern:
+    """Not that of `re`."""
+
+
 class Color(enum.IntEnum):
     RED = 1
 
@@ -192,6 +196,7 @@ def test_what_crosses_twice_is_the_same() -> None:
         (array.array("i"), "an instance of array"),
         ((n for n in [1]), "a generator"),
         (re.compile("a"), "a re.Pattern"),
+        (Pattern(), "an instance of Pattern"),
     ],
 )
 def test_an_instance_is_refused(value: object, words: str) -> None:

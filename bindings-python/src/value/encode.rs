@@ -385,10 +385,10 @@ impl Stop {
 
 /// What an object of that class is, which does not cross.
 fn article(class: &Bound<'_, PyType>) -> PyResult<String> {
-    Ok(match &*class.name()?.to_string_lossy() {
-        "Pattern" => "a re.Pattern".to_owned(),
+    Ok(match &*class.fully_qualified_name()?.to_string_lossy() {
+        "re.Pattern" => "a re.Pattern".to_owned(),
         "generator" => "a generator".to_owned(),
-        name => format!("an instance of {name}"),
+        _ => format!("an instance of {}", class.name()?.to_string_lossy()),
     })
 }
 

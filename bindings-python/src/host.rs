@@ -21,7 +21,7 @@ use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 use crate::{
     execution::PyHostCall,
     lock::Lock,
-    value::{self, Owners},
+    value::{self, Holes, Owners},
 };
 
 /// How long a wait looks before it sleeps: waking a thread costs more than most runs take.
@@ -137,11 +137,13 @@ fn silence(bell: &UnixStream) {
 #[derive(Debug)]
 pub(crate) struct PythonHost {
     address: Lock<(Arc<Mailbox>, u64)>,
+    holes: Holes,
 }
 
 impl PythonHost {
     pub(crate) fn new(mailbox: &PyMailbox, number: u64) -> Arc<Self> {
-        Arc::new(Self { address: Lock::new((Arc::clone(&mailbox.0), number)) })
+        let address = Lock::new((Arc::clone(&mailbox.0), number));
+        Arc::new(Self { address, holes: Holes::default() })
     }
 
     fn push(&self, event: Event) {
@@ -182,7 +184,7 @@ impl Host for PythonHost {
     }
 
     fn refuses(&self, message: &Value) -> Option<Refusal> {
-        value::refuses(message)
+        value::refuses(message, &self.holes)
     }
 }
 

@@ -106,3 +106,9 @@ def ended_elsewhere(message: str, reports: list[Any]) -> CodeExecutionResult:
     """The result of a run whose end nobody in this process will ever hear of."""
     error = CodeExecutionError("Terminated", message)
     return CodeExecutionResult("terminated", None, reports, [], error)
+
+
+def unreadable(raised: Exception, reports: list[Any]) -> CodeExecutionResult:
+    """The result of a run whose values could not be had from the native side."""
+    error = CodeExecutionError(type(raised).__name__, f"the result cannot be read: {raised}")
+    return CodeExecutionResult("error", None, reports, [], error)

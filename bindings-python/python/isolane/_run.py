@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._errors import SandboxError
 from ._isolane import REPORT_SINK, HostCall, Message, Remote
-from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result
+from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
 from ._sandbox_function import SandboxFunction
 
 if TYPE_CHECKING:
@@ -182,7 +182,11 @@ class Run:
 
     def settled(self) -> None:
         """The run has settled; its result is there."""
-        outcome: Outcome | None = self.remote.take_result(len(self._reports), self)
+        try:
+            outcome: Outcome | None = self.remote.take_result(len(self._reports), self)
+        except Exception as raised:  # Out of memory, say: whoever awaits the run is told even so.
+            self.end(unreadable(raised, self._reports))
+            return
         if outcome is None:
             self.end(ended_elsewhere(_FORKED, self._reports))
         else:

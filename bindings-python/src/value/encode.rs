@@ -11,7 +11,7 @@ use isolane::{
     value::{ErrorClass, ViewKind, Writer},
 };
 use pyo3::{
-    exceptions::{PyBaseException, PySyntaxError, PyTypeError},
+    exceptions::{PyBaseException, PyOverflowError, PySyntaxError, PyTypeError, PyValueError},
     prelude::*,
     types::{
         PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString,
@@ -218,7 +218,9 @@ impl<'a, 'py> Encoder<'a, 'py> {
             let bytes = bytes.cast::<PyBytes>().map_err(PyErr::from)?;
             self.bytes(bytes.as_bytes().to_vec());
         } else if DATETIME.has(value)? {
-            let date = epoch_ms(value)?;
+            let Some(date) = epoch_ms(value)? else {
+                return Err(self.refuse("a datetime that is out of range"));
+            };
             self.writer.date(date);
         } else if let Ok(exception) = value.cast::<PyBaseException>() {
             self.exception(exception)?;
@@ -229,7 +231,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
             let number: u32 = self.owner.call_method1("host_promise", (value,))?.extract()?;
             self.writer.host_promise(number);
         } else {
-            return Err(self.refuse(&value.get_type()));
+            return Err(self.refuse(&article(&value.get_type())?));
         }
         Ok(())
     }
@@ -345,13 +347,9 @@ impl<'a, 'py> Encoder<'a, 'py> {
     }
 
     /// Refuses the value that is being written.
-    fn refuse(&self, class: &Bound<'py, PyType>) -> Stop {
-        let name = match class.name() {
-            Ok(name) => name.to_string_lossy().into_owned(),
-            Err(raised) => return Stop::Raised(raised),
-        };
+    fn refuse(&self, what: &str) -> Stop {
         let path = self.frames.iter().map(Frame::step).collect();
-        Stop::Refused(Refusal { path, what: article(&name) })
+        Stop::Refused(Refusal { path, what: what.to_owned() })
     }
 }
 
@@ -385,13 +383,13 @@ impl Stop {
     }
 }
 
-/// What an object is that does not cross.
-fn article(class: &str) -> String {
-    match class {
-        "Pattern" => "a re.Pattern".to_owned(),
+/// What an object of that class is, which does not cross.
+fn article(class: &Bound<'_, PyType>) -> PyResult<String> {
+    Ok(match &*class.fully_qualified_name()?.to_string_lossy() {
+        "re.Pattern" => "a re.Pattern".to_owned(),
         "generator" => "a generator".to_owned(),
-        _ => format!("an instance of {class}"),
-    }
+        _ => format!("an instance of {}", class.name()?.to_string_lossy()),
+    })
 }
 
 /// Class, name and text of an exception. One whose text cannot be had crosses without.
@@ -417,13 +415,22 @@ fn describe<'py>(
     Ok((class, name, message))
 }
 
-/// Epoch milliseconds, rounded down as `isoformat` does; a datetime without a zone is local time.
-fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<f64> {
+/// Epoch milliseconds, rounded down as `isoformat` does; a datetime without a zone is local time,
+/// and none if that would be before the first or after the last year.
+fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     let py = datetime.py();
     let class = DATETIME.get(py)?;
     let zone = class.getattr("tzinfo")?.call_method1("__get__", (datetime,))?;
     let aware = if zone.is_none() {
-        class.call_method1("astimezone", (datetime,))?
+        match class.call_method1("astimezone", (datetime,)) {
+            Err(raised)
+                if raised.is_instance_of::<PyValueError>(py)
+                    || raised.is_instance_of::<PyOverflowError>(py) =>
+            {
+                return Ok(None);
+            }
+            aware => aware?,
+        }
     } else {
         datetime.clone()
     };
@@ -432,7 +439,7 @@ fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<f64> {
         class.call_method1("fromtimestamp", (0, module.getattr("timezone")?.getattr("utc")?))?;
     let millisecond = module.getattr("timedelta")?.call1((0, 0, 1000))?;
     let since = class.call_method1("__sub__", (aware, epoch))?;
-    since.call_method1("__floordiv__", (millisecond,))?.extract()
+    since.call_method1("__floordiv__", (millisecond,))?.extract().map(Some)
 }
 
 /// What `await` takes.

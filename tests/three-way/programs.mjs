@@ -138,7 +138,7 @@ class Program {
       () => `keep((...xs${this.type('number[]')}) => xs.length); ${this.variable('num')} = await callKept(${random.list(random.below(4), (i) => i).join(', ')});`,
       () => `${arr} = await Promise.all([later(${random.below(9)}), ${random.below(9)}, later(${random.below(9)})]);`,
       () => this.attempted(() => this.line(`await laterFail(${quoted(randomText(random, false))});`)),
-      () => this.attempted(() => this.line(`await call(() => { throw ${this.thrown()}; });`)),
+      () => this.attempted(() => this.line(`await call(() => { throw ${this.thrownError()}; });`)),
     ];
     const written = random.pick(this.inAsync ? [...calls, ...awaiting] : calls)();
     if (written !== undefined) this.line(written);
@@ -410,14 +410,25 @@ class Program {
     ])();
   }
 
+  thrownError() {
+    const { random } = this;
+    const text = quoted(randomText(random, false));
+    return random.pick([
+      `new Error(${text})`,
+      `new ${random.pick(['TypeError', 'RangeError', 'SyntaxError', 'EvalError', 'URIError'])}(${text})`,
+      `Object.assign(new Error(${text}), { code: ${random.pick(["'E'", '7'])} })`,
+      `new Error(${text}, { cause: new Error('inner') })`,
+    ]);
+  }
+
   thrown() {
     const { random } = this;
     const text = quoted(randomText(random, false));
     return random.pick([
-      () => `new Error(${text})`,
-      () => `new ${random.pick(['TypeError', 'RangeError', 'SyntaxError', 'EvalError', 'URIError'])}(${text})`,
-      () => `Object.assign(new Error(${text}), { code: ${random.pick(["'E'", '7'])} })`,
-      () => `new Error(${text}, { cause: new Error('inner') })`,
+      () => this.thrownError(),
+      () => this.thrownError(),
+      () => this.thrownError(),
+      () => this.thrownError(),
       () => `new (class Wrong extends Error { name = 'Wrong'; })(${text})`,
       () => `new AggregateError([new Error('one')], ${text})`,
       () => text,

@@ -154,7 +154,7 @@ class Values {
   }
 
   sparse(depth) {
-    if (this.profile === 'same') return this.array(depth);
+    if (this.profile === 'same' || this.profile === 'echoed') return this.array(depth);
     const { random } = this;
     const length = random.pick([1, 3, 10, ...(this.profile === 'every' ? [5000, 2 ** 32 - 1] : [])]);
     const indexes = [...new Set(random.list(random.below(4), () => random.below(length)))].sort((a, b) => a - b);

@@ -9,7 +9,7 @@ import { randomness } from './random.mjs';
 import { asSource, freshNames, quoted } from './source.mjs';
 import { randomText, randomValue, randomValues } from './values.mjs';
 
-const KINDS = { passing: 30, building: 18, program: 36, linking: 8, ending: 4, calling: 3, refused: 1 };
+const KINDS = { passing: 26, building: 16, program: 34, nesting: 6, linking: 6, graph: 5, ending: 3, calling: 3, refused: 1 };
 
 export function randomCase(seed, number) {
   const random = randomness(seed, number);
@@ -21,7 +21,7 @@ export function randomCase(seed, number) {
   return { number, kind, language, source, modules, options: { language, ...options }, python };
 }
 
-const MAKERS = { passing, building, program, linking, ending, calling, refused };
+const MAKERS = { passing, building, program, nesting, linking, graph, ending, calling, refused };
 
 /** The host functions of those names, as an option has them. */
 function host(names) {
@@ -91,7 +91,7 @@ function carry(random, value, chosen) {
 function building(random) {
   const chosen = profile(random, 'outgoing');
   const names = freshNames();
-  const lines = [];
+  const lines = random.chance(0.15) ? [random.pick(TAMPERING)] : [];
   const build = () => {
     const { before, expression } = asSource(randomValue(random, chosen), names);
     lines.push(...before);
@@ -105,7 +105,7 @@ function building(random) {
   const value = build();
   const more = [
     () => `(() => { const buffer = new ArrayBuffer(16); const view = new ${random.pick(['Uint16Array', 'DataView', 'Float64Array'])}(buffer, 8, 1); return { view, ${random.chance(0.5) ? 'buffer, ' : ''}again: view, bytes: new Uint8Array(buffer, 2, 3).fill(7) }; })()`,
-    () => `(() => { let deep = ${random.between(0, 9)}; for (let i = 0; i < ${random.between(10, 60)}; i++) deep = i % 3 ? [deep] : { deep }; return deep; })()`,
+    () => `(() => { let deep = ${random.between(0, 9)}; for (let i = 0; i < ${random.pick([10, 60, 1500])}; i++) deep = i % 3 ? [deep] : { deep }; return deep; })()`,
     () => `Object.defineProperty({ shown: 1, [Symbol('s')]: 2 }, 'hidden', { value: 3 })`,
     () => `({ get once() { return { at: 1 }; } })`,
     () => `({ get bad() { throw new ${random.pick(['TypeError', 'RangeError'])}('in a getter'); } })`,
@@ -115,6 +115,10 @@ function building(random) {
     () => `new Proxy({}, {})`,
     () => `import.meta`,
     () => `${quoted(random.pick(['x', 'é', '語', '😀', '\ud800']))}.repeat(${random.between(100, 70000)})`,
+    () => `(() => { for (let i = 0; i < ${random.between(50, 400)}; i++) { report([i, 'x'.repeat(i)]); console.log(i, { i }); } return 'many'; })()`,
+    () => `(() => { let sum = 0; for (let i = 0; i < ${random.between(50, 500)}; i++) sum += echo(i); return sum; })()`,
+    () => `await (async () => { let sum = 0; for (let i = 0; i < ${random.between(2, 30)}; i++) sum += await later(i); return sum; })()`,
+    () => `await Promise.all(Array.from({ length: ${random.between(2, 100)} }, (_, i) => later(i)))`,
     () => `Array.from({ length: ${random.between(100, 3000)} }, (_, i) => ({ i, s: String(i) }))`,
   ];
   const made = random.chance(0.3) ? random.pick(more)() : value;
@@ -127,7 +131,68 @@ function building(random) {
     reported: `report(${made});\nexport default 1;`,
   };
   lines.push(endings[ending]);
-  return { source: lines.join('\n'), options: { globals: host(['echo']), report: true }, python: chosen !== 'every' };
+  return { source: lines.join('\n'), options: { globals: host(['echo', 'later']), report: true }, python: chosen !== 'every' };
+}
+
+/** What code may do to the language before a value is read out of it. */
+const TAMPERING = [
+  "Array.prototype[Symbol.iterator] = function* () { yield 'tampered'; };",
+  "Object.prototype.toJSON = Object.prototype.inherited = () => 1;",
+  "Map.prototype[Symbol.iterator] = Set.prototype[Symbol.iterator] = Map.prototype.forEach = () => { throw new Error('read'); };",
+  "Error.prototype.name = 'Tampered';",
+  "Date.prototype.getTime = Date.prototype.valueOf = Date.prototype.toString = () => 5;",
+  "Object.keys = Object.entries = Reflect.ownKeys = () => ['x'];",
+  "Object.defineProperty(Object.prototype, '1', { get() { return 'inherited'; }, configurable: true });",
+  "Object.defineProperty(Object.prototype, 'code', { value: 9, configurable: true });",
+  "Object.prototype.then = undefined; Array.prototype.toString = () => { throw new Error('text'); };",
+  "Object.setPrototypeOf(Uint8Array.prototype, null); Object.setPrototypeOf(Map.prototype, Set.prototype);",
+  "delete Error.prototype.message; delete globalThis.Error; delete globalThis.Object; delete globalThis.JSON;",
+  "Object.defineProperty(Uint8Array.prototype, 'length', { get() { throw new Error('length'); } });",
+  "RegExp.prototype.exec = String.prototype.replace = () => { throw new Error('text'); };",
+  "class Mine extends Map { get size() { throw new Error('size'); } } report(new Mine([[1, 2]]));",
+  "Object.freeze(Object.prototype); Object.freeze(Array.prototype);",
+  "report((function () { return arguments; })(1, 2)); report(Object.freeze([1, [2]])); report(Object.create(null));",
+];
+
+/** Functions and promises stand in values, and cross in both directions. */
+function nesting(random) {
+  const inner = { list: [{ $fn: 'echo' }, { $fn: 'makeAdder' }], p: { $promise: randomValue(random, 'same', 2) }, r: { $rejected: { $error: { class: 'TypeError', name: 'TypeError', message: randomText(random, false) } } } };
+  const globals = { ...host(['echo', 'args', 'later', 'call', 'callTwice', 'keep', 'callKept', 'isSame', 'fnLater', 'makeAdder', 'settle', 'laterFail']), tools: { add: { $fn: 'add' }, inner } };
+  const text = () => quoted(randomText(random, false));
+  const value = () => asSource(randomValue(random, 'same', 1), freshNames()).expression.replace(/\bv\d+\b/g, 'null');
+  const statements = [
+    () => `report(tools.add(${random.below(9)}, ${random.below(9)}));`,
+    () => 'report([tools.add.name, tools.add.length, typeof tools.add, Object.hasOwn(tools.add, "prototype")]);',
+    () => 'try { new tools.add(1, 2); } catch (e) { report([e.name, e.message]); }',
+    () => 'report(await tools.inner.p);',
+    () => 'report(await tools.inner.r.catch((e) => [e.name, e.message, e instanceof TypeError]));',
+    () => 'report([isSame(tools.inner.list[0]), isSame(tools.add), tools.inner.list[0] === echo]);',
+    () => 'f = (x) => x; report([echo(f) === f, args(f, f)[0] === args(f)[0], typeof echo(f)]);',
+    () => `report(await args(Promise.resolve(${value()}))[0]);`,
+    () => `report(await echo({ p: later(${value()}) }).p);`,
+    () => 'report(await fnLater().promise);',
+    () => `report(await call((g) => g(${random.below(9)}, 22), tools.add));`,
+    () => `report(await call((o) => o.g(20, 22), { g: tools.add }));`,
+    () => `report(await call((x) => Promise.reject(new RangeError(${text()})), 1).catch((e) => [e.name, e.message]));`,
+    () => `keep((x) => { report(x); return [x, x]; }); report(await callKept(${value()}));`,
+    () => `report(tools.inner.list[1](${random.below(99)})(${random.below(99)}));`,
+    () => `report(await callTwice((x) => (x === 1 ? later(x + 1) : x + 10), 1));`,
+    () => 'report(await (await call(() => (x) => [x, 1]))?.(5));',
+    () => 'console.log(tools.add, Promise.resolve(1), Symbol("s"), class Named {}, (x) => x);',
+    () => 'try { report(tools); } catch (e) { report([e.name, e.message]); }',
+    () => 'try { report([{ deep: Promise.resolve(1) }]); } catch (e) { report([e.name, e.message]); }',
+    () => 'try { structuredClone(tools.add); } catch (e) { report([e.name, e.message]); }',
+    () => 'try { tools.add = 1; report(typeof tools.add); } catch (e) { report([e.name, e.message]); }',
+    () => 'try { tools = 1; } catch (e) { report([e.name, e.message]); }',
+    () => 'try { args(new (class Own {})()); } catch (e) { report([e.name, e.message]); }',
+    () => `await laterFail(${text()}).catch((e) => report(e.message));`,
+    () => `Promise.reject(new Error(${text()})); await settle();`,
+    () => `queueMicrotask(() => { throw new Error(${text()}); });`,
+  ];
+  const endings = ['export default tools.inner.p;', 'export default [tools.inner.p];', 'export default tools;', 'export default tools.inner.r;', 'export default { f };', 'export default await later(5);', 'export default call(async () => 7);', 'export default 1;'];
+  // Taken care of at once: whether it has rejected by the end would be a matter of time.
+  const lines = ['let f;', 'tools.inner.r.catch(() => {});', ...random.list(random.between(1, 6), () => random.pick(statements)()), random.pick(endings)];
+  return { source: lines.join('\n'), options: { globals, report: true } };
 }
 
 /** Code computes. */
@@ -174,6 +239,46 @@ function linking(random, typescript) {
   const options = { imports: { shop: { default: 'the shop', orders: [1, 2] }, data: { default: { d: 1 } } }, report: true };
   if (random.chance(0.3)) options.execute = { fn: random.pick(['named', 'default', 'other', 'a']) };
   return { source: lines.join('\n'), modules, options };
+}
+
+/** A graph of modules, in which names and files are mostly right. */
+function graph(random, typescript) {
+  const count = random.between(2, 6);
+  const keyOf = (n) => `${['./', './lib/', './lib/deep/'][n % 3]}m${n}.${typescript && n % 2 ? 'ts' : 'js'}`;
+  const from = (folder, key) => {
+    const up = '../'.repeat(folder);
+    const path = key.slice(2).replace(/ts$/, (end) => (random.chance(0.5) ? 'js' : end));
+    return random.chance(0.1) ? `${up || './'}x/../${path}` : `${up || './'}${path}`;
+  };
+  const importsOf = (n, folder) =>
+    random.list(random.between(0, 3), (i) => {
+      const other = random.below(count);
+      const specifier = quoted(from(folder, random.chance(0.04) ? './nowhere.js' : keyOf(other)));
+      const name = random.chance(0.04) ? 'misspelled' : `e${other}`;
+      const as = `i${n}_${i}`;
+      return random.pick([
+        `import { ${name} as ${as} } from ${specifier}; log.push(() => typeof ${as});`,
+        `import ${as} from ${specifier}; log.push(() => typeof ${as});`,
+        `import * as ${as} from ${specifier}; log.push(() => Object.keys(${as}).join());`,
+        `import ${specifier};`,
+        `export { ${name} as r${n}_${i} } from ${specifier};`,
+        `export * from ${specifier};`,
+        `log.push((await import(${specifier}).catch((e${typescript ? ': any' : ''}) => ({ failed: e.message }))).failed ?? 'in');`,
+        `import ${as}, { ${name} as also_${as} } from ${specifier}; log.push(() => [typeof ${as}, typeof also_${as}].join());`,
+      ]);
+    });
+  const body = (n) => [
+    `const log${typescript ? ': any[]' : ''} = [];`,
+    ...importsOf(n, keyOf(n).split('/').length - 2),
+    `export ${random.pick(['const', 'let', 'var'])} e${n}${typescript && n % 2 ? ': number' : ''} = ${n};`,
+    ...(random.chance(0.5) ? [`export default ${random.pick(['class {}', 'function () {}', String(n), '() => import.meta.url'])};`] : []),
+    ...(random.chance(0.08) ? [random.pick(['null.x;', 'throw new Error("at rest");', 'export const e0 = "again";', 'const log = 1;', 'await 0;'])] : []),
+    `report([import.meta.url, ...log.map((x${typescript && n % 2 ? ': any' : ''}) => { try { return typeof x === 'function' ? x() : x; } catch (e) { return String(e); } })]);`,
+  ];
+  const strip = (lines, isTypeScript) => lines.map((line) => (isTypeScript ? line : line.replaceAll(': any[]', '').replaceAll(': any', '').replaceAll(': number', '')));
+  const modules = Object.fromEntries(random.list(count, (n) => [keyOf(n), strip(body(n), keyOf(n).endsWith('ts')).join('\n')]));
+  const entry = strip(body(99).map((line) => line.replace('e99', 'entry')), typescript);
+  return { source: [...entry, 'export { entry as default };'].join('\n').replace(/export default [^;]*;\n/, ''), modules, options: { report: true } };
 }
 
 /** An initializer that may not parse. */

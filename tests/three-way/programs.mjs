@@ -73,7 +73,7 @@ class Program {
   statement() {
     this.budget -= 1;
     const { random } = this;
-    const simple = { declare: 4, assign: 5, report: 2, console: 2, update: 3, hostCall: this.inAsync ? 2 : 1 };
+    const simple = { declare: 4, assign: 5, report: 2, console: 2, update: 3, loose: 0.3, hostCall: this.inAsync ? 2 : 1 };
     const nested = { branch: 3, loop: 3, attempt: 3, fn: 2, closure: 1, generator: 1, classes: 1.5, asyncFn: this.inAsync ? 1 : 0, destructure: 2, choose: 1, collect: 1.5, sorting: 1, regexps: 1, json: 1, iterator: 0.7, proxies: 0.5, erased: this.typescript ? 2 : 0, enums: this.typescript && this.scopes.length === 1 ? 1 : 0 };
     const kind = random.weighted(this.depth > 2 ? simple : { ...simple, ...nested });
     if (kind === 'declare') this.declare(random.pick(KINDS));
@@ -114,7 +114,17 @@ class Program {
   console() {
     const { random } = this;
     const args = random.list(random.between(0, 3), () => this.expression(random.pick(KINDS), 1)).join(', ');
-    this.line(`console.${random.pick(['log', 'info', 'warn', 'error', 'debug'])}(${args});`);
+    this.line(random.pick([
+      () => `console.${random.pick(['log', 'info', 'warn', 'error', 'debug'])}(${args});`,
+      () => `console.${random.pick(['log', 'trace', 'dir', 'table'])}(${args});`,
+      () => `console.assert(${this.expression('bool', 1)}, ${this.expression('str', 1)});`,
+      () => `console.${random.pick(['count', 'countReset', 'group'])}(${quoted(random.pick(['a', 'b', '']))}); console.groupEnd();`,
+    ])());
+  }
+
+  /** What goes wrong where nobody looks. */
+  loose() {
+    this.line(this.random.pick([`void Promise.reject(${this.thrown()});`, `queueMicrotask(() => { throw ${this.thrown()}; });`]));
   }
 
   hostCall() {

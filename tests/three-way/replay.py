@@ -22,6 +22,8 @@ from host_python import host_functions  # noqa: E402
 from tags_python import Values  # noqa: E402
 
 AT_ONCE = 8
+# Values are written by recursion.
+sys.setrecursionlimit(20_000)
 SPELLED = {"memoryLimitBytes": "memory_limit_bytes"}
 
 

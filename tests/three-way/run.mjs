@@ -16,12 +16,14 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PER_ROUND = 2000;
 const SHOWN = 5;
 const SHRINKING_ROUNDS = 40;
+// Of one face for one round.
+const CEILING_MS = 300_000;
 
 const venv = `${ROOT}.venv/bin/python`;
-const FACES = {
-  rust: [rustReplayer()],
-  node: [process.execPath, `${ROOT}tests/three-way/replay.mjs`],
-  python: [process.env.PYTHON ?? (existsSync(venv) ? venv : 'python3'), `${ROOT}tests/three-way/replay.py`],
+const REPLAYERS = {
+  rust: () => [rustReplayer()],
+  node: () => [process.execPath, `${ROOT}tests/three-way/replay.mjs`],
+  python: () => [process.env.PYTHON ?? (existsSync(venv) ? venv : 'python3'), `${ROOT}tests/three-way/replay.py`],
 };
 
 const { values: flags } = parseArgs({
@@ -34,6 +36,7 @@ const { values: flags } = parseArgs({
 });
 const seed = Number(flags.seed);
 const faces = flags.faces.split(',');
+const programs = Object.fromEntries(faces.map((face) => [face, REPLAYERS[face]()]));
 
 console.log(`three-way: seed ${seed}, faces ${faces.join(', ')}`);
 const [from, to] = flags.only === undefined ? [0, Number(flags.cases)] : [Number(flags.only), Number(flags.only) + 1];
@@ -73,14 +76,14 @@ async function differences(cases) {
 /** What each case came to in that face, by the case's number. */
 function replay(face, cases) {
   return new Promise((resolve, reject) => {
-    const [program, ...args] = FACES[face];
-    const child = spawn(program, args, { cwd: ROOT, stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, RUST_BACKTRACE: '0' } });
+    const [program, ...args] = programs[face];
+    const child = spawn(program, args, { cwd: ROOT, stdio: ['pipe', 'pipe', 'inherit'], timeout: CEILING_MS, env: { ...process.env, RUST_BACKTRACE: '0' } });
     const chunks = [];
     child.on('error', reject);
     child.stdin.on('error', () => {});
     child.stdout.on('data', (chunk) => chunks.push(chunk));
-    child.on('close', (code) => {
-      if (code !== 0) console.log(`three-way: ${face} ended with ${code}`);
+    child.on('close', (code, signal) => {
+      if (code !== 0) console.log(`three-way: ${face} ended with ${code ?? signal}`);
       const lines = Buffer.concat(chunks).toString().split('\n').filter(Boolean);
       resolve(new Map(lines.map((line) => [Number(/^\{"number":(\d+)/.exec(line)?.[1]), line])));
     });
@@ -101,12 +104,8 @@ function disagreement(lines) {
 /** A line with all its values as Python has them. */
 function inPython(line = '{}', values) {
   const { result, reports = [], logs = [], ...rest } = JSON.parse(line);
-  return JSON.stringify({
-    ...rest,
-    result: result === undefined ? undefined : values(result),
-    reports: reports.map((report) => values(report)),
-    logs: logs.map(([level, args]) => [level, values(args)]),
-  });
+  const said = logs.map(([level, args]) => `${level} ${values(args)}`);
+  return `${JSON.stringify(rest)} result: ${result === undefined ? 'none' : values(result)} reports: ${reports.map((report) => values(report))} logs: ${said}`;
 }
 
 async function show({ one, lines, why }) {
@@ -116,8 +115,16 @@ async function show({ one, lines, why }) {
   console.log(`\n${JSON.stringify(small.one.options)}`);
   for (const [key, source] of Object.entries(small.one.modules)) console.log(`--- ${key}\n${source}`);
   console.log(`--- the entry\n${small.one.source}\n---`);
-  const [head] = faces;
-  for (const face of faces) if (face in small.lines) console.log(`${face.padEnd(7)}${aroundDifference(small.lines[face], small.lines[face === head ? faces.findLast((other) => other in small.lines && small.lines[other] !== small.lines[head]) : head])}`);
+  for (const [face, line, other] of sides(small)) console.log(`${face.padEnd(7)}${aroundDifference(line, other)}`);
+}
+
+/** Who came to what, and what the other came to; of Python, both as Python has it. */
+function sides({ lines, why }) {
+  const [first, ...others] = Object.entries(lines);
+  const [face, line] = others.find(([name]) => why.startsWith(`${name} `)) ?? [];
+  if (face === undefined) return [[...first, '']];
+  const [left, right] = face === 'python' && line !== undefined ? [inPython(first[1], pythonic), inPython(line, ofPython)] : [first[1], line];
+  return [[first[0], left, right], [face, right, left]];
 }
 
 /** A line from shortly before the place where it leaves the other. */

@@ -133,6 +133,7 @@ class Values {
   view() {
     const { random, profile } = this;
     if (profile === 'same') return this.bytes();
+    // A memoryview goes back as a Uint8Array, whatever its format.
     const kind = random.pick(profile === 'echoed' ? BYTES : Object.keys(VIEWS));
     const size = VIEWS[kind];
     const [before, length, after] = [random.below(3), random.below(4), random.below(3)];

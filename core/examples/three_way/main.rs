@@ -27,7 +27,6 @@ use std::{
 };
 
 use isolane::{ExecutionError, ExecutionResult, Remote, Runtime, Value};
-use parking_lot::Mutex;
 use serde_json::Value as Json;
 
 use crate::{
@@ -43,10 +42,9 @@ const THREADS: usize = 4;
 const STACK_BYTES: usize = 1 << 28;
 
 fn main() {
-    let stdin = Mutex::new(io::stdin());
     let next_line = || {
         let mut line = String::new();
-        let read = stdin.lock().read_line(&mut line).expect("readable");
+        let read = io::stdin().read_line(&mut line).expect("readable");
         (read > 0).then_some(line)
     };
     thread::scope(|scope| {

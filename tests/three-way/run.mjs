@@ -3,7 +3,7 @@
 // In: `--seed`, `--cases`, `--only`, `--faces`. Out: counts, and for each difference all that is
 // needed to see it again. Exits with 1 if there is one.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -58,9 +58,11 @@ process.exit(counts.differences === 0 ? 0 : 1);
 
 /** Builds the replayer of the core, and says where it is. */
 function rustReplayer() {
-  const flags = ['build', '--quiet', '--locked', '--package', 'isolane', '--example', 'three_way', '--message-format=json'];
-  const messages = execFileSync('cargo', flags, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'inherit'] });
-  return messages.split('\n').filter(Boolean).map((line) => JSON.parse(line)).find(({ target, executable }) => target?.name === 'three_way' && executable).executable;
+  const flags = ['build', '--quiet', '--locked', '--package', 'isolane', '--example', 'three_way', '--message-format=json-render-diagnostics'];
+  const { status, stdout } = spawnSync('cargo', flags, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'inherit'] });
+  if (status !== 0) process.exit(1);
+  const messages = stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  return messages.find(({ target, executable }) => target?.name === 'three_way' && executable).executable;
 }
 
 /** The cases that do not come to the same everywhere, with what they came to. */

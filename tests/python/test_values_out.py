@@ -127,7 +127,9 @@ def test_a_thrown_value_reaches_the_host_as_an_exception() -> None:
             raised.append(error)
 
     value_of("call(() => { throw { code: 7 }; }).then(() => 'told')", call=call)
-    assert [type(error) for error in raised] == [isolane.SandboxError]
+    [error] = raised
+    assert type(error) is isolane.SandboxError
+    assert (error.name, error.value) == ("Error", {"code": 7})
 
 
 @pytest.mark.parametrize(

@@ -33,10 +33,9 @@ impl PyRemote {
 #[pymethods]
 impl PyRemote {
     /// Ends the run; the first reason wins.
-    fn terminate(&self, reason: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let reason = reason.map(value::lossy_text).transpose()?;
+    fn terminate(&self, reason: Option<&Bound<'_, PyAny>>) {
+        let reason = reason.map(value::any_text);
         self.remote.terminate(reason.as_deref());
-        Ok(())
     }
 
     /// Whether the run has not settled yet.
@@ -124,7 +123,7 @@ impl PyRemote {
 
     /// Sends the run's events to another mailbox, those that nobody fetched among them.
     fn forward(&self, mailbox: &PyMailbox, number: u64) {
-        self.host.forward(mailbox, number, !self.remote.running());
+        self.host.forward(mailbox, number, || !self.remote.running());
     }
 
     /// What the run came to, once, without the first `delivered` reports:

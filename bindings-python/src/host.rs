@@ -142,7 +142,7 @@ pub(crate) struct PythonHost {
 
 impl PythonHost {
     pub(crate) fn new(mailbox: &PyMailbox, number: u64) -> Arc<Self> {
-        let address = Lock::new((Arc::clone(&mailbox.0), number));
+        let address = Lock::new((Arc::clone(&mailbox.mailbox), number));
         Arc::new(Self { address, holes: Holes::default() })
     }
 
@@ -153,11 +153,12 @@ impl PythonHost {
 
     /// Sends what comes from now on, and what nobody fetched yet, to another mailbox. A run that
     /// has `settled` says so once more.
-    pub(crate) fn forward(&self, mailbox: &PyMailbox, number: u64, settled: bool) {
+    pub(crate) fn forward(&self, mailbox: &PyMailbox, number: u64, settled: impl Fn() -> bool) {
         let mut address = self.address.lock();
         let mut waiting = address.0.events_of(address.1);
-        *address = (Arc::clone(&mailbox.0), number);
-        if settled && !waiting.iter().any(|event| matches!(event, Event::Settled)) {
+        *address = (Arc::clone(&mailbox.mailbox), number);
+        // Asked under the lock: one that has not settled will say so to the new address.
+        if settled() && !waiting.iter().any(|event| matches!(event, Event::Settled)) {
             waiting.push(Event::Settled);
         }
         for event in waiting {
@@ -190,13 +191,26 @@ impl Host for PythonHost {
 
 /// The events of one thread or event loop.
 #[pyclass(name = "Mailbox", module = "isolane._isolane", frozen)]
-pub(crate) struct PyMailbox(Arc<Mailbox>);
+pub(crate) struct PyMailbox {
+    mailbox: Arc<Mailbox>,
+    process: u32,
+}
 
 impl PyMailbox {
     /// What tells that a runtime has closed, under that number.
     pub(crate) fn closed(&self, number: u64) -> impl FnOnce() + Send + 'static {
-        let mailbox = Arc::clone(&self.0);
+        let mailbox = Arc::clone(&self.mailbox);
         move || mailbox.push(number, Event::Closed)
+    }
+}
+
+impl Drop for PyMailbox {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Its events may be calls, and giving those up takes locks whose holders may be in the
+            // other process.
+            std::mem::forget(Arc::clone(&self.mailbox));
+        }
     }
 }
 
@@ -204,20 +218,20 @@ impl PyMailbox {
 impl PyMailbox {
     #[new]
     fn new() -> Self {
-        Self(Arc::default())
+        Self { mailbox: Arc::default(), process: std::process::id() }
     }
 
     /// The descriptor that can be read when there are events.
     fn fileno(&self) -> PyResult<i32> {
-        let mut inside = self.0.inside.lock();
+        let mut inside = self.mailbox.inside.lock();
         if inside.bell.is_none() {
             let (write, read) = UnixStream::pair()?;
             write.set_nonblocking(true)?;
             read.set_nonblocking(true)?;
             inside.bell = Some((write, read));
-            self.0.woken.store(false, Ordering::Release);
+            self.mailbox.woken.store(false, Ordering::Release);
             if !inside.events.is_empty() {
-                self.0.wake(&inside);
+                self.mailbox.wake(&inside);
             }
         }
         Ok(inside.bell.as_ref().map_or(-1, |(_, read)| read.as_raw_fd()))
@@ -227,7 +241,7 @@ impl PyMailbox {
     /// wakes again.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for (run, event) in self.0.take() {
+        for (run, event) in self.mailbox.take() {
             let none = || py.None();
             let event = match event {
                 Event::Call { function, args, call } => (
@@ -257,14 +271,15 @@ impl PyMailbox {
     /// Says that the thread will look again shortly by itself (`True`), so that no one has to wake
     /// it, or that it will not; then returns whether events came meanwhile.
     fn poll(&self, polls: bool) -> bool {
-        self.0.polled.store(polls, Ordering::Release);
-        self.0.woken.store(polls, Ordering::Release);
-        self.0.has_events()
+        self.mailbox.polled.store(polls, Ordering::Release);
+        self.mailbox.woken.store(polls, Ordering::Release);
+        self.mailbox.has_events()
     }
 
-    /// Waits until there are events, without the interpreter's lock.
+    /// Waits until there are events, without the interpreter's lock. In a process that a handler of
+    /// signals forked off meanwhile there will be none: returns.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        while !py.detach(|| self.0.wait()) {
+        while self.process == std::process::id() && !py.detach(|| self.mailbox.wait()) {
             py.check_signals()?;
         }
         Ok(())
@@ -273,7 +288,7 @@ impl PyMailbox {
     /// Nobody will look here again: what comes is dropped.
     fn close(&self) {
         let events = {
-            let mut inside = self.0.inside.lock();
+            let mut inside = self.mailbox.inside.lock();
             inside.closed = true;
             inside.bell = None;
             std::mem::take(&mut inside.events)

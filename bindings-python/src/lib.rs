@@ -15,10 +15,12 @@
 //! | `outcome.rs` | `ExecutionResult` |
 //! | `value/` | `Value`: Python objects to messages and back, and what Python cannot hold |
 //! | `error.rs` | `Error` |
+//! | `interpreter.rs` | nothing: which interpreters may import the module |
 
 mod error;
 mod execution;
 mod host;
+mod interpreter;
 mod lock;
 mod options;
 mod outcome;
@@ -30,13 +32,14 @@ use pyo3::prelude::*;
 // Objects of this module are guarded by locks of their own, but whether the rest of it holds up
 // without the interpreter's lock has not been tried: a free-threaded interpreter turns it on.
 #[pymodule(name = "_isolane", gil_used = true)]
-mod module {
-    #[pymodule_export]
-    use crate::{
-        execution::{PyHostCall, PyRemote},
-        host::{PyMailbox, PyMessage},
-        runtime::{PyRuntime, start},
-    };
-    #[pymodule_export]
-    const REPORT_SINK: u32 = isolane::REPORT_SINK;
+fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Before anything else: classes are kept for the whole process.
+    interpreter::refuse_sub_interpreters(module.py())?;
+    module.add_class::<execution::PyHostCall>()?;
+    module.add_class::<execution::PyRemote>()?;
+    module.add_class::<host::PyMailbox>()?;
+    module.add_class::<host::PyMessage>()?;
+    module.add_class::<runtime::PyRuntime>()?;
+    module.add_function(wrap_pyfunction!(runtime::start, module)?)?;
+    module.add("REPORT_SINK", isolane::REPORT_SINK)
 }

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import collections
 import os
+import selectors
+import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -31,6 +33,9 @@ message, and the call to answer: as far as the kind has them."""
 _bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[Bridge]]
 _bridges = weakref.WeakKeyDictionary()
 
+# Every bridge that there is, those of threads without a loop among them.
+_all: weakref.WeakSet[Bridge] = weakref.WeakSet()
+
 
 def bridge_of(loop: asyncio.AbstractEventLoop) -> Bridge:
     """The bridge of a loop that is running on this thread."""
@@ -45,10 +50,8 @@ def bridge_of(loop: asyncio.AbstractEventLoop) -> Bridge:
 
 def _forked() -> None:
     # The sockets are shared with the process that this one was forked from: they are its own.
-    for known in _bridges.values():
-        bridge = known()
-        if bridge is not None:
-            bridge.leave()
+    for bridge in tuple(_all):
+        bridge.leave()
     _bridges.clear()
 
 
@@ -68,31 +71,48 @@ class Bridge:
         self._pending: collections.deque[Event] = collections.deque()
         self._linger_until = 0.0
         self._polling = False
-        self._process = os.getpid()
+        self._watched: int | None = None
+        self._thread = threading.get_ident()
+        # Whether this process was forked off since.
+        self._left = False
+        _all.add(self)
 
     def __del__(self) -> None:
-        if self._process != os.getpid():
+        if self._left:
             return
         self.mailbox.close()
-        for run in self._runs.values():
-            run.lost = True
-            run.terminate("the event loop that started the run has closed")
+        for run in tuple(self._runs.values()):
+            run.lose("the event loop that started the run has closed")
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The loop; made when it is first needed, for a thread that has none."""
         if self.own_loop is None:
-            self.own_loop = asyncio.new_event_loop()
+            # The kernel keeps nothing for `poll`: a process that a host function forks off has a
+            # loop of its own then, and closing that one does nothing to this.
+            self.own_loop = asyncio.SelectorEventLoop(selectors.PollSelector())
         return self.own_loop
 
     def watch(self) -> None:
         """Lets the loop look for events."""
-        self.loop.add_reader(self.mailbox.fileno(), self._receive)
+        self._watched = self.mailbox.fileno()
+        self.loop.add_reader(self._watched, self._receive)
+
+    def unwatch(self) -> None:
+        """The loop is about to close."""
+        if self._watched is not None:
+            self.loop.remove_reader(self._watched)
+            self._watched = None
 
     def leave(self) -> None:
-        """This process was forked off: nothing here is its own."""
+        """This process was forked off: nothing here is its own. The runs go on in the other one."""
+        self._left = True
+        runs = tuple(self._runs.values())
         self._runs.clear()
         self._pending.clear()
+        for run in runs:
+            # Of all threads, the one that forked is here.
+            run.fork(own_thread=self._thread == threading.get_ident())
 
     def number(self) -> int:
         """A number under which events will come."""
@@ -129,7 +149,7 @@ class Bridge:
     def expect_events(self) -> None:
         """Looks for events for a moment, because the answer to what was just said is near. Waking
         a thread that sleeps costs more than the answer."""
-        if self.own_loop is None or _LINGER_S == 0.0:
+        if self.own_loop is None or _LINGER_S == 0.0 or self._left:
             return
         self._linger_until = time.perf_counter() + _LINGER_S
         if not self._polling:
@@ -138,18 +158,18 @@ class Bridge:
             self.own_loop.call_soon(self._poll)
 
     def _poll(self) -> None:
-        try:
-            self._receive()
-        finally:
-            if time.perf_counter() < self._linger_until:
-                self.loop.call_soon(self._poll)
-            else:
-                self._polling = False
-                if self.mailbox.poll(False):
-                    self.loop.call_soon(self._receive)
+        if self._left:
+            return
+        # Before anything is delivered: a host function may run the loop itself, which has to look.
+        if time.perf_counter() < self._linger_until:
+            self.loop.call_soon(self._poll)
+        else:
+            self._polling = False
+            self.mailbox.poll(False)
+        self._receive()
 
     def _receive(self) -> None:
-        if self._process != os.getpid():
+        if self._left:
             return
         pending = self._pending
         pending += self.mailbox.drain()

@@ -52,32 +52,25 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
     def __await__(self) -> Generator[Any, Any, CodeExecutionResult]:
         run = self._run
         run.check_fork()
-        if run.result is None:
+        # Also told when the loop of the run has closed; then another takes it over.
+        while (result := run.result) is None:
             loop = asyncio.get_running_loop()
-            if loop is not run.loop and (run.lost or not run.loop.is_running()):
-                bridge_of(loop).adopt(run)
-            waiter = loop.create_future()
             with run.lock:
-                waits = run.result is None
-                if waits:
-                    run.waiters.append((loop, waiter))
-            if waits:
-                try:
-                    yield from waiter
-                except asyncio.CancelledError:
-                    self._given_up((loop, waiter))
-                    raise
-        assert run.result is not None, "settled when its waiters are told"
-        return run.result
-
-    def _given_up(self, waiter: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]) -> None:
-        run = self._run
-        with run.lock:
-            if waiter in run.waiters:
-                run.waiters.remove(waiter)
-            alone = not run.waiters
-        if alone:
-            run.terminate("the task that awaited the run was cancelled")
+                if run.result is not None:
+                    continue
+                if loop is not run.loop and (run.lost or not run.loop.is_running()):
+                    bridge_of(loop).adopt(run)
+                waiter = (loop, loop.create_future())
+                run.waiters.append(waiter)
+            try:
+                yield from waiter[1]
+            except asyncio.CancelledError:
+                if run.give_up(waiter):
+                    run.terminate("the task that awaited the run was cancelled")
+                raise
+            finally:
+                run.give_up(waiter)
+        return result
 
     # The protocol of coroutines, so that a task can be made of a handle. Each task takes its own
     # steps: several may await one run.

@@ -13,15 +13,18 @@ import contextvars
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._errors import SandboxError
 from ._isolane import REPORT_SINK, HostCall, Message, Remote
-from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
+from ._result import CodeExecutionResult, ended_elsewhere, read_result, unreadable
 from ._sandbox_function import SandboxFunction
 
 if TYPE_CHECKING:
     from ._bridge import Bridge
+
+Waiter: TypeAlias = "tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]"
+"""A loop, and what it is waiting for."""
 
 _SETTLED = "the run has settled; nothing in its sandbox can be called any more"
 _FORKED = "this process was forked off while the run was running; it goes on in the other one"
@@ -31,22 +34,25 @@ class Run:
     """The state of a run. Everything but `terminate`, `running` and `reports` is its loop's."""
 
     def __init__(self, bridge: Bridge, report: Callable[[Any], Any] | None) -> None:
-        self.remote: Remote
+        # None until the run has started.
+        self._remote: Remote | None = None
         self.bridge = weakref.ref(bridge)
         self.result: CodeExecutionResult | None = None
         # Whether no loop will ever fetch the events of this run.
         self.lost = False
-        self.lock = threading.Lock()
-        self.waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        # Entered again by a finalizer that asks for reports while they are read.
+        self.lock = threading.RLock()
+        self.waiters: list[Waiter] = []
         self._loop = bridge.own_loop
         self._sink = report
         self._context = contextvars.copy_context()
         self._terminating = False
         self._reports: list[Any] = []
         self._delivered = 0
-        # Tasks of host functions, which nobody else may hold.
+        # Promises of the host that are pending, which nobody else may hold.
+        self._own_promises: dict[int, asyncio.Future[Any]] = {}
+        # Those that were made here, of coroutines; they outlive the run.
         self._tasks: set[asyncio.Future[Any]] = set()
-        self._own_promises: dict[int, Awaitable[Any]] = {}
         self._promises_given = 0
         self._sandbox_promises: dict[int, asyncio.Future[Any]] = {}
         self._sandbox_functions: weakref.WeakValueDictionary[int, SandboxFunction] = (
@@ -56,6 +62,12 @@ class Run:
         self._calls_made = 0
 
     @property
+    def remote(self) -> Remote:
+        """The run itself, in the core."""
+        assert self._remote is not None, "asked for once the run has started"
+        return self._remote
+
+    @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The loop that the host's side of the run lives on."""
         if self._loop is None:
@@ -63,6 +75,15 @@ class Run:
             assert bridge is not None, "a run without a loop is held by who waits for it"
             self._loop = bridge.loop
         return self._loop
+
+    def began(self, remote: Remote) -> None:
+        """The run has started."""
+        self._remote = remote
+
+    def failed(self) -> None:
+        """The run has not started: nobody waits for what was to be its promises."""
+        for task in tuple(self._tasks):
+            task.cancel()
 
     # What a handle asks for, from any thread.
 
@@ -86,7 +107,10 @@ class Run:
 
     def _fetch_reports(self) -> None:
         if self.result is None and self._sink is not None:
-            self._reports += self.remote.reports_since(len(self._reports), self)
+            start = len(self._reports)
+            reports = self.remote.reports_since(start, self)
+            # Reading may have run a finalizer that asked for the same.
+            self._reports += reports[len(self._reports) - start :]
 
     # What the codec asks for.
 
@@ -108,10 +132,11 @@ class Run:
     def host_promise(self, awaitable: Awaitable[Any]) -> int:
         self._promises_given += 1
         number = self._promises_given
-        self._own_promises[number] = awaitable
         copy = self._context.copy()
         future = copy.run(asyncio.ensure_future, awaitable, loop=self.loop)
-        self._tasks.add(future)
+        self._own_promises[number] = future
+        if future is not awaitable:
+            self._tasks.add(future)
         future.add_done_callback(lambda future: self._host_promise_done(number, future))
         return number
 
@@ -119,11 +144,11 @@ class Run:
         self._tasks.discard(future)
         self._own_promises.pop(number, None)
         ok, value = _outcome(future)
-        if self.result is None:
+        if self.result is None and self._remote is not None:
             self.remote.settle_promise(number, ok, value, self)
             self._expect_events()
 
-    def own_promise(self, number: int) -> Awaitable[Any] | None:
+    def own_promise(self, number: int) -> asyncio.Future[Any] | None:
         return self._own_promises.get(number)
 
     def sandbox_promise(self, number: int) -> asyncio.Future[Any]:
@@ -166,11 +191,11 @@ class Run:
                 value = self._report()
             else:
                 value = self._invoke(self.remote.function(function), message.read(self))
-        except Exception as raised:
-            self.remote.reply(call, False, raised, self)
-        except BaseException as raised:
+        except (KeyboardInterrupt, SystemExit) as raised:
             self.remote.reply(call, False, raised, self)
             raise
+        except BaseException as raised:
+            self.remote.reply(call, False, raised, self)
         else:
             self.remote.reply(call, True, value, self)
 
@@ -182,15 +207,18 @@ class Run:
 
     def settled(self) -> None:
         """The run has settled; its result is there."""
-        try:
-            outcome: Outcome | None = self.remote.take_result(len(self._reports), self)
-        except Exception as raised:  # Out of memory, say: whoever awaits the run is told even so.
-            self.end(unreadable(raised, self._reports))
-            return
+        self.end(self._take_result())
+
+    def _take_result(self) -> CodeExecutionResult:
+        with self.lock:
+            reports = self._reports.copy()
+            try:
+                outcome = self.remote.take_result(len(reports), self)
+            except Exception as raised:  # Out of memory, say: whoever awaits the run is told even so.
+                return unreadable(raised, reports)
         if outcome is None:
-            self.end(ended_elsewhere(_FORKED, self._reports))
-        else:
-            self.end(read_result(outcome, self._reports))
+            return ended_elsewhere(_FORKED, reports)
+        return read_result(outcome, reports)
 
     def end(self, result: CodeExecutionResult) -> None:
         """Keeps the result, tells everyone who waits, and lets go of all that was the run's."""
@@ -211,21 +239,45 @@ class Run:
         self._own_promises.clear()
         self.remote.end()
 
+    def give_up(self, waiter: Waiter) -> bool:
+        """Someone waits no more; says whether nobody else does."""
+        with self.lock:
+            if waiter in self.waiters:
+                self.waiters.remove(waiter)
+            return not self.waiters
+
     def move(self, bridge: Bridge) -> None:
         """The run is another loop's from now on, because its own does not run any more."""
         self.bridge = weakref.ref(bridge)
         self._loop = bridge.own_loop
         self.lost = False
 
-    def check_fork(self) -> None:
-        """In a process that was forked off, the run is over."""
-        if self.result is None and self.remote.forked():
-            # Whoever held the lock or waited does so in the other process.
-            self.lock = threading.Lock()
+    def lose(self, reason: str) -> None:
+        """The loop of the run has closed: ends the run, and tells those who wait for it elsewhere,
+        one of whom takes it over."""
+        self.terminate(reason)
+        with self.lock:
+            self.lost = True
+            waiters = tuple(self.waiters)
+        for loop, waiter in waiters:
+            if loop is not self._loop:
+                _tell(loop, waiter)
+
+    def fork(self, own_thread: bool) -> None:
+        """This process was forked off, and the run is over in it."""
+        # Whoever held the lock does so in the other process; so do those who wait in other threads.
+        self.lock = threading.RLock()
+        if not own_thread:
             self.waiters = []
             self._calls = {}
             self._sandbox_promises = {}
-            self.end(ended_elsewhere(_FORKED, self._reports))
+        if self.result is None:
+            self.end(ended_elsewhere(_FORKED, self._reports.copy()))
+
+    def check_fork(self) -> None:
+        """In a process that was forked off without a word, the run is over, too."""
+        if self.result is None and self.remote.forked():
+            self.fork(own_thread=False)
 
     def _invoke(self, function: Any, args: list[Any]) -> Any:
         if self._terminating or function is None:
@@ -256,6 +308,11 @@ class Run:
 
 def _outcome(future: asyncio.Future[Any]) -> tuple[bool, Any]:
     if future.cancelled():
+        try:
+            future.result()
+        except asyncio.CancelledError as cancelled:
+            if cancelled.args:
+                return False, cancelled
         return False, asyncio.CancelledError("the host cancelled it")
     raised = future.exception()
     return (True, future.result()) if raised is None else (False, raised)

@@ -13,7 +13,7 @@ from ._execution import CodeExecution
 from ._options import Execute, Globals, Imports, Language, Modules, Report
 from ._result import CodeExecutionResult, Status
 from ._run import Run
-from ._sync import outside_of_loops, wait
+from ._sync import close_loop, outside_of_loops, wait
 
 
 def run_code(
@@ -258,7 +258,10 @@ def _start_and_wait(
 ) -> CodeExecutionResult:
     with outside_of_loops():
         bridge = Bridge()
-        return wait(bridge, _begin(runtime, bridge, source, options))
+        try:
+            return wait(bridge, _begin(runtime, bridge, source, options))
+        finally:
+            close_loop(bridge)
 
 
 def _begin(
@@ -266,6 +269,11 @@ def _begin(
 ) -> Run:
     run = Run(bridge, options[-1])
     number = bridge.number()
-    run.remote = _isolane.start(runtime, bridge.mailbox, number, run, source, *options)
+    try:
+        remote = _isolane.start(runtime, bridge.mailbox, number, run, source, *options)
+    except BaseException:
+        run.failed()
+        raise
+    run.began(remote)
     bridge.attach(number, run)
     return run

@@ -61,19 +61,24 @@ def wait(bridge: Bridge, run: Run) -> CodeExecutionResult:
 def _drive(bridge: Bridge, run: Run) -> None:
     loop = bridge.loop
     _driven.add(loop)
+    bridge.watch()
+    bridge.expect_events()
+    loop.run_until_complete(_result(run))
+
+
+def close_loop(bridge: Bridge) -> None:
+    """Ends the loop that was made for a run, if one was, and all that still goes on in it."""
+    loop = bridge.own_loop
+    if loop is None:
+        return
     try:
-        bridge.watch()
-        bridge.expect_events()
-        loop.run_until_complete(_result(run))
+        _cancel_tasks(loop)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
     finally:
-        try:
-            _cancel_tasks(loop)
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())
-        finally:
-            _driven.discard(loop)
-            loop.remove_reader(bridge.mailbox.fileno())
-            loop.close()
+        _driven.discard(loop)
+        bridge.unwatch()
+        loop.close()
 
 
 async def _result(run: Run) -> CodeExecutionResult:

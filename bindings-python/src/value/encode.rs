@@ -22,7 +22,10 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Functions,
-    classes::{DATETIME, MEMORYVIEW, SANDBOX_ERROR, SANDBOX_FUNCTION, UNDEFINED},
+    classes::{
+        DATETIME, GENERATOR, MEMORYVIEW, ORDERED_DICT, PATTERN, SANDBOX_ERROR, SANDBOX_FUNCTION,
+        UNDEFINED,
+    },
     utf16,
 };
 use crate::error::serialization_error;
@@ -181,7 +184,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         }
         // The methods of `int` itself, whatever a subclass made of them.
         let class = int.py().get_type::<PyInt>();
-        let negative = int.lt(0)?;
+        let negative = class.call_method1("__lt__", (int, 0))?.is_truthy()?;
         let magnitude = class.call_method1("__abs__", (int,))?;
         let bits: usize = class.call_method1("bit_length", (&magnitude,))?.extract()?;
         let bytes =
@@ -200,33 +203,40 @@ impl<'a, 'py> Encoder<'a, 'py> {
         self.seen.insert(address, self.writer.next_object());
         self.held.push(value.clone());
         if let Ok(dict) = value.cast::<PyDict>() {
-            self.dict(dict);
+            self.dict(dict)?;
         } else if let Ok(list) = value.cast::<PyList>() {
             self.open(Container::Array, list.iter().collect());
         } else if let Ok(tuple) = value.cast::<PyTuple>() {
             self.open(Container::Array, tuple.iter().collect());
         } else if let Ok(set) = value.cast::<PySet>() {
-            self.open(Container::Set, set.iter().collect());
+            self.open(Container::Set, members(&set.py().get_type::<PySet>(), set)?);
         } else if let Ok(set) = value.cast::<PyFrozenSet>() {
-            self.open(Container::Set, set.iter().collect());
+            self.open(Container::Set, members(&set.py().get_type::<PyFrozenSet>(), set)?);
         } else if let Ok(bytes) = value.cast::<PyBytes>() {
             self.bytes(bytes.as_bytes().to_vec());
         } else if let Ok(bytes) = value.cast::<PyByteArray>() {
             self.bytes(bytes.to_vec());
         } else if MEMORYVIEW.has(value)? {
-            let bytes = value.call_method0("tobytes")?;
-            let bytes = bytes.cast::<PyBytes>().map_err(PyErr::from)?;
-            self.bytes(bytes.as_bytes().to_vec());
+            match value.call_method0("tobytes") {
+                Ok(bytes) => {
+                    let bytes = bytes.cast::<PyBytes>().map_err(PyErr::from)?;
+                    self.bytes(bytes.as_bytes().to_vec());
+                }
+                Err(raised) if raised.is_instance_of::<PyValueError>(value.py()) => {
+                    return Err(self.refuse("a released memoryview"));
+                }
+                Err(raised) => return Err(Stop::Raised(raised)),
+            }
         } else if DATETIME.has(value)? {
-            let Some(date) = epoch_ms(value)? else {
-                return Err(self.refuse("a datetime that is out of range"));
-            };
-            self.writer.date(date);
+            match epoch_ms(value)? {
+                Some(date) => self.writer.date(date),
+                None => return Err(self.refuse("a datetime that is out of range")),
+            }
         } else if let Ok(exception) = value.cast::<PyBaseException>() {
             self.exception(exception)?;
         } else if value.is_callable() {
             self.function(value, name)?;
-        } else if is_awaitable(value)? {
+        } else if is_awaitable(value) {
             self.functions.count_reach();
             let number: u32 = self.owner.call_method1("host_promise", (value,))?.extract()?;
             self.writer.host_promise(number);
@@ -236,15 +246,23 @@ impl<'a, 'py> Encoder<'a, 'py> {
         Ok(())
     }
 
-    fn dict(&mut self, dict: &Bound<'py, PyDict>) {
+    fn dict(&mut self, dict: &Bound<'py, PyDict>) -> PyResult<()> {
         let mut items = Vec::with_capacity(2 * dict.len());
         let mut is_object = true;
-        for (key, value) in dict.items().iter().filter_map(|item| item.extract().ok()) {
+        let entries = if ORDERED_DICT.has(dict)? {
+            // It keeps an order of its own beside that of the dict.
+            let entries = ORDERED_DICT.get(dict.py())?.call_method1("items", (dict,))?;
+            entries.try_iter()?.collect::<PyResult<Vec<_>>>()?
+        } else {
+            dict.items().iter().collect()
+        };
+        for (key, value) in entries.iter().filter_map(|item| item.extract().ok()) {
             let (key, value): (Bound<'py, PyAny>, Bound<'py, PyAny>) = (key, value);
             is_object &= key.is_instance_of::<PyString>();
             items.extend([key, value]);
         }
         self.open(if is_object { Container::Object } else { Container::Map }, items);
+        Ok(())
     }
 
     fn open(&mut self, kind: Container, items: Vec<Bound<'py, PyAny>>) {
@@ -271,20 +289,17 @@ impl<'a, 'py> Encoder<'a, 'py> {
         self.writer.string(&name);
         self.text(&message)?;
         self.writer.undefined();
-        let code = code.filter(|code| {
-            code.is_instance_of::<PyString>()
-                || (code.is_instance_of::<PyInt>() && !code.is_instance_of::<PyBool>())
-                || code.is_instance_of::<PyFloat>()
-        });
         match code {
+            Some(code) if code.is_instance_of::<PyBool>() => self.writer.undefined(),
             // A bigint is no code of an error.
-            Some(code) if code.is_instance_of::<PyInt>() => {
-                self.writer.number(code.extract::<f64>().unwrap_or(f64::NAN));
-            }
-            Some(code) => {
+            Some(code) if code.is_instance_of::<PyInt>() => match code.extract::<f64>() {
+                Ok(code) => self.writer.number(code),
+                Err(_) => self.writer.undefined(),
+            },
+            Some(code) if code.is_instance_of::<PyString>() || code.is_instance_of::<PyFloat>() => {
                 self.leaf(&code)?;
             }
-            None => self.writer.undefined(),
+            _ => self.writer.undefined(),
         }
         Ok(())
     }
@@ -383,12 +398,29 @@ impl Stop {
     }
 }
 
+/// The members of a set, whatever a subclass makes of iteration.
+fn members<'py>(
+    class: &Bound<'py, PyType>,
+    set: &Bound<'py, PyAny>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    class.call_method1("__iter__", (set,))?.try_iter()?.collect()
+}
+
+/// The name of a class, whatever its metaclass makes of attributes.
+fn class_name(class: &Bound<'_, PyType>) -> PyResult<String> {
+    let own = class.py().get_type::<PyType>().getattr("__dict__")?.get_item("__name__")?;
+    Ok(own.call_method1("__get__", (class,))?.cast::<PyString>()?.to_string_lossy().into_owned())
+}
+
 /// What an object of that class is, which does not cross.
 fn article(class: &Bound<'_, PyType>) -> PyResult<String> {
-    Ok(match &*class.fully_qualified_name()?.to_string_lossy() {
-        "re.Pattern" => "a re.Pattern".to_owned(),
-        "generator" => "a generator".to_owned(),
-        _ => format!("an instance of {}", class.name()?.to_string_lossy()),
+    let py = class.py();
+    Ok(if class.is(PATTERN.get(py)?) {
+        "a re.Pattern".to_owned()
+    } else if class.is(GENERATOR.get(py)?) {
+        "a generator".to_owned()
+    } else {
+        format!("an instance of {}", class_name(class)?)
     })
 }
 
@@ -410,26 +442,26 @@ fn describe<'py>(
     } else {
         ErrorClass::Error
     };
-    let name = exception.get_type().name()?.to_string_lossy().into_owned();
+    let name = class_name(&exception.get_type())?;
     let message = exception.str().unwrap_or_else(|_| PyString::new(py, ""));
     Ok((class, name, message))
 }
 
-/// Epoch milliseconds, rounded down as `isoformat` does; a datetime without a zone is local time,
-/// and none if that would be before the first or after the last year.
+/// Epoch milliseconds, rounded down as `isoformat` does; a datetime without an offset is local time,
+/// of which there is none at the ends of the calendar.
 fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     let py = datetime.py();
     let class = DATETIME.get(py)?;
-    let zone = class.getattr("tzinfo")?.call_method1("__get__", (datetime,))?;
-    let aware = if zone.is_none() {
+    let aware = if class.call_method1("utcoffset", (datetime,))?.is_none() {
         match class.call_method1("astimezone", (datetime,)) {
+            Ok(aware) => aware,
             Err(raised)
                 if raised.is_instance_of::<PyValueError>(py)
                     || raised.is_instance_of::<PyOverflowError>(py) =>
             {
                 return Ok(None);
             }
-            aware => aware?,
+            Err(raised) => return Err(raised),
         }
     } else {
         datetime.clone()
@@ -442,9 +474,16 @@ fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     since.call_method1("__floordiv__", (millisecond,))?.extract().map(Some)
 }
 
-/// What `await` takes.
-fn is_awaitable(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    value.get_type().hasattr("__await__")
+/// What `await` takes, generators that `types.coroutine` made among it.
+fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
+    const CO_ITERABLE_COROUTINE: u32 = 0x100;
+    let flags = |generator: &Bound<'_, PyAny>| {
+        generator.getattr("gi_code")?.getattr("co_flags")?.extract::<u32>()
+    };
+    // An exception of a metaclass says as little as a missing attribute.
+    value.get_type().hasattr("__await__").unwrap_or(false)
+        || (GENERATOR.has(value).unwrap_or(false)
+            && flags(value).is_ok_and(|flags| flags & CO_ITERABLE_COROUTINE != 0))
 }
 
 fn count(length: usize) -> u32 {

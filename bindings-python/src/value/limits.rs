@@ -293,8 +293,13 @@ impl<'a> Walk<'a> {
 impl Keys {
     /// Keeps a key; says whether it is new, and not one too many with its hash.
     fn take(&mut self, key: Key) -> bool {
-        if let Key::Int(_, magnitude) = &key {
-            let sharing = self.hashes.entry(hash(magnitude)).or_insert(0);
+        let hash = match &key {
+            Key::Int(_, magnitude) => Some(hash_whole(magnitude)),
+            Key::Float(bits) => Some(hash_fraction(*bits)),
+            _ => None,
+        };
+        if let Some(hash) = hash {
+            let sharing = self.hashes.entry(hash).or_insert(0);
             *sharing += 1;
             if *sharing > MOST_COLLISIONS {
                 return false;
@@ -364,10 +369,27 @@ fn whole(value: f64) -> Key {
     Key::Int(value < 0.0, bytes)
 }
 
+/// Python hashes a number modulo this prime.
+const MODULUS: u128 = (1 << MODULUS_BITS) - 1;
+const MODULUS_BITS: i64 = 61;
+
 /// Python's hash of a whole number, but for its sign.
-fn hash(magnitude: &[u8]) -> u64 {
-    const MODULUS: u128 = (1 << 61) - 1;
+fn hash_whole(magnitude: &[u8]) -> u64 {
     let hash =
         magnitude.iter().rev().fold(0u128, |hash, &byte| (hash * 256 + u128::from(byte)) % MODULUS);
+    u64::try_from(hash).unwrap_or_default()
+}
+
+/// Python's hash of any other number, but for its sign; powers of two go around in a circle.
+fn hash_fraction(bits: u64) -> u64 {
+    const FRACTION_BITS: u64 = 52;
+    const LEAST_EXPONENT: i64 = -1074;
+    let exponent = i64::try_from((bits >> FRACTION_BITS) & 0x7FF).unwrap_or_default();
+    let fraction = bits & ((1 << FRACTION_BITS) - 1);
+    let (mantissa, power) = match exponent {
+        0 => (fraction, LEAST_EXPONENT),
+        _ => (fraction | (1 << FRACTION_BITS), LEAST_EXPONENT + exponent - 1),
+    };
+    let hash = (u128::from(mantissa) << power.rem_euclid(MODULUS_BITS)) % MODULUS;
     u64::try_from(hash).unwrap_or_default()
 }

@@ -60,6 +60,13 @@ pub(crate) fn source_text(text: &Bound<'_, PyString>) -> PyResult<SourceText> {
     }
 }
 
+/// Any object as text, lone surrogates replaced; an object whose text cannot be had, by its class.
+pub(crate) fn any_text(value: &Bound<'_, PyAny>) -> String {
+    lossy_text(value)
+        .or_else(|_| Ok::<_, PyErr>(format!("an instance of {}", value.get_type().name()?)))
+        .unwrap_or_default()
+}
+
 /// Any object as text, lone surrogates replaced.
 pub(crate) fn lossy_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(source_text(&value.str()?)?.text)

@@ -1,0 +1,82 @@
+"""Ways to run something that may hang: in an event loop, or in a process of its own.
+
+In: a coroutine function, or the text of a program. Out: what it came to, or a failure after its
+ceiling. A hazard (a signal, a fork, the end of an interpreter) always gets a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import pytest
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LOOP_CEILING_S = 30.0
+PROGRAM_CEILING_S = 30.0
+
+
+def new_uvloop() -> asyncio.AbstractEventLoop:
+    """A loop of uvloop; skips the test where that is not installed."""
+    uvloop = pytest.importorskip("uvloop")
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+LOOPS = [
+    pytest.param(asyncio.new_event_loop, id="asyncio"),
+    pytest.param(new_uvloop, id="uvloop"),
+]
+
+
+def run_in(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine in a loop, with a ceiling, and closes the loop."""
+    try:
+        return loop.run_until_complete(asyncio.wait_for(main, LOOP_CEILING_S))
+    finally:
+        loop.close()
+
+
+def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test that is a coroutine function, run in a loop of its own."""
+
+    @functools.wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        async def main() -> None:
+            await asyncio.wait_for(test(*args, **kwargs), LOOP_CEILING_S)
+
+        asyncio.run(main())
+
+    return run
+
+
+def run_program(source: str, *args: str, ceiling_s: float = PROGRAM_CEILING_S) -> list[str]:
+    """The lines that a program prints. It has to end by itself, well, and without a word on its
+    standard error."""
+    return _run("-c", textwrap.dedent(source), *args, ceiling_s=ceiling_s)
+
+
+def run_file(path: Path, *args: str, ceiling_s: float = PROGRAM_CEILING_S) -> list[str]:
+    """As `run_program`, for a program whose children import it."""
+    return _run(str(path), *args, ceiling_s=ceiling_s)
+
+
+def _run(*command: str, ceiling_s: float) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-W", "default", "-X", "faulthandler", *command],
+        capture_output=True,
+        text=True,
+        timeout=ceiling_s,
+        check=False,
+    )
+    if done.returncode != 0 or done.stderr:
+        pytest.fail(f"ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout.splitlines()

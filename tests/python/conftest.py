@@ -1,0 +1,18 @@
+"""What all tests of the Python face share: a ceiling over each of them."""
+
+from __future__ import annotations
+
+import faulthandler
+from collections.abc import Generator
+
+import pytest
+
+# Far above what any test takes; a test that hangs says where, and ends everything.
+_CEILING_S = 120
+
+
+@pytest.fixture(autouse=True)
+def _ceiling() -> Generator[None]:
+    faulthandler.dump_traceback_later(_CEILING_S, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()

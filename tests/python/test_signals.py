@@ -1,0 +1,182 @@
+"""Ctrl-C: it ends what it meets, a run of `run_code_sync` or the coroutines of `asyncio.run`."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+PRELUDE = """
+import asyncio, isolane, sys, threading, time
+
+def ready():
+    print("ready", flush=True)
+
+async def ready_later():
+    ready()
+
+runtime = isolane.Runtime()
+
+def freed(runs=1):
+    # All of them have settled, and none goes on.
+    while sum(runtime.stats().settled.values()) < runs:
+        time.sleep(0.001)
+    while (stats := runtime.stats()).computing or stats.parked or stats.queued:
+        time.sleep(0.001)
+    print("freed", flush=True)
+
+def again():
+    assert runtime.run_code_sync("export default f()", globals={"f": lambda: 5}).result == 5
+"""
+
+
+def interrupt(program: str, ceiling_s: float = 20) -> list[str]:
+    """The lines of a program that is interrupted once it prints `ready`."""
+    source = textwrap.dedent(PRELUDE) + textwrap.dedent(program)
+    child = subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", "-c", source],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(child.stdout, selectors.EVENT_READ)
+            assert selector.select(ceiling_s), "never ready"
+        assert child.stdout.readline() == "ready\n"
+        os.kill(child.pid, signal.SIGINT)
+        started = time.monotonic()
+        out, err = child.communicate(timeout=ceiling_s)
+        assert time.monotonic() - started < ceiling_s / 2
+    finally:
+        child.kill()
+        child.wait()
+    assert (child.returncode, err) == (0, ""), out
+    return out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("source", "host"),
+    [
+        ("for (;;);", "lambda: None"),
+        ("f(); for (;;);", "ready"),
+        ("f()", "lambda: (ready(), time.sleep(100))"),
+        ("f()", "lambda: (ready(), [None for _ in iter(int, 1)])"),
+        ("await f()", "lambda: (ready(), asyncio.sleep(100))[1]"),
+        ("await f(); for (;;);", "ready_later"),
+        ("f(); await new Promise(() => {}); await g", "ready"),
+        ("try { f() } catch { for (;;); }", "lambda: (ready(), time.sleep(100))"),
+        ("await f(() => { for (;;); })", "lambda spin: (ready(), spin())[1]"),
+    ],
+    ids=[
+        "spinning",
+        "spinning after a call",
+        "in a host function",
+        "in a busy host function",
+        "in an awaitable",
+        "after a coroutine",
+        "parked",
+        "caught",
+        "in a callback",
+    ],
+)
+def test_run_code_sync_raises_and_ends_the_run(source: str, host: str) -> None:
+    reaches_host = "f" in source
+    globals = f"{{'f': {host}, 'g': asyncio.sleep(100)}}" if "g" in source else f"{{'f': {host}}}"
+    globals = globals if reaches_host and host != "lambda: None" else "None"
+    start = "threading.Timer(0.1, ready).start()" if globals == "None" else ""
+    lines = interrupt(f"""
+        {start}
+        try:
+            runtime.run_code_sync({source!r}, globals={globals})
+        except KeyboardInterrupt:
+            print("interrupted")
+        freed()
+        again()
+        """)
+    assert lines == ["interrupted", "freed"]
+
+
+def test_a_host_function_may_catch_it() -> None:
+    lines = interrupt("""
+        def host():
+            try:
+                ready()
+                time.sleep(100)
+            except KeyboardInterrupt:
+                return "caught"
+        print(runtime.run_code_sync("export default host()", globals={"host": host}).result)
+        """)
+    assert lines == ["caught"]
+
+
+def test_the_host_of_a_run_within_a_run() -> None:
+    lines = interrupt("""
+        def inner():
+            return runtime.run_code_sync("ready(); for (;;);", globals={"ready": ready}).result
+        try:
+            runtime.run_code_sync("inner()", globals={"inner": inner})
+        except KeyboardInterrupt:
+            print("interrupted")
+        freed(2)
+        again()
+        """)
+    assert lines == ["interrupted", "freed"]
+
+
+@pytest.mark.parametrize("source", ["f(); for (;;);", "await f()", "f()"])
+@pytest.mark.parametrize("host", ["ready", "lambda: (ready(), asyncio.sleep(100))[1]"])
+def test_asyncio_run_ends_its_runs(source: str, host: str) -> None:
+    lines = interrupt(f"""
+        async def main():
+            await runtime.run_code({source!r} + "; for (;;);", globals={{"f": {host}}})
+        try:
+            asyncio.run(main())
+        except KeyboardInterrupt:
+            print("interrupted")
+        freed()
+        again()
+        """)
+    assert lines == ["interrupted", "freed"]
+
+
+def test_closing_a_runtime_can_be_interrupted() -> None:
+    lines = interrupt("""
+        def close():
+            threading.Timer(0.1, ready).start()
+            try:
+                while True:
+                    runtime.close()
+            except KeyboardInterrupt:
+                print("interrupted")
+        runtime.run_code_sync("close()", globals={"close": close})
+        """)
+    assert lines == ["interrupted"]
+
+
+def test_no_signal_is_lost_while_another_thread_runs_code() -> None:
+    lines = interrupt("""
+        stop = threading.Event()
+        def work():
+            while not stop.is_set():
+                runtime.run_code_sync("export default f()", globals={"f": lambda: 1})
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            ready()
+            # Python itself misses a signal that comes just before a wait without an end.
+            while True:
+                stop.wait(0.05)
+        except KeyboardInterrupt:
+            print("interrupted")
+        stop.set()
+        thread.join()
+        """)
+    assert lines == ["interrupted"]

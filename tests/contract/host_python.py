@@ -89,8 +89,8 @@ def fail_code(message: str, code: object) -> NoReturn:
     raise error
 
 
-def fail_value(value: BaseException) -> NoReturn:
-    raise value
+def fail_value(value: Any) -> NoReturn:
+    raise value if isinstance(value, BaseException) else SandboxError.of(value)
 
 
 async def later(x: Any = undefined, *_: Any) -> Any:

@@ -68,7 +68,8 @@ class SandboxError(Exception):
 
     @classmethod
     def of(cls, value: Any) -> SandboxError:
-        """The exception for something that was thrown and is no `Error`."""
+        """The exception for something thrown that is no `Error`: raised by a host function, it is
+        the value itself that is thrown inside."""
         error = cls("Error", value if isinstance(value, str) else repr(value))
         error.value = value
         error._is_value = True

@@ -214,7 +214,9 @@ class Run:
             reports = self._reports.copy()
             try:
                 outcome = self.remote.take_result(len(reports), self)
-            except Exception as raised:  # Out of memory, say: whoever awaits the run is told even so.
+            except (
+                Exception
+            ) as raised:  # Out of memory, say: whoever awaits the run is told even so.
                 return unreadable(raised, reports)
         if outcome is None:
             return ended_elsewhere(_FORKED, reports)

@@ -8,7 +8,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use isolane::{
@@ -16,7 +16,9 @@ use isolane::{
     value::{Event, Malformed, Reader, Str, ViewKind},
 };
 
-use super::decode::format;
+use pyo3::{prelude::*, types::PyBytes};
+
+use super::{classes::MEMORYVIEW, decode::format};
 
 /// Elements made of holes that a message may have per byte: as many as it could have written out.
 const HOLES_PER_BYTE: usize = 1;
@@ -27,6 +29,17 @@ const MOST_COLLISIONS: u32 = 64;
 /// The first and the last millisecond that a `datetime` can hold.
 const FIRST_MS: f64 = -62_135_596_800_000.0;
 const LAST_MS: f64 = 253_402_300_799_999.0;
+
+/// Whether a memoryview of this interpreter knows the format of a `Float16Array`.
+static HALF_FLOATS: AtomicBool = AtomicBool::new(false);
+
+/// Asks the interpreter what it can hold; until then it is taken to hold less.
+pub(crate) fn ask(py: Python<'_>) {
+    let view = MEMORYVIEW.get(py).and_then(|class| class.call1((PyBytes::new(py, &[0, 0]),)));
+    let format = format(ViewKind::Float16Array);
+    let read = view.and_then(|view| view.call_method1("cast", (format,))?.get_item(0));
+    HALF_FLOATS.store(read.is_ok(), Ordering::Relaxed);
+}
 
 /// How many elements the messages of one run may have made of holes, all together and beyond those
 /// that they pay for by their size: what was reported or logged is held until the end.
@@ -192,7 +205,9 @@ impl<'a> Walk<'a> {
             Event::Date(time) if !(FIRST_MS..=LAST_MS).contains(&time) => {
                 return Err(Stop::Refused("a Date outside of the years 1 to 9999"));
             }
-            Event::View { kind: ViewKind::Float16Array, .. } => {
+            Event::View { kind: ViewKind::Float16Array, .. }
+                if !HALF_FLOATS.load(Ordering::Relaxed) =>
+            {
                 return Err(Stop::Refused("a Float16Array"));
             }
             Event::SparseArray(length) => {

@@ -137,6 +137,11 @@ impl Runtime {
         Self { inner: Arc::new(inner) }
     }
 
+    #[cfg(test)]
+    pub(crate) fn scheduler(&self) -> &Scheduler {
+        &self.inner.scheduler
+    }
+
     /// The process that it was made in.
     pub(crate) fn process(&self) -> Process {
         self.inner.process
@@ -256,7 +261,7 @@ impl Inner {
         }
         let closers = std::mem::take(&mut *self.closers.lock());
         if !closers.is_empty() {
-            self.pool.clear();
+            self.pool.close();
             self.cache.clear();
             self.watchdog.close();
             for done in closers {

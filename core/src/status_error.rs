@@ -24,7 +24,7 @@ impl ExecutionResult {
     /// assert_eq!(eval("export default 6 * 7").ok(), Some(42.0));
     ///
     /// let error = eval("throw new RangeError('no such row')").unwrap_err();
-    /// assert_eq!(error.to_string(), "error: RangeError: no such row (<runCode>:1:11)");
+    /// assert_eq!(error.to_string(), "RangeError: no such row (<runCode>:1:11)");
     /// # let error = error.downcast::<isolane::StatusError>().unwrap();
     /// # assert_eq!(error.status(), Status::Error);
     /// ```
@@ -41,7 +41,7 @@ impl ExecutionResult {
 
 /// A run that did not succeed, as an error: see [`ExecutionResult::into_value`].
 ///
-/// Shown as `status: name: message (file:line:col)`, as far as there is a position. Nothing in it is
+/// Shown as `name: message (file:line:col)`, as far as there is a position. Nothing in it is
 /// a failure of the library: it says what happened in the sandbox, in the sandbox's words.
 #[derive(Clone, PartialEq)]
 pub struct StatusError(Box<ExecutionResult>);
@@ -74,9 +74,8 @@ impl StatusError {
 
 impl fmt::Display for StatusError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.status().as_str())?;
-        let Some(error) = self.error() else { return Ok(()) };
-        write!(out, ": {}: {}", error.name, error.message)?;
+        let Some(error) = self.error() else { return out.write_str(self.status().as_str()) };
+        write!(out, "{}: {}", error.name, error.message)?;
         if let (Some(file), Some(line), Some(column)) = (&error.filename, error.line, error.column)
         {
             write!(out, " ({file}:{line}:{column})")?;
@@ -140,12 +139,9 @@ mod tests {
 
     #[test]
     fn any_other_status_is_shown_with_what_there_is() {
-        assert_eq!(
-            shown(Status::LinkError, Some(error())),
-            "link_error: RangeError: too far (lib/a.ts:3:14)"
-        );
+        assert_eq!(shown(Status::LinkError, Some(error())), "RangeError: too far (lib/a.ts:3:14)");
         let nowhere = ExecutionError { line: None, ..error() };
-        assert_eq!(shown(Status::Error, Some(nowhere)), "error: RangeError: too far");
+        assert_eq!(shown(Status::Error, Some(nowhere)), "RangeError: too far");
         assert_eq!(shown(Status::Memory, None), "memory");
     }
 

@@ -96,7 +96,7 @@ class Bridge:
     def watch(self) -> None:
         """Lets the loop look for events."""
         self._watched = self.mailbox.fileno()
-        self.loop.add_reader(self._watched, self._receive)
+        self.loop.add_reader(self._watched, self._ring)
 
     def unwatch(self) -> None:
         """The loop is about to close."""
@@ -156,6 +156,13 @@ class Bridge:
             self._polling = True
             self.mailbox.poll(True)
             self.own_loop.call_soon(self._poll)
+
+    def _ring(self) -> None:
+        if self._watched is not None:
+            # A host function may run the loop itself, and what watches has a context, which cannot
+            # be entered twice: anew, with another.
+            self.loop.add_reader(self._watched, self._ring)
+        self._receive()
 
     def _poll(self) -> None:
         if self._left:

@@ -109,6 +109,6 @@ def ended_elsewhere(message: str, reports: list[Any]) -> CodeExecutionResult:
 
 
 def unreadable(raised: Exception, reports: list[Any]) -> CodeExecutionResult:
-    """The result of a run whose values could not be had from the native side."""
+    """The result of a run whose values this process could not take, such as for want of memory."""
     error = CodeExecutionError(type(raised).__name__, f"the result cannot be read: {raised}")
     return CodeExecutionResult("error", None, reports, [], error)

@@ -49,6 +49,7 @@ class Run:
         self._terminating = False
         self._reports: list[Any] = []
         self._delivered = 0
+        self._fetching = False
         # Promises of the host that are pending, which nobody else may hold.
         self._own_promises: dict[int, asyncio.Future[Any]] = {}
         # Those that were made here, of coroutines; they outlive the run.
@@ -106,11 +107,14 @@ class Run:
             return self._reports.copy()
 
     def _fetch_reports(self) -> None:
-        if self.result is None and self._sink is not None:
-            start = len(self._reports)
-            reports = self.remote.reports_since(start, self)
-            # Reading may have run a finalizer that asked for the same.
-            self._reports += reports[len(self._reports) - start :]
+        if self.result is not None or self._sink is None or self._fetching:
+            return
+        # Reading may run a finalizer that asks for reports, too: it gets those so far.
+        self._fetching = True
+        try:
+            self._reports += self.remote.reports_since(len(self._reports), self)
+        finally:
+            self._fetching = False
 
     # What the codec asks for.
 
@@ -203,7 +207,8 @@ class Run:
         _settle(self._calls.pop(call, None), ok, message, self)
 
     def promise_settled(self, number: int, ok: bool, message: Message) -> None:
-        _settle(self._sandbox_promises.pop(number, None), ok, message, self)
+        # Kept: it may cross again, and is not told of again.
+        _settle(self._sandbox_promises.get(number), ok, message, self)
 
     def settled(self) -> None:
         """The run has settled; its result is there."""
@@ -214,9 +219,7 @@ class Run:
             reports = self._reports.copy()
             try:
                 outcome = self.remote.take_result(len(reports), self)
-            except (
-                Exception
-            ) as raised:  # Out of memory, say: whoever awaits the run is told even so.
+            except Exception as raised:  # Whoever awaits the run is told even so.
                 return unreadable(raised, reports)
         if outcome is None:
             return ended_elsewhere(_FORKED, reports)

@@ -1,0 +1,152 @@
+"""Memory: what a process holds after thousands of runs is what it held after a few.
+
+Each kind of run is repeated in a process of its own, until it has been 20,000 of them; the resident
+set is read after the first part and at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from ceilings import run_program
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+PROGRAM = """
+    import asyncio, gc, isolane, os, sys, time
+
+    RUNS, BATCH, ALLOWED_BYTES = 20_000, 50, 24_000_000
+
+    def resident_bytes():
+        gc.collect()
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    def descriptors():
+        return len(os.listdir("/proc/self/fd"))
+
+    class Tool:
+        # A cycle, so that nothing is freed by chance.
+        def __init__(self):
+            self.me = self
+            self.bytes = bytearray(10_000)
+        def __call__(self, value):
+            return value
+        async def later(self, value):
+            await asyncio.sleep(0)
+            return value
+
+    PAYLOAD = {"rows": [{"id": n, "text": "x" * 50, "more": [1.5, None, True]} for n in range(20)]}
+
+    def start(kind):
+        if kind == "plain":
+            return isolane.run_code("export default 1")
+        if kind == "values":
+            source = "report(x); console.log(x); export default x"
+            return isolane.run_code(source, globals={"x": PAYLOAD}, report=len)
+        if kind == "failing":
+            return isolane.run_code("throw new Error('x'.repeat(1000))")
+        if kind == "not linking":
+            return isolane.run_code("import { a } from 'b'")
+        if kind == "refused":
+            try:
+                isolane.run_code("1", globals={"x": PAYLOAD, "f": Tool(), "y": object()})
+            except TypeError:
+                pass
+            return isolane.run_code("export default new Map([[{}, 1]])")
+        if kind == "calls":
+            tool = Tool()
+            source = "export default [f(1), await g(2), f(x)]"
+            globals = {"f": tool, "g": tool.later, "x": PAYLOAD}
+            return isolane.run_code(source, globals=globals)
+        if kind == "callbacks":
+            kept = []
+            async def use(function):
+                kept.append(function)
+                return await function(PAYLOAD)
+            source = "export default await use((x) => x.rows.length)"
+            return isolane.run_code(source, globals={"use": use})
+        if kind == "promises":
+            async def use(promise):
+                return await promise
+            source = "const p = Promise.resolve(1); await use(p); export default await use(p)"
+            return isolane.run_code(source, globals={"use": use})
+        if kind == "terminated":
+            handle = isolane.run_code("for (;;);", globals={"f": Tool()})
+            handle.terminate("enough")
+            return handle
+        if kind == "dropped":
+            never = asyncio.get_running_loop().create_future()
+            handle = isolane.run_code("await f", globals={"f": never})
+            asyncio.get_running_loop().call_soon(handle.terminate)
+            return handle
+
+    async def batch(kind):
+        await asyncio.gather(*(start(kind) for _ in range(BATCH)))
+
+    def sync(kind):
+        async def later(value):
+            return value
+        for _ in range(BATCH):
+            if kind == "sync":
+                isolane.run_code_sync("export default f(1)", globals={"f": Tool()})
+            elif kind == "sync coroutines":
+                isolane.run_code_sync("export default await f(1)", globals={"f": later})
+            else:
+                isolane.run_code_sync("export default x", globals={"x": PAYLOAD})
+
+    async def in_one_loop(kind, batches):
+        for _ in range(batches):
+            await batch(kind)
+
+    def repeat(kind, batches):
+        if kind.startswith("sync"):
+            for _ in range(batches):
+                sync(kind)
+        elif kind == "loops":
+            for _ in range(batches):
+                asyncio.run(batch("calls"))
+        elif kind == "runtimes":
+            for _ in range(batches // 4):
+                with isolane.Runtime() as runtime:
+                    for _ in range(10):
+                        assert runtime.run_code_sync("export default 1").result == 1
+            # The threads of a closed runtime end a little later.
+            while len(os.listdir("/proc/self/task")) > 1:
+                time.sleep(0.05)
+        else:
+            asyncio.run(in_one_loop(kind, batches))
+
+    kind = sys.argv[1]
+    repeat(kind, RUNS // BATCH // 4)
+    before, open_before = resident_bytes(), descriptors()
+    repeat(kind, RUNS // BATCH * 3 // 4)
+    grown, opened = resident_bytes() - before, descriptors() - open_before
+    print("fine" if grown < ALLOWED_BYTES and opened <= 0 else f"{grown} bytes, {opened} files")
+"""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "plain",
+        "values",
+        "failing",
+        "not linking",
+        "refused",
+        "calls",
+        "callbacks",
+        "promises",
+        "terminated",
+        "dropped",
+        "loops",
+        "runtimes",
+        "sync",
+        "sync coroutines",
+        "sync values",
+    ],
+)
+def test_runs_leave_nothing(kind: str) -> None:
+    assert run_program(PROGRAM, kind, ceiling_s=110) == ["fine"]

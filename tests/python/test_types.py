@@ -1,0 +1,129 @@
+"""Types: what a checker makes of a small program, right and wrong, and what `help` shows."""
+
+from __future__ import annotations
+
+import pydoc
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import isolane
+import pytest
+
+PROGRAM = """
+import asyncio
+from typing import Any
+
+import isolane
+from isolane import CodeExecution, CodeExecutionResult, Runtime, Status, run_code, run_code_sync
+
+
+async def fetch(url: str) -> dict[str, Any]:
+    return {"url": url}
+
+
+def sink(value: Any) -> None:
+    print(value)
+
+
+async def main() -> CodeExecutionResult:
+    handle: CodeExecution = run_code(
+        "export default await fetch('x')",
+        execute={"fn": "default", "args": [1]},
+        imports={"db": {"fetch": fetch}},
+        modules={"./a.ts": "export const a = 1"},
+        globals={"fetch": fetch},
+        language="typescript",
+        memory_limit_bytes=1_000_000,
+        filename="a.ts",
+        report=sink,
+    )
+    handle.terminate("enough")
+    handle.terminate()
+    running: bool = handle.running
+    reports: list[Any] = handle.reports
+    print(running, reports)
+    task: asyncio.Task[CodeExecutionResult] = asyncio.create_task(handle)
+    first, second = await asyncio.gather(handle, task)
+    bounded: CodeExecutionResult = await asyncio.wait_for(handle, 1)
+    status: Status = bounded.status
+    if first.error is not None:
+        print(status, first.error.line, second.raise_for_status().result)
+    async with Runtime(safety_cap_ms=1000, max_concurrent_runs=2) as runtime:
+        return await runtime.run_code("export default 1")
+
+
+def plain() -> int:
+    with Runtime() as runtime:
+        settled: dict[Status, int] = runtime.stats().settled
+        print(settled, runtime.run_code_sync("1").duration_ms)
+    try:
+        run_code_sync("1").raise_for_status()
+    except isolane.LinkError as error:
+        print(error.result.error, error.status)
+    except isolane.StatusError:
+        pass
+    return len(isolane.__all__)
+
+
+async def use(function: isolane.SandboxFunction) -> Any:
+    try:
+        return await function(1, "a")
+    except isolane.SandboxError as error:
+        return error.name, error.message, error.code, error.stack, error.value
+"""
+
+MISTAKES = [
+    "run_code_sync(1)",
+    "run_code_sync('', language='python')",
+    "run_code_sync('', execute={'function': 'f'})",
+    "run_code_sync('', modules={'./a.js': 1})",
+    "run_code_sync('', memory_limit_bytes='1')",
+    "run_code_sync('', nope=1)",
+    "run_code_sync('', None)",
+    "run_code_sync('').results",
+    "run_code_sync('').status == 'succes'",
+    "isolane.Runtime(isolation='planet')",
+    "isolane.undefined.x",
+]
+
+
+def check(path: Path, source: str) -> subprocess.CompletedProcess[str]:
+    """What mypy makes of a program."""
+    pytest.importorskip("mypy")
+    path.write_text(source)
+    cache = path.parent / "cache"
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        cwd=path.parent,
+    )
+
+
+def test_a_program_that_is_right(tmp_path: Path) -> None:
+    done = check(tmp_path / "program.py", PROGRAM)
+    assert done.stdout == "Success: no issues found in 1 source file\n"
+
+
+def test_mistakes_are_found(tmp_path: Path) -> None:
+    lines = ["import isolane", "from isolane import run_code_sync", *MISTAKES]
+    done = check(tmp_path / "program.py", "\n".join(lines) + "\n")
+    found = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line}
+    # What mypy calls each of them is its own matter.
+    assert found == set(range(3, 3 + len(MISTAKES))), done.stdout
+
+
+def test_help() -> None:
+    text = pydoc.plain(pydoc.render_doc(isolane))
+    for piece in (
+        "run_code(source: 'str', *, execute: 'Execute | None' = None",
+        "class Runtime(",
+        "class CodeExecutionResult(",
+        "raise_for_status(self)",
+        textwrap.shorten("Ends the run; it settles with status `terminated`", 60),
+    ):
+        assert piece in text

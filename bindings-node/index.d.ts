@@ -164,3 +164,42 @@ export interface Stats {
  * `globals.db.pool: an instance of Pool cannot be cloned`.
  */
 export class SerializationError extends TypeError {}
+
+/**
+ * For callers who want exceptions: the value of a result whose status is `'success'`; otherwise
+ * throws the {@link StatusError} of its status. A copy of a result will do as well, such as one that
+ * came from a worker. Throws a `TypeError` for what is no result, such as a run not awaited yet.
+ */
+export function unwrap<T = unknown>(result: CodeExecutionResult): T;
+
+/**
+ * A run that did not succeed. The message is the error's name and message, and its place if it is
+ * known: `TypeError: x is not a function (code.ts:4:7)`.
+ */
+export class StatusError extends Error {
+  constructor(result: CodeExecutionResult);
+  /** What the run came to, all of it. Not enumerable. */
+  readonly result: CodeExecutionResult;
+  /** The status of that result. */
+  readonly status: Exclude<CodeExecutionResult['status'], 'success'>;
+}
+
+/** Thrown for the status `'error'`. */
+export class UncaughtError extends StatusError {
+  readonly status: 'error';
+}
+
+/** Thrown for the status `'memory'`. */
+export class MemoryLimitError extends StatusError {
+  readonly status: 'memory';
+}
+
+/** Thrown for the status `'terminated'`. */
+export class TerminatedError extends StatusError {
+  readonly status: 'terminated';
+}
+
+/** Thrown for the status `'link_error'`. */
+export class LinkError extends StatusError {
+  readonly status: 'link_error';
+}

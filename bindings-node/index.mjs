@@ -2,4 +2,5 @@
 // `require`.
 import isolane from './dist/index.js';
 
-export const { runCode, Runtime, SerializationError } = isolane;
+export const { runCode, Runtime, SerializationError, unwrap } = isolane;
+export const { StatusError, UncaughtError, MemoryLimitError, TerminatedError, LinkError } = isolane;

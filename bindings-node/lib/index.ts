@@ -3,3 +3,4 @@
 export { runCode } from './run-code.js';
 export { Runtime } from './runtime.js';
 export { SerializationError } from './serialization-error.js';
+export { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtError, unwrap } from './unwrap.js';

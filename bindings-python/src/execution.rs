@@ -1,12 +1,8 @@
-//! What Python may do to a run.
-//!
-//! In a process that was forked off, nothing: the threads that compute the run are in the other
-//! one, and their locks may be held for ever.
+//! What Python may do to a run. In a process that was forked off, nothing comes of it.
 
 use std::sync::Arc;
 
 use isolane::{Completion, HostCall, Remote};
-use parking_lot::Mutex;
 use pyo3::{
     exceptions::PyException,
     prelude::*,
@@ -15,6 +11,7 @@ use pyo3::{
 
 use crate::{
     host::{PyMailbox, PythonHost},
+    lock::Lock,
     outcome,
     value::{self, Functions, Owners},
 };
@@ -25,16 +22,11 @@ pub(crate) struct PyRemote {
     remote: Remote,
     host: Arc<PythonHost>,
     functions: Functions,
-    process: u32,
 }
 
 impl PyRemote {
     pub(crate) fn new(remote: Remote, host: Arc<PythonHost>, functions: Functions) -> Self {
-        Self { remote, host, functions, process: std::process::id() }
-    }
-
-    fn here(&self) -> Option<&Remote> {
-        (self.process == std::process::id()).then_some(&self.remote)
+        Self { remote, host, functions }
     }
 }
 
@@ -43,19 +35,17 @@ impl PyRemote {
     /// Ends the run; the first reason wins.
     fn terminate(&self, reason: Option<&Bound<'_, PyAny>>) {
         let reason = reason.map(value::any_text);
-        if let Some(remote) = self.here() {
-            remote.terminate(reason.as_deref());
-        }
+        self.remote.terminate(reason.as_deref());
     }
 
     /// Whether the run has not settled yet.
     fn running(&self) -> bool {
-        self.here().is_some_and(Remote::running)
+        self.remote.running()
     }
 
     /// Whether this is another process than the one that the run is in.
     fn forked(&self) -> bool {
-        self.here().is_none()
+        !self.remote.is_here()
     }
 
     /// Whether the sandbox was given anything to call, or a promise to wait for.
@@ -75,9 +65,8 @@ impl PyRemote {
         index: usize,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let reports = self.here().map(|remote| remote.reports_since(index)).unwrap_or_default();
         let list = PyList::empty(py);
-        for report in reports {
+        for report in self.remote.reports_since(index) {
             list.append(value::read(py, &report, &Owners::new(owner))?)?;
         }
         Ok(list)
@@ -92,9 +81,7 @@ impl PyRemote {
         owner: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (completion, failed) = completion(&self.functions, ok, value, owner);
-        if let Some(remote) = self.here() {
-            remote.settle_promise(promise, completion);
-        }
+        self.remote.settle_promise(promise, completion);
         failed
     }
 
@@ -107,7 +94,10 @@ impl PyRemote {
         owner: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (completion, failed) = completion(&self.functions, ok, value, owner);
-        if let (Some(call), Some(_)) = (call.call.lock().take(), self.here()) {
+        // A host function that forks returns in both processes.
+        if let Some(call) = call.0.lock().take()
+            && self.remote.is_here()
+        {
             call.reply(completion);
         }
         failed
@@ -122,24 +112,18 @@ impl PyRemote {
         owner: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let args = value::write(&self.functions, args.as_any(), owner, "arguments")?;
-        if let Some(remote) = self.here() {
-            remote.call_function(function, args, call);
-        }
+        self.remote.call_function(function, args, call);
         Ok(())
     }
 
     /// Lets go of a function of the sandbox that was received `times` times.
     fn release_function(&self, function: u32, times: u32) {
-        if let Some(remote) = self.here() {
-            remote.release_function(function, times);
-        }
+        self.remote.release_function(function, times);
     }
 
     /// Sends the run's events to another mailbox, those that nobody fetched among them.
     fn forward(&self, mailbox: &PyMailbox, number: u64) {
-        if let Some(remote) = self.here() {
-            self.host.forward(mailbox, number, || !remote.running());
-        }
+        self.host.forward(mailbox, number, || !self.remote.running());
     }
 
     /// What the run came to, once, without the first `delivered` reports:
@@ -150,7 +134,7 @@ impl PyRemote {
         delivered: usize,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let Some(result) = self.here().and_then(Remote::take_result) else { return Ok(None) };
+        let Some(result) = self.remote.take_result() else { return Ok(None) };
         outcome::read(py, result, delivered, &Owners::new(owner)).map(Some)
     }
 
@@ -162,23 +146,11 @@ impl PyRemote {
 
 /// A call of the sandbox that waits for its answer.
 #[pyclass(name = "HostCall", module = "isolane._isolane", frozen)]
-pub(crate) struct PyHostCall {
-    call: Mutex<Option<HostCall>>,
-    process: u32,
-}
+pub(crate) struct PyHostCall(Lock<Option<HostCall>>);
 
 impl PyHostCall {
     pub(crate) fn new(call: HostCall) -> Self {
-        Self { call: Mutex::new(Some(call)), process: std::process::id() }
-    }
-}
-
-impl Drop for PyHostCall {
-    fn drop(&mut self) {
-        if self.process != std::process::id() {
-            // Giving it up would take a lock whose holder may be in the other process.
-            std::mem::forget(self.call.get_mut().take());
-        }
+        Self(Lock::new(Some(call)))
     }
 }
 

@@ -9,19 +9,19 @@ use std::{
     os::fd::AsRawFd,
     os::unix::net::UnixStream,
     sync::{
-        Arc,
+        Arc, Condvar, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use isolane::{Completion, Host, HostCall, Refusal, Value};
-use parking_lot::{Condvar, Mutex};
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 
 use crate::{
     execution::PyHostCall,
-    value::{self, Owners},
+    lock::Lock,
+    value::{self, Holes, Owners},
 };
 
 /// How long a wait looks before it sleeps: waking a thread costs more than most runs take.
@@ -43,7 +43,7 @@ enum Event {
 /// The events of one thread or event loop, each with the number of its run.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
-    inside: Mutex<Inside>,
+    inside: Lock<Inside>,
     arrived: Condvar,
     /// Whether someone was woken, or looks by itself, and will find everything queued so far.
     woken: AtomicBool,
@@ -113,7 +113,8 @@ impl Mailbox {
         }
         let mut inside = self.inside.lock();
         if inside.events.is_empty() {
-            self.arrived.wait_for(&mut inside, SIGNAL_LOOK);
+            let woken = self.arrived.wait_timeout(inside, SIGNAL_LOOK);
+            inside = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         !inside.events.is_empty()
     }
@@ -135,12 +136,14 @@ fn silence(bell: &UnixStream) {
 /// One run's way to its thread, which may change.
 #[derive(Debug)]
 pub(crate) struct PythonHost {
-    address: Mutex<(Arc<Mailbox>, u64)>,
+    address: Lock<(Arc<Mailbox>, u64)>,
+    holes: Holes,
 }
 
 impl PythonHost {
     pub(crate) fn new(mailbox: &PyMailbox, number: u64) -> Arc<Self> {
-        Arc::new(Self { address: Mutex::new((Arc::clone(&mailbox.mailbox), number)) })
+        let address = Lock::new((Arc::clone(&mailbox.mailbox), number));
+        Arc::new(Self { address, holes: Holes::default() })
     }
 
     fn push(&self, event: Event) {
@@ -182,7 +185,7 @@ impl Host for PythonHost {
     }
 
     fn refuses(&self, message: &Value) -> Option<Refusal> {
-        value::refuses(message)
+        value::refuses(message, &self.holes)
     }
 }
 
@@ -302,11 +305,11 @@ fn message(py: Python<'_>, completion: Completion) -> PyResult<(bool, Py<PyAny>)
 
 /// A message that can be read once.
 #[pyclass(name = "Message", module = "isolane._isolane", frozen)]
-pub(crate) struct PyMessage(Mutex<Option<Value>>);
+pub(crate) struct PyMessage(Lock<Option<Value>>);
 
 impl PyMessage {
     fn new(value: Value) -> Self {
-        Self(Mutex::new(Some(value)))
+        Self(Lock::new(Some(value)))
     }
 }
 

@@ -21,6 +21,7 @@ mod error;
 mod execution;
 mod host;
 mod interpreter;
+mod lock;
 mod options;
 mod outcome;
 mod runtime;
@@ -34,6 +35,7 @@ use pyo3::prelude::*;
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Before anything else: classes are kept for the whole process.
     interpreter::refuse_sub_interpreters(module.py())?;
+    value::ask(module.py());
     module.add_class::<execution::PyHostCall>()?;
     module.add_class::<execution::PyRemote>()?;
     module.add_class::<host::PyMailbox>()?;

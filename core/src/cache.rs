@@ -10,12 +10,11 @@ use std::{
     sync::Arc,
 };
 
-use parking_lot::Mutex;
-
 use crate::{
     compile::{CompileError, CompiledModule, compile},
     options::Language,
     program::Script,
+    sync::Mutex,
 };
 
 pub(crate) struct Cache {

@@ -14,7 +14,8 @@ pub enum ErrorKind {
     Range,
     /// A value that cannot be cloned, with its path in the message.
     Serialization,
-    /// The runtime is closed, or its queue is full.
+    /// The runtime is closed, its queue is full, or it belongs to the process that this one was
+    /// forked from.
     Unavailable,
     /// The machine refused something that the library needs, such as a thread.
     Internal,

@@ -12,7 +12,8 @@ use crate::{
 /// A run as a binding holds it: everything that the host's side may do to it, by number.
 ///
 /// Cheap to clone; dropping it does nothing to the run. Every method returns at once, may be
-/// called from any thread, and does nothing once the run has settled.
+/// called from any thread, and does nothing once the run has settled, nor in a process that was
+/// forked from the one that started it.
 #[derive(Clone, Debug)]
 pub struct Remote {
     run: Arc<Run>,
@@ -23,26 +24,38 @@ impl Remote {
         Self { run }
     }
 
+    /// Whether the run belongs to this process, and not to one that this was forked from. Nothing
+    /// comes of it in a fork: not even its settlement is told there.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.run.runtime().is_here()
+    }
+
     /// Ends the run; the first reason wins. It settles as `terminated` within 250 ms.
     pub fn terminate(&self, reason: Option<&str>) {
-        self.run.terminate(reason);
+        // The flag first: most handles are dropped after the end, and it costs nothing.
+        if self.run.running()
+            && let Some(run) = self.here()
+        {
+            run.terminate(reason);
+        }
     }
 
     /// Whether the run has not settled yet.
     #[must_use]
     pub fn running(&self) -> bool {
-        self.run.running()
+        self.run.running() && self.is_here()
     }
 
     /// The reports from that index on, each a message of its own. Costs a copy of each.
     #[must_use]
     pub fn reports_since(&self, index: usize) -> Vec<Value> {
-        self.run.reports_since(index)
+        self.here().map(|run| run.reports_since(index)).unwrap_or_default()
     }
 
     /// Settles a promise of the host that crossed as `HOST_PROMISE`.
     pub fn settle_promise(&self, promise: u32, completion: Completion) {
-        self.run.deliver(Inbound::PromiseSettled { promise, completion });
+        self.deliver(Inbound::PromiseSettled { promise, completion });
     }
 
     /// Calls a function of the sandbox that crossed as `SANDBOX_FUNCTION`; `args` is an array. What
@@ -51,13 +64,13 @@ impl Remote {
     ///
     /// [`Host::function_settled`]: crate::Host::function_settled
     pub fn call_function(&self, function: u32, args: Value, call: u32) {
-        self.run.deliver(Inbound::FunctionCall { function, args, call });
+        self.deliver(Inbound::FunctionCall { function, args, call });
     }
 
     /// Says that the host no longer holds a function of the sandbox, which it received `times`
     /// times.
     pub fn release_function(&self, function: u32, times: u32) {
-        self.run.deliver(Inbound::FunctionReleased { function, times });
+        self.deliver(Inbound::FunctionReleased { function, times });
     }
 
     /// The result, once, after [`Host::settled`].
@@ -65,6 +78,17 @@ impl Remote {
     /// [`Host::settled`]: crate::Host::settled
     #[must_use]
     pub fn take_result(&self) -> Option<ExecutionResult> {
-        self.run.take_result()
+        self.here()?.take_result()
+    }
+
+    fn deliver(&self, inbound: Inbound) {
+        if let Some(run) = self.here() {
+            run.deliver(inbound);
+        }
+    }
+
+    /// The run, where its locks may be waited for.
+    fn here(&self) -> Option<&Arc<Run>> {
+        Some(&self.run).filter(|run| run.runtime().is_here())
     }
 }

@@ -92,7 +92,8 @@ impl HostCall {
 
 impl Drop for HostCall {
     fn drop(&mut self) {
-        if !self.answered {
+        // In a forked child nobody waits for the answer.
+        if !self.answered && self.run.runtime().is_here() {
             self.run.abandon(self.number);
         }
     }

@@ -169,12 +169,15 @@ fn bigint(text: &mut String, negative: bool, magnitude: &[u8]) {
     }
 }
 
-/// A number as JavaScript writes it, near enough for people.
+/// A number as JavaScript writes it, except that `-0` keeps its sign.
 fn number(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()
     } else if value.is_infinite() {
         if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()
+    } else if value != 0.0 && !(1e-6..1e21).contains(&value.abs()) {
+        let text = format!("{value:e}");
+        if value.abs() < 1.0 { text } else { text.replace('e', "e+") }
     } else {
         format!("{value}")
     }

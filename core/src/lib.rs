@@ -2,7 +2,8 @@
 //! host hands over.
 //!
 //! [`run_code`] starts a run and returns a handle at once: an [`Execution`], which is a future, can
-//! be ended, and shows reports while it goes on. What comes of it is one [`ExecutionResult`].
+//! be ended, and shows reports while it goes on. What comes of it is one [`ExecutionResult`], or a value
+//! and an error for `?` with [`ExecutionResult::into_value`].
 //! Values cross as messages ([`Value`]), with serde on either side; host functions are closures
 //! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
 //! [`Host`], [`Remote`].
@@ -20,10 +21,13 @@ mod link;
 mod options;
 mod outcome;
 mod path;
+mod process;
 mod program;
 mod run;
 mod runtime;
 mod scheduler;
+mod status_error;
+mod sync;
 mod text;
 pub mod value;
 mod watchdog;
@@ -33,7 +37,8 @@ pub use execution::Remote;
 pub use face::{
     BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,
     FutureCallable, HostError, HostFunction, HostPromise, Input, Inputs, IntoOutput, Parameters,
-    Plain, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator, run_code,
+    Plain, Report, Reports, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator,
+    run_code,
 };
 pub use host::{Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use options::{
@@ -43,6 +48,7 @@ pub use options::{
 pub use outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use path::Step;
 pub use runtime::{Runtime, Stats};
+pub use status_error::StatusError;
 pub use value::Value;
 
 /// Keeps the README's Rust.

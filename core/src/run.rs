@@ -17,8 +17,6 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use parking_lot::{Condvar, Mutex};
-
 pub(crate) use crate::isolate::Inbound;
 use crate::{
     clock::ThreadTime,
@@ -28,6 +26,7 @@ use crate::{
     outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status},
     program,
     runtime::Inner,
+    sync::{Condvar, Mutex},
     text::{MESSAGE_LIMIT, bounded},
     value::{Value, Writer},
 };
@@ -600,7 +599,7 @@ impl Seat {
             run.runtime.scheduler.release_permit(run);
             shared = run.shared.lock();
             while shared.answer.is_none() && shared.end.is_none() && !run.is_settled() {
-                run.answered.wait(&mut shared);
+                shared = run.answered.wait(shared);
             }
             drop(shared);
             run.runtime.scheduler.take_permit(run);

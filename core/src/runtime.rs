@@ -2,13 +2,12 @@
 
 use std::{
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use parking_lot::Mutex;
 use slab::Slab;
 
 use crate::{
@@ -19,8 +18,10 @@ use crate::{
     isolate::{Pool, PoolOptions, Realm},
     options::{Request, RuntimeOptions, RuntimeSettings},
     outcome::Status,
+    process::{PerProcess, Process},
     run::Run,
     scheduler::{Scheduler, SchedulerStats},
+    sync::Mutex,
     watchdog::Watchdog,
 };
 
@@ -34,6 +35,9 @@ const RUNS_PER_SLOT: u32 = 10_000;
 ///
 /// Holds a few pristine isolates (some 350 KiB each) and compiled modules; starts its threads with
 /// the first run and lets them end when there is nothing to do.
+///
+/// A runtime does not survive a fork, as threads do not: in the child it refuses runs. What the
+/// child makes itself works, and so does [`Runtime::shared`], which is another one there.
 #[derive(Clone)]
 pub struct Runtime {
     inner: Arc<Inner>,
@@ -47,6 +51,9 @@ impl std::fmt::Debug for Runtime {
 
 /// What the parts of a runtime share.
 pub(crate) struct Inner {
+    /// Where its threads are. In a child of that process nothing here is touched, nor freed: each
+    /// thread that was there at the fork holds it there for ever.
+    process: Process,
     pub(crate) scheduler: Scheduler,
     pub(crate) watchdog: Watchdog,
     pub(crate) pool: Pool<Realm>,
@@ -100,10 +107,10 @@ impl Runtime {
         Ok(Self::with(&settings))
     }
 
-    /// The runtime of everyone who makes none.
+    /// The runtime of everyone who makes none: one per process, also in a forked child.
     #[must_use]
     pub fn shared() -> Self {
-        static SHARED: OnceLock<Runtime> = OnceLock::new();
+        static SHARED: PerProcess<Runtime> = PerProcess::new();
         SHARED.get_or_init(|| Self::with(&RuntimeSettings::default())).clone()
     }
 
@@ -114,6 +121,7 @@ impl Runtime {
             runs_per_slot: RUNS_PER_SLOT,
         };
         let inner = Inner {
+            process: Process::current(),
             scheduler: Scheduler::new(settings.max_concurrent_runs),
             watchdog: Watchdog::default(),
             pool: Pool::new(Realm::build, options),
@@ -129,13 +137,29 @@ impl Runtime {
         Self { inner: Arc::new(inner) }
     }
 
+    #[cfg(test)]
+    pub(crate) fn scheduler(&self) -> &Scheduler {
+        &self.inner.scheduler
+    }
+
+    /// The process that it was made in.
+    pub(crate) fn process(&self) -> Process {
+        self.inner.process
+    }
+
     /// Starts a run. Returns at once: what happens from here on is a result.
     ///
     /// # Errors
-    /// Misuse of an option, or a runtime that is closed or whose queue is full.
+    /// Misuse of an option, or a runtime that is closed, whose queue is full, or that was made
+    /// before this process was forked.
     pub fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Remote, Error> {
         request.check()?;
         let inner = &self.inner;
+        if !inner.is_here() {
+            let message = "the runtime was made before this process was forked, which runtimes do \
+                           not survive: make a new one";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
         if inner.closed.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
         }
@@ -153,9 +177,13 @@ impl Runtime {
     }
 
     /// Refuses new runs and ends the live ones; `done` is called, from any thread, when all that
-    /// they held is freed. May be called again.
+    /// they held is freed. May be called again. In a forked child there is nothing to end, and
+    /// `done` is called at once.
     pub fn close(&self, done: impl FnOnce() + Send + 'static) {
         let inner = &self.inner;
+        if !inner.is_here() {
+            return done();
+        }
         inner.closed.store(true, Ordering::Release);
         inner.closers.lock().push(Box::new(done));
         let live: Vec<Arc<Run>> =
@@ -166,10 +194,13 @@ impl Runtime {
         inner.computed();
     }
 
-    /// What the runtime is doing now.
+    /// What the runtime is doing now: nothing, in a forked child.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let inner = &self.inner;
+        if !inner.is_here() {
+            return Stats::default();
+        }
         let SchedulerStats { computing, queued, threads, stuck } = inner.scheduler.stats();
         let settled = |status: Status| inner.settled[status as usize].load(Ordering::Relaxed);
         let parked = inner.runs.lock().iter().filter(|(_, run)| run.parked()).count();
@@ -191,6 +222,12 @@ impl Runtime {
 }
 
 impl Inner {
+    /// Whether this is the process that the runtime was made in. In a forked child no lock of it
+    /// may be waited for: whoever held it is not there.
+    pub(crate) fn is_here(&self) -> bool {
+        self.process.is_current()
+    }
+
     fn admit(&self, make: impl FnOnce(usize) -> Run) -> Arc<Run> {
         self.live.fetch_add(1, Ordering::Relaxed);
         let mut runs = self.runs.lock();
@@ -224,7 +261,7 @@ impl Inner {
         }
         let closers = std::mem::take(&mut *self.closers.lock());
         if !closers.is_empty() {
-            self.pool.clear();
+            self.pool.close();
             self.cache.clear();
             self.watchdog.close();
             for done in closers {

@@ -12,15 +12,17 @@ use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Weak,
+        Arc, MutexGuard, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
-
-use crate::{run::Run, runtime::Inner};
+use crate::{
+    run::Run,
+    runtime::Inner,
+    sync::{Condvar, Mutex},
+};
 
 /// How long a thread looks out for work before it sleeps.
 const SPIN: Duration = Duration::from_micros(60);
@@ -61,6 +63,8 @@ struct Queue {
     computing: usize,
     /// Threads that sleep and were not yet told of work.
     sleeping: usize,
+    /// How many of those that sleep were told, and have not woken yet.
+    told: usize,
     spinning: bool,
     threads: usize,
     /// Runs on a thread now; a run whose thread does not come back is marked.
@@ -102,6 +106,7 @@ impl Scheduler {
                 turn: 0,
                 computing: 0,
                 sleeping: 0,
+                told: 0,
                 spinning: false,
                 threads: 0,
                 current: Vec::new(),
@@ -202,7 +207,7 @@ impl Scheduler {
         drop(queue);
         let mut granted = resume.granted.lock();
         while !*granted && !run.ending.is_raised() {
-            resume.wake.wait_for(&mut granted, PERMIT_LOOK);
+            granted = resume.wake.wait_for(granted, PERMIT_LOOK).0;
         }
         drop(granted);
         let mut queue = self.queue.lock();
@@ -242,6 +247,7 @@ impl Scheduler {
         }
         if queue.sleeping > 0 {
             queue.sleeping -= 1;
+            queue.told += 1;
             self.count_waiting(&queue);
             drop(queue);
             self.work.notify_one();
@@ -298,16 +304,29 @@ impl Scheduler {
             if !queue.ready.is_empty() && queue.computing < self.permits {
                 continue;
             }
-            queue.sleeping += 1;
-            if self.work.wait_for(&mut queue, LINGER).timed_out() {
-                // Whoever calls for help counts a sleeper off; nobody did.
-                if queue.sleeping > 0 {
-                    queue.sleeping -= 1;
-                }
-                if queue.ready.is_empty() || queue.computing >= self.permits {
-                    queue.threads -= 1;
-                    return None;
-                }
+            let told;
+            (queue, told) = self.sleep(queue);
+            if !told && (queue.ready.is_empty() || queue.computing >= self.permits) {
+                queue.threads -= 1;
+                return None;
+            }
+        }
+    }
+
+    /// Sleeps until this thread is told of work, or nobody told it for long; says which. A thread may
+    /// also wake for no reason, and then nobody has counted it off.
+    fn sleep<'q>(&self, mut queue: MutexGuard<'q, Queue>) -> (MutexGuard<'q, Queue>, bool) {
+        queue.sleeping += 1;
+        loop {
+            let timed_out;
+            (queue, timed_out) = self.work.wait_for(queue, LINGER);
+            if queue.told > 0 {
+                queue.told -= 1;
+                return (queue, true);
+            }
+            if timed_out {
+                queue.sleeping -= 1;
+                return (queue, false);
             }
         }
     }
@@ -389,5 +408,60 @@ fn work(runtime: &Weak<Inner>) {
         });
         inner.scheduler.done(&run, finishing);
         inner.computed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::mpsc,
+        thread,
+        time::{Duration, Instant},
+    };
+
+    use super::*;
+    use crate::{Completion, Host, HostCall, Request, Runtime, RuntimeOptions, SourceText, Value};
+
+    const CEILING: Duration = Duration::from_secs(30);
+
+    /// Tells of the end of a run.
+    struct Told(mpsc::Sender<()>);
+
+    impl Host for Told {
+        fn call(&self, _: u32, _: Value, _: HostCall) {}
+        fn function_settled(&self, _: u32, _: Completion) {}
+        fn promise_settled(&self, _: u32, _: Completion) {}
+        fn settled(&self) {
+            self.0.send(()).expect("the test waits");
+        }
+    }
+
+    fn start(runtime: &Runtime, source: &str) -> (crate::Remote, mpsc::Receiver<()>) {
+        let (sender, settled) = mpsc::channel();
+        let request = Request::new(SourceText::from(source.to_owned()));
+        (runtime.start(request, Arc::new(Told(sender))).expect("a valid request"), settled)
+    }
+
+    #[test]
+    fn a_thread_that_wakes_for_no_reason_is_counted_once() {
+        let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+        let (_, settled) = start(&runtime, "export default 1");
+        settled.recv_timeout(CEILING).expect("settled");
+        let scheduler = runtime.scheduler();
+        let since = Instant::now();
+        while scheduler.queue.lock().sleeping == 0 && since.elapsed() < CEILING {
+            thread::yield_now();
+        }
+        for _ in 0..3 {
+            scheduler.work.notify_all();
+            thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(scheduler.queue.lock().sleeping, 1);
+        // It is taken, and another has to come for the next run.
+        let (busy, ended) = start(&runtime, "for (;;);");
+        let (_, settled) = start(&runtime, "export default 1");
+        settled.recv_timeout(CEILING).expect("settled beside a run that does not end");
+        busy.terminate(None);
+        ended.recv_timeout(CEILING).expect("settled");
     }
 }

@@ -12,11 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::{
     run::{GRACE, Run},
     runtime::Inner,
+    sync::{Condvar, Mutex},
 };
 
 /// How long a run may be stalled.
@@ -135,12 +134,10 @@ impl Watchdog {
         let next = watch.deadlines.peek().map(|Reverse(deadline)| deadline.at);
         let tick = busy.then(|| Instant::now() + TICK);
         match next.into_iter().chain(tick).min() {
-            Some(at) => {
-                self.wake.wait_until(&mut watch, at);
-            }
+            Some(at) => watch = self.wake.wait_until(watch, at),
             None => {
                 watch.asleep = true;
-                self.wake.wait_for(&mut watch, Duration::from_mins(1));
+                watch = self.wake.wait_for(watch, Duration::from_mins(1)).0;
                 watch.asleep = false;
             }
         }

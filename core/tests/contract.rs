@@ -4,7 +4,8 @@
 //! as JavaScript gives them and hands messages to [`Runtime::start`]. So it leaves out nothing: the
 //! lines `skip: rust` speak of the typed face, which cannot say what they are about.
 //!
-//! `CONTRACT=text` runs the cases whose file and heading contain the text.
+//! `CONTRACT=text` runs the cases whose file and heading contain the text. How many ran is printed,
+//! and added to the file that `ISOLANE_CONTRACT_COUNTS` names; `tests/contract/counts.mjs` reads it.
 
 #[path = "contract/case.rs"]
 mod case;
@@ -20,13 +21,15 @@ mod parse;
 mod tagged;
 
 use std::{
+    fs::OpenOptions,
+    io::Write,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
     thread,
 };
 
 use isolane::Runtime;
-use parking_lot::Mutex;
 
 use crate::parse::Case;
 
@@ -51,9 +54,9 @@ fn the_core_keeps_the_contract() {
     thread::scope(|scope| {
         for _ in 0..THREADS {
             let work = || {
-                while let Some(file) = { files.lock().pop() } {
+                while let Some(file) = { lock(&files).pop() } {
                     let failed = file.iter().filter_map(failure);
-                    failures.lock().extend(failed.collect::<Vec<_>>());
+                    lock(&failures).extend(failed.collect::<Vec<_>>());
                 }
             };
             thread::Builder::new()
@@ -62,17 +65,27 @@ fn the_core_keeps_the_contract() {
                 .expect("a thread");
         }
     });
-    let mut failures = failures.into_inner();
+    let mut failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
     failures.sort();
     for failure in &failures {
         println!("{failure}");
     }
     let failed = failures.len();
-    println!(
-        "contract (rust): {count} cases, {} passed, {failed} failed, 0 skipped",
-        count - failed
-    );
+    say_counts(count);
     assert_eq!(failed, 0, "cases of the contract failed");
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn say_counts(ran: usize) {
+    println!("contract: {ran} ran, 0 skipped");
+    if let Some(path) = std::env::var_os("ISOLANE_CONTRACT_COUNTS") {
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let mut file = file.expect("the file for the counts can be opened");
+        writeln!(file, "rust: {ran} ran, 0 skipped").expect("the counts can be written");
+    }
 }
 
 /// How a case failed, if it did.

@@ -15,9 +15,9 @@ use std::{
 };
 
 use isolane::{
-    Completion, ErrorKind, Execute, Execution, ExecutionOptions, ExecutionResult, HostError,
-    HostFunction, HostPromise, Input, Inputs, Runtime, RuntimeOptions, SandboxFunction,
-    SandboxPromise, Status, Terminator, Value, run_code,
+    Completion, ErrorKind, Execute, ExecutionOptions, ExecutionResult, HostError, HostFunction,
+    HostPromise, Input, Inputs, Report, Runtime, RuntimeOptions, SandboxFunction, SandboxPromise,
+    Status, Value, run_code,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -129,26 +129,6 @@ impl<'de> Deserialize<'de> for Bytes {
         }
         deserializer.deserialize_bytes(Visitor)
     }
-}
-
-#[test]
-fn the_public_types_can_be_shared() {
-    fn shared<T: Send + Sync + 'static>() {}
-    shared::<Execution>();
-    shared::<ExecutionOptions>();
-    shared::<ExecutionResult>();
-    shared::<HostFunction>();
-    shared::<HostPromise>();
-    shared::<HostError>();
-    shared::<Input>();
-    shared::<Inputs>();
-    shared::<Runtime>();
-    shared::<SandboxFunction>();
-    shared::<SandboxPromise>();
-    shared::<isolane::SandboxCall<u8>>();
-    shared::<Terminator>();
-    shared::<Value>();
-    shared::<isolane::Error>();
 }
 
 #[test]
@@ -811,7 +791,7 @@ fn reports_reach_the_sink_and_the_handle() {
         seen.send(number).map_err(|_| HostError::new("Error", "closed"))?;
         Ok::<u32, Box<dyn std::error::Error + Send + Sync>>(number * 2)
     });
-    let options = ExecutionOptions { report: Some(report), ..ExecutionOptions::default() };
+    let options = ExecutionOptions { report: Report::To(report), ..ExecutionOptions::default() };
     let source =
         "let e; const twice = report(1); report(2); try { report('x') } catch (x) { e = x.message }
         await new Promise(() => {}); ";
@@ -830,7 +810,7 @@ fn reports_reach_the_sink_and_the_handle() {
     assert!(!run.running());
     assert_eq!(block_on(&mut run).expect_err("taken").kind(), ErrorKind::Internal);
     let options = ExecutionOptions {
-        report: Some(HostFunction::new(|n: f64| n * 2.0)),
+        report: HostFunction::new(|n: f64| n * 2.0).into(),
         ..ExecutionOptions::default()
     };
     let result = self::run("export default report(4)", options);

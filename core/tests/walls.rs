@@ -36,9 +36,16 @@ const WALLS: &[(&str, &[&str])] = &[
             "crate::runtime",
         ],
     ),
+    (
+        "status_error.rs",
+        &["rquickjs_sys", "oxc_", "crate::isolate", "crate::run", "crate::runtime", "unsafe"],
+    ),
     ("error.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("text.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("path.rs", &["rquickjs_sys", "oxc_", "crate::"]),
+    // So do locks and processes.
+    ("sync.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
+    ("process.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     (
         "options.rs",
         &[
@@ -126,6 +133,27 @@ fn every_wall_stands_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for (room, _) in WALLS {
         assert!(root.join(room).exists(), "no room is called {room}");
+    }
+}
+
+/// No engine and no compiler in a public signature: what cannot be named cannot be in one.
+#[test]
+fn whatever_is_public_knows_neither_engine_nor_compiler() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let text = fs::read_to_string(root.join("lib.rs")).expect("a readable source");
+    let public: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub use ").or_else(|| line.strip_prefix("pub mod ")))
+        .filter_map(|rest| rest.split([':', ';']).next())
+        .collect();
+    assert!(public.len() >= 7, "{public:?}");
+    for module in public {
+        let rooms = [format!("{module}.rs"), format!("{module}/")];
+        let wall = WALLS.iter().find(|(room, _)| rooms.iter().any(|name| name == room));
+        let refused = wall.map_or(&[][..], |(_, refused)| refused);
+        for name in ["rquickjs_sys", "oxc_"] {
+            assert!(refused.contains(&name), "no wall keeps {name} out of {module}");
+        }
     }
 }
 

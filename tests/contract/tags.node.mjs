@@ -158,9 +158,10 @@ function identified(json, inner, shared) {
     return array;
   }
   const tag = tagOf($value);
-  const target = tag === undefined ? {} : tag === '$map' ? new Map() : tag === '$set' ? new Set() : inner($value);
+  const isPlain = tag === undefined || tag === '$entries';
+  const target = isPlain ? {} : tag === '$map' ? new Map() : tag === '$set' ? new Set() : inner($value);
   shared.set($id, target);
-  if (tag === undefined) Object.assign(target, fromEntries(Object.entries($value), inner));
+  if (isPlain) fromEntries(tag === undefined ? Object.entries($value) : $value.$entries, inner, target);
   if (tag === '$map') for (const [key, entry] of $value.$map) target.set(inner(key), inner(entry));
   if (tag === '$set') for (const member of $value.$set) target.add(inner(member));
   return target;
@@ -176,8 +177,7 @@ function view([kind, offset, length, bytes]) {
   return new globalThis[kind](new Uint8Array(bytes).buffer, offset, length);
 }
 
-function fromEntries(entries, inner) {
-  const object = {};
+function fromEntries(entries, inner, object = {}) {
   for (const [key, value] of entries) {
     Object.defineProperty(object, key, { value: inner(value), writable: true, enumerable: true, configurable: true });
   }

@@ -24,10 +24,9 @@ function child(program, flags = []) {
 
 test('import and require give one and the same', () => {
   const cjs = createRequire(import.meta.url)('isolane');
-  assert.deepStrictEqual(Object.keys(cjs).sort(), ['Runtime', 'SerializationError', 'runCode']);
-  assert.equal(cjs.runCode, esm.runCode);
-  assert.equal(cjs.Runtime, esm.Runtime);
-  assert.equal(cjs.SerializationError, esm.SerializationError);
+  const errors = ['LinkError', 'MemoryLimitError', 'SerializationError', 'StatusError', 'TerminatedError', 'UncaughtError'];
+  assert.deepStrictEqual(Object.keys(cjs).sort(), ['Runtime', ...errors, 'runCode', 'unwrap'].sort());
+  assert.deepStrictEqual({ ...esm }, { ...cjs });
   const { runCode } = cjs;
   assert.doesNotReject(async () => runCode('export default 1'));
 });

@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from ceilings import run_file, run_program
 
 pytestmark = pytest.mark.skipif(

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ceilings import LOOPS, in_loop, new_uvloop, run_in
 from isolane import CodeExecution, CodeExecutionResult, Runtime, run_code
+
+from ceilings import LOOPS, in_loop, new_uvloop, run_in
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 

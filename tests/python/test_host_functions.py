@@ -17,7 +17,6 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from ceilings import LOOPS, in_loop, run_in, run_program
 from isolane import (
     CodeExecution,
     Runtime,
@@ -26,6 +25,8 @@ from isolane import (
     run_code,
     run_code_sync,
 )
+
+from ceilings import LOOPS, in_loop, run_in, run_program
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
+
 from ceilings import run_program
 
 SUB_INTERPRETER = """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from ceilings import run_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

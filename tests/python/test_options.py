@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from ceilings import in_loop
 from isolane import CodeExecution, Runtime, SerializationError, run_code, run_code_sync
+
+from ceilings import in_loop
 
 
 class Lazy(Mapping[str, Any]):

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ceilings import run_program
 from isolane import Runtime, run_code, run_code_sync
+
+from ceilings import run_program
 
 
 def count_while(running: Callable[[], bool], least_s: float) -> float:

@@ -17,10 +17,23 @@ class SerializationError(TypeError):
     `globals.db.pool: an instance of Pool cannot be cloned`."""
 
 
+# JavaScript's own classes of errors, by their number.
+_CLASSES = (
+    "Error",
+    "RangeError",
+    "ReferenceError",
+    "SyntaxError",
+    "TypeError",
+    "URIError",
+    "EvalError",
+)
+
+
 class SandboxError(Exception):
     """An `Error` of JavaScript, as a value or as what a function of the sandbox threw.
 
-    Given back to the sandbox it is an `Error` of the same class again.
+    Given back to the sandbox it is an `Error` of the same class again. A host function may raise
+    one of its own: `raise SandboxError("RangeError", "no such page")`.
     """
 
     name: str
@@ -40,20 +53,23 @@ class SandboxError(Exception):
         message: str,
         stack: str | None = None,
         code: str | int | float | None = None,
-        _class: int = 0,
+        _class: int | None = None,
     ) -> None:
+        """An error for the sandbox: one with the name of a class of JavaScript's own, such as
+        `RangeError`, is an instance of it there."""
         super().__init__(name, message, stack, code, _class)
         self.name = name
         self.message = message
         self.stack = stack
         self.code = code
         self.value = None
-        self._class = _class
+        self._class = _CLASSES.index(name) if _class is None and name in _CLASSES else _class or 0
         self._is_value = False
 
     @classmethod
     def of(cls, value: Any) -> SandboxError:
-        """The exception for something that was thrown and is no `Error`."""
+        """The exception for something thrown that is no `Error`: raised by a host function, it is
+        the value itself that is thrown inside."""
         error = cls("Error", value if isinstance(value, str) else repr(value))
         error.value = value
         error._is_value = True
@@ -108,10 +124,10 @@ class LinkError(StatusError):
 
 def status_error(result: CodeExecutionResult) -> StatusError:
     """The exception for a result that is no success."""
-    return _CLASSES[result.status](result)
+    return _STATUS_ERRORS[result.status](result)
 
 
-_CLASSES: dict[Status, type[StatusError]] = {
+_STATUS_ERRORS: dict[Status, type[StatusError]] = {
     "error": UncaughtError,
     "memory": MemoryLimitError,
     "terminated": TerminatedError,

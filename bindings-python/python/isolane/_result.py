@@ -108,7 +108,7 @@ def ended_elsewhere(message: str, reports: list[Any]) -> CodeExecutionResult:
     return CodeExecutionResult("terminated", None, reports, [], error)
 
 
-def unreadable(failure: Exception, reports: list[Any]) -> CodeExecutionResult:
+def unreadable(raised: Exception, reports: list[Any]) -> CodeExecutionResult:
     """The result of a run whose values this process could not take, such as for want of memory."""
-    error = CodeExecutionError(type(failure).__name__, f"the result could not be read: {failure}")
+    error = CodeExecutionError(type(raised).__name__, f"the result cannot be read: {raised}")
     return CodeExecutionResult("error", None, reports, [], error)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ._errors import SandboxError
 from ._isolane import REPORT_SINK, HostCall, Message, Remote
-from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
+from ._result import CodeExecutionResult, ended_elsewhere, read_result, unreadable
 from ._sandbox_function import SandboxFunction
 
 if TYPE_CHECKING:
@@ -212,17 +212,18 @@ class Run:
 
     def settled(self) -> None:
         """The run has settled; its result is there."""
+        self.end(self._take_result())
+
+    def _take_result(self) -> CodeExecutionResult:
         with self.lock:
             reports = self._reports.copy()
             try:
-                outcome: Outcome | None = self.remote.take_result(len(reports), self)
-            except Exception as failure:
-                self.end(unreadable(failure, reports))
-                return
+                outcome = self.remote.take_result(len(reports), self)
+            except Exception as raised:  # Whoever awaits the run is told even so.
+                return unreadable(raised, reports)
         if outcome is None:
-            self.end(ended_elsewhere(_FORKED, reports))
-        else:
-            self.end(read_result(outcome, reports))
+            return ended_elsewhere(_FORKED, reports)
+        return read_result(outcome, reports)
 
     def end(self, result: CodeExecutionResult) -> None:
         """Keeps the result, tells everyone who waits, and lets go of all that was the run's."""

@@ -28,6 +28,7 @@ impl Class {
 pub(super) static DATETIME: Class = Class::new("datetime", "datetime");
 pub(super) static ORDERED_DICT: Class = Class::new("collections", "OrderedDict");
 pub(super) static GENERATOR: Class = Class::new("types", "GeneratorType");
+pub(super) static PATTERN: Class = Class::new("re", "Pattern");
 pub(super) static MEMORYVIEW: Class = Class::new("builtins", "memoryview");
 pub(super) static UNDEFINED: Class = Class::new("isolane._undefined", "Undefined");
 pub(super) static SANDBOX_ERROR: Class = Class::new("isolane._errors", "SandboxError");

@@ -23,7 +23,8 @@ use rustc_hash::FxHashMap;
 use super::{
     Functions,
     classes::{
-        DATETIME, GENERATOR, MEMORYVIEW, ORDERED_DICT, SANDBOX_ERROR, SANDBOX_FUNCTION, UNDEFINED,
+        DATETIME, GENERATOR, MEMORYVIEW, ORDERED_DICT, PATTERN, SANDBOX_ERROR, SANDBOX_FUNCTION,
+        UNDEFINED,
     },
     utf16,
 };
@@ -222,14 +223,14 @@ impl<'a, 'py> Encoder<'a, 'py> {
                     self.bytes(bytes.as_bytes().to_vec());
                 }
                 Err(raised) if raised.is_instance_of::<PyValueError>(value.py()) => {
-                    return Err(self.refuse_as("a released memoryview"));
+                    return Err(self.refuse("a released memoryview"));
                 }
                 Err(raised) => return Err(Stop::Raised(raised)),
             }
         } else if DATETIME.has(value)? {
             match epoch_ms(value)? {
                 Some(date) => self.writer.date(date),
-                None => return Err(self.refuse_as("a datetime that has no time in UTC")),
+                None => return Err(self.refuse("a datetime that is out of range")),
             }
         } else if let Ok(exception) = value.cast::<PyBaseException>() {
             self.exception(exception)?;
@@ -240,7 +241,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
             let number: u32 = self.owner.call_method1("host_promise", (value,))?.extract()?;
             self.writer.host_promise(number);
         } else {
-            return Err(self.refuse(&value.get_type()));
+            return Err(self.refuse(&article(&value.get_type())?));
         }
         Ok(())
     }
@@ -361,14 +362,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
     }
 
     /// Refuses the value that is being written.
-    fn refuse(&self, class: &Bound<'py, PyType>) -> Stop {
-        match class_name(class) {
-            Ok(name) => self.refuse_as(&article(&name)),
-            Err(raised) => Stop::Raised(raised),
-        }
-    }
-
-    fn refuse_as(&self, what: &str) -> Stop {
+    fn refuse(&self, what: &str) -> Stop {
         let path = self.frames.iter().map(Frame::step).collect();
         Stop::Refused(Refusal { path, what: what.to_owned() })
     }
@@ -418,13 +412,16 @@ fn class_name(class: &Bound<'_, PyType>) -> PyResult<String> {
     Ok(own.call_method1("__get__", (class,))?.cast::<PyString>()?.to_string_lossy().into_owned())
 }
 
-/// What an object is that does not cross.
-fn article(class: &str) -> String {
-    match class {
-        "Pattern" => "a re.Pattern".to_owned(),
-        "generator" => "a generator".to_owned(),
-        _ => format!("an instance of {class}"),
-    }
+/// What an object of that class is, which does not cross.
+fn article(class: &Bound<'_, PyType>) -> PyResult<String> {
+    let py = class.py();
+    Ok(if class.is(PATTERN.get(py)?) {
+        "a re.Pattern".to_owned()
+    } else if class.is(GENERATOR.get(py)?) {
+        "a generator".to_owned()
+    } else {
+        format!("an instance of {}", class_name(class)?)
+    })
 }
 
 /// Class, name and text of an exception. One whose text cannot be had crosses without.

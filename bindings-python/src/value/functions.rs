@@ -5,13 +5,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
+use crate::lock::Lock;
+
 #[derive(Default)]
 pub(crate) struct Functions {
-    table: Mutex<Table>,
+    table: Lock<Table>,
     /// Whether the sandbox was given anything through which it reaches its host.
     reaches: AtomicBool,
 }

@@ -3,21 +3,25 @@
 //! In: a message on its way out, on the thread that computes the run, without the interpreter's
 //! lock. Out: the first thing in it that has no place in Python, so that the sandbox is told at the
 //! crossing itself. Keeps the contract's list of what is refused, and bounds what a small message
-//! could grow into: lists made of holes, and keys made to collide in a dict.
+//! could grow into: lists made of holes, and keys made to collide in a dict. Those of the walk itself
+//! are hashed with a secret.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+};
 
 use isolane::{
     Refusal, Step, Value,
     value::{Event, Malformed, Reader, Str, ViewKind},
 };
-use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::decode::format;
+use pyo3::{prelude::*, types::PyBytes};
 
-/// Elements of a list that any message may have made of holes.
-const LEAST_HOLES: usize = 1 << 20;
+use super::{classes::MEMORYVIEW, decode::format};
 
-/// Elements made of holes per byte of the message.
-const HOLES_PER_BYTE: usize = 16;
+/// Elements made of holes that a message may have per byte: as many as it could have written out.
+const HOLES_PER_BYTE: usize = 1;
 
 /// Numbers in one dict or set that share a hash.
 const MOST_COLLISIONS: u32 = 64;
@@ -26,17 +30,45 @@ const MOST_COLLISIONS: u32 = 64;
 const FIRST_MS: f64 = -62_135_596_800_000.0;
 const LAST_MS: f64 = 253_402_300_799_999.0;
 
-/// What of a message Python cannot hold, if anything.
-pub(crate) fn refuses(message: &Value) -> Option<Refusal> {
+/// Whether a memoryview of this interpreter knows the format of a `Float16Array`.
+static HALF_FLOATS: AtomicBool = AtomicBool::new(false);
+
+/// Asks the interpreter what it can hold; until then it is taken to hold less.
+pub(crate) fn ask(py: Python<'_>) {
+    let view = MEMORYVIEW.get(py).and_then(|class| class.call1((PyBytes::new(py, &[0, 0]),)));
+    let format = format(ViewKind::Float16Array);
+    let read = view.and_then(|view| view.call_method1("cast", (format,))?.get_item(0));
+    HALF_FLOATS.store(read.is_ok(), Ordering::Relaxed);
+}
+
+/// How many elements the messages of one run may have made of holes, all together and beyond those
+/// that they pay for by their size: what was reported or logged is held until the end.
+#[derive(Debug)]
+pub(crate) struct Holes(AtomicUsize);
+
+impl Default for Holes {
+    fn default() -> Self {
+        Self(AtomicUsize::new(1 << 20))
+    }
+}
+
+/// What of a message Python cannot hold, if anything. What holes it has are taken off `left`.
+pub(crate) fn refuses(message: &Value, left: &Holes) -> Option<Refusal> {
+    let paid = message.nodes().len() * HOLES_PER_BYTE;
+    // Only the thread that computes the run takes any.
+    let unpaid = left.0.load(Ordering::Relaxed);
     let mut walk = Walk {
         reader: message.reader(),
         blobs: message.blobs(),
         frames: Vec::new(),
         objects: Vec::new(),
-        holes: (message.nodes().len() * HOLES_PER_BYTE).max(LEAST_HOLES),
+        holes: paid + unpaid,
     };
     // A message that is none is for its reader to find.
-    let Err(Stop::Refused(what)) = walk.run() else { return None };
+    let Err(Stop::Refused(what)) = walk.run() else {
+        left.0.store(unpaid.min(walk.holes), Ordering::Relaxed);
+        return None;
+    };
     let path = walk.frames.iter().map(Frame::step).collect();
     Some(Refusal { path, what: what.to_owned() })
 }
@@ -102,8 +134,8 @@ enum Container<'a> {
 #[derive(Default)]
 struct Keys {
     of: Of,
-    known: FxHashSet<Key>,
-    hashes: FxHashMap<u64, u32>,
+    known: HashSet<Key>,
+    hashes: HashMap<u64, u32>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -173,7 +205,9 @@ impl<'a> Walk<'a> {
             Event::Date(time) if !(FIRST_MS..=LAST_MS).contains(&time) => {
                 return Err(Stop::Refused("a Date outside of the years 1 to 9999"));
             }
-            Event::View { kind: ViewKind::Float16Array, .. } => {
+            Event::View { kind: ViewKind::Float16Array, .. }
+                if !HALF_FLOATS.load(Ordering::Relaxed) =>
+            {
                 return Err(Stop::Refused("a Float16Array"));
             }
             Event::SparseArray(length) => {
@@ -316,11 +350,10 @@ fn hashable(event: &Event<'_>) -> Hashable {
         Event::View { kind, blob, byte_offset, length } if format(kind).is_none() => {
             Hashable::Bytes { blob, start: byte_offset, length }
         }
-        Event::Error(_)
-        | Event::HostFunction(_)
-        | Event::SandboxFunction(_)
-        | Event::HostPromise(_)
-        | Event::SandboxPromise(_) => Hashable::Identity,
+        Event::Error(_) | Event::SandboxFunction(_) | Event::SandboxPromise(_) => {
+            Hashable::Identity
+        }
+        // Among them what is the caller's own: its hash, if it has one, is code that may raise.
         _ => Hashable::No,
     }
 }

@@ -1,13 +1,15 @@
 //! Where futures of the host run when the caller has no runtime.
 
-use std::{sync::OnceLock, thread};
+use std::thread;
 
 use tokio::runtime::{Builder, Handle};
+
+use crate::process::PerProcess;
 
 /// The runtime of this library: one thread, started when first needed, there until the process
 /// ends. `None` when the machine refuses it.
 pub(super) fn own() -> Option<Handle> {
-    static OWN: OnceLock<Option<Handle>> = OnceLock::new();
+    static OWN: PerProcess<Option<Handle>> = PerProcess::new();
     OWN.get_or_init(|| {
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;
         let handle = runtime.handle().clone();

@@ -6,12 +6,12 @@
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
-use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 
 use super::{HostError, IntoOutput, Returned};
 use crate::{
     Completion, Value,
+    sync::Mutex,
     value::{
         Arguments, Fault, Links,
         link::{self, Cargo, LINK, Link},

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::side::Side;
+use super::{reports::Reports, side::Side};
 use crate::{Error, ErrorKind, ExecutionResult, Remote, Value};
 
 /// How long [`Execution::wait`] looks before it sleeps: waking a thread costs more than most runs
@@ -25,17 +25,12 @@ pub struct Execution(State);
 
 enum State {
     Refused(Option<Error>),
-    Started {
-        remote: Remote,
-        side: Arc<Side>,
-        /// The reports of a result that has been given away.
-        reports: Option<Vec<Value>>,
-    },
+    Started { remote: Remote, side: Arc<Side> },
 }
 
 impl Execution {
     pub(super) fn new(remote: Remote, side: Arc<Side>) -> Self {
-        Self(State::Started { remote, side, reports: None })
+        Self(State::Started { remote, side })
     }
 
     pub(super) fn refused(error: Error) -> Self {
@@ -67,9 +62,39 @@ impl Execution {
     #[must_use]
     pub fn reports(&self) -> Vec<Value> {
         match &self.0 {
-            State::Started { reports: Some(reports), .. } => reports.clone(),
-            State::Started { remote, .. } => remote.reports_since(0),
-            State::Refused(_) => Vec::new(),
+            State::Started { remote, side } if side.is_here() => side.feed.all(remote),
+            State::Started { .. } | State::Refused(_) => Vec::new(),
+        }
+    }
+
+    /// The reports as they come, from the first one on: a stream of its own, apart from this handle
+    /// and from any other such stream.
+    ///
+    /// The run does not wait for its readers: they read at their own pace what it keeps. There are
+    /// reports only where [`ExecutionOptions::report`] asks for them.
+    ///
+    /// ```
+    /// use futures::StreamExt;
+    /// use isolane::{ExecutionOptions, Report, run_code};
+    ///
+    /// let source = "for (const step of ['read', 'count']) report({ step }); export default 2";
+    /// let run = run_code(source, ExecutionOptions { report: Report::On, ..Default::default() });
+    /// let mut reports = run.report_stream();
+    /// let show = async {
+    ///     while let Some(report) = reports.next().await {
+    ///         println!("{}", serde_json::to_string(&report).expect("plain data"));
+    ///     }
+    /// };
+    /// let (result, ()) = futures::executor::block_on(async { futures::join!(run, show) });
+    /// assert_eq!(result?.reports.len(), 2);
+    /// # Ok::<(), isolane::Error>(())
+    /// ```
+    ///
+    /// [`ExecutionOptions::report`]: crate::ExecutionOptions::report
+    pub fn report_stream(&self) -> Reports {
+        match &self.0 {
+            State::Started { remote, side } => Reports::new(remote, side),
+            State::Refused(_) => Reports::ended(),
         }
     }
 
@@ -78,12 +103,16 @@ impl Execution {
     /// Not for asynchronous code: a host function that is a future may need this very thread.
     ///
     /// # Errors
-    /// Misuse of an option, or a runtime that took no more runs.
+    /// Misuse of an option, a runtime that took no more runs, or a run that was started before this
+    /// process was forked.
     pub fn wait(mut self) -> Result<ExecutionResult, Error> {
         if let State::Started { side, .. } = &self.0 {
             let started = Instant::now();
             while !side.is_over() {
                 if started.elapsed() > SPIN {
+                    if !side.is_here() {
+                        return Err(elsewhere());
+                    }
                     side.wait_over();
                     break;
                 }
@@ -97,10 +126,7 @@ impl Execution {
     fn take(&mut self) -> Option<Result<ExecutionResult, Error>> {
         match &mut self.0 {
             State::Refused(error) => error.take().map(Err),
-            State::Started { remote, reports, .. } => remote.take_result().map(|result| {
-                *reports = Some(result.reports.clone());
-                Ok(result)
-            }),
+            State::Started { remote, side } => side.feed.take_result(remote).map(Ok),
         }
     }
 }
@@ -109,13 +135,20 @@ fn gone() -> Error {
     Error::new(ErrorKind::Internal, "the result of this run was already taken")
 }
 
+fn elsewhere() -> Error {
+    let message = "the run was started before this process was forked, which runs do not survive";
+    Error::new(ErrorKind::Unavailable, message)
+}
+
 impl Future for Execution {
     type Output = Result<ExecutionResult, Error>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let over = match &self.0 {
             State::Refused(_) => true,
-            State::Started { side, .. } => side.poll_over(context),
+            State::Started { side, .. } if side.is_over() => true,
+            State::Started { side, .. } if side.is_here() => side.poll_over(context),
+            State::Started { .. } => return Poll::Ready(Err(elsewhere())),
         };
         if over { Poll::Ready(self.take().unwrap_or_else(|| Err(gone()))) } else { Poll::Pending }
     }

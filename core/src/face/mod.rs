@@ -4,8 +4,8 @@
 //! are for their languages, so it uses nothing but what they use: [`Runtime::start`] and `Host`.
 //!
 //! `input` makes the values that go in, `function` what closures become, `output` what they may
-//! return, `side` answers the isolate, `sandbox` is what it lends out, `executor` where futures run
-//! and `handle` what the caller holds.
+//! return, `side` answers the isolate, `sandbox` is what it lends out, `executor` where futures run,
+//! `handle` what the caller holds and `reports` what it may read meanwhile.
 
 mod executor;
 mod function;
@@ -13,6 +13,7 @@ mod handle;
 mod host_error;
 mod input;
 mod output;
+mod reports;
 mod run_options;
 mod sandbox;
 mod side;
@@ -26,7 +27,8 @@ pub use self::{
     host_error::{ErrorCode, HostError},
     input::{Input, Inputs},
     output::{BoxedError, Fallible, IntoOutput, Plain, Returned},
-    run_options::{Execute, ExecutionOptions},
+    reports::Reports,
+    run_options::{Execute, ExecutionOptions, Report},
     sandbox::{SandboxCall, SandboxFunction, SandboxPromise},
 };
 use crate::{Error, Runtime};
@@ -52,10 +54,9 @@ use crate::{Error, Runtime};
 ///     sum: u32,
 ///     text: String,
 /// }
-/// let result = run.wait()?;
-/// let answer: Answer = result.result.unwrap_or_default().deserialize()?;
+/// let answer: Answer = run.wait()?.into_value()?.deserialize()?;
 /// assert_eq!(answer, Answer { sum: 30, text: "row 7".to_owned() });
-/// # Ok::<(), isolane::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn run_code(source: impl Into<String>, options: ExecutionOptions) -> Execution {
     Runtime::shared().run_code(source, options)
@@ -71,7 +72,7 @@ impl Runtime {
     }
 
     fn begin(&self, source: String, options: ExecutionOptions) -> Result<Execution, Error> {
-        let side = Side::new(options.report.as_ref());
+        let side = Side::new(self.process(), &options.report);
         let request = options.into_request(source, &side);
         let started = request
             .and_then(|request| self.start(request, Arc::clone(&side) as Arc<dyn crate::Host>));

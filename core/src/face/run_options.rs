@@ -28,9 +28,33 @@ pub struct ExecutionOptions {
     pub memory_limit_bytes: Option<u64>,
     /// What the entry is called in stacks, and where it sits among the modules.
     pub filename: Option<String>,
-    /// Receives each value that the sandbox reports, as its only argument. `report` exists in the
-    /// sandbox only with it.
-    pub report: Option<HostFunction>,
+    /// Whether the sandbox has a `report`, and who receives what it is called with.
+    pub report: Report,
+}
+
+/// The built-in `report` of a run.
+///
+/// Whatever goes through it is in [`ExecutionResult::reports`], in [`Execution::reports`] and in
+/// [`Execution::report_stream`] as soon as it is called, before a function receives it.
+///
+/// [`ExecutionResult::reports`]: crate::ExecutionResult::reports
+/// [`Execution::reports`]: crate::Execution::reports
+/// [`Execution::report_stream`]: crate::Execution::report_stream
+#[derive(Clone, Debug, Default)]
+pub enum Report {
+    /// There is none in the sandbox.
+    #[default]
+    Off,
+    /// It returns `undefined`: for those who read the result, the handle or a stream.
+    On,
+    /// Its only argument goes to that function, too, and it returns or throws what that does.
+    To(HostFunction),
+}
+
+impl From<HostFunction> for Report {
+    fn from(function: HostFunction) -> Self {
+        Self::To(function)
+    }
 }
 
 /// Which export becomes the result, and what it is called with if it is a function.
@@ -76,7 +100,7 @@ impl ExecutionOptions {
                 .map(|(key, exports)| (key.clone(), names(exports)))
                 .collect(),
             inputs,
-            report: self.report.is_some(),
+            report: !matches!(self.report, Report::Off),
             memory_limit_bytes,
             spelling: Spelling::Snake,
         })

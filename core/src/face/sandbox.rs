@@ -12,7 +12,6 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 
@@ -23,6 +22,7 @@ use super::{
 };
 use crate::{
     Completion, Value,
+    sync::Mutex,
     value::{Event, Fault, Links, Message, Writer, from_value, link::Link, to_message, walk},
 };
 

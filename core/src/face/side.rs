@@ -13,17 +13,19 @@ use std::{
     task::{Context, Waker},
 };
 
-use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{
-    HostError, HostFunction, Returned, executor,
+    HostError, Report, Returned, executor,
     function::{Call, Function, Pending, Promised},
+    reports::Feed,
     sandbox::{Borrowed, Received, Waiter},
 };
 use crate::{
     Completion, Host, HostCall, REPORT_SINK, Remote, Value,
+    process::Process,
+    sync::{Condvar, Mutex},
     value::{Event, Fault, LOCAL, Message, Writer, copy_message, link::Link},
 };
 
@@ -36,6 +38,10 @@ pub(super) struct Side {
     /// Whether it is [`Stage::Over`], for a look without the lock.
     over: AtomicBool,
     tables: Mutex<Tables>,
+    /// Those who read reports.
+    pub(super) feed: Feed,
+    /// Where the run is. In a child of that process no lock here may be waited for.
+    process: Process,
     /// The runtime in which the run was started.
     tokio: Option<Handle>,
 }
@@ -52,7 +58,7 @@ enum Stage {
 struct Tables {
     over: bool,
     report: Option<Arc<Function>>,
-    /// How many reports the sink has seen.
+    /// How many reports there were.
     reported: usize,
     functions: Vec<Arc<Function>>,
     /// The numbers of functions and promises by their addresses, which the tables keep alive.
@@ -67,14 +73,19 @@ struct Tables {
 }
 
 impl Side {
-    pub(super) fn new(report: Option<&HostFunction>) -> Arc<Self> {
-        let report = report.map(|function| Arc::clone(&function.0));
+    pub(super) fn new(process: Process, report: &Report) -> Arc<Self> {
+        let report = match report {
+            Report::To(function) => Some(Arc::clone(&function.0)),
+            Report::Off | Report::On => None,
+        };
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
             stage: Mutex::new(Stage::Starting(Vec::new())),
             staged: Condvar::new(),
             over: AtomicBool::new(false),
             tables: Mutex::new(Tables { report, ..Tables::default() }),
+            feed: Feed::default(),
+            process,
             tokio: Handle::try_current().ok(),
         })
     }
@@ -104,9 +115,15 @@ impl Side {
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
         self.over.store(true, Ordering::Release);
         self.staged.notify_all();
+        self.feed.tell();
         if let Stage::Running(_, Some(waker)) = stage {
             waker.wake();
         }
+    }
+
+    /// Whether the run belongs to this process, and not to one that this was forked from.
+    pub(super) fn is_here(&self) -> bool {
+        self.process.is_current()
     }
 
     /// Whether the run is over; if it is not, wakes that task when it is.
@@ -130,17 +147,20 @@ impl Side {
     pub(super) fn wait_over(&self) {
         let mut stage = self.stage.lock();
         while !matches!(*stage, Stage::Over) {
-            self.staged.wait(&mut stage);
+            stage = self.staged.wait(stage);
         }
     }
 
     /// The run, unless it is over. Waits for the start to return, which it does at once; not for
-    /// the thread that starts the run.
+    /// the thread that starts the run. Nobody has it in a forked child.
     pub(super) fn remote(&self) -> Option<Remote> {
+        if !self.is_here() {
+            return None;
+        }
         let mut stage = self.stage.lock();
         loop {
             match &*stage {
-                Stage::Starting(_) => self.staged.wait(&mut stage),
+                Stage::Starting(_) => stage = self.staged.wait(stage),
                 Stage::Running(remote, _) => return Some(remote.clone()),
                 Stage::Over => return None,
             }
@@ -384,8 +404,10 @@ impl Host for Side {
             tables.reported += 1;
             (tables.report.clone(), tables.reported - 1)
         };
+        self.feed.tell();
+        let Some(sink) = sink else { return call.reply(Ok(Value::undefined())) };
         let newest = self.remote().and_then(|remote| remote.reports_since(index).pop());
-        let (Some(sink), Some(newest)) = (sink, newest) else { return };
+        let Some(newest) = newest else { return };
         let mut writer = Writer::new();
         writer.array(1);
         let message = Message { value: newest, links: Vec::new() };

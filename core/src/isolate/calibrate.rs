@@ -8,11 +8,11 @@
 //! second, code that spends its time inside builtins is interrupted late.
 #![expect(unsafe_code, reason = "reads the engine's memory")]
 
+use crate::process::PerProcess;
 use rquickjs_sys as qjs;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
-use std::sync::OnceLock;
 
 /// Byte offsets in a `JSContext`; `None` for what could not be found for certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(crate) struct Fields {
 
 /// Found once per process, in less than a millisecond.
 pub(crate) fn fields() -> Fields {
-    static FIELDS: OnceLock<Fields> = OnceLock::new();
+    static FIELDS: PerProcess<Fields> = PerProcess::new();
     *FIELDS.get_or_init(|| {
         Scratch::new().map_or(Fields { random_state: None, interrupt_counter: None }, |scratch| {
             Fields {

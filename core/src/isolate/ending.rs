@@ -6,7 +6,7 @@
 //! works before the first instruction, and a handle of a settled run ends nothing else.
 #![expect(unsafe_code, reason = "writes a counter of the engine from another thread")]
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 

@@ -10,7 +10,7 @@
 
 use super::home::{Build, Home, Realm};
 use super::slot::LARGEST_LIMIT_BYTES;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -53,6 +53,8 @@ pub(crate) struct Pool<R: Realm> {
     build: Build<R>,
     options: PoolOptions,
     ready: Mutex<Vec<Lease<R>>>,
+    /// How many are kept ready: none any more once the pool is closed.
+    keep: AtomicUsize,
     slots: Arc<AtomicUsize>,
     made_in_slots: AtomicU64,
     made_plain: AtomicU64,
@@ -84,6 +86,7 @@ impl<R: Realm> Pool<R> {
             build,
             options,
             ready: Mutex::new(Vec::with_capacity(options.ready)),
+            keep: AtomicUsize::new(options.ready),
             slots: Arc::default(),
             made_in_slots: AtomicU64::new(0),
             made_plain: AtomicU64::new(0),
@@ -117,7 +120,7 @@ impl<R: Realm> Pool<R> {
         let home = if worn { None } else { home.finish() };
         if let Some(home) = home {
             let mut ready = self.ready.lock();
-            if ready.len() < self.options.ready {
+            if ready.len() < self.keep.load(Ordering::Relaxed) {
                 ready.push(Lease { home, runs, seat });
                 return;
             }
@@ -129,19 +132,23 @@ impl<R: Realm> Pool<R> {
 
     /// Makes homes until as many are ready as are to be; off the path of any run.
     pub(crate) fn fill(&self) {
-        while self.ready.lock().len() < self.options.ready {
+        while self.ready.lock().len() < self.keep.load(Ordering::Relaxed) {
             let Some(lease) = self.make() else { return };
             let mut ready = self.ready.lock();
-            if ready.len() < self.options.ready {
+            if ready.len() < self.keep.load(Ordering::Relaxed) {
                 // Below those that were used: they are the last to be needed.
                 ready.insert(0, lease);
             }
         }
     }
 
-    /// Lets go of every home that is ready.
-    pub(crate) fn clear(&self) {
-        let ready = std::mem::take(&mut *self.ready.lock());
+    /// Lets go of every home that is ready, and keeps none from now on.
+    pub(crate) fn close(&self) {
+        let ready = {
+            let mut ready = self.ready.lock();
+            self.keep.store(0, Ordering::Relaxed);
+            std::mem::take(&mut *ready)
+        };
         drop(ready);
     }
 
@@ -223,7 +230,7 @@ mod tests {
         let stats = pool.stats();
         assert_eq!((stats.taken, stats.taken_ready), (21, 21));
         assert_eq!(stats.made_in_slots + stats.made_plain, 3);
-        pool.clear();
+        pool.close();
         assert_eq!((pool.stats().ready, pool.stats().slots), (0, 0));
     }
 

@@ -38,7 +38,8 @@ pub(crate) fn check(case: &Case, runtime: &Runtime) -> Result<(), String> {
     }
 }
 
-fn run(
+/// Plays the host of a run that has started, until it has settled.
+pub(crate) fn run(
     case: &Case,
     events: Receiver<Event>,
     tables: Tables,
@@ -47,13 +48,18 @@ fn run(
     EventLoop::new(events, tables, remote, &case.handle).run()
 }
 
-fn misuse(expected: &Json, error: &Error) -> Result<(), String> {
-    let name = match error.kind() {
+/// The name of the exception that JavaScript would throw.
+pub(crate) fn error_name(error: &Error) -> &'static str {
+    match error.kind() {
         ErrorKind::Type => "TypeError",
         ErrorKind::Range => "RangeError",
         ErrorKind::Serialization => "SerializationError",
         _ => "Error",
-    };
+    }
+}
+
+fn misuse(expected: &Json, error: &Error) -> Result<(), String> {
+    let name = error_name(error);
     let expected = expected.as_object().ok_or("the misuse is no object")?;
     let got = [("name", Some(Js::text(name))), ("message", Some(Js::text(error.message())))];
     compare_some(expected, &got, "misuse")
@@ -119,7 +125,7 @@ fn error(expected: Option<&Json>, got: &ExecutionResult) -> Result<(), String> {
 }
 
 /// Options as they are given to the core. What is wrong with a type is said here; all else there.
-fn request(case: &Case, tables: &mut Tables) -> Result<Request, Error> {
+pub(crate) fn request(case: &Case, tables: &mut Tables) -> Result<Request, Error> {
     let mut request = Request {
         source: SourceText::from_utf16(&case.source),
         filename: None,

@@ -3,7 +3,12 @@
 //! In: messages, and what the host functions make. Out: messages again. Objects have an identity,
 //! so that a message can be compared, and given back, with its cycles and shared parts.
 
-use std::{cell::RefCell, collections::HashMap, fmt, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+    fmt,
+    rc::Rc,
+};
 
 use isolane::{
     Remote,
@@ -108,6 +113,8 @@ pub(crate) struct Outgoing {
     writer: Writer,
     seen: HashMap<*const RefCell<Object>, u32>,
     blobs: HashMap<*const Vec<u8>, u32>,
+    /// Blobs that cross whole, because their buffer is in the message.
+    whole: HashSet<*const Vec<u8>>,
     path: String,
 }
 
@@ -117,6 +124,7 @@ impl Outgoing {
             writer: Writer::new(),
             seen: HashMap::new(),
             blobs: HashMap::new(),
+            whole: HashSet::new(),
             path: String::new(),
         }
     }
@@ -140,6 +148,7 @@ impl Outgoing {
     /// A value at that path; a function without a name yet gets `name`.
     pub(crate) fn value(&mut self, value: &Js, path: &str, name: &str) -> Result<(), String> {
         path.clone_into(&mut self.path);
+        self.find_buffers(value, &mut HashSet::new());
         self.node(value, name)
     }
 
@@ -210,8 +219,15 @@ impl Outgoing {
                 self.writer.buffer(blob);
             }
             Object::View { kind, blob, offset, length } => {
-                let blob = self.blob(blob);
-                self.writer.view(*kind, blob, *offset, *length);
+                if self.whole.contains(&Rc::as_ptr(blob)) {
+                    let blob = self.blob(blob);
+                    self.writer.view(*kind, blob, *offset, *length);
+                } else {
+                    let start = place(*offset);
+                    let own = &blob[start..start + place(*length) * kind.element_bytes()];
+                    let blob = self.writer.blob(own.to_vec());
+                    self.writer.view(*kind, blob, 0, *length);
+                }
             }
             Object::HostFunction(number) => {
                 self.writer.host_function(*number);
@@ -255,6 +271,30 @@ impl Outgoing {
         Ok(())
     }
 
+    /// A view whose buffer is not in the message carries only its own bytes.
+    fn find_buffers(&mut self, value: &Js, seen: &mut HashSet<*const RefCell<Object>>) {
+        let Js::Object(object) = value else { return };
+        if !seen.insert(Rc::as_ptr(object)) {
+            return;
+        }
+        let inside: Vec<Js> = match &*object.borrow() {
+            Object::Buffer(blob) => {
+                self.whole.insert(Rc::as_ptr(blob));
+                return;
+            }
+            Object::Plain(entries) => entries.iter().map(|(_, value)| value.clone()).collect(),
+            Object::Array(_, elements) => elements.iter().map(|(_, value)| value.clone()).collect(),
+            Object::Map(entries) => {
+                entries.iter().flat_map(|(key, value)| [key.clone(), value.clone()]).collect()
+            }
+            Object::Set(members) => members.clone(),
+            _ => return,
+        };
+        for value in inside {
+            self.find_buffers(&value, seen);
+        }
+    }
+
     fn blob(&mut self, blob: &Rc<Vec<u8>>) -> u32 {
         let writer = &mut self.writer;
         *self.blobs.entry(Rc::as_ptr(blob)).or_insert_with(|| writer.blob(blob.to_vec()))
@@ -263,6 +303,10 @@ impl Outgoing {
     fn refuse(&self, what: &str) -> Result<(), String> {
         Err(format!("{}: {what} cannot be cloned", self.path))
     }
+}
+
+fn place(bytes: u64) -> usize {
+    usize::try_from(bytes).expect("within a buffer")
 }
 
 /// A key as paths name it.

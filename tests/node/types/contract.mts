@@ -1,9 +1,15 @@
 // The contract's interfaces and the package's are assignable both ways; what is public has the types it promises.
 
 import {
+  LinkError,
+  MemoryLimitError,
   Runtime,
   SerializationError,
+  StatusError,
+  TerminatedError,
+  UncaughtError,
   runCode,
+  unwrap,
   type CodeExecution,
   type CodeExecutionError,
   type CodeExecutionLog,
@@ -82,6 +88,22 @@ const closed: Promise<void> = runtime.close();
 const refused: TypeError = new SerializationError('x');
 void [run, settled, closed, refused];
 
+const unknowing: unknown = unwrap(awaited);
+const typed: { total: number } = unwrap<{ total: number }>(awaited);
+const statuses: ['error', 'memory', 'terminated', 'link_error'] = [
+  new UncaughtError(awaited).status,
+  new MemoryLimitError(awaited).status,
+  new TerminatedError(awaited).status,
+  new LinkError(awaited).status,
+];
+const failure: StatusError = new LinkError(awaited);
+const carried: CodeExecutionResult = failure.result;
+void [unknowing, typed, statuses, carried];
+
+// @ts-expect-error a run that was not awaited
+unwrap(run);
+// @ts-expect-error a type that was not asked for
+unwrap(awaited).total;
 // @ts-expect-error an option that does not exist
 runCode('', { timeout: 1 });
 // @ts-expect-error a language that does not exist

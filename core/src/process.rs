@@ -1,0 +1,103 @@
+//! What is one per process, also after a fork.
+//!
+//! A forked child has the memory of its parent and none of its threads: whatever they were in the
+//! middle of stays half-done there, and a lock that one of them held stays locked. So nothing that
+//! was made before the fork is used after it. In: a [`Process`] noted when something is made. Out:
+//! whether it is of this process. [`PerProcess`] is a static that starts anew in a child.
+#![expect(unsafe_code, reason = "follows a pointer that is published once per process")]
+
+use std::{
+    ptr,
+    sync::{
+        OnceLock,
+        atomic::{AtomicPtr, Ordering},
+    },
+};
+
+/// The process that something was made in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process(u32);
+
+impl Process {
+    /// The one that asks. Costs a system call, the cheapest there is.
+    pub(crate) fn current() -> Self {
+        Self(std::process::id())
+    }
+
+    /// Whether that is the one that asks, and not one that it was forked from.
+    pub(crate) fn is_current(self) -> bool {
+        self == Self::current()
+    }
+}
+
+/// A value that each process makes for itself when it first needs it; never dropped.
+///
+/// What is shared between the process and its children is one pointer, so that no fork finds it in
+/// between: a child sees what its parent made, complete, and leaves it alone.
+pub(crate) struct PerProcess<T: 'static> {
+    newest: AtomicPtr<Made<T>>,
+}
+
+struct Made<T> {
+    process: Process,
+    value: OnceLock<T>,
+}
+
+impl<T: Send + Sync> PerProcess<T> {
+    pub(crate) const fn new() -> Self {
+        Self { newest: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// The value of this process.
+    pub(crate) fn get_or_init(&'static self, make: impl FnOnce() -> T) -> &'static T {
+        self.made().value.get_or_init(make)
+    }
+
+    fn made(&self) -> &'static Made<T> {
+        let process = Process::current();
+        let mut known = self.newest.load(Ordering::Acquire);
+        loop {
+            // SAFETY: null, or a box that was leaked below, complete before it was published.
+            let found = unsafe { known.as_ref() }.filter(|made: &&Made<T>| made.process == process);
+            if let Some(made) = found {
+                return made;
+            }
+            let new = Box::into_raw(Box::new(Made { process, value: OnceLock::new() }));
+            match self.newest.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
+                // SAFETY: leaked for good, and shared from here on.
+                Ok(_) => return unsafe { &*new },
+                Err(other) => {
+                    // SAFETY: made above, and nobody else has seen it.
+                    drop(unsafe { Box::from_raw(new) });
+                    known = other;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_makes_it_once() {
+        static VALUE: PerProcess<u32> = PerProcess::new();
+        let seen: Vec<u32> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..4).map(|number| scope.spawn(move || *VALUE.get_or_init(|| number))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert!(seen.iter().all(|value| *value == seen[0]), "{seen:?}");
+    }
+
+    #[test]
+    fn what_another_process_made_is_left_alone() {
+        static VALUE: PerProcess<&str> = PerProcess::new();
+        let value = OnceLock::from("its parent's");
+        let parents = Box::new(Made { process: Process(0), value });
+        VALUE.newest.store(Box::into_raw(parents), Ordering::Release);
+        assert_eq!(*VALUE.get_or_init(|| "its own"), "its own");
+        assert_eq!(*VALUE.get_or_init(|| "another"), "its own");
+    }
+}

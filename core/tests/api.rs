@@ -1,0 +1,104 @@
+//! The public names: types that any thread may have and share.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+fn shared<T: Send + Sync + 'static>() {}
+
+/// Asserts that of each type, and returns their names.
+macro_rules! shared {
+    ($($type:ident $(<$argument:ty>)?),* $(,)?) => {{
+        $(shared::<$type $(<$argument>)?>();)*
+        [$(stringify!($type)),*]
+    }};
+}
+
+/// Traits and numbers; and the arguments of a call, which stay on its thread and are opaque.
+const OTHERS: &[&str] =
+    &["Callable", "FutureCallable", "Host", "IntoOutput", "Parameters", "REPORT_SINK"];
+
+#[test]
+fn every_public_type_can_be_sent_and_shared() {
+    use isolane::{
+        value::{ErrorClass, Event, Malformed, Reader, Str, ViewKind, Writer},
+        *,
+    };
+    let known: BTreeSet<&str> = shared![
+        BoxedError,
+        Completion,
+        Error,
+        ErrorClass,
+        ErrorCode,
+        ErrorKind,
+        Event,
+        Execute,
+        Execution,
+        ExecutionError,
+        ExecutionLog,
+        ExecutionOptions,
+        ExecutionResult,
+        Fallible,
+        HostCall,
+        HostError,
+        HostFunction,
+        HostPromise,
+        Input,
+        Inputs,
+        Isolation,
+        Language,
+        LogLevel,
+        Malformed,
+        OptionSet,
+        Plain,
+        Reader,
+        Refusal,
+        Remote,
+        Report,
+        Reports,
+        Request,
+        Returned,
+        Runtime,
+        RuntimeOptions,
+        SandboxCall<u8>,
+        SandboxFunction,
+        SandboxPromise,
+        SourceText,
+        Spelling,
+        Stats,
+        Status,
+        Step,
+        StatusError,
+        Str,
+        Terminator,
+        Value,
+        ViewKind,
+        Writer,
+    ]
+    .into();
+    for name in public_names() {
+        assert!(
+            known.contains(name.as_str()) || OTHERS.contains(&name.as_str()),
+            "is {name} Send and Sync?"
+        );
+    }
+}
+
+/// What the crate root and the module of values export, by their text.
+fn public_names() -> Vec<String> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut names = Vec::new();
+    for file in ["lib.rs", "value/mod.rs"] {
+        let text = fs::read_to_string(sources.join(file)).expect("a readable source");
+        for item in text.split("\npub ").skip(1) {
+            let part = match item.split(' ').next() {
+                Some("use") => item.split(';').next(),
+                Some("struct" | "enum" | "type" | "trait") => item.split(' ').nth(1),
+                _ => None,
+            };
+            let words = part.unwrap_or_default().split(|c: char| !c.is_alphanumeric() && c != '_');
+            let types = words.filter(|word| word.starts_with(char::is_uppercase));
+            names.extend(types.map(str::to_owned));
+        }
+    }
+    assert!(names.len() > 40, "{names:?}");
+    names
+}

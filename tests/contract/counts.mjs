@@ -1,0 +1,39 @@
+// Whether every runner saw every case of the contract table.
+//
+// In: a file with a line per runner, `python: 700 ran, 27 skipped`, which each of them adds to when the
+// environment variable ISOLANE_CONTRACT_COUNTS names it (as an absolute path). Out: the three counts,
+// and a failure when a runner is missing or its cases are not as many as the tables have.
+//
+//     node tests/contract/counts.mjs counts.txt
+
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { cases } from './parse.mjs';
+
+const LANGUAGES = ['node', 'python', 'rust'];
+
+const [path] = process.argv.slice(2);
+if (path === undefined) {
+  console.error('usage: node tests/contract/counts.mjs FILE');
+  process.exit(2);
+}
+const total = cases(fileURLToPath(new URL('.', import.meta.url))).length;
+const wrong = problems(readFileSync(path, 'utf8'), total);
+console.log(`contract: ${total} cases`);
+for (const why of wrong) console.error(`contract: ${why}`);
+process.exitCode = wrong.length > 0 ? 1 : 0;
+
+/** Prints the counts of each language, and says what is wrong with them. */
+function problems(text, total) {
+  const lines = text.split('\n').filter((line) => line !== '');
+  return LANGUAGES.flatMap((language) => {
+    const said = lines.filter((line) => line.startsWith(`${language}: `));
+    if (said.length !== 1) return [`${said.length} counts of ${language}, not one`];
+    const count = /^\w+: (\d+) ran, (\d+) skipped$/.exec(said[0]);
+    if (!count) return [`'${said[0]}' is no count`];
+    console.log(said[0]);
+    const seen = Number(count[1]) + Number(count[2]);
+    return seen === total ? [] : [`${language} saw ${seen} cases of ${total}`];
+  });
+}

@@ -1,0 +1,50 @@
+// One hazard, in this process alone.
+//
+// In: a program as JSON on standard input, `{ source, go }`. Out: a line of JSON: whether it was still
+// running when it was told to end, how long it took to settle from then on and as what, what an innocent
+// run beside it came to, and whether the thread came back. Then the process must be able to end.
+
+import { performance } from 'node:perf_hooks';
+import { text } from 'node:stream/consumers';
+import { setTimeout as after } from 'node:timers/promises';
+
+import { Runtime } from 'isolane';
+
+const RUNS_FOR_MS = 40;
+const THREAD_BACK_MS = 1_500;
+const MEMORY = 256 * 1024 * 1024;
+
+const { source, go } = JSON.parse(await text(process.stdin));
+const runtime = new Runtime({ maxConcurrentRuns: 2 });
+// Everything is warm: what is measured is the end of the hazard alone.
+await runtime.runCode('export default 1');
+
+let started;
+const going = new Promise((resolve) => {
+  started = resolve;
+});
+const run = runtime.runCode(source, {
+  memoryLimitBytes: MEMORY,
+  globals: { host: () => undefined, never: () => new Promise(() => {}), later: async (x) => x },
+  report: started,
+});
+if (go) await Promise.race([going, run]);
+await Promise.race([after(RUNS_FOR_MS), run]);
+
+const wasRunning = run.running;
+const beside = runtime.runCode('export default 6 * 7');
+const asked = performance.now();
+run.terminate('hazard');
+const { status, error } = await run;
+const settledMs = performance.now() - asked;
+const innocent = (await beside).result === 42;
+
+const deadline = performance.now() + THREAD_BACK_MS;
+let stats = runtime.stats();
+while ((stats.stuckThreads > 0 || stats.computing > 0) && performance.now() < deadline) {
+  await after(5);
+  stats = runtime.stats();
+}
+const threadMs = performance.now() - asked;
+const threadBack = stats.stuckThreads === 0 && stats.computing === 0;
+console.log(JSON.stringify({ wasRunning, status, error: error?.name, settledMs, innocent, threadBack, threadMs }));

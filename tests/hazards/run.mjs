@@ -1,0 +1,89 @@
+// The hazard suite: everything that can run long is told to end, each in a process of its own.
+//
+// In: `cases.mjs`; `--only text` for those whose name holds it, `--table` for a table in Markdown. Out: a
+// non-zero exit code if a run did not settle, settled as something else than it came to, kept another run
+// from its result, or kept its process from ending. Times are printed and not judged, but for a ceiling
+// that is far above what is promised.
+
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { GROUPS, PRELUDE, SOURCES } from './cases.mjs';
+
+const PROCESS_CEILING_MS = 60_000;
+const SETTLED_CEILING_MS = 5_000;
+const CHILD = fileURLToPath(new URL('child.mjs', import.meta.url));
+
+const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' }, table: { type: 'boolean', default: false } } });
+const rows = [];
+for (const hazard of hazards()) {
+  if (!`${hazard.group}: ${hazard.name}`.includes(options.only)) continue;
+  const row = { ...hazard, ...(await measure(hazard)) };
+  row.wrong = judge(row);
+  rows.push(row);
+  if (row.wrong.length > 0 || !options.table) console.log(line(row));
+}
+if (options.table) console.log(table(rows));
+console.log(summary(rows));
+process.exitCode = rows.length > 0 && rows.every((row) => row.wrong.length === 0) ? 0 : 1;
+
+function* hazards() {
+  for (const [group, programs] of Object.entries(GROUPS)) {
+    for (const [name, program] of programs) yield { group, name, go: true, source: `${PRELUDE}report('go'); ${program}\n;export default 'done';` };
+  }
+  for (const [name, source] of Object.entries(SOURCES)) yield { group: 'sources', name, go: false, source: source() };
+}
+
+async function measure({ source, go }) {
+  const begun = performance.now();
+  const child = spawn(process.execPath, [CHILD], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const ceiling = setTimeout(() => child.kill('SIGKILL'), PROCESS_CEILING_MS);
+  const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
+  child.stdin.on('error', () => {});
+  child.stdin.end(JSON.stringify({ source, go }));
+  const [output, errors, exit] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
+  clearTimeout(ceiling);
+  const lines = output.trim().split('\n');
+  const said = exit === 0 && lines[0] !== '' ? JSON.parse(lines.at(-1)) : {};
+  return { exit, errors: errors.slice(0, 500), tookMs: performance.now() - begun, ...said };
+}
+
+/** What is otherwise than promised. */
+function judge({ exit, errors, wasRunning, status, settledMs, innocent }) {
+  if (exit !== 0) return [`the process ended with ${exit} ${errors}`];
+  const wrong = [];
+  if (wasRunning && !['terminated', 'memory'].includes(status)) wrong.push(`status ${status}`);
+  if (!wasRunning && status === 'terminated') wrong.push('terminated before it was told to end');
+  if (settledMs > SETTLED_CEILING_MS) wrong.push(`settled after ${settledMs.toFixed(0)} ms`);
+  if (!innocent) wrong.push('a run beside it did not come to its result');
+  return wrong;
+}
+
+function line({ group, name, wasRunning, status, settledMs, threadBack, threadMs, wrong }) {
+  const settled = wasRunning ? `${settledMs.toFixed(1).padStart(7)} ms` : '  by itself';
+  const thread = threadBack ? `${threadMs.toFixed(0).padStart(5)} ms` : '   stays';
+  return `${(status ?? '?').padEnd(11)} ${settled}  ${thread}  ${group}: ${name}${wrong.map((why) => `  WRONG: ${why}`).join('')}`;
+}
+
+function table(rows) {
+  const cells = rows.map(({ group, name, status, wasRunning, settledMs = NaN, threadBack, threadMs = NaN }) => {
+    const settled = wasRunning ? `${settledMs < 10 ? settledMs.toFixed(1) : settledMs.toFixed(0)}` : `by itself: ${status}`;
+    return `| ${group} | \`${name.replaceAll('|', '\\|')}\` | ${settled} | ${threadBack ? threadMs.toFixed(0) : 'not in 1,500'} |`;
+  });
+  return ['| | construct | settled, ms | thread back, ms |', '|---|---|---|---|', ...cells].join('\n');
+}
+
+function summary(rows) {
+  const told = rows.filter(({ wasRunning }) => wasRunning).map(({ settledMs }) => settledMs).sort((a, b) => a - b);
+  const at = (share) => told[Math.min(told.length - 1, Math.floor(told.length * share))]?.toFixed(1);
+  const over = (ms) => told.filter((took) => took > ms).length;
+  const stuck = rows.filter(({ threadBack }) => threadBack === false).length;
+  const wrong = rows.filter((row) => row.wrong.length > 0).length;
+  return [
+    `hazards: ${rows.length}, ${wrong} wrong; ${told.length} told to end, the others came to an end by themselves`,
+    `settled after p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, at most ${at(1)} ms; over 50 ms: ${over(50)}, over 250 ms: ${over(250)}`,
+    `threads that did not come back in 1.5 s: ${stuck}`,
+  ].join('\n');
+}

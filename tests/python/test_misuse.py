@@ -1,0 +1,94 @@
+"""Mistakes of the caller, in the words of Python.
+
+In: options that are none. Out: the exception that `run_code` raises before anything starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import isolane
+import pytest
+from isolane import SerializationError
+
+
+def test_an_option_that_is_none_is_left_out() -> None:
+    result = isolane.run_code_sync(
+        "export default 'ok'",
+        execute=None,
+        imports=None,
+        modules=None,
+        globals=None,
+        memory_limit_bytes=None,
+        filename=None,
+        report=None,
+    )
+    assert result.result == "ok"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"filename": 5}, "filename must be a str, got int"),
+        ({"filename": b"a.js"}, "filename must be a str, got bytes"),
+        ({"language": "ts"}, "language must be 'javascript' or 'typescript', got 'ts'"),
+        ({"memory_limit_bytes": "64MB"}, "memory_limit_bytes must be an int, got '64MB'"),
+        ({"memory_limit_bytes": 1.5}, "memory_limit_bytes must be an int, got float"),
+        ({"memory_limit_bytes": float("nan")}, "memory_limit_bytes must be an int, got float"),
+        ({"memory_limit_bytes": float("inf")}, "memory_limit_bytes must be an int, got float"),
+        ({"memory_limit_bytes": True}, "memory_limit_bytes must be an int, got bool"),
+        ({"report": "yes"}, "report must be a callable, got 'yes'"),
+        ({"globals": [1]}, "globals must be a dict, got list"),
+        ({"globals": {1: 2}}, "a key of globals must be a str, got int"),
+        ({"imports": {"fs": None}}, "imports.fs must be a dict, got NoneType"),
+        ({"modules": {"./a.js": 5}}, 'modules["./a.js"] must be a str, got int'),
+        ({"execute": "main"}, "execute must be a dict, got 'main'"),
+        ({"execute": {"fn": 1}}, "execute.fn must be a str, got int"),
+        ({"execute": {"args": {"a": 1}}}, "execute.args must be a list, got dict"),
+        ({"execute": {"arg": [1]}}, "unknown option 'execute.arg'; did you mean 'execute.args'?"),
+    ],
+)
+def test_an_option_of_the_wrong_type_is_a_type_error(options: Any, message: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        isolane.run_code_sync("export default 1", **options)
+    assert type(refused.value) is TypeError
+    assert str(refused.value) == message
+
+
+def test_a_source_has_to_be_text() -> None:
+    source: Any = b"export default 1"
+    with pytest.raises(TypeError) as refused:
+        isolane.run_code_sync(source)
+    assert str(refused.value) == "source must be a str, got bytes"
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2**53, 10**400, -(10**400)])
+def test_a_limit_out_of_range_is_a_value_error(limit: int) -> None:
+    with pytest.raises(
+        ValueError, match=r"^memory_limit_bytes must be a safe integer of at least 1"
+    ):
+        isolane.run_code_sync("export default 1", memory_limit_bytes=limit)
+
+
+def test_an_int_is_a_limit_whatever_its_class() -> None:
+    class Size(int):
+        pass
+
+    limit = Size(64 << 20)
+    assert isolane.run_code_sync("export default 1", memory_limit_bytes=limit).result == 1
+
+
+def test_an_unknown_option_is_an_error_of_python() -> None:
+    options: Any = {"memory_limit": 1000}
+    for call in (isolane.run_code, isolane.run_code_sync):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'memory_limit'"):
+            call("export default 1", **options)
+
+
+def test_a_mistake_is_told_before_there_is_a_run() -> None:
+    async def call() -> None:
+        with pytest.raises(SerializationError):
+            isolane.run_code("export default 1", globals={"pool": object()})
+
+    asyncio.run(call())

@@ -1,0 +1,262 @@
+"""Values that Python gets from a sandbox, where the outcome is Python's own.
+
+In: expressions of JavaScript. Out: values of Python; or, for what Python cannot hold and for what
+would cost it far more than the sandbox, the SerializationError that the sandbox is told.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import isolane
+import pytest
+
+from expressions import assert_exactly, evaluate, refusal_of, value_of
+
+UTC = dt.timezone.utc
+SAFE = 2**53 - 1
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("null", None),
+        ("undefined", None),
+        ("[undefined, null]", [None, None]),
+        ("{ a: undefined }", {"a": None}),
+        ("true", True),
+        ("1", 1),
+        ("1.5", 1.5),
+        ("0", 0),
+        ("-0", -0.0),
+        ("2 ** 31", 2**31),
+        ("Number.MAX_SAFE_INTEGER", SAFE),
+        ("Number.MAX_SAFE_INTEGER + 1", float(SAFE + 1)),
+        ("1e300", 1e300),
+        ("NaN", float("nan")),
+        ("Infinity", float("inf")),
+        ("5n", 5),
+        ("0n", 0),
+        ("-(2n ** 64n)", -(2**64)),
+        ("'\\uD800a'", "\ud800a"),
+        ("'😀'", "😀"),
+        ("[1, [2]]", [1, [2]]),
+        ("[, 'x', ,]", [None, "x", None]),
+        ("{ b: 1, 10: 2, a: 3, 2: 4 }", {"2": 4, "10": 2, "b": 1, "a": 3}),
+        ("new Map()", {}),
+        ("new Map([['a', 1], [2, 'b'], [null, 3]])", {"a": 1, 2: "b", None: 3}),
+        ("new Map([[0.5, 1], [1n, 2], [true, 3]].slice(0, 2))", {0.5: 1, 1: 2}),
+        ("new Map([['1', 'text'], [1, 'number']])", {"1": "text", 1: "number"}),
+        ("new Map([[new Date(0), 1]])", {dt.datetime(1970, 1, 1, tzinfo=UTC): 1}),
+        ("new Map([[new Uint8Array([1]), 1]])", {b"\1": 1}),
+        ("new Set(['a'])", {"a"}),
+        ("new Set()", set()),
+        ("new Date(0)", dt.datetime(1970, 1, 1, tzinfo=UTC)),
+        ("new Date(-1)", dt.datetime(1969, 12, 31, 23, 59, 59, 999000, UTC)),
+        ("new Date(-62135596800000)", dt.datetime(1, 1, 1, tzinfo=UTC)),
+        ("new Date(253402300799999)", dt.datetime(9999, 12, 31, 23, 59, 59, 999000, UTC)),
+        ("new Uint8Array([1, 2])", b"\1\2"),
+        ("new Uint8Array([1, 2, 3]).subarray(1, 2)", b"\2"),
+        ("new Uint8ClampedArray([300, -5])", b"\xff\0"),
+        ("new DataView(new Uint8Array([9, 8, 7]).buffer, 1)", b"\x08\x07"),
+        ("new Uint8Array([7, 8]).buffer", b"\7\10"),
+        ("new ArrayBuffer(0)", b""),
+    ],
+)
+def test_a_value_comes_out(expression: str, value: object) -> None:
+    assert_exactly(value_of(expression), value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "form", "elements"),
+    [
+        ("new Int8Array([1, -1])", "b", [1, -1]),
+        ("new Int16Array([1, -1])", "h", [1, -1]),
+        ("new Uint16Array([1, 65535])", "H", [1, 65535]),
+        ("new Int32Array([1, -1])", "i", [1, -1]),
+        ("new Uint32Array([1, 2 ** 32 - 1])", "I", [1, 2**32 - 1]),
+        ("new Float32Array([0.5])", "f", [0.5]),
+        ("new Float64Array([0.1])", "d", [0.1]),
+        ("new BigInt64Array([-1n])", "q", [-1]),
+        ("new BigUint64Array([2n ** 64n - 1n])", "Q", [2**64 - 1]),
+        ("new Int16Array([1, 2, 3]).subarray(1)", "h", [2, 3]),
+        ("new Int16Array(0)", "h", []),
+    ],
+)
+def test_a_view_comes_out_as_a_memoryview(
+    expression: str, form: str, elements: list[float]
+) -> None:
+    view = value_of(expression)
+    assert type(view) is memoryview
+    assert (view.format, view.tolist()) == (form, elements)
+
+
+def test_an_error_comes_out_as_an_exception() -> None:
+    error = value_of("Object.assign(new RangeError('too far'), { code: 'E_FAR' })")
+    assert type(error) is isolane.SandboxError
+    assert (error.name, error.message, error.code) == ("RangeError", "too far", "E_FAR")
+    assert str(error) == "RangeError: too far"
+    assert error.stack is not None
+    assert "<runCode>" in error.stack
+
+
+def test_an_error_that_goes_back_is_of_its_class() -> None:
+    seen = "[echo(e) instanceof RangeError, echo(e).name, echo(e).message, echo(e).code]"
+    error = "Object.assign(new RangeError('too far'), { name: 'FarError', code: 7 })"
+    back = value_of(f"((e) => {seen})({error})", echo=lambda e: e)
+    assert back == [True, "FarError", "too far", 7]
+
+
+def test_only_exceptions_can_be_raised() -> None:
+    def fail_value(value: Any) -> None:
+        raise value
+
+    caught = "(() => { try { fail({ a: 1 }); } catch (error) { return error.name; } })()"
+    assert value_of(caught, fail=fail_value) == "TypeError"
+
+
+def test_a_thrown_value_reaches_the_host_as_an_exception() -> None:
+    raised: list[BaseException] = []
+
+    async def call(f: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            await f()
+        except Exception as error:
+            raised.append(error)
+
+    value_of("call(() => { throw { code: 7 }; }).then(() => 'told')", call=call)
+    [error] = raised
+    assert type(error) is isolane.SandboxError
+    assert (error.name, error.value) == ("Error", {"code": 7})
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("/a(b+)/giu", "result: a RegExp"),
+        ("{ list: [0, /a/] }", "result.list[1]: a RegExp"),
+        ("new Map([[1, { re: /a/ }]])", "result.values()[0].re: a RegExp"),
+        ("new Date(NaN)", "result: an invalid Date"),
+        ("[new Date(-62135596800001)]", "result[0]: a Date outside of the years 1 to 9999"),
+        ("[new Date(253402300800000)]", "result[0]: a Date outside of the years 1 to 9999"),
+        ("new Map([[{ id: 1 }, 'a']])", "result: a Map with an unhashable key"),
+        ("{ m: new Map([[1, 'a'], [[2], 'b']]) }", "result.m: a Map with an unhashable key"),
+        ("new Map([[new Int16Array(1), 'a']])", "result: a Map with an unhashable key"),
+        ("new Map([[1, 'a'], [true, 'b']])", "result: a Map whose keys collide"),
+        ("new Map([[0, 'a'], [false, 'b']])", "result: a Map whose keys collide"),
+        ("new Map([[1, 'a'], [1n, 'b']])", "result: a Map whose keys collide"),
+        ("new Map([[2 ** 60, 'a'], [2n ** 60n, 'b']])", "result: a Map whose keys collide"),
+        ("new Map([[null, 'a'], [undefined, 'b']])", "result: a Map whose keys collide"),
+        (
+            "new Map([[new Date(0), 'a'], [new Date(0), 'b']])",
+            "result: a Map whose keys collide",
+        ),
+        (
+            "new Map([[new Uint8Array([1]), 1], [new Uint8Array([1]).buffer, 2]])",
+            "result: a Map whose keys collide",
+        ),
+        ("new Set([{ a: 1 }])", "result: a Set with an unhashable member"),
+        ("[new Set([[2]])]", "result[0]: a Set with an unhashable member"),
+        ("new Set([1, true])", "result: a Set whose members collide"),
+        ("Object.assign([], { 4294967293: 'x' })", "result: an array of so many holes"),
+    ],
+)
+def test_what_python_cannot_hold_is_refused(expression: str, words: str) -> None:
+    assert refusal_of(expression) == f"{words} cannot be cloned"
+
+
+@pytest.mark.parametrize(
+    ("send", "path"),
+    [
+        ("echo(/a/)", "arguments[0]"),
+        ("echo(1, { when: [/a/] })", "arguments[1].when[0]"),
+        ("report({ pattern: /a/ })", "report.pattern"),
+        ("await call(() => [/a/])", "result[0]"),
+    ],
+)
+def test_a_refusal_is_told_to_the_sandbox(send: str, path: str) -> None:
+    source = f"""
+        let told;
+        const look = (error) => [error instanceof TypeError, error.name, error.message];
+        try {{ {send}; }} catch (error) {{ told = look(error); }}
+        export default told;
+    """
+    functions = {"echo": lambda *a: a, "call": lambda f: f()}
+    result = isolane.run_code_sync(source, globals=functions, report=lambda _: None)
+    assert result.result == [True, "SerializationError", f"{path}: a RegExp cannot be cloned"]
+    assert result.reports == []
+
+
+def test_what_cannot_be_held_is_text_in_a_log() -> None:
+    result = isolane.run_code_sync("console.log('a', /b/g, [1]); export default 1")
+    assert [log.args for log in result.logs] == [["a", "/b/g", [1]]]
+
+
+def test_keys_that_are_made_to_collide_are_refused() -> None:
+    # All of them have one hash, so a dict of n of them takes n² steps.
+    colliding = "Array.from({ length: 20000 }, (_, i) => [1n + BigInt(i) * (2n ** 61n - 1n), i])"
+    assert (
+        refusal_of(f"new Map({colliding})") == "result: a Map whose keys collide cannot be cloned"
+    )
+
+
+def test_keys_that_are_made_to_collide_in_a_hash_without_a_secret_cross() -> None:
+    # Fx multiplies by what is left of the first eight bytes after its seed: here nothing is.
+    seed = "0x243f6a8885a308d3n"
+    keys = f"{{ length: 100000 }}, (_, i) => [((2n ** 63n + BigInt(i)) << 64n) + {seed}, i]"
+    assert list(value_of(f"new Map(Array.from({keys}))").values()) == list(range(100_000))
+
+
+def test_a_host_function_is_no_key() -> None:
+    class Tool:
+        """Its hash is code of the host, which the sandbox must not get to run."""
+
+        def __call__(self) -> None:
+            pass
+
+        def __hash__(self) -> int:
+            raise LookupError("hashed")
+
+    map_message = refusal_of("new Map([[tool, 1]])", tool=Tool())
+    assert map_message == "result: a Map with an unhashable key cannot be cloned"
+    set_message = refusal_of("new Set([tool])", tool=Tool())
+    assert set_message == "result: a Set with an unhashable member cannot be cloned"
+
+
+def test_a_long_list_of_holes_is_a_list_of_none() -> None:
+    assert value_of("Object.assign([], { 1000000: 'end' })") == [None] * 1_000_000 + ["end"]
+
+
+def test_holes_of_all_messages_are_bounded_together() -> None:
+    # A list takes eight bytes for each, and what costs the sandbox next to nothing is held here.
+    source = """
+        const list = Object.assign([], { 1000000: 'end' });
+        console.log(list);
+        const told = [];
+        for (const send of [report, echo]) {
+          try { send(list); } catch (error) { told.push(error.message); }
+        }
+        export default told;
+    """
+    echo = {"echo": lambda v: v}
+    result = isolane.run_code_sync(source, globals=echo, report=lambda _: None)
+    assert result.result == [
+        "report: an array of so many holes cannot be cloned",
+        "arguments[0]: an array of so many holes cannot be cloned",
+    ]
+    assert [len(log.args[0]) for log in result.logs] == [1_000_001]
+
+
+def test_a_run_settles_even_if_its_result_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError("none left")
+
+    monkeypatch.setattr(isolane.SandboxError, "__init__", no_memory)
+    result = evaluate("new Error('x')")
+    assert result.status == "error"
+    assert result.result is None
+    assert result.error == isolane.CodeExecutionError(
+        "MemoryError", "the result cannot be read: none left"
+    )

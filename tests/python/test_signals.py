@@ -147,20 +147,6 @@ def test_asyncio_run_ends_its_runs(source: str, host: str) -> None:
     assert lines == ["interrupted", "freed"]
 
 
-def test_closing_a_runtime_can_be_interrupted() -> None:
-    lines = interrupt("""
-        def close():
-            threading.Timer(0.1, ready).start()
-            try:
-                while True:
-                    runtime.close()
-            except KeyboardInterrupt:
-                print("interrupted")
-        runtime.run_code_sync("close()", globals={"close": close})
-        """)
-    assert lines == ["interrupted"]
-
-
 def test_no_signal_is_lost_while_another_thread_runs_code() -> None:
     lines = interrupt("""
         stop = threading.Event()

@@ -63,10 +63,9 @@ export class Promises {
     return promise;
   }
 
-  /** A promise of the sandbox settled. */
+  /** A promise of the sandbox settled. It is kept: it may cross again, and is not told of again. */
   settle(number: number, ok: boolean, read: () => unknown): void {
     const waiting = this.theirs.get(number);
-    this.theirs.delete(number);
     if (waiting === undefined) return;
     try {
       const value = read();

@@ -261,6 +261,7 @@ impl Inner {
         }
         let closers = std::mem::take(&mut *self.closers.lock());
         if !closers.is_empty() {
+            self.scheduler.close();
             self.pool.close();
             self.cache.clear();
             self.watchdog.close();

@@ -65,6 +65,8 @@ struct Queue {
     sleeping: usize,
     /// How many of those that sleep were told, and have not woken yet.
     told: usize,
+    /// Nothing will come any more: threads without work end.
+    closed: bool,
     spinning: bool,
     threads: usize,
     /// Runs on a thread now; a run whose thread does not come back is marked.
@@ -107,6 +109,7 @@ impl Scheduler {
                 computing: 0,
                 sleeping: 0,
                 told: 0,
+                closed: false,
                 spinning: false,
                 threads: 0,
                 current: Vec::new(),
@@ -137,6 +140,12 @@ impl Scheduler {
     /// The calling thread has only to clean up before it looks for work: no other need be woken.
     pub(crate) fn finishing(&self) {
         self.finishing.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sends the threads home that have nothing to do.
+    pub(crate) fn close(&self) {
+        self.queue.lock().closed = true;
+        self.work.notify_all();
     }
 
     /// What there is to tell.
@@ -317,7 +326,7 @@ impl Scheduler {
     /// also wake for no reason, and then nobody has counted it off.
     fn sleep<'q>(&self, mut queue: MutexGuard<'q, Queue>) -> (MutexGuard<'q, Queue>, bool) {
         queue.sleeping += 1;
-        loop {
+        while !queue.closed {
             let timed_out;
             (queue, timed_out) = self.work.wait_for(queue, LINGER);
             if queue.told > 0 {
@@ -325,10 +334,11 @@ impl Scheduler {
                 return (queue, true);
             }
             if timed_out {
-                queue.sleeping -= 1;
-                return (queue, false);
+                break;
             }
         }
+        queue.sleeping -= 1;
+        (queue, false)
     }
 
     fn look_out(&self) {

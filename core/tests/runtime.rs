@@ -231,6 +231,12 @@ fn a_closed_runtime_ends_its_runs_and_takes_no_more() {
     assert_eq!(runtime.stats().ready_isolates, 0);
     let refused = runtime.start(request("1"), Silent::new().0).expect_err("closed");
     assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    // Long before threads without work end by themselves.
+    let closed = Instant::now();
+    while runtime.stats().threads > 0 {
+        assert!(closed.elapsed() < Duration::from_secs(3), "{:?}", runtime.stats());
+        std::thread::yield_now();
+    }
 }
 
 #[test]

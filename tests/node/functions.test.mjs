@@ -125,6 +125,16 @@ test('functions are named by their key, have no this, and sit at any depth', asy
   assert.equal(result[5], 'function');
 });
 
+test('a promise that has settled may cross again', { timeout: 30_000 }, async () => {
+  const take = async (promise) => promise;
+  const source = 'const p = Promise.resolve(1), q = Promise.reject(2); await take(p); await take(q).catch(() => 0);' +
+    'export default [await take(p), await take(q).catch((reason) => reason)]';
+  const run = runCode(source, { globals: { take } });
+  const ceiling = setTimeout(() => run.terminate('it never settled'), 10_000);
+  assert.deepStrictEqual((await run).result, [1, 2]);
+  clearTimeout(ceiling);
+});
+
 test('a sandbox function that no one holds is given back', async () => {
   setFlagsFromString('--expose-gc');
   const gc = vm.runInNewContext('gc');

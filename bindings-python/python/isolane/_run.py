@@ -237,7 +237,7 @@ class Run:
             else:
                 _tell(loop, waiter)
         for future in (*self._calls.values(), *self._sandbox_promises.values()):
-            if not future.done() and not self.loop.is_closed():
+            if not future.done() and not future.get_loop().is_closed():
                 future.set_exception(RuntimeError(_SETTLED))
         self._calls.clear()
         self._sandbox_promises.clear()

@@ -7,6 +7,7 @@
 //! are hashed with a secret.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, HashSet},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
 };
@@ -61,7 +62,8 @@ pub(crate) fn refuses(message: &Value, left: &Holes) -> Option<Refusal> {
         reader: message.reader(),
         blobs: message.blobs(),
         frames: Vec::new(),
-        objects: Vec::new(),
+        objects: 0,
+        hashable: Vec::new(),
         holes: paid + unpaid,
     };
     // A message that is none is for its reader to find.
@@ -87,24 +89,25 @@ impl From<Malformed> for Stop {
 
 /// A key of a dict, or a member of a set, as Python compares them.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+enum Key<'a> {
     None,
-    Text(Vec<u8>),
+    Text(&'a str),
+    /// Text with a lone surrogate.
+    Text16(&'a [u8]),
     /// A whole number: whether it is negative, and its magnitude, least byte first.
-    Int(bool, Vec<u8>),
+    Int(bool, Cow<'a, [u8]>),
     /// Any other number, by its bits.
     Float(u64),
-    Bytes(Vec<u8>),
+    Bytes(&'a [u8]),
     /// A date by its epoch milliseconds.
     Date(u64),
     /// An object that is compared by identity.
-    Object(usize),
+    Object(u32),
 }
 
-/// What an object of the message is as a key.
+/// What an object of the message is as a key, if it can be one.
 #[derive(Clone, Copy)]
 enum Hashable {
-    No,
     Identity,
     Date(u64),
     Bytes { blob: u32, start: u64, length: u64 },
@@ -126,15 +129,15 @@ enum Container<'a> {
     /// An array, or a Map or a Set with its keys so far.
     Counted {
         left: u64,
-        keys: Option<Keys>,
+        keys: Option<Keys<'a>>,
     },
 }
 
 /// The keys of one dict, or the members of one set, so far.
 #[derive(Default)]
-struct Keys {
+struct Keys<'a> {
     of: Of,
-    known: HashSet<Key>,
+    known: HashSet<Key<'a>>,
     hashes: HashMap<u64, u32>,
 }
 
@@ -149,8 +152,10 @@ struct Walk<'a> {
     reader: Reader<'a>,
     blobs: &'a [Vec<u8>],
     frames: Vec<Frame<'a>>,
-    /// All objects so far, by their index.
-    objects: Vec<Hashable>,
+    /// How many objects there were so far.
+    objects: u32,
+    /// Those of them that can be keys, by their index: few, as most are containers.
+    hashable: Vec<(u32, Hashable)>,
     /// How many elements may still be made of holes.
     holes: usize,
 }
@@ -197,7 +202,8 @@ impl<'a> Walk<'a> {
     fn node(&mut self) -> Result<Event<'a>, Stop> {
         let event = self.reader.event()?;
         if event.is_object() {
-            self.objects.push(hashable(&event));
+            self.hashable.extend(hashable(&event).map(|hashable| (self.objects, hashable)));
+            self.objects += 1;
         }
         match event {
             Event::RegExp => return Err(Stop::Refused("a RegExp")),
@@ -247,7 +253,7 @@ impl<'a> Walk<'a> {
 
     /// If the value just read is a key of a dict or a member of a set, it has to be hashable and no
     /// other's equal.
-    fn keep_key(&mut self, depth: usize, event: &Event<'_>) -> Result<(), Stop> {
+    fn keep_key(&mut self, depth: usize, event: &Event<'a>) -> Result<(), Stop> {
         let key = match self.frames.get(depth) {
             Some(Frame { kind: Container::Counted { keys: Some(keys), .. }, taken })
                 if matches!(keys.of, Of::Set) || taken % 2 == 1 =>
@@ -276,16 +282,15 @@ impl<'a> Walk<'a> {
     }
 
     /// What a value is as a key, if it can be one.
-    fn key(&self, event: &Event<'_>) -> Option<Key> {
-        let object = |index: usize| match *self.objects.get(index)? {
-            Hashable::No => None,
+    fn key(&self, event: &Event<'a>) -> Option<Key<'a>> {
+        let object = |index: u32| match self.hashable_at(index)? {
             Hashable::Identity => Some(Key::Object(index)),
             Hashable::Date(bits) => Some(Key::Date(bits)),
             Hashable::Bytes { blob, start, length } => {
                 let (start, length) = (usize::try_from(start).ok()?, usize::try_from(length).ok()?);
                 let bytes = self.blobs.get(blob as usize)?;
                 let end = start.checked_add(length)?.min(bytes.len());
-                Some(Key::Bytes(bytes.get(start..end)?.to_vec()))
+                Some(Key::Bytes(bytes.get(start..end)?))
             }
         };
         match *event {
@@ -295,19 +300,23 @@ impl<'a> Walk<'a> {
             Event::Int(value) => Some(whole(f64::from(value))),
             Event::Double(value) if value.fract() == 0.0 => Some(whole(value)),
             Event::Double(value) => Some(Key::Float(value.to_bits())),
-            Event::BigInt { negative, magnitude } => Some(Key::Int(negative, magnitude.to_vec())),
-            Event::String(Str::Utf8(text)) => Some(Key::Text(text.as_bytes().to_vec())),
-            // Kept apart from every UTF-8 text by a first byte that UTF-8 never has.
-            Event::String(Str::Utf16(units)) => Some(Key::Text([&[0xFF], units].concat())),
-            Event::Ref(index) => object(index as usize),
-            _ => object(self.objects.len().checked_sub(1)?),
+            Event::BigInt { negative, magnitude } => Some(Key::Int(negative, magnitude.into())),
+            Event::String(Str::Utf8(text)) => Some(Key::Text(text)),
+            Event::String(Str::Utf16(units)) => Some(Key::Text16(units)),
+            Event::Ref(index) => object(index),
+            _ => object(self.objects.checked_sub(1)?),
         }
+    }
+
+    fn hashable_at(&self, object: u32) -> Option<Hashable> {
+        let place = self.hashable.binary_search_by_key(&object, |(index, _)| *index).ok()?;
+        self.hashable.get(place).map(|(_, hashable)| *hashable)
     }
 }
 
-impl Keys {
+impl<'a> Keys<'a> {
     /// Keeps a key; says whether it is new, and not one too many with its hash.
-    fn take(&mut self, key: Key) -> bool {
+    fn take(&mut self, key: Key<'a>) -> bool {
         let hash = match &key {
             Key::Int(_, magnitude) => Some(hash_whole(magnitude)),
             Key::Float(bits) => Some(hash_fraction(*bits)),
@@ -343,8 +352,8 @@ impl Frame<'_> {
     }
 }
 
-fn hashable(event: &Event<'_>) -> Hashable {
-    match *event {
+fn hashable(event: &Event<'_>) -> Option<Hashable> {
+    Some(match *event {
         Event::Date(time) => Hashable::Date(time.to_bits()),
         Event::Buffer(blob) => Hashable::Bytes { blob, start: 0, length: usize::MAX as u64 },
         Event::View { kind, blob, byte_offset, length } if format(kind).is_none() => {
@@ -354,12 +363,12 @@ fn hashable(event: &Event<'_>) -> Hashable {
             Hashable::Identity
         }
         // Among them what is the caller's own: its hash, if it has one, is code that may raise.
-        _ => Hashable::No,
-    }
+        _ => return None,
+    })
 }
 
 /// A whole number, also one that is infinite.
-fn whole(value: f64) -> Key {
+fn whole(value: f64) -> Key<'static> {
     const FRACTION_BITS: u64 = 52;
     if !value.is_finite() {
         return Key::Float(value.to_bits());
@@ -381,7 +390,7 @@ fn whole(value: f64) -> Key {
     let mut bytes = vec![0; usize::try_from(shift / 8).unwrap_or_default()];
     bytes.extend((u128::from(small) << (shift % 8)).to_le_bytes());
     bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
-    Key::Int(value < 0.0, bytes)
+    Key::Int(value < 0.0, bytes.into())
 }
 
 /// Python hashes a number modulo this prime.

@@ -9,6 +9,7 @@
 //! engine or the host is called; whoever settles the run first settles it.
 
 use std::{
+    cell::Cell,
     fmt,
     sync::{
         Arc,
@@ -166,24 +167,21 @@ impl Run {
         &self.runtime
     }
 
-    /// Lets the run go as far as it can, on this thread. Returns whether the thread told the
-    /// scheduler that it is finishing.
-    pub(crate) fn compute(self: &Arc<Self>) -> bool {
-        let Some((mut isolate, mut turn)) = self.start() else { return false };
+    /// Lets the run go as far as it can, on this thread. `finishing` becomes true when the thread has
+    /// told the scheduler that it is.
+    pub(crate) fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
+        let Some((mut isolate, mut turn)) = self.start() else { return };
         loop {
             match turn {
                 Turn::Ended(end) => {
                     self.runtime.scheduler.finishing();
+                    finishing.set(true);
                     self.settle(end, Some(isolate.peak_bytes()));
-                    self.let_go(isolate);
-                    return true;
+                    return self.let_go(isolate);
                 }
                 Turn::Idle { waits_for_host } => match self.park(isolate, waits_for_host) {
-                    Next::Parked => return false,
-                    Next::Over(isolate) => {
-                        self.let_go(isolate);
-                        return false;
-                    }
+                    Next::Parked => return,
+                    Next::Over(isolate) => return self.let_go(isolate),
                     Next::GoOn(same, inbox) => {
                         isolate = same;
                         turn = isolate.turn(inbox);
@@ -318,17 +316,18 @@ impl Run {
         shared.end = Some(reason);
         self.ending.raise();
         let computing = matches!(shared.phase, Phase::Computing);
-        let parked = match std::mem::replace(&mut shared.phase, Phase::Over) {
+        let (mut parked, mut request) = (false, None);
+        match std::mem::replace(&mut shared.phase, Phase::Over) {
             Phase::Parked(isolate) => {
                 shared.phase = Phase::Woken(isolate);
-                true
+                parked = true;
             }
-            other => {
-                shared.phase = other;
-                false
-            }
-        };
+            // It stays in the queue, and holds nothing any more.
+            Phase::Queued(unused) => request = Some(unused),
+            other => shared.phase = other,
+        }
         drop(shared);
+        drop(request);
         self.answered.notify_all();
         if computing {
             self.runtime.watchdog.watch_ending(self);
@@ -346,6 +345,8 @@ impl Run {
         if !self.is_settled() {
             self.runtime.scheduler.abandon(self);
             self.settle(End::Asked, None);
+            // It may have been the last that a closed runtime waited for.
+            self.runtime.computed();
         }
     }
 
@@ -409,6 +410,11 @@ impl Run {
 
     pub(crate) fn running(&self) -> bool {
         !self.is_settled()
+    }
+
+    /// Whether the run was ended before it began, so that there is nothing for a thread to do.
+    pub(crate) fn left_the_queue(&self) -> bool {
+        self.is_settled() && matches!(self.shared.lock().phase, Phase::Over)
     }
 
     /// Whether the run waits for its host and for nothing else.

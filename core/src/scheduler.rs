@@ -3,12 +3,15 @@
 //! In: runs that can go on. Out: threads that let them, no more at once than there are permits. A
 //! run that waits for the host holds no permit, and one that only waits for promises holds no
 //! thread either; a run that computes for long steps aside while others wait, so no run keeps
-//! another from running. Threads are started when they are needed and end when they are not.
+//! another from running. Runs that are new or woken, threads whose host call was answered and threads
+//! that stepped aside take turns, so that none of these waits for long, however many the others are.
+//! Threads are started when they are needed and end when they are not.
 //!
 //! Handing work to a sleeping thread costs two wake-ups, more than most runs take. So the last
 //! thread to run out of work looks out for more for a moment before it sleeps.
 
 use std::{
+    cell::Cell,
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -21,6 +24,7 @@ use std::{
 use crate::{
     run::Run,
     runtime::Inner,
+    stack::{self, Stack},
     sync::{Condvar, Mutex},
 };
 
@@ -33,11 +37,10 @@ const LINGER: Duration = Duration::from_secs(5);
 /// How often a thread that waits for a permit looks whether its run has ended.
 const PERMIT_LOOK: Duration = Duration::from_millis(10);
 
-/// The stack of a thread: what the engine may use, and as much again for everything around it.
-const STACK_BYTES: usize = 2 * crate::isolate::STACK_LIMIT_BYTES;
-
-/// Threads beyond the permits: those whose run stepped aside or waits in a host call.
-const EXTRA_THREADS: usize = 56;
+/// Threads beyond the permits: those whose run stepped aside or waits in a host call. A run in the
+/// middle of its code is on the stack of its thread: once all threads are taken by such runs, others
+/// wait until one of those ends.
+const EXTRA_THREADS: usize = 1_024;
 
 pub(crate) struct Scheduler {
     queue: Mutex<Queue>,
@@ -50,15 +53,14 @@ pub(crate) struct Scheduler {
 }
 
 struct Queue {
-    /// Runs that need a thread and a permit, with the turn that they came in.
-    ready: VecDeque<(u64, Arc<Run>)>,
-    /// Threads in the middle of a run that let others go first; they need a permit.
-    aside: VecDeque<(u64, Arc<Resume>)>,
-    /// Threads whose host call was answered. They go before all others: what holds a thread is to
-    /// end soon.
+    /// Runs that need a thread and a permit.
+    ready: VecDeque<Arc<Run>>,
+    /// Threads whose host call was answered; they need a permit.
     answered: VecDeque<Arc<Resume>>,
-    /// The turn of whoever comes next.
-    turn: u64,
+    /// Threads in the middle of a run that let others go first; they need a permit.
+    aside: VecDeque<Arc<Resume>>,
+    /// Who got the last permit.
+    served: Kind,
     /// Permits in use.
     computing: usize,
     /// Threads that sleep and were not yet told of work.
@@ -69,10 +71,20 @@ struct Queue {
     closed: bool,
     spinning: bool,
     threads: usize,
+    /// How many of them have been started and have not come yet.
+    starting: usize,
     /// Runs on a thread now; a run whose thread does not come back is marked.
     current: Vec<Current>,
     /// Threads that had their permit taken away because they do not come back.
     stuck: usize,
+}
+
+/// What waits for a permit, in the order in which they take turns.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Ready,
+    Answered,
+    Aside,
 }
 
 struct Current {
@@ -103,15 +115,16 @@ impl Scheduler {
         Self {
             queue: Mutex::new(Queue {
                 ready: VecDeque::new(),
-                aside: VecDeque::new(),
                 answered: VecDeque::new(),
-                turn: 0,
+                aside: VecDeque::new(),
+                served: Kind::Aside,
                 computing: 0,
                 sleeping: 0,
                 told: 0,
                 closed: false,
                 spinning: false,
                 threads: 0,
+                starting: 0,
                 current: Vec::new(),
                 stuck: 0,
             }),
@@ -126,8 +139,7 @@ impl Scheduler {
     pub(crate) fn enqueue(&self, run: Arc<Run>) {
         let runtime = Arc::clone(run.runtime());
         let mut queue = self.queue.lock();
-        let turn = queue.next_turn();
-        queue.ready.push_back((turn, run));
+        queue.ready.push_back(run);
         self.count_waiting(&queue);
         self.call_for_help(queue, &runtime);
     }
@@ -153,10 +165,25 @@ impl Scheduler {
         let queue = self.queue.lock();
         SchedulerStats {
             computing: queue.computing,
-            queued: queue.ready.len(),
+            queued: queue.live_waiting(),
             threads: queue.threads,
             stuck: queue.stuck,
         }
+    }
+
+    /// Whether as many wait for their turn as may. Those for whom there is a permit do not wait.
+    pub(crate) fn is_full(&self, most: usize) -> bool {
+        let queue = self.queue.lock();
+        let allowed = most + self.permits.saturating_sub(queue.computing);
+        // Only a queue that looks full is looked through for runs that have been ended.
+        queue.waiting() >= allowed && queue.live_waiting() >= allowed
+    }
+
+    /// Whether no thread has a run, nor will get one of those that are there.
+    pub(crate) fn is_idle(&self) -> bool {
+        let queue = self.queue.lock();
+        queue.current.iter().all(|current| current.stuck)
+            && queue.ready.iter().all(|run| run.left_the_queue())
     }
 
     /// The runs that are on a thread now.
@@ -198,12 +225,12 @@ impl Scheduler {
     /// Lets others compute first, where there are threads for that.
     pub(crate) fn step_aside(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
-        if queue.threads >= self.permits + EXTRA_THREADS {
+        let no_thread = queue.threads >= self.permits + EXTRA_THREADS && queue.sleeping == 0;
+        if no_thread && queue.aside.is_empty() && queue.answered.is_empty() {
             return;
         }
         let resume = Arc::new(Resume::default());
-        let turn = queue.next_turn();
-        queue.aside.push_back((turn, Arc::clone(&resume)));
+        queue.aside.push_back(Arc::clone(&resume));
         queue.give_up_permit(run);
         self.count_waiting(&queue);
         self.call_for_help(queue, run.runtime());
@@ -223,7 +250,7 @@ impl Scheduler {
         if *resume.granted.lock() {
             queue.note_permit(run);
         } else {
-            queue.aside.retain(|(_, other)| !Arc::ptr_eq(other, resume));
+            queue.aside.retain(|other| !Arc::ptr_eq(other, resume));
             queue.answered.retain(|other| !Arc::ptr_eq(other, resume));
             self.count_waiting(&queue);
         }
@@ -234,13 +261,20 @@ impl Scheduler {
     }
 
     /// Gives permits to threads whose turn it is; then the next run, for a thread that has none.
-    fn pop(&self, queue: &mut Queue) -> Option<Arc<Run>> {
+    /// Those that were ended before they began are put with the `gone`.
+    fn pop(&self, queue: &mut Queue, gone: &mut Vec<Arc<Run>>) -> Option<Arc<Run>> {
         let mut next = None;
         while queue.computing < self.permits && next.is_none() {
+            while queue.ready.front().is_some_and(|run| run.left_the_queue()) {
+                gone.extend(queue.ready.pop_front());
+            }
             if !queue.grant_turn() {
-                let (_, run) = queue.ready.pop_front()?;
+                next = queue.ready.pop_front();
+                if next.is_none() {
+                    break;
+                }
                 queue.computing += 1;
-                next = Some(run);
+                queue.served = Kind::Ready;
             }
         }
         self.count_waiting(queue);
@@ -250,7 +284,8 @@ impl Scheduler {
     /// Makes sure that somebody takes up the work in the queue.
     fn call_for_help(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Inner>) {
         while queue.computing < self.permits && queue.grant_turn() {}
-        let soon = usize::from(queue.spinning) + self.finishing.load(Ordering::Relaxed);
+        let finishing = self.finishing.load(Ordering::Relaxed);
+        let soon = usize::from(queue.spinning) + queue.starting + finishing;
         if queue.ready.len() <= soon || queue.computing >= self.permits {
             return self.count_waiting(&queue);
         }
@@ -261,34 +296,55 @@ impl Scheduler {
             drop(queue);
             self.work.notify_one();
         } else if queue.threads < self.permits + EXTRA_THREADS {
-            queue.threads += 1;
             self.count_waiting(&queue);
-            drop(queue);
-            self.start_thread(runtime);
+            self.start_thread(queue, runtime);
         } else {
-            // No thread for the run whose turn it is: those that have one go on meanwhile.
-            while queue.computing < self.permits && queue.grant_any() {}
-            self.count_waiting(&queue);
+            self.go_on_without(queue);
         }
     }
 
-    fn start_thread(&self, runtime: &Arc<Inner>) {
+    /// There is no thread for the run whose turn it is: those that have one go on meanwhile.
+    fn go_on_without(&self, mut queue: MutexGuard<'_, Queue>) {
+        while queue.computing < self.permits && queue.grant_any() {}
+        self.count_waiting(&queue);
+    }
+
+    /// Whether there is any thread, or can be one.
+    pub(crate) fn has_threads(&self, runtime: &Arc<Inner>) -> bool {
+        let queue = self.queue.lock();
+        queue.threads > 0 || self.start_thread(queue, runtime)
+    }
+
+    /// Looks for threads for what waits, which the system may have refused before.
+    pub(crate) fn try_again(&self, runtime: &Arc<Inner>) {
+        self.call_for_help(self.queue.lock(), runtime);
+    }
+
+    fn start_thread(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Inner>) -> bool {
+        queue.threads += 1;
+        queue.starting += 1;
+        drop(queue);
         let weak = Arc::downgrade(runtime);
-        let thread = std::thread::Builder::new()
-            .name("isolane".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn(move || work(&weak));
+        let thread = stack::spawn("isolane", move |stack| work(&weak, stack));
         if thread.is_err() {
-            // The system has no thread left; the work waits for one of those that run.
-            self.queue.lock().threads -= 1;
+            // The system has none left: the work waits for one of those that run, and if there is
+            // none, for the watchdog to try again.
+            let mut queue = self.queue.lock();
+            queue.threads -= 1;
+            queue.starting -= 1;
+            self.go_on_without(queue);
         }
+        thread.is_ok()
     }
 
-    /// The next run for the calling thread, `None` when it should end.
-    fn next(&self, runtime: &Inner) -> Option<Arc<Run>> {
+    /// The next run for the calling thread, which may be a new one; `None` when it should end.
+    fn next(&self, runtime: &Inner, stack: &Stack, new: bool) -> Option<Arc<Run>> {
+        // Dropped after the lock is: what runs hold is not ours.
+        let mut gone = Vec::new();
         let mut queue = self.queue.lock();
+        queue.starting -= usize::from(new);
         loop {
-            if let Some(run) = self.pop(&mut queue) {
+            if let Some(run) = self.pop(&mut queue, &mut gone) {
                 queue.current.push(Current { run: Arc::clone(&run), permit: true, stuck: false });
                 let more = !queue.ready.is_empty() && queue.computing < self.permits;
                 if more {
@@ -300,6 +356,7 @@ impl Scheduler {
             if !queue.spinning {
                 queue.spinning = true;
                 drop(queue);
+                gone.clear();
                 self.look_out();
                 queue = self.queue.lock();
                 queue.spinning = false;
@@ -308,7 +365,9 @@ impl Scheduler {
                 }
             }
             drop(queue);
+            gone.clear();
             runtime.pool.fill();
+            stack.give_back();
             queue = self.queue.lock();
             if !queue.ready.is_empty() && queue.computing < self.permits {
                 continue;
@@ -367,23 +426,42 @@ impl Queue {
         self.ready.len() + self.aside.len() + self.answered.len()
     }
 
-    fn next_turn(&mut self) -> u64 {
-        self.turn += 1;
-        self.turn
+    /// Those that wait and have not been ended.
+    fn live_waiting(&self) -> usize {
+        let ready = self.ready.iter().filter(|run| run.running()).count();
+        ready + self.aside.len() + self.answered.len()
     }
 
-    /// Gives a permit to the thread whose turn it is; false if it is a run's turn, or nobody's.
+    /// Gives a permit to a thread if it is a thread's turn; false if it is a run's, or nobody's.
     fn grant_turn(&mut self) -> bool {
-        let run = self.ready.front().map_or(u64::MAX, |(turn, _)| *turn);
-        let aside = self.aside.front().map_or(u64::MAX, |(turn, _)| *turn);
-        (!self.answered.is_empty() || aside < run) && self.grant_any()
+        let order = match self.served {
+            Kind::Ready => [Kind::Answered, Kind::Aside, Kind::Ready],
+            Kind::Answered => [Kind::Aside, Kind::Ready, Kind::Answered],
+            Kind::Aside => [Kind::Ready, Kind::Answered, Kind::Aside],
+        };
+        let turn = order.into_iter().find(|kind| match kind {
+            Kind::Ready => !self.ready.is_empty(),
+            Kind::Answered => !self.answered.is_empty(),
+            Kind::Aside => !self.aside.is_empty(),
+        });
+        turn.is_some_and(|kind| self.grant(kind))
     }
 
-    /// Gives a permit to the thread that has waited longest; false if none waits.
+    /// Gives a permit to a thread that waits, whosever turn it is; false if none waits.
     fn grant_any(&mut self) -> bool {
-        let resume =
-            self.answered.pop_front().or_else(|| self.aside.pop_front().map(|(_, resume)| resume));
+        let first = if self.served == Kind::Answered { Kind::Aside } else { Kind::Answered };
+        let other = if first == Kind::Aside { Kind::Answered } else { Kind::Aside };
+        self.grant(first) || self.grant(other)
+    }
+
+    fn grant(&mut self, kind: Kind) -> bool {
+        let resume = match kind {
+            Kind::Ready => None,
+            Kind::Answered => self.answered.pop_front(),
+            Kind::Aside => self.aside.pop_front(),
+        };
         let Some(resume) = resume else { return false };
+        self.served = kind;
         self.computing += 1;
         *resume.granted.lock() = true;
         resume.wake.notify_one();
@@ -408,15 +486,18 @@ impl Queue {
 }
 
 /// What a thread does: runs, until there are none for a while or the runtime is gone.
-fn work(runtime: &Weak<Inner>) {
+fn work(runtime: &Weak<Inner>, stack: &Stack) {
+    let mut new = true;
     while let Some(inner) = runtime.upgrade() {
-        let Some(run) = inner.scheduler.next(&inner) else { return };
+        let Some(run) = inner.scheduler.next(&inner, stack, std::mem::take(&mut new)) else {
+            return;
+        };
+        let finishing = Cell::new(false);
         // A panic here is a bug of ours, and the end of one run.
-        let finishing = catch_unwind(AssertUnwindSafe(|| run.compute())).unwrap_or_else(|_panic| {
+        if catch_unwind(AssertUnwindSafe(|| run.compute(&finishing))).is_err() {
             run.break_down();
-            false
-        });
-        inner.scheduler.done(&run, finishing);
+        }
+        inner.scheduler.done(&run, finishing.get());
         inner.computed();
     }
 }

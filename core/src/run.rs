@@ -36,7 +36,10 @@ use crate::{
 const SPIN: Duration = Duration::from_micros(40);
 
 /// After this long without a look at the clock by the engine, somebody else settles the run.
-pub(crate) const GRACE: Duration = Duration::from_millis(100);
+pub(crate) const GRACE: Duration = Duration::from_millis(40);
+
+/// By how much a run may pass its cap until somebody else than its own thread looks after that.
+const CAP_GRACE: Duration = Duration::from_millis(100);
 
 /// How often a run that computes for long is looked at.
 const LOOK: Duration = Duration::from_millis(2);
@@ -195,6 +198,9 @@ impl Run {
 
     /// From the queue into the engine: the first turn, or the next one.
     fn start(self: &Arc<Self>) -> Option<(Box<Isolate>, Turn)> {
+        if self.runtime.exhausted() {
+            self.end_by_exhaustion();
+        }
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Computing);
         self.begin_slice();
         match phase {
@@ -373,7 +379,7 @@ impl Run {
         let Some(Slice { wall, .. }) = slice else { return };
         let cap = self.runtime.safety_cap;
         let computed = self.shared.lock().computed;
-        if now.saturating_duration_since(wall) + computed > cap + GRACE {
+        if now.saturating_duration_since(wall) + computed > cap + CAP_GRACE {
             self.end_by_cap();
         }
     }
@@ -382,6 +388,14 @@ impl Run {
         let seconds = self.runtime.safety_cap.as_secs_f64();
         self.cap(format!(
             "the run computed for more than its safety cap of {seconds} s of CPU time"
+        ));
+    }
+
+    fn end_by_exhaustion(self: &Arc<Self>) {
+        let stuck = self.runtime.scheduler.stuck();
+        self.cap(format!(
+            "{stuck} threads of the runtime do not come back from a builtin, as many as it may have: \
+             nothing goes on in it until one does"
         ));
     }
 

@@ -119,8 +119,9 @@ export interface RuntimeOptions {
   /** Runs that may wait for their turn; beyond that `runCode` throws. Default: any number. */
   maxQueuedRuns?: number;
   /**
-   * Threads that may be lost to builtins that do not come back when their run has ended; with that many,
-   * no run starts or goes on (`terminated`, `SafetyCap`) until one does. Default 32.
+   * Threads that may be lost to builtins that do not come back when their run has ended. With that many
+   * no run starts until one does, and with twice as many none goes on: they are `terminated`, by a
+   * `SafetyCap`. Default 32.
    */
   maxStuckThreads?: number;
   /** Isolates kept ready ahead of need. Each costs some hundred KiB. */

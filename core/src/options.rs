@@ -230,8 +230,8 @@ pub struct RuntimeOptions {
     pub max_concurrent_runs: Option<f64>,
     /// Runs that may wait for their turn; beyond it a new run is refused. No bound by default.
     pub max_queued_runs: Option<f64>,
-    /// Threads that may be lost to builtins that do not come back when their run has ended; with
-    /// that many no run starts or goes on until one does. 32 by default.
+    /// Threads that may be lost to builtins that do not come back when their run has ended. With
+    /// that many no run starts until one does, and with twice as many none goes on. 32 by default.
     pub max_stuck_threads: Option<f64>,
     /// Isolates that are kept pristine ahead of need; as many as may compute at once by default.
     pub ready_isolates: Option<f64>,

@@ -198,9 +198,7 @@ impl Run {
 
     /// From the queue into the engine: the first turn, or the next one.
     fn start(self: &Arc<Self>) -> Option<(Box<Isolate>, Turn)> {
-        if self.runtime.exhausted() {
-            self.end_by_exhaustion();
-        }
+        self.check_threads();
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Computing);
         self.begin_slice();
         match phase {
@@ -391,12 +389,21 @@ impl Run {
         ));
     }
 
-    fn end_by_exhaustion(self: &Arc<Self>) {
+    /// Ends the run if the runtime has lost too many threads for it to start, or to go on.
+    fn check_threads(self: &Arc<Self>) {
         let stuck = self.runtime.scheduler.stuck();
-        self.cap(format!(
-            "{stuck} threads of the runtime do not come back from a builtin, as many as it may have: \
-             nothing goes on in it until one does"
-        ));
+        if stuck < self.runtime.max_stuck_threads {
+            return;
+        }
+        let starts = matches!(self.shared.lock().phase, Phase::Queued(_));
+        let most = self.runtime.max_stuck_threads.saturating_mul(if starts { 1 } else { 2 });
+        if stuck >= most {
+            let what = if starts { "starts" } else { "goes on" };
+            self.cap(format!(
+                "{stuck} threads of the runtime do not come back from a builtin: no run {what} in it \
+                 until one does"
+            ));
+        }
     }
 
     /// The answer to a call of the sandbox; one that comes too late is dropped.

@@ -60,7 +60,7 @@ pub(crate) struct Inner {
     pub(crate) cache: Arc<Cache>,
     pub(crate) safety_cap: Duration,
     max_queued_runs: Option<usize>,
-    max_stuck_threads: usize,
+    pub(crate) max_stuck_threads: usize,
     closed: AtomicBool,
     runs: Mutex<Slab<Arc<Run>>>,
     live: AtomicUsize,
@@ -228,11 +228,6 @@ impl Inner {
     /// may be waited for: whoever held it is not there.
     pub(crate) fn is_here(&self) -> bool {
         self.process.is_current()
-    }
-
-    /// Whether as many threads as may are kept by builtins that do not come back.
-    pub(crate) fn exhausted(&self) -> bool {
-        self.scheduler.stuck() >= self.max_stuck_threads
     }
 
     fn admit(&self, make: impl FnOnce(usize) -> Run) -> Arc<Run> {

@@ -12,6 +12,7 @@ use isolane::{
     Execution, ExecutionOptions, ExecutionResult, HostFunction, Inputs, Runtime, RuntimeOptions,
     Status,
 };
+use tokio::sync::oneshot;
 
 /// Nothing here takes this long unless it hangs.
 const CEILING: Duration = Duration::from_mins(2);
@@ -28,23 +29,48 @@ fn runtime(max_stuck_threads: f64) -> Runtime {
     Runtime::new(&options).expect("valid options")
 }
 
-/// A run that has reached its builtin.
-fn begun(runtime: &Runtime, source: &str) -> Execution {
-    let (tell, told) = mpsc::channel();
-    let begun = HostFunction::new(move || tell.send(()).expect("the test listens"));
-    let globals = Inputs::new().with("begun", begun);
-    let run = runtime.run_code(source, ExecutionOptions { globals, ..Default::default() });
-    told.recv_timeout(CEILING).expect("the run begins");
-    run
+/// A run that waits at `gate()`, and tells at `begun()`.
+struct Gated {
+    run: Execution,
+    gate: oneshot::Sender<()>,
+    begun: mpsc::Receiver<()>,
 }
 
-/// A run that is settled while its thread stays behind.
+fn gated(runtime: &Runtime, source: &str) -> Gated {
+    let (gate, opened) = oneshot::channel::<()>();
+    let opened = Mutex::new(Some(opened));
+    let wait = HostFunction::future(move || {
+        let opened = opened.lock().expect("lock").take().expect("called once");
+        async move { opened.await.is_ok() }
+    });
+    let (tell, begun) = mpsc::channel();
+    let tell = HostFunction::new(move || tell.send(()).expect("the test listens"));
+    let globals = Inputs::new().with("gate", wait).with("begun", tell);
+    let run = runtime.run_code(source, ExecutionOptions { globals, ..Default::default() });
+    Gated { run, gate, begun }
+}
+
+impl Gated {
+    fn go_on(self) -> ExecutionResult {
+        self.gate.send(()).expect("awaited");
+        wait(self.run)
+    }
+
+    /// The run is settled while its thread stays behind.
+    fn leave_behind(self) {
+        let Self { run, gate, begun } = self;
+        // A run that does not wait never asks.
+        let _ = gate.send(());
+        begun.recv_timeout(CEILING).expect("the run begins");
+        // Surely in its builtin by now.
+        thread::sleep(Duration::from_millis(20));
+        run.terminate(None);
+        assert_eq!(wait(run).status, Status::Terminated);
+    }
+}
+
 fn leave_behind(runtime: &Runtime, source: &str) {
-    let run = begun(runtime, source);
-    // Surely in it by now.
-    thread::sleep(Duration::from_millis(20));
-    run.terminate(None);
-    assert_eq!(wait(run).status, Status::Terminated);
+    gated(runtime, source).leave_behind();
 }
 
 fn wait(run: Execution) -> ExecutionResult {
@@ -93,23 +119,22 @@ fn a_runtime_with_as_many_as_it_may_have_says_so_until_one_comes_back() {
 }
 
 #[test]
-fn a_run_that_waited_for_its_host_does_not_go_on_beside_as_many_as_there_may_be() {
-    let runtime = runtime(1.0);
-    let (open, opened) = tokio::sync::oneshot::channel::<()>();
-    let opened = Mutex::new(Some(opened));
-    let gate = HostFunction::future(move || {
-        let opened = opened.lock().expect("lock").take().expect("called once");
-        async move { opened.await.is_ok() }
+fn a_run_that_waited_for_its_host_goes_on_until_there_are_twice_as_many() {
+    let name = "a_run_that_waited_for_its_host_goes_on_until_there_are_twice_as_many";
+    in_a_process_of_its_own(name, || {
+        let runtime = runtime(1.0);
+        let endless = format!("await gate(); {ENDLESS}");
+        let innocent = "await gate(); export default 1";
+        let [first, second] = [(); 2].map(|()| gated(&runtime, &endless));
+        let [third, fourth] = [(); 2].map(|()| gated(&runtime, innocent));
+        until(&runtime, |stats| stats.parked == 4);
+        first.leave_behind();
+        assert_eq!(third.go_on().status, Status::Success);
+        second.leave_behind();
+        let ended = fourth.go_on();
+        assert_eq!(ended.error.map(|error| error.name).as_deref(), Some("SafetyCap"));
+        assert_eq!(runtime.stats().stuck_threads, 2);
     });
-    let globals = Inputs::new().with("gate", gate);
-    let source = "await gate(); Array.prototype.reverse.call({ length: 2 ** 53 - 1 })";
-    let parked = runtime.run_code(source, ExecutionOptions { globals, ..Default::default() });
-    until(&runtime, |stats| stats.parked == 1);
-    leave_behind(&runtime, SLOW);
-    open.send(()).expect("awaited");
-    let ended = wait(parked);
-    assert_eq!(ended.error.map(|error| error.name).as_deref(), Some("SafetyCap"));
-    until(&runtime, |stats| stats.stuck_threads == 0);
 }
 
 #[test]

@@ -140,8 +140,8 @@ class Runtime:
             max_queued_runs: Runs that may wait for their turn; beyond it `run_code` raises.
                 Default: any number.
             max_stuck_threads: Threads that may be lost to builtins that do not come back when their
-                run has ended; with that many, no run starts or goes on (`terminated`, `SafetyCap`)
-                until one does. Default 32.
+                run has ended. With that many no run starts until one does, and with twice as many
+                none goes on: they are `terminated`, by a `SafetyCap`. Default 32.
             ready_isolates: Isolates kept ready ahead of need. Each costs some hundred KiB.
             compile_cache_bytes: Bytes of compiled code kept for sources that come again.
 

@@ -30,6 +30,7 @@ mod stack;
 mod status_error;
 mod sync;
 mod text;
+mod thread;
 mod turns;
 pub mod value;
 mod watchdog;

@@ -26,6 +26,7 @@ use crate::{
     runtime::Inner,
     stack::{self, Stack},
     sync::{Condvar, Mutex},
+    thread::Thread,
 };
 
 /// How long a thread looks out for work before it sleeps.
@@ -49,6 +50,8 @@ pub(crate) struct Scheduler {
     waiting: AtomicUsize,
     /// Threads whose run has settled and which will look for another at once.
     finishing: AtomicUsize,
+    /// Threads that had their permit taken away because they do not come back.
+    stuck: AtomicUsize,
     permits: usize,
 }
 
@@ -75,8 +78,6 @@ struct Queue {
     starting: usize,
     /// Runs on a thread now; a run whose thread does not come back is marked.
     current: Vec<Current>,
-    /// Threads that had their permit taken away because they do not come back.
-    stuck: usize,
 }
 
 /// What waits for a permit, in the order in which they take turns.
@@ -89,6 +90,7 @@ enum Kind {
 
 struct Current {
     run: Arc<Run>,
+    thread: Thread,
     /// Whether its thread has a permit: not while it waits, nor once it was given up on.
     permit: bool,
     stuck: bool,
@@ -126,11 +128,11 @@ impl Scheduler {
                 threads: 0,
                 starting: 0,
                 current: Vec::new(),
-                stuck: 0,
             }),
             work: Condvar::new(),
             waiting: AtomicUsize::new(0),
             finishing: AtomicUsize::new(0),
+            stuck: AtomicUsize::new(0),
             permits,
         }
     }
@@ -154,6 +156,11 @@ impl Scheduler {
         self.finishing.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Threads that do not come back from the engine.
+    pub(crate) fn stuck(&self) -> usize {
+        self.stuck.load(Ordering::Relaxed)
+    }
+
     /// Sends the threads home that have nothing to do.
     pub(crate) fn close(&self) {
         self.queue.lock().closed = true;
@@ -167,7 +174,7 @@ impl Scheduler {
             computing: queue.computing,
             queued: queue.live_waiting(),
             threads: queue.threads,
-            stuck: queue.stuck,
+            stuck: self.stuck(),
         }
     }
 
@@ -192,12 +199,15 @@ impl Scheduler {
         queue.current.iter().filter(|current| !current.stuck).map(|c| Arc::clone(&c.run)).collect()
     }
 
-    /// Takes the permit of a run away from a thread that does not come back.
+    /// Takes the permit of a run away from a thread that does not come back. The thread has what
+    /// time others leave it, and ends when it does come back.
     pub(crate) fn abandon(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
         let Some(current) = queue.find(run).filter(|current| !current.stuck) else { return };
         current.stuck = true;
-        queue.stuck += 1;
+        // Under the lock, without which the thread does not end.
+        current.thread.give_way();
+        self.stuck.fetch_add(1, Ordering::Relaxed);
         queue.give_up_permit(run);
         self.call_for_help(queue, run.runtime());
     }
@@ -225,7 +235,7 @@ impl Scheduler {
     /// Lets others compute first, where there are threads for that.
     pub(crate) fn step_aside(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
-        let no_thread = queue.threads >= self.permits + EXTRA_THREADS && queue.sleeping == 0;
+        let no_thread = self.threads_left(&queue) == 0 && queue.sleeping == 0;
         if no_thread && queue.aside.is_empty() && queue.answered.is_empty() {
             return;
         }
@@ -295,7 +305,7 @@ impl Scheduler {
             self.count_waiting(&queue);
             drop(queue);
             self.work.notify_one();
-        } else if queue.threads < self.permits + EXTRA_THREADS {
+        } else if self.threads_left(&queue) > 0 {
             self.count_waiting(&queue);
             self.start_thread(queue, runtime);
         } else {
@@ -309,10 +319,15 @@ impl Scheduler {
         self.count_waiting(&queue);
     }
 
-    /// Whether there is any thread, or can be one.
+    /// How many threads may still be started. Those that do not come back keep nobody from theirs.
+    fn threads_left(&self, queue: &Queue) -> usize {
+        (self.permits + EXTRA_THREADS + self.stuck()).saturating_sub(queue.threads)
+    }
+
+    /// Whether there is any thread that can take up a run, or can be one.
     pub(crate) fn has_threads(&self, runtime: &Arc<Inner>) -> bool {
         let queue = self.queue.lock();
-        queue.threads > 0 || self.start_thread(queue, runtime)
+        queue.threads > self.stuck() || self.start_thread(queue, runtime)
     }
 
     /// Looks for threads for what waits, which the system may have refused before.
@@ -338,14 +353,15 @@ impl Scheduler {
     }
 
     /// The next run for the calling thread, which may be a new one; `None` when it should end.
-    fn next(&self, runtime: &Inner, stack: &Stack, new: bool) -> Option<Arc<Run>> {
+    fn next(&self, runtime: &Inner, thread: Thread, stack: &Stack, new: bool) -> Option<Arc<Run>> {
         // Dropped after the lock is: what runs hold is not ours.
         let mut gone = Vec::new();
         let mut queue = self.queue.lock();
         queue.starting -= usize::from(new);
         loop {
             if let Some(run) = self.pop(&mut queue, &mut gone) {
-                queue.current.push(Current { run: Arc::clone(&run), permit: true, stuck: false });
+                let run_here = Arc::clone(&run);
+                queue.current.push(Current { run: run_here, thread, permit: true, stuck: false });
                 let more = !queue.ready.is_empty() && queue.computing < self.permits;
                 if more {
                     let inner = Arc::clone(run.runtime());
@@ -407,17 +423,22 @@ impl Scheduler {
         }
     }
 
-    /// Takes the calling thread's run off it.
-    fn done(&self, run: &Arc<Run>, finishing: bool) {
+    /// Takes the calling thread's run off it. Returns whether the thread may look for another: one
+    /// that was given up on has others in its place, and ends.
+    fn done(&self, run: &Arc<Run>, finishing: bool) -> bool {
         let mut queue = self.queue.lock();
         if finishing {
             self.finishing.fetch_sub(1, Ordering::Relaxed);
         }
         queue.give_up_permit(run);
         let place = queue.current.iter().position(|current| Arc::ptr_eq(&current.run, run));
-        if place.is_some_and(|place| queue.current.swap_remove(place).stuck) {
-            queue.stuck -= 1;
+        let was_stuck = place.is_some_and(|place| queue.current.swap_remove(place).stuck);
+        if was_stuck {
+            self.stuck.fetch_sub(1, Ordering::Relaxed);
+            queue.threads -= 1;
+            self.call_for_help(queue, run.runtime());
         }
+        !was_stuck
     }
 }
 
@@ -487,18 +508,21 @@ impl Queue {
 
 /// What a thread does: runs, until there are none for a while or the runtime is gone.
 fn work(runtime: &Weak<Inner>, stack: &Stack) {
+    let thread = Thread::current();
     let mut new = true;
     while let Some(inner) = runtime.upgrade() {
-        let Some(run) = inner.scheduler.next(&inner, stack, std::mem::take(&mut new)) else {
-            return;
-        };
+        let next = inner.scheduler.next(&inner, thread, stack, std::mem::take(&mut new));
+        let Some(run) = next else { return };
         let finishing = Cell::new(false);
         // A panic here is a bug of ours, and the end of one run.
         if catch_unwind(AssertUnwindSafe(|| run.compute(&finishing))).is_err() {
             run.break_down();
         }
-        inner.scheduler.done(&run, finishing.get());
+        let goes_on = inner.scheduler.done(&run, finishing.get());
         inner.computed();
+        if !goes_on {
+            return;
+        }
     }
 }
 

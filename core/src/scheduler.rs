@@ -295,7 +295,7 @@ impl Scheduler {
     fn call_for_help(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Inner>) {
         while queue.computing < self.permits && queue.grant_turn() {}
         let finishing = self.finishing.load(Ordering::Relaxed);
-        let soon = usize::from(queue.spinning) + queue.starting + finishing;
+        let soon = usize::from(queue.spinning) + queue.starting + queue.told + finishing;
         if queue.ready.len() <= soon || queue.computing >= self.permits {
             return self.count_waiting(&queue);
         }

@@ -1,4 +1,4 @@
-"""What a sandbox that computes, or tells a lot, leaves to others: other runs, and the event loop."""
+"""What a sandbox that computes or tells a lot leaves to others: other runs, and the event loop."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
+import isolane
 import pytest
 
-import isolane
 from ceilings import in_loop
 
 COUNT = 10_000
@@ -94,10 +94,14 @@ async def test_one_that_has_told_a_lot_is_ended_before_all_of_that_is_heard() ->
 @in_loop
 async def test_a_queue_of_thousands_is_ended_at_once_and_has_room_again() -> None:
     async with isolane.Runtime(max_concurrent_runs=1, max_queued_runs=3_000) as runtime:
-        runs = []
-        with pytest.raises(RuntimeError, match="3000 runs are queued"):
+        runs: list[isolane.CodeExecution] = []
+
+        def fill() -> None:
             while True:
                 runs.append(runtime.run_code("for (;;);"))
+
+        with pytest.raises(RuntimeError, match="3000 runs are queued"):
+            fill()
         assert runtime.stats().queued >= 2_999
         for run in runs:
             run.terminate("enough")

@@ -10,9 +10,9 @@ import argparse
 import asyncio
 import os
 import sys
+import threading
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import isolane
 from mix import KINDS, Case, Random, pick, random
@@ -78,16 +78,24 @@ def beside_threads(seed: int, n: int) -> list[str]:
     cases = [plain(seed, n + i)[0] for i in range(RUNS_HERE)]
     cases = [case for case in cases if not case.needs_loop]
 
-    def one(case: Case) -> str:
-        return case.check(isolane.run_code_sync(case.source, **case.options))
+    wrong: list[str] = []
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        live = [pool.submit(one, case) for case in cases]
-        time.sleep(random(n)() * 0.01)
-        pid = os.fork()
-        if pid == 0:
-            sys.exit(child(seed, n))
-        return [problem for problem in (run.result() for run in live) if problem] + wait_for(pid)
+    def some(share: list[Case]) -> None:
+        for case in share:
+            problem = case.check(isolane.run_code_sync(case.source, **case.options))
+            if problem:
+                wrong.append(f"{case.name} ({case.n}): {problem}")
+
+    live = [threading.Thread(target=some, args=(cases[i::THREADS],)) for i in range(THREADS)]
+    for thread in live:
+        thread.start()
+    time.sleep(random(n)() * 0.01)
+    pid = os.fork()
+    if pid == 0:
+        sys.exit(child(seed, n))
+    for thread in live:
+        thread.join()
+    return wrong + wait_for(pid)
 
 
 def wait_for(pid: int) -> list[str]:
@@ -109,52 +117,6 @@ def soak(rounds: int, seed: int) -> int:
         n = index * 1_000
         wrong += beside_threads(seed, n) if index % 2 else asyncio.run(beside_a_loop(seed, n))
     print(f"forks: {rounds}; threads: {threads()}; wrong: {len(wrong)}")
-    for line in wrong[:20]:
-        print(f"  {line}")
-    return 1 if wrong else 0
-
-
-def main() -> list[str]:
-        return await asyncio.gather(*(run(*plain(seed, n + i)) for i in range(RUNS_THERE)))
-
-    asyncio._set_running_loop(None)
-    wrong = [problem for problem in asyncio.run(main()) if problem]
-    sync = isolane.run_code_sync("export default f(1)", globals={"f": lambda x: x})
-    if sync.result != 1:
-        wrong.append(f"{sync}")
-    for problem in wrong:
-        print(f"  in a child: {problem}", flush=True)
-    status = WRONG if wrong else 0
-    if exit_plainly:
-        sys.exit(status)
-    os._exit(status)
-
-
-async def one_round(seed: int, n: int, plainly: bool) -> list[str]:
-    live = [asyncio.ensure_future(run(*plain(seed, n + i))) for i in range(RUNS_HERE)]
-    await asyncio.sleep(random(n)() * 0.01)
-    pid = os.fork()
-    if pid == 0:
-        child(seed, n, plainly)
-    wrong = [problem for problem in await asyncio.gather(*live) if problem]
-    deadline = time.monotonic() + CHILD_S
-    while time.monotonic() < deadline:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            code = os.waitstatus_to_exitcode(status)
-            return wrong + ([f"a child ended with {code}"] if code else [])
-        await asyncio.sleep(0.005)
-    os.kill(pid, 9)
-    os.waitpid(pid, 0)
-    return [*wrong, "a child that did not end"]
-
-
-async def soak(rounds: int, seed: int) -> int:
-    wrong: list[str] = []
-    for index in range(rounds):
-        wrong += await one_round(seed, index * 1_000, plainly=index % 2 == 0)
-    runs = rounds * (RUNS_HERE + RUNS_THERE + 1)
-    print(f"forks: {rounds}; runs: {runs}; threads: {threads()}; wrong: {len(wrong)}")
     for line in wrong[:20]:
         print(f"  {line}")
     return 1 if wrong else 0

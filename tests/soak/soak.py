@@ -1,8 +1,8 @@
 """The soak: a mix of everything that runs do and that is done to them, many at once, for long.
 
-In: `--runs`, `--width` (how many at once), `--seed`. Out: figures, and a non-zero exit code if a run
-was lost, came to something else than it must, or if the process holds more at the end than before.
-One in ten of the runs that need no loop goes through `run_code_sync`, from several threads.
+In: `--runs`, `--width` (how many at once), `--seed`. Out: figures, and a non-zero exit code if a
+run was lost, came to something else than it must, or if the process holds more at the end than
+before. One in ten of the runs that need no loop goes through `run_code_sync`, from several threads.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Soak:
         settled = sum(self.runtime.stats().settled.values())
         await self.runtime.aclose()
         self.pool.shutdown()
-        left = await _threads_left(threads_before)
+        left = _threads_left(threads_before)
         if settled != self.started:
             self.wrong.append(f"the runtime counts {settled} settled of {self.started} started")
         self.grown = samples.grown()
@@ -153,7 +153,9 @@ class Soak:
         print("\n    runs   p50 ms   p99 ms   max ms  kind")
         for kind, fields in enumerate(KINDS):
             took = sorted(ms for n, ms in enumerate(self.took_ms) if self.kinds[n] == kind)
-            at = [took[min(len(took) - 1, int(len(took) * share))] for share in (0.5, 0.99, 1) if took]
+            at = [
+                took[min(len(took) - 1, int(len(took) * share))] for share in (0.5, 0.99, 1) if took
+            ]
             cells = " ".join(f"{ms:8.1f}" for ms in at)
             print(f"{len(took):8} {cells:26}  {fields['name']}")
         grown = "; ".join(self.grown) or "nothing"
@@ -162,10 +164,10 @@ class Soak:
             print(f"  {line}")
 
 
-async def _threads_left(before: int) -> int:
+def _threads_left(before: int) -> int:
     deadline = time.monotonic() + THREADS_END_S
     while threads() > before and time.monotonic() < deadline:
-        await asyncio.sleep(0.05)
+        time.sleep(0.05)
     return max(0, threads() - before)
 
 

@@ -6,6 +6,7 @@
 
 import type { Buffer } from 'node:buffer';
 
+import { notCloneable } from './serialization-error.js';
 import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './tag.js';
 
 /** Makes functions and promises of the numbers under which they crossed. */
@@ -43,6 +44,7 @@ const views = globalThis as unknown as Record<
 
 const NOTHING: readonly Uint8Array[] = [];
 const SHORT_STRING = 16;
+const SHOWN_PATTERN = 100;
 
 /** Reads messages out of one run of bytes. */
 export class Decoder {
@@ -236,10 +238,8 @@ export class Decoder {
     switch (tag) {
       case Tag.Date:
         return new Date(this.f64());
-      case Tag.RegExp: {
-        const source = this.string();
-        return new RegExp(source, this.string());
-      }
+      case Tag.RegExp:
+        return regexp(this.string(), this.string());
       case Tag.Error:
         return this.error();
       case Tag.Buffer:
@@ -378,6 +378,15 @@ export class Decoder {
       if (byte < 0x80) return value;
     }
     return malformed();
+  }
+}
+
+/** A pattern that only the sandbox's engine knows, such as one with modifiers, cannot be held here. */
+function regexp(source: string, flags: string): RegExp {
+  try {
+    return new RegExp(source, flags);
+  } catch {
+    throw notCloneable('value', `the RegExp /${source.slice(0, SHOWN_PATTERN)}/${flags}`);
   }
 }
 

@@ -14,6 +14,7 @@ import type { Owners } from './decode.js';
 import type { Numbering } from './encode.js';
 import { failedOutcome, readOutcome } from './outcome.js';
 import { Promises } from './promises.js';
+import { Reports } from './reports.js';
 import { SandboxFunctions, ended } from './sandbox-functions.js';
 
 /** The number of the sink under the option `report`. */
@@ -29,8 +30,7 @@ export class Run implements Numbering, Owners {
   private readonly resolve: (result: CodeExecutionResult) => void;
   private readonly numbers = new Map<Function, number>();
   private readonly functions: Function[] = [];
-  private readonly reports: unknown[] = [];
-  private reportsDelivered = 0;
+  private readonly reports = new Reports();
   private terminating = false;
   private context: AsyncResource | undefined;
 
@@ -58,9 +58,9 @@ export class Run implements Numbering, Owners {
   reportsSoFar(): unknown[] {
     if (this.running && this.sink !== undefined) {
       const mail = new Mail(native.reportsSince(bridge, this.number, this.reports.length));
-      for (let left = mail.u32(); left > 0; left -= 1) this.reports.push(mail.next(this));
+      for (let left = mail.u32(); left > 0; left -= 1) this.reports.next(mail, this);
     }
-    return this.reports.slice();
+    return this.reports.values();
   }
 
   // What the codec asks for.
@@ -99,7 +99,7 @@ export class Run implements Numbering, Owners {
     let ok = true;
     let value: unknown;
     try {
-      if (fn === REPORT_SINK) value = this.report(mail);
+      if (fn === REPORT_SINK) value = this.invoke(this.sink, [this.reports.deliver(mail, this)]);
       else value = this.invoke(this.functions[fn], mail.next(this) as unknown[]);
       if (isThenable(value)) value = Promise.resolve(value);
     } catch (thrown) {
@@ -135,16 +135,8 @@ export class Run implements Numbering, Owners {
 
   private invoke(fn: Function | undefined, args: unknown[]): unknown {
     if (this.terminating || fn === undefined) throw ended();
-    return this.context?.runInAsyncScope(fn as (...args: unknown[]) => unknown, undefined, ...args);
-  }
-
-  /** The value may have been read before, by a look at the handle. */
-  private report(mail: Mail): unknown {
-    const index = this.reportsDelivered;
-    this.reportsDelivered += 1;
-    if (index < this.reports.length) mail.skip();
-    else this.reports.push(mail.next(this));
-    return this.invoke(this.sink, [this.reports[index]]);
+    // In one step: on the way through another call tens of thousands of arguments take up the stack.
+    return this.context?.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
   }
 }
 

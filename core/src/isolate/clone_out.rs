@@ -507,10 +507,16 @@ impl<'s> Walk<'s> {
     }
 
     fn error(&mut self, value: Raw) -> Outcome<()> {
+        let cx = self.state.realm().cx;
         let class = error_class(self.state, value);
         let name = self.inherited(value, c"name")?;
         let message = self.inherited(value, c"message")?;
-        let code = self.inherited(value, c"code")?;
+        // A class of the sandbox's may define it, the language's own classes do not.
+        let classes = &self.state.realm().intrinsics.error_prototypes;
+        let code = match self.crossing {
+            Crossing::Shown => cx.dup(undefined()),
+            _ => cx.inherited_below(value, c"code", classes)?,
+        };
         self.enter(value);
         self.writer.error(class);
         if is_string(name.raw()) {

@@ -384,7 +384,7 @@ impl Cx {
 
     /// A property that is plain data, of an object or of one of its prototypes; runs no code.
     pub(super) fn data(self, object: Raw, key: &CStr) -> Option<Local> {
-        match self.lookup(object, key) {
+        match self.lookup(object, key, &[]) {
             Ok(Some(Property::Data(value))) => Some(value),
             Ok(_) => None,
             Err(Thrown) => {
@@ -397,7 +397,17 @@ impl Cx {
     /// A property of an object or of one of its prototypes, `undefined` without one. A getter is
     /// run; a Proxy among the prototypes ends the search, and none of its traps is.
     pub(super) fn inherited(self, object: Raw, key: &CStr) -> Outcome<Local> {
-        match self.lookup(object, key)? {
+        self.inherited_below(object, key, &[])
+    }
+
+    /// The same, but the search ends at these prototypes, and they are not looked at.
+    pub(super) fn inherited_below(
+        self,
+        object: Raw,
+        key: &CStr,
+        ends: &[Raw],
+    ) -> Outcome<Local> {
+        match self.lookup(object, key, ends)? {
             Some(Property::Data(value)) => Ok(value),
             Some(Property::Accessor(getter)) => self.run_getter(&getter, object),
             None => Ok(self.dup(undefined())),
@@ -405,12 +415,13 @@ impl Cx {
     }
 
     /// Where a property is found first; runs no code.
-    fn lookup(self, object: Raw, key: &CStr) -> Outcome<Option<Property>> {
+    fn lookup(self, object: Raw, key: &CStr, ends: &[Raw]) -> Outcome<Option<Property>> {
         const LONGEST_CHAIN: usize = 1_000;
         let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;
         let mut at = self.dup(object);
         for _ in 0..LONGEST_CHAIN {
-            if !is_object(at.raw) || is_proxy(at.raw) {
+            let ended = ends.iter().any(|end| address_of(*end) == address_of(at.raw));
+            if !is_object(at.raw) || is_proxy(at.raw) || ended {
                 break;
             }
             match self.own_property(at.raw, key.id)? {

@@ -31,7 +31,7 @@ export function readOutcome(mail: Mail, run: Run, reports: Reports): CodeExecuti
   const memoryUsedBytes = has & Has.MemoryUsed ? mail.f64() : undefined;
   if (has & Has.Result) readResult(mail, run, outcome);
   readReports(mail, run, reports);
-  outcome.reports = reports.values();
+  outcome.reports = reports.all();
   outcome.logs = readLogs(mail, run);
   if (has & Has.Error) outcome.error = readError(mail);
   outcome.durationMs = durationMs;
@@ -39,22 +39,22 @@ export function readOutcome(mail: Mail, run: Run, reports: Reports): CodeExecuti
   return outcome;
 }
 
-/** The outcome when the real one cannot be told. */
-export function failedOutcome(failure: unknown, reports: Reports): CodeExecutionResult {
-  return { status: 'error', reports: reports.values(), logs: [], error: described(failure), durationMs: 0 };
+/** The outcome when the real one cannot be told, such as one that this process has no memory left for. */
+export function failedOutcome(failure: unknown, reports: unknown[]): CodeExecutionResult {
+  return { status: 'error', reports, logs: [], error: named(failure), durationMs: 0 };
 }
 
-/** A result that this host cannot hold, such as a Map bigger than it allows, is one that cannot be cloned. */
+/** A result that this host cannot hold is one that cannot be cloned. */
 function readResult(mail: Mail, run: Run, outcome: CodeExecutionResult): void {
   try {
-    outcome.result = mail.next(run);
+    outcome.result = mail.next(run, 'result');
   } catch (failure) {
     outcome.status = 'error';
-    outcome.error = described(failure);
+    outcome.error = named(failure);
   }
 }
 
-function described(failure: unknown): CodeExecutionError {
+function named(failure: unknown): CodeExecutionError {
   const { name, message } = failure instanceof Error ? failure : new Error(String(failure));
   return { name, message };
 }
@@ -62,8 +62,8 @@ function described(failure: unknown): CodeExecutionError {
 function readReports(mail: Mail, run: Run, reports: Reports): void {
   let index = mail.u32();
   for (let left = mail.u32(); left > 0; left -= 1) {
-    if (index < reports.length) mail.skip();
-    else reports.next(mail, run);
+    if (index < reports.count) mail.skip();
+    else reports.read(mail, run, 1);
     index += 1;
   }
 }
@@ -73,17 +73,17 @@ function readLogs(mail: Mail, run: Run): CodeExecutionLog[] {
   for (let left = mail.u32(); left > 0; left -= 1) {
     const level = mail.text() as CodeExecutionLog['level'];
     const timestamp = mail.f64();
-    logs.push({ level, args: readArguments(mail, run), timestamp });
+    logs.push({ level, args: readArgs(mail, run), timestamp });
   }
   return logs;
 }
 
-/** What was logged; where this host cannot hold it, a text says so. */
-function readArguments(mail: Mail, run: Run): unknown[] {
+/** A log shows as text what this host cannot hold, all of it where it cannot be told apart. */
+function readArgs(mail: Mail, run: Run): unknown[] {
   try {
-    return mail.next(run) as unknown[];
+    return mail.next(run, 'arguments', true) as unknown[];
   } catch (failure) {
-    return [`[${described(failure).message}]`];
+    return [`[${named(failure).message}]`];
   }
 }
 

@@ -1,45 +1,46 @@
-// The reports of one run, in call order.
+// What a run has reported so far.
 //
-// In: messages, each read once, by whoever comes first: the call of the sink, a look at the handle, the
-// outcome. Out: the values; one that this host cannot hold takes a place, so that no other is taken for it,
-// and is shown to no one.
+// In: messages, in the order of the calls. Out: values, each read once, so that the sink and the handle
+// show the same one. A value that this host cannot hold was never reported: whoever asks for it by its
+// number, which is the sink's call, gets the error, and throws it inside the sandbox.
 
 import type { Mail } from './bridge.js';
 import type { Run } from './run.js';
 
-type Report = { readonly value: unknown } | { readonly failure: unknown };
+type Entry = { readonly value: unknown } | { readonly failure: unknown };
 
 export class Reports {
-  private readonly read: Report[] = [];
-  private delivered = 0;
+  private readonly entries: Entry[] = [];
 
-  /** How many were read. */
-  get length(): number {
-    return this.read.length;
+  /** How many have been read, those included that cannot be held. */
+  get count(): number {
+    return this.entries.length;
   }
 
-  /** All that were read. */
-  values(): unknown[] {
-    return this.read.flatMap((report) => ('value' in report ? [report.value] : []));
+  /** Reads the next `count` of them. */
+  read(mail: Mail, run: Run, count: number): void {
+    for (let left = count; left > 0; left -= 1) this.entries.push(read(mail, run));
   }
 
-  /** Reads the report that comes next. */
-  next(mail: Mail, run: Run): void {
-    try {
-      this.read.push({ value: mail.next(run) });
-    } catch (failure) {
-      this.read.push({ failure });
-    }
+  /** The report with that number; throws if it cannot be held. */
+  get(index: number): unknown {
+    const entry = this.entries[index] as Entry;
+    if ('failure' in entry) throw entry.failure;
+    return entry.value;
   }
 
-  /** The report that the sink is given next, in this mail unless it was read before. */
-  deliver(mail: Mail, run: Run): unknown {
-    const index = this.delivered;
-    this.delivered += 1;
-    if (index < this.read.length) mail.skip();
-    else this.next(mail, run);
-    const report = this.read[index] as Report;
-    if ('failure' in report) throw report.failure;
-    return report.value;
+  /** All of them, in order, in an array of the caller's own. */
+  all(): unknown[] {
+    const values: unknown[] = [];
+    for (const entry of this.entries) if ('value' in entry) values.push(entry.value);
+    return values;
+  }
+}
+
+function read(mail: Mail, run: Run): Entry {
+  try {
+    return { value: mail.next(run, 'report') };
+  } catch (failure) {
+    return { failure };
   }
 }

@@ -29,6 +29,7 @@ mod scheduler;
 mod status_error;
 mod sync;
 mod text;
+mod thread;
 pub mod value;
 mod watchdog;
 

@@ -181,7 +181,7 @@ export function randomGraph(random) {
     const free = `if (!Object.hasOwn(${name}, ${at})) `;
     if (how === 'push') fills.push(`if (${name}.length < 2 ** 32 - 1) plainly(${name}, ${name}.length, ${value()});`);
     else if (how === 'far') fills.push(`plainly(${name}, ${random.pick([100, 5000, 70000, 2 ** 31, 2 ** 32 - 2])}, ${value()});`);
-    else if (how === 'extra') fills.push(`plainly(${name}, ${quoted(random.pick(['extra', '4294967295', '-1', '01', '1.0']))}, ${value()});`);
+    else if (how === 'extra') fills.push(`extra(${name}, ${quoted(random.pick(['extra', '4294967295', '-1', '01', '1.0']))}, ${value()});`);
     else if (how === 'getter') fills.push(`${free}getter(${name}, ${at}, ${value()});`);
     else if (how === 'hidden') fills.push(`if (!Object.hasOwn(${name}, 40)) unseen(${name}, 40, ${value()});`);
     else if (how === 'long') fills.push(`if (${name}.length < 9000) ${name}.length = 9000;`);

@@ -75,8 +75,12 @@ function source({ shells, fills, root }) {
 /** The value in Node; `mark` says what becomes of what is marked. */
 function build(graph, mark = {}) {
   const same = (value) => value;
-  const marks = { no: same, fn: same, pr: same, args: (...list) => toArguments(...list), ...mark };
+  const marks = { no: same, fn: same, pr: same, args: (...list) => toArguments(...list), extra: plainly, ...mark };
   return new Function(...Object.keys(marks), `'use strict';${PRELUDE}\n${source(graph)}`)(...Object.values(marks));
+}
+
+function plainly(o, key, value) {
+  Object.defineProperty(o, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
 function toArguments() {
@@ -89,7 +93,9 @@ function oracle(graph, live) {
   const no = (value) => (refused.add(value), value);
   // The contract's `arguments` are a plain object; `structuredClone` refuses them.
   const args = (...list) => Object.defineProperty({ ...list }, 'length', { value: list.length, writable: true, configurable: true });
-  const mark = live ? { no, fn: () => FUNCTION, pr: () => PROMISE, args } : { no, fn: no, pr: no, args };
+  // What an array has beside its elements does not cross, so that it may be anything.
+  const extra = () => {};
+  const mark = live ? { no, fn: () => FUNCTION, pr: () => PROMISE, args, extra } : { no, fn: no, pr: no, args, extra };
   const original = build(graph, mark);
   const path = refusedPath(original, refused);
   return path === undefined ? { text: expected(original, structuredClone(original)) } : { path };
@@ -174,7 +180,7 @@ function program(graph, where) {
   return `import { describe } from './describe.js';
 ${where === 'imports' ? "import { v as imported } from 'host';" : ''}
 ${PRELUDE}
-const no = (x) => x, fn = no, pr = no;
+const no = (x) => x, fn = no, pr = no, extra = plainly;
 function args() { return arguments; }
 const make = () => {
 ${source(graph)}

@@ -401,12 +401,7 @@ impl Cx {
     }
 
     /// The same, but the search ends at these prototypes, and they are not looked at.
-    pub(super) fn inherited_below(
-        self,
-        object: Raw,
-        key: &CStr,
-        ends: &[Raw],
-    ) -> Outcome<Local> {
+    pub(super) fn inherited_below(self, object: Raw, key: &CStr, ends: &[Raw]) -> Outcome<Local> {
         match self.lookup(object, key, ends)? {
             Some(Property::Data(value)) => Ok(value),
             Some(Property::Accessor(getter)) => self.run_getter(&getter, object),
@@ -454,10 +449,13 @@ impl Cx {
         if !done(code)? {
             return Ok(None);
         }
-        let [value, getter, _setter] =
-            [found.value, found.getter, found.setter].map(|raw| Local { cx: self, raw });
-        let accessor = found.flags & sys::JS_PROP_GETSET.cast_signed() != 0;
-        Ok(Some(if accessor { Property::Accessor(getter) } else { Property::Data(value) }))
+        let local = |raw| Local { cx: self, raw };
+        if found.flags & sys::JS_PROP_GETSET.cast_signed() == 0 {
+            // The other two are `undefined`, and hold nothing.
+            return Ok(Some(Property::Data(local(found.value))));
+        }
+        drop(local(found.setter));
+        Ok(Some(Property::Accessor(local(found.getter))))
     }
 
     /// The getter of an own accessor property.

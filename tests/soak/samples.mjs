@@ -21,7 +21,7 @@ export class Samples {
   rows = [];
   #started = performance.now();
 
-  take(runs) {
+  take(runs, cacheBytes = 0) {
     collectGarbage();
     const resident = Number(readFileSync('/proc/self/statm', 'utf8').split(' ')[1]) * 4096;
     const { heapUsed, external } = process.memoryUsage();
@@ -29,6 +29,8 @@ export class Samples {
       runs,
       seconds: (performance.now() - this.#started) / 1e3,
       rss: resident / MIB,
+      // Compiled code that is kept, up to a bound that short soaks do not reach.
+      cache: cacheBytes / MIB,
       heap: (heapUsed + external) / MIB,
       threads: threads(),
       // One of them is the folder being read.
@@ -45,8 +47,9 @@ export class Samples {
     const last = this.rows.slice(-quarter);
     // Threads come and go by seconds: how many there are at the end is looked at there.
     return ['rss', 'heap', 'fds'].flatMap((what) => {
-      const before = Math.max(...second.map((row) => row[what]));
-      const after = Math.min(...last.map((row) => row[what]));
+      const held = (row) => row[what] - (what === 'rss' ? row.cache : 0);
+      const before = Math.max(...second.map(held));
+      const after = Math.min(...last.map(held));
       return after > before + TOLERANCE[what] ? [`${what}: from ${before.toFixed(1)} to ${after.toFixed(1)}`] : [];
     });
   }

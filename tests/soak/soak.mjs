@@ -48,7 +48,7 @@ for (let part = 0; part < SAMPLES; part += 1) {
   };
   await Promise.all(Array.from({ length: width }, worker));
   await settled(startedHere);
-  console.log(Samples.line(samples.take(end)));
+  console.log(Samples.line(samples.take(end, runtime.stats().compileCacheBytes)));
 }
 const seconds = (performance.now() - began) / 1e3;
 const { settled: bySettled } = runtime.stats();

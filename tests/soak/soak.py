@@ -60,7 +60,7 @@ class Soak:
 
             await asyncio.gather(*(worker() for _ in range(self.width)))
             await self.settled()
-            print(samples.take(end), flush=True)
+            print(samples.take(end, self.runtime.stats().compile_cache_bytes), flush=True)
         self.seconds = time.perf_counter() - began
         settled = sum(self.runtime.stats().settled.values())
         await self.runtime.aclose()

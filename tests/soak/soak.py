@@ -135,7 +135,9 @@ class Soak:
                 self.wrong.append(f"closed ({n}): {result}")
         await end
         stats = own.stats()
-        if stats.computing + stats.parked + stats.queued + stats.ready_isolates > 0:
+        # A thread that the system kept from running was given up on, and has not heard of its end.
+        computing = max(0, stats.computing - stats.stuck_threads)
+        if computing + stats.parked + stats.queued + stats.ready_isolates > 0:
             self.wrong.append(f"closed ({n}): {stats}")
 
     async def settled(self) -> None:

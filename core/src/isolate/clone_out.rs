@@ -8,6 +8,7 @@
 
 use std::{collections::HashMap, ffi::CStr, rc::Rc};
 
+use super::sys;
 use super::{
     State,
     engine::{
@@ -18,7 +19,6 @@ use super::{
     exception,
 };
 use crate::value::{ErrorClass, Value, ViewKind, Writer};
-use rquickjs_sys as sys;
 
 /// What a value leaves the sandbox as: it decides what becomes of functions and promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +60,11 @@ pub(super) fn clone_out(
     let mut walk = Walk::new(state, crossing, root);
     let done = walk.run(value);
     let charged = walk.charged;
-    let value = match done.and_then(|()| walk.finish()) {
-        Ok(value) => value,
-        Err(thrown) => {
-            state.discharge(charged);
-            return Err(thrown);
-        }
-    };
+    if let Err(thrown) = done {
+        state.discharge(charged);
+        return Err(thrown);
+    }
+    let value = walk.finish();
     let refused = match crossing {
         Crossing::Live | Crossing::Final => state.outside().refuses(&value),
         Crossing::Log | Crossing::Shown | Crossing::Inside => None,
@@ -160,7 +158,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    fn finish(mut self) -> Outcome<Value> {
+    fn finish(mut self) -> Value {
         for OwnView { place, buffer, offset, length } in std::mem::take(&mut self.views) {
             if let Some(blob) = self.blob_of(buffer, offset, length) {
                 self.writer.move_view(place, blob, offset as u64);
@@ -169,11 +167,11 @@ impl<'s> Walk<'s> {
         let charged = self.charged;
         let value = std::mem::take(&mut self.writer).finish();
         let held = value.held_bytes();
-        if held > charged && !self.state.charge(held - charged) {
-            return Err(Thrown);
+        if held > charged {
+            self.state.charge(held - charged);
         }
         self.state.discharge(charged.saturating_sub(held));
-        Ok(value)
+        value
     }
 
     /// The next value of the innermost object, `None` when it is complete.
@@ -257,7 +255,7 @@ impl<'s> Walk<'s> {
     }
 
     fn node(&mut self, value: Raw) -> Outcome<()> {
-        self.look()?;
+        self.look();
         match tag_of(value) {
             sys::JS_TAG_UNDEFINED | sys::JS_TAG_UNINITIALIZED => self.writer.undefined(),
             sys::JS_TAG_NULL => self.writer.null(),
@@ -274,24 +272,20 @@ impl<'s> Walk<'s> {
     }
 
     /// Now and then: does the run have to end, and does the message still fit?
-    fn look(&mut self) -> Outcome<()> {
+    fn look(&mut self) {
         self.nodes += 1;
         if self.nodes.is_multiple_of(NODES_PER_LOOK) {
-            self.state.still_running()?;
+            self.state.still_running();
             let bytes = self.writer.bytes();
             if bytes > self.charged + CHARGE_STEP {
-                self.charge(bytes - self.charged)?;
+                self.charge(bytes - self.charged);
             }
         }
-        Ok(())
     }
 
-    fn charge(&mut self, bytes: usize) -> Outcome<()> {
-        if !self.state.charge(bytes) {
-            return Err(Thrown);
-        }
+    fn charge(&mut self, bytes: usize) {
+        self.state.charge(bytes);
         self.charged += bytes;
-        Ok(())
     }
 
     fn string(&mut self, value: Raw) -> Outcome<()> {
@@ -307,7 +301,7 @@ impl<'s> Walk<'s> {
         }
         let bytes = self.writer.bytes();
         if bytes > self.charged + CHARGE_STEP {
-            self.charge(bytes - self.charged)?;
+            self.charge(bytes - self.charged);
         }
         Ok(())
     }
@@ -495,7 +489,7 @@ impl<'s> Walk<'s> {
 
     fn buffer(&mut self, value: Raw) -> Outcome<()> {
         let bytes = self.bytes_of(value)?;
-        self.charge(bytes.len())?;
+        self.charge(bytes.len());
         let blob = self.writer.blob(bytes.to_vec());
         self.buffers.insert(address_of(value), blob);
         self.enter(value);
@@ -566,7 +560,7 @@ impl<'s> Walk<'s> {
             self.writer.view(kind, blob, offset as u64, elements);
             return Ok(());
         }
-        self.charge(length)?;
+        self.charge(length);
         let blob = self.writer.blob(own.to_vec());
         let place = self.writer.view(kind, blob, 0, elements);
         self.views.push(OwnView { place, buffer, offset, length });

@@ -77,12 +77,12 @@ export class Mail extends Decoder {
     this.pile = this.u32() === 0 ? NO_BLOBS : native.blobs(bridge);
   }
 
-  /** The next message: its length, the number of its blobs, its nodes. */
-  next(run: Run): unknown {
+  /** The next message: its length, the number of its blobs, its nodes. As {@link Decoder.message}. */
+  next(run: Run, root: string, asText = false): unknown {
     const { length, blobs } = this.head();
     const end = this.at + length;
     try {
-      return this.message(length, blobs, run);
+      return this.message(length, blobs, run, root, asText);
     } finally {
       // What cannot be read must not spoil what comes after it.
       this.at = end;

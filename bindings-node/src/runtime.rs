@@ -43,6 +43,7 @@ pub struct NativeRuntimeOptions {
     pub safety_cap_ms: Option<f64>,
     pub max_concurrent_runs: Option<f64>,
     pub max_queued_runs: Option<f64>,
+    pub max_stuck_threads: Option<f64>,
     pub ready_isolates: Option<f64>,
     pub compile_cache_bytes: Option<f64>,
 }
@@ -104,6 +105,7 @@ pub fn open_runtime(options: NativeRuntimeOptions) -> Either<NativeRuntime, Misu
         safety_cap_ms: options.safety_cap_ms,
         max_concurrent_runs: options.max_concurrent_runs,
         max_queued_runs: options.max_queued_runs,
+        max_stuck_threads: options.max_stuck_threads,
         ready_isolates: options.ready_isolates,
         compile_cache_bytes: options.compile_cache_bytes,
         spelling: Spelling::Camel,

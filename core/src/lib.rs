@@ -31,6 +31,7 @@ mod scheduler;
 mod status_error;
 mod sync;
 mod text;
+mod thread;
 pub mod value;
 mod watchdog;
 

@@ -36,7 +36,10 @@ use crate::{
 const SPIN: Duration = Duration::from_micros(40);
 
 /// After this long without a look at the clock by the engine, somebody else settles the run.
-pub(crate) const GRACE: Duration = Duration::from_millis(100);
+pub(crate) const GRACE: Duration = Duration::from_millis(40);
+
+/// By how much a run may pass its cap until somebody else than its own thread looks after that.
+const CAP_GRACE: Duration = Duration::from_millis(100);
 
 /// How often a run that computes for long is looked at.
 const LOOK: Duration = Duration::from_millis(2);
@@ -195,6 +198,7 @@ impl Run {
 
     /// From the queue into the engine: the first turn, or the next one.
     fn start(self: &Arc<Self>) -> Option<(Box<Isolate>, Turn)> {
+        self.check_threads();
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Computing);
         self.begin_slice();
         match phase {
@@ -373,7 +377,7 @@ impl Run {
         let Some(Slice { wall, .. }) = slice else { return };
         let cap = self.runtime.safety_cap;
         let computed = self.shared.lock().computed;
-        if now.saturating_duration_since(wall) + computed > cap + GRACE {
+        if now.saturating_duration_since(wall) + computed > cap + CAP_GRACE {
             self.end_by_cap();
         }
     }
@@ -383,6 +387,23 @@ impl Run {
         self.cap(format!(
             "the run computed for more than its safety cap of {seconds} s of CPU time"
         ));
+    }
+
+    /// Ends the run if the runtime has lost too many threads for it to start, or to go on.
+    fn check_threads(self: &Arc<Self>) {
+        let stuck = self.runtime.scheduler.stuck();
+        if stuck < self.runtime.max_stuck_threads {
+            return;
+        }
+        let starts = matches!(self.shared.lock().phase, Phase::Queued(_));
+        let most = self.runtime.max_stuck_threads.saturating_mul(if starts { 1 } else { 2 });
+        if stuck >= most {
+            let what = if starts { "starts" } else { "goes on" };
+            self.cap(format!(
+                "{stuck} threads of the runtime do not come back from a builtin: no run {what} in it \
+                 until one does"
+            ));
+        }
     }
 
     /// The answer to a call of the sandbox; one that comes too late is dropped.

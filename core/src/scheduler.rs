@@ -22,6 +22,7 @@ use crate::{
     run::Run,
     runtime::Inner,
     sync::{Condvar, Mutex},
+    thread::Thread,
 };
 
 /// How long a thread looks out for work before it sleeps.
@@ -46,6 +47,8 @@ pub(crate) struct Scheduler {
     waiting: AtomicUsize,
     /// Threads whose run has settled and which will look for another at once.
     finishing: AtomicUsize,
+    /// Threads that had their permit taken away because they do not come back.
+    stuck: AtomicUsize,
     permits: usize,
 }
 
@@ -71,12 +74,11 @@ struct Queue {
     threads: usize,
     /// Runs on a thread now; a run whose thread does not come back is marked.
     current: Vec<Current>,
-    /// Threads that had their permit taken away because they do not come back.
-    stuck: usize,
 }
 
 struct Current {
     run: Arc<Run>,
+    thread: Thread,
     /// Whether its thread has a permit: not while it waits, nor once it was given up on.
     permit: bool,
     stuck: bool,
@@ -113,11 +115,11 @@ impl Scheduler {
                 spinning: false,
                 threads: 0,
                 current: Vec::new(),
-                stuck: 0,
             }),
             work: Condvar::new(),
             waiting: AtomicUsize::new(0),
             finishing: AtomicUsize::new(0),
+            stuck: AtomicUsize::new(0),
             permits,
         }
     }
@@ -142,6 +144,11 @@ impl Scheduler {
         self.finishing.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Threads that do not come back from the engine.
+    pub(crate) fn stuck(&self) -> usize {
+        self.stuck.load(Ordering::Relaxed)
+    }
+
     /// Sends the threads home that have nothing to do.
     pub(crate) fn close(&self) {
         self.queue.lock().closed = true;
@@ -155,7 +162,7 @@ impl Scheduler {
             computing: queue.computing,
             queued: queue.ready.len(),
             threads: queue.threads,
-            stuck: queue.stuck,
+            stuck: self.stuck(),
         }
     }
 
@@ -165,12 +172,15 @@ impl Scheduler {
         queue.current.iter().filter(|current| !current.stuck).map(|c| Arc::clone(&c.run)).collect()
     }
 
-    /// Takes the permit of a run away from a thread that does not come back.
+    /// Takes the permit of a run away from a thread that does not come back. The thread has what
+    /// time others leave it, and ends when it does come back.
     pub(crate) fn abandon(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
         let Some(current) = queue.find(run).filter(|current| !current.stuck) else { return };
         current.stuck = true;
-        queue.stuck += 1;
+        // Under the lock, without which the thread does not end.
+        current.thread.give_way();
+        self.stuck.fetch_add(1, Ordering::Relaxed);
         queue.give_up_permit(run);
         self.call_for_help(queue, run.runtime());
     }
@@ -198,7 +208,7 @@ impl Scheduler {
     /// Lets others compute first, where there are threads for that.
     pub(crate) fn step_aside(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
-        if queue.threads >= self.permits + EXTRA_THREADS {
+        if self.threads_left(&queue) == 0 {
             return;
         }
         let resume = Arc::new(Resume::default());
@@ -260,7 +270,7 @@ impl Scheduler {
             self.count_waiting(&queue);
             drop(queue);
             self.work.notify_one();
-        } else if queue.threads < self.permits + EXTRA_THREADS {
+        } else if self.threads_left(&queue) > 0 {
             queue.threads += 1;
             self.count_waiting(&queue);
             drop(queue);
@@ -270,6 +280,11 @@ impl Scheduler {
             while queue.computing < self.permits && queue.grant_any() {}
             self.count_waiting(&queue);
         }
+    }
+
+    /// How many threads may still be started. Those that do not come back keep nobody from theirs.
+    fn threads_left(&self, queue: &Queue) -> usize {
+        (self.permits + EXTRA_THREADS + self.stuck()).saturating_sub(queue.threads)
     }
 
     fn start_thread(&self, runtime: &Arc<Inner>) {
@@ -285,11 +300,12 @@ impl Scheduler {
     }
 
     /// The next run for the calling thread, `None` when it should end.
-    fn next(&self, runtime: &Inner) -> Option<Arc<Run>> {
+    fn next(&self, runtime: &Inner, thread: Thread) -> Option<Arc<Run>> {
         let mut queue = self.queue.lock();
         loop {
             if let Some(run) = self.pop(&mut queue) {
-                queue.current.push(Current { run: Arc::clone(&run), permit: true, stuck: false });
+                let run_here = Arc::clone(&run);
+                queue.current.push(Current { run: run_here, thread, permit: true, stuck: false });
                 let more = !queue.ready.is_empty() && queue.computing < self.permits;
                 if more {
                     let inner = Arc::clone(run.runtime());
@@ -348,17 +364,22 @@ impl Scheduler {
         }
     }
 
-    /// Takes the calling thread's run off it.
-    fn done(&self, run: &Arc<Run>, finishing: bool) {
+    /// Takes the calling thread's run off it. Returns whether the thread may look for another: one
+    /// that was given up on has others in its place, and ends.
+    fn done(&self, run: &Arc<Run>, finishing: bool) -> bool {
         let mut queue = self.queue.lock();
         if finishing {
             self.finishing.fetch_sub(1, Ordering::Relaxed);
         }
         queue.give_up_permit(run);
         let place = queue.current.iter().position(|current| Arc::ptr_eq(&current.run, run));
-        if place.is_some_and(|place| queue.current.swap_remove(place).stuck) {
-            queue.stuck -= 1;
+        let was_stuck = place.is_some_and(|place| queue.current.swap_remove(place).stuck);
+        if was_stuck {
+            self.stuck.fetch_sub(1, Ordering::Relaxed);
+            queue.threads -= 1;
+            self.call_for_help(queue, run.runtime());
         }
+        !was_stuck
     }
 }
 
@@ -409,15 +430,19 @@ impl Queue {
 
 /// What a thread does: runs, until there are none for a while or the runtime is gone.
 fn work(runtime: &Weak<Inner>) {
+    let thread = Thread::current();
     while let Some(inner) = runtime.upgrade() {
-        let Some(run) = inner.scheduler.next(&inner) else { return };
+        let Some(run) = inner.scheduler.next(&inner, thread) else { return };
         // A panic here is a bug of ours, and the end of one run.
         let finishing = catch_unwind(AssertUnwindSafe(|| run.compute())).unwrap_or_else(|_panic| {
             run.break_down();
             false
         });
-        inner.scheduler.done(&run, finishing);
+        let goes_on = inner.scheduler.done(&run, finishing);
         inner.computed();
+        if !goes_on {
+            return;
+        }
     }
 }
 

@@ -139,6 +139,12 @@ impl Scheduler {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
+    /// How many threads are about to look for work.
+    #[cfg(test)]
+    pub(crate) fn threads_finishing(&self) -> usize {
+        self.finishing.load(Ordering::Relaxed)
+    }
+
     /// The calling thread has only to clean up before it looks for work: no other need be woken.
     pub(crate) fn finishing(&self) {
         self.finishing.fetch_add(1, Ordering::Relaxed);
@@ -366,9 +372,9 @@ impl Scheduler {
 
     /// Takes the calling thread's run off it. Returns whether the thread may look for another: one
     /// that was given up on has others in its place, and ends.
-    fn done(&self, run: &Arc<Run>, finishing: bool) -> bool {
+    fn done(&self, run: &Arc<Run>) -> bool {
         let mut queue = self.queue.lock();
-        if finishing {
+        if run.was_finishing() {
             self.finishing.fetch_sub(1, Ordering::Relaxed);
         }
         queue.give_up_permit(run);
@@ -434,11 +440,10 @@ fn work(runtime: &Weak<Inner>) {
     while let Some(inner) = runtime.upgrade() {
         let Some(run) = inner.scheduler.next(&inner, thread) else { return };
         // A panic here is a bug of ours, and the end of one run.
-        let finishing = catch_unwind(AssertUnwindSafe(|| run.compute())).unwrap_or_else(|_panic| {
+        if catch_unwind(AssertUnwindSafe(|| run.compute())).is_err() {
             run.break_down();
-            false
-        });
-        let goes_on = inner.scheduler.done(&run, finishing);
+        }
+        let goes_on = inner.scheduler.done(&run);
         inner.computed();
         if !goes_on {
             return;

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod corpus;
+mod host_calls;
 mod stage;
 
 /// Numbers that look random and are the same for the same seed.

@@ -5,7 +5,7 @@
 
 use std::{
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering},
         mpsc::{self, Receiver, Sender},
     },
@@ -52,7 +52,8 @@ struct Failing {
     /// The number of the call that fails, from 1.
     number: u64,
     calls: AtomicU64,
-    remote: OnceLock<Remote>,
+    /// For the host to end its run. Taken away at last, because the run holds the host.
+    remote: Mutex<Option<Remote>>,
     told: Mutex<Sender<Told>>,
 }
 
@@ -65,6 +66,17 @@ enum Told {
 }
 
 impl Failing {
+    /// Ends the run, as soon as whoever started it has told which it is.
+    fn terminate(&self) {
+        loop {
+            let remote = self.remote.lock().clone();
+            if let Some(remote) = remote {
+                return remote.terminate(Some("from within"));
+            }
+            std::thread::yield_now();
+        }
+    }
+
     fn tell(&self, told: Told) {
         // A test that has seen the end no longer listens.
         let _ = self.told.lock().send(told);
@@ -77,7 +89,7 @@ impl Host for Failing {
         if number == self.number {
             match self.fault {
                 Fault::Panics => panic!("as the test wants"),
-                Fault::Terminates => self.remote.wait().terminate(Some("from within")),
+                Fault::Terminates => self.terminate(),
                 _ => {}
             }
         }
@@ -107,12 +119,13 @@ fn run(runtime: &Runtime, program: &Program, fault: Fault, failing: u64) -> (Exe
         fault,
         number: failing,
         calls: AtomicU64::new(0),
-        remote: OnceLock::new(),
+        remote: Mutex::default(),
         told: Mutex::new(sender),
     });
     let remote = runtime.start(request(program), Arc::<Failing>::clone(&host)).expect("valid");
-    host.remote.set(remote.clone()).expect("set once");
+    host.remote.lock().replace(remote.clone());
     let late = serve(&host, &remote, &told);
+    host.remote.lock().take();
     for (call, completion) in late {
         call.reply(completion);
     }
@@ -288,7 +301,7 @@ fn panics_between_the_steps_of_a_run() {
             fault: Fault::None,
             number: 0,
             calls: AtomicU64::new(0),
-            remote: OnceLock::new(),
+            remote: Mutex::default(),
             told: Mutex::new(sender),
         });
         let program = if seam == Seam::Parked { &WAITS } else { &RETURNS };

@@ -136,7 +136,8 @@ export class Run implements Numbering, Owners {
 
   private invoke(fn: Function | undefined, args: unknown[]): unknown {
     if (this.terminating || fn === undefined) throw ended();
-    return this.context?.runInAsyncScope(fn as (...args: unknown[]) => unknown, undefined, ...args);
+    // In one step: on the way through another call tens of thousands of arguments take up the stack.
+    return this.context?.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
   }
 
   /** The value may have been read before, by a look at the handle. */

@@ -9,6 +9,7 @@
 //! engine or the host is called; whoever settles the run first settles it.
 
 use std::{
+    cell::Cell,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -65,7 +66,6 @@ pub(crate) struct Run {
     settled: AtomicBool,
     /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
-    finishing: AtomicBool,
     #[cfg(test)]
     panics_at: Option<Seam>,
 }
@@ -181,7 +181,6 @@ impl Run {
             report: request.report,
             #[cfg(test)]
             panics_at: Seam::ALL.into_iter().find(|seam| seam.file() == request.filename()),
-            finishing: AtomicBool::new(false),
             shared: Mutex::new(Shared {
                 phase: Phase::Queued(Box::new(request)),
                 inbox: Vec::new(),
@@ -206,16 +205,17 @@ impl Run {
         &self.runtime
     }
 
-    /// Lets the run go as far as it can, on this thread.
-    pub(crate) fn compute(self: &Arc<Self>) {
+    /// Lets the run go as far as it can, on this thread. `finishing` becomes true when the thread has
+    /// told the scheduler that it is.
+    pub(crate) fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
         seam(self, Seam::Start);
         let Some((mut isolate, mut turn)) = self.start() else { return };
         seam(self, Seam::Started);
         loop {
             match turn {
                 Turn::Ended(end) => {
-                    self.finishing.store(true, Ordering::Relaxed);
                     self.runtime.scheduler.finishing();
+                    finishing.set(true);
                     seam(self, Seam::Ended);
                     self.settle(end, Some(isolate.peak_bytes()));
                     seam(self, Seam::Settled);
@@ -233,12 +233,6 @@ impl Run {
                 },
             }
         }
-    }
-
-    /// Whether the thread that computed the run told the scheduler that it was finishing, since it
-    /// was last asked.
-    pub(crate) fn was_finishing(&self) -> bool {
-        self.finishing.swap(false, Ordering::Relaxed)
     }
 
     /// From the queue into the engine: the first turn, or the next one.
@@ -367,17 +361,18 @@ impl Run {
         shared.end = Some(reason);
         self.ending.raise();
         let computing = matches!(shared.phase, Phase::Computing);
-        let parked = match std::mem::replace(&mut shared.phase, Phase::Over) {
+        let (mut parked, mut request) = (false, None);
+        match std::mem::replace(&mut shared.phase, Phase::Over) {
             Phase::Parked(isolate) => {
                 shared.phase = Phase::Woken(isolate);
-                true
+                parked = true;
             }
-            other => {
-                shared.phase = other;
-                false
-            }
-        };
+            // It stays in the queue, and holds nothing any more.
+            Phase::Queued(unused) => request = Some(unused),
+            other => shared.phase = other,
+        }
         drop(shared);
+        drop(request);
         self.answered.notify_all();
         if computing {
             self.runtime.watchdog.watch_ending(self);
@@ -395,6 +390,8 @@ impl Run {
         if !self.is_settled() {
             self.runtime.scheduler.abandon(self);
             self.settle(End::Asked, None);
+            // It may have been the last that a closed runtime waited for.
+            self.runtime.computed();
         }
     }
 
@@ -479,6 +476,11 @@ impl Run {
 
     pub(crate) fn running(&self) -> bool {
         !self.is_settled()
+    }
+
+    /// Whether the run was ended before it began, so that there is nothing for a thread to do.
+    pub(crate) fn left_the_queue(&self) -> bool {
+        self.is_settled() && matches!(self.shared.lock().phase, Phase::Over)
     }
 
     /// Whether the run waits for its host and for nothing else.

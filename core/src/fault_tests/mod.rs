@@ -13,11 +13,15 @@ impl Random {
         Self(seed)
     }
 
-    /// A seed that is another each time, and shown where a test fails.
+    /// A seed that is another each time unless one is given; shown, also where the process crashes.
     fn seed() -> u64 {
-        use std::hash::{BuildHasher, RandomState};
-        let seed = RandomState::new().hash_one(0) % 1_000_000;
-        println!("seed {seed}");
+        use std::{
+            hash::{BuildHasher, RandomState},
+            io::Write,
+        };
+        let given = std::env::var("ISOLANE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+        let seed = given.unwrap_or_else(|| RandomState::new().hash_one(0) % 1_000_000);
+        writeln!(std::io::stdout(), "seed {seed}").expect("to write");
         seed
     }
 

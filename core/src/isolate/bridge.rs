@@ -23,7 +23,7 @@ use super::{
     State,
     clone_in::{clone_args_in, clone_in},
     clone_out::{Crossing, clone_args_out, clone_out},
-    engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_string, undefined},
+    engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, is_string, undefined},
     escape::{catch_panic, leave},
 };
 use crate::{
@@ -360,6 +360,10 @@ impl State {
         let args = clone_args_in(self, args)?;
         let raws: Vec<Raw> = args.iter().map(Local::raw).collect();
         let result = cx.call(function.raw(), undefined(), &raws)?;
+        if is_proxy(result.raw()) {
+            // Awaiting it would run one of its traps.
+            clone_out(self, result.raw(), Crossing::Live, "result")?;
+        }
         let (promise, [resolve, _]) = cx.promise()?;
         let fulfilled = cx.numbered_function(settled, CALL_FULFILLED, call)?;
         let rejected = cx.numbered_function(settled, CALL_REJECTED, call)?;

@@ -15,7 +15,7 @@ use super::{
     State, bridge,
     clone_in::clone_args_in,
     clone_out::{Crossing, clone_out},
-    engine::{Cx, Local, Outcome, Raw, Thrown, undefined},
+    engine::{Cx, Local, Outcome, Raw, Thrown, is_proxy, undefined},
     exception, loader,
 };
 use crate::{
@@ -193,6 +193,10 @@ fn select(state: &State) -> Outcome<Option<End>> {
         let message = format!("execute.args were given, but the export '{name}' is not a function");
         return Err(state.throw_error(ErrorClass::TypeError, "TypeError", &message));
     };
+    if is_proxy(candidate.raw()) {
+        // Awaiting it would run one of its traps, and it cannot be the result.
+        clone_out(state, candidate.raw(), Crossing::Final, "result")?;
+    }
     let (promise, [resolve, _]) = cx.promise()?;
     cx.call(resolve.raw(), undefined(), &[candidate.raw()])?;
     await_promise(state, promise.raw(), RESOLVED)?;

@@ -14,6 +14,8 @@ mod compile;
 mod error;
 mod execution;
 mod face;
+#[cfg(test)]
+mod fault_tests;
 mod host;
 mod inspect;
 mod isolate;

@@ -11,6 +11,7 @@
 use std::{
     cell::Cell,
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -65,6 +66,31 @@ pub(crate) struct Run {
     settled: AtomicBool,
     /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
+    #[cfg(test)]
+    panics_at: Option<Seam>,
+}
+
+/// The places between the steps of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seam {
+    Start,
+    Started,
+    Parked,
+    Ended,
+    Settled,
+    LetGo,
+}
+
+impl Seam {
+    /// The file of a run that panics there.
+    #[cfg(test)]
+    pub(crate) fn file(self) -> String {
+        format!("panics at {self:?}")
+    }
+
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Start, Self::Started, Self::Parked, Self::Ended, Self::Settled, Self::LetGo];
 }
 
 /// What the threads of a run share.
@@ -94,6 +120,13 @@ enum Phase {
     Parked(Box<Isolate>),
     /// Settled; the isolate is gone or on its way.
     Over,
+}
+
+/// A place where a test has this crate panic, in a run whose file is named for it.
+fn seam(run: &Run, seam: Seam) {
+    #[cfg(test)]
+    assert!(run.panics_at != Some(seam), "as the test wants, at {seam:?}");
+    let _ = (run, seam);
 }
 
 /// A stretch of computing. Its CPU time is only asked for once it is long: that is a system call,
@@ -146,6 +179,8 @@ impl Run {
             called: Instant::now(),
             memory_limit: request.memory_limit(),
             report: request.report,
+            #[cfg(test)]
+            panics_at: Seam::ALL.into_iter().find(|seam| seam.file() == request.filename()),
             shared: Mutex::new(Shared {
                 phase: Phase::Queued(Box::new(request)),
                 inbox: Vec::new(),
@@ -173,17 +208,23 @@ impl Run {
     /// Lets the run go as far as it can, on this thread. `finishing` becomes true when the thread has
     /// told the scheduler that it is.
     pub(crate) fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
+        seam(self, Seam::Start);
         let Some((mut isolate, mut turn)) = self.start() else { return };
+        seam(self, Seam::Started);
         loop {
             match turn {
                 Turn::Ended(end) => {
                     self.runtime.scheduler.finishing();
                     finishing.set(true);
+                    seam(self, Seam::Ended);
                     self.settle(end, Some(isolate.peak_bytes()));
-                    return self.let_go(isolate);
+                    seam(self, Seam::Settled);
+                    self.let_go(isolate);
+                    seam(self, Seam::LetGo);
+                    return;
                 }
                 Turn::Idle { waits_for_host } => match self.park(isolate, waits_for_host) {
-                    Next::Parked => return,
+                    Next::Parked => return seam(self, Seam::Parked),
                     Next::Over(isolate) => return self.let_go(isolate),
                     Next::GoOn(same, inbox) => {
                         isolate = same;
@@ -357,6 +398,10 @@ impl Run {
     /// Settles a run on whose thread this crate itself failed.
     pub(crate) fn break_down(&self) {
         self.settle(End::Broken, None);
+        self.slice.lock().take();
+        // Its isolate, if it was put aside, is not given back, but gone.
+        let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Over);
+        drop(phase);
     }
 
     /// Ends the run if it is still in that parking: nothing can make it go on.
@@ -479,7 +524,9 @@ impl Run {
         drop(shared);
         self.runtime.settle(self.place, status);
         self.answered.notify_all();
-        self.host.settled();
+        // Whose thread this is (the caller's, the watchdog's) has nothing to do with a host that
+        // panics here.
+        drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
     }
 
     fn judge(

@@ -159,6 +159,12 @@ impl Scheduler {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
+    /// How many threads are about to look for work.
+    #[cfg(test)]
+    pub(crate) fn threads_finishing(&self) -> usize {
+        self.finishing.load(Ordering::Relaxed)
+    }
+
     /// The calling thread has only to clean up before it looks for work: no other need be woken.
     pub(crate) fn finishing(&self) {
         self.finishing.fetch_add(1, Ordering::Relaxed);

@@ -156,8 +156,8 @@ export function randomGraph(random) {
     for (let i = 0; i < entries; i += 1) {
       if (kind === 'object' || kind === 'bare') property(name);
       else if (kind === 'array') element(name);
-      else if (kind === 'map') fills.push(`Map.prototype.set.call(${name}, ${value()}, ${value()});`);
-      else if (kind === 'set') fills.push(`Set.prototype.add.call(${name}, ${value()});`);
+      else if (kind === 'map') fills.push(`Map.prototype.set.call(${name}, ${member()}, ${value()});`);
+      else if (kind === 'set') fills.push(`Set.prototype.add.call(${name}, ${member()});`);
       else if (kind !== 'refused' && kind !== 'live' && kind !== 'error' && random.chance(0.3)) fills.push(`hidden(${name}, 'unseen', 1);`);
     }
   }
@@ -186,6 +186,12 @@ export function randomGraph(random) {
     else if (how === 'hidden') fills.push(`if (!Object.hasOwn(${name}, 40)) unseen(${name}, 40, ${value()});`);
     else if (how === 'long') fills.push(`if (${name}.length < 9000) ${name}.length = 9000;`);
     else fills.push(`if (${name}.length < 1e6) ${name}.length += 1;`);
+  }
+
+  /** A boxed primitive arrives as the primitive, and so as the same key as that one. */
+  function member() {
+    const others = nodes.filter(({ kind }) => kind !== 'boxed');
+    return others.length === 0 || random.chance(0.5) ? random.pick(PRIMITIVES) : random.pick(others).name;
   }
 
   function value() {

@@ -8,6 +8,7 @@
 
 use std::{collections::HashMap, ffi::CStr, rc::Rc};
 
+use super::sys;
 use super::{
     State,
     engine::{
@@ -18,7 +19,6 @@ use super::{
     exception,
 };
 use crate::value::{ErrorClass, Value, ViewKind, Writer};
-use rquickjs_sys as sys;
 
 /// What a value leaves the sandbox as: it decides what becomes of functions and promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,13 +68,11 @@ pub(super) fn clone_out(
     let mut walk = Walk::new(state, crossing, root);
     let done = walk.run(value);
     let charged = walk.charged;
-    let value = match done.and_then(|()| walk.finish()) {
-        Ok(value) => value,
-        Err(thrown) => {
-            state.discharge(charged);
-            return Err(thrown);
-        }
-    };
+    if let Err(thrown) = done {
+        state.discharge(charged);
+        return Err(thrown);
+    }
+    let value = walk.finish();
     let refused = match crossing {
         Crossing::Live | Crossing::Final => state.outside().refuses(&value),
         Crossing::Log | Crossing::Shown | Crossing::Inside => None,
@@ -168,7 +166,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    fn finish(mut self) -> Outcome<Value> {
+    fn finish(mut self) -> Value {
         for OwnView { place, buffer, offset, length } in std::mem::take(&mut self.views) {
             if let Some(blob) = self.blob_of(buffer, offset, length) {
                 self.writer.move_view(place, blob, offset as u64);
@@ -177,11 +175,11 @@ impl<'s> Walk<'s> {
         let charged = self.charged;
         let value = std::mem::take(&mut self.writer).finish();
         let held = value.held_bytes();
-        if held > charged && !self.state.charge(held - charged) {
-            return Err(Thrown);
+        if held > charged {
+            self.state.charge(held - charged);
         }
         self.state.discharge(charged.saturating_sub(held));
-        Ok(value)
+        value
     }
 
     /// The next value of the innermost object, `None` when it is complete.
@@ -261,7 +259,7 @@ impl<'s> Walk<'s> {
     }
 
     fn node(&mut self, value: Raw) -> Outcome<()> {
-        self.look()?;
+        self.look();
         if self.shown_enough() {
             self.writer.undefined();
             return Ok(());
@@ -282,16 +280,15 @@ impl<'s> Walk<'s> {
     }
 
     /// Now and then: does the run have to end, and does the message still fit?
-    fn look(&mut self) -> Outcome<()> {
+    fn look(&mut self) {
         self.nodes += 1;
         if self.nodes.is_multiple_of(NODES_PER_LOOK) {
-            self.state.still_running()?;
+            self.state.still_running();
             let bytes = self.writer.bytes();
             if bytes > self.charged + CHARGE_STEP {
-                self.charge(bytes - self.charged)?;
+                self.charge(bytes - self.charged);
             }
         }
-        Ok(())
     }
 
     /// Whether no more is needed than was written: a thrown value is shown by its beginning.
@@ -299,12 +296,9 @@ impl<'s> Walk<'s> {
         self.crossing == Crossing::Shown && self.nodes as usize > SHOWN_NODES
     }
 
-    fn charge(&mut self, bytes: usize) -> Outcome<()> {
-        if !self.state.charge(bytes) {
-            return Err(Thrown);
-        }
+    fn charge(&mut self, bytes: usize) {
+        self.state.charge(bytes);
         self.charged += bytes;
-        Ok(())
     }
 
     fn string(&mut self, value: Raw) -> Outcome<()> {
@@ -327,7 +321,7 @@ impl<'s> Walk<'s> {
         }
         let bytes = self.writer.bytes();
         if bytes > self.charged + CHARGE_STEP {
-            self.charge(bytes - self.charged)?;
+            self.charge(bytes - self.charged);
         }
         Ok(())
     }
@@ -545,7 +539,7 @@ impl<'s> Walk<'s> {
 
     fn buffer(&mut self, value: Raw) -> Outcome<()> {
         let Some(bytes) = self.bytes_of(value) else { return self.refuse(DETACHED) };
-        let blob = self.blob(bytes)?;
+        let blob = self.blob(bytes);
         self.buffers.insert(address_of(value), blob);
         self.enter(value);
         self.writer.buffer(blob);
@@ -553,12 +547,12 @@ impl<'s> Walk<'s> {
     }
 
     /// A copy of bytes beside the message. None of them are ever shown.
-    fn blob(&mut self, bytes: &[u8]) -> Outcome<u32> {
+    fn blob(&mut self, bytes: &[u8]) -> u32 {
         if self.crossing == Crossing::Shown {
-            return Ok(self.writer.blob(Vec::new()));
+            return self.writer.blob(Vec::new());
         }
-        self.charge(bytes.len())?;
-        Ok(self.writer.blob(bytes.to_vec()))
+        self.charge(bytes.len());
+        self.writer.blob(bytes.to_vec())
     }
 
     /// The bytes of a buffer, `None` where it is detached.
@@ -619,7 +613,7 @@ impl<'s> Walk<'s> {
             self.writer.view(kind, blob, offset as u64, elements);
             return Ok(());
         }
-        let blob = self.blob(own)?;
+        let blob = self.blob(own);
         let place = self.writer.view(kind, blob, 0, elements);
         self.views.push(OwnView { place, buffer, offset, length });
         Ok(())

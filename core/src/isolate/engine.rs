@@ -14,7 +14,7 @@ use std::{
     ptr,
 };
 
-use rquickjs_sys as sys;
+use super::{escape::has_left, sys};
 
 /// A value of the engine whose reference somebody else holds.
 pub(super) type Raw = sys::JSValue;
@@ -37,8 +37,10 @@ pub(super) struct Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // SAFETY: this value owns one reference, and the isolate outlives its locals.
-        unsafe { sys::JS_FreeValue(self.cx.0, self.raw) }
+        if !has_left() {
+            // SAFETY: this value owns one reference, and the isolate outlives its locals.
+            unsafe { sys::JS_FreeValue(self.cx.0, self.raw) }
+        }
     }
 }
 
@@ -70,8 +72,10 @@ pub(super) struct Atom {
 
 impl Drop for Atom {
     fn drop(&mut self) {
-        // SAFETY: this atom owns one reference.
-        unsafe { sys::JS_FreeAtom(self.cx.0, self.id) }
+        if !has_left() {
+            // SAFETY: this atom owns one reference.
+            unsafe { sys::JS_FreeAtom(self.cx.0, self.id) }
+        }
     }
 }
 
@@ -92,8 +96,10 @@ pub(super) struct Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        // SAFETY: the engine made this table with that count.
-        unsafe { sys::JS_FreePropertyEnum(self.cx.0, self.table, self.count) }
+        if !has_left() {
+            // SAFETY: the engine made this table with that count.
+            unsafe { sys::JS_FreePropertyEnum(self.cx.0, self.table, self.count) }
+        }
     }
 }
 
@@ -615,20 +621,6 @@ impl Cx {
         Thrown
     }
 
-    /// Throws what no `catch` of the sandbox sees: the run ends.
-    pub(super) fn interrupt(self) -> Thrown {
-        // SAFETY: makes an error, marks it and throws it; where there is no memory even for that,
-        // the run ends at the next poll.
-        unsafe {
-            let error = sys::JS_NewError(self.0);
-            if tag_of(error) != sys::JS_TAG_EXCEPTION {
-                sys::JS_SetUncatchableError(self.0, error);
-                sys::JS_Throw(self.0, error);
-            }
-        }
-        Thrown
-    }
-
     /// Takes the pending exception.
     pub(super) fn exception(self) -> Local {
         // SAFETY: a live context; without an exception this is `undefined`-like and harmless.
@@ -686,23 +678,22 @@ impl Cx {
     /// A function of the host or of ours, by C pointer and two small numbers.
     pub(super) fn c_function(
         self,
-        function: sys::JSCFunctionMagic,
+        function: sys::CFunctionMagic,
         name: &CStr,
         length: c_int,
         magic: c_int,
     ) -> Outcome<Local> {
         // SAFETY: the engine calls the pointer back with the signature that `magic` asks for.
         unsafe {
-            let plain = std::mem::transmute::<sys::JSCFunctionMagic, sys::JSCFunction>(function);
             let kind = sys::JSCFunctionEnum_JS_CFUNC_generic_magic;
-            self.own(sys::JS_NewCFunction2(self.0, plain, name.as_ptr(), length, kind, magic))
+            self.own(sys::JS_NewCFunction2(self.0, function, name.as_ptr(), length, kind, magic))
         }
     }
 
     /// A nameless function that carries a number.
     pub(super) fn numbered_function(
         self,
-        function: sys::JSCFunctionData,
+        function: sys::CFunctionData,
         magic: c_int,
         number: u32,
     ) -> Outcome<Local> {

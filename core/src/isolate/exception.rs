@@ -7,6 +7,7 @@
 
 use std::ffi::CStr;
 
+use super::sys;
 use super::{
     State,
     clone_out::{Crossing, clone_out, error_class},
@@ -20,7 +21,6 @@ use crate::{
     program::RegularExpression,
     text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
 };
-use rquickjs_sys as sys;
 
 /// How much of a thrown object is shown.
 const SHOWN_OBJECT: usize = 500;

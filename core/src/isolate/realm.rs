@@ -12,7 +12,7 @@
 
 use std::{ffi::CStr, ptr};
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State, bridge, console,

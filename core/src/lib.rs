@@ -25,6 +25,7 @@ mod process;
 mod program;
 mod run;
 mod runtime;
+mod sanitized;
 mod scheduler;
 mod status_error;
 mod sync;

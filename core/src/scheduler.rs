@@ -34,7 +34,7 @@ const LINGER: Duration = Duration::from_secs(5);
 const PERMIT_LOOK: Duration = Duration::from_millis(10);
 
 /// The stack of a thread: what the engine may use, and as much again for everything around it.
-const STACK_BYTES: usize = 2 * crate::isolate::STACK_LIMIT_BYTES;
+const STACK_BYTES: usize = 2 * crate::isolate::STACK_LIMIT_BYTES * crate::sanitized::FRAMES;
 
 /// Threads beyond the permits: those whose run stepped aside or waits in a host call.
 const EXTRA_THREADS: usize = 56;

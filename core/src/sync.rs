@@ -23,6 +23,11 @@ impl<T> Mutex<T> {
         Self(sync::Mutex::new(value))
     }
 
+    #[cfg(test)]
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sanitized::acquired(&guard);

@@ -45,10 +45,11 @@ const WALLS: &[(&str, &[&str])] = &[
     ("error.rs", &["unsafe", "rquickjs_sys", "oxc_", "crate::"]),
     ("text.rs", &["unsafe", "rquickjs_sys", "oxc_", "crate::"]),
     ("path.rs", &["unsafe", "rquickjs_sys", "oxc_", "crate::"]),
-    // So do locks and processes.
+    // So do locks, processes and threads.
     ("sync.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     ("process.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("sanitized.rs", &["rquickjs_sys", "oxc_", "crate::"]),
+    ("thread.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     (
         "options.rs",
         &[

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State, bridge,
@@ -35,13 +35,7 @@ pub(super) fn install(runtime: *mut sys::JSRuntime) {
     // SAFETY: a live runtime; the functions find the run's state through the context.
     unsafe {
         let opaque = ptr::null_mut();
-        sys::JS_SetModuleLoaderFunc2(
-            runtime,
-            Some(normalize),
-            Some(load),
-            Some(check_attributes),
-            opaque,
-        );
+        sys::JS_SetModuleLoaderFunc2(runtime, normalize, load, check_attributes, opaque);
     }
 }
 
@@ -85,7 +79,7 @@ pub(super) fn bind_globals(state: &State, names: &[String], values: &[Local]) ->
     cx.delete(global.raw(), &holder)
 }
 
-unsafe extern "C" fn normalize(
+unsafe extern "C-unwind" fn normalize(
     ctx: *mut sys::JSContext,
     importer: *const c_char,
     specifier: *const c_char,
@@ -112,7 +106,7 @@ unsafe extern "C" fn normalize(
     name
 }
 
-unsafe extern "C" fn load(
+unsafe extern "C-unwind" fn load(
     ctx: *mut sys::JSContext,
     name: *const c_char,
     _opaque: *mut c_void,
@@ -133,7 +127,7 @@ unsafe extern "C" fn load(
 }
 
 /// What `import(x, { with })` asks for; static imports with attributes are refused before.
-unsafe extern "C" fn check_attributes(
+unsafe extern "C-unwind" fn check_attributes(
     ctx: *mut sys::JSContext,
     _opaque: *mut c_void,
     attributes: Raw,
@@ -248,7 +242,10 @@ fn load_bridge(
 }
 
 /// Gives a bridged module its values, when it is evaluated.
-unsafe extern "C" fn fill_bridge(ctx: *mut sys::JSContext, module: *mut sys::JSModuleDef) -> c_int {
+unsafe extern "C-unwind" fn fill_bridge(
+    ctx: *mut sys::JSContext,
+    module: *mut sys::JSModuleDef,
+) -> c_int {
     let result = bridge::enter(ctx, |state| {
         let bridges = state.bridges.borrow();
         let Some((_, exports, first)) = bridges.iter().find(|(known, ..)| *known == module.addr())

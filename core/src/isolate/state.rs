@@ -15,7 +15,8 @@ use std::{
 use super::{
     Outside, Task,
     bridge::{Exported, HostPromise},
-    engine::{Local, Outcome, Thrown},
+    engine::Local,
+    escape::leave,
     home::Home,
     realm::Realm,
     settle::Signal,
@@ -107,15 +108,11 @@ impl State {
         &*self.outside
     }
 
-    /// Refuses to go on once the run must end, in a way that no sandbox code can catch.
-    pub(super) fn still_running(&self) -> Outcome<()> {
-        if self.must_end() { Err(self.interrupt()) } else { Ok(()) }
-    }
-
-    /// Throws what no `catch` of the sandbox sees: the run ends.
-    pub(super) fn interrupt(&self) -> Thrown {
-        self.home().heap().stop();
-        self.realm.cx.interrupt()
+    /// Leaves the engine if the run must end.
+    pub(super) fn still_running(&self) {
+        if self.must_end() {
+            leave()
+        }
     }
 
     pub(super) fn must_end(&self) -> bool {
@@ -127,8 +124,11 @@ impl State {
         self.home().heap().exhausted()
     }
 
-    pub(super) fn charge(&self, bytes: usize) -> bool {
-        self.home().heap().charge(bytes)
+    /// Counts what the run makes others hold; leaves the engine if it does not fit.
+    pub(super) fn charge(&self, bytes: usize) {
+        if !self.home().heap().charge(bytes) {
+            leave()
+        }
     }
 
     pub(super) fn discharge(&self, bytes: usize) {

@@ -203,10 +203,10 @@ impl Values<'_, '_> {
     fn map(&mut self, depth: u32) {
         let entries = self.choose(5);
         self.writer.map(u32::try_from(entries).unwrap_or_default());
-        for number in 0..entries {
+        for (number, key) in (0..).zip(KEYS).take(entries) {
             match self.choose(3) {
-                0 => self.writer.int(i32::try_from(number).unwrap_or_default()),
-                1 => self.writer.string(KEYS[number]),
+                0 => self.writer.int(number),
+                1 => self.writer.string(key),
                 _ => {
                     self.writer.object();
                     self.writer.end_object();
@@ -219,11 +219,11 @@ impl Values<'_, '_> {
     fn set(&mut self, depth: u32) {
         let members = self.choose(5);
         self.writer.set(u32::try_from(members).unwrap_or_default());
-        for number in 0..members {
+        for (number, key) in (0..).zip(KEYS).take(members) {
             match self.choose(3) {
-                0 => self.writer.int(i32::try_from(number).unwrap_or_default()),
+                0 => self.writer.int(number),
                 1 => self.object(depth + 1),
-                _ => self.writer.string(KEYS[number]),
+                _ => self.writer.string(key),
             }
         }
     }

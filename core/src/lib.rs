@@ -27,6 +27,7 @@ mod process;
 mod program;
 mod run;
 mod runtime;
+mod sanitized;
 mod scheduler;
 mod stack;
 mod status_error;

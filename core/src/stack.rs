@@ -8,7 +8,7 @@
 use std::{io, marker::PhantomData, thread};
 
 /// What the engine may use, and as much again for everything around it.
-const STACK_BYTES: usize = 2 * crate::isolate::STACK_LIMIT_BYTES;
+const STACK_BYTES: usize = 2 * crate::isolate::STACK_LIMIT_BYTES * crate::sanitized::FRAMES;
 
 /// The stack of the thread that has it.
 pub(crate) struct Stack {

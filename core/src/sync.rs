@@ -12,6 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::sanitized;
+
 /// As [`sync::Mutex`].
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(sync::Mutex<T>);
@@ -27,7 +29,9 @@ impl<T> Mutex<T> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sanitized::acquired(&guard);
+        guard
     }
 }
 
@@ -59,7 +63,9 @@ impl Condvar {
 
     pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
+        sanitized::releasing(&guard);
         let guard = self.condvar.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        sanitized::acquired(&guard);
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
         guard
     }
@@ -71,8 +77,10 @@ impl Condvar {
         most: Duration,
     ) -> (MutexGuard<'a, T>, bool) {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
+        sanitized::releasing(&guard);
         let (guard, timeout) =
             self.condvar.wait_timeout(guard, most).unwrap_or_else(PoisonError::into_inner);
+        sanitized::acquired(&guard);
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
         (guard, timeout.timed_out())
     }

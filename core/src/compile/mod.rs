@@ -46,10 +46,10 @@ use std::sync::OnceLock;
 use crate::options::Language;
 
 /// The stack that one unit of weight may take in any pass; the most that was measured is 1.9 KiB.
-const STACK_PER_WEIGHT: usize = 4 << 10;
+const STACK_PER_WEIGHT: usize = (4 << 10) * crate::sanitized::FRAMES;
 
 /// The stack that any source may take.
-const STACK_BASE: usize = 384 << 10;
+const STACK_BASE: usize = (384 << 10) * crate::sanitized::FRAMES;
 
 /// The longest source: oxc counts bytes in 32 bits.
 const MAX_BYTES: usize = 1 << 30;

@@ -223,7 +223,8 @@ fn self_check(pool: &Pool<Realm>) -> Value {
 
 /// On a thread with the stack of those that compute runs.
 fn on_a_thread(body: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new().stack_size(2 * STACK_LIMIT_BYTES);
+    let thread =
+        std::thread::Builder::new().stack_size(2 * STACK_LIMIT_BYTES * crate::sanitized::FRAMES);
     thread.spawn(body).expect("a thread").join().expect("no panic");
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 pub(super) const MIB: usize = 1 << 20;
 /// For whatever must end soon; far above what it takes, for machines under load.
-pub(super) const CEILING: Duration = Duration::from_secs(5);
+pub(super) const CEILING: Duration =
+    Duration::from_secs(5).saturating_mul(crate::sanitized::PATIENCE);
 
 /// Programs that leave their realm as different as they can, with their limit in MiB and how often
 /// to run each.
@@ -291,6 +292,7 @@ pub(super) fn resident_kib() -> usize {
 
 /// In a process of its own, where no other test allocates.
 #[test]
+#[cfg_attr(isolane_sanitized, ignore = "a sanitizer keeps what was freed")]
 fn nothing_grows() {
     const ALONE: &str = "ISOLANE_TEST_ALONE";
     if std::env::var_os(ALONE).is_none() {
@@ -329,7 +331,7 @@ fn homes_move_between_threads() {
     homes.push(Home::plain(build).expect("a plain home"));
     for _ in 0..30 {
         let hop = |home: Home<TestRealm>| {
-            let thread = std::thread::Builder::new().stack_size(MIB);
+            let thread = std::thread::Builder::new().stack_size(MIB * crate::sanitized::FRAMES);
             thread.spawn(move || {
                 home.arm(limited(16));
                 let deep = "let d = 0; const f = () => { d++; f() }; try { f() } catch {} d > 100";

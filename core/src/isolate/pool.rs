@@ -10,7 +10,7 @@
 
 use super::home::{Build, Home, Realm};
 use super::slot::LARGEST_LIMIT_BYTES;
-use crate::sync::Mutex;
+use crate::{sanitized, sync::Mutex};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -175,6 +175,9 @@ impl<R: Realm> Pool<R> {
     }
 
     fn make(&self) -> Option<Lease<R>> {
+        if sanitized::plain_homes() {
+            return self.make_plain();
+        }
         let Some(seat) = Seat::take(&self.slots, self.options.max_slots) else {
             return self.make_plain();
         };

@@ -42,7 +42,8 @@ const TOUCH: &str = "(() => {
 pub(crate) fn build(runtime: *mut qjs::JSRuntime) -> Option<TestRealm> {
     // SAFETY: each call gets what the one before made.
     unsafe {
-        qjs::JS_SetMaxStackSize(runtime, 256 << 10);
+        let stack_bytes = (256 << 10) * crate::sanitized::FRAMES;
+        qjs::JS_SetMaxStackSize(runtime, stack_bytes as qjs::size_t);
         let context = qjs::JS_NewContextRaw(runtime);
         if context.is_null() {
             return None;

@@ -285,7 +285,11 @@ fn thousands_of_modules_link_in_little_time() {
             modules.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
         let started = Instant::now();
         assert_eq!(keys(&links(entry, &borrowed)).len(), 2_002);
-        assert!(started.elapsed() < Duration::from_secs(20), "{each} {:?}", started.elapsed());
+        assert!(
+            started.elapsed() < Duration::from_secs(20) * crate::sanitized::PATIENCE,
+            "{each} {:?}",
+            started.elapsed()
+        );
     }
     let mut entry = String::new();
     for n in 0..2_000 {

@@ -1,0 +1,50 @@
+//! Fuzz targets: bytes in, and a panic if a run comes to what no run may come to.
+//!
+//! Each target makes runs of its bytes through the crate's public face and judges them alike
+//! ([`run`]): one settlement, in time, with a status that fits, messages that can be read, texts
+//! that are bounded, and a pristine realm for whoever comes next. What the sanitizers find and what
+//! panics anywhere ends the process.
+//!
+//! Built by `tests/fuzz/run` the targets are libFuzzer's; built otherwise they replay the files and
+//! folders that they are given, which is what `tests/corpus.rs` does with the committed corpus.
+
+pub mod clone;
+mod equal;
+pub mod interleaving;
+pub mod modules;
+mod program;
+mod run;
+pub mod source;
+mod values;
+
+use std::{fs, path::Path};
+
+/// The `main` of a target.
+#[macro_export]
+macro_rules! target {
+    ($check:path) => {
+        #[cfg(isolane_sanitized)]
+        libfuzzer_sys::fuzz_target!(|data: &[u8]| $check(data));
+
+        #[cfg(not(isolane_sanitized))]
+        fn main() {
+            for path in std::env::args_os().skip(1) {
+                isolane_fuzz::replay(std::path::Path::new(&path), $check);
+            }
+        }
+    };
+}
+
+/// Gives a file, or every file of a folder, to a target. Returns how many there were.
+///
+/// # Panics
+/// If the target does, or if there is nothing to read.
+pub fn replay(path: &Path, check: fn(&[u8])) -> usize {
+    if path.is_dir() {
+        let entries = fs::read_dir(path).expect("a readable folder");
+        return entries.map(|entry| replay(&entry.expect("an entry").path(), check)).sum();
+    }
+    println!("{}", path.display());
+    check(&fs::read(path).expect("a readable file"));
+    1
+}

@@ -1,0 +1,215 @@
+//! One run of a target, and what must hold of any.
+//!
+//! In: a request. Out: its result, after every check that needs to know nothing of the program. The
+//! host functions are named by number: see [`FUNCTIONS`].
+#![expect(unsafe_code, reason = "leaves the process without its exit handlers")]
+
+use std::{
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
+    time::{Duration, Instant},
+};
+
+use isolane::{
+    Completion, ExecutionResult, Host, HostCall, REPORT_SINK, Request, Runtime, Status, Value,
+    value::Writer,
+};
+
+use crate::equal::walk;
+
+/// After this long a program that may go on for ever is told to end.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(60);
+
+/// Nothing takes this long unless it hangs; machines that fuzz are busy.
+pub(crate) const CEILING: Duration = Duration::from_mins(1);
+
+/// What a run may hold beyond its limit: the two reserves for ending it, and the pristine realm
+/// under a limit smaller than that.
+const RESERVES_BYTES: u64 = 3 << 20;
+
+/// How a process ends that gave up two threads; `tests/fuzz/run` then starts another.
+const STUCK: i32 = 75;
+
+/// The longest text of an error, and the longest stack.
+const TEXT_BYTES: usize = 16 << 10;
+const STACK_BYTES: usize = 64 << 10;
+
+/// The names of the host functions under their numbers: returns its arguments, a promise of them,
+/// throws them, does not answer.
+pub(crate) const FUNCTIONS: [&str; 4] = ["echo", "later", "fail", "forget"];
+
+/// Globals with all of [`FUNCTIONS`], and no arguments.
+pub(crate) fn with_functions(request: &mut Request) {
+    let mut inputs = Writer::new();
+    inputs.array(5);
+    for (number, name) in (0..).zip(FUNCTIONS) {
+        inputs.host_function(number);
+        inputs.string(name);
+    }
+    inputs.array(0);
+    request.globals = FUNCTIONS.map(str::to_owned).to_vec();
+    request.inputs = inputs.finish();
+}
+
+enum Event {
+    Promised(u32, Value),
+    Settled,
+}
+
+struct Ear {
+    events: Mutex<Sender<Event>>,
+    promises: AtomicU32,
+    settlements: AtomicU32,
+}
+
+impl Ear {
+    fn tell(&self, event: Event) {
+        // Nobody listens any more once the result was taken.
+        let _ = self.events.lock().unwrap_or_else(PoisonError::into_inner).send(event);
+    }
+}
+
+impl Host for Ear {
+    fn call(&self, function: u32, args: Value, call: HostCall) {
+        walk(&args).expect("arguments that can be read");
+        match function {
+            0 => call.reply(Ok(args)),
+            1 => {
+                let number = self.promises.fetch_add(1, Ordering::Relaxed);
+                let mut writer = Writer::new();
+                writer.host_promise(number);
+                call.reply(Ok(writer.finish()));
+                self.tell(Event::Promised(number, args));
+            }
+            2 => call.reply(Err(args)),
+            3 => drop(call),
+            REPORT_SINK => call.reply(Ok(Value::undefined())),
+            _ => panic!("no host function has the number {function}"),
+        }
+    }
+
+    fn function_settled(&self, call: u32, _completion: Completion) {
+        panic!("the host made no call {call}");
+    }
+
+    fn promise_settled(&self, _promise: u32, completion: Completion) {
+        walk(completion.as_ref().unwrap_or_else(|thrown| thrown)).expect("readable");
+    }
+
+    fn settled(&self) {
+        assert_eq!(self.settlements.fetch_add(1, Ordering::SeqCst), 0, "settled twice");
+        self.tell(Event::Settled);
+    }
+}
+
+/// The runtime of the process, with one place to compute in: the next run has the home of the last.
+pub(crate) fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        let options = isolane::RuntimeOptions {
+            max_concurrent_runs: Some(1.0),
+            ready_isolates: Some(1.0),
+            compile_cache_bytes: Some(1e6),
+            ..Default::default()
+        };
+        Runtime::new(&options).expect("valid options")
+    })
+}
+
+/// Runs a program, told to end after some time. `None` is misuse.
+pub(crate) fn run(request: Request, patience: Duration) -> Option<ExecutionResult> {
+    let limit_bytes = request.memory_limit_bytes.unwrap_or(f64::from(128 << 20));
+    let (sender, events) = mpsc::channel();
+    let ear = Ear {
+        events: Mutex::new(sender),
+        promises: AtomicU32::new(0),
+        settlements: AtomicU32::new(0),
+    };
+    let remote = runtime().start(request, Arc::new(ear)).ok()?;
+    let (began, mut asked) = (Instant::now(), false);
+    loop {
+        let left = if asked { CEILING } else { patience.saturating_sub(began.elapsed()) };
+        match events.recv_timeout(left) {
+            Ok(Event::Promised(number, value)) => remote.settle_promise(number, Ok(value)),
+            Ok(Event::Settled) => break,
+            Err(RecvTimeoutError::Timeout) if !asked => {
+                asked = true;
+                remote.terminate(Some("enough"));
+            }
+            Err(why) => panic!("the run does not settle: {why}"),
+        }
+    }
+    assert!(!remote.running(), "a settled run is over");
+    let result = remote.take_result().expect("a settled run has a result");
+    assert!(remote.take_result().is_none(), "a result is taken once");
+    judge(&result, limit_bytes);
+    let ended = result.error.as_ref().map(|error| error.name.as_str());
+    let unasked = result.status == Status::Terminated && !asked && ended != Some("SafetyCap");
+    assert!(!unasked, "nobody ended this: {result:?}");
+    leave_if_stuck();
+    Some(result)
+}
+
+/// What holds of every result.
+pub(crate) fn judge(result: &ExecutionResult, limit_bytes: f64) {
+    let success = result.status == Status::Success;
+    assert_eq!(result.result.is_some(), success, "{result:?}");
+    assert_eq!(result.error.is_none(), success, "{result:?}");
+    let messages = result.result.iter().chain(&result.reports);
+    for message in messages.chain(result.logs.iter().map(|log| &log.args)) {
+        walk(message).expect("a message of the core can be read");
+    }
+    if let Some(error) = &result.error {
+        let broken = "the sandbox itself failed; please report this";
+        assert_ne!(error.message, broken, "{result:?}");
+        let stack = error.stack.as_deref().unwrap_or_default();
+        assert!(error.name.len() <= TEXT_BYTES && error.message.len() <= TEXT_BYTES);
+        assert!(error.specifier.as_deref().unwrap_or_default().len() <= TEXT_BYTES);
+        assert!(stack.len() <= STACK_BYTES);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
+    let used = result.memory_used_bytes.unwrap_or_default().saturating_sub(RESERVES_BYTES) as f64;
+    assert!(used <= limit_bytes, "{:?} bytes used", result.memory_used_bytes);
+}
+
+/// Looks at everything that a program can reach, and at how it is now.
+const CENSUS: &str = include_str!("census.js");
+
+/// Panics if the realm that the next run gets is not as the first one was. Looking costs more than
+/// most runs, so it is done after one input of many; which ones is up to their bytes, so that an
+/// input that fails does so again.
+pub(crate) fn check_pristine_after(data: &[u8]) {
+    let sum = data.iter().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(*byte));
+    if sum % 32 == 0 {
+        check_pristine();
+    }
+}
+
+fn check_pristine() {
+    static FIRST: OnceLock<Value> = OnceLock::new();
+    let (sender, settled) = mpsc::channel();
+    let ear = Ear {
+        events: Mutex::new(sender),
+        promises: AtomicU32::new(0),
+        settlements: AtomicU32::new(0),
+    };
+    let request = Request::new(CENSUS.to_owned().into());
+    let remote = runtime().start(request, Arc::new(ear)).expect("no misuse");
+    settled.recv_timeout(CEILING).expect("the census is taken");
+    let result = remote.take_result().expect("a result");
+    let found = result.result.unwrap_or_else(|| panic!("no census: {:?}", result.error));
+    assert_eq!(FIRST.get_or_init(|| found.clone()), &found, "the realm is not pristine");
+}
+
+/// Ends the process, as if its time were up, when threads of it are lost in builtins that never
+/// look at the clock: they are a known limit, and would slow down all that comes after.
+fn leave_if_stuck() {
+    if cfg!(isolane_sanitized) && runtime().stats().stuck_threads >= 2 {
+        eprintln!("two threads are in builtins that do not end: a new process has to go on");
+        // SAFETY: ends the process, and runs nothing that would take it for a crash.
+        unsafe { libc::_exit(STUCK) }
+    }
+}

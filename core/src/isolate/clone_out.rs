@@ -127,6 +127,8 @@ struct Walk<'s> {
     buffers: HashMap<usize, u32>,
     /// Views written so far, each over bytes of its own.
     views: Vec<OwnView>,
+    /// Entries of Maps and members of Sets that were read at once.
+    items: usize,
     charged: usize,
     nodes: u32,
 }
@@ -144,6 +146,7 @@ impl<'s> Walk<'s> {
             keys: HashMap::default(),
             buffers: HashMap::new(),
             views: Vec::new(),
+            items: 0,
             charged: 0,
             nodes: 0,
         }
@@ -167,7 +170,10 @@ impl<'s> Walk<'s> {
             }
         }
         let charged = self.charged;
-        let value = std::mem::take(&mut self.writer).finish();
+        let mut value = std::mem::take(&mut self.writer).finish();
+        if self.crossing == Crossing::Inside {
+            value = value.weightless();
+        }
         let held = value.held_bytes();
         if held > charged && !self.state.charge(held - charged) {
             return Err(Thrown);
@@ -278,12 +284,25 @@ impl<'s> Walk<'s> {
         self.nodes += 1;
         if self.nodes.is_multiple_of(NODES_PER_LOOK) {
             self.state.still_running()?;
-            let bytes = self.writer.bytes();
-            if bytes > self.charged + CHARGE_STEP {
-                self.charge(bytes - self.charged)?;
-            }
+            self.charge_growth()?;
         }
         Ok(())
+    }
+
+    /// Charges what the message and the walk itself have come to hold.
+    fn charge_growth(&mut self) -> Outcome<()> {
+        /// A place in a table, which may be more than half empty.
+        const PLACE_IN_TABLE: usize = 32;
+        let tables = (self.seen.len() + self.keys.len() + self.buffers.len()) * PLACE_IN_TABLE;
+        let lists = (self.objects.capacity() + self.items) * size_of::<Local>()
+            + self.frames.capacity() * size_of::<Frame>()
+            + self.views.capacity() * size_of::<OwnView>();
+        let unweighed = match self.crossing {
+            Crossing::Inside => self.writer.weight(),
+            _ => 0,
+        };
+        let bytes = self.writer.held_bytes() - unweighed + tables + lists;
+        if bytes > self.charged + CHARGE_STEP { self.charge(bytes - self.charged) } else { Ok(()) }
     }
 
     fn charge(&mut self, bytes: usize) -> Outcome<()> {
@@ -305,11 +324,7 @@ impl<'s> Walk<'s> {
                 Text::Utf16(units) => self.writer.string16(&units),
             }
         }
-        let bytes = self.writer.bytes();
-        if bytes > self.charged + CHARGE_STEP {
-            self.charge(bytes - self.charged)?;
-        }
-        Ok(())
+        self.charge_growth()
     }
 
     fn bigint(&mut self, value: Raw) -> Outcome<()> {
@@ -420,6 +435,7 @@ impl<'s> Walk<'s> {
     fn map(&mut self, value: Raw) -> Outcome<()> {
         let for_each = self.state.realm().intrinsics.map_for_each;
         let items = self.state.collect(for_each, value, true)?;
+        self.items += items.capacity();
         self.enter(value);
         self.writer.map(count(items.len() / 2)?);
         self.frames.push(Frame::Map { items, next: 0 });
@@ -429,6 +445,7 @@ impl<'s> Walk<'s> {
     fn set(&mut self, value: Raw) -> Outcome<()> {
         let for_each = self.state.realm().intrinsics.set_for_each;
         let items = self.state.collect(for_each, value, false)?;
+        self.items += items.capacity();
         self.enter(value);
         self.writer.set(count(items.len())?);
         self.frames.push(Frame::Set { items, next: 0 });
@@ -604,7 +621,7 @@ impl<'s> Walk<'s> {
             }
             Crossing::Inside | Crossing::Final => self.refuse("a function"),
             Crossing::Live => {
-                let number = self.state.export_function(value);
+                let number = self.state.export_function(value)?;
                 let name = self.state.function_name(value);
                 self.enter(value);
                 self.writer.sandbox_function(number);

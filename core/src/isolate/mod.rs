@@ -123,7 +123,8 @@ impl Isolate {
     ) -> Box<Self> {
         let mut isolate = Box::new(Self { state: None, home });
         // Boxed first: from here on, the home stays at one address.
-        let state = Box::new(State::new(&isolate.home, outside, linker, task));
+        let in_flight = Arc::clone(&ending.in_flight);
+        let state = Box::new(State::new(&isolate.home, outside, linker, task, in_flight));
         let hook: poll::Hook = on_poll;
         let host = std::ptr::from_ref::<State>(&state).cast_mut().cast();
         isolate.home.arm(home::Run { limit_bytes, ending, hook: Some(hook), host });
@@ -140,6 +141,8 @@ impl Isolate {
     /// Takes what the host sent and runs all that can run.
     pub(crate) fn turn(&mut self, inbox: Vec<Inbound>) -> Turn {
         self.enter(|state| {
+            // What waited may have been too much.
+            state.charge(0);
             for inbound in inbox {
                 if state.must_end() {
                     break;

@@ -20,13 +20,19 @@ use super::{
     realm::Realm,
     settle::Signal,
 };
-use crate::{outcome::ExecutionError, program::Linker};
+use crate::{
+    outcome::ExecutionError,
+    program::{Compiled, Linker},
+    value::{InFlight, Value},
+};
 
 /// The entries of a Map or the members of a Set, while they are collected.
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) pairs: bool,
     pub(super) items: Vec<Local>,
+    /// Bytes that were charged for the room they take.
+    pub(super) charged: usize,
 }
 
 /// The state of one run, on the thread that computes it.
@@ -56,6 +62,7 @@ pub(super) struct State {
     pub(super) collected: RefCell<Collected>,
     pub(super) counts: RefCell<HashMap<String, u32>>,
     pub(super) timers: RefCell<HashMap<String, Instant>>,
+    in_flight: Arc<InFlight>,
     /// The entry, once it is loaded.
     pub(super) module: RefCell<Option<Local>>,
     /// What a promise that the run waits for came to.
@@ -71,6 +78,7 @@ impl State {
         outside: Arc<dyn Outside>,
         linker: Box<dyn Linker>,
         task: Task,
+        in_flight: Arc<InFlight>,
     ) -> Self {
         Self {
             realm: home.realm(),
@@ -93,6 +101,7 @@ impl State {
             collected: RefCell::default(),
             counts: RefCell::default(),
             timers: RefCell::default(),
+            in_flight,
             module: RefCell::default(),
             signal: RefCell::default(),
             failed: Cell::new(false),
@@ -122,6 +131,11 @@ impl State {
         self.failed.get() || self.home().heap().must_end()
     }
 
+    /// The limit is hit, by what the books did not see.
+    pub(super) fn exhaust(&self) {
+        self.home().heap().exhaust();
+    }
+
     /// Whether the limit was hit.
     pub(super) fn exhausted(&self) -> bool {
         self.home().heap().exhausted()
@@ -129,6 +143,31 @@ impl State {
 
     pub(super) fn charge(&self, bytes: usize) -> bool {
         self.home().heap().charge(bytes)
+    }
+
+    /// Charges for an entry of a table, which the host has its like of; ends the run if there is no
+    /// room for it.
+    pub(super) fn charge_entry(&self, bytes: usize) -> Outcome<()> {
+        if self.charge(bytes) { Ok(()) } else { Err(self.interrupt()) }
+    }
+
+    /// Charges for what was compiled, which the run keeps to its end. It was compiled beside what the
+    /// run held then.
+    pub(super) fn charge_compiled(&self, held_bytes: usize) -> Outcome<()> {
+        let Compiled { kept_bytes, peak_bytes } = self.linker.borrow_mut().take_compiled();
+        self.home().heap().note_peak(held_bytes + peak_bytes);
+        self.charge_entry(kept_bytes)
+    }
+
+    /// How much the run holds, and how much more it may.
+    pub(super) fn held_and_room_bytes(&self) -> (usize, usize) {
+        self.home().heap().held_and_room_bytes()
+    }
+
+    /// The same message, which counts as under way until the host has taken it.
+    pub(super) fn send(&self, message: Value) -> Value {
+        self.discharge(message.held_bytes());
+        message.sent(&self.in_flight)
     }
 
     pub(super) fn discharge(&self, bytes: usize) {

@@ -30,6 +30,9 @@ pub(super) const BUFFER: usize = 160;
 pub(super) fn of_text(text: &str) -> usize {
     const FIRST_BEYOND_LATIN_1: u8 = 0xC4;
     const FIRST_OF_FOUR_BYTES: u8 = 0xF0;
+    if text.is_ascii() {
+        return 0;
+    }
     let widest = text.bytes().max().unwrap_or(0);
     if widest < FIRST_BEYOND_LATIN_1 {
         return 0;

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "hands out raw memory, and writes a counter of the engine")]
 
 use super::ending::Ending;
-use super::heap::{RESERVE_BYTES, SMALL_BYTES};
+use super::heap::{Heap, SMALL_BYTES};
 use super::{arena::Arena, system::System};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub(super) struct Books {
     pub(super) blocks: Blocks,
     pub(super) limit_bytes: Cell<usize>,
+    /// What was used before the run: the reserve begins above it, should that be over the limit.
+    pub(super) armed_bytes: Cell<usize>,
     /// What the engine holds.
     pub(super) used_bytes: Cell<usize>,
     /// What the run makes others hold.
@@ -95,8 +97,10 @@ impl Books {
             self.hit();
         }
         self.hurry();
-        let reserve = if self.stopping.get() { 2 * RESERVE_BYTES } else { RESERVE_BYTES };
-        bytes <= SMALL_BYTES && wanted <= self.limit_bytes.get().saturating_add(reserve)
+        let limit = self.limit_bytes.get();
+        let reserve = Heap::reserve_bytes(limit) * if self.stopping.get() { 2 } else { 1 };
+        let from = limit.max(self.armed_bytes.get());
+        bytes <= SMALL_BYTES && wanted <= from.saturating_add(reserve)
     }
 
     /// Counts a block that was handed out; none means that the limit is hit, in other words that

@@ -20,8 +20,11 @@ use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// What may be taken above the limit, in small pieces, so that a run can end.
-pub(crate) const RESERVE_BYTES: usize = 1 << 20;
+/// What may be taken above the limit, in small pieces, so that a run can end: this share of the limit,
+/// within these bounds. Twice that once its code is being stopped.
+const RESERVE_SHARE: usize = 32;
+const LEAST_RESERVE_BYTES: usize = 128 << 10;
+const MOST_RESERVE_BYTES: usize = 1 << 20;
 /// Requests above this are refused once a run has to end.
 pub(crate) const SMALL_BYTES: usize = 64 << 10;
 /// How far an arena may spread, for a limit: fragmented to twice, and the pristine realm.
@@ -60,6 +63,7 @@ impl Heap {
         let books = Box::new(Books {
             blocks,
             limit_bytes: Cell::new(usize::MAX),
+            armed_bytes: Cell::new(0),
             used_bytes: Cell::new(0),
             charged_bytes: Cell::new(0),
             peak_bytes: Cell::new(0),
@@ -95,6 +99,7 @@ impl Heap {
         let books = self.books();
         let used = books.used_bytes.get();
         books.limit_bytes.set(limit_bytes);
+        books.armed_bytes.set(used);
         books.charged_bytes.set(0);
         books.peak_bytes.set(used);
         books.exhausted.set(used > limit_bytes);
@@ -105,6 +110,7 @@ impl Heap {
         unsafe { ending.attach(books.countdown.get()) };
         books.ending.replace(Some(ending));
         if let Blocks::Arena(arena) = &books.blocks {
+            arena.expect(limit_bytes);
             arena.set_ceiling(limit_bytes.saturating_mul(SPREAD).saturating_add(SPREAD_BYTES));
         }
     }
@@ -156,6 +162,11 @@ impl Heap {
         if let Blocks::Arena(arena) = &books.blocks {
             arena.set_ceiling(usize::MAX);
         }
+    }
+
+    /// What may be taken above a limit so that a run can end.
+    pub(crate) fn reserve_bytes(limit_bytes: usize) -> usize {
+        (limit_bytes / RESERVE_SHARE).clamp(LEAST_RESERVE_BYTES, MOST_RESERVE_BYTES)
     }
 
     pub(crate) fn limit_bytes(&self) -> usize {
@@ -359,8 +370,11 @@ mod tests {
         while request(&heap, 32 << 10) {
             small += 1;
         }
-        assert!((30..40).contains(&small), "{small} small ones fit into the reserve");
-        assert!(heap.peak_bytes() <= (1 << 20) + RESERVE_BYTES + 4096);
+        assert!(
+            (6..8).contains(&small),
+            "{small} small ones fit into the reserve and what is left"
+        );
+        assert!(heap.peak_bytes() <= (1 << 20) + Heap::reserve_bytes(1 << 20) + 4096);
         assert!(heap.exhausted());
     }
 

@@ -118,6 +118,12 @@ export interface RuntimeOptions {
   maxConcurrentRuns?: number;
   /** Runs that may wait for their turn; beyond that `runCode` throws. Default: any number. */
   maxQueuedRuns?: number;
+  /**
+   * Threads that may be lost to builtins that do not come back when their run has ended. With that many
+   * no run starts until one does, and with twice as many none goes on: they are `terminated`, by a
+   * `SafetyCap`. Default 32.
+   */
+  maxStuckThreads?: number;
   /** Isolates kept ready ahead of need. Each costs some hundred KiB. */
   readyIsolates?: number;
   /** Bytes of compiled code kept for sources that come again. */
@@ -153,7 +159,7 @@ export interface Stats {
   readonly readyIsolates: number;
   /** Threads of the runtime. */
   readonly threads: number;
-  /** Threads that do not come back from a builtin, although their run has settled. */
+  /** Threads that do not come back from a builtin, although their run has settled. They have the lowest priority. */
   readonly stuckThreads: number;
   /** Bytes of compiled modules that are kept. */
   readonly compileCacheBytes: number;

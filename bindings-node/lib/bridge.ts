@@ -28,6 +28,9 @@ const INBOX_BYTES = 64 * 1024;
 // keep the sandbox from computing.
 const LINGER_MS = availableParallelism() > 1 ? 0.05 : 0;
 
+// In the count of a batch: there are more to come.
+const MORE = 0x8000_0000;
+
 const NO_BLOBS: readonly Uint8Array[] = [];
 
 export const native = loadNative();
@@ -38,6 +41,7 @@ const closing = new Map<number, () => void>();
 const idle: Encoder[] = [];
 let lingerUntil = 0;
 let polling = false;
+let more = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
 let closings = 0;
 
@@ -77,12 +81,12 @@ export class Mail extends Decoder {
     this.pile = this.u32() === 0 ? NO_BLOBS : native.blobs(bridge);
   }
 
-  /** The next message: its length, the number of its blobs, its nodes. */
-  next(run: Run): unknown {
+  /** The next message: its length, the number of its blobs, its nodes. As {@link Decoder.message}. */
+  next(run: Run, root: string, asText = false): unknown {
     const { length, blobs } = this.head();
     const end = this.at + length;
     try {
-      return this.message(length, blobs, run);
+      return this.message(length, blobs, run, root, asText);
     } finally {
       // What cannot be read must not spoil what comes after it.
       this.at = end;
@@ -111,6 +115,10 @@ export class Mail extends Decoder {
 export function expectEvents(): void {
   if (LINGER_MS === 0) return;
   lingerUntil = performance.now() + LINGER_MS;
+  startPolling();
+}
+
+function startPolling(): void {
   if (polling) return;
   polling = true;
   native.poll(bridge, true);
@@ -118,10 +126,11 @@ export function expectEvents(): void {
 }
 
 function poll(): void {
+  more = false;
   try {
     receive();
   } finally {
-    if (performance.now() < lingerUntil) setImmediate(poll);
+    if (more || performance.now() < lingerUntil) setImmediate(poll);
     else {
       polling = false;
       if (native.poll(bridge, false)) receive();
@@ -143,7 +152,13 @@ function receive(): void {
 }
 
 function dispatch(mail: Mail): void {
-  const count = mail.u32();
+  const head = mail.u32();
+  const count = head % MORE;
+  if (head >= MORE) {
+    // After what else the event loop has to do.
+    more = true;
+    startPolling();
+  }
   for (let i = 0; i < count; i += 1) {
     const kind = mail.u8() as EventKind;
     const number = mail.u32();

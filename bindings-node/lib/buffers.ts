@@ -34,6 +34,8 @@ const NOTHING = new Uint8Array(0);
 export class Buffers {
   private readonly out: Encoder;
   private blobs: Uint8Array[] = [];
+  /** How long each blob was when it was met. */
+  private lengths: number[] = [];
   private whole = new Map<ArrayBufferLike, number>();
   private movable: MovableView[] = [];
 
@@ -45,6 +47,7 @@ export class Buffers {
   reset(): void {
     if (this.blobs.length === 0) return;
     this.blobs = [];
+    this.lengths = [];
     this.movable = [];
     this.whole = new Map();
   }
@@ -64,6 +67,7 @@ export class Buffers {
     for (const view of this.movable) {
       if (view.buffer !== buffer) continue;
       this.blobs[view.blob] = NOTHING;
+      this.lengths[view.blob] = 0;
       this.write(view.place, blob, view.byteOffset);
     }
   }
@@ -97,7 +101,15 @@ export class Buffers {
     this.movable.push({ buffer, place, blob, byteOffset });
   }
 
+  /** Refuses a message in which a getter detached or resized a buffer that had been met. */
+  check(): void {
+    if (this.blobs.some((blob, at) => blob.byteLength !== this.lengths[at])) {
+      this.out.refuse('an ArrayBuffer that changed while it was read');
+    }
+  }
+
   private add(bytes: Uint8Array): number {
+    this.lengths.push(bytes.byteLength);
     return this.blobs.push(bytes) - 1;
   }
 
@@ -116,7 +128,8 @@ export class Buffers {
   }
 }
 
-function getter(object: object, key: PropertyKey): (self: object) => unknown {
+/** The getter of that very object, to be called on others of its brand. */
+export function getter(object: object, key: PropertyKey): (self: object) => unknown {
   const { get } = Object.getOwnPropertyDescriptor(object, key) as { get(): unknown };
   return (self) => Reflect.apply(get, self, []);
 }

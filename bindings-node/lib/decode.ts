@@ -2,10 +2,12 @@
 //
 // In: nodes, the blobs beside them, and who owns the numbers in them. Out: a fresh value that shares
 // nothing with the sandbox. Whatever the message holds, an own key stays an own key (`__proto__`
-// too), and nothing recurses. A message that is none ends as an error, never as a wrong read.
+// too), and nothing recurses. What this version of Node.js cannot hold is a SerializationError, or text
+// where the reader wants text. A message that is none ends as an error, never as a wrong read.
 
-import type { Buffer } from 'node:buffer';
+import { constants, type Buffer } from 'node:buffer';
 
+import { notCloneable, segment } from './serialization-error.js';
 import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './tag.js';
 
 /** Makes functions and promises of the numbers under which they crossed. */
@@ -43,6 +45,10 @@ const views = globalThis as unknown as Record<
 
 const NOTHING: readonly Uint8Array[] = [];
 const SHORT_STRING = 16;
+/** What a Map or a Set of this host's engine can have. */
+const MOST_ENTRIES = 2 ** 24;
+/** Steps of a path that are shown at either end of a long one. */
+const SHOWN_STEPS = 12;
 
 /** Reads messages out of one run of bytes. */
 export class Decoder {
@@ -53,6 +59,7 @@ export class Decoder {
   private end = 0;
   private blobs: readonly Uint8Array[] = NOTHING;
   private owners!: Owners;
+  private asText = false;
   private objects: unknown[] = [];
   private keys: string[] = [];
   /** Of each key, whether assigning it could reach what `Object.prototype` defines. */
@@ -88,26 +95,41 @@ export class Decoder {
     return this.slice(start, this.at);
   }
 
-  /** The message in the next `length` bytes. */
-  message(length: number, blobs: readonly Uint8Array[], owners: Owners): unknown {
+  /**
+   * The message in the next `length` bytes. What this host cannot hold is text in its place if `asText`
+   * says so, and otherwise a SerializationError that names its path from `root`.
+   */
+  message(length: number, blobs: readonly Uint8Array[], owners: Owners, root: string, asText = false): unknown {
     this.end = this.at + length;
     if (this.end > this.bytes.length) malformed();
     this.blobs = blobs;
     this.owners = owners;
+    this.asText = asText;
     if (this.objects.length > 0) this.objects = [];
     if (this.keys.length > 0) {
       this.keys = [];
       this.inherited = [];
     }
-    const value = this.read();
+    const value = this.read(root);
     if (this.at !== this.end) malformed();
     return value;
   }
 
-  private read(): unknown {
+  private read(name: string): unknown {
+    const place: Place = { frame: undefined };
+    try {
+      return this.nodes(place);
+    } catch (failure) {
+      if (failure instanceof Unheld) throw notCloneable(name + path(place.frame, this.keys), failure.what);
+      throw failure;
+    }
+  }
+
+  private nodes(place: Place): unknown {
     let root: unknown;
     let frame: Frame | undefined;
     for (;;) {
+      place.frame = frame;
       if (this.at >= this.end) malformed();
       const tag = this.bytes[this.at++] as Tag;
       let opened: Frame | undefined;
@@ -132,12 +154,12 @@ export class Decoder {
         case Tag.Map:
           value = new Map();
           this.objects.push(value);
-          opened = { kind: Container.Map, target: value, left: this.varint() * 2, key: 0, up: frame };
+          opened = { kind: Container.Map, target: value, left: this.entries('Map') * 2, key: 0, up: frame };
           break;
         case Tag.Set:
           value = new Set();
           this.objects.push(value);
-          opened = { kind: Container.Set, target: value, left: this.varint(), key: 0, up: frame };
+          opened = { kind: Container.Set, target: value, left: this.entries('Set'), key: 0, up: frame };
           break;
         case Tag.Hole:
           if (frame === undefined || frame.kind !== Container.Array) malformed();
@@ -236,10 +258,8 @@ export class Decoder {
     switch (tag) {
       case Tag.Date:
         return new Date(this.f64());
-      case Tag.RegExp: {
-        const source = this.string();
-        return new RegExp(source, this.string());
-      }
+      case Tag.RegExp:
+        return this.regexp();
       case Tag.Error:
         return this.error();
       case Tag.Buffer:
@@ -262,6 +282,29 @@ export class Decoder {
       default:
         return malformed();
     }
+  }
+
+  private regexp(): unknown {
+    const source = this.string();
+    const flags = this.string();
+    try {
+      return new RegExp(source, flags);
+    } catch {
+      // The isolate's engine knows more of the language than this host's.
+      const text = `/${source}/${flags}`;
+      return this.unheld(`the RegExp ${text.slice(0, 80)}, which this version of Node.js does not know,`, text);
+    }
+  }
+
+  private entries(kind: 'Map' | 'Set'): number {
+    const count = this.varint();
+    if (count > MOST_ENTRIES) throw new Unheld(`a ${kind} of ${count} entries`);
+    return count;
+  }
+
+  private unheld(what: string, text: string): string {
+    if (this.asText) return text;
+    throw new Unheld(what);
   }
 
   private error(): Error {
@@ -341,11 +384,26 @@ export class Decoder {
   private utf16(): string {
     const size = this.varint() * 2;
     const start = this.take(size);
-    return this.bytes.toString('utf16le', start, start + size);
+    return size / 2 > constants.MAX_STRING_LENGTH ? this.overlong(size) : this.bytes.toString('utf16le', start, start + size);
   }
 
   private slice(start: number, end: number): string {
-    return end - start < SHORT_STRING ? this.short(start, end) : this.bytes.toString('utf8', start, end);
+    if (end - start < SHORT_STRING) return this.short(start, end);
+    return end - start > constants.MAX_STRING_LENGTH ? this.long(start, end) : this.bytes.toString('utf8', start, end);
+  }
+
+  /** More bytes than a string can have units; beyond ASCII they are fewer units. */
+  private long(start: number, end: number): string {
+    try {
+      return this.bytes.toString('utf8', start, end);
+    } catch {
+      return this.overlong(end - start);
+    }
+  }
+
+  private overlong(size: number): string {
+    const what = `a string of ${size} bytes`;
+    return this.unheld(what, `[${what}]`);
   }
 
   /** Short ASCII without a call into the runtime. */
@@ -378,6 +436,41 @@ export class Decoder {
       if (byte < 0x80) return value;
     }
     return malformed();
+  }
+}
+
+/** Where the reader is, for the path of what cannot be held. */
+interface Place {
+  frame: Frame | undefined;
+}
+
+/** Something in a message that this host cannot hold. */
+class Unheld extends Error {
+  constructor(readonly what: string) {
+    super(what);
+  }
+}
+
+function path(innermost: Frame | undefined, keys: readonly string[]): string {
+  const steps: string[] = [];
+  for (let frame = innermost; frame !== undefined; frame = frame.up) steps.push(step(frame, keys));
+  steps.reverse();
+  if (steps.length > 2 * SHOWN_STEPS) steps.splice(SHOWN_STEPS, steps.length - 2 * SHOWN_STEPS, '…');
+  return steps.join('');
+}
+
+function step({ kind, target, left, key }: Frame, keys: readonly string[]): string {
+  switch (kind) {
+    case Container.Object:
+      return segment(keys[key] as string);
+    case Container.Array:
+      return `[${target.length}]`;
+    case Container.Sparse:
+      return `[${key}]`;
+    case Container.Map:
+      return `.${left % 2 === 1 ? 'keys' : 'values'}()[${target.size}]`;
+    default:
+      return `.values()[${target.size}]`;
   }
 }
 

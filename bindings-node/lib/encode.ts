@@ -7,7 +7,7 @@
 
 import { types } from 'node:util';
 
-import { Buffers } from './buffers.js';
+import { Buffers, getter } from './buffers.js';
 import { Kind, describe, errorClass, functionName, kindOf } from './kind.js';
 import { Outbox } from './outbox.js';
 import { notCloneable, segment } from './serialization-error.js';
@@ -48,6 +48,20 @@ const NO_KEYS: readonly string[] = [];
 const forEachEntry = Map.prototype.forEach;
 const forEachMember = Set.prototype.forEach;
 const dateTime = Date.prototype.getTime;
+// The brand's own getters: a pattern may have another prototype.
+const patternSource = getter(RegExp.prototype, 'source');
+const patternFlags = (
+  [
+    ['d', 'hasIndices'],
+    ['g', 'global'],
+    ['i', 'ignoreCase'],
+    ['m', 'multiline'],
+    ['s', 'dotAll'],
+    ['u', 'unicode'],
+    ['v', 'unicodeSets'],
+    ['y', 'sticky'],
+  ] as const
+).map(([letter, name]) => [letter, getter(RegExp.prototype, name)] as const);
 const unboxers = [Number, String, Boolean, BigInt].map((type) => type.prototype.valueOf as () => unknown);
 
 // An array longer than this is looked at for holes before its elements are gone through one by one.
@@ -111,6 +125,7 @@ export class Encoder extends Outbox {
           this.members(frame);
       }
     }
+    this.buffers.check();
   }
 
   /** Takes the next object index. */
@@ -133,8 +148,8 @@ export class Encoder extends Outbox {
       const key = keys[frame.next] as string;
       frame.next += 1;
       const value = source[key];
-      // A getter that ran before may have taken the property away.
-      if (value === undefined && !Object.hasOwn(source, key)) continue;
+      // A getter that ran before may have taken the property away; what is inherited is a function.
+      if ((value === undefined || typeof value === 'function') && !Object.hasOwn(source, key)) continue;
       this.key(key);
       this.node(value, key);
       if (this.top !== frame) return;
@@ -328,10 +343,9 @@ export class Encoder extends Outbox {
   }
 
   private regexp(value: RegExp): void {
-    const { source, flags } = value;
     this.tagged(Tag.RegExp);
-    this.string(String(source));
-    this.string(String(flags));
+    this.string(patternSource(value) as string);
+    this.string(patternFlags.map(([letter, has]) => (has(value) === true ? letter : '')).join(''));
   }
 
   /** `new Number(1)` crosses as `1`: it is no object on the other side and takes no index. */
@@ -409,10 +423,13 @@ function step({ rest, keys, next }: Frame): string {
   }
 }
 
-/** Whether some places of a long array, evenly spread, are empty. */
+/**
+ * Whether some places of a long array are empty. They are picked at random: an array made to have its few
+ * elements at the very places that are looked at would be gone through hole by hole.
+ */
 function isSparse(value: unknown[]): boolean {
   for (let probe = 0; probe < PROBES; probe += 1) {
-    if (!Object.hasOwn(value, Math.floor(((value.length - 1) * probe) / (PROBES - 1)))) return true;
+    if (!Object.hasOwn(value, Math.floor(value.length * Math.random()))) return true;
   }
   return false;
 }

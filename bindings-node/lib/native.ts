@@ -31,7 +31,7 @@ type Blobs = Uint8Array[] | undefined;
 export interface Native {
   /** Opens this environment's bridge; `wake` is called once for all events until the next drain. */
   openBridge(wake: () => void): number;
-  /** Writes all waiting events into `inbox`, or, if they do not fit, returns them. */
+  /** Writes the next waiting events into `inbox`, or, if they do not fit, returns them. */
   drain(bridge: number, inbox: Uint8Array): number | Uint8Array;
   /** While polled, the bridge wakes no one. Says whether events are waiting. */
   poll(bridge: number, polls: boolean): boolean;

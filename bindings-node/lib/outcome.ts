@@ -6,6 +6,7 @@
 
 import type { CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '../index.js';
 import type { Mail } from './bridge.js';
+import type { Reports } from './reports.js';
 import type { Run } from './run.js';
 
 const enum Has {
@@ -23,14 +24,14 @@ const enum HasDetail {
 }
 
 /** Reads the outcome; `reports` grows to all there were. */
-export function readOutcome(mail: Mail, run: Run, reports: unknown[]): CodeExecutionResult {
+export function readOutcome(mail: Mail, run: Run, reports: Reports): CodeExecutionResult {
   const has = mail.u8();
   const outcome = { status: mail.text() } as CodeExecutionResult;
   const durationMs = mail.f64();
   const memoryUsedBytes = has & Has.MemoryUsed ? mail.f64() : undefined;
-  if (has & Has.Result) outcome.result = mail.next(run);
+  if (has & Has.Result) readResult(mail, run, outcome);
   readReports(mail, run, reports);
-  outcome.reports = reports.slice();
+  outcome.reports = reports.all();
   outcome.logs = readLogs(mail, run);
   if (has & Has.Error) outcome.error = readError(mail);
   outcome.durationMs = durationMs;
@@ -38,17 +39,31 @@ export function readOutcome(mail: Mail, run: Run, reports: unknown[]): CodeExecu
   return outcome;
 }
 
-/** The outcome when the real one cannot be told, such as a Map bigger than this host allows. */
-export function failedOutcome(failure: unknown, reports: readonly unknown[]): CodeExecutionResult {
-  const { name, message } = failure instanceof Error ? failure : new Error(String(failure));
-  return { status: 'error', reports: reports.slice(), logs: [], error: { name, message }, durationMs: 0 };
+/** The outcome when the real one cannot be told, such as one that this process has no memory left for. */
+export function failedOutcome(failure: unknown, reports: unknown[]): CodeExecutionResult {
+  return { status: 'error', reports, logs: [], error: named(failure), durationMs: 0 };
 }
 
-function readReports(mail: Mail, run: Run, reports: unknown[]): void {
+/** A result that this host cannot hold is one that cannot be cloned. */
+function readResult(mail: Mail, run: Run, outcome: CodeExecutionResult): void {
+  try {
+    outcome.result = mail.next(run, 'result');
+  } catch (failure) {
+    outcome.status = 'error';
+    outcome.error = named(failure);
+  }
+}
+
+function named(failure: unknown): CodeExecutionError {
+  const { name, message } = failure instanceof Error ? failure : new Error(String(failure));
+  return { name, message };
+}
+
+function readReports(mail: Mail, run: Run, reports: Reports): void {
   let index = mail.u32();
   for (let left = mail.u32(); left > 0; left -= 1) {
-    if (index < reports.length) mail.skip();
-    else reports.push(mail.next(run));
+    if (index < reports.count) mail.skip();
+    else reports.read(mail, run, 1);
     index += 1;
   }
 }
@@ -58,9 +73,18 @@ function readLogs(mail: Mail, run: Run): CodeExecutionLog[] {
   for (let left = mail.u32(); left > 0; left -= 1) {
     const level = mail.text() as CodeExecutionLog['level'];
     const timestamp = mail.f64();
-    logs.push({ level, args: mail.next(run) as unknown[], timestamp });
+    logs.push({ level, args: readArgs(mail, run), timestamp });
   }
   return logs;
+}
+
+/** A log shows as text what this host cannot hold, all of it where it cannot be told apart. */
+function readArgs(mail: Mail, run: Run): unknown[] {
+  try {
+    return mail.next(run, 'arguments', true) as unknown[];
+  } catch (failure) {
+    return [`[${named(failure).message}]`];
+  }
 }
 
 function readError(mail: Mail): CodeExecutionError {

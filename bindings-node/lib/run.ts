@@ -14,6 +14,7 @@ import type { Owners } from './decode.js';
 import type { Numbering } from './encode.js';
 import { failedOutcome, readOutcome } from './outcome.js';
 import { Promises } from './promises.js';
+import { Reports } from './reports.js';
 import { SandboxFunctions, ended } from './sandbox-functions.js';
 
 /** The number of the sink under the option `report`. */
@@ -29,7 +30,7 @@ export class Run implements Numbering, Owners {
   private readonly resolve: (result: CodeExecutionResult) => void;
   private readonly numbers = new Map<Function, number>();
   private readonly functions: Function[] = [];
-  private readonly reports: unknown[] = [];
+  private readonly reports = new Reports();
   private reportsDelivered = 0;
   private terminating = false;
   private context: AsyncResource | undefined;
@@ -57,10 +58,10 @@ export class Run implements Numbering, Owners {
   /** All reports so far, in call order, each the very value that the sink got. */
   reportsSoFar(): unknown[] {
     if (this.running && this.sink !== undefined) {
-      const mail = new Mail(native.reportsSince(bridge, this.number, this.reports.length));
-      for (let left = mail.u32(); left > 0; left -= 1) this.reports.push(mail.next(this));
+      const mail = new Mail(native.reportsSince(bridge, this.number, this.reports.count));
+      this.reports.read(mail, this, mail.u32());
     }
-    return this.reports.slice();
+    return this.reports.all();
   }
 
   // What the codec asks for.
@@ -100,7 +101,7 @@ export class Run implements Numbering, Owners {
     let value: unknown;
     try {
       if (fn === REPORT_SINK) value = this.report(mail);
-      else value = this.invoke(this.functions[fn], mail.next(this) as unknown[]);
+      else value = this.invoke(this.functions[fn], mail.next(this, 'arguments') as unknown[]);
       if (isThenable(value)) value = Promise.resolve(value);
     } catch (thrown) {
       ok = false;
@@ -110,11 +111,11 @@ export class Run implements Numbering, Owners {
   }
 
   functionSettled(call: number, ok: boolean, mail: Mail): void {
-    this.sandboxFunctions.settle(call, ok, () => mail.next(this));
+    this.sandboxFunctions.settle(call, ok, () => mail.next(this, ok ? 'result' : 'error'));
   }
 
   promiseSettled(promise: number, ok: boolean, mail: Mail): void {
-    this.promises.settle(promise, ok, () => mail.next(this));
+    this.promises.settle(promise, ok, () => mail.next(this, ok ? 'result' : 'error'));
   }
 
   settled(mail: Mail): void {
@@ -122,7 +123,7 @@ export class Run implements Numbering, Owners {
     try {
       result = readOutcome(mail, this, this.reports);
     } catch (failure) {
-      result = failedOutcome(failure, this.reports);
+      result = failedOutcome(failure, this.reports.all());
     }
     this.running = false;
     this.sandboxFunctions.end();
@@ -135,16 +136,17 @@ export class Run implements Numbering, Owners {
 
   private invoke(fn: Function | undefined, args: unknown[]): unknown {
     if (this.terminating || fn === undefined) throw ended();
-    return this.context?.runInAsyncScope(fn as (...args: unknown[]) => unknown, undefined, ...args);
+    // In one step: on the way through another call tens of thousands of arguments take up the stack.
+    return this.context?.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
   }
 
   /** The value may have been read before, by a look at the handle. */
   private report(mail: Mail): unknown {
     const index = this.reportsDelivered;
     this.reportsDelivered += 1;
-    if (index < this.reports.length) mail.skip();
-    else this.reports.push(mail.next(this));
-    return this.invoke(this.sink, [this.reports[index]]);
+    if (index < this.reports.count) mail.skip();
+    else this.reports.read(mail, this, 1);
+    return this.invoke(this.sink, [this.reports.get(index)]);
   }
 }
 

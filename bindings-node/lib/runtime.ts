@@ -10,7 +10,7 @@ import type { Misuse, NativeRuntime } from './native.js';
 import { object, optional, refuseUnknown, wrongType } from './options.js';
 import { start } from './run-code.js';
 
-const NUMBERS = ['safetyCapMs', 'maxConcurrentRuns', 'maxQueuedRuns', 'readyIsolates', 'compileCacheBytes'] as const;
+const NUMBERS = ['safetyCapMs', 'maxConcurrentRuns', 'maxQueuedRuns', 'maxStuckThreads', 'readyIsolates', 'compileCacheBytes'] as const;
 const RUNTIME_OPTIONS = new Set<string>(['isolation', ...NUMBERS]);
 
 export class Runtime {

@@ -85,6 +85,11 @@ pub fn release_function(bridge: u32, run: u32, function: u32, times: u32) -> Res
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn terminate(bridge: u32, run: u32, reason: Option<String>) -> Result<()> {
+    with_bridge(bridge, |state| {
+        if let Some(live) = state.runs.borrow_mut().get_mut(&run) {
+            live.terminated = true;
+        }
+    })?;
     with_run(bridge, run, |remote| remote.terminate(reason.as_deref()))
 }
 

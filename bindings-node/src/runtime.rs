@@ -14,7 +14,7 @@ use std::{
 
 use isolane::{
     Completion, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats,
-    value::Value,
+    Turns, value::Value,
 };
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
@@ -30,6 +30,16 @@ use crate::{
 /// JavaScript's own buffer for events, lent to us for the length of a call.
 type Inbox<'call> = &'call mut [u8];
 
+/// Events that JavaScript gets at once. Beyond that its event loop has other things to do first: no
+/// sandbox keeps it from those by telling a lot.
+const MOST_EVENTS: u32 = 256;
+
+/// Bytes of events after which no more are added, for the same reason.
+const MOST_BYTES: usize = 1 << 20;
+
+/// In the count of a frame's events: there are more to come.
+const MORE: u32 = 1 << 31;
+
 /// A runtime of the core.
 #[napi]
 pub struct NativeRuntime {
@@ -43,6 +53,7 @@ pub struct NativeRuntimeOptions {
     pub safety_cap_ms: Option<f64>,
     pub max_concurrent_runs: Option<f64>,
     pub max_queued_runs: Option<f64>,
+    pub max_stuck_threads: Option<f64>,
     pub ready_isolates: Option<f64>,
     pub compile_cache_bytes: Option<f64>,
 }
@@ -104,6 +115,7 @@ pub fn open_runtime(options: NativeRuntimeOptions) -> Either<NativeRuntime, Misu
         safety_cap_ms: options.safety_cap_ms,
         max_concurrent_runs: options.max_concurrent_runs,
         max_queued_runs: options.max_queued_runs,
+        max_stuck_threads: options.max_stuck_threads,
         ready_isolates: options.ready_isolates,
         compile_cache_bytes: options.compile_cache_bytes,
         spelling: Spelling::Camel,
@@ -127,6 +139,8 @@ impl NativeRuntime {
 /// A run that has not settled.
 pub(crate) struct Live {
     pub(crate) remote: Remote,
+    /// JavaScript has asked it to end, and wants to hear of nothing but that.
+    pub(crate) terminated: bool,
     /// How many reports went to JavaScript as calls of the sink.
     reports_delivered: usize,
 }
@@ -144,6 +158,8 @@ impl Live {
 /// alone, but for the mailbox.
 pub(crate) struct State {
     mailbox: Arc<Mailbox>,
+    /// Events from the mailbox that JavaScript did not get yet.
+    waiting: RefCell<Turns<Event>>,
     pub(crate) runs: RefCell<HashMap<u32, Live>>,
     /// Host calls handed to JavaScript and not answered yet, by number.
     pub(crate) calls: RefCell<HashMap<u32, HostCall>>,
@@ -176,6 +192,7 @@ pub(crate) fn with_bridge<T>(bridge: u32, act: impl FnOnce(&State) -> T) -> Resu
 pub fn open_bridge(env: Env, wake: Wake) -> Result<u32> {
     let state = Rc::new(State {
         mailbox: Mailbox::new(wake),
+        waiting: RefCell::default(),
         runs: RefCell::default(),
         calls: RefCell::default(),
         blobs: RefCell::default(),
@@ -219,7 +236,10 @@ pub fn start(
         };
         match started {
             Ok(remote) => {
-                state.runs.borrow_mut().insert(run, Live { remote, reports_delivered: 0 });
+                state
+                    .runs
+                    .borrow_mut()
+                    .insert(run, Live { remote, terminated: false, reports_delivered: 0 });
                 state.hold(env);
                 Either::A(run)
             }
@@ -228,7 +248,7 @@ pub fn start(
     })
 }
 
-/// Writes all events so far into `inbox`, or returns them when they do not fit.
+/// Writes the next events into `inbox`, or returns them when they do not fit.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -288,6 +308,7 @@ impl State {
             live.remote.terminate(Some("the thread that started the run has ended"));
         }
         self.calls.take();
+        self.waiting.take();
     }
 
     /// Keeps a frame's blobs until JavaScript fetches them, and writes how many there are where the
@@ -311,18 +332,31 @@ impl State {
         }
     }
 
-    /// A frame of all events so far, or none.
+    /// A frame of events, of each run in turn; none if there are none.
     fn drain(&self, env: Env) -> Option<Vec<u8>> {
-        let events = self.mailbox.take();
-        if events.is_empty() {
+        let mut waiting = self.waiting.borrow_mut();
+        for event in self.mailbox.take() {
+            match event {
+                Event::Closed { number } => waiting.push_last(u64::from(number), event),
+                Event::Call { run, .. }
+                | Event::FunctionSettled { run, .. }
+                | Event::PromiseSettled { run, .. }
+                | Event::Settled { run } => waiting.push(u64::from(run), event),
+            }
+        }
+        if waiting.is_empty() {
             return None;
         }
         let mut frame = Frame::default();
         frame.u32(0);
         frame.u32(0);
         let mut count = 0_u32;
-        for event in events {
+        while count < MOST_EVENTS && frame.bytes.len() < MOST_BYTES {
+            let Some((_, event)) = waiting.pop() else { break };
             count += u32::from(self.write_event(env, &mut frame, event));
+        }
+        if !waiting.is_empty() {
+            count |= MORE;
         }
         frame.bytes[4..8].copy_from_slice(&count.to_le_bytes());
         self.leave_blobs(&mut frame);
@@ -349,6 +383,11 @@ impl State {
                     frame.u32(number);
                     frame.message(args);
                 });
+            }
+            Event::FunctionSettled { run, .. } | Event::PromiseSettled { run, .. }
+                if self.runs.borrow().get(&run).is_none_or(|live| live.terminated) =>
+            {
+                return false;
             }
             Event::FunctionSettled { run, call, completion } => {
                 head(frame, 1, run);

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use isolane::{Completion, Host, HostCall, Refusal, Value};
+use isolane::{Completion, Host, HostCall, Refusal, Turns, Value};
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 
 use crate::{
@@ -23,6 +23,13 @@ use crate::{
     lock::Lock,
     value::{self, Holes, Owners},
 };
+
+/// Events that Python gets at once. Beyond that its loop has other things to do first: no sandbox
+/// keeps it from those by telling a lot.
+const MOST_EVENTS: usize = 64;
+
+/// Bytes of events after which no more are added, for the same reason.
+const MOST_BYTES: usize = 1 << 20;
 
 /// How long a wait looks before it sleeps: waking a thread costs more than most runs take.
 const SPIN: Duration = Duration::from_micros(50);
@@ -40,6 +47,19 @@ enum Event {
     Closed,
 }
 
+impl Event {
+    fn held_bytes(&self) -> usize {
+        match self {
+            Self::Call { args: message, .. }
+            | Self::FunctionSettled { completion: Ok(message) | Err(message), .. }
+            | Self::PromiseSettled { completion: Ok(message) | Err(message), .. } => {
+                message.held_bytes()
+            }
+            Self::Settled | Self::Closed => 0,
+        }
+    }
+}
+
 /// The events of one thread or event loop, each with the number of its run.
 #[derive(Debug, Default)]
 pub(crate) struct Mailbox {
@@ -53,7 +73,7 @@ pub(crate) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct Inside {
-    events: Vec<(u64, Event)>,
+    events: Turns<Event>,
     /// Where a loop is woken: the end to write to, and the end that it watches.
     bell: Option<(UnixStream, UnixStream)>,
     /// Nobody will ever look again.
@@ -67,7 +87,10 @@ impl Mailbox {
             if inside.closed {
                 Some(event)
             } else {
-                inside.events.push((number, event));
+                match event {
+                    Event::Closed => inside.events.push_last(number, event),
+                    _ => inside.events.push(number, event),
+                }
                 self.wake(&inside);
                 None
             }
@@ -87,6 +110,7 @@ impl Mailbox {
         self.arrived.notify_all();
     }
 
+    /// The next events, of each run in turn. For those that are left someone is woken once more.
     fn take(&self) -> Vec<(u64, Event)> {
         let mut inside = self.inside.lock();
         self.woken.store(self.polled.load(Ordering::Acquire), Ordering::Release);
@@ -95,7 +119,17 @@ impl Mailbox {
         {
             silence(bell);
         }
-        std::mem::take(&mut inside.events)
+        let (mut taken, mut bytes) = (Vec::new(), 0);
+        while taken.len() < MOST_EVENTS && bytes < MOST_BYTES {
+            let Some((number, event)) = inside.events.pop() else { break };
+            bytes += event.held_bytes();
+            taken.push((number, event));
+        }
+        if !inside.events.is_empty() {
+            self.woken.store(false, Ordering::Release);
+            self.wake(&inside);
+        }
+        taken
     }
 
     fn has_events(&self) -> bool {
@@ -120,11 +154,7 @@ impl Mailbox {
     }
 
     fn events_of(&self, number: u64) -> Vec<Event> {
-        let mut inside = self.inside.lock();
-        let all = std::mem::take(&mut inside.events);
-        let (theirs, rest) = all.into_iter().partition::<Vec<_>, _>(|(run, _)| *run == number);
-        inside.events = rest;
-        theirs.into_iter().map(|(_, event)| event).collect()
+        self.inside.lock().events.take(number)
     }
 }
 
@@ -237,7 +267,7 @@ impl PyMailbox {
         Ok(inside.bell.as_ref().map_or(-1, |(_, read)| read.as_raw_fd()))
     }
 
-    /// All events so far, each `(run, kind, number, ok, message, call)`. What comes from now on
+    /// The next events, each `(run, kind, number, ok, message, call)`. What comes from now on
     /// wakes again.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);

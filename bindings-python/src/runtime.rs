@@ -1,7 +1,7 @@
 //! What outlives a run, and the start of one.
 
 use isolane::{Isolation, Runtime, RuntimeOptions, Spelling, wrong_type};
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{exceptions::PyKeyError, prelude::*, types::PyDict};
 
 use crate::{
     error::exception,
@@ -17,24 +17,25 @@ pub(crate) struct PyRuntime(Runtime);
 
 #[pymethods]
 impl PyRuntime {
+    /// `numbers` has every option that is one, by name, `None` for its default.
     #[new]
-    #[pyo3(signature = (isolation, safety_cap_ms, max_concurrent_runs, max_queued_runs, ready_isolates, compile_cache_bytes))]
     fn new(
         py: Python<'_>,
         isolation: &Bound<'_, PyAny>,
-        safety_cap_ms: Option<&Bound<'_, PyAny>>,
-        max_concurrent_runs: Option<&Bound<'_, PyAny>>,
-        max_queued_runs: Option<&Bound<'_, PyAny>>,
-        ready_isolates: Option<&Bound<'_, PyAny>>,
-        compile_cache_bytes: Option<&Bound<'_, PyAny>>,
+        numbers: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
+        let number = |name| {
+            let given = numbers.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name))?;
+            optional_number(name, Some(&given).filter(|given| !given.is_none()))
+        };
         let options = RuntimeOptions {
             isolation: read_isolation(isolation)?,
-            safety_cap_ms: optional_number("safety_cap_ms", safety_cap_ms)?,
-            max_concurrent_runs: optional_number("max_concurrent_runs", max_concurrent_runs)?,
-            max_queued_runs: optional_number("max_queued_runs", max_queued_runs)?,
-            ready_isolates: optional_number("ready_isolates", ready_isolates)?,
-            compile_cache_bytes: optional_number("compile_cache_bytes", compile_cache_bytes)?,
+            safety_cap_ms: number("safety_cap_ms")?,
+            max_concurrent_runs: number("max_concurrent_runs")?,
+            max_queued_runs: number("max_queued_runs")?,
+            max_stuck_threads: number("max_stuck_threads")?,
+            ready_isolates: number("ready_isolates")?,
+            compile_cache_bytes: number("compile_cache_bytes")?,
             spelling: Spelling::Snake,
         };
         Runtime::new(&options).map(Self).map_err(|error| exception(py, &error))

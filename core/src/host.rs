@@ -83,10 +83,13 @@ impl HostCall {
         Self { run, number, answered: false }
     }
 
-    /// Answers: the call returns the value, or throws it. Late answers are dropped.
+    /// Answers: the call returns the value, or throws it. Late answers are dropped, and so are those
+    /// of a forked child, where nobody waits for them.
     pub fn reply(mut self, completion: Completion) {
         self.answered = true;
-        self.run.reply(self.number, completion);
+        if self.run.runtime().is_here() {
+            self.run.reply(self.number, completion);
+        }
     }
 }
 

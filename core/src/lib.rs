@@ -14,6 +14,8 @@ mod compile;
 mod error;
 mod execution;
 mod face;
+#[cfg(test)]
+mod fault_tests;
 mod host;
 mod inspect;
 mod isolate;
@@ -26,9 +28,12 @@ mod program;
 mod run;
 mod runtime;
 mod scheduler;
+mod stack;
 mod status_error;
 mod sync;
 mod text;
+mod thread;
+mod turns;
 pub mod value;
 mod watchdog;
 
@@ -49,6 +54,7 @@ pub use outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Statu
 pub use path::Step;
 pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
+pub use turns::Turns;
 pub use value::Value;
 
 /// Keeps the README's Rust.

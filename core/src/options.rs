@@ -67,6 +67,7 @@ impl OptionSet {
                 "safety_cap_ms",
                 "max_concurrent_runs",
                 "max_queued_runs",
+                "max_stuck_threads",
                 "ready_isolates",
                 "compile_cache_bytes",
             ],
@@ -229,6 +230,9 @@ pub struct RuntimeOptions {
     pub max_concurrent_runs: Option<f64>,
     /// Runs that may wait for their turn; beyond it a new run is refused. No bound by default.
     pub max_queued_runs: Option<f64>,
+    /// Threads that may be lost to builtins that do not come back when their run has ended. With
+    /// that many no run starts until one does, and with twice as many none goes on. 32 by default.
+    pub max_stuck_threads: Option<f64>,
     /// Isolates that are kept pristine ahead of need; as many as may compute at once by default.
     pub ready_isolates: Option<f64>,
     /// Bytes of compiled modules that are kept; 32 MiB by default.
@@ -243,6 +247,7 @@ pub(crate) struct RuntimeSettings {
     pub(crate) safety_cap: Duration,
     pub(crate) max_concurrent_runs: usize,
     pub(crate) max_queued_runs: Option<usize>,
+    pub(crate) max_stuck_threads: usize,
     pub(crate) ready_isolates: usize,
     pub(crate) compile_cache_bytes: usize,
 }
@@ -255,6 +260,7 @@ impl Default for RuntimeSettings {
             safety_cap: Duration::from_mins(5),
             max_concurrent_runs,
             max_queued_runs: None,
+            max_stuck_threads: 32,
             ready_isolates: max_concurrent_runs,
             compile_cache_bytes: 32 << 20,
         }
@@ -289,12 +295,14 @@ impl RuntimeOptions {
         let cap = count("safety_cap_ms", self.safety_cap_ms, 1)?;
         let concurrent = count("max_concurrent_runs", self.max_concurrent_runs, 1)?;
         let max_concurrent_runs = concurrent.unwrap_or(default.max_concurrent_runs);
+        let stuck = count("max_stuck_threads", self.max_stuck_threads, 1)?;
         let ready = count("ready_isolates", self.ready_isolates, 0)?;
         let cache = count("compile_cache_bytes", self.compile_cache_bytes, 0)?;
         Ok(RuntimeSettings {
             safety_cap: cap.map_or(default.safety_cap, |ms| Duration::from_millis(ms as u64)),
             max_concurrent_runs,
             max_queued_runs: count("max_queued_runs", self.max_queued_runs, 0)?,
+            max_stuck_threads: stuck.unwrap_or(default.max_stuck_threads),
             ready_isolates: ready.unwrap_or(max_concurrent_runs),
             compile_cache_bytes: cache.unwrap_or(default.compile_cache_bytes),
         })

@@ -9,7 +9,9 @@
 //! engine or the host is called; whoever settles the run first settles it.
 
 use std::{
+    cell::Cell,
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -36,7 +38,10 @@ use crate::{
 const SPIN: Duration = Duration::from_micros(40);
 
 /// After this long without a look at the clock by the engine, somebody else settles the run.
-pub(crate) const GRACE: Duration = Duration::from_millis(100);
+pub(crate) const GRACE: Duration = Duration::from_millis(40);
+
+/// By how much a run may pass its cap until somebody else than its own thread looks after that.
+const CAP_GRACE: Duration = Duration::from_millis(100);
 
 /// How often a run that computes for long is looked at.
 const LOOK: Duration = Duration::from_millis(2);
@@ -61,6 +66,31 @@ pub(crate) struct Run {
     settled: AtomicBool,
     /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
+    #[cfg(test)]
+    panics_at: Option<Seam>,
+}
+
+/// The places between the steps of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seam {
+    Start,
+    Started,
+    Parked,
+    Ended,
+    Settled,
+    LetGo,
+}
+
+impl Seam {
+    /// The file of a run that panics there.
+    #[cfg(test)]
+    pub(crate) fn file(self) -> String {
+        format!("panics at {self:?}")
+    }
+
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Start, Self::Started, Self::Parked, Self::Ended, Self::Settled, Self::LetGo];
 }
 
 /// What the threads of a run share.
@@ -90,6 +120,13 @@ enum Phase {
     Parked(Box<Isolate>),
     /// Settled; the isolate is gone or on its way.
     Over,
+}
+
+/// A place where a test has this crate panic, in a run whose file is named for it.
+fn seam(run: &Run, seam: Seam) {
+    #[cfg(test)]
+    assert!(run.panics_at != Some(seam), "as the test wants, at {seam:?}");
+    let _ = (run, seam);
 }
 
 /// A stretch of computing. Its CPU time is only asked for once it is long: that is a system call,
@@ -142,6 +179,8 @@ impl Run {
             called: Instant::now(),
             memory_limit: request.memory_limit(),
             report: request.report,
+            #[cfg(test)]
+            panics_at: Seam::ALL.into_iter().find(|seam| seam.file() == request.filename()),
             shared: Mutex::new(Shared {
                 phase: Phase::Queued(Box::new(request)),
                 inbox: Vec::new(),
@@ -166,24 +205,27 @@ impl Run {
         &self.runtime
     }
 
-    /// Lets the run go as far as it can, on this thread. Returns whether the thread told the
-    /// scheduler that it is finishing.
-    pub(crate) fn compute(self: &Arc<Self>) -> bool {
-        let Some((mut isolate, mut turn)) = self.start() else { return false };
+    /// Lets the run go as far as it can, on this thread. `finishing` becomes true when the thread has
+    /// told the scheduler that it is.
+    pub(crate) fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
+        seam(self, Seam::Start);
+        let Some((mut isolate, mut turn)) = self.start() else { return };
+        seam(self, Seam::Started);
         loop {
             match turn {
                 Turn::Ended(end) => {
                     self.runtime.scheduler.finishing();
+                    finishing.set(true);
+                    seam(self, Seam::Ended);
                     self.settle(end, Some(isolate.peak_bytes()));
+                    seam(self, Seam::Settled);
                     self.let_go(isolate);
-                    return true;
+                    seam(self, Seam::LetGo);
+                    return;
                 }
                 Turn::Idle { waits_for_host } => match self.park(isolate, waits_for_host) {
-                    Next::Parked => return false,
-                    Next::Over(isolate) => {
-                        self.let_go(isolate);
-                        return false;
-                    }
+                    Next::Parked => return seam(self, Seam::Parked),
+                    Next::Over(isolate) => return self.let_go(isolate),
                     Next::GoOn(same, inbox) => {
                         isolate = same;
                         turn = isolate.turn(inbox);
@@ -195,6 +237,7 @@ impl Run {
 
     /// From the queue into the engine: the first turn, or the next one.
     fn start(self: &Arc<Self>) -> Option<(Box<Isolate>, Turn)> {
+        self.check_threads();
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Computing);
         self.begin_slice();
         match phase {
@@ -338,17 +381,18 @@ impl Run {
         shared.end = Some(reason);
         self.ending.raise();
         let computing = matches!(shared.phase, Phase::Computing);
-        let parked = match std::mem::replace(&mut shared.phase, Phase::Over) {
+        let (mut parked, mut request) = (false, None);
+        match std::mem::replace(&mut shared.phase, Phase::Over) {
             Phase::Parked(isolate) => {
                 shared.phase = Phase::Woken(isolate);
-                true
+                parked = true;
             }
-            other => {
-                shared.phase = other;
-                false
-            }
-        };
+            // It stays in the queue, and holds nothing any more.
+            Phase::Queued(unused) => request = Some(unused),
+            other => shared.phase = other,
+        }
         drop(shared);
+        drop(request);
         self.answered.notify_all();
         if computing {
             self.runtime.watchdog.watch_ending(self);
@@ -367,12 +411,18 @@ impl Run {
             self.runtime.scheduler.abandon(self);
             let exhausted = self.ending.is_exhausted();
             self.settle(if exhausted { End::Memory } else { End::Asked }, None);
+            // It may have been the last that a closed runtime waited for.
+            self.runtime.computed();
         }
     }
 
     /// Settles a run on whose thread this crate itself failed.
     pub(crate) fn break_down(&self) {
         self.settle(End::Broken, None);
+        self.slice.lock().take();
+        // Its isolate, if it was put aside, is not given back, but gone.
+        let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Over);
+        drop(phase);
     }
 
     /// Ends the run if it is still in that parking: nothing can make it go on.
@@ -397,7 +447,7 @@ impl Run {
         let Some(Slice { wall, .. }) = slice else { return };
         let cap = self.runtime.safety_cap;
         let computed = self.shared.lock().computed;
-        if now.saturating_duration_since(wall) + computed > cap + GRACE {
+        if now.saturating_duration_since(wall) + computed > cap + CAP_GRACE {
             self.end_by_cap();
         }
     }
@@ -407,6 +457,23 @@ impl Run {
         self.cap(format!(
             "the run computed for more than its safety cap of {seconds} s of CPU time"
         ));
+    }
+
+    /// Ends the run if the runtime has lost too many threads for it to start, or to go on.
+    fn check_threads(self: &Arc<Self>) {
+        let stuck = self.runtime.scheduler.stuck();
+        if stuck < self.runtime.max_stuck_threads {
+            return;
+        }
+        let starts = matches!(self.shared.lock().phase, Phase::Queued(_));
+        let most = self.runtime.max_stuck_threads.saturating_mul(if starts { 1 } else { 2 });
+        if stuck >= most {
+            let what = if starts { "starts" } else { "goes on" };
+            self.cap(format!(
+                "{stuck} threads of the runtime do not come back from a builtin: no run {what} in it \
+                 until one does"
+            ));
+        }
     }
 
     /// The answer to a call of the sandbox; one that comes too late is dropped.
@@ -433,6 +500,11 @@ impl Run {
 
     pub(crate) fn running(&self) -> bool {
         !self.is_settled()
+    }
+
+    /// Whether the run was ended before it began, so that there is nothing for a thread to do.
+    pub(crate) fn left_the_queue(&self) -> bool {
+        self.is_settled() && matches!(self.shared.lock().phase, Phase::Over)
     }
 
     /// Whether the run waits for its host and for nothing else.
@@ -476,7 +548,9 @@ impl Run {
         drop(shared);
         self.runtime.settle(self.place, status);
         self.answered.notify_all();
-        self.host.settled();
+        // Whose thread this is (the caller's, the watchdog's) has nothing to do with a host that
+        // panics here.
+        drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
     }
 
     fn judge(

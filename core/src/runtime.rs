@@ -31,6 +31,9 @@ const MAX_SLOTS: usize = 64;
 /// Runs that a slot serves before it is made anew.
 const RUNS_PER_SLOT: u32 = 10_000;
 
+/// Why the runs of a runtime that is closed end.
+const CLOSED: &str = "runtime closed";
+
 /// Where runs live. Cheap to clone; all clones are one runtime.
 ///
 /// Holds a few pristine isolates (some 350 KiB each) and compiled modules; starts its threads with
@@ -60,6 +63,7 @@ pub(crate) struct Inner {
     pub(crate) cache: Arc<Cache>,
     pub(crate) safety_cap: Duration,
     max_queued_runs: Option<usize>,
+    pub(crate) max_stuck_threads: usize,
     closed: AtomicBool,
     runs: Mutex<Slab<Arc<Run>>>,
     live: AtomicUsize,
@@ -128,6 +132,7 @@ impl Runtime {
             cache: Arc::new(Cache::new(settings.compile_cache_bytes)),
             safety_cap: settings.safety_cap,
             max_queued_runs: settings.max_queued_runs,
+            max_stuck_threads: settings.max_stuck_threads,
             closed: AtomicBool::new(false),
             runs: Mutex::default(),
             live: AtomicUsize::new(0),
@@ -163,16 +168,24 @@ impl Runtime {
         if inner.closed.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
         }
-        if let Some(most) = inner.max_queued_runs {
-            let queued = inner.scheduler.stats().queued;
-            if queued >= most {
-                let message = format!("{queued} runs are queued, as many as the runtime allows");
-                return Err(Error::new(ErrorKind::Unavailable, message));
-            }
+        if let Some(most) = inner.max_queued_runs
+            && inner.scheduler.is_full(most)
+        {
+            let message = format!("{most} runs are queued, as many as the runtime allows");
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        // Both, or the run could wait for ever for a thread that never comes.
+        if !inner.watchdog.has_thread(inner) || !inner.scheduler.has_threads(inner) {
+            let message = "the system has no thread left for the runtime";
+            return Err(Error::new(ErrorKind::Unavailable, message));
         }
         let run = inner.admit(|place| Run::new(Arc::clone(inner), place, request, host));
-        inner.watchdog.attend(inner);
+        inner.watchdog.attend();
         inner.scheduler.enqueue(Arc::clone(&run));
+        if inner.closed.load(Ordering::Acquire) {
+            // By another thread meanwhile, which may not have seen this run.
+            run.terminate(Some(CLOSED));
+        }
         Ok(Remote::new(run))
     }
 
@@ -189,7 +202,7 @@ impl Runtime {
         let live: Vec<Arc<Run>> =
             inner.runs.lock().iter().map(|(_, run)| Arc::clone(run)).collect();
         for run in live {
-            run.terminate(Some("runtime closed"));
+            run.terminate(Some(CLOSED));
         }
         inner.computed();
     }
@@ -255,8 +268,7 @@ impl Inner {
         if !self.closed.load(Ordering::Acquire) || self.live() > 0 {
             return;
         }
-        let SchedulerStats { computing, queued, .. } = self.scheduler.stats();
-        if computing > 0 || queued > 0 {
+        if !self.scheduler.is_idle() {
             return;
         }
         let closers = std::mem::take(&mut *self.closers.lock());

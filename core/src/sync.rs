@@ -21,6 +21,11 @@ impl<T> Mutex<T> {
         Self(sync::Mutex::new(value))
     }
 
+    #[cfg(test)]
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -84,14 +84,18 @@ impl Watchdog {
         self.add(run, STALLED, What::Stalled(parking));
     }
 
-    /// Makes sure that the thread is there and looks at what computes.
-    pub(crate) fn attend(&self, runtime: &Arc<Inner>) {
+    /// Makes sure that the thread is there; false if the system has none left.
+    pub(crate) fn has_thread(&self, runtime: &Arc<Inner>) -> bool {
         let mut watch = self.watch.lock();
-        if !watch.started {
-            watch.started = true;
-            drop(watch);
-            self.start(runtime);
-        } else if watch.asleep {
+        let started = std::mem::replace(&mut watch.started, true);
+        drop(watch);
+        started || self.start(runtime)
+    }
+
+    /// Makes sure that the thread looks at what computes.
+    pub(crate) fn attend(&self) {
+        let mut watch = self.watch.lock();
+        if watch.asleep {
             watch.asleep = false;
             self.wake.notify_one();
         }
@@ -114,7 +118,7 @@ impl Watchdog {
         }
     }
 
-    fn start(&self, runtime: &Arc<Inner>) {
+    fn start(&self, runtime: &Arc<Inner>) -> bool {
         let weak = Arc::downgrade(runtime);
         let thread = std::thread::Builder::new()
             .name("isolane-watchdog".to_owned())
@@ -123,6 +127,7 @@ impl Watchdog {
             // Tried again at the next run.
             self.watch.lock().started = false;
         }
+        thread.is_ok()
     }
 
     /// Sleeps until something is due; returns it, or `None` when the thread should end.
@@ -166,5 +171,8 @@ fn watch(runtime: &Weak<Inner>) {
             run.check_cap(now);
         }
         busy = inner.live() > 0;
+        if busy {
+            inner.scheduler.try_again(&inner);
+        }
     }
 }

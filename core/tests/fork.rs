@@ -12,6 +12,7 @@ use std::{
     pin::pin,
     process::abort,
     sync::{
+        Arc,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -20,8 +21,8 @@ use std::{
 };
 
 use isolane::{
-    Error, ErrorKind, Execution, ExecutionOptions, HostFunction, Inputs, Runtime, RuntimeOptions,
-    Stats, run_code,
+    Completion, Error, ErrorKind, Execution, ExecutionOptions, Host, HostCall, HostFunction,
+    Inputs, REPORT_SINK, Request, Runtime, RuntimeOptions, Stats, Value, run_code, value::Writer,
 };
 
 /// Nothing that a child does takes this long unless it hangs.
@@ -57,6 +58,61 @@ fn a_forked_child_runs_code_and_its_parents_runtimes_do_not_hang_it() {
         done.store(true, Ordering::Relaxed);
         assert_eq!(outcome, Ok(()));
     });
+}
+
+/// Keeps the one call that its run makes.
+struct Keeps(mpsc::SyncSender<HostCall>);
+
+impl Host for Keeps {
+    fn call(&self, function: u32, _args: Value, call: HostCall) {
+        if function == REPORT_SINK {
+            call.reply(Ok(Value::undefined()));
+        } else {
+            self.0.send(call).expect("the test waits");
+        }
+    }
+    fn function_settled(&self, _: u32, _: Completion) {}
+    fn promise_settled(&self, _: u32, _: Completion) {}
+    fn settled(&self) {}
+}
+
+#[test]
+fn a_call_answered_in_a_child_is_nobodys() {
+    let (sender, calls) = mpsc::sync_channel(1);
+    let source = "for (let i = 0; i < 3000; i++) report(i); wait()";
+    let mut inputs = Writer::new();
+    inputs.array(2);
+    inputs.host_function(0);
+    inputs.string("wait");
+    inputs.array(0);
+    let request = Request {
+        globals: vec!["wait".to_owned()],
+        inputs: inputs.finish(),
+        report: true,
+        ..Request::new(source.to_owned().into())
+    };
+    let runtime = Runtime::new(&RuntimeOptions::default()).expect("defaults");
+    let remote = runtime.start(request, Arc::new(Keeps(sender))).expect("no misuse");
+    let mut call = Some(calls.recv().expect("a call"));
+    let done = AtomicBool::new(false);
+    let outcome = thread::scope(|scope| {
+        // Holds the lock of the run most of the time.
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                assert_eq!(remote.reports_since(0).len(), 3_000);
+            }
+        });
+        let outcome: Result<(), String> = (0..8).try_for_each(|_| {
+            in_child(|| {
+                call.take().ok_or("no call")?.reply(Ok(Value::undefined()));
+                Ok(())
+            })
+        });
+        done.store(true, Ordering::Relaxed);
+        outcome
+    });
+    assert_eq!(outcome, Ok(()));
+    remote.terminate(None);
 }
 
 /// All that a child may expect.

@@ -43,9 +43,10 @@ const WALLS: &[(&str, &[&str])] = &[
     ("error.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("text.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("path.rs", &["rquickjs_sys", "oxc_", "crate::"]),
-    // So do locks and processes.
+    // So do locks, processes and threads.
     ("sync.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     ("process.rs", &["rquickjs_sys", "oxc_", "crate::"]),
+    ("thread.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     (
         "options.rs",
         &[

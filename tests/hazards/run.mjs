@@ -1,7 +1,7 @@
 // The hazard suite: everything that can run long is told to end, each in a process of its own.
 //
-// In: `cases.mjs`; `--only text` for those whose name holds it, `--table` for a table in Markdown. Out: a
-// non-zero exit code if a run did not settle, settled as something else than it came to, kept another run
+// In: `cases.mjs`; `--only text` for those whose name holds it, `--jobs n` to run that many at a time,
+// which makes the times worse, `--table` for a table in Markdown. Out: a non-zero exit code if a run did not settle, settled as something else than it came to, kept another run
 // from its result, or kept its process from ending. Times are printed and not judged, but for a ceiling
 // that is far above what is promised.
 
@@ -16,24 +16,31 @@ const PROCESS_CEILING_MS = 60_000;
 const SETTLED_CEILING_MS = 5_000;
 const CHILD = fileURLToPath(new URL('child.mjs', import.meta.url));
 
-const { values: options } = parseArgs({ options: { only: { type: 'string', default: '' }, table: { type: 'boolean', default: false } } });
+const { values: options } = parseArgs({
+  options: { only: { type: 'string', default: '' }, jobs: { type: 'string', default: '1' }, table: { type: 'boolean', default: false } },
+});
 const rows = [];
-for (const hazard of hazards()) {
-  if (!`${hazard.group}: ${hazard.name}`.includes(options.only)) continue;
-  const row = { ...hazard, ...(await measure(hazard)) };
-  row.wrong = judge(row);
-  rows.push(row);
-  if (row.wrong.length > 0 || !options.table) console.log(line(row));
-}
+const left = hazards().filter(({ group, name }) => `${group}: ${name}`.includes(options.only));
+await Promise.all(Array.from({ length: Number(options.jobs) }, work));
 if (options.table) console.log(table(rows));
 console.log(summary(rows));
 process.exitCode = rows.length > 0 && rows.every((row) => row.wrong.length === 0) ? 0 : 1;
 
-function* hazards() {
-  for (const [group, programs] of Object.entries(GROUPS)) {
-    for (const [name, program] of programs) yield { group, name, go: true, source: `${PRELUDE}report('go'); ${program}\n;export default 'done';` };
+function hazards() {
+  const programs = Object.entries(GROUPS).flatMap(([group, programs]) => programs.map(([name, program]) => {
+    return { group, name, go: true, source: () => `${PRELUDE}report('go'); ${program}\n;export default 'done';` };
+  }));
+  return [...programs, ...Object.entries(SOURCES).map(([name, source]) => ({ group: 'sources', name, go: false, source }))];
+}
+
+async function work() {
+  for (let hazard = left.shift(); hazard !== undefined; hazard = left.shift()) {
+    const place = rows.push(undefined) - 1;
+    const row = { ...hazard, ...(await measure(hazard)) };
+    row.wrong = judge(row);
+    rows[place] = row;
+    if (row.wrong.length > 0 || !options.table) console.log(line(row));
   }
-  for (const [name, source] of Object.entries(SOURCES)) yield { group: 'sources', name, go: false, source: source() };
 }
 
 async function measure({ source, go }) {
@@ -42,7 +49,7 @@ async function measure({ source, go }) {
   const ceiling = setTimeout(() => child.kill('SIGKILL'), PROCESS_CEILING_MS);
   const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
   child.stdin.on('error', () => {});
-  child.stdin.end(JSON.stringify({ source, go }));
+  child.stdin.end(JSON.stringify({ source: source(), go }));
   const [output, errors, exit] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   clearTimeout(ceiling);
   const lines = output.trim().split('\n');

@@ -25,7 +25,7 @@ function encode(value) {
 
 function roundTrip(value) {
   const { nodes, blobs } = encode(value);
-  return new Decoder(nodes, 0).message(nodes.length, blobs, nobody);
+  return new Decoder(nodes, 0).message(nodes.length, blobs, nobody, 'root');
 }
 
 /** A small generator with a seed, so that a failure can be had again. */
@@ -128,7 +128,7 @@ test('cut or damaged messages are refused, never misread into a crash', () => {
     if (r.below(2)) nodes[r.below(nodes.length)] = r.below(256);
     const cut = r.below(2) ? nodes.subarray(0, r.below(nodes.length)) : nodes;
     try {
-      new Decoder(cut, 0).message(cut.length, blobs, nobody);
+      new Decoder(cut, 0).message(cut.length, blobs, nobody, 'root');
     } catch (error) {
       assert.ok(error instanceof Error);
     }

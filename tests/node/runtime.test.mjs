@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as after } from 'node:timers/promises';
 
 import { Runtime } from 'isolane';
 
@@ -26,6 +27,23 @@ test('the cap on CPU time ends a run and says so', async () => {
   const runtime = new Runtime({ safetyCapMs: 50 });
   const { status, error } = await runtime.runCode('for (;;) {}');
   assert.deepStrictEqual([status, error.name], ['terminated', 'SafetyCap']);
+  await runtime.close();
+});
+
+test('with as many stuck threads as there may be, runs are ended until one comes back', async () => {
+  const runtime = new Runtime({ maxStuckThreads: 1 });
+  assert.throws(() => new Runtime({ maxStuckThreads: 0 }), RangeError);
+  let tell;
+  const begun = new Promise((resolve) => { tell = resolve; });
+  const slow = runtime.runCode('begun(); Array.prototype.reverse.call({ length: 6e7 })', { globals: { begun: () => tell() } });
+  await begun;
+  await after(20);
+  slow.terminate();
+  assert.equal((await slow).status, 'terminated');
+  assert.equal(runtime.stats().stuckThreads, 1);
+  assert.equal((await runtime.runCode('export default 1')).error.name, 'SafetyCap');
+  while (runtime.stats().stuckThreads > 0) await after(5);
+  assert.equal((await runtime.runCode('export default 1')).result, 1);
   await runtime.close();
 });
 

@@ -110,6 +110,7 @@ def test_misuse_is_raised_at_once(
         ({"safety_cap_ms": "1"}, TypeError, "safety_cap_ms"),
         ({"max_concurrent_runs": 0}, ValueError, "max_concurrent_runs"),
         ({"max_queued_runs": -1}, ValueError, "max_queued_runs"),
+        ({"max_stuck_threads": 0}, ValueError, "max_stuck_threads"),
         ({"ready_isolates": -1}, ValueError, "ready_isolates"),
         ({"compile_cache_bytes": -1}, ValueError, "compile_cache_bytes"),
         ({"max_runs": 1}, TypeError, "max_runs"),

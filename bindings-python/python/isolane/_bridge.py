@@ -200,13 +200,16 @@ class Bridge:
         if kind == "call":
             run.called(what, message, call)
             self.expect_events()
-        elif kind == "function":
-            run.function_settled(what, ok, message)
-        elif kind == "promise":
-            run.promise_settled(what, ok, message)
-        else:
+        elif kind == "settled":
             del self._runs[number]
             run.settled()
+        elif run.terminating:
+            # It is about to end, and nobody waits for anything else of it.
+            pass
+        elif kind == "function":
+            run.function_settled(what, ok, message)
+        else:
+            run.promise_settled(what, ok, message)
 
     def _forget(self, run: Run) -> None:
         for number, known in tuple(self._runs.items()):

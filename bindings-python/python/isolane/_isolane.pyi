@@ -45,15 +45,7 @@ class Remote:
 
 @final
 class Runtime:
-    def __new__(
-        cls,
-        isolation: object,
-        safety_cap_ms: object,
-        max_concurrent_runs: object,
-        max_queued_runs: object,
-        ready_isolates: object,
-        compile_cache_bytes: object,
-    ) -> Runtime: ...
+    def __new__(cls, isolation: object, numbers: dict[str, object]) -> Runtime: ...
     def close(self, mailbox: Mailbox, number: int) -> None: ...
     def stats(self) -> dict[str, Any]: ...
 

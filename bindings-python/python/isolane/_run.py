@@ -46,7 +46,7 @@ class Run:
         self._loop = bridge.own_loop
         self._sink = report
         self._context = contextvars.copy_context()
-        self._terminating = False
+        self.terminating = False
         self._reports: list[Any] = []
         self._delivered = 0
         self._fetching = False
@@ -90,7 +90,7 @@ class Run:
 
     def terminate(self, reason: Any) -> None:
         if self.result is None:
-            self._terminating = True
+            self.terminating = True
             self.remote.terminate(reason)
 
     @property
@@ -285,7 +285,7 @@ class Run:
             self.fork(own_thread=False)
 
     def _invoke(self, function: Any, args: list[Any]) -> Any:
-        if self._terminating or function is None:
+        if self.terminating or function is None:
             raise RuntimeError(_SETTLED)
         return self._context.copy().run(function, *args)
 

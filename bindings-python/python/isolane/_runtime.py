@@ -109,7 +109,8 @@ class Stats:
     threads: int
     """Threads of the runtime."""
     stuck_threads: int
-    """Threads that do not come back from a builtin, although their run has settled."""
+    """Threads that do not come back from a builtin, although their run has settled. They have the
+    lowest priority."""
     compile_cache_bytes: int
     """Bytes of compiled modules that are kept."""
 
@@ -125,6 +126,7 @@ class Runtime:
         safety_cap_ms: int | None = None,
         max_concurrent_runs: int | None = None,
         max_queued_runs: int | None = None,
+        max_stuck_threads: int | None = None,
         ready_isolates: int | None = None,
         compile_cache_bytes: int | None = None,
     ) -> None:
@@ -137,6 +139,9 @@ class Runtime:
             max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.
             max_queued_runs: Runs that may wait for their turn; beyond it `run_code` raises.
                 Default: any number.
+            max_stuck_threads: Threads that may be lost to builtins that do not come back when their
+                run has ended. With that many no run starts until one does, and with twice as many
+                none goes on: they are `terminated`, by a `SafetyCap`. Default 32.
             ready_isolates: Isolates kept ready ahead of need. Each costs some hundred KiB.
             compile_cache_bytes: Bytes of compiled code kept for sources that come again.
 
@@ -145,11 +150,14 @@ class Runtime:
         """
         self._native = _isolane.Runtime(
             isolation,
-            safety_cap_ms,
-            max_concurrent_runs,
-            max_queued_runs,
-            ready_isolates,
-            compile_cache_bytes,
+            {
+                "safety_cap_ms": safety_cap_ms,
+                "max_concurrent_runs": max_concurrent_runs,
+                "max_queued_runs": max_queued_runs,
+                "max_stuck_threads": max_stuck_threads,
+                "ready_isolates": ready_isolates,
+                "compile_cache_bytes": compile_cache_bytes,
+            },
         )
 
     def run_code(

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "hands out raw memory, and writes a counter of the engine")]
 
 use super::ending::Ending;
-use super::heap::{Heap, SMALL_BYTES};
+use super::escape;
 use super::{arena::Arena, system::System};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
@@ -17,16 +17,15 @@ use std::sync::Arc;
 pub(super) struct Books {
     pub(super) blocks: Blocks,
     pub(super) limit_bytes: Cell<usize>,
-    /// What was used before the run: the reserve begins above it, should that be over the limit.
-    pub(super) armed_bytes: Cell<usize>,
     /// What the engine holds.
     pub(super) used_bytes: Cell<usize>,
     /// What the run makes others hold.
     pub(super) charged_bytes: Cell<usize>,
     pub(super) peak_bytes: Cell<usize>,
     pub(super) exhausted: Cell<bool>,
-    /// Whether the code is being stopped: all that it still asks for is what unwinding takes.
-    pub(super) stopping: Cell<bool>,
+    /// Whether a request that is refused leaves the engine; else it gets nothing, which the engine
+    /// does not survive everywhere.
+    pub(super) leaves: Cell<bool>,
     /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier
     /// run in the same heap ends nothing.
     pub(super) ending: RefCell<Option<Arc<Ending>>>,
@@ -86,21 +85,26 @@ impl Books {
         }
     }
 
-    /// Whether the engine may have `bytes` more.
+    /// Whether the engine may have `bytes` more. None once the run has to end: a builtin that makes
+    /// something of many small pieces, and never polls, is ended by the next of them.
     pub(super) fn grants(&self, bytes: usize) -> bool {
-        let wanted = self.total_bytes().saturating_add(bytes);
-        let fits = wanted <= self.limit_bytes.get();
-        if fits && !self.must_end() {
-            return true;
+        #[cfg(test)]
+        if super::faults::refuses() {
+            self.hit();
+            return false;
         }
-        if !fits {
+        if self.total_bytes().saturating_add(bytes) > self.limit_bytes.get() {
             self.hit();
         }
-        self.hurry();
-        let limit = self.limit_bytes.get();
-        let reserve = Heap::reserve_bytes(limit) * if self.stopping.get() { 2 } else { 1 };
-        let from = limit.max(self.armed_bytes.get());
-        bytes <= SMALL_BYTES && wanted <= from.saturating_add(reserve)
+        !self.must_end()
+    }
+
+    /// A block for the engine, or the way out of it.
+    pub(super) fn or_leave(&self, block: *mut c_void) -> *mut c_void {
+        if block.is_null() && self.leaves.get() {
+            escape::leave()
+        }
+        block
     }
 
     /// Counts a block that was handed out; none means that the limit is hit, in other words that

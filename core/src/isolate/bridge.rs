@@ -7,24 +7,24 @@
 //! running.
 //!
 //! Every function of this crate that the engine calls enters through [`enter`], the one place for
-//! trampolines: it finds the run's state and keeps a panic from unwinding into C.
+//! trampolines: it finds the run's state, and makes of a panic the end of one run.
 
 #![expect(unsafe_code, reason = "the engine calls these functions with raw pointers")]
 
 use std::{
     ffi::{c_int, c_void},
-    panic::{AssertUnwindSafe, catch_unwind},
     ptr,
     time::Instant,
 };
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State,
     clone_in::{clone_args_in, clone_in},
     clone_out::{Crossing, clone_args_out, clone_out},
-    engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_string, undefined},
+    engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, is_string, undefined},
+    escape::{catch_panic, leave},
     state::Collected,
 };
 use crate::{
@@ -84,7 +84,7 @@ const CALL_REJECTED: c_int = 3;
 
 /// The way from the engine into this crate.
 ///
-/// A panic here is a bug of ours; it ends the run and not the process.
+/// A panic here is a bug of ours; it ends the run and not the process, and nothing of the run goes on.
 pub(super) fn enter(ctx: *mut sys::JSContext, body: impl FnOnce(&State) -> Outcome<Local>) -> Raw {
     let cx = Cx(ctx);
     let state = cx.opaque().cast::<State>();
@@ -93,13 +93,12 @@ pub(super) fn enter(ctx: *mut sys::JSContext, body: impl FnOnce(&State) -> Outco
     }
     // SAFETY: the run puts its state there before any code runs and takes it away afterwards.
     let state = unsafe { &*state };
-    match catch_unwind(AssertUnwindSafe(|| body(state))) {
+    match catch_panic(|| body(state)) {
         Ok(Ok(value)) => value.into_raw(),
         Ok(Err(Thrown)) => sys::JS_EXCEPTION,
         Err(_panic) => {
             state.fail();
-            state.interrupt();
-            sys::JS_EXCEPTION
+            leave()
         }
     }
 }
@@ -117,11 +116,13 @@ pub(super) fn args<'a>(count: c_int, values: *mut Raw) -> &'a [Raw] {
 /// Registers the class of host functions: callable, and no constructor.
 pub(super) fn register_class(runtime: *mut sys::JSRuntime) -> Option<u32> {
     let mut class = 0;
+    // SAFETY: the same function; the engine may be unwound through.
+    let call = unsafe { std::mem::transmute::<sys::ClassCall, sys::JSClassCall>(call_host) };
     let definition = sys::JSClassDef {
         class_name: c"Function".as_ptr(),
         finalizer: None,
         gc_mark: None,
-        call: Some(call_host),
+        call,
         exotic: ptr::null_mut(),
     };
     // SAFETY: a live runtime; the engine copies what it needs of the definition.
@@ -133,15 +134,15 @@ pub(super) fn register_class(runtime: *mut sys::JSRuntime) -> Option<u32> {
 
 /// The built-in `report`.
 pub(super) fn report_function(cx: Cx) -> Outcome<Local> {
-    cx.c_function(Some(report), c"report", 1, 0)
+    cx.c_function(report, c"report", 1, 0)
 }
 
 /// What a Map's or a Set's `forEach` calls while it is read.
 pub(super) fn collector(cx: Cx) -> Outcome<Local> {
-    cx.c_function(Some(collect), c"", 0, 0)
+    cx.c_function(collect, c"", 0, 0)
 }
 
-unsafe extern "C" fn call_host(
+unsafe extern "C-unwind" fn call_host(
     ctx: *mut sys::JSContext,
     function: Raw,
     _this: Raw,
@@ -151,7 +152,7 @@ unsafe extern "C" fn call_host(
 ) -> Raw {
     enter(ctx, |state| {
         let number = state.host_function_number(function).ok_or(Thrown)?;
-        state.still_running()?;
+        state.still_running();
         let args = clone_args_out(state, args(argc, argv), Crossing::Live, "arguments")?;
         let held = args.held_bytes();
         let asked = Instant::now();
@@ -164,14 +165,17 @@ unsafe extern "C" fn call_host(
         let answer = state.answer(answer);
         let mut promises = state.host_promises.borrow_mut();
         match pending.and_then(|number| promises.get_mut(&number)) {
-            Some(promise) => promise.charged += held,
+            Some(promise) => {
+                promise.charged += held;
+                state.keep_charged(held);
+            }
             None => state.discharge(held),
         }
         answer
     })
 }
 
-unsafe extern "C" fn report(
+unsafe extern "C-unwind" fn report(
     ctx: *mut sys::JSContext,
     _this: Raw,
     argc: c_int,
@@ -179,7 +183,7 @@ unsafe extern "C" fn report(
     _magic: c_int,
 ) -> Raw {
     enter(ctx, |state| {
-        state.still_running()?;
+        state.still_running();
         let value = args(argc, argv).first().copied().unwrap_or(undefined());
         // It stays charged: the host keeps it in `reports` for as long as the run goes on.
         let value = clone_out(state, value, Crossing::Final, "report")?;
@@ -188,7 +192,7 @@ unsafe extern "C" fn report(
     })
 }
 
-unsafe extern "C" fn collect(
+unsafe extern "C-unwind" fn collect(
     ctx: *mut sys::JSContext,
     _this: Raw,
     argc: c_int,
@@ -201,7 +205,7 @@ unsafe extern "C" fn collect(
             let mut collected = state.collected.borrow_mut();
             let room = 2 * (collected.items.len() + 1).next_power_of_two() * size_of::<Local>();
             if room > collected.charged {
-                state.charge_entry(room - collected.charged)?;
+                state.keep(room - collected.charged);
                 collected.charged = room;
             }
             if collected.pairs {
@@ -214,7 +218,7 @@ unsafe extern "C" fn collect(
 }
 
 /// A promise that the host watches, or the result of a call that it made, has settled.
-unsafe extern "C" fn settled(
+unsafe extern "C-unwind" fn settled(
     ctx: *mut sys::JSContext,
     _this: Raw,
     argc: c_int,
@@ -247,7 +251,7 @@ impl State {
             return Ok(function.clone());
         }
         let (cx, realm) = (self.realm().cx, self.realm());
-        self.charge_entry(HOST_FUNCTION_BYTES)?;
+        self.keep(HOST_FUNCTION_BYTES);
         // SAFETY: a live context, a registered class.
         let function = cx.own(unsafe {
             let prototype = realm.intrinsics.function_prototype;
@@ -277,7 +281,7 @@ impl State {
             return Ok(known.promise.clone());
         }
         let charged = HOST_PROMISE_BYTES;
-        self.charge_entry(charged)?;
+        self.keep(charged);
         let (promise, settle) = self.realm().cx.promise()?;
         let known = HostPromise { promise: promise.clone(), settle, charged };
         self.host_promises.borrow_mut().insert(number, known);
@@ -285,10 +289,10 @@ impl State {
     }
 
     /// The number of a sandbox function for the host, which counts as holding it from now on.
-    pub(super) fn export_function(&self, function: Raw) -> Outcome<u32> {
+    pub(super) fn export_function(&self, function: Raw) -> u32 {
         let mut numbers = self.exported_numbers.borrow_mut();
         if !numbers.contains_key(&address_of(function)) {
-            self.charge_entry(EXPORTED_BYTES)?;
+            self.keep(EXPORTED_BYTES);
         }
         let next = self.next_number.get();
         let number = *numbers.entry(address_of(function)).or_insert(next);
@@ -298,7 +302,7 @@ impl State {
             .entry(number)
             .or_insert_with(|| Exported { function: self.realm().cx.dup(function), sent: 0 });
         entry.sent = entry.sent.saturating_add(1);
-        Ok(number)
+        number
     }
 
     /// A function of the sandbox that comes back from the host.
@@ -315,10 +319,10 @@ impl State {
             return Ok(number);
         }
         let cx = self.realm().cx;
-        self.charge_entry(EXPORTED_BYTES)?;
+        self.keep(EXPORTED_BYTES);
         let number = u32::try_from(self.exported_promises.borrow().len()).map_err(|_| Thrown)?;
-        let fulfilled = cx.numbered_function(Some(settled), PROMISE_FULFILLED, number)?;
-        let rejected = cx.numbered_function(Some(settled), PROMISE_REJECTED, number)?;
+        let fulfilled = cx.numbered_function(settled, PROMISE_FULFILLED, number)?;
+        let rejected = cx.numbered_function(settled, PROMISE_REJECTED, number)?;
         cx.then(promise, fulfilled.raw(), rejected.raw())?;
         self.exported_promises.borrow_mut().push(cx.dup(promise));
         self.exported_promise_numbers.borrow_mut().insert(address_of(promise), number);
@@ -367,7 +371,7 @@ impl State {
                         let address = address_of(entry.function.raw());
                         self.exported_numbers.borrow_mut().remove(&address);
                         exported.remove(&function);
-                        self.discharge(EXPORTED_BYTES);
+                        self.let_go(EXPORTED_BYTES);
                     }
                 }
             }
@@ -382,7 +386,7 @@ impl State {
     fn settle_host_promise(&self, number: u32, completion: &Completion) {
         let known = self.host_promises.borrow_mut().remove(&number);
         let Some(HostPromise { settle, charged, .. }) = known else { return };
-        self.discharge(charged);
+        self.let_go(charged);
         let cx = self.realm().cx;
         let [resolve, reject] = &settle;
         let (function, value) = match completion {
@@ -405,9 +409,13 @@ impl State {
         let args = clone_args_in(self, args)?;
         let raws: Vec<Raw> = args.iter().map(Local::raw).collect();
         let result = cx.call(function.raw(), undefined(), &raws)?;
+        if is_proxy(result.raw()) {
+            // Awaiting it would run one of its traps.
+            clone_out(self, result.raw(), Crossing::Live, "result")?;
+        }
         let (promise, [resolve, _]) = cx.promise()?;
-        let fulfilled = cx.numbered_function(Some(settled), CALL_FULFILLED, call)?;
-        let rejected = cx.numbered_function(Some(settled), CALL_REJECTED, call)?;
+        let fulfilled = cx.numbered_function(settled, CALL_FULFILLED, call)?;
+        let rejected = cx.numbered_function(settled, CALL_REJECTED, call)?;
         cx.then(promise.raw(), fulfilled.raw(), rejected.raw())?;
         cx.call(resolve.raw(), undefined(), &[result.raw()]).map(drop)
     }
@@ -421,7 +429,7 @@ impl State {
                 let thrown = clone_in(self, &value)?;
                 Err(cx.throw(thrown))
             }
-            None => Err(self.interrupt()),
+            None => leave(),
         }
     }
 
@@ -494,7 +502,7 @@ impl State {
         self.collected.borrow_mut().pairs = pairs;
         let done = realm.cx.call(for_each, collection, &[realm.intrinsics.collector]);
         let Collected { items, charged, .. } = std::mem::take(&mut *self.collected.borrow_mut());
-        self.discharge(charged);
+        self.let_go(charged);
         done.map(|_| items)
     }
 }

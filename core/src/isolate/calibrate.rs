@@ -8,11 +8,13 @@
 //! second, code that spends its time inside builtins is interrupted late.
 #![expect(unsafe_code, reason = "reads the engine's memory")]
 
+use super::sys as qjs;
+use super::{escape, heap::Heap, home};
 use crate::process::PerProcess;
-use rquickjs_sys as qjs;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
+use std::sync::OnceLock;
 
 /// Byte offsets in a `JSContext`; `None` for what could not be found for certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,31 +27,40 @@ pub(crate) struct Fields {
 
 /// Found once per process, in less than a millisecond.
 pub(crate) fn fields() -> Fields {
-    static FIELDS: PerProcess<Fields> = PerProcess::new();
-    *FIELDS.get_or_init(|| {
-        Scratch::new().map_or(Fields { random_state: None, interrupt_counter: None }, |scratch| {
-            Fields {
-                random_state: scratch.random_state(),
-                interrupt_counter: scratch.interrupt_counter(),
-            }
-        })
+    static FIELDS: PerProcess<OnceLock<Fields>> = PerProcess::new();
+    let fields = FIELDS.get_or_init(OnceLock::new);
+    if let Some(known) = fields.get() {
+        return *known;
+    }
+    // Where there is no memory to look, nothing is known, and the next home looks again.
+    let found = find();
+    found.map_or(Fields { random_state: None, interrupt_counter: None }, |found| {
+        *fields.get_or_init(|| found)
     })
 }
 
-/// A runtime and a context of their own, with the engine's own allocator.
+fn find() -> Option<Fields> {
+    let heap = Heap::in_process();
+    heap.set_leaves(true);
+    let found = escape::catch(|| {
+        let scratch = Scratch::new(&heap)?;
+        let random_state = scratch.random_state();
+        Some(Fields { random_state, interrupt_counter: scratch.interrupt_counter() })
+    });
+    found.ok().flatten()
+}
+
+/// A runtime and a context of their own, in a heap that is dropped with all that is in it.
 struct Scratch {
     runtime: *mut qjs::JSRuntime,
     context: *mut qjs::JSContext,
 }
 
 impl Scratch {
-    fn new() -> Option<Self> {
+    fn new(heap: &Heap) -> Option<Self> {
+        let runtime = home::new_runtime(heap)?;
         // SAFETY: each call gets what the one before made, and failures are passed on.
         unsafe {
-            let runtime = qjs::JS_NewRuntime();
-            if runtime.is_null() {
-                return None;
-            }
             let context = qjs::JS_NewContextRaw(runtime);
             let scratch = Self { runtime, context };
             let ready = !context.is_null()
@@ -66,7 +77,7 @@ impl Scratch {
         let mut successors = Vec::new();
         for _ in 0..3 {
             let before: Vec<u64> = self.words();
-            self.call(draw.value);
+            self.call(draw);
             let after: Vec<u64> = self.words();
             successors.push(indices(&before, &after, |x, y| x != 0 && x != y && successor(x) == y));
         }
@@ -74,7 +85,7 @@ impl Scratch {
         let believed = [1, 0x9e37_79b9_7f4a_7c15, u64::MAX].iter().all(|seed| {
             // SAFETY: the offset is aligned and within the context.
             unsafe { *self.context.byte_add(offset).cast::<u64>() = *seed };
-            let drawn = self.call(draw.value);
+            let drawn = self.call(draw);
             // SAFETY: the payload is read according to the tag.
             let drawn = unsafe {
                 qjs::JS_TAG_IS_FLOAT64(qjs::JS_VALUE_GET_TAG(drawn))
@@ -89,12 +100,12 @@ impl Scratch {
     /// in when it reaches zero.
     fn interrupt_counter(&self) -> Option<usize> {
         let idle = self.function(c"(function () {})")?;
-        self.call(idle.value);
+        self.call(idle);
         let mut falls = Vec::new();
         for calls in [37, 11, 1] {
             let before: Vec<i32> = self.words();
             for _ in 0..calls {
-                self.call(idle.value);
+                self.call(idle);
             }
             let after: Vec<i32> = self.words();
             falls.push(indices(&before, &after, |x, y| x.wrapping_sub(y) == calls));
@@ -108,16 +119,16 @@ impl Scratch {
             qjs::JS_SetInterruptHandler(self.runtime, Some(count), opaque);
             *self.context.byte_add(offset).cast::<i32>() = 5;
             for _ in 0..4 {
-                self.call(idle.value);
+                self.call(idle);
             }
             let early = asked.get();
-            self.call(idle.value);
+            self.call(idle);
             qjs::JS_SetInterruptHandler(self.runtime, None, ptr::null_mut());
             (early == 0 && asked.get() == 1).then_some(offset)
         }
     }
 
-    fn function(&self, source: &'static CStr) -> Option<Function<'_>> {
+    fn function(&self, source: &'static CStr) -> Option<qjs::JSValue> {
         // SAFETY: the context lives, and a C string ends with a zero byte.
         unsafe {
             let value = qjs::JS_Eval(
@@ -127,8 +138,7 @@ impl Scratch {
                 c"calibrate".as_ptr(),
                 0,
             );
-            let function = Function { scratch: self, value };
-            qjs::JS_IsFunction(self.context, value).then_some(function)
+            qjs::JS_IsFunction(self.context, value).then_some(value)
         }
     }
 
@@ -151,31 +161,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // SAFETY: made by `new`, and nothing of theirs is held any more.
-        unsafe {
-            if !self.context.is_null() {
-                qjs::JS_FreeContext(self.context);
-            }
-            qjs::JS_FreeRuntime(self.runtime);
-        }
-    }
-}
-
-struct Function<'a> {
-    scratch: &'a Scratch,
-    value: qjs::JSValue,
-}
-
-impl Drop for Function<'_> {
-    fn drop(&mut self) {
-        // SAFETY: owned, and the context outlives it.
-        unsafe { qjs::JS_FreeValue(self.scratch.context, self.value) }
-    }
-}
-
-unsafe extern "C" fn count(_runtime: *mut qjs::JSRuntime, opaque: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn count(_runtime: *mut qjs::JSRuntime, opaque: *mut c_void) -> c_int {
     // SAFETY: `interrupt_counter` handed over a `Cell` and waits.
     let asked = unsafe { &*opaque.cast::<Cell<u32>>() };
     asked.set(asked.get() + 1);

@@ -6,7 +6,7 @@
 //! property, identity within the message, functions and promises by number. Nothing here consults
 //! what sandbox code could have changed, and the walk keeps a stack of its own.
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State,
@@ -111,7 +111,7 @@ impl<'m> Walk<'m> {
     fn event(&mut self) -> Outcome<Event<'m>> {
         self.nodes += 1;
         if self.nodes.is_multiple_of(NODES_PER_LOOK) {
-            self.state.still_running()?;
+            self.state.still_running();
         }
         match self.reader.event() {
             Ok(event) => Ok(event),

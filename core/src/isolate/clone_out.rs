@@ -8,17 +8,17 @@
 
 use std::{collections::HashMap, ffi::CStr, rc::Rc};
 
+use super::sys;
 use super::{
     State,
     engine::{
         Keys, Local, Outcome, Property, Raw, Text, Thrown, address_of, class_of, double_of, int_of,
         is_array, is_array_buffer, is_data_view, is_date, is_error, is_map, is_object, is_promise,
-        is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type,
+        is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type, undefined,
     },
     exception,
 };
 use crate::value::{ErrorClass, Value, ViewKind, Writer};
-use rquickjs_sys as sys;
 
 /// What a value leaves the sandbox as: it decides what becomes of functions and promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,14 @@ const NODES_PER_LOOK: u32 = 256;
 /// How many bytes a message grows by before they are charged.
 const CHARGE_STEP: usize = 64 << 10;
 
+/// How many nodes of a thrown value are looked at, and how many units of each string: what is shown
+/// of it is a line.
+const SHOWN_NODES: usize = 500;
+const SHOWN_UNITS: u32 = 1_000;
+
+/// What a buffer without memory is called.
+const DETACHED: &str = "a detached ArrayBuffer";
+
 /// Clones a value out of the sandbox. `root` is the path's first word.
 ///
 /// The message's bytes are charged to the run; whoever lets go of it discharges them.
@@ -60,13 +68,11 @@ pub(super) fn clone_out(
     let mut walk = Walk::new(state, crossing, root);
     let done = walk.run(value);
     let charged = walk.charged;
-    let value = match done.and_then(|()| walk.finish()) {
-        Ok(value) => value,
-        Err(thrown) => {
-            state.discharge(charged);
-            return Err(thrown);
-        }
-    };
+    if let Err(thrown) = done {
+        state.discharge(charged);
+        return Err(thrown);
+    }
+    let value = walk.finish();
     let refused = match crossing {
         Crossing::Live | Crossing::Final => state.outside().refuses(&value),
         Crossing::Log | Crossing::Shown | Crossing::Inside => None,
@@ -163,7 +169,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    fn finish(mut self) -> Outcome<Value> {
+    fn finish(mut self) -> Value {
         for OwnView { place, buffer, offset, length } in std::mem::take(&mut self.views) {
             if let Some(blob) = self.blob_of(buffer, offset, length) {
                 self.writer.move_view(place, blob, offset as u64);
@@ -175,50 +181,46 @@ impl<'s> Walk<'s> {
             value = value.weightless();
         }
         let held = value.held_bytes();
-        if held > charged && !self.state.charge(held - charged) {
-            return Err(Thrown);
+        if held > charged {
+            self.state.charge(held - charged);
         }
         self.state.discharge(charged.saturating_sub(held));
-        Ok(value)
+        value
     }
 
     /// The next value of the innermost object, `None` when it is complete.
     fn advance(&mut self, frame: &mut Frame) -> Outcome<Option<Local>> {
-        let cx = self.state.realm().cx;
         match frame {
             Frame::Object { object, keys, next } => loop {
-                let Some(atom) = keys.atom(*next) else {
+                let Some(atom) = keys.atom(*next).filter(|_| !self.shown_enough()) else {
                     self.writer.end_object();
                     return Ok(None);
                 };
                 *next += 1;
-                let value = self.property(object.raw(), atom)?;
                 // A getter before it may have removed this one.
-                let absent = tag_of(value.raw()) == sys::JS_TAG_UNDEFINED;
-                if absent && !cx.has_own(object.raw(), atom)? {
-                    continue;
-                }
+                let Some(value) = self.property(object.raw(), atom)? else { continue };
                 self.key(atom)?;
                 return Ok(Some(value));
             },
-            Frame::Array { array, keys, next, length, at, sparse } => {
+            Frame::Array { array, keys, next, length, at, sparse } => loop {
                 let Some(index) = self.index(keys, *next).filter(|index| index < length) else {
                     self.end_array(*length, *at, *sparse);
                     return Ok(None);
                 };
-                let value = match keys.atom(*next) {
-                    Some(atom) if self.crossing == Crossing::Shown => {
-                        self.property(array.raw(), atom)?
-                    }
-                    _ => cx.get_index(array.raw(), index)?,
-                };
+                let atom = keys.atom(*next).ok_or(Thrown)?;
                 *next += 1;
-                if *sparse {
-                    self.writer.sparse_index(index);
-                }
                 *at = index + 1;
-                Ok(Some(value))
-            }
+                match self.property(array.raw(), atom)? {
+                    Some(value) => {
+                        if *sparse {
+                            self.writer.sparse_index(index);
+                        }
+                        return Ok(Some(value));
+                    }
+                    None if *sparse => {}
+                    None => self.writer.hole(),
+                }
+            },
             Frame::Map { items, next } | Frame::Set { items, next } => {
                 let value = items.get(*next).cloned();
                 *next += 1;
@@ -227,26 +229,26 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// A property of what is being read, which may have gone meanwhile.
-    fn property(&self, object: Raw, atom: sys::JSAtom) -> Outcome<Local> {
+    /// An own property of what is being read, `None` where it has gone meanwhile.
+    fn property(&self, object: Raw, atom: sys::JSAtom) -> Outcome<Option<Local>> {
         let cx = self.state.realm().cx;
-        if self.crossing != Crossing::Shown {
-            return cx.get(object, atom);
-        }
-        match cx.own_property(object, atom) {
-            Some(Property::Data(value)) => Ok(value),
-            Some(Property::Accessor) => cx.string("[Getter]"),
-            None => Ok(cx.dup(super::engine::undefined())),
+        match cx.own_property(object, atom)? {
+            Some(Property::Data(value)) => Ok(Some(value)),
+            Some(Property::Accessor(_)) if self.crossing == Crossing::Shown => {
+                cx.string("[Getter]").map(Some)
+            }
+            Some(Property::Accessor(getter)) => cx.run_getter(&getter, object).map(Some),
+            None => Ok(None),
         }
     }
 
     /// A property of an error, of its own or inherited.
     fn inherited(&self, error: Raw, key: &CStr) -> Outcome<Local> {
         let cx = self.state.realm().cx;
-        if self.crossing != Crossing::Shown {
-            return cx.get_str(error, key);
+        match self.crossing {
+            Crossing::Shown => Ok(cx.data(error, key).unwrap_or_else(|| cx.dup(undefined()))),
+            _ => cx.inherited(error, key),
         }
-        Ok(cx.data(error, key).unwrap_or_else(|| cx.dup(super::engine::undefined())))
     }
 
     fn index(&self, keys: &Keys, at: usize) -> Option<u32> {
@@ -263,7 +265,11 @@ impl<'s> Walk<'s> {
     }
 
     fn node(&mut self, value: Raw) -> Outcome<()> {
-        self.look()?;
+        self.look();
+        if self.shown_enough() {
+            self.writer.undefined();
+            return Ok(());
+        }
         match tag_of(value) {
             sys::JS_TAG_UNDEFINED | sys::JS_TAG_UNINITIALIZED => self.writer.undefined(),
             sys::JS_TAG_NULL => self.writer.null(),
@@ -280,17 +286,16 @@ impl<'s> Walk<'s> {
     }
 
     /// Now and then: does the run have to end, and does the message still fit?
-    fn look(&mut self) -> Outcome<()> {
+    fn look(&mut self) {
         self.nodes += 1;
         if self.nodes.is_multiple_of(NODES_PER_LOOK) {
-            self.state.still_running()?;
-            self.charge_growth()?;
+            self.state.still_running();
+            self.charge_growth();
         }
-        Ok(())
     }
 
     /// Charges what the message and the walk itself have come to hold.
-    fn charge_growth(&mut self) -> Outcome<()> {
+    fn charge_growth(&mut self) {
         /// A place in a table, which may be more than half empty.
         const PLACE_IN_TABLE: usize = 32;
         let tables = (self.seen.len() + self.keys.len() + self.buffers.len()) * PLACE_IN_TABLE;
@@ -302,19 +307,30 @@ impl<'s> Walk<'s> {
             _ => 0,
         };
         let bytes = self.writer.held_bytes() - unweighed + tables + lists;
-        if bytes > self.charged + CHARGE_STEP { self.charge(bytes - self.charged) } else { Ok(()) }
+        if bytes > self.charged + CHARGE_STEP {
+            self.charge(bytes - self.charged);
+        }
     }
 
-    fn charge(&mut self, bytes: usize) -> Outcome<()> {
-        if !self.state.charge(bytes) {
-            return Err(Thrown);
-        }
+    /// Whether no more is needed than was written: a thrown value is shown by its beginning.
+    fn shown_enough(&self) -> bool {
+        self.crossing == Crossing::Shown && self.nodes as usize > SHOWN_NODES
+    }
+
+    fn charge(&mut self, bytes: usize) {
+        self.state.charge(bytes);
         self.charged += bytes;
-        Ok(())
     }
 
     fn string(&mut self, value: Raw) -> Outcome<()> {
         let cx = self.state.realm().cx;
+        let shown;
+        let value = if self.crossing == Crossing::Shown {
+            shown = self.state.beginning(value, SHOWN_UNITS)?;
+            shown.raw()
+        } else {
+            value
+        };
         let writer = &mut self.writer;
         let well_formed =
             cx.with_utf8(value, |text| Ok(text.map(|text| writer.string(text)).is_ok()))?;
@@ -324,7 +340,8 @@ impl<'s> Walk<'s> {
                 Text::Utf16(units) => self.writer.string16(&units),
             }
         }
-        self.charge_growth()
+        self.charge_growth();
+        Ok(())
     }
 
     fn bigint(&mut self, value: Raw) -> Outcome<()> {
@@ -418,6 +435,9 @@ impl<'s> Walk<'s> {
     fn array(&mut self, value: Raw) -> Outcome<()> {
         let cx = self.state.realm().cx;
         let length = u32::try_from(cx.length(value)?).map_err(|_| Thrown)?;
+        if self.crossing == Crossing::Shown && length as usize > SHOWN_NODES {
+            return self.beginning_of_array(value);
+        }
         let keys = Rc::new(cx.keys(value)?);
         // Indices come first and in order; so the array is dense when the last of them says so.
         let dense = length == 0 || self.index(&keys, length as usize - 1) == Some(length - 1);
@@ -432,10 +452,28 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
+    /// The first elements, as many as will be shown.
+    fn beginning_of_array(&mut self, value: Raw) -> Outcome<()> {
+        let cx = self.state.realm().cx;
+        let items = (0..count(SHOWN_NODES)?)
+            .map(|index| {
+                let element = self.property(value, cx.index_atom(index)?.id)?;
+                Ok(element.unwrap_or_else(|| cx.dup(undefined())))
+            })
+            .collect::<Outcome<Vec<_>>>()?;
+        self.enter(value);
+        self.writer.array(count(items.len())?);
+        self.frames.push(Frame::Set { items, next: 0 });
+        Ok(())
+    }
+
     fn map(&mut self, value: Raw) -> Outcome<()> {
         let for_each = self.state.realm().intrinsics.map_for_each;
-        let items = self.state.collect(for_each, value, true)?;
+        let mut items = self.state.collect(for_each, value, true)?;
         self.items += items.capacity();
+        if self.crossing == Crossing::Shown {
+            items.truncate(2 * SHOWN_NODES);
+        }
         self.enter(value);
         self.writer.map(count(items.len() / 2)?);
         self.frames.push(Frame::Map { items, next: 0 });
@@ -444,8 +482,11 @@ impl<'s> Walk<'s> {
 
     fn set(&mut self, value: Raw) -> Outcome<()> {
         let for_each = self.state.realm().intrinsics.set_for_each;
-        let items = self.state.collect(for_each, value, false)?;
+        let mut items = self.state.collect(for_each, value, false)?;
         self.items += items.capacity();
+        if self.crossing == Crossing::Shown {
+            items.truncate(SHOWN_NODES);
+        }
         self.enter(value);
         self.writer.set(count(items.len())?);
         self.frames.push(Frame::Set { items, next: 0 });
@@ -480,10 +521,16 @@ impl<'s> Walk<'s> {
     }
 
     fn error(&mut self, value: Raw) -> Outcome<()> {
+        let cx = self.state.realm().cx;
         let class = error_class(self.state, value);
         let name = self.inherited(value, c"name")?;
         let message = self.inherited(value, c"message")?;
-        let code = self.inherited(value, c"code")?;
+        // A class of the sandbox's may define it, the language's own classes do not.
+        let classes = &self.state.realm().intrinsics.error_prototypes;
+        let code = match self.crossing {
+            Crossing::Shown => cx.dup(undefined()),
+            _ => cx.inherited_below(value, c"code", classes)?,
+        };
         self.enter(value);
         self.writer.error(class);
         if is_string(name.raw()) {
@@ -511,24 +558,27 @@ impl<'s> Walk<'s> {
     }
 
     fn buffer(&mut self, value: Raw) -> Outcome<()> {
-        let bytes = self.bytes_of(value)?;
-        self.charge(bytes.len())?;
-        let blob = self.writer.blob(bytes.to_vec());
+        let Some(bytes) = self.bytes_of(value) else { return self.refuse(DETACHED) };
+        let blob = self.blob(bytes);
         self.buffers.insert(address_of(value), blob);
         self.enter(value);
         self.writer.buffer(blob);
         Ok(())
     }
 
-    fn bytes_of(&mut self, buffer: Raw) -> Outcome<&'static [u8]> {
-        let cx = self.state.realm().cx;
-        match cx.buffer_bytes(buffer) {
-            Ok(bytes) => Ok(bytes),
-            Err(Thrown) => {
-                drop(cx.exception());
-                self.refuse("a detached ArrayBuffer").map(|()| &[] as &[u8])
-            }
+    /// A copy of bytes beside the message. None of them are ever shown.
+    fn blob(&mut self, bytes: &[u8]) -> u32 {
+        if self.crossing == Crossing::Shown {
+            return self.writer.blob(Vec::new());
         }
+        self.charge(bytes.len());
+        self.writer.blob(bytes.to_vec())
+    }
+
+    /// The bytes of a buffer, `None` where it is detached.
+    fn bytes_of(&self, buffer: Raw) -> Option<&'static [u8]> {
+        let cx = self.state.realm().cx;
+        cx.buffer_bytes(buffer).map_err(|Thrown| drop(cx.exception())).ok()
     }
 
     fn typed_array(&mut self, value: Raw, kind: u32) -> Outcome<()> {
@@ -574,7 +624,7 @@ impl<'s> Walk<'s> {
         offset: usize,
         length: usize,
     ) -> Outcome<()> {
-        let bytes = self.bytes_of(buffer)?;
+        let Some(bytes) = self.bytes_of(buffer) else { return self.refuse(DETACHED) };
         let own = offset.checked_add(length).and_then(|end| bytes.get(offset..end)).unwrap_or(&[]);
         let elements = (own.len() / kind.element_bytes()) as u64;
         self.enter(value);
@@ -583,8 +633,7 @@ impl<'s> Walk<'s> {
             self.writer.view(kind, blob, offset as u64, elements);
             return Ok(());
         }
-        self.charge(length)?;
-        let blob = self.writer.blob(own.to_vec());
+        let blob = self.blob(own);
         let place = self.writer.view(kind, blob, 0, elements);
         self.views.push(OwnView { place, buffer, offset, length });
         Ok(())
@@ -621,7 +670,7 @@ impl<'s> Walk<'s> {
             }
             Crossing::Inside | Crossing::Final => self.refuse("a function"),
             Crossing::Live => {
-                let number = self.state.export_function(value)?;
+                let number = self.state.export_function(value);
                 let name = self.state.function_name(value);
                 self.enter(value);
                 self.writer.sandbox_function(number);

@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State, bridge,
@@ -67,14 +67,14 @@ const LOG_BYTES: usize = 96;
 pub(super) fn build(cx: Cx) -> Outcome<Local> {
     let console = cx.object()?;
     for (number, (name, _)) in (0..).zip(METHODS) {
-        let method = cx.c_function(Some(call), name, 0, number)?;
+        let method = cx.c_function(call, name, 0, number)?;
         let key = name.to_str().map_err(|_| Thrown)?;
         cx.define_str(console.raw(), key, method, sys::JS_PROP_C_W_E)?;
     }
     Ok(console)
 }
 
-unsafe extern "C" fn call(
+unsafe extern "C-unwind" fn call(
     ctx: *mut sys::JSContext,
     _this: Raw,
     argc: c_int,
@@ -82,7 +82,7 @@ unsafe extern "C" fn call(
     magic: c_int,
 ) -> Raw {
     bridge::enter(ctx, |state| {
-        state.still_running()?;
+        state.still_running();
         let method = usize::try_from(magic).ok().and_then(|number| METHODS.get(number));
         if let Some((_, method)) = method {
             run(state, *method, bridge::args(argc, argv))?;
@@ -133,14 +133,14 @@ fn run(state: &State, method: Method, args: &[Raw]) -> Outcome<()> {
 fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     // It stays charged: the host keeps it for as long as the run goes on.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
-    let args = if state.outside().refuses(&args).is_some() { held(state, &args)? } else { args };
-    state.charge_entry(LOG_BYTES)?;
+    let args = if state.outside().refuses(&args).is_some() { held(state, &args) } else { args };
+    state.keep(LOG_BYTES);
     state.outside().log(level, args);
     Ok(())
 }
 
 /// The arguments as the host can hold them: text in the place of each that it cannot.
-fn held(state: &State, args: &Value) -> Outcome<Value> {
+fn held(state: &State, args: &Value) -> Value {
     const LONGEST_TEXT: usize = 16 << 10;
     let before = args.held_bytes();
     let each: Vec<Value> = args.deserialize().unwrap_or_default();
@@ -154,7 +154,8 @@ fn held(state: &State, args: &Value) -> Outcome<Value> {
     });
     let args = Value::serialize(&shown.collect::<Vec<_>>()).unwrap_or_default();
     state.discharge(before);
-    if state.charge(args.held_bytes()) { Ok(args) } else { Err(state.interrupt()) }
+    state.charge(args.held_bytes());
+    args
 }
 
 fn assert(state: &State, args: &[Raw]) -> Outcome<()> {
@@ -221,8 +222,8 @@ impl State {
         writer.array(1);
         writer.string(text);
         let args = writer.finish();
-        if self.charge(args.held_bytes() + LOG_BYTES) {
-            self.outside().log(level, args);
-        }
+        self.charge(args.held_bytes());
+        self.keep(LOG_BYTES);
+        self.outside().log(level, args);
     }
 }

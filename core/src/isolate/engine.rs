@@ -14,7 +14,7 @@ use std::{
     ptr,
 };
 
-use rquickjs_sys as sys;
+use super::{escape::has_left, sys};
 
 /// A value of the engine whose reference somebody else holds.
 pub(super) type Raw = sys::JSValue;
@@ -37,8 +37,10 @@ pub(super) struct Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // SAFETY: this value owns one reference, and the isolate outlives its locals.
-        unsafe { sys::JS_FreeValue(self.cx.0, self.raw) }
+        if !has_left() {
+            // SAFETY: this value owns one reference, and the isolate outlives its locals.
+            unsafe { sys::JS_FreeValue(self.cx.0, self.raw) }
+        }
     }
 }
 
@@ -70,15 +72,18 @@ pub(super) struct Atom {
 
 impl Drop for Atom {
     fn drop(&mut self) {
-        // SAFETY: this atom owns one reference.
-        unsafe { sys::JS_FreeAtom(self.cx.0, self.id) }
+        if !has_left() {
+            // SAFETY: this atom owns one reference.
+            unsafe { sys::JS_FreeAtom(self.cx.0, self.id) }
+        }
     }
 }
 
 /// What an own property is.
 pub(super) enum Property {
     Data(Local),
-    Accessor,
+    /// With its getter, which may be `undefined`.
+    Accessor(Local),
 }
 
 /// The own enumerable string keys of an object, in order.
@@ -91,8 +96,10 @@ pub(super) struct Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        // SAFETY: the engine made this table with that count.
-        unsafe { sys::JS_FreePropertyEnum(self.cx.0, self.table, self.count) }
+        if !has_left() {
+            // SAFETY: the engine made this table with that count.
+            unsafe { sys::JS_FreePropertyEnum(self.cx.0, self.table, self.count) }
+        }
     }
 }
 
@@ -282,6 +289,13 @@ impl Cx {
         if id == sys::JS_ATOM_NULL { Err(Thrown) } else { Ok(Atom { cx: self, id }) }
     }
 
+    /// The property key that an array index is.
+    pub(super) fn index_atom(self, index: u32) -> Outcome<Atom> {
+        // SAFETY: a live context.
+        let id = unsafe { sys::JS_NewAtomUInt32(self.0, index) };
+        if id == sys::JS_ATOM_NULL { Err(Thrown) } else { Ok(Atom { cx: self, id }) }
+    }
+
     pub(super) fn dup_atom(self, atom: sys::JSAtom) -> Atom {
         // SAFETY: a live atom.
         Atom { cx: self, id: unsafe { sys::JS_DupAtom(self.0, atom) } }
@@ -365,31 +379,71 @@ impl Cx {
     pub(super) fn own_data(self, object: Raw, key: &CStr) -> Option<Local> {
         let key = self.atom(key.to_str().ok()?).ok()?;
         match self.own_property(object, key.id) {
-            Some(Property::Data(value)) => Some(value),
-            _ => None,
+            Ok(Some(Property::Data(value))) => Some(value),
+            Ok(_) => None,
+            Err(Thrown) => {
+                drop(self.exception());
+                None
+            }
         }
     }
 
     /// A property that is plain data, of an object or of one of its prototypes; runs no code.
     pub(super) fn data(self, object: Raw, key: &CStr) -> Option<Local> {
-        const LONGEST_CHAIN: usize = 64;
-        let key = self.atom(key.to_str().ok()?).ok()?;
-        let mut at = self.dup(object);
-        for _ in 0..LONGEST_CHAIN {
-            if !is_object(at.raw) || is_proxy(at.raw) {
-                return None;
-            }
-            match self.own_property(at.raw, key.id) {
-                Some(Property::Data(value)) => return Some(value),
-                Some(Property::Accessor) => return None,
-                None => at = self.prototype(at.raw).ok()?,
+        match self.lookup(object, key, &[]) {
+            Ok(Some(Property::Data(value))) => Some(value),
+            Ok(_) => None,
+            Err(Thrown) => {
+                drop(self.exception());
+                None
             }
         }
-        None
     }
 
-    /// An own property of an object that is no proxy; runs no code.
-    pub(super) fn own_property(self, object: Raw, key: sys::JSAtom) -> Option<Property> {
+    /// A property of an object or of one of its prototypes, `undefined` without one. A getter is
+    /// run; a Proxy among the prototypes ends the search, and none of its traps is.
+    pub(super) fn inherited(self, object: Raw, key: &CStr) -> Outcome<Local> {
+        self.inherited_below(object, key, &[])
+    }
+
+    /// The same, but the search ends at these prototypes, and they are not looked at.
+    pub(super) fn inherited_below(self, object: Raw, key: &CStr, ends: &[Raw]) -> Outcome<Local> {
+        match self.lookup(object, key, ends)? {
+            Some(Property::Data(value)) => Ok(value),
+            Some(Property::Accessor(getter)) => self.run_getter(&getter, object),
+            None => Ok(self.dup(undefined())),
+        }
+    }
+
+    /// Where a property is found first; runs no code.
+    fn lookup(self, object: Raw, key: &CStr, ends: &[Raw]) -> Outcome<Option<Property>> {
+        const LONGEST_CHAIN: usize = 1_000;
+        let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;
+        let mut at = self.dup(object);
+        for _ in 0..LONGEST_CHAIN {
+            let ended = ends.iter().any(|end| address_of(*end) == address_of(at.raw));
+            if !is_object(at.raw) || is_proxy(at.raw) || ended {
+                break;
+            }
+            match self.own_property(at.raw, key.id)? {
+                None => at = self.prototype(at.raw)?,
+                found => return Ok(found),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a getter says of an object; `undefined` where there is only a setter.
+    pub(super) fn run_getter(self, getter: &Local, object: Raw) -> Outcome<Local> {
+        if tag_of(getter.raw) == sys::JS_TAG_UNDEFINED {
+            return Ok(self.dup(undefined()));
+        }
+        self.call(getter.raw, object, &[])
+    }
+
+    /// An own property of an object that is no proxy; runs no code. Throws for a binding of a
+    /// module that has no value yet.
+    pub(super) fn own_property(self, object: Raw, key: sys::JSAtom) -> Outcome<Option<Property>> {
         let mut found = sys::JSPropertyDescriptor {
             flags: 0,
             value: undefined(),
@@ -398,22 +452,16 @@ impl Cx {
         };
         // SAFETY: live value and atom, and a place for the descriptor.
         let code = unsafe { sys::JS_GetOwnProperty(self.0, &raw mut found, object, key) };
-        if code < 0 {
-            drop(self.exception());
+        if !done(code)? {
+            return Ok(None);
         }
-        if code <= 0 {
-            return None;
+        let local = |raw| Local { cx: self, raw };
+        if found.flags & sys::JS_PROP_GETSET.cast_signed() == 0 {
+            // The other two are `undefined`, and hold nothing.
+            return Ok(Some(Property::Data(local(found.value))));
         }
-        let value = Local { cx: self, raw: found.value };
-        let accessors = [found.getter, found.setter].map(|raw| Local { cx: self, raw });
-        let plain = accessors.iter().all(|half| tag_of(half.raw) == sys::JS_TAG_UNDEFINED);
-        Some(if plain { Property::Data(value) } else { Property::Accessor })
-    }
-
-    /// Whether an object that is no proxy has an own property; runs no code.
-    pub(super) fn has_own(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
-        // SAFETY: live value and atom; no descriptor is asked for.
-        done(unsafe { sys::JS_GetOwnProperty(self.0, ptr::null_mut(), object, key) })
+        drop(local(found.setter));
+        Ok(Some(Property::Accessor(local(found.getter))))
     }
 
     /// The getter of an own accessor property.
@@ -573,20 +621,6 @@ impl Cx {
         Thrown
     }
 
-    /// Throws what no `catch` of the sandbox sees: the run ends.
-    pub(super) fn interrupt(self) -> Thrown {
-        // SAFETY: makes an error, marks it and throws it; where there is no memory even for that,
-        // the run ends at the next poll.
-        unsafe {
-            let error = sys::JS_NewError(self.0);
-            if tag_of(error) != sys::JS_TAG_EXCEPTION {
-                sys::JS_SetUncatchableError(self.0, error);
-                sys::JS_Throw(self.0, error);
-            }
-        }
-        Thrown
-    }
-
     /// Takes the pending exception.
     pub(super) fn exception(self) -> Local {
         // SAFETY: a live context; without an exception this is `undefined`-like and harmless.
@@ -644,23 +678,22 @@ impl Cx {
     /// A function of the host or of ours, by C pointer and two small numbers.
     pub(super) fn c_function(
         self,
-        function: sys::JSCFunctionMagic,
+        function: sys::CFunctionMagic,
         name: &CStr,
         length: c_int,
         magic: c_int,
     ) -> Outcome<Local> {
         // SAFETY: the engine calls the pointer back with the signature that `magic` asks for.
         unsafe {
-            let plain = std::mem::transmute::<sys::JSCFunctionMagic, sys::JSCFunction>(function);
             let kind = sys::JSCFunctionEnum_JS_CFUNC_generic_magic;
-            self.own(sys::JS_NewCFunction2(self.0, plain, name.as_ptr(), length, kind, magic))
+            self.own(sys::JS_NewCFunction2(self.0, function, name.as_ptr(), length, kind, magic))
         }
     }
 
     /// A nameless function that carries a number.
     pub(super) fn numbered_function(
         self,
-        function: sys::JSCFunctionData,
+        function: sys::CFunctionData,
         magic: c_int,
         number: u32,
     ) -> Outcome<Local> {

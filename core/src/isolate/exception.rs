@@ -7,10 +7,13 @@
 
 use std::ffi::CStr;
 
+use super::sys;
 use super::{
     State,
     clone_out::{Crossing, clone_out, error_class},
-    engine::{Cx, Local, Raw, Text, Thrown, is_error, is_object, is_proxy, is_string, tag_of},
+    engine::{
+        Cx, Local, Outcome, Raw, Text, Thrown, is_error, is_object, is_proxy, is_string, tag_of,
+    },
 };
 use crate::{
     inspect::inspect,
@@ -18,7 +21,6 @@ use crate::{
     program::RegularExpression,
     text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
 };
-use rquickjs_sys as sys;
 
 /// How much of a thrown object is shown.
 const SHOWN_OBJECT: usize = 500;
@@ -180,8 +182,17 @@ fn join(frames: &[Frame]) -> String {
     bounded(lines.join("\n"), STACK_LIMIT)
 }
 
+impl State {
+    /// The first units of a string.
+    pub(super) fn beginning(&self, string: Raw, units: u32) -> Outcome<Local> {
+        let realm = self.realm();
+        let end = realm.cx.number(f64::from(units));
+        realm.cx.call(realm.intrinsics.string_slice, string, &[super::engine::int(0), end.raw()])
+    }
+}
+
 fn name_and_message(state: &State, thrown: Raw) -> (String, String) {
-    let read = |key: &CStr| match state.realm().cx.get_str(thrown, key) {
+    let read = |key: &CStr| match state.realm().cx.inherited(thrown, key) {
         Ok(value) => Some(value),
         Err(Thrown) => {
             drop(state.realm().cx.exception());
@@ -220,8 +231,17 @@ fn primitive(state: &State, thrown: Raw) -> String {
 }
 
 fn text(state: &State, value: &Local) -> String {
+    /// More than the limit by any count, so that it is marked as cut.
+    #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
+    const UNITS: u32 = MESSAGE_LIMIT as u32 + 1;
     let cx = state.realm().cx;
-    let text = cx.text(value.raw()).map(Text::into_lossy);
+    // A copy of all of a long text could be what does not fit into the limit any more.
+    let beginning = if is_string(value.raw()) {
+        state.beginning(value.raw(), UNITS)
+    } else {
+        Ok(value.clone())
+    };
+    let text = beginning.and_then(|text| cx.text(text.raw())).map(Text::into_lossy);
     text.unwrap_or_else(|_| {
         drop(cx.exception());
         String::new()

@@ -5,28 +5,19 @@
 //! or none. Keeps the contract's `memory` status: one limit for all that counts, and a latch that
 //! says it was hit, whatever the code caught afterwards.
 //!
-//! A request that does not fit is not simply refused. Ending a run takes memory too: the interrupt
-//! that sandbox code cannot catch is an object. So from the moment that a run has to end, small
-//! requests are granted from a reserve above the limit and large ones are refused, which ends
-//! builtins that build something big; and the engine is told to ask its interrupt handler next.
+//! A request that does not fit is not refused, because the engine does not survive that: it leaves
+//! the engine (`escape`), and the run is over. So does every request of a run that was asked to end.
 #![expect(unsafe_code, reason = "the engine's C interface to its allocator")]
 
 use super::books::{Blocks, Books};
+use super::sys as qjs;
 use super::{arena::Arena, ending::Ending, range::Range, system::System};
-use rquickjs_sys as qjs;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// What may be taken above the limit, in small pieces, so that a run can end: this share of the limit,
-/// within these bounds. Twice that once its code is being stopped.
-const RESERVE_SHARE: usize = 32;
-const LEAST_RESERVE_BYTES: usize = 128 << 10;
-const MOST_RESERVE_BYTES: usize = 1 << 20;
-/// Requests above this are refused once a run has to end.
-pub(crate) const SMALL_BYTES: usize = 64 << 10;
 /// How far an arena may spread, for a limit: fragmented to twice, and the pristine realm.
 const SPREAD: usize = 2;
 const SPREAD_BYTES: usize = 4 << 20;
@@ -63,12 +54,11 @@ impl Heap {
         let books = Box::new(Books {
             blocks,
             limit_bytes: Cell::new(usize::MAX),
-            armed_bytes: Cell::new(0),
             used_bytes: Cell::new(0),
             charged_bytes: Cell::new(0),
             peak_bytes: Cell::new(0),
             exhausted: Cell::new(false),
-            stopping: Cell::new(false),
+            leaves: Cell::new(false),
             ending: RefCell::new(None),
             countdown: Cell::new(ptr::null_mut()),
         });
@@ -77,11 +67,19 @@ impl Heap {
 
     /// For `JS_NewRuntime2`, together with `opaque`.
     pub(crate) fn functions(&self) -> qjs::JSMallocFunctions {
+        // SAFETY: the same functions; the engine may be unwound through.
+        let (calloc, malloc, realloc) = unsafe {
+            (
+                mem::transmute::<qjs::AllocateZeroed, Option<qjs::PlainAllocateZeroed>>(calloc),
+                mem::transmute::<qjs::Allocate, Option<qjs::PlainAllocate>>(malloc),
+                mem::transmute::<qjs::Reallocate, Option<qjs::PlainReallocate>>(realloc),
+            )
+        };
         qjs::JSMallocFunctions {
-            js_calloc: Some(calloc),
-            js_malloc: Some(malloc),
+            js_calloc: calloc,
+            js_malloc: malloc,
             js_free: Some(free),
-            js_realloc: Some(realloc),
+            js_realloc: realloc,
             js_malloc_usable_size: Some(match self.books().blocks {
                 Blocks::Arena(_) => arena_usable_size,
                 Blocks::System(_) => system_usable_size,
@@ -99,11 +97,9 @@ impl Heap {
         let books = self.books();
         let used = books.used_bytes.get();
         books.limit_bytes.set(limit_bytes);
-        books.armed_bytes.set(used);
         books.charged_bytes.set(0);
         books.peak_bytes.set(used);
         books.exhausted.set(used > limit_bytes);
-        books.stopping.set(false);
         books.part_with_ending();
         // SAFETY: `set_countdown`'s caller vouches for the counter, and the heap detaches the flag
         // when the next one takes its place, when it is disarmed and when it is dropped.
@@ -119,6 +115,11 @@ impl Heap {
     /// fit: the caller then drops them.
     pub(crate) fn charge(&self, bytes: usize) -> bool {
         let books = self.books();
+        #[cfg(test)]
+        if super::faults::refuses() {
+            books.hit();
+            return false;
+        }
         if books.total_bytes().saturating_add(bytes) > books.limit_bytes.get() {
             books.hit();
             return false;
@@ -152,21 +153,10 @@ impl Heap {
         charged.set(charged.get().saturating_sub(bytes));
     }
 
-    /// Opens a second reserve, for the interrupt that is about to be thrown. One builtin can use up
-    /// the first to the last byte and keep what it made; if the interrupt then cannot be allocated,
-    /// what is thrown in its place can be caught, and an async function that fails on it aborts the
-    /// process.
-    pub(crate) fn stop(&self) {
-        let books = self.books();
-        books.stopping.set(true);
-        if let Blocks::Arena(arena) = &books.blocks {
-            arena.set_ceiling(usize::MAX);
-        }
-    }
-
-    /// What may be taken above a limit so that a run can end.
-    pub(crate) fn reserve_bytes(limit_bytes: usize) -> usize {
-        (limit_bytes / RESERVE_SHARE).clamp(LEAST_RESERVE_BYTES, MOST_RESERVE_BYTES)
+    /// Whether a request that is refused leaves the engine from now on: somebody waits in
+    /// [`escape::catch`](super::escape::catch).
+    pub(super) fn set_leaves(&self, leaves: bool) {
+        self.books().leaves.set(leaves);
     }
 
     pub(crate) fn limit_bytes(&self) -> usize {
@@ -178,7 +168,21 @@ impl Heap {
         self.books().used_bytes.get()
     }
 
-    /// The most that was used and charged at once since `arm`; it may end in the reserve.
+    #[cfg(test)]
+    pub(crate) fn charged_bytes(&self) -> usize {
+        self.books().charged_bytes.get()
+    }
+
+    /// What the engine holds as the blocks themselves say, where they are listed.
+    #[cfg(test)]
+    pub(crate) fn counted_bytes(&self) -> Option<usize> {
+        match &self.books().blocks {
+            Blocks::Arena(_) => None,
+            Blocks::System(system) => Some(system.held_bytes()),
+        }
+    }
+
+    /// The most that was used and charged at once since `arm`.
     pub(crate) fn peak_bytes(&self) -> usize {
         self.books().peak_bytes.get()
     }
@@ -229,7 +233,6 @@ impl Heap {
         books.limit_bytes.set(usize::MAX);
         books.charged_bytes.set(0);
         books.exhausted.set(false);
-        books.stopping.set(false);
     }
 
     /// Puts the books back, disarmed.
@@ -278,16 +281,18 @@ fn bytes(size: qjs::size_t) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-unsafe extern "C" fn malloc(opaque: *mut c_void, size: qjs::size_t) -> *mut c_void {
+unsafe extern "C-unwind" fn malloc(opaque: *mut c_void, size: qjs::size_t) -> *mut c_void {
     // SAFETY: the engine hands back what `JS_NewRuntime2` was given.
     let books = unsafe { books(opaque) };
-    if !books.grants(bytes(size)) {
-        return ptr::null_mut();
-    }
-    books.take(books.blocks.allocate(bytes(size)))
+    let granted = books.grants(bytes(size));
+    books.or_leave(if granted {
+        books.take(books.blocks.allocate(bytes(size)))
+    } else {
+        ptr::null_mut()
+    })
 }
 
-unsafe extern "C" fn calloc(
+unsafe extern "C-unwind" fn calloc(
     opaque: *mut c_void,
     count: qjs::size_t,
     size: qjs::size_t,
@@ -295,13 +300,15 @@ unsafe extern "C" fn calloc(
     // SAFETY: as in `malloc`.
     let books = unsafe { books(opaque) };
     let size = bytes(count).saturating_mul(bytes(size));
-    if !books.grants(size) {
-        return ptr::null_mut();
-    }
-    books.take(books.blocks.allocate_zeroed(size))
+    let granted = books.grants(size);
+    books.or_leave(if granted {
+        books.take(books.blocks.allocate_zeroed(size))
+    } else {
+        ptr::null_mut()
+    })
 }
 
-unsafe extern "C" fn realloc(
+unsafe extern "C-unwind" fn realloc(
     opaque: *mut c_void,
     block: *mut c_void,
     size: qjs::size_t,
@@ -314,13 +321,13 @@ unsafe extern "C" fn realloc(
     let books = unsafe { books(opaque) };
     let old = books.blocks.cost_bytes(block);
     if bytes(size) > old && !books.grants(bytes(size) - old) {
-        return ptr::null_mut();
+        return books.or_leave(ptr::null_mut());
     }
     let moved = books.blocks.resize(block, bytes(size));
     if !moved.is_null() {
         books.used_bytes.set(books.used_bytes.get() - old);
     }
-    books.take(moved)
+    books.or_leave(books.take(moved))
 }
 
 unsafe extern "C" fn free(opaque: *mut c_void, block: *mut c_void) {
@@ -361,21 +368,13 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_latches_and_the_reserve_takes_over() {
+    fn the_limit_latches() {
         let (heap, _) = armed(1 << 20);
         assert!(request(&heap, 900 << 10) && !heap.exhausted());
-        assert!(!request(&heap, 200 << 10), "large requests are refused");
+        assert!(!request(&heap, 200 << 10), "more than there is left");
         assert!(heap.exhausted() && heap.must_end());
-        let mut small = 0;
-        while request(&heap, 32 << 10) {
-            small += 1;
-        }
-        assert!(
-            (6..8).contains(&small),
-            "{small} small ones fit into the reserve and what is left"
-        );
-        assert!(heap.peak_bytes() <= (1 << 20) + Heap::reserve_bytes(1 << 20) + 4096);
-        assert!(heap.exhausted());
+        assert!(!request(&heap, 1), "nothing more is granted");
+        assert!(heap.peak_bytes() <= 1 << 20);
     }
 
     #[test]
@@ -391,9 +390,7 @@ mod tests {
     fn a_run_that_is_asked_to_end_is_not_exhausted() {
         let (heap, ending) = armed(1 << 20);
         ending.raise();
-        assert!(!request(&heap, 100 << 10) && request(&heap, 10 << 10));
-        while request(&heap, 10 << 10) {}
-        assert!(heap.must_end() && !heap.exhausted());
+        assert!(!request(&heap, 1) && heap.must_end() && !heap.exhausted());
     }
 
     #[test]
@@ -401,6 +398,6 @@ mod tests {
         let (heap, _) = armed(usize::MAX);
         assert!(request(&heap, 1000));
         heap.arm(1, Arc::default());
-        assert!(heap.exhausted() && request(&heap, 1000));
+        assert!(heap.exhausted() && !request(&heap, 1000));
     }
 }

@@ -9,10 +9,11 @@
 
 use super::calibrate::{self, Fields};
 use super::ending::Ending;
+use super::escape::{self, Left};
 use super::heap::Heap;
 use super::poll::{self, Hook, PollState};
 use super::slot::Slot;
-use rquickjs_sys as qjs;
+use super::sys as qjs;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -102,16 +103,15 @@ impl<R: Realm> Home<R> {
     }
 
     fn start(heap: Heap, build: Build<R>, fields: Fields) -> Option<Self> {
-        let functions = heap.functions();
-        // SAFETY: the functions are copied, and the books stay where they are until the runtime is
-        // never used again.
-        let runtime = unsafe { qjs::JS_NewRuntime2(&raw const functions, heap.opaque()) };
-        if runtime.is_null() {
-            return None;
-        }
-        // SAFETY: the runtime was just made.
-        unsafe { qjs::JS_SetGCThreshold(runtime, FIRST_COLLECTION_BYTES as qjs::size_t) };
-        let realm = build(runtime)?;
+        heap.set_leaves(true);
+        let built = escape::catch(|| {
+            let runtime = new_runtime(&heap)?;
+            // SAFETY: the runtime was just made.
+            unsafe { qjs::JS_SetGCThreshold(runtime, FIRST_COLLECTION_BYTES as qjs::size_t) };
+            Some((runtime, build(runtime)?))
+        });
+        heap.set_leaves(false);
+        let (runtime, realm) = built.ok().flatten()?;
         let countdown = field::<i32, R>(realm, fields.interrupt_counter);
         let countdown = countdown.unwrap_or(ptr::null_mut());
         // SAFETY: the counter is in the realm's context, which lives as long as heap and polls are
@@ -119,7 +119,7 @@ impl<R: Realm> Home<R> {
         let polls = unsafe {
             heap.set_countdown(countdown);
             let polls = NonNull::from(Box::leak(Box::new(PollState::new(&heap, countdown))));
-            let handler = Some(poll::handler as _);
+            let handler: Option<qjs::InterruptHandler> = Some(poll::handler);
             qjs::JS_SetInterruptHandler(runtime, handler, polls.as_ptr().cast());
             polls
         };
@@ -143,14 +143,21 @@ impl<R: Realm> Home<R> {
 
     /// The one way into the engine. Within it, on the same thread, one may enter again, or call the
     /// engine as one pleases.
-    pub(crate) fn enter<T>(&self, run: impl FnOnce(R) -> T) -> T {
-        if self.entries.get() == 0 {
-            // Not when it is entered again: each entry would then have the whole limit to itself.
-            // SAFETY: the runtime lives, and this is the thread that is about to use it.
-            unsafe { qjs::JS_UpdateStackTop(self.runtime) };
+    ///
+    /// Where the engine is left in the middle, all of it is, down to the first entry; then nothing
+    /// that was made in the home may be used again, and it can only be finished.
+    pub(crate) fn enter<T>(&self, run: impl FnOnce(R) -> T) -> Result<T, Left> {
+        if self.entries.get() > 0 {
+            let entry = Entry::new(self);
+            let result = run(self.realm);
+            entry.leave();
+            return Ok(result);
         }
-        let entry = Entry::new(&self.entries, &self.odd);
-        let result = run(self.realm);
+        // Not when it is entered again: each entry would then have the whole limit to itself.
+        // SAFETY: the runtime lives, and this is the thread that is about to use it.
+        unsafe { qjs::JS_UpdateStackTop(self.runtime) };
+        let entry = Entry::new(self);
+        let result = escape::catch(|| run(self.realm));
         entry.leave();
         result
     }
@@ -194,6 +201,16 @@ impl<R: Realm> Home<R> {
         self.slot.as_ref()
     }
 
+    /// Whether the books say what the blocks do.
+    #[cfg(test)]
+    pub(crate) fn unbalanced(&self) -> Result<(), String> {
+        let (used, counted) = (self.heap.used_bytes(), self.heap.counted_bytes());
+        match counted {
+            Some(counted) if counted != used => Err(format!("{used} bytes used, {counted} held")),
+            _ => Ok(()),
+        }
+    }
+
     /// Marks the home as not to be used again: something happened in it that should not have.
     pub(crate) fn mark_odd(&self) {
         self.odd.set(true);
@@ -224,17 +241,26 @@ impl<R: Realm> Drop for Home<R> {
     }
 }
 
+/// A runtime whose every block comes from that heap, which has to outlive every use of it.
+pub(super) fn new_runtime(heap: &Heap) -> Option<*mut qjs::JSRuntime> {
+    let functions = heap.functions();
+    // SAFETY: the functions are copied, and the books stay where they are until the runtime is never
+    // used again.
+    let runtime = unsafe { qjs::JS_NewRuntime2(&raw const functions, heap.opaque()) };
+    Some(runtime).filter(|runtime| !runtime.is_null())
+}
+
 /// One entry; a home left by a panic is odd.
-struct Entry<'a> {
-    entries: &'a Cell<usize>,
-    odd: &'a Cell<bool>,
+struct Entry<'a, R: Realm> {
+    home: &'a Home<R>,
     left: bool,
 }
 
-impl<'a> Entry<'a> {
-    fn new(entries: &'a Cell<usize>, odd: &'a Cell<bool>) -> Self {
-        entries.set(entries.get() + 1);
-        Self { entries, odd, left: false }
+impl<'a, R: Realm> Entry<'a, R> {
+    fn new(home: &'a Home<R>) -> Self {
+        home.entries.set(home.entries.get() + 1);
+        home.heap.set_leaves(true);
+        Self { home, left: false }
     }
 
     fn leave(mut self) {
@@ -242,11 +268,13 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl Drop for Entry<'_> {
+impl<R: Realm> Drop for Entry<'_, R> {
     fn drop(&mut self) {
-        self.entries.set(self.entries.get() - 1);
-        if !self.left {
-            self.odd.set(true);
+        let entries = self.home.entries.get() - 1;
+        self.home.entries.set(entries);
+        self.home.heap.set_leaves(entries > 0);
+        if !self.left && !escape::has_left() {
+            self.home.odd.set(true);
         }
     }
 }
@@ -259,7 +287,7 @@ fn field<T, R: Realm>(realm: R, offset: Option<usize>) -> Option<*mut T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::test_realm::{TestRealm, build, run};
+    use super::super::test_realm::{LEFT, TestRealm, build, run};
     use super::*;
 
     #[test]
@@ -271,17 +299,17 @@ mod tests {
         home.arm(Run { ending: Arc::clone(&ending), ..Run::with_limit(64 << 20) });
         assert_eq!(run(&home, "let n = 0; while (n < 1e5) n++; n"), "100000");
         ending.raise();
-        assert!(run(&home, "for (;;);").ends_with("interrupted"));
+        assert_eq!(run(&home, "for (;;);"), LEFT);
     }
 
     #[test]
     fn a_home_left_by_a_panic_is_odd() {
         let home: Home<TestRealm> = Home::plain(build).expect("a plain home");
-        home.enter(|realm| assert_eq!(realm.context(), home.realm().context()));
+        home.enter(|realm| assert_eq!(realm.context(), home.realm().context())).expect("stayed");
         home.skip_clock(Duration::from_secs(1));
         assert!(!home.is_odd());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            home.enter(|_| panic!("as the test wants"));
+            let _ = home.enter(|_| panic!("as the test wants"));
         }));
         assert!(panicked.is_err() && home.is_odd());
     }

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State, bridge,
@@ -35,13 +35,7 @@ pub(super) fn install(runtime: *mut sys::JSRuntime) {
     // SAFETY: a live runtime; the functions find the run's state through the context.
     unsafe {
         let opaque = ptr::null_mut();
-        sys::JS_SetModuleLoaderFunc2(
-            runtime,
-            Some(normalize),
-            Some(load),
-            Some(check_attributes),
-            opaque,
-        );
+        sys::JS_SetModuleLoaderFunc2(runtime, normalize, load, check_attributes, opaque);
     }
 }
 
@@ -85,7 +79,7 @@ pub(super) fn bind_globals(state: &State, names: &[String], values: &[Local]) ->
     cx.delete(global.raw(), &holder)
 }
 
-unsafe extern "C" fn normalize(
+unsafe extern "C-unwind" fn normalize(
     ctx: *mut sys::JSContext,
     importer: *const c_char,
     specifier: *const c_char,
@@ -101,24 +95,21 @@ unsafe extern "C" fn normalize(
     bridge::enter(ctx, |state| {
         let (held, room) = state.held_and_room_bytes();
         let found = state.linker.borrow_mut().resolve(&importer, &specifier, room);
-        state.charge_compiled(held)?;
+        state.charge_compiled(held);
         match found {
             Ok(found) => {
                 // SAFETY: copies a C string into memory that the engine frees.
                 name = unsafe { sys::js_strdup(ctx, c_string(&found).as_ptr()) };
                 if name.is_null() { Err(Thrown) } else { Ok(Cx(ctx).dup(sys::JS_UNDEFINED)) }
             }
-            Err(Unlinked::Memory) => {
-                state.exhaust();
-                Err(state.interrupt())
-            }
+            Err(Unlinked::Memory) => state.exhaust(),
             Err(Unlinked::Error(error)) => Err(throw_link_error(state, &error)),
         }
     });
     name
 }
 
-unsafe extern "C" fn load(
+unsafe extern "C-unwind" fn load(
     ctx: *mut sys::JSContext,
     name: *const c_char,
     _opaque: *mut c_void,
@@ -139,7 +130,7 @@ unsafe extern "C" fn load(
 }
 
 /// What `import(x, { with })` asks for; static imports with attributes are refused before.
-unsafe extern "C" fn check_attributes(
+unsafe extern "C-unwind" fn check_attributes(
     ctx: *mut sys::JSContext,
     _opaque: *mut c_void,
     attributes: Raw,
@@ -198,16 +189,16 @@ fn bytecode(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u
         Some(bytecode) => bytecode,
         None => compile(state, code, name, kind)?,
     };
-    state.charge_entry(bytecode.len())?;
+    state.keep(bytecode.len());
     Ok(bytecode)
 }
 
 fn compile(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
     let compiler = state.realm().compiler;
     let text_bytes = code.text().len();
-    state.charge_entry(text_bytes)?;
+    state.keep(text_bytes);
     let compiled = compiler.compile(&c_text(code.text()), &c_string(name), kind);
-    state.discharge(text_bytes);
+    state.let_go(text_bytes);
     match compiled {
         Ok(bytecode) => Ok(code.keep_bytecode(bytecode)),
         Err(Thrown) => Err(throw_compile_error(state, name)),
@@ -263,7 +254,10 @@ fn load_bridge(
 }
 
 /// Gives a bridged module its values, when it is evaluated.
-unsafe extern "C" fn fill_bridge(ctx: *mut sys::JSContext, module: *mut sys::JSModuleDef) -> c_int {
+unsafe extern "C-unwind" fn fill_bridge(
+    ctx: *mut sys::JSContext,
+    module: *mut sys::JSModuleDef,
+) -> c_int {
     let result = bridge::enter(ctx, |state| {
         let bridges = state.bridges.borrow();
         let Some((_, exports, first)) = bridges.iter().find(|(known, ..)| *known == module.addr())

@@ -5,7 +5,7 @@
 //!
 //! From the bottom up. Memory: `range` reserves addresses, `arena` and `system` hand out blocks,
 //! `heap` and `books` account for them, `slot` takes and restores images, `calibrate` finds two fields
-//! of the engine, `ending` and `poll` decide when code must stop, `home` puts these together into a
+//! of the engine, `ending` and `poll` decide when code must stop, `escape` stops it, `home` puts these together into a
 //! place where one run lives, and `pool` keeps homes ready. The engine: `engine` is its C interface,
 //! `realm` what a run finds. A run: `state` keeps its tables, `loader` brings modules in,
 //! `clone_in` and `clone_out` carry values over, `bridge` functions and promises, `console`,
@@ -21,6 +21,7 @@ mod clone_out;
 mod console;
 mod ending;
 mod engine;
+mod escape;
 mod exception;
 mod heap;
 mod home;
@@ -34,10 +35,13 @@ mod settle;
 mod slot;
 mod state;
 mod structured_clone;
+mod sys;
 mod system;
 
 #[cfg(test)]
 mod cost;
+#[cfg(test)]
+pub(crate) mod faults;
 #[cfg(test)]
 mod memory_tests;
 #[cfg(test)]
@@ -128,7 +132,7 @@ impl Isolate {
         let hook: poll::Hook = on_poll;
         let host = std::ptr::from_ref::<State>(&state).cast_mut().cast();
         isolate.home.arm(home::Run { limit_bytes, ending, hook: Some(hook), host });
-        isolate.home.enter(|realm| realm.attach(&state));
+        isolate.home.realm().attach(&state);
         isolate.state = Some(state);
         isolate
     }
@@ -158,20 +162,39 @@ impl Isolate {
         self.home.heap().peak_bytes()
     }
 
+    /// Leaves the engine that many small blocks of each size.
+    #[cfg(test)]
+    pub(crate) fn crowd(&self, spare: &mut dyn FnMut() -> usize) {
+        faults::crowd(self.home.runtime(), spare);
+    }
+
+    /// What the run makes others hold by now.
+    #[cfg(test)]
+    pub(crate) fn charged_bytes(&self) -> usize {
+        let kept = self.state.as_ref().map_or(0, |state| state.kept_bytes());
+        self.home.heap().charged_bytes() - kept
+    }
+
     /// Lets go of everything that the run left behind.
     pub(crate) fn finish(mut self: Box<Self>) -> Lease<Realm> {
         let state = self.state.take();
-        self.home.enter(|realm| {
-            realm.detach();
-            drop(state);
-        });
+        self.home.realm().detach();
+        // Letting go may take memory too; whatever is then kept goes with the home.
+        drop(self.home.enter(|_| drop(state)));
         self.home
     }
 
-    fn enter(&self, turn: impl FnOnce(&State) -> Turn) -> Turn {
-        match &self.state {
-            Some(state) => self.home.enter(|_| turn(state)),
-            None => Turn::Ended(End::Broken),
+    fn enter(&mut self, turn: impl FnOnce(&State) -> Turn) -> Turn {
+        let Some(state) = &self.state else { return Turn::Ended(End::Broken) };
+        match self.home.enter(|_| turn(state)) {
+            Ok(turn) => turn,
+            Err(left) => {
+                let end = settle::forced(state);
+                // While `left` lives, what the state holds of the engine is forgotten.
+                self.state = None;
+                drop(left);
+                Turn::Ended(end)
+            }
         }
     }
 }
@@ -181,6 +204,8 @@ fn on_poll(polls: &mut poll::PollState) -> bool {
     #[expect(unsafe_code, reason = "the hook's own pointer")]
     // SAFETY: set by `Isolate::new` to the state, which lives for as long as the run is armed.
     let state = unsafe { &*polls.host.cast::<State>() };
-    state.outside().poll(polls.now);
+    if escape::catch_panic(|| state.outside().poll(polls.now)).is_err() {
+        state.fail();
+    }
     state.must_end()
 }

@@ -1,7 +1,7 @@
 //! When running code is asked to stop.
 //!
-//! In: the engine's interrupt handler being asked. Out: go on, or stop for good: the interrupt
-//! cannot be caught. A run stops when its heap says that it must end (the limit was hit, or the
+//! In: the engine's interrupt handler being asked. Out: go on, or leave the engine for good, which no
+//! code can catch. A run stops when its heap says that it must end (the limit was hit, or the
 //! caller asked), or when the hook that it was started with says so.
 //!
 //! The engine asks once per 10,000 calls and backward jumps. That is soon enough for a loop of
@@ -9,8 +9,9 @@
 //! the handler looks at the clock and sets, itself, after how many it is asked again.
 #![expect(unsafe_code, reason = "the engine's interrupt handler")]
 
+use super::escape;
 use super::heap::Heap;
-use rquickjs_sys as qjs;
+use super::sys as qjs;
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ const LONG_GAP: Duration = Duration::from_millis(1);
 const SHORT_GAP: Duration = Duration::from_micros(50);
 
 /// Asked at each poll, on the engine's thread, from within the engine: it must not call back into
-/// it, nor panic. Returns whether to stop.
+/// it, nor panic. Returns whether to leave it.
 pub(crate) type Hook = fn(&mut PollState) -> bool;
 
 /// What the handler knows. It stands at one address outside of the engine's heap.
@@ -87,22 +88,17 @@ impl PollState {
         self.now = self.now.checked_add(waited).unwrap_or(self.now);
     }
 
-    fn poll(&mut self, runtime: *mut qjs::JSRuntime) -> bool {
+    fn poll(&mut self, runtime: *mut qjs::JSRuntime) {
         let now = Instant::now();
         self.gap = now.saturating_duration_since(self.now);
         self.now = now;
         self.polls += 1;
-        let stop = self.heap.must_end() || self.hook.is_some_and(|hook| hook(self));
-        if stop {
-            self.heap.stop();
-            // Should the interrupt get lost, the very next poll is another one.
-            self.set_countdown(1);
-            return true;
+        if self.heap.must_end() || self.hook.is_some_and(|hook| hook(self)) {
+            escape::leave();
         }
         self.period = next_period(self.period, self.gap);
         self.set_countdown(self.period);
         heed_limit(runtime, &self.heap);
-        false
     }
 
     fn set_countdown(&self, polls: i32) {
@@ -143,13 +139,14 @@ fn bytes(size: qjs::size_t) -> usize {
 }
 
 /// For `JS_SetInterruptHandler`, with a `PollState` as its opaque pointer.
-pub(crate) unsafe extern "C" fn handler(
+pub(crate) unsafe extern "C-unwind" fn handler(
     runtime: *mut qjs::JSRuntime,
     opaque: *mut c_void,
 ) -> c_int {
     // SAFETY: the home that set the handler keeps the state for as long as the runtime lives, and
     // touches it only while no code runs, or from within a host call, which is no poll.
-    c_int::from(unsafe { &mut *opaque.cast::<PollState>() }.poll(runtime))
+    unsafe { &mut *opaque.cast::<PollState>() }.poll(runtime);
+    0
 }
 
 #[cfg(test)]

@@ -152,6 +152,16 @@ impl<R: Realm> Pool<R> {
         drop(ready);
     }
 
+    /// Whether every home that is ready is as it was made.
+    #[cfg(test)]
+    pub(crate) fn check_pristine(&self) -> Result<(), String> {
+        let ready = self.ready.lock();
+        ready
+            .iter()
+            .filter_map(|lease| lease.home.slot())
+            .try_for_each(super::slot::Slot::check_pristine)
+    }
+
     pub(crate) fn stats(&self) -> PoolStats {
         PoolStats {
             ready: self.ready.lock().len(),

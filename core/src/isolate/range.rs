@@ -23,6 +23,10 @@ unsafe impl Send for Range {}
 impl Range {
     /// Reserves `bytes` (a multiple of the page size); `None` if the system does not have them.
     pub(crate) fn reserve(bytes: usize) -> Option<Self> {
+        #[cfg(test)]
+        if super::faults::refuses() {
+            return None;
+        }
         Some(Self { start: system::reserve(bytes)?, bytes })
     }
 

@@ -12,7 +12,7 @@
 
 use std::{ffi::CStr, ptr};
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State, bridge, console,
@@ -115,6 +115,7 @@ pub(super) struct Intrinsics {
     pub(super) bigint: Raw,
     pub(super) bigint_as_int_n: Raw,
     pub(super) bigint_to_string: Raw,
+    pub(super) string_slice: Raw,
     /// Called for each entry of a Map or Set that is being read.
     pub(super) collector: Raw,
     pub(super) data_view: Raw,
@@ -151,6 +152,7 @@ impl Intrinsics {
             self.bigint_as_int_n,
             self.collector,
             self.bigint_to_string,
+            self.string_slice,
             self.data_view,
             self.data_view_buffer,
             self.data_view_byte_offset,
@@ -336,6 +338,7 @@ fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
         bigint_as_int_n: cx.get_str(bigint.raw(), c"asIntN")?.into_raw(),
         collector: bridge::collector(cx)?.into_raw(),
         bigint_to_string: method(c"BigInt", c"toString")?,
+        string_slice: method(c"String", c"slice")?,
         data_view: constructor(c"DataView")?.into_raw(),
         data_view_buffer: getter(c"DataView", c"buffer")?,
         data_view_byte_offset: getter(c"DataView", c"byteOffset")?,

@@ -8,7 +8,7 @@
 
 use std::{ffi::c_void, ptr};
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State, bridge,
@@ -23,10 +23,10 @@ const REMEMBERED: usize = 1_000;
 /// Tells the runtime to tell this file of rejections.
 pub(super) fn install(runtime: *mut sys::JSRuntime) {
     // SAFETY: a live runtime; the function finds the run's state through the context.
-    unsafe { sys::JS_SetHostPromiseRejectionTracker(runtime, Some(track), ptr::null_mut()) }
+    unsafe { sys::JS_SetHostPromiseRejectionTracker(runtime, track, ptr::null_mut()) }
 }
 
-unsafe extern "C" fn track(
+unsafe extern "C-unwind" fn track(
     ctx: *mut sys::JSContext,
     promise: Raw,
     reason: Raw,

@@ -9,13 +9,13 @@
 
 use std::{ffi::c_int, ptr};
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     State, bridge,
     clone_in::clone_args_in,
     clone_out::{Crossing, clone_out},
-    engine::{Cx, Local, Outcome, Raw, Thrown, undefined},
+    engine::{Cx, Local, Outcome, Raw, Thrown, is_proxy, undefined},
     exception, loader,
 };
 use crate::{
@@ -96,7 +96,7 @@ fn evaluate(state: &State) -> Outcome<()> {
     let inputs = std::mem::take(&mut state.task.borrow_mut().inputs);
     let inputs = clone_args_in(state, &inputs)?;
     state.inputs.replace(inputs);
-    state.charge_compiled(0)?;
+    state.charge_compiled(0);
     let (names, values) = globals(state);
     loader::bind_globals(state, &names, &values)?;
     let module = match loader::load_entry(state) {
@@ -137,12 +137,12 @@ fn keep_link_error(state: &State) -> Thrown {
 /// Has the run told when a promise settles; rejections end it.
 fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
     let cx = state.realm().cx;
-    let fulfilled = cx.numbered_function(Some(signal), what, 0)?;
-    let rejected = cx.numbered_function(Some(signal), REJECTED, 0)?;
+    let fulfilled = cx.numbered_function(signal, what, 0)?;
+    let rejected = cx.numbered_function(signal, REJECTED, 0)?;
     cx.then(promise, fulfilled.raw(), rejected.raw())
 }
 
-unsafe extern "C" fn signal(
+unsafe extern "C-unwind" fn signal(
     ctx: *mut sys::JSContext,
     _this: Raw,
     argc: c_int,
@@ -194,6 +194,10 @@ fn select(state: &State) -> Outcome<Option<End>> {
         let message = format!("execute.args were given, but the export '{name}' is not a function");
         return Err(state.throw_error(ErrorClass::TypeError, "TypeError", &message));
     };
+    if is_proxy(candidate.raw()) {
+        // Awaiting it would run one of its traps, and it cannot be the result.
+        clone_out(state, candidate.raw(), Crossing::Final, "result")?;
+    }
     let (promise, [resolve, _]) = cx.promise()?;
     cx.call(resolve.raw(), undefined(), &[candidate.raw()])?;
     await_promise(state, promise.raw(), RESOLVED)?;
@@ -269,7 +273,7 @@ fn finish(state: &State, end: End) -> End {
 }
 
 /// The end of a run that must end.
-fn forced(state: &State) -> End {
+pub(super) fn forced(state: &State) -> End {
     if state.failed() {
         End::Broken
     } else if state.exhausted() {

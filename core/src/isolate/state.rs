@@ -15,7 +15,8 @@ use std::{
 use super::{
     Outside, Task,
     bridge::{Exported, HostPromise},
-    engine::{Local, Outcome, Thrown},
+    engine::Local,
+    escape::leave,
     home::Home,
     realm::Realm,
     settle::Signal,
@@ -63,6 +64,7 @@ pub(super) struct State {
     pub(super) counts: RefCell<HashMap<String, u32>>,
     pub(super) timers: RefCell<HashMap<String, Instant>>,
     in_flight: Arc<InFlight>,
+    kept: Cell<usize>,
     /// The entry, once it is loaded.
     pub(super) module: RefCell<Option<Local>>,
     /// What a promise that the run waits for came to.
@@ -104,6 +106,7 @@ impl State {
             in_flight,
             module: RefCell::default(),
             signal: RefCell::default(),
+            kept: Cell::new(0),
             failed: Cell::new(false),
         }
     }
@@ -116,24 +119,21 @@ impl State {
         &*self.outside
     }
 
-    /// Refuses to go on once the run must end, in a way that no sandbox code can catch.
-    pub(super) fn still_running(&self) -> Outcome<()> {
-        if self.must_end() { Err(self.interrupt()) } else { Ok(()) }
-    }
-
-    /// Throws what no `catch` of the sandbox sees: the run ends.
-    pub(super) fn interrupt(&self) -> Thrown {
-        self.home().heap().stop();
-        self.realm.cx.interrupt()
+    /// Leaves the engine if the run must end.
+    pub(super) fn still_running(&self) {
+        if self.must_end() {
+            leave()
+        }
     }
 
     pub(super) fn must_end(&self) -> bool {
         self.failed.get() || self.home().heap().must_end()
     }
 
-    /// The limit is hit, by what the books did not see.
-    pub(super) fn exhaust(&self) {
+    /// Leaves the engine because the limit is hit, by what the books did not see.
+    pub(super) fn exhaust(&self) -> ! {
         self.home().heap().exhaust();
+        leave()
     }
 
     /// Whether the limit was hit.
@@ -141,22 +141,42 @@ impl State {
         self.home().heap().exhausted()
     }
 
-    pub(super) fn charge(&self, bytes: usize) -> bool {
-        self.home().heap().charge(bytes)
+    /// Counts what the run makes others hold; leaves the engine if it does not fit.
+    pub(super) fn charge(&self, bytes: usize) {
+        if !self.home().heap().charge(bytes) {
+            leave()
+        }
     }
 
-    /// Charges for an entry of a table, which the host has its like of; ends the run if there is no
-    /// room for it.
-    pub(super) fn charge_entry(&self, bytes: usize) -> Outcome<()> {
-        if self.charge(bytes) { Ok(()) } else { Err(self.interrupt()) }
+    /// Counts what the run keeps for longer than a message is read: entries of tables, which the host
+    /// has their like of, and code. Leaves the engine if it does not fit.
+    pub(super) fn keep(&self, bytes: usize) {
+        self.charge(bytes);
+        self.kept.set(self.kept.get() + bytes);
+    }
+
+    /// From now on what is charged already is kept.
+    pub(super) fn keep_charged(&self, bytes: usize) {
+        self.kept.set(self.kept.get() + bytes);
+    }
+
+    pub(super) fn let_go(&self, bytes: usize) {
+        self.discharge(bytes);
+        self.kept.set(self.kept.get().saturating_sub(bytes));
+    }
+
+    /// What is charged for longer than a message is read.
+    #[cfg(test)]
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept.get()
     }
 
     /// Charges for what was compiled, which the run keeps to its end. It was compiled beside what the
     /// run held then.
-    pub(super) fn charge_compiled(&self, held_bytes: usize) -> Outcome<()> {
+    pub(super) fn charge_compiled(&self, held_bytes: usize) {
         let Compiled { kept_bytes, peak_bytes } = self.linker.borrow_mut().take_compiled();
         self.home().heap().note_peak(held_bytes + peak_bytes);
-        self.charge_entry(kept_bytes)
+        self.keep(kept_bytes);
     }
 
     /// How much the run holds, and how much more it may.

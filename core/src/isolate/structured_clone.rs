@@ -7,7 +7,7 @@
 
 use std::ffi::c_int;
 
-use rquickjs_sys as sys;
+use super::sys;
 
 use super::{
     bridge,
@@ -19,12 +19,12 @@ use crate::value::ErrorClass;
 
 /// Puts the function on the global object.
 pub(super) fn install(cx: Cx, global: Raw) -> Outcome<()> {
-    let function = cx.c_function(Some(structured_clone), c"structuredClone", 1, 0)?;
+    let function = cx.c_function(structured_clone, c"structuredClone", 1, 0)?;
     let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
     cx.define_str(global, "structuredClone", function, hidden)
 }
 
-unsafe extern "C" fn structured_clone(
+unsafe extern "C-unwind" fn structured_clone(
     ctx: *mut sys::JSContext,
     _this: Raw,
     argc: c_int,

@@ -91,6 +91,17 @@ impl System {
         unsafe { Self::usable_bytes(block) + HEADER_BYTES }
     }
 
+    /// What all blocks cost.
+    #[cfg(test)]
+    pub(crate) fn held_bytes(&self) -> usize {
+        let (mut header, mut bytes) = (self.newest.get(), 0);
+        // SAFETY: every listed block is in use.
+        while let Some(Header { after, bytes: block, .. }) = unsafe { header.as_ref() } {
+            (header, bytes) = (*after, bytes + block + HEADER_BYTES);
+        }
+        bytes
+    }
+
     /// Puts a new block, or none, at the head of the list; gives its content.
     unsafe fn enlist(&self, header: *mut Header, bytes: usize) -> *mut u8 {
         if header.is_null() {

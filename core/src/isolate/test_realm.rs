@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "speaks to the engine")]
 
 use super::home::{Home, Realm};
-use rquickjs_sys as qjs;
+use super::sys as qjs;
 use std::ffi::{CStr, CString};
 use std::ptr;
 
@@ -65,6 +65,9 @@ pub(crate) fn build(runtime: *mut qjs::JSRuntime) -> Option<TestRealm> {
     }
 }
 
+/// What a script comes to that left the engine.
+pub(crate) const LEFT: &str = "(left)";
+
 /// Runs a script and then all jobs, until the heap says that the run must end. Gives the script's
 /// value as text, or `! ` and what was thrown.
 pub(crate) fn run(home: &Home<TestRealm>, source: &str) -> String {
@@ -78,7 +81,7 @@ pub(crate) fn run_module(home: &Home<TestRealm>, source: &str) -> String {
 
 fn run_as(home: &Home<TestRealm>, source: &str, kind: u32) -> String {
     // SAFETY: entered; what is made here is either freed or left to the restore.
-    home.enter(|realm| unsafe {
+    let outcome = home.enter(|realm| unsafe {
         let value = eval(realm.context, source, kind);
         let outcome = if qjs::JS_IsException(value) {
             format!("! {}", text(realm.context, qjs::JS_GetException(realm.context)))
@@ -90,7 +93,8 @@ fn run_as(home: &Home<TestRealm>, source: &str, kind: u32) -> String {
             qjs::JS_ExecutePendingJob(home.runtime(), &raw mut of);
         }
         outcome
-    })
+    });
+    outcome.unwrap_or_else(|_left| LEFT.to_owned())
 }
 
 unsafe fn eval(context: *mut qjs::JSContext, source: &str, kind: u32) -> qjs::JSValue {
@@ -106,7 +110,7 @@ unsafe fn eval(context: *mut qjs::JSContext, source: &str, kind: u32) -> qjs::JS
 unsafe fn text(context: *mut qjs::JSContext, value: qjs::JSValue) -> String {
     // SAFETY: the string is copied before it is freed.
     unsafe {
-        let string = qjs::JS_ToCString(context, value);
+        let string = qjs::JS_ToCStringLen2(context, ptr::null_mut(), value, false);
         let copy = if string.is_null() {
             "(no text)".to_owned()
         } else {

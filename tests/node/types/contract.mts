@@ -79,7 +79,7 @@ const awaited: CodeExecutionResult = await runCode('', { globals: { n: 1 } } sat
 const state: { runCode(source: string, options?: Options): Execution } = { runCode };
 void [handle, caught, last, awaited, state];
 
-const options: RuntimeOptions = { isolation: 'thread', safetyCapMs: 1, maxConcurrentRuns: 1, maxQueuedRuns: 1, readyIsolates: 1, compileCacheBytes: 1 };
+const options: RuntimeOptions = { isolation: 'thread', safetyCapMs: 1, maxConcurrentRuns: 1, maxQueuedRuns: 1, maxStuckThreads: 1, readyIsolates: 1, compileCacheBytes: 1 };
 const runtime = new Runtime(options);
 const run: CodeExecution = runtime.runCode('');
 const stats: Stats = runtime.stats();

@@ -1,0 +1,120 @@
+//! What runs tell one thread, so that each of them is heard in turn.
+//!
+//! In: events, each of one run. Out: the same, those of a run in their order, and runs in turn: one that
+//! tells a lot delays itself, and no other.
+
+use std::collections::{HashMap, VecDeque};
+
+/// Events that wait, by the number of their run. For bindings.
+#[derive(Debug)]
+pub struct Turns<E> {
+    queues: HashMap<u64, VecDeque<(u64, E)>>,
+    /// The runs that have events, the next one first.
+    order: VecDeque<u64>,
+    /// Events that come after all that were there before them.
+    last: VecDeque<(u64, u64, E)>,
+    pushed: u64,
+}
+
+impl<E> Default for Turns<E> {
+    fn default() -> Self {
+        Self { queues: HashMap::new(), order: VecDeque::new(), last: VecDeque::new(), pushed: 0 }
+    }
+}
+
+impl<E> Turns<E> {
+    /// Adds an event of that run.
+    pub fn push(&mut self, run: u64, event: E) {
+        self.pushed += 1;
+        let queue = self.queues.entry(run).or_default();
+        if queue.is_empty() {
+            self.order.push_back(run);
+        }
+        queue.push_back((self.pushed, event));
+    }
+
+    /// Adds an event that is to come after all that are there, whosever they are.
+    pub fn push_last(&mut self, number: u64, event: E) {
+        self.pushed += 1;
+        self.last.push_back((self.pushed, number, event));
+    }
+
+    /// The next event, with the number that it was added under.
+    pub fn pop(&mut self) -> Option<(u64, E)> {
+        if let Some((place, ..)) = self.last.front()
+            && self
+                .queues
+                .values()
+                .all(|queue| queue.front().is_none_or(|(other, _)| other > place))
+        {
+            return self.last.pop_front().map(|(_, number, event)| (number, event));
+        }
+        let run = self.order.pop_front()?;
+        let queue = self.queues.get_mut(&run)?;
+        let next = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(&run);
+        } else {
+            self.order.push_back(run);
+        }
+        next.map(|(_, event)| (run, event))
+    }
+
+    /// Takes out all events of that run, in their order.
+    pub fn take(&mut self, run: u64) -> Vec<E> {
+        self.order.retain(|other| *other != run);
+        let queue = self.queues.remove(&run).unwrap_or_default();
+        queue.into_iter().map(|(_, event)| event).collect()
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty() && self.last.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(turns: &mut Turns<&'static str>) -> Vec<&'static str> {
+        std::iter::from_fn(|| turns.pop()).map(|(_, event)| event).collect()
+    }
+
+    #[test]
+    fn runs_are_heard_in_turn_and_each_in_its_order() {
+        let mut turns = Turns::default();
+        for event in ["a1", "a2", "a3"] {
+            turns.push(1, event);
+        }
+        turns.push(2, "b1");
+        turns.push(3, "c1");
+        turns.push(2, "b2");
+        assert_eq!(all(&mut turns), ["a1", "b1", "c1", "a2", "b2", "a3"]);
+        assert!(turns.is_empty());
+    }
+
+    #[test]
+    fn what_comes_last_waits_for_what_was_there_and_for_nothing_else() {
+        let mut turns = Turns::default();
+        turns.push(1, "a1");
+        turns.push(1, "a2");
+        turns.push_last(9, "end");
+        turns.push(2, "b1");
+        turns.push(1, "a3");
+        assert_eq!(all(&mut turns), ["a1", "b1", "a2", "end", "a3"]);
+        turns.push_last(9, "end");
+        assert_eq!(turns.pop(), Some((9, "end")));
+    }
+
+    #[test]
+    fn the_events_of_one_run_can_be_taken_out() {
+        let mut turns = Turns::default();
+        turns.push(1, "a1");
+        turns.push(2, "b1");
+        turns.push(1, "a2");
+        assert_eq!(turns.take(1), ["a1", "a2"]);
+        assert_eq!(all(&mut turns), ["b1"]);
+    }
+}

@@ -1,0 +1,294 @@
+//! What runs that compute without end leave to others: turns, and places in the queue. Each test has
+//! a runtime of its own.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        mpsc::{self, Receiver, Sender},
+    },
+    time::{Duration, Instant},
+};
+
+use isolane::{
+    Completion, ErrorKind, Host, HostCall, Remote, Request, Runtime, RuntimeOptions, Status,
+    value::{Value, Writer},
+};
+
+/// Nothing here takes this long unless it hangs.
+const CEILING: Duration = Duration::from_mins(1);
+
+/// Long enough for runs that are ready to have a turn; shorter would only test less.
+const MOMENT: Duration = Duration::from_millis(300);
+
+/// A host whose functions answer at once, on the thread of the isolate or, for those with an odd
+/// number, on another.
+struct Answering {
+    settled: Mutex<Sender<()>>,
+    /// For a test that keeps a thread of the runtime in a call for a while.
+    held: Mutex<Option<Receiver<()>>>,
+}
+
+impl Host for Answering {
+    fn call(&self, function: u32, _args: Value, call: HostCall) {
+        let answer = || call.reply(Ok(Value::undefined()));
+        if let Some(held) = self.held.lock().expect("no test panics with the lock").take() {
+            held.recv_timeout(CEILING).expect("the test lets go");
+        }
+        if function == 0 { answer() } else { std::thread::scope(|scope| drop(scope.spawn(answer))) }
+    }
+
+    fn function_settled(&self, _call: u32, _completion: Completion) {}
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn settled(&self) {
+        // A test that has seen enough no longer listens.
+        let _ = self.settled.lock().expect("no test panics with the lock").send(());
+    }
+}
+
+type Started = (Remote, Receiver<()>);
+
+fn start(runtime: &Runtime, source: &str) -> Started {
+    try_start(runtime, source).expect("a valid request")
+}
+
+fn try_start(runtime: &Runtime, source: &str) -> Result<Started, isolane::Error> {
+    start_held(runtime, source, None)
+}
+
+fn start_held(
+    runtime: &Runtime,
+    source: &str,
+    held: Option<Receiver<()>>,
+) -> Result<Started, isolane::Error> {
+    let mut inputs = Writer::new();
+    inputs.array(3);
+    inputs.host_function(0);
+    inputs.string("here");
+    inputs.host_function(1);
+    inputs.string("there");
+    inputs.array(0);
+    let request = Request {
+        globals: vec!["here".to_owned(), "there".to_owned()],
+        inputs: inputs.finish(),
+        ..Request::new(source.to_owned().into())
+    };
+    let (sender, settled) = mpsc::channel();
+    let host = Arc::new(Answering { settled: Mutex::new(sender), held: Mutex::new(held) });
+    Ok((runtime.start(request, host)?, settled))
+}
+
+fn status((remote, settled): &Started) -> Status {
+    settled.recv_timeout(CEILING).expect("the run settles");
+    remote.take_result().expect("a settled run has a result").status
+}
+
+fn runtime(concurrent: Option<f64>, queued: Option<f64>) -> Runtime {
+    Runtime::new(&RuntimeOptions {
+        max_concurrent_runs: concurrent,
+        max_queued_runs: queued,
+        ..RuntimeOptions::default()
+    })
+    .expect("valid options")
+}
+
+/// Whether the condition becomes true.
+fn soon(condition: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !condition() && began.elapsed() < CEILING {
+        std::thread::yield_now();
+    }
+    condition()
+}
+
+fn close(runtime: &Runtime) {
+    let (done, closed) = mpsc::channel();
+    runtime.close(move || done.send(()).expect("the test listens"));
+    closed.recv_timeout(CEILING).expect("the runtime closes");
+}
+
+/// Runs that spin, and short ones beside them, which must all succeed.
+fn short_runs_beside(count: usize, concurrent: Option<f64>, source: &str) {
+    let runtime = runtime(concurrent, None);
+    let spinning: Vec<_> = (0..count).map(|_| start(&runtime, source)).collect();
+    std::thread::sleep(MOMENT);
+    for short in ["export default 1", "for (let i = 0; i < 5; i += 1) there(); export default 1"] {
+        for _ in 0..3 {
+            assert_eq!(status(&start(&runtime, short)), Status::Success, "{source}");
+        }
+    }
+    assert!(spinning.iter().all(|(remote, _)| remote.running()), "{source}");
+    close(&runtime);
+    for run in &spinning {
+        assert_eq!(status(run), Status::Terminated, "{source}");
+    }
+}
+
+#[test]
+fn short_runs_settle_beside_runs_of_every_kind_that_spin() {
+    for source in [
+        "for (;;);",
+        "const f = async () => { for (;;) await 0; }; for (let i = 0; i < 50; i += 1) f(); await f();",
+        "/^(a+)+$/.test('a'.repeat(40) + 'b')",
+        "for (;;) here();",
+        "for (;;) there();",
+        "for (;;) { there(); for (let i = 0; i < 10_000; i += 1); }",
+        "const s = 'x'.repeat(1e6); for (;;) s.padEnd(2e6);",
+    ] {
+        short_runs_beside(12, Some(1.0), source);
+        short_runs_beside(12, Some(2.0), source);
+    }
+}
+
+#[test]
+fn short_runs_settle_beside_more_spinning_runs_than_there_are_permits() {
+    short_runs_beside(100, None, "for (;;);");
+    short_runs_beside(100, Some(1.0), "for (;;);");
+    short_runs_beside(100, Some(2.0), "for (;;) there();");
+}
+
+#[test]
+fn short_runs_settle_beside_a_thousand_that_spin() {
+    short_runs_beside(1_000, None, "for (;;);");
+}
+
+#[test]
+fn a_new_run_does_not_wait_for_all_that_spin() {
+    const SPINNING: u32 = 100;
+    let runtime = runtime(Some(1.0), None);
+    let spinning: Vec<_> = (0..SPINNING).map(|_| start(&runtime, "for (;;);")).collect();
+    // All of them have had a turn when the last of them waits for another.
+    assert!(soon(|| runtime.stats().threads >= SPINNING as usize));
+    let began = Instant::now();
+    for _ in 0..10 {
+        assert_eq!(status(&start(&runtime, "export default 1")), Status::Success);
+    }
+    // Behind all of them each would wait for a second.
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    drop(spinning);
+    close(&runtime);
+}
+
+#[test]
+fn runs_that_are_answered_at_once_leave_others_their_turn() {
+    let runtime = runtime(Some(1.0), None);
+    let source = "for (;;) { there(); const until = Date.now() + 3; while (Date.now() < until); }";
+    let busy: Vec<_> = (0..8).map(|_| start(&runtime, source)).collect();
+    std::thread::sleep(MOMENT);
+    for _ in 0..5 {
+        let short = start(&runtime, "for (let i = 0; i < 3; i += 1) there(); export default 1");
+        assert_eq!(status(&short), Status::Success);
+    }
+    drop(busy);
+    close(&runtime);
+}
+
+#[test]
+fn the_queue_is_first_in_first_out() {
+    let runtime = runtime(Some(1.0), None);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    struct Noting(usize, Arc<Mutex<Vec<usize>>>, Mutex<Sender<()>>);
+    impl Host for Noting {
+        fn call(&self, _: u32, _: Value, _: HostCall) {}
+        fn function_settled(&self, _: u32, _: Completion) {}
+        fn promise_settled(&self, _: u32, _: Completion) {}
+        fn settled(&self) {
+            self.1.lock().expect("no panic").push(self.0);
+            let _ = self.2.lock().expect("no panic").send(());
+        }
+    }
+    let busy = start(&runtime, "for (;;);");
+    let (sender, settled) = mpsc::channel();
+    let runs: Vec<_> = (0..200)
+        .map(|n| {
+            let host = Noting(n, Arc::clone(&order), Mutex::new(sender.clone()));
+            let request = Request::new("export default 1".to_owned().into());
+            runtime.start(request, Arc::new(host)).expect("a valid request")
+        })
+        .collect();
+    for _ in &runs {
+        settled.recv_timeout(CEILING).expect("the run settles");
+    }
+    // One that the system kept from computing for a slice lets the next ones go first.
+    let order = order.lock().expect("no panic");
+    let overtaken = order.iter().enumerate().map(|(place, n)| place.abs_diff(*n)).max();
+    assert!(overtaken < Some(20), "{order:?}");
+    drop(busy);
+    close(&runtime);
+}
+
+#[test]
+fn a_queued_run_that_is_ended_settles_at_once_and_leaves_the_queue() {
+    const QUEUED: usize = 5_000;
+    let runtime = runtime(Some(1.0), Some(QUEUED as f64));
+    let (let_go, held) = mpsc::channel();
+    let busy = start_held(&runtime, "here(); for (;;);", Some(held)).expect("a valid request");
+    assert!(soon(|| runtime.stats().computing == 1));
+    let queued: Vec<_> = (0..QUEUED).map(|_| start(&runtime, "for (;;);")).collect();
+    assert_eq!(runtime.stats().queued, QUEUED);
+    let refused = try_start(&runtime, "1").expect_err("the queue is full");
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    assert!(refused.to_string().contains("5000 runs are queued"), "{refused}");
+    for run in &queued {
+        run.0.terminate(None);
+        // Already told: nobody had to wait for a thread.
+        assert_eq!(run.1.try_recv(), Ok(()));
+    }
+    let (remote, _) = &queued[0];
+    assert_eq!(remote.take_result().map(|result| result.status), Some(Status::Terminated));
+    assert!(runtime.stats().queued <= 1, "{:?}", runtime.stats());
+    let next = try_start(&runtime, "export default 1").expect("there is room again");
+    let_go.send(()).expect("the host waits");
+    assert_eq!(status(&next), Status::Success);
+    drop(busy);
+    close(&runtime);
+}
+
+#[test]
+fn a_full_queue_does_not_keep_a_runtime_from_closing() {
+    let runtime = runtime(Some(1.0), Some(1_000.0));
+    let mut runs = vec![start(&runtime, "for (;;);")];
+    while let Ok(run) = try_start(&runtime, "for (;;);") {
+        runs.push(run);
+        assert!(runs.len() < 10_000, "the queue has a bound");
+    }
+    close(&runtime);
+    for run in &runs {
+        assert_eq!(status(run), Status::Terminated);
+    }
+    let stats = runtime.stats();
+    assert_eq!((stats.computing, stats.queued, stats.ready_isolates), (0, 0, 0));
+}
+
+#[test]
+fn who_has_a_permit_is_not_queued() {
+    let runtime = runtime(Some(4.0), Some(0.0));
+    // Whether or not a thread has taken up the first by then.
+    let runs: Vec<_> = (0..4).map(|_| try_start(&runtime, "for (;;);")).collect();
+    assert!(runs.iter().all(Result::is_ok));
+    let refused = try_start(&runtime, "1").expect_err("nobody may wait");
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
+    close(&runtime);
+}
+
+#[test]
+fn runs_that_stepped_aside_are_queued() {
+    let runtime = runtime(Some(1.0), Some(3.0));
+    let runs: Vec<_> = (0..4).map(|_| start(&runtime, "for (;;);")).collect();
+    // Each of them has a thread by now, and all but one of these wait.
+    assert!(soon(|| runtime.stats().threads >= 4));
+    std::thread::sleep(MOMENT);
+    assert!(try_start(&runtime, "1").is_err());
+    drop(runs);
+    close(&runtime);
+}
+
+#[test]
+fn a_closed_runtime_does_not_wait_for_a_thread_that_does_not_come_back() {
+    let runtime = runtime(Some(1.0), None);
+    let stuck = start(&runtime, "Array.prototype.reverse.call({ length: 2 ** 53 - 1 })");
+    std::thread::sleep(MOMENT);
+    close(&runtime);
+    assert_eq!(status(&stuck), Status::Terminated);
+}

@@ -1,0 +1,179 @@
+//! Threads that do not come back from a builtin: what they take from others, and how many there may be.
+
+use std::{
+    env,
+    process::Command,
+    sync::{Mutex, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use isolane::{
+    Execution, ExecutionOptions, ExecutionResult, HostFunction, Inputs, Runtime, RuntimeOptions,
+    Status,
+};
+use tokio::sync::oneshot;
+
+/// Nothing here takes this long unless it hangs.
+const CEILING: Duration = Duration::from_mins(2);
+
+/// Looks at no clock, and is at it for far longer than its run may take to settle.
+const SLOW: &str = "begun(); Array.prototype.reverse.call({ length: 6e7 })";
+
+/// As slow, and for ever.
+const ENDLESS: &str = "begun(); Array.prototype.reverse.call({ length: 2 ** 53 - 1 })";
+
+fn runtime(max_stuck_threads: f64) -> Runtime {
+    let max_stuck_threads = Some(max_stuck_threads);
+    let options = RuntimeOptions { max_stuck_threads, ..RuntimeOptions::default() };
+    Runtime::new(&options).expect("valid options")
+}
+
+/// A run that waits at `gate()`, and tells at `begun()`.
+struct Gated {
+    run: Execution,
+    gate: oneshot::Sender<()>,
+    begun: mpsc::Receiver<()>,
+}
+
+fn gated(runtime: &Runtime, source: &str) -> Gated {
+    let (gate, opened) = oneshot::channel::<()>();
+    let opened = Mutex::new(Some(opened));
+    let wait = HostFunction::future(move || {
+        let opened = opened.lock().expect("lock").take().expect("called once");
+        async move { opened.await.is_ok() }
+    });
+    let (tell, begun) = mpsc::channel();
+    let tell = HostFunction::new(move || tell.send(()).expect("the test listens"));
+    let globals = Inputs::new().with("gate", wait).with("begun", tell);
+    let run = runtime.run_code(source, ExecutionOptions { globals, ..Default::default() });
+    Gated { run, gate, begun }
+}
+
+impl Gated {
+    fn go_on(self) -> ExecutionResult {
+        self.gate.send(()).expect("awaited");
+        wait(self.run)
+    }
+
+    /// The run is settled while its thread stays behind.
+    fn leave_behind(self) {
+        let Self { run, gate, begun } = self;
+        // A run that does not wait never asks.
+        let _ = gate.send(());
+        begun.recv_timeout(CEILING).expect("the run begins");
+        // Surely in its builtin by now.
+        thread::sleep(Duration::from_millis(20));
+        run.terminate(None);
+        assert_eq!(wait(run).status, Status::Terminated);
+    }
+}
+
+fn leave_behind(runtime: &Runtime, source: &str) {
+    gated(runtime, source).leave_behind();
+}
+
+fn wait(run: Execution) -> ExecutionResult {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(run.wait()).is_ok());
+    told.recv_timeout(CEILING).expect("the run settles").expect("valid options")
+}
+
+fn answer(runtime: &Runtime) -> ExecutionResult {
+    wait(runtime.run_code("export default 6 * 7", ExecutionOptions::default()))
+}
+
+fn until(runtime: &Runtime, what: impl Fn(&isolane::Stats) -> bool) {
+    let began = Instant::now();
+    while !what(&runtime.stats()) {
+        assert!(began.elapsed() < CEILING, "{:?}", runtime.stats());
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What leaves threads behind for good would take the time of the other tests.
+fn in_a_process_of_its_own(test: &str, body: impl FnOnce()) {
+    const ALONE: &str = "ISOLANE_TEST_ALONE";
+    if env::var_os(ALONE).is_some() {
+        return body();
+    }
+    let tests = env::current_exe().expect("the path of these tests");
+    let child = Command::new(tests).args(["--exact", test]).env(ALONE, "1").output();
+    let child = child.expect("a process");
+    let output = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && output.contains("1 passed"), "{output}");
+}
+
+#[test]
+fn a_runtime_with_as_many_as_it_may_have_says_so_until_one_comes_back() {
+    let runtime = runtime(1.0);
+    leave_behind(&runtime, SLOW);
+    assert_eq!(runtime.stats().stuck_threads, 1);
+    let refused = answer(&runtime);
+    assert_eq!(refused.status, Status::Terminated);
+    let error = refused.error.expect("an error");
+    assert_eq!(error.name, "SafetyCap");
+    assert!(error.message.contains("do not come back"), "{}", error.message);
+    until(&runtime, |stats| stats.stuck_threads == 0);
+    assert_eq!(answer(&runtime).status, Status::Success);
+}
+
+#[test]
+fn a_run_that_waited_for_its_host_goes_on_until_there_are_twice_as_many() {
+    let name = "a_run_that_waited_for_its_host_goes_on_until_there_are_twice_as_many";
+    in_a_process_of_its_own(name, || {
+        let runtime = runtime(1.0);
+        let endless = format!("await gate(); {ENDLESS}");
+        let innocent = "await gate(); export default 1";
+        let [first, second] = [(); 2].map(|()| gated(&runtime, &endless));
+        let [third, fourth] = [(); 2].map(|()| gated(&runtime, innocent));
+        until(&runtime, |stats| stats.parked == 4);
+        first.leave_behind();
+        assert_eq!(third.go_on().status, Status::Success);
+        second.leave_behind();
+        let ended = fourth.go_on();
+        assert_eq!(ended.error.map(|error| error.name).as_deref(), Some("SafetyCap"));
+        assert_eq!(runtime.stats().stuck_threads, 2);
+    });
+}
+
+#[test]
+fn they_keep_nobody_from_a_thread() {
+    // More than the scheduler has threads to spare.
+    const STUCK: usize = 96;
+    in_a_process_of_its_own("they_keep_nobody_from_a_thread", || {
+        let runtime = runtime(1_000.0);
+        for _ in 0..STUCK {
+            leave_behind(&runtime, ENDLESS);
+            assert_eq!(answer(&runtime).status, Status::Success);
+        }
+        let stats = runtime.stats();
+        assert_eq!(stats.stuck_threads, STUCK);
+        assert_eq!(stats.computing, 0);
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn they_have_the_time_that_nobody_else_wants_and_end_when_they_come_back() {
+    let runtime = runtime(8.0);
+    leave_behind(&runtime, SLOW);
+    assert!(threads_of_lowest_priority() >= 1);
+    let threads = runtime.stats().threads;
+    until(&runtime, |stats| stats.stuck_threads == 0);
+    until(&runtime, |stats| stats.threads < threads);
+    assert_eq!(answer(&runtime).status, Status::Success);
+}
+
+/// The system's word for it: the nineteenth field of a thread's `stat`, counted from its name.
+#[cfg(target_os = "linux")]
+fn threads_of_lowest_priority() -> usize {
+    let threads = std::fs::read_dir("/proc/self/task").expect("a list of threads");
+    threads
+        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok())
+        .filter(|stat| {
+            let after_name = stat.rsplit(") ").next().expect("a name");
+            after_name.split(' ').nth(16) == Some("19")
+        })
+        .count()
+}

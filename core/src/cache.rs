@@ -48,19 +48,23 @@ impl Cache {
         Self { limit_bytes, hasher: RandomState::new(), kept: Mutex::default() }
     }
 
-    /// The compiled module, from the cache or made now.
+    /// The compiled module, from the cache or made now; in both cases only if compiling it takes at
+    /// most `room_bytes`.
     pub(crate) fn module(
         &self,
         label: &str,
         text: &str,
         language: Language,
         erase: &[String],
+        room_bytes: usize,
     ) -> Result<Arc<CompiledModule>, CompileError> {
         let hash = self.hasher.hash_one((label, text, language, erase));
         if let Some(known) = self.find(hash, label, text, language, erase) {
-            return Ok(known);
+            // What a run may do does not depend on what others compiled before.
+            let fits = known.takes_bytes() <= room_bytes;
+            return if fits { Ok(known) } else { Err(CompileError::out_of_memory()) };
         }
-        let module = Arc::new(compile(label, text, language, erase)?);
+        let module = Arc::new(compile(label, text, language, erase, room_bytes)?);
         self.keep(hash, label, language, erase, &module);
         Ok(module)
     }

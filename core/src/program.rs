@@ -5,6 +5,7 @@
 //! isolate knows of compiling and linking.
 
 use std::{
+    cell::Cell,
     collections::HashMap,
     sync::{Arc, OnceLock},
 };
@@ -78,14 +79,40 @@ pub(crate) enum Module {
     Bridge { exports: Vec<String>, first: usize },
 }
 
+/// Why a program cannot be linked, or an import of it resolved.
+#[derive(Debug)]
+pub(crate) enum Unlinked {
+    /// Compiling takes more memory than there is.
+    Memory,
+    /// It is wrong.
+    Error(Box<ExecutionError>),
+}
+
+/// What was compiled since this was last asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Compiled {
+    /// What is kept of it: texts, code, maps.
+    pub(crate) kept_bytes: usize,
+    /// The most that compiling took at once, with what was kept by then.
+    pub(crate) peak_bytes: usize,
+}
+
 /// What the isolate asks about modules.
 pub(crate) trait Linker: Send {
     /// The name of the entry.
     fn entry(&self) -> &str;
 
     /// The module that a specifier means, by name. One that is not linked yet (a dynamic import) is
-    /// checked now, with all that it imports.
-    fn resolve(&mut self, importer: &str, specifier: &str) -> Result<String, Box<ExecutionError>>;
+    /// checked now, with all that it imports, if that takes at most `room_bytes`.
+    fn resolve(
+        &mut self,
+        importer: &str,
+        specifier: &str,
+        room_bytes: usize,
+    ) -> Result<String, Unlinked>;
+
+    /// What was compiled since this was last asked, for the books.
+    fn take_compiled(&mut self) -> Compiled;
 
     /// The module of that name.
     fn module(&self, name: &str) -> Option<Module>;
@@ -114,12 +141,11 @@ pub(crate) trait Linker: Send {
 }
 
 /// Compiles the entry and all that it statically reaches, and checks every import.
-pub(crate) fn link(
-    cache: &Arc<Cache>,
-    request: Request,
-) -> Result<Box<dyn Linker>, Box<ExecutionError>> {
+pub(crate) fn link(cache: &Arc<Cache>, request: Request) -> Result<Box<dyn Linker>, Unlinked> {
+    let room_bytes = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     let mut program = Program::new(cache, request);
-    program.extend(&ModuleKey::Entry).map_err(execution_error)?;
+    program.sources.room_bytes.set(room_bytes);
+    program.extend(&ModuleKey::Entry).map_err(unlinked)?;
     Ok(Box::new(program))
 }
 
@@ -140,6 +166,9 @@ struct Sources {
     entry: SourceText,
     language: Language,
     modules: HashMap<String, SourceText>,
+    /// What compiling and what comes of it may take, from `compiled` at zero on.
+    room_bytes: Cell<usize>,
+    compiled: Cell<Compiled>,
 }
 
 /// Set before the key of a bridge in its engine name; no file is called that.
@@ -168,6 +197,8 @@ impl Program {
             language: request.language,
             modules,
             filename: filename.clone(),
+            room_bytes: Cell::default(),
+            compiled: Cell::default(),
         };
         Self { graph: Graph::new(&filename, specifiers), sources, bridges, keys: HashMap::new() }
     }
@@ -203,13 +234,19 @@ impl Sources {
             }
         };
         if let Some(at) = source.lone_surrogate {
-            return Err(CompileError {
-                name: "SyntaxError",
-                message: "The source has a lone surrogate, which is no character".to_owned(),
-                position: Some(position_of(&source.text, at)),
-            });
+            let position = position_of(&source.text, at);
+            let message = "The source has a lone surrogate, which is no character";
+            return Err(CompileError::new(message, position));
         }
-        self.cache.module(&engine_name(label), &source.text, language, erase)
+        let Compiled { kept_bytes, peak_bytes } = self.compiled.get();
+        let room_bytes = self.room_bytes.get().saturating_sub(kept_bytes);
+        let label = engine_name(label);
+        let module = self.cache.module(&label, &source.text, language, erase, room_bytes)?;
+        self.compiled.set(Compiled {
+            kept_bytes: kept_bytes + module.size_bytes(),
+            peak_bytes: peak_bytes.max(kept_bytes + module.takes_bytes()),
+        });
+        Ok(module)
     }
 }
 
@@ -218,16 +255,26 @@ impl Linker for Program {
         &self.sources.filename
     }
 
-    fn resolve(&mut self, importer: &str, specifier: &str) -> Result<String, Box<ExecutionError>> {
+    fn resolve(
+        &mut self,
+        importer: &str,
+        specifier: &str,
+        room_bytes: usize,
+    ) -> Result<String, Unlinked> {
         let importer = self.keys.get(importer).cloned().unwrap_or(ModuleKey::Entry);
         let sources = &self.sources;
+        sources.room_bytes.set(room_bytes);
         let compile = &mut |key: &ModuleKey, erase: &[String]| sources.compile(key, erase);
-        let resolved = self.graph.import(&importer, specifier, compile).map_err(execution_error)?;
+        let resolved = self.graph.import(&importer, specifier, compile).map_err(unlinked)?;
         self.name_modules();
         Ok(match resolved {
             Resolved::Module(key) => engine_name(&self.graph.label(&key)),
             Resolved::Bridge(key) => format!("{BRIDGE}{key}"),
         })
+    }
+
+    fn take_compiled(&mut self) -> Compiled {
+        self.sources.compiled.take()
     }
 
     fn module(&self, name: &str) -> Option<Module> {
@@ -274,8 +321,11 @@ fn engine_name(label: &str) -> String {
     label.replace('\0', "\u{2400}")
 }
 
-fn execution_error(error: LinkError) -> Box<ExecutionError> {
-    Box::new(ExecutionError {
+fn unlinked(error: LinkError) -> Unlinked {
+    if error.out_of_memory {
+        return Unlinked::Memory;
+    }
+    Unlinked::Error(Box::new(ExecutionError {
         name: error.name.to_owned(),
         message: bounded(error.message, MESSAGE_LIMIT),
         stack: None,
@@ -283,7 +333,7 @@ fn execution_error(error: LinkError) -> Box<ExecutionError> {
         filename: Some(bounded(error.filename, MESSAGE_LIMIT)),
         line: error.position.map(|position| position.line),
         column: error.position.map(|position| position.column),
-    })
+    }))
 }
 
 /// The line and column of a place counted in UTF-16 code units.

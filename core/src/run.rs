@@ -26,7 +26,7 @@ use crate::{
     isolate::{End, Ending, Isolate, Outside, Task, Turn},
     options::Request,
     outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status},
-    program,
+    program::{self, Unlinked},
     runtime::Inner,
     sync::{Condvar, Mutex},
     text::{MESSAGE_LIMIT, bounded},
@@ -274,8 +274,12 @@ impl Run {
         };
         let linker = match program::link(&self.runtime.cache, request) {
             Ok(linker) => linker,
-            Err(error) => {
-                self.settle(End::Failed(Status::LinkError, error), None);
+            Err(unlinked) => {
+                let end = match unlinked {
+                    Unlinked::Memory => End::Memory,
+                    Unlinked::Error(error) => End::Failed(Status::LinkError, error),
+                };
+                self.settle(end, None);
                 self.shared.lock().phase = Phase::Over;
                 return None;
             }
@@ -326,12 +330,14 @@ impl Run {
     }
 
     /// Hands something of the host's to the run.
-    pub(crate) fn deliver(self: &Arc<Self>, inbound: Inbound) {
+    pub(crate) fn deliver(self: &Arc<Self>, mut inbound: Inbound) {
         let mut shared = self.shared.lock();
         if self.is_settled() {
             return;
         }
-        shared.inbox.push(inbound);
+        if self.count(&mut inbound) {
+            shared.inbox.push(inbound);
+        }
         match std::mem::replace(&mut shared.phase, Phase::Computing) {
             Phase::Parked(isolate) => {
                 shared.phase = Phase::Woken(isolate);
@@ -340,6 +346,20 @@ impl Run {
             }
             other => shared.phase = other,
         }
+    }
+
+    /// Counts a message as under way; false if there is no room for it. Then it is not delivered:
+    /// the run will find that its limit was hit.
+    fn count(&self, inbound: &mut Inbound) -> bool {
+        let Some(message) = inbound.message_mut() else { return true };
+        let in_flight = &self.ending.in_flight;
+        let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
+        if in_flight.bytes().saturating_add(message.held_bytes()) > limit {
+            self.ending.exhaust();
+            return false;
+        }
+        *message = std::mem::take(message).sent(in_flight);
+        true
     }
 
     /// Ends the run because its caller says so.
@@ -389,7 +409,8 @@ impl Run {
     pub(crate) fn force(self: &Arc<Self>) {
         if !self.is_settled() {
             self.runtime.scheduler.abandon(self);
-            self.settle(End::Asked, None);
+            let exhausted = self.ending.is_exhausted();
+            self.settle(if exhausted { End::Memory } else { End::Asked }, None);
             // It may have been the last that a closed runtime waited for.
             self.runtime.computed();
         }
@@ -417,8 +438,11 @@ impl Run {
         }
     }
 
-    /// Ends the run if it has computed for longer than it may.
+    /// Ends the run if it has computed for longer than it may, or has hit its limit and goes on.
     pub(crate) fn check_cap(self: &Arc<Self>, now: Instant) {
+        if self.ending.is_exhausted() {
+            self.runtime.watchdog.watch_ending(self);
+        }
         let slice = *self.slice.lock();
         let Some(Slice { wall, .. }) = slice else { return };
         let cap = self.runtime.safety_cap;

@@ -39,10 +39,14 @@ const LINGER: Duration = Duration::from_secs(5);
 /// How often a thread that waits for a permit looks whether its run has ended.
 const PERMIT_LOOK: Duration = Duration::from_millis(10);
 
-/// Threads beyond the permits: those whose run stepped aside or waits in a host call. A run in the
+/// Threads beyond the permits whose run waits in a host call. The host answers soon: until it does,
+/// others can wait.
+const WAITING_THREADS: usize = 56;
+
+/// Threads beyond those whose run stepped aside, which may be for as long as it computes. A run in the
 /// middle of its code is on the stack of its thread: once all threads are taken by such runs, others
 /// wait until one of those ends.
-const EXTRA_THREADS: usize = 1_024;
+const ASIDE_THREADS: usize = 1_000;
 
 /// How many permits go to others before the next one goes to a thread that stepped aside: most of them
 /// are given back in no time, and that one is used for a whole slice.
@@ -334,7 +338,8 @@ impl Scheduler {
 
     /// How many threads may still be started. Those that do not come back keep nobody from theirs.
     fn threads_left(&self, queue: &Queue) -> usize {
-        (self.permits + EXTRA_THREADS + self.stuck()).saturating_sub(queue.threads)
+        let aside = queue.aside.len().min(ASIDE_THREADS);
+        (self.permits + WAITING_THREADS + aside + self.stuck()).saturating_sub(queue.threads)
     }
 
     /// Whether there is any thread that can take up a run, or can be one.

@@ -50,6 +50,8 @@ const WALLS: &[(&str, &[&str])] = &[
     ("process.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("sanitized.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("thread.rs", &["rquickjs_sys", "oxc_", "crate::"]),
+    ("stack.rs", &["rquickjs_sys", "oxc_", "crate::run", "crate::runtime", "crate::value"]),
+    ("turns.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     (
         "options.rs",
         &[

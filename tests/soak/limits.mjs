@@ -17,7 +17,7 @@ const cases = [
   ['64 descriptors, Node.js', 'ulimit -n 64', [NODE, `${HERE}soak.mjs`, ...soak]],
   ['64 descriptors, Python', 'ulimit -n 64', [PYTHON, `${HERE}soak.py`, ...soak]],
   ['1.5 GiB of addresses, Python', 'ulimit -v 1572864', [PYTHON, `${HERE}soak.py`, ...few]],
-  ['490 MiB of addresses, Python', 'ulimit -v 501760', [PYTHON, `${HERE}threads.py`]],
+  ['1 GiB of addresses, Python', 'ulimit -v 1048576', [PYTHON, `${HERE}threads.py`]],
   ...[0, 1, 2, 4].map((more) => [`${more} more threads, Python`, ':', [PYTHON, `${HERE}threads.py`, `${more}`]]),
 ];
 

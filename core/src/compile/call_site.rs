@@ -33,7 +33,7 @@ pub(super) fn find(
     if text.len() > LONGEST {
         return None;
     }
-    with_stack_for(text, typescript, || {
+    with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
         let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
         let silent = silent::find(&program);

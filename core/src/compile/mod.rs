@@ -13,6 +13,7 @@ mod expressions;
 mod lexer;
 mod lines;
 mod map;
+mod memory;
 mod module;
 mod nesting;
 mod record;
@@ -41,6 +42,7 @@ use self::module::Printed;
 pub(crate) use self::module::{
     CompileError, CompiledModule, ExportTarget, Imported, ImportedName, Record, Request,
 };
+use self::nesting::Weight;
 use std::sync::OnceLock;
 
 use crate::options::Language;
@@ -57,34 +59,41 @@ const MAX_BYTES: usize = 1 << 30;
 /// Compiles one module. `label` names it in no message, only in what the compiler keeps; `erase`
 /// lists unused imported names that are types in their module, as linking found out.
 ///
-/// About 200 µs for 50 lines of TypeScript. Uses a stack of its own if the source nests deeply.
+/// About 200 µs for 50 lines of TypeScript. Uses a stack of its own if the source nests deeply. A text
+/// that may take more than `room_bytes` to compile is not parsed.
 pub(crate) fn compile(
     label: &str,
     text: &str,
     language: Language,
     erase: &[String],
+    room_bytes: usize,
 ) -> Result<CompiledModule, CompileError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > MAX_BYTES {
-        let message = "The source is longer than 1 GiB".to_owned();
-        return Err(CompileError { name: "SyntaxError", message, position: None });
+        return Err(CompileError::without_position("The source is longer than 1 GiB"));
     }
     let typescript = language == Language::TypeScript;
-    with_stack_for(text, typescript, || Compilation { label, text, erase }.run(typescript))
-        .map_err(|deep| {
-            let position = Lines::new(text, &Silent::default()).position(deep.offset);
-            CompileError::new("The source is too deeply nested", position)
-        })?
+    let compilation = |weight: Weight| {
+        if weight.bytes > room_bytes {
+            return Err(CompileError::out_of_memory());
+        }
+        Compilation { label, text, erase, takes_bytes: weight.bytes }.run(typescript)
+    };
+    with_stack_for(text, typescript, compilation).map_err(|deep| {
+        let position = Lines::new(text, &Silent::default()).position(deep.offset);
+        CompileError::new("The source is too deeply nested", position)
+    })?
 }
 
 /// Does `work` where there is stack enough for any pass over that text.
 fn with_stack_for<T>(
     text: &str,
     typescript: bool,
-    work: impl FnOnce() -> T,
+    work: impl FnOnce(Weight) -> T,
 ) -> Result<T, nesting::TooDeep> {
-    let stack = STACK_BASE + nesting::weigh(text, typescript)? * STACK_PER_WEIGHT;
-    Ok(stacker::maybe_grow(stack, stack, work))
+    let weight = nesting::weigh(text, typescript)?;
+    let stack = STACK_BASE + weight.levels * STACK_PER_WEIGHT;
+    Ok(stacker::maybe_grow(stack, stack, || work(weight)))
 }
 
 fn source_type(typescript: bool) -> SourceType {
@@ -95,6 +104,7 @@ struct Compilation<'c> {
     label: &'c str,
     text: &'c str,
     erase: &'c [String],
+    takes_bytes: usize,
 }
 
 impl Compilation<'_> {
@@ -118,7 +128,8 @@ impl Compilation<'_> {
             (record::read(&program, &mut lines, &HashSet::new())?, None)
         };
         let bytecode = OnceLock::new();
-        Ok(CompiledModule { text: self.text.into(), printed, silent, record, bytecode })
+        let (text, takes_bytes) = (self.text.into(), self.takes_bytes);
+        Ok(CompiledModule { text, printed, silent, record, bytecode, takes_bytes })
     }
 
     fn typescript<'a>(
@@ -204,14 +215,10 @@ fn first_error(
         Some(diagnostic) => {
             let label = diagnostic.labels.first();
             let position = label.map(|label| lines.position(label.offset() as usize));
-            let message = module::one_line(&diagnostic.message);
-            Err(CompileError { name: "SyntaxError", message, position })
+            let error = CompileError::without_position(&diagnostic.message);
+            Err(CompileError { position, ..error })
         }
-        None if panicked => Err(CompileError {
-            name: "SyntaxError",
-            message: "The source cannot be parsed".to_owned(),
-            position: None,
-        }),
+        None if panicked => Err(CompileError::without_position("The source cannot be parsed")),
         None => Ok(()),
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct CompileError {
     pub(crate) message: String,
     /// Where in the original text.
     pub(crate) position: Option<Position>,
+    /// Compiling it would have taken more memory than there is: the source may be a valid one.
+    pub(crate) out_of_memory: bool,
 }
 
 /// The name under which a binding is asked of another module.
@@ -108,6 +110,8 @@ pub(crate) struct CompiledModule {
     pub(super) record: Record,
     /// What the engine made of the code, kept by the first isolate that loads it; opaque here.
     pub(super) bytecode: OnceLock<Arc<[u8]>>,
+    /// What compiling it took, at most.
+    pub(super) takes_bytes: usize,
 }
 
 /// Code that was printed anew, and where it came from.
@@ -141,6 +145,11 @@ impl CompiledModule {
     /// What the module asks for and offers.
     pub(crate) fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// How many bytes compiling it took at once, at most.
+    pub(crate) fn takes_bytes(&self) -> usize {
+        self.takes_bytes
     }
 
     /// About how many bytes it holds.
@@ -213,8 +222,20 @@ pub(super) fn one_line(message: &str) -> String {
 }
 
 impl CompileError {
-    pub(super) fn new(message: &str, position: Position) -> Self {
-        Self { name: "SyntaxError", message: one_line(message), position: Some(position) }
+    pub(crate) fn new(message: &str, position: Position) -> Self {
+        Self { position: Some(position), ..Self::without_position(message) }
+    }
+
+    /// An error that stands nowhere.
+    pub(super) fn without_position(message: &str) -> Self {
+        let message = one_line(message);
+        Self { name: "SyntaxError", message, position: None, out_of_memory: false }
+    }
+
+    /// The source would take more memory than there is.
+    pub(crate) fn out_of_memory() -> Self {
+        let message = "The source takes more memory to compile than the run may hold";
+        Self { out_of_memory: true, ..Self::without_position(message) }
     }
 }
 

@@ -1,7 +1,8 @@
-//! How deep a parser may have to recurse into a source text, known before it starts.
+//! How deep a parser may have to recurse into a source text, and how many bytes its trees may take,
+//! known before it starts.
 //!
 //! In: a source text. Out: a weight that is at least the number of grammar levels open at once in
-//! any parse of it, or where it grows past `MAX_WEIGHT`. The parser and every pass after it recurse
+//! any parse of it, or where it grows past `MAX_WEIGHT`; and the bytes that [`memory`] says. The parser and every pass after it recurse
 //! without a check of their own, so this bound is what keeps a hostile source from overflowing the
 //! stack (contract: a source that cannot be run is a `link_error`, never the end of the host).
 //!
@@ -11,6 +12,7 @@
 //! grammar, `/`, is decided only where that is safe; else counting goes on without ever closing.
 
 use super::lexer::{Lexer, Token};
+use super::memory;
 
 /// The weight from which a source is refused. Hand-written code stays below a few hundred.
 pub(crate) const MAX_WEIGHT: usize = 16_000;
@@ -27,18 +29,29 @@ pub(crate) struct TooDeep {
     pub(crate) offset: usize,
 }
 
-/// An upper bound of the nesting of `text`.
-pub(crate) fn weigh(text: &str, typescript: bool) -> Result<usize, TooDeep> {
+/// What a text weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Weight {
+    /// At least its nesting.
+    pub(crate) levels: usize,
+    /// About what compiling it takes, at most.
+    pub(crate) bytes: usize,
+}
+
+/// Upper bounds of what compiling `text` takes.
+pub(crate) fn weigh(text: &str, typescript: bool) -> Result<Weight, TooDeep> {
+    let mut bytes = memory::of_text(text);
     let mut lexer = Lexer::new(text, typescript);
     let mut scale = Scale { typescript, ..Scale::default() };
     let rereads = MAX_REREADS + text.len() / 4;
     while let Some(token) = lexer.next_token() {
         scale.put(token, lexer.uncertain());
+        bytes += memory::of_token(token, lexer.uncertain(), typescript);
         if scale.open > MAX_WEIGHT || scale.rereads > rereads {
             return Err(TooDeep { offset: token.start });
         }
     }
-    Ok(scale.most)
+    Ok(Weight { levels: scale.most, bytes })
 }
 
 /// What is open inside one pair of brackets.
@@ -182,7 +195,7 @@ mod tests {
     use super::*;
 
     fn weight(text: &str) -> usize {
-        weigh(text, true).expect("within the bound")
+        weigh(text, true).expect("within the bound").levels
     }
 
     #[test]
@@ -217,7 +230,7 @@ mod tests {
             ("{}/['\"]/+[", "1", "]"),
         ] {
             let text = format!("{}{middle}{}", open.repeat(300), close.repeat(300));
-            let weight = weigh(&text, true).unwrap_or(MAX_WEIGHT);
+            let weight = weigh(&text, true).map_or(MAX_WEIGHT, |weight| weight.levels);
             assert!(weight >= 300, "{open} weighs {weight}");
         }
     }

@@ -6,11 +6,11 @@ use super::*;
 use crate::outcome::Position;
 
 fn ts(text: &str) -> CompiledModule {
-    compile("entry.ts", text, Language::TypeScript, &[]).expect("it compiles")
+    compile("entry.ts", text, Language::TypeScript, &[], usize::MAX).expect("it compiles")
 }
 
 fn js(text: &str) -> CompiledModule {
-    compile("entry.js", text, Language::JavaScript, &[]).expect("it compiles")
+    compile("entry.js", text, Language::JavaScript, &[], usize::MAX).expect("it compiles")
 }
 
 fn code(text: &str) -> String {
@@ -18,7 +18,7 @@ fn code(text: &str) -> String {
 }
 
 fn error(text: &str, language: Language) -> (String, u32, u32) {
-    let error = compile("entry", text, language, &[]).expect_err("it is refused");
+    let error = compile("entry", text, language, &[], usize::MAX).expect_err("it is refused");
     assert_eq!(error.name, "SyntaxError");
     let position = error.position.unwrap_or(Position { line: 0, column: 0 });
     (error.message, position.line, position.column)
@@ -103,8 +103,8 @@ fn javascript_runs_as_it_stands() {
     assert!(module.size_bytes() > text.len() && ts(text).size_bytes() > 2 * text.len());
     assert_eq!(js("\u{feff}#!shebang\n1").code(), "#!shebang\n1");
     assert_eq!(error("let a: number", Language::JavaScript).1, 1);
-    assert!(compile("a", "<a/>", Language::JavaScript, &[]).is_err());
-    assert!(compile("a", "<a></a>", Language::TypeScript, &[]).is_err());
+    assert!(compile("a", "<a/>", Language::JavaScript, &[], usize::MAX).is_err());
+    assert!(compile("a", "<a></a>", Language::TypeScript, &[], usize::MAX).is_err());
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn imports_used_only_as_types_erase() {
 fn the_linker_may_ask_to_erase_unused_names() {
     let erase = ["T".to_owned(), "v".to_owned()];
     let text = "import { T } from 'x'; import { T as U, v } from 'y'; import { w } from 'z'; v";
-    let module = compile("a", text, Language::TypeScript, &erase).expect("it compiles");
+    let module = compile("a", text, Language::TypeScript, &erase, usize::MAX).expect("it compiles");
     assert_eq!(requests(&module), ["y T?,v", "z w?"]);
 }
 
@@ -206,8 +206,11 @@ fn what_cannot_run_is_refused_where_it_stands() {
     ] {
         assert_eq!(ts_error(text), (expected.0.to_owned(), expected.1, expected.2), "{text}");
     }
-    assert!(compile("a", "import type x = require('y');", Language::TypeScript, &[]).is_ok());
-    assert!(compile("a", "import 'y' with {};", Language::JavaScript, &[]).is_ok());
+    assert!(
+        compile("a", "import type x = require('y');", Language::TypeScript, &[], usize::MAX)
+            .is_ok()
+    );
+    assert!(compile("a", "import 'y' with {};", Language::JavaScript, &[], usize::MAX).is_ok());
 }
 
 #[test]
@@ -262,7 +265,7 @@ fn no_name_is_exported_twice() {
     for text in
         ["export default 1; export default 2;", "let a; export { a as default, a as b, a as b }"]
     {
-        assert!(compile("a", text, Language::JavaScript, &[]).is_err(), "{text}");
+        assert!(compile("a", text, Language::JavaScript, &[], usize::MAX).is_err(), "{text}");
     }
     let text = "export default 1;\nexport default 2;";
     assert_eq!(ts_error(text), ("Duplicate export 'default'".to_owned(), 2, 1));
@@ -340,8 +343,8 @@ fn odd_texts_compile_or_say_why() {
     for text in
         ["", " ", "\n", "#!x", "#!x\u{2028}1", "'a\0b'", ";", "//", "/**/", "\u{feff}", "\u{2028}"]
     {
-        assert!(compile("a", text, Language::TypeScript, &[]).is_ok(), "{text:?}");
-        assert!(compile("a", text, Language::JavaScript, &[]).is_ok(), "{text:?}");
+        assert!(compile("a", text, Language::TypeScript, &[], usize::MAX).is_ok(), "{text:?}");
+        assert!(compile("a", text, Language::JavaScript, &[], usize::MAX).is_ok(), "{text:?}");
     }
 }
 
@@ -398,7 +401,7 @@ fn deep_nesting_never_overflows_the_stack() {
             let text = format!("{}{middle}{}", open.repeat(count), close.repeat(count));
             for language in [Language::JavaScript, Language::TypeScript] {
                 let started = Instant::now();
-                let result = compile("deep", &text, language, &[]);
+                let result = compile("deep", &text, language, &[], usize::MAX);
                 if count == 200_000 {
                     assert!(result.is_err() || open == "a," || open == "{}/", "{open}");
                 }
@@ -427,7 +430,7 @@ fn long_sources_compile_in_linear_time() {
     ] {
         let text = line.replace("const x", "var x").repeat(1_000_000 / line.len());
         let started = Instant::now();
-        let _ = compile("long", &text, Language::TypeScript, &[]);
+        let _ = compile("long", &text, Language::TypeScript, &[], usize::MAX);
         assert!(
             started.elapsed() < Duration::from_secs(20) * crate::sanitized::PATIENCE,
             "{line} {:?}",

@@ -24,7 +24,7 @@ use crate::{
         faults::{self, Plan, Seen},
     },
     outcome::{ExecutionError, Status},
-    program,
+    program::{self, Unlinked},
     sync::Mutex,
 };
 
@@ -100,9 +100,13 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
     // Nothing is kept compiled, so that the engine's parser is refused too.
     let linker = match program::link(&Arc::new(Cache::new(0)), request) {
         Ok(linker) => linker,
-        Err(error) => {
+        Err(unlinked) => {
             let nothing = Seen { requests: 0, refused: 0 };
-            return (Came::Failed(Status::LinkError, *error, Vec::new()), nothing);
+            let came = match unlinked {
+                Unlinked::Memory => Came::Memory,
+                Unlinked::Error(error) => Came::Failed(Status::LinkError, *error, Vec::new()),
+            };
+            return (came, nothing);
         }
     };
     let ending = Arc::<Ending>::default();

@@ -1,12 +1,17 @@
 //! Blocks out of one [`Range`].
 //!
 //! In: a range. Out: blocks of it, with all that is known about them kept at its start, so that
-//! copying an image of the range back undoes every allocation since. Two things are kept outside:
-//! how far up it has ever been written (above that it reads as zero, which saves clearing), and how
-//! far up it may be, so that fragmentation cannot make a run hold much more than it is accounted.
+//! copying an image of the range back undoes every allocation since. Kept outside: how far up it has
+//! ever been written (above that it reads as zero, which saves clearing), and how far up it may be.
+//!
+//! What a run is accounted is what it has in use; what the process holds is every page that it ever
+//! wrote. Three things keep these near each other. Sizes are rounded up to those that the allocator
+//! sorts free blocks by, so that a block that was freed fits the next of its size. Once blocks stand
+//! higher than all that may be in use at once, the pages of large free blocks go back to the system.
+//! And a large block that grows is moved page by page, so that it is never there twice.
 #![expect(unsafe_code, reason = "hands out raw memory")]
 
-use super::range::Range;
+use super::range::{self, PAGE_BYTES, Range};
 use std::{alloc::Layout, cell::Cell, mem, ptr, ptr::NonNull};
 
 /// 16-byte steps in 27 doublings: blocks of up to 4 GiB.
@@ -16,6 +21,15 @@ type Blocks = rlsf::Tlsf<'static, u32, u16, 27, 16>;
 const ALIGN: usize = 2 * size_of::<usize>();
 /// What a block costs beyond its size.
 const BLOCK_OVERHEAD_BYTES: usize = 2 * size_of::<usize>();
+/// The allocator's own unit, and into how many sizes it divides each doubling.
+const UNIT_BYTES: usize = 4 * size_of::<usize>();
+const SIZES_PER_DOUBLING: usize = 16;
+/// Free blocks from this size on are worth a call of the system.
+const LARGE_BYTES: usize = 32 << 10;
+/// The share of what is expected that may be handed out between two looks for holes.
+const PATIENCE_SHARE: usize = 32;
+/// How much of a large block is moved at once.
+const MOVED_AT_ONCE_BYTES: usize = 256 << 10;
 /// The header of a free block may stand this far above the last block in use.
 const MARGIN_BYTES: usize = 64;
 /// The end of the range holds the mark of its last block.
@@ -31,6 +45,11 @@ pub(crate) struct Arena {
     high: Cell<usize>,
     /// No block may end above this.
     ceiling: Cell<usize>,
+    /// Above this, blocks stand higher than they would without holes between them.
+    expected: Cell<usize>,
+    /// What was handed out since the holes were last looked for, and how much of it makes that due.
+    touched: Cell<usize>,
+    patience: Cell<usize>,
 }
 
 impl Arena {
@@ -54,6 +73,9 @@ impl Arena {
             end: start + range.bytes(),
             high: Cell::new(start + state_bytes + MARGIN_BYTES),
             ceiling: Cell::new(usize::MAX),
+            expected: Cell::new(usize::MAX),
+            touched: Cell::new(0),
+            patience: Cell::new(0),
         })
     }
 
@@ -67,15 +89,20 @@ impl Arena {
         self.high.set(self.start + bytes);
     }
 
+    /// Says that at most `bytes` will be in use at once: what stands higher shows that there are holes.
+    pub(crate) fn expect(&self, bytes: usize) {
+        self.expected.set(self.start.saturating_add(bytes));
+        self.touched.set(0);
+        self.patience.set(bytes / PATIENCE_SHARE);
+    }
+
     /// Forbids blocks that end more than `bytes` above the start.
     pub(crate) fn set_ceiling(&self, bytes: usize) {
         self.ceiling.set(self.start.saturating_add(bytes));
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> *mut u8 {
-        let Ok(layout) = Layout::from_size_align(bytes.max(1), ALIGN) else {
-            return ptr::null_mut();
-        };
+        let Some(layout) = layout(bytes) else { return ptr::null_mut() };
         // SAFETY: the state was written by `new`, the engine calls from one thread at a time, and
         // no reference to the state outlives a call.
         let block = unsafe { (*self.blocks.as_ptr()).allocate(layout) };
@@ -104,9 +131,11 @@ impl Arena {
     /// # Safety
     /// `block` came from this arena and is in use.
     pub(crate) unsafe fn resize(&self, block: NonNull<u8>, bytes: usize) -> *mut u8 {
-        let Ok(layout) = Layout::from_size_align(bytes.max(1), ALIGN) else {
-            return ptr::null_mut();
-        };
+        let Some(layout) = layout(bytes) else { return ptr::null_mut() };
+        // SAFETY: the caller vouches for the block.
+        if let Some(moved) = unsafe { self.move_in_steps(block, bytes) } {
+            return moved.as_ptr();
+        }
         // SAFETY: as in `allocate`; the caller vouches for the block.
         let moved = unsafe { (*self.blocks.as_ptr()).reallocate(block, layout) };
         let Some(moved) = moved else { return ptr::null_mut() };
@@ -118,8 +147,66 @@ impl Arena {
     /// # Safety
     /// `block` came from this arena and is in use.
     pub(crate) unsafe fn free(&self, block: NonNull<u8>) {
-        // SAFETY: as in `allocate`; the caller vouches for the block.
-        unsafe { (*self.blocks.as_ptr()).deallocate(block, ALIGN) }
+        // SAFETY: as in `allocate`; the caller vouches for the block, whose content is of no use.
+        unsafe {
+            if self.high.get() > self.expected.get() {
+                let bytes = Self::usable_bytes(block);
+                give_back(block.addr().get(), block.addr().get() + bytes);
+            }
+            (*self.blocks.as_ptr()).deallocate(block, ALIGN);
+        }
+    }
+
+    /// Grows a large block at another place without holding all of it twice; `None` if it is not
+    /// large, would not stand too high, can grow where it is, or has no other place.
+    ///
+    /// # Safety
+    /// `block` came from this arena and is in use.
+    unsafe fn move_in_steps(&self, block: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the caller vouches for the block.
+        let old_bytes = unsafe { Self::usable_bytes(block) };
+        let (start, high) = (block.addr().get(), self.high.get());
+        let is_last = start + old_bytes + 2 * MARGIN_BYTES >= high;
+        let spreads = high.saturating_add(bytes) > self.expected.get();
+        if old_bytes < 2 * MOVED_AT_ONCE_BYTES || bytes <= old_bytes || is_last || !spreads {
+            return None;
+        }
+        let new = NonNull::new(self.allocate(bytes))?;
+        let mut moved = 0;
+        while moved < old_bytes {
+            let step = MOVED_AT_ONCE_BYTES.min(old_bytes - moved);
+            // SAFETY: two blocks in use, both at least that long; what was copied is read no more.
+            unsafe {
+                new.add(moved).copy_from_nonoverlapping(block.add(moved), step);
+                give_back(start + moved, start + moved + step);
+            }
+            moved += step;
+        }
+        // SAFETY: in use until now.
+        unsafe { (*self.blocks.as_ptr()).deallocate(block, ALIGN) };
+        Some(new)
+    }
+
+    /// Gives the pages of large free blocks back to the system. Looks at every block, so it is done
+    /// less often the less comes of it.
+    fn sweep(&self) {
+        let state_bytes = size_of::<Blocks>().next_multiple_of(MARGIN_BYTES);
+        let (start, high) = (self.start + state_bytes, self.high.get().min(self.end));
+        let mut given_bytes = 0;
+        let pool = self.blocks.as_ptr().cast::<u8>().wrapping_add(state_bytes);
+        let Some(pool) = NonNull::new(pool) else { return };
+        let pool = NonNull::slice_from_raw_parts(pool, self.end - start);
+        // SAFETY: the pool as `new` inserted it, which no one changes while it is walked.
+        let blocks = unsafe { (*self.blocks.as_ptr()).iter_blocks(pool) };
+        for block in blocks.filter(|block| !block.is_occupied()) {
+            let start = block.as_ptr().addr().get() + BLOCK_OVERHEAD_BYTES;
+            // SAFETY: a free block; its header and links stay.
+            given_bytes +=
+                unsafe { give_back(start, (start + block.max_payload_size()).min(high)) };
+        }
+        let least = (self.expected.get() - self.start) / PATIENCE_SHARE;
+        let came_of_it = given_bytes >= self.touched.replace(0) / 2;
+        self.patience.set(if came_of_it { least } else { 2 * least });
     }
 
     /// # Safety
@@ -143,8 +230,40 @@ impl Arena {
         // SAFETY: called with blocks just handed out.
         let end = block.addr().get() + unsafe { Self::usable_bytes(block) };
         self.high.set(self.high.get().max(end + MARGIN_BYTES));
+        if self.high.get() > self.expected.get() {
+            let touched = self.touched.get() + end - block.addr().get();
+            self.touched.set(touched);
+            if touched > self.patience.get() {
+                self.sweep();
+            }
+        }
         end <= self.ceiling.get()
     }
+}
+
+/// A layout whose block has a size that the allocator sorts by: of a free block of any other size it
+/// does not know that it fits the next request like the last. Costs a sixteenth at most.
+fn layout(bytes: usize) -> Option<Layout> {
+    let whole = bytes.max(1).checked_add(BLOCK_OVERHEAD_BYTES)?;
+    let step = (whole.checked_next_power_of_two()? / (2 * SIZES_PER_DOUBLING)).max(UNIT_BYTES);
+    let whole = whole.checked_next_multiple_of(step)?;
+    Layout::from_size_align(whole - BLOCK_OVERHEAD_BYTES, ALIGN).ok()
+}
+
+/// Gives whole pages within a free block, or one that is about to be, back to the system, if there are
+/// many; returns how many bytes. Its first bytes stay: the allocator writes there.
+///
+/// # Safety
+/// The addresses are those of such a block.
+unsafe fn give_back(start: usize, end: usize) -> usize {
+    let start = (start + MARGIN_BYTES).next_multiple_of(PAGE_BYTES);
+    let end = end / PAGE_BYTES * PAGE_BYTES;
+    if end < start.saturating_add(LARGE_BYTES) {
+        return 0;
+    }
+    // SAFETY: whole pages whose content is of no use. What declines keeps its memory.
+    unsafe { range::give_back_pages(start, end - start) };
+    end - start
 }
 
 const _: () = assert!(mem::align_of::<Blocks>() <= super::range::PAGE_BYTES);
@@ -172,6 +291,51 @@ mod tests {
                 // SAFETY: in use until now, and forgotten here.
                 unsafe { arena.free(old) };
             }
+        }
+    }
+
+    #[test]
+    fn what_was_freed_fits_the_next_of_its_size() {
+        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        for bytes in (1..300_000).step_by(997) {
+            let block = |()| NonNull::new(arena.allocate(bytes)).expect("memory");
+            let (first, wall) = (block(()), block(()));
+            // SAFETY: in use until now, and forgotten here.
+            unsafe { arena.free(first) };
+            let again = block(());
+            assert_eq!(again, first, "{bytes} bytes");
+            // SAFETY: as above.
+            unsafe {
+                arena.free(again);
+                arena.free(wall);
+            }
+        }
+    }
+
+    #[test]
+    fn holes_are_given_back_and_large_blocks_keep_their_content() {
+        const MIB: usize = 1 << 20;
+        let range = Range::reserve(64 * MIB).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        arena.expect(4 * MIB);
+        let block = |bytes: usize| NonNull::new(arena.allocate(bytes)).expect("memory");
+        let (grows, hole, last) = (block(3 * MIB), block(3 * MIB), block(64));
+        // SAFETY: blocks in use, each as long as it was asked for.
+        unsafe {
+            for at in 0..3 * MIB {
+                grows.add(at).write(at.to_le_bytes()[1]);
+            }
+            hole.write_bytes(0xff, 3 * MIB);
+            arena.free(hole);
+            let inside = hole.add(MIB).as_ptr();
+            assert_eq!(inside.read(), 0, "what is free above all that is expected is given back");
+            let old = grows.add(MIB).as_ptr();
+            let grown = NonNull::new(arena.resize(grows, 5 * MIB)).expect("memory");
+            assert_ne!(grown, grows);
+            assert!((0..3 * MIB).all(|at| grown.add(at).read() == at.to_le_bytes()[1]));
+            assert_eq!(old.read(), 0, "nothing of a block that has moved stays");
+            arena.free(last);
         }
     }
 

@@ -44,12 +44,18 @@ pub(super) enum Blocks {
 
 impl Books {
     pub(super) fn total_bytes(&self) -> usize {
-        self.used_bytes.get() + self.charged_bytes.get()
+        let ending = self.ending.borrow();
+        let in_flight = ending.as_ref().map_or(0, |ending| ending.in_flight.bytes());
+        self.used_bytes.get() + self.charged_bytes.get() + in_flight
     }
 
     pub(super) fn must_end(&self) -> bool {
         self.exhausted.get()
-            || self.ending.borrow().as_ref().is_some_and(|ending| ending.is_raised())
+            || self
+                .ending
+                .borrow()
+                .as_ref()
+                .is_some_and(|ending| ending.is_raised() || ending.is_exhausted())
     }
 
     pub(super) fn part_with_ending(&self) {
@@ -66,6 +72,9 @@ impl Books {
     pub(super) fn hit(&self) {
         if !self.must_end() {
             self.exhausted.set(true);
+            if let Some(ending) = &*self.ending.borrow() {
+                ending.exhaust();
+            }
         }
         self.hurry();
     }

@@ -25,6 +25,7 @@ use super::{
     clone_out::{Crossing, clone_args_out, clone_out},
     engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, is_string, undefined},
     escape::{catch_panic, leave},
+    state::Collected,
 };
 use crate::{
     host::Completion,
@@ -42,6 +43,17 @@ pub(crate) enum Inbound {
     FunctionReleased { function: u32, times: u32 },
 }
 
+impl Inbound {
+    /// The message in it.
+    pub(crate) fn message_mut(&mut self) -> Option<&mut Value> {
+        match self {
+            Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => Some(value),
+            Self::FunctionCall { args, .. } => Some(args),
+            Self::FunctionReleased { .. } => None,
+        }
+    }
+}
+
 /// A function of the sandbox that the host holds.
 pub(super) struct Exported {
     function: Local,
@@ -53,7 +65,16 @@ pub(super) struct Exported {
 pub(super) struct HostPromise {
     promise: Local,
     settle: [Local; 2],
+    /// What is charged while it is pending: its entries here and at the host, and the arguments of
+    /// the call that it answers, which the host may need until then.
+    charged: usize,
 }
+
+/// What the host's side of an entry takes, measured on Node.js: a pending promise with what waits for
+/// it, a function with its number, a function of the sandbox with what watches over it.
+const HOST_PROMISE_BYTES: usize = 512;
+const HOST_FUNCTION_BYTES: usize = 192;
+const EXPORTED_BYTES: usize = 768;
 
 /// What becomes of a promise that the host watches: the magic of the functions attached to it.
 const PROMISE_FULFILLED: c_int = 0;
@@ -137,8 +158,20 @@ unsafe extern "C-unwind" fn call_host(
         let asked = Instant::now();
         let answer = state.outside().call(number, args);
         state.skip_clock(asked.elapsed());
-        state.discharge(held);
-        state.answer(answer)
+        let pending = match &answer {
+            Some(Ok(value)) => value.host_promise(),
+            _ => None,
+        };
+        let answer = state.answer(answer);
+        let mut promises = state.host_promises.borrow_mut();
+        match pending.and_then(|number| promises.get_mut(&number)) {
+            Some(promise) => {
+                promise.charged += held;
+                state.keep_charged(held);
+            }
+            None => state.discharge(held),
+        }
+        answer
     })
 }
 
@@ -170,6 +203,11 @@ unsafe extern "C-unwind" fn collect(
         let cx = Cx(ctx);
         if let [value, key, ..] = args(argc, argv) {
             let mut collected = state.collected.borrow_mut();
+            let room = 2 * (collected.items.len() + 1).next_power_of_two() * size_of::<Local>();
+            if room > collected.charged {
+                state.keep(room - collected.charged);
+                collected.charged = room;
+            }
             if collected.pairs {
                 collected.items.push(cx.dup(*key));
             }
@@ -213,6 +251,7 @@ impl State {
             return Ok(function.clone());
         }
         let (cx, realm) = (self.realm().cx, self.realm());
+        self.keep(HOST_FUNCTION_BYTES);
         // SAFETY: a live context, a registered class.
         let function = cx.own(unsafe {
             let prototype = realm.intrinsics.function_prototype;
@@ -241,8 +280,10 @@ impl State {
         if let Some(known) = self.host_promises.borrow().get(&number) {
             return Ok(known.promise.clone());
         }
+        let charged = HOST_PROMISE_BYTES;
+        self.keep(charged);
         let (promise, settle) = self.realm().cx.promise()?;
-        let known = HostPromise { promise: promise.clone(), settle };
+        let known = HostPromise { promise: promise.clone(), settle, charged };
         self.host_promises.borrow_mut().insert(number, known);
         Ok(promise)
     }
@@ -250,6 +291,9 @@ impl State {
     /// The number of a sandbox function for the host, which counts as holding it from now on.
     pub(super) fn export_function(&self, function: Raw) -> u32 {
         let mut numbers = self.exported_numbers.borrow_mut();
+        if !numbers.contains_key(&address_of(function)) {
+            self.keep(EXPORTED_BYTES);
+        }
         let next = self.next_number.get();
         let number = *numbers.entry(address_of(function)).or_insert(next);
         self.next_number.set(next + u32::from(number == next));
@@ -275,6 +319,7 @@ impl State {
             return Ok(number);
         }
         let cx = self.realm().cx;
+        self.keep(EXPORTED_BYTES);
         let number = u32::try_from(self.exported_promises.borrow().len()).map_err(|_| Thrown)?;
         let fulfilled = cx.numbered_function(settled, PROMISE_FULFILLED, number)?;
         let rejected = cx.numbered_function(settled, PROMISE_REJECTED, number)?;
@@ -302,7 +347,11 @@ impl State {
 
     /// Takes what the host sent into the sandbox. What goes wrong there is told to the host or is
     /// the promise's own matter; it never ends the run by itself.
-    pub(super) fn receive(&self, inbound: Inbound) {
+    pub(super) fn receive(&self, mut inbound: Inbound) {
+        // From here on it counts by what it becomes in the sandbox.
+        if let Some(message) = inbound.message_mut() {
+            message.arrive();
+        }
         match inbound {
             Inbound::PromiseSettled { promise, completion } => {
                 self.settle_host_promise(promise, &completion);
@@ -322,6 +371,7 @@ impl State {
                         let address = address_of(entry.function.raw());
                         self.exported_numbers.borrow_mut().remove(&address);
                         exported.remove(&function);
+                        self.let_go(EXPORTED_BYTES);
                     }
                 }
             }
@@ -334,10 +384,9 @@ impl State {
     }
 
     fn settle_host_promise(&self, number: u32, completion: &Completion) {
-        let Some(HostPromise { settle, .. }) = self.host_promises.borrow_mut().remove(&number)
-        else {
-            return;
-        };
+        let known = self.host_promises.borrow_mut().remove(&number);
+        let Some(HostPromise { settle, charged, .. }) = known else { return };
+        self.let_go(charged);
         let cx = self.realm().cx;
         let [resolve, reject] = &settle;
         let (function, value) = match completion {
@@ -399,9 +448,10 @@ impl State {
                 unreadable()
             }))
         });
-        let (Ok(value) | Err(value)) = &completion;
-        self.discharge(value.held_bytes());
-        completion
+        match completion {
+            Ok(value) => Ok(self.send(value)),
+            Err(value) => Err(self.send(value)),
+        }
     }
 
     pub(super) fn new_error(&self, class: ErrorClass, message: Local) -> Outcome<Local> {
@@ -451,7 +501,8 @@ impl State {
         let realm = self.realm();
         self.collected.borrow_mut().pairs = pairs;
         let done = realm.cx.call(for_each, collection, &[realm.intrinsics.collector]);
-        let items = std::mem::take(&mut self.collected.borrow_mut().items);
+        let Collected { items, charged, .. } = std::mem::take(&mut *self.collected.borrow_mut());
+        self.let_go(charged);
         done.map(|_| items)
     }
 }

@@ -133,6 +133,8 @@ struct Walk<'s> {
     buffers: HashMap<usize, u32>,
     /// Views written so far, each over bytes of its own.
     views: Vec<OwnView>,
+    /// Entries of Maps and members of Sets that were read at once.
+    items: usize,
     charged: usize,
     nodes: u32,
 }
@@ -150,6 +152,7 @@ impl<'s> Walk<'s> {
             keys: HashMap::default(),
             buffers: HashMap::new(),
             views: Vec::new(),
+            items: 0,
             charged: 0,
             nodes: 0,
         }
@@ -173,7 +176,10 @@ impl<'s> Walk<'s> {
             }
         }
         let charged = self.charged;
-        let value = std::mem::take(&mut self.writer).finish();
+        let mut value = std::mem::take(&mut self.writer).finish();
+        if self.crossing == Crossing::Inside {
+            value = value.weightless();
+        }
         let held = value.held_bytes();
         if held > charged {
             self.state.charge(held - charged);
@@ -284,10 +290,25 @@ impl<'s> Walk<'s> {
         self.nodes += 1;
         if self.nodes.is_multiple_of(NODES_PER_LOOK) {
             self.state.still_running();
-            let bytes = self.writer.bytes();
-            if bytes > self.charged + CHARGE_STEP {
-                self.charge(bytes - self.charged);
-            }
+            self.charge_growth();
+        }
+    }
+
+    /// Charges what the message and the walk itself have come to hold.
+    fn charge_growth(&mut self) {
+        /// A place in a table, which may be more than half empty.
+        const PLACE_IN_TABLE: usize = 32;
+        let tables = (self.seen.len() + self.keys.len() + self.buffers.len()) * PLACE_IN_TABLE;
+        let lists = (self.objects.capacity() + self.items) * size_of::<Local>()
+            + self.frames.capacity() * size_of::<Frame>()
+            + self.views.capacity() * size_of::<OwnView>();
+        let unweighed = match self.crossing {
+            Crossing::Inside => self.writer.weight(),
+            _ => 0,
+        };
+        let bytes = self.writer.held_bytes() - unweighed + tables + lists;
+        if bytes > self.charged + CHARGE_STEP {
+            self.charge(bytes - self.charged);
         }
     }
 
@@ -319,10 +340,7 @@ impl<'s> Walk<'s> {
                 Text::Utf16(units) => self.writer.string16(&units),
             }
         }
-        let bytes = self.writer.bytes();
-        if bytes > self.charged + CHARGE_STEP {
-            self.charge(bytes - self.charged);
-        }
+        self.charge_growth();
         Ok(())
     }
 
@@ -452,6 +470,7 @@ impl<'s> Walk<'s> {
     fn map(&mut self, value: Raw) -> Outcome<()> {
         let for_each = self.state.realm().intrinsics.map_for_each;
         let mut items = self.state.collect(for_each, value, true)?;
+        self.items += items.capacity();
         if self.crossing == Crossing::Shown {
             items.truncate(2 * SHOWN_NODES);
         }
@@ -464,6 +483,7 @@ impl<'s> Walk<'s> {
     fn set(&mut self, value: Raw) -> Outcome<()> {
         let for_each = self.state.realm().intrinsics.set_for_each;
         let mut items = self.state.collect(for_each, value, false)?;
+        self.items += items.capacity();
         if self.crossing == Crossing::Shown {
             items.truncate(SHOWN_NODES);
         }

@@ -60,6 +60,9 @@ const METHODS: &[(&CStr, Method)] = &[
 /// The labels that one run may count and time; beyond them nothing is remembered.
 const LABELS: usize = 1_000;
 
+/// What a log takes beyond its arguments, for whoever reads it.
+const LOG_BYTES: usize = 96;
+
 /// The object that modules see as `console`.
 pub(super) fn build(cx: Cx) -> Outcome<Local> {
     let console = cx.object()?;
@@ -131,6 +134,7 @@ fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     // It stays charged: the host keeps it for as long as the run goes on.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
     let args = if state.outside().refuses(&args).is_some() { held(state, &args) } else { args };
+    state.keep(LOG_BYTES);
     state.outside().log(level, args);
     Ok(())
 }
@@ -219,6 +223,7 @@ impl State {
         writer.string(text);
         let args = writer.finish();
         self.charge(args.held_bytes());
+        self.keep(LOG_BYTES);
         self.outside().log(level, args);
     }
 }

@@ -1,4 +1,4 @@
-//! Asking a run to end, from any thread.
+//! Asking a run to end, from any thread; and what other threads must know of its memory.
 //!
 //! In: [`Ending::raise`], by whoever holds the handle of a run. Out: a flag that the run's heap and
 //! interrupt handler look at, and, where it is known, the engine's count of polls set to one, so
@@ -6,13 +6,18 @@
 //! works before the first instruction, and a handle of a settled run ends nothing else.
 #![expect(unsafe_code, reason = "writes a counter of the engine from another thread")]
 
-use crate::sync::Mutex;
+use crate::{sync::Mutex, value::InFlight};
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// The flag of one run; never lowered.
+/// The flags of one run; never lowered.
 pub(crate) struct Ending {
     raised: AtomicBool,
+    /// The limit was hit: the run has to end, and whoever looks after it may have to help.
+    exhausted: AtomicBool,
+    /// Messages between the run and its host, which count as the run's.
+    pub(crate) in_flight: Arc<InFlight>,
     countdown: Mutex<Countdown>,
 }
 
@@ -24,7 +29,12 @@ unsafe impl Send for Countdown {}
 
 impl Default for Ending {
     fn default() -> Self {
-        Self { raised: AtomicBool::new(false), countdown: Mutex::new(Countdown(ptr::null_mut())) }
+        Self {
+            raised: AtomicBool::new(false),
+            exhausted: AtomicBool::new(false),
+            in_flight: Arc::default(),
+            countdown: Mutex::new(Countdown(ptr::null_mut())),
+        }
     }
 }
 
@@ -32,6 +42,10 @@ impl Ending {
     /// Asks the run to end. May be called again, should the run not react.
     pub(crate) fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);
+        self.hurry();
+    }
+
+    fn hurry(&self) {
         let countdown = self.countdown.lock();
         if !countdown.0.is_null() {
             // SAFETY: attached, so within a context that lives, and aligned. The engine counts down
@@ -44,6 +58,19 @@ impl Ending {
     /// Whether the run was asked to end.
     pub(crate) fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
+    }
+
+    /// Has the run end because its limit was hit, unless it was asked to end before.
+    pub(crate) fn exhaust(&self) {
+        if !self.is_raised() {
+            self.exhausted.store(true, Ordering::Relaxed);
+            self.hurry();
+        }
+    }
+
+    /// Whether the run has to end because it hit its limit.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.exhausted.load(Ordering::Relaxed)
     }
 
     /// Connects the flag with an engine.

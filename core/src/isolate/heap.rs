@@ -106,6 +106,7 @@ impl Heap {
         unsafe { ending.attach(books.countdown.get()) };
         books.ending.replace(Some(ending));
         if let Blocks::Arena(arena) = &books.blocks {
+            arena.expect(limit_bytes);
             arena.set_ceiling(limit_bytes.saturating_mul(SPREAD).saturating_add(SPREAD_BYTES));
         }
     }
@@ -126,6 +127,23 @@ impl Heap {
         books.charged_bytes.set(books.charged_bytes.get().saturating_add(bytes));
         books.raise_peak();
         true
+    }
+
+    /// The limit is hit.
+    pub(crate) fn exhaust(&self) {
+        self.books().hit();
+    }
+
+    /// How much is held, and how much more may be.
+    pub(crate) fn held_and_room_bytes(&self) -> (usize, usize) {
+        let held = self.books().total_bytes();
+        (held, self.limit_bytes().saturating_sub(held))
+    }
+
+    /// Counts bytes that were held for a moment, by whom the books do not see.
+    pub(crate) fn note_peak(&self, bytes: usize) {
+        let peak_bytes = &self.books().peak_bytes;
+        peak_bytes.set(peak_bytes.get().max(bytes));
     }
 
     /// Takes back what was charged.
@@ -171,7 +189,9 @@ impl Heap {
 
     /// Whether the limit was hit, ever, in this run, unless it had been asked to end before.
     pub(crate) fn exhausted(&self) -> bool {
-        self.books().exhausted.get()
+        let books = self.books();
+        let ending = books.ending.borrow();
+        books.exhausted.get() || ending.as_ref().is_some_and(|ending| ending.is_exhausted())
     }
 
     /// Whether the run has to end: it hit its limit, or was asked to.

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     outcome::ExecutionError,
-    program::{Code, Module},
+    program::{Code, Module, Unlinked},
     value::ErrorClass,
 };
 
@@ -93,14 +93,17 @@ unsafe extern "C-unwind" fn normalize(
     let (importer, specifier) = unsafe { (text(importer), text(specifier)) };
     let mut name = ptr::null_mut();
     bridge::enter(ctx, |state| {
-        let found = state.linker.borrow_mut().resolve(&importer, &specifier);
+        let (held, room) = state.held_and_room_bytes();
+        let found = state.linker.borrow_mut().resolve(&importer, &specifier, room);
+        state.charge_compiled(held);
         match found {
             Ok(found) => {
                 // SAFETY: copies a C string into memory that the engine frees.
                 name = unsafe { sys::js_strdup(ctx, c_string(&found).as_ptr()) };
                 if name.is_null() { Err(Thrown) } else { Ok(Cx(ctx).dup(sys::JS_UNDEFINED)) }
             }
-            Err(error) => Err(throw_link_error(state, &error)),
+            Err(Unlinked::Memory) => state.exhaust(),
+            Err(Unlinked::Error(error)) => Err(throw_link_error(state, &error)),
         }
     });
     name
@@ -182,12 +185,21 @@ fn load_source(state: &State, name: &str, code: &Code) -> Outcome<*mut sys::JSMo
 
 /// The bytecode of a text, compiled once for all runs that come to it.
 fn bytecode(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
-    if let Some(bytecode) = code.bytecode() {
-        return Ok(bytecode);
-    }
+    let bytecode = match code.bytecode() {
+        Some(bytecode) => bytecode,
+        None => compile(state, code, name, kind)?,
+    };
+    state.keep(bytecode.len());
+    Ok(bytecode)
+}
+
+fn compile(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
     let compiler = state.realm().compiler;
-    let text = c_text(code.text());
-    match compiler.compile(&text, &c_string(name), kind) {
+    let text_bytes = code.text().len();
+    state.keep(text_bytes);
+    let compiled = compiler.compile(&c_text(code.text()), &c_string(name), kind);
+    state.let_go(text_bytes);
+    match compiled {
         Ok(bytecode) => Ok(code.keep_bytecode(bytecode)),
         Err(Thrown) => Err(throw_compile_error(state, name)),
     }

@@ -127,7 +127,8 @@ impl Isolate {
     ) -> Box<Self> {
         let mut isolate = Box::new(Self { state: None, home });
         // Boxed first: from here on, the home stays at one address.
-        let state = Box::new(State::new(&isolate.home, outside, linker, task));
+        let in_flight = Arc::clone(&ending.in_flight);
+        let state = Box::new(State::new(&isolate.home, outside, linker, task, in_flight));
         let hook: poll::Hook = on_poll;
         let host = std::ptr::from_ref::<State>(&state).cast_mut().cast();
         isolate.home.arm(home::Run { limit_bytes, ending, hook: Some(hook), host });
@@ -144,6 +145,8 @@ impl Isolate {
     /// Takes what the host sent and runs all that can run.
     pub(crate) fn turn(&mut self, inbox: Vec<Inbound>) -> Turn {
         self.enter(|state| {
+            // What waited may have been too much.
+            state.charge(0);
             for inbound in inbox {
                 if state.must_end() {
                     break;
@@ -168,7 +171,8 @@ impl Isolate {
     /// What the run makes others hold by now.
     #[cfg(test)]
     pub(crate) fn charged_bytes(&self) -> usize {
-        self.home.heap().charged_bytes()
+        let kept = self.state.as_ref().map_or(0, |state| state.kept_bytes());
+        self.home.heap().charged_bytes() - kept
     }
 
     /// Lets go of everything that the run left behind.

@@ -74,6 +74,15 @@ impl Range {
     }
 }
 
+/// Gives the memory of whole pages back; they read as zero then, or as before if the system declines.
+///
+/// # Safety
+/// The pages are within a range, and nothing refers to what is in there.
+pub(crate) unsafe fn give_back_pages(address: usize, bytes: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { system::give_back(std::ptr::with_exposed_provenance_mut(address), bytes) };
+}
+
 impl Drop for Range {
     fn drop(&mut self) {
         // SAFETY: mapped by `reserve` with exactly these bounds, and not unmapped before.

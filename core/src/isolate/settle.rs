@@ -96,6 +96,7 @@ fn evaluate(state: &State) -> Outcome<()> {
     let inputs = std::mem::take(&mut state.task.borrow_mut().inputs);
     let inputs = clone_args_in(state, &inputs)?;
     state.inputs.replace(inputs);
+    state.charge_compiled(0);
     let (names, values) = globals(state);
     loader::bind_globals(state, &names, &values)?;
     let module = match loader::load_entry(state) {

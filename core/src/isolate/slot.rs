@@ -119,12 +119,6 @@ impl Slot {
     pub(crate) fn image_bytes(&self) -> usize {
         self.image_bytes
     }
-
-    /// How far up the last run wrote.
-    #[cfg(test)]
-    pub(crate) fn last_high_bytes(&self) -> usize {
-        self.last_high_bytes.get()
-    }
 }
 
 fn tail_of(range: &Range) -> *mut u8 {

@@ -21,13 +21,19 @@ use super::{
     realm::Realm,
     settle::Signal,
 };
-use crate::{outcome::ExecutionError, program::Linker};
+use crate::{
+    outcome::ExecutionError,
+    program::{Compiled, Linker},
+    value::{InFlight, Value},
+};
 
 /// The entries of a Map or the members of a Set, while they are collected.
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) pairs: bool,
     pub(super) items: Vec<Local>,
+    /// Bytes that were charged for the room they take.
+    pub(super) charged: usize,
 }
 
 /// The state of one run, on the thread that computes it.
@@ -57,6 +63,8 @@ pub(super) struct State {
     pub(super) collected: RefCell<Collected>,
     pub(super) counts: RefCell<HashMap<String, u32>>,
     pub(super) timers: RefCell<HashMap<String, Instant>>,
+    in_flight: Arc<InFlight>,
+    kept: Cell<usize>,
     /// The entry, once it is loaded.
     pub(super) module: RefCell<Option<Local>>,
     /// What a promise that the run waits for came to.
@@ -72,6 +80,7 @@ impl State {
         outside: Arc<dyn Outside>,
         linker: Box<dyn Linker>,
         task: Task,
+        in_flight: Arc<InFlight>,
     ) -> Self {
         Self {
             realm: home.realm(),
@@ -94,8 +103,10 @@ impl State {
             collected: RefCell::default(),
             counts: RefCell::default(),
             timers: RefCell::default(),
+            in_flight,
             module: RefCell::default(),
             signal: RefCell::default(),
+            kept: Cell::new(0),
             failed: Cell::new(false),
         }
     }
@@ -119,6 +130,12 @@ impl State {
         self.failed.get() || self.home().heap().must_end()
     }
 
+    /// Leaves the engine because the limit is hit, by what the books did not see.
+    pub(super) fn exhaust(&self) -> ! {
+        self.home().heap().exhaust();
+        leave()
+    }
+
     /// Whether the limit was hit.
     pub(super) fn exhausted(&self) -> bool {
         self.home().heap().exhausted()
@@ -129,6 +146,48 @@ impl State {
         if !self.home().heap().charge(bytes) {
             leave()
         }
+    }
+
+    /// Counts what the run keeps for longer than a message is read: entries of tables, which the host
+    /// has their like of, and code. Leaves the engine if it does not fit.
+    pub(super) fn keep(&self, bytes: usize) {
+        self.charge(bytes);
+        self.kept.set(self.kept.get() + bytes);
+    }
+
+    /// From now on what is charged already is kept.
+    pub(super) fn keep_charged(&self, bytes: usize) {
+        self.kept.set(self.kept.get() + bytes);
+    }
+
+    pub(super) fn let_go(&self, bytes: usize) {
+        self.discharge(bytes);
+        self.kept.set(self.kept.get().saturating_sub(bytes));
+    }
+
+    /// What is charged for longer than a message is read.
+    #[cfg(test)]
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept.get()
+    }
+
+    /// Charges for what was compiled, which the run keeps to its end. It was compiled beside what the
+    /// run held then.
+    pub(super) fn charge_compiled(&self, held_bytes: usize) {
+        let Compiled { kept_bytes, peak_bytes } = self.linker.borrow_mut().take_compiled();
+        self.home().heap().note_peak(held_bytes + peak_bytes);
+        self.keep(kept_bytes);
+    }
+
+    /// How much the run holds, and how much more it may.
+    pub(super) fn held_and_room_bytes(&self) -> (usize, usize) {
+        self.home().heap().held_and_room_bytes()
+    }
+
+    /// The same message, which counts as under way until the host has taken it.
+    pub(super) fn send(&self, message: Value) -> Value {
+        self.discharge(message.held_bytes());
+        message.sent(&self.in_flight)
     }
 
     pub(super) fn discharge(&self, bytes: usize) {

@@ -31,6 +31,8 @@ pub(crate) struct LinkError {
     pub(crate) filename: String,
     /// Where in that file.
     pub(crate) position: Option<Position>,
+    /// It may be a valid module, but compiling it would take more memory than there is.
+    pub(crate) out_of_memory: bool,
 }
 
 /// The modules of a run, checked.
@@ -84,6 +86,7 @@ impl Graph {
                 specifier: Some(specifier.to_owned()),
                 filename: self.label(importer),
                 position: None,
+                out_of_memory: false,
             })?;
         if let Resolved::Module(key) = &resolved {
             self.extend(key, compile)?;
@@ -320,6 +323,7 @@ impl Graph {
             specifier: None,
             filename: self.label(key),
             position: error.position,
+            out_of_memory: error.out_of_memory,
         }
     }
 
@@ -337,6 +341,7 @@ impl Graph {
             specifier: Some(request.specifier.clone()),
             filename: self.label(&node.key),
             position: Some(position),
+            out_of_memory: false,
         }
     }
 }

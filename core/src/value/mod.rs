@@ -47,9 +47,11 @@ mod copy;
 mod cursor;
 mod de;
 mod fault;
+mod in_flight;
 pub(crate) mod link;
 mod reader;
 mod ser;
+mod weight;
 mod writer;
 
 pub use reader::{Event, Malformed, Reader, Str};
@@ -59,9 +61,19 @@ pub(crate) use copy::{copy_message, walk};
 pub(crate) use cursor::Links;
 pub(crate) use de::{Arguments, from_value};
 pub(crate) use fault::Fault;
+pub(crate) use in_flight::InFlight;
 pub(crate) use ser::{LOCAL, Message, Thrown, to_message, to_outcome};
 
+use std::sync::Arc;
+
+use self::in_flight::Toll;
 use crate::error::{Error, ErrorKind};
+
+/// What a block of memory costs beyond its size.
+const BLOCK_OVERHEAD: usize = 16;
+
+/// What a blob of a message costs beyond its bytes.
+const BLOB_OVERHEAD: usize = size_of::<Vec<u8>>() + BLOCK_OVERHEAD;
 
 /// What a node is: the first byte of each node of a message.
 pub mod tag {
@@ -194,11 +206,34 @@ impl ViewKind {
 /// One message: an owned value that can cross the boundary, in the format described above.
 ///
 /// Cloning copies all its bytes. Built with a [`Writer`], read with a [`Reader`].
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Value {
     nodes: Vec<u8>,
     blobs: Vec<Vec<u8>>,
+    /// What it takes beyond these bytes once it is read.
+    weight: usize,
+    /// Held while it is under way.
+    toll: Option<Toll>,
 }
+
+impl Clone for Value {
+    fn clone(&self) -> Self {
+        Self {
+            nodes: self.nodes.clone(),
+            blobs: self.blobs.clone(),
+            weight: self.weight,
+            toll: None,
+        }
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.nodes, &self.blobs) == (&other.nodes, &other.blobs)
+    }
+}
+
+impl Eq for Value {}
 
 impl Value {
     /// The value `undefined`.
@@ -213,7 +248,36 @@ impl Value {
     /// ends as a [`Malformed`] there.
     #[must_use]
     pub fn from_parts(nodes: Vec<u8>, blobs: Vec<Vec<u8>>) -> Self {
-        Self { nodes, blobs }
+        Self { nodes, blobs, weight: 0, toll: None }
+    }
+
+    /// The same message, which weighs so much for whoever reads it.
+    fn weighing(self, weight: usize) -> Self {
+        Self { weight, ..self }
+    }
+
+    /// The same message, for a reader that makes nothing of it that is not counted elsewhere.
+    pub(crate) fn weightless(self) -> Self {
+        self.weighing(0)
+    }
+
+    /// The same message, counted as under way until it is read or dropped.
+    pub(crate) fn sent(self, in_flight: &Arc<InFlight>) -> Self {
+        let toll = Toll::new(in_flight, self.held_bytes());
+        Self { toll: Some(toll), ..self }
+    }
+
+    /// The message has arrived.
+    pub(crate) fn arrive(&mut self) {
+        self.toll = None;
+    }
+
+    /// The number of the promise of the host that this message is, if it is one.
+    pub(crate) fn host_promise(&self) -> Option<u32> {
+        match self.reader().event() {
+            Ok(Event::HostPromise(number)) => Some(number),
+            _ => None,
+        }
     }
 
     /// The nodes and the blobs, without copying.
@@ -234,16 +298,14 @@ impl Value {
         &self.blobs
     }
 
-    /// Bytes that this message holds in memory: what it counts against a run's limit. A list of
-    /// many small ones holds a place in that list and a block of the allocator for each.
+    /// Bytes that this message holds in memory, and what it will hold once it is read: what it counts
+    /// against a run's limit. A list of many small ones holds a place in that list and a block of the
+    /// allocator for each.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        const BLOCK_OVERHEAD: usize = 16;
         const PLACE: usize = 2 * size_of::<Value>();
-        let blobs = self.blobs.iter();
-        let blobs: usize =
-            blobs.map(|blob| blob.capacity() + size_of::<Vec<u8>>() + BLOCK_OVERHEAD).sum();
-        PLACE + BLOCK_OVERHEAD + self.nodes.capacity() + blobs
+        let blobs: usize = self.blobs.iter().map(|blob| blob.capacity() + BLOB_OVERHEAD).sum();
+        PLACE + BLOCK_OVERHEAD + self.nodes.capacity() + blobs + self.weight
     }
 
     /// A message from anything that serde can write.

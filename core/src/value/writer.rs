@@ -6,7 +6,10 @@
 
 use std::collections::HashMap;
 
-use super::{ErrorClass, Value, ViewKind, tag};
+use super::{BLOB_OVERHEAD, ErrorClass, Value, ViewKind, tag, weight};
+
+/// A finished message keeps at most this much room that it does not use.
+const SPARE_BYTES: usize = 4 << 10;
 
 /// Bytes kept free for a length that is told later: the longest varint of 32 bits.
 const COUNT_BYTES: usize = 5;
@@ -19,6 +22,8 @@ pub struct Writer {
     keys: HashMap<Box<[u8]>, u32>,
     key_count: u32,
     objects: u32,
+    blob_bytes: usize,
+    weight: usize,
 }
 
 impl Writer {
@@ -31,7 +36,17 @@ impl Writer {
     /// Bytes written so far: nodes and blobs.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.nodes.len() + self.blobs.iter().map(Vec::len).sum::<usize>()
+        self.nodes.len() + self.blob_bytes
+    }
+
+    /// Bytes that the message holds so far, and what its nodes weigh for whoever reads it.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.nodes.capacity() + self.blob_bytes + self.blobs.len() * BLOB_OVERHEAD + self.weight
+    }
+
+    /// What the nodes written so far weigh for whoever reads them, beyond their bytes.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
     }
 
     /// The index that the next object will have, for a later [`Writer::reference`].
@@ -42,34 +57,37 @@ impl Writer {
 
     /// The finished message.
     #[must_use]
-    pub fn finish(self) -> Value {
-        Value::from_parts(self.nodes, self.blobs)
+    pub fn finish(mut self) -> Value {
+        if self.nodes.capacity() - self.nodes.len() > SPARE_BYTES {
+            self.nodes.shrink_to_fit();
+        }
+        Value::from_parts(self.nodes, self.blobs).weighing(self.weight)
     }
 
     /// `undefined`.
     pub fn undefined(&mut self) {
-        self.nodes.push(tag::UNDEFINED);
+        self.scalar(tag::UNDEFINED);
     }
 
     /// `null`.
     pub fn null(&mut self) {
-        self.nodes.push(tag::NULL);
+        self.scalar(tag::NULL);
     }
 
     /// A boolean.
     pub fn bool(&mut self, value: bool) {
-        self.nodes.push(if value { tag::TRUE } else { tag::FALSE });
+        self.scalar(if value { tag::TRUE } else { tag::FALSE });
     }
 
     /// A number that is a 32-bit integer.
     pub fn int(&mut self, value: i32) {
-        self.nodes.push(tag::INT);
+        self.leaf(tag::INT, weight::NUMBER);
         self.varint(u64::from(((value << 1) ^ (value >> 31)).cast_unsigned()));
     }
 
     /// Any other number; `-0` and NaN are kept.
     pub fn double(&mut self, value: f64) {
-        self.nodes.push(tag::DOUBLE);
+        self.leaf(tag::DOUBLE, weight::NUMBER);
         self.nodes.extend_from_slice(&value.to_le_bytes());
     }
 
@@ -87,7 +105,7 @@ impl Writer {
     /// A bigint from its sign and the bytes of its magnitude, least significant first.
     pub fn bigint(&mut self, negative: bool, magnitude: &[u8]) {
         let used = magnitude.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-        self.nodes.push(tag::BIGINT);
+        self.leaf(tag::BIGINT, weight::BIGINT);
         self.nodes.push(u8::from(negative && used > 0));
         self.varint(used as u64);
         self.nodes.extend_from_slice(&magnitude[..used]);
@@ -95,7 +113,7 @@ impl Writer {
 
     /// A string.
     pub fn string(&mut self, text: &str) {
-        self.nodes.push(tag::STRING);
+        self.leaf(tag::STRING, weight::STRING + weight::of_text(text));
         self.varint(text.len() as u64);
         self.nodes.extend_from_slice(text.as_bytes());
     }
@@ -105,24 +123,25 @@ impl Writer {
         if let Ok(text) = String::from_utf16(units) {
             return self.string(&text);
         }
-        self.nodes.push(tag::STRING16);
+        // Read as text it may have four bytes for each unit.
+        self.leaf(tag::STRING16, weight::STRING + 2 * units.len());
         self.units(units);
     }
 
     /// An element that is not there.
     pub fn hole(&mut self) {
-        self.nodes.push(tag::HOLE);
+        self.scalar(tag::HOLE);
     }
 
     /// An object that this message already holds.
     pub fn reference(&mut self, object: u32) {
-        self.nodes.push(tag::REF);
+        self.scalar(tag::REF);
         self.varint(u64::from(object));
     }
 
     /// Starts a plain object: keys and values follow, then [`Writer::end_object`].
     pub fn object(&mut self) {
-        self.tagged(tag::OBJECT);
+        self.tagged(tag::OBJECT, weight::OBJECT);
     }
 
     /// The key of the next value of an object.
@@ -149,12 +168,14 @@ impl Writer {
 
     /// A key that a caller with a table of its own has written before, by its number.
     pub fn known_key(&mut self, number: u32) {
+        self.weight += weight::PROPERTY;
         self.varint(u64::from(number) + 3);
     }
 
     /// A key that this message does not hold yet; returns its number. A caller that uses this
     /// keeps the table of keys itself and must not mix it with [`Writer::key`].
     pub fn new_key(&mut self, key: &str) -> u32 {
+        self.weight += weight::PROPERTY + weight::NEW_KEY + weight::of_text(key);
         self.varint(1);
         self.varint(key.len() as u64);
         self.nodes.extend_from_slice(key.as_bytes());
@@ -163,6 +184,7 @@ impl Writer {
 
     /// As [`Writer::new_key`], for a key with a lone surrogate.
     pub fn new_key16(&mut self, units: &[u16]) -> u32 {
+        self.weight += weight::PROPERTY + weight::NEW_KEY + 2 * units.len();
         self.varint(2);
         self.units(units);
         self.count_key()
@@ -175,18 +197,20 @@ impl Writer {
 
     /// Starts an array of `length` elements, all of which follow.
     pub fn array(&mut self, length: u32) {
-        self.tagged(tag::ARRAY);
+        let weight = if length == 0 { weight::EMPTY_ARRAY } else { weight::ARRAY };
+        self.tagged(tag::ARRAY, weight);
         self.varint(u64::from(length));
     }
 
     /// Starts an array of which only some elements follow, each after [`Writer::sparse_index`].
     pub fn sparse_array(&mut self, length: u32) {
-        self.tagged(tag::SPARSE_ARRAY);
+        self.tagged(tag::SPARSE_ARRAY, weight::ARRAY);
         self.varint(u64::from(length));
     }
 
     /// The index of the next element of a sparse array.
     pub fn sparse_index(&mut self, index: u32) {
+        self.weight += weight::ENTRY;
         self.varint(u64::from(index) + 1);
     }
 
@@ -197,13 +221,13 @@ impl Writer {
 
     /// Starts an array whose length is told later; returns where, for [`Writer::close`].
     pub(super) fn open_array(&mut self) -> usize {
-        self.tagged(tag::ARRAY);
+        self.tagged(tag::ARRAY, weight::ARRAY);
         self.open_count()
     }
 
     /// Starts a Map whose number of entries is told later, as [`Writer::open_array`].
     pub(super) fn open_map(&mut self) -> usize {
-        self.tagged(tag::MAP);
+        self.tagged(tag::MAP, weight::COLLECTION);
         self.open_count()
     }
 
@@ -222,35 +246,36 @@ impl Writer {
 
     /// Starts a Map of `entries` entries: key, value, key, value follow.
     pub fn map(&mut self, entries: u32) {
-        self.tagged(tag::MAP);
+        self.tagged(tag::MAP, weight::COLLECTION + weight::ENTRY * entries as usize);
         self.varint(u64::from(entries));
     }
 
     /// Starts a Set of `members` members, which follow.
     pub fn set(&mut self, members: u32) {
-        self.tagged(tag::SET);
+        self.tagged(tag::SET, weight::COLLECTION + weight::ENTRY * members as usize);
         self.varint(u64::from(members));
     }
 
     /// A Date by its epoch milliseconds, NaN when invalid.
     pub fn date(&mut self, epoch_ms: f64) {
-        self.tagged(tag::DATE);
+        self.tagged(tag::DATE, weight::DATE);
         self.nodes.extend_from_slice(&epoch_ms.to_le_bytes());
     }
 
     /// Starts a RegExp: its source and its flags follow as two strings.
     pub fn regexp(&mut self) {
-        self.tagged(tag::REGEXP);
+        self.tagged(tag::REGEXP, weight::REGEXP);
     }
 
     /// Starts an Error: name, message, stack (or undefined) and code (or undefined) follow.
     pub fn error(&mut self, class: ErrorClass) {
-        self.tagged(tag::ERROR);
+        self.tagged(tag::ERROR, weight::ERROR);
         self.nodes.push(class as u8);
     }
 
     /// Adds the bytes of a buffer and returns their number; a node must name it.
     pub fn blob(&mut self, bytes: Vec<u8>) -> u32 {
+        self.blob_bytes += bytes.len();
         self.blobs.push(bytes);
         u32::try_from(self.blobs.len() - 1).unwrap_or(u32::MAX)
     }
@@ -263,13 +288,13 @@ impl Writer {
 
     /// An ArrayBuffer over a blob.
     pub fn buffer(&mut self, blob: u32) {
-        self.tagged(tag::BUFFER);
+        self.tagged(tag::BUFFER, weight::BUFFER);
         self.nodes.extend_from_slice(&blob.to_le_bytes());
     }
 
     /// A view over a blob; returns where it was written, for [`Writer::move_view`].
     pub fn view(&mut self, kind: ViewKind, blob: u32, byte_offset: u64, length: u64) -> usize {
-        self.tagged(tag::VIEW);
+        self.tagged(tag::VIEW, weight::BUFFER);
         let place = self.nodes.len();
         self.nodes.push(kind as u8);
         self.nodes.extend_from_slice(&blob.to_le_bytes());
@@ -284,6 +309,7 @@ impl Writer {
         let own =
             u32::from_le_bytes(self.nodes[place + 1..place + 5].try_into().unwrap_or_default());
         if let Some(bytes) = self.blobs.get_mut(own as usize) {
+            self.blob_bytes -= bytes.len();
             *bytes = Vec::new();
         }
         self.nodes[place + 1..place + 5].copy_from_slice(&blob.to_le_bytes());
@@ -311,13 +337,22 @@ impl Writer {
     }
 
     fn numbered(&mut self, tag: u8, number: u32) {
-        self.tagged(tag);
+        self.tagged(tag, weight::SCALAR);
         self.nodes.extend_from_slice(&number.to_le_bytes());
     }
 
-    fn tagged(&mut self, tag: u8) {
-        self.nodes.push(tag);
+    fn tagged(&mut self, tag: u8, weight: usize) {
+        self.leaf(tag, weight);
         self.objects += 1;
+    }
+
+    fn leaf(&mut self, tag: u8, weight: usize) {
+        self.nodes.push(tag);
+        self.weight += weight;
+    }
+
+    fn scalar(&mut self, tag: u8) {
+        self.leaf(tag, weight::SCALAR);
     }
 
     fn repeated_key(&mut self, name: &[u8]) -> bool {

@@ -1,0 +1,105 @@
+//! The host of a bomb: it answers at once, and keeps nothing.
+
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
+
+use isolane::{
+    Completion, ExecutionResult, Host, HostCall, Remote, Request, Runtime,
+    value::{Value, Writer},
+};
+
+/// Nothing here takes this long unless it hangs.
+const CEILING: Duration = Duration::from_mins(3);
+
+/// The globals, in the order of their numbers.
+const FUNCTIONS: [&str; 4] = ["host", "forever", "fresh", "large"];
+
+struct BombHost {
+    settled: mpsc::Sender<()>,
+    remote: OnceLock<Remote>,
+    next: AtomicU32,
+    large: usize,
+}
+
+impl Host for BombHost {
+    fn call(&self, function: u32, _args: Value, call: HostCall) {
+        let mut writer = Writer::new();
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        match FUNCTIONS.get(function as usize) {
+            Some(&"forever") => writer.host_promise(next),
+            Some(&"large") => {
+                writer.host_promise(next);
+                let mut text = Writer::new();
+                text.string(&"l".repeat(self.large));
+                call.reply(Ok(writer.finish()));
+                if let Some(remote) = self.remote.get() {
+                    remote.settle_promise(next, Ok(text.finish()));
+                }
+                return;
+            }
+            Some(&"fresh") => {
+                writer.host_function(next);
+                writer.string("fresh");
+            }
+            _ => writer.undefined(),
+        }
+        call.reply(Ok(writer.finish()));
+    }
+
+    fn function_settled(&self, _call: u32, _completion: Completion) {}
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn settled(&self) {
+        // The receiver is there for as long as the test waits.
+        let _ = self.settled.send(());
+    }
+}
+
+/// Runs a source with these functions to its end.
+pub(crate) fn run(runtime: &Runtime, source: &str, limit: usize) -> ExecutionResult {
+    let mut inputs = Writer::new();
+    inputs.array(u32::try_from(FUNCTIONS.len()).expect("few") + 1);
+    for (number, name) in (0..).zip(FUNCTIONS) {
+        inputs.host_function(number);
+        inputs.string(name);
+    }
+    inputs.array(0);
+    #[expect(clippy::cast_precision_loss, reason = "limits are small powers of two")]
+    let memory_limit_bytes = Some(limit as f64);
+    let request = Request {
+        globals: FUNCTIONS.map(str::to_owned).to_vec(),
+        modules: vec![("./m.js".to_owned(), "export const x = 1".to_owned().into())],
+        inputs: inputs.finish(),
+        report: true,
+        memory_limit_bytes,
+        ..Request::new(source.to_owned().into())
+    };
+    let (settled, receiver) = mpsc::channel();
+    let host = Arc::new(BombHost {
+        settled,
+        remote: OnceLock::new(),
+        next: AtomicU32::new(100),
+        large: limit / 50,
+    });
+    let remote = runtime.start(request, Arc::clone(&host) as Arc<dyn Host>).expect("no misuse");
+    let _ = host.remote.set(remote.clone());
+    receiver.recv_timeout(CEILING).expect("the run settles");
+    remote.take_result().expect("settled")
+}
+
+/// Waits until nothing of the runtime is left, but for threads that do not come back.
+pub(crate) fn close(runtime: &Runtime) {
+    let (closed, receiver) = mpsc::channel();
+    runtime.close(move || {
+        let _ = closed.send(());
+    });
+    // One that is stuck in a builtin for good keeps it open.
+    let _ = receiver.recv_timeout(Duration::from_secs(2));
+}

@@ -10,7 +10,10 @@ use super::{arena::Arena, system::System};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI32, Ordering},
+};
 
 /// What a heap knows. It stands outside of the blocks, so that it can still be read when they have
 /// been restored.
@@ -80,8 +83,9 @@ impl Books {
     pub(super) fn hurry(&self) {
         let countdown = self.countdown.get();
         if !countdown.is_null() {
-            // SAFETY: `set_countdown`'s caller vouches for it; this is the engine's own thread.
-            unsafe { *countdown = 1 };
+            // SAFETY: `set_countdown`'s caller vouches for it. Whoever ends the run writes it from
+            // elsewhere.
+            unsafe { AtomicI32::from_ptr(countdown) }.store(1, Ordering::Relaxed);
         }
     }
 

@@ -14,6 +14,7 @@ use super::heap::Heap;
 use super::sys as qjs;
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The engine's own period, and the longest here.
@@ -103,8 +104,8 @@ impl PollState {
 
     fn set_countdown(&self, polls: i32) {
         if !self.countdown.is_null() {
-            // SAFETY: `new`'s caller vouches for it; polls are on the engine's thread.
-            unsafe { *self.countdown = polls };
+            // SAFETY: `new`'s caller vouches for it. Whoever ends the run writes it from elsewhere.
+            unsafe { AtomicI32::from_ptr(self.countdown) }.store(polls, Ordering::Relaxed);
         }
     }
 }

@@ -184,20 +184,22 @@ fn runs_that_are_answered_at_once_leave_others_their_turn() {
     close(&runtime);
 }
 
+/// Notes its number when its run settles.
+struct Noting(usize, Arc<Mutex<Vec<usize>>>, Mutex<Sender<()>>);
+impl Host for Noting {
+    fn call(&self, _: u32, _: Value, _: HostCall) {}
+    fn function_settled(&self, _: u32, _: Completion) {}
+    fn promise_settled(&self, _: u32, _: Completion) {}
+    fn settled(&self) {
+        self.1.lock().expect("no panic").push(self.0);
+        let _ = self.2.lock().expect("no panic").send(());
+    }
+}
+
 #[test]
 fn the_queue_is_first_in_first_out() {
     let runtime = runtime(Some(1.0), None);
     let order = Arc::new(Mutex::new(Vec::new()));
-    struct Noting(usize, Arc<Mutex<Vec<usize>>>, Mutex<Sender<()>>);
-    impl Host for Noting {
-        fn call(&self, _: u32, _: Value, _: HostCall) {}
-        fn function_settled(&self, _: u32, _: Completion) {}
-        fn promise_settled(&self, _: u32, _: Completion) {}
-        fn settled(&self) {
-            self.1.lock().expect("no panic").push(self.0);
-            let _ = self.2.lock().expect("no panic").send(());
-        }
-    }
     let busy = start(&runtime, "for (;;);");
     let (sender, settled) = mpsc::channel();
     let runs: Vec<_> = (0..200)
@@ -220,13 +222,13 @@ fn the_queue_is_first_in_first_out() {
 
 #[test]
 fn a_queued_run_that_is_ended_settles_at_once_and_leaves_the_queue() {
-    const QUEUED: usize = 5_000;
-    let runtime = runtime(Some(1.0), Some(QUEUED as f64));
+    const QUEUED: u16 = 5_000;
+    let runtime = runtime(Some(1.0), Some(f64::from(QUEUED)));
     let (let_go, held) = mpsc::channel();
     let busy = start_held(&runtime, "here(); for (;;);", Some(held)).expect("a valid request");
     assert!(soon(|| runtime.stats().computing == 1));
     let queued: Vec<_> = (0..QUEUED).map(|_| start(&runtime, "for (;;);")).collect();
-    assert_eq!(runtime.stats().queued, QUEUED);
+    assert_eq!(runtime.stats().queued, usize::from(QUEUED));
     let refused = try_start(&runtime, "1").expect_err("the queue is full");
     assert_eq!(refused.kind(), ErrorKind::Unavailable);
     assert!(refused.to_string().contains("5000 runs are queued"), "{refused}");

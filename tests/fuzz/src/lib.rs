@@ -1,7 +1,7 @@
 //! Fuzz targets: bytes in, and a panic if a run comes to what no run may come to.
 //!
 //! Each target makes runs of its bytes through the crate's public face and judges them alike
-//! ([`run`]): one settlement, in time, with a status that fits, messages that can be read, texts
+//! (`run`): one settlement, in time, with a status that fits, messages that can be read, texts
 //! that are bounded, and a pristine realm for whoever comes next. What the sanitizers find and what
 //! panics anywhere ends the process.
 //!

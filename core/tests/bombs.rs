@@ -44,6 +44,9 @@ const SHAPES: &[(&str, &str)] = &[
 /// may be there twice.
 const MESSAGES: &[&str] = &["arguments", "reports", "logs", "clones", "for the host"];
 
+/// These leave holes of every size on purpose, and come to hold some of them.
+const HOLES: &str = "holes between large blocks";
+
 struct Bomb {
     name: String,
     source: String,
@@ -114,13 +117,18 @@ impl Bomb {
     /// What is otherwise than promised.
     fn judge(&self, outcome: &Outcome) -> Option<String> {
         let most = self.limit + self.limit / 10;
-        let moved =
-            if MESSAGES.iter().any(|word| self.name.contains(word)) { self.limit / 2 } else { 0 };
+        let more = if MESSAGES.iter().any(|word| self.name.contains(word)) {
+            self.limit / 2
+        } else if self.name.starts_with(HOLES) {
+            self.limit / 4
+        } else {
+            0
+        };
         if outcome.status != Status::Memory {
             Some(format!("status {:?}", outcome.status))
         } else if outcome.counted > most {
             Some(format!("counted {}", outcome.counted))
-        } else if outcome.grew > most + moved + ALLOWANCE {
+        } else if outcome.grew > most + more + ALLOWANCE {
             Some(format!("the process grew by {}", outcome.grew))
         } else {
             None

@@ -1,6 +1,6 @@
 //! Values through the boundary, both ways.
 //!
-//! An even first byte: the rest are choices of [`values`](crate::values), and what goes in must come
+//! An even first byte: the rest are choices of [`values`], and what goes in must come
 //! out the same, once as an argument and once through a host call. An odd one: the rest are the
 //! nodes of a message that nobody's writer made, and whatever reads it may refuse it, no more.
 

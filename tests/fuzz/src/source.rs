@@ -1,7 +1,7 @@
 //! Source text: bytes as they are, or the choices of a grammar.
 //!
 //! The first byte says which, and in which language, under which limit; the rest is the text in
-//! UTF-8 or UTF-16, or feeds [`program`](crate::program).
+//! UTF-8 or UTF-16, or feeds [`program`].
 
 use isolane::{Language, Request, SourceText};
 

@@ -1,18 +1,11 @@
 // Every object that a program can reach, in a fixed order: its prototype, its keys, what they are.
 const ids = new Map();
 const todo = [];
-let hash = 0;
-let length = 0;
-
-function note(text) {
-  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
-  length += text.length;
-}
+const lines = [];
 
 function describe(value) {
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) {
-    return typeof value === 'symbol' ? value.toString() : `${typeof value} ${Object.is(value, -0) ? '-0' : value}`;
-  }
+  if (typeof value === 'symbol') return value.toString();
+  if (Object(value) !== value) return `${typeof value} ${Object.is(value, -0) ? '-0' : value}`;
   if (!ids.has(value)) {
     ids.set(value, ids.size);
     todo.push(value);
@@ -21,11 +14,12 @@ function describe(value) {
 }
 
 function visit(object) {
-  note(`${describe(Object.getPrototypeOf(object))} ${Object.isExtensible(object)}`);
+  const prototype = describe(Object.getPrototypeOf(object));
+  lines.push(`${describe(object)} of ${prototype} ${Object.isExtensible(object)}`);
   for (const key of Reflect.ownKeys(object)) {
-    const { value, get, set, writable, enumerable, configurable } = Object.getOwnPropertyDescriptor(object, key);
-    note(`${describe(key)}: ${describe(value)} ${describe(get)} ${describe(set)}`);
-    note(`${writable} ${enumerable} ${configurable}`);
+    const { value, get, set, ...flags } = Object.getOwnPropertyDescriptor(object, key);
+    const parts = [key, value, get, set, ...Object.values(flags)];
+    lines.push(parts.map(describe).join(' '));
   }
 }
 
@@ -39,4 +33,4 @@ for (const seed of [
 }
 while (todo.length > 0) visit(todo.shift());
 
-export default [ids.size, length, hash];
+export default lines.join('\n');

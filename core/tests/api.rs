@@ -69,6 +69,7 @@ fn every_public_type_can_be_sent_and_shared() {
         StatusError,
         Str,
         Terminator,
+        Turns<u8>,
         Value,
         ViewKind,
         Writer,

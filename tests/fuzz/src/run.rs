@@ -10,6 +10,7 @@ use std::{
         atomic::{AtomicU32, Ordering},
         mpsc::{self, RecvTimeoutError, Sender},
     },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -29,6 +30,9 @@ pub(crate) const CEILING: Duration = Duration::from_mins(1);
 /// What a run may hold beyond its limit: the two reserves for ending it, and the pristine realm
 /// under a limit smaller than that.
 const RESERVES_BYTES: u64 = 3 << 20;
+
+/// A thread that is stuck for longer does not come back.
+const LOST: Duration = Duration::from_secs(5);
 
 /// How a process ends that gave up two threads; `tests/fuzz/run` then starts another.
 const STUCK: i32 = 75;
@@ -208,11 +212,16 @@ fn check_pristine() {
 }
 
 /// Ends the process, as if its time were up, when threads of it are lost in builtins that never
-/// look at the clock: they are a known limit, and would slow down all that comes after.
+/// look at the clock: they are a known limit, and would slow down all that comes after. Those that
+/// only take their time are waited for.
 fn leave_if_stuck() {
-    if cfg!(isolane_sanitized) && runtime().stats().stuck_threads >= 2 {
-        eprintln!("two threads are in builtins that do not end: a new process has to go on");
-        // SAFETY: ends the process, and runs nothing that would take it for a crash.
-        unsafe { libc::_exit(STUCK) }
+    let began = Instant::now();
+    while cfg!(isolane_sanitized) && runtime().stats().stuck_threads >= 2 {
+        thread::sleep(Duration::from_millis(10));
+        if began.elapsed() > LOST {
+            eprintln!("two threads are in builtins that do not end: a new process has to go on");
+            // SAFETY: ends the process, and runs nothing that would take it for a crash.
+            unsafe { libc::_exit(STUCK) }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex,
         atomic::{AtomicU32, Ordering},
         mpsc,
     },
@@ -22,7 +22,8 @@ const FUNCTIONS: [&str; 4] = ["host", "forever", "fresh", "large"];
 
 struct BombHost {
     settled: mpsc::Sender<()>,
-    remote: OnceLock<Remote>,
+    /// Until the run has settled: it holds its host.
+    remote: Mutex<Option<Remote>>,
     next: AtomicU32,
     large: usize,
 }
@@ -38,7 +39,8 @@ impl Host for BombHost {
                 let mut text = Writer::new();
                 text.string(&"l".repeat(self.large));
                 call.reply(Ok(writer.finish()));
-                if let Some(remote) = self.remote.get() {
+                let remote = self.remote.lock().expect("no panic").clone();
+                if let Some(remote) = remote {
                     remote.settle_promise(next, Ok(text.finish()));
                 }
                 return;
@@ -84,13 +86,14 @@ pub(crate) fn run(runtime: &Runtime, source: &str, limit: usize) -> ExecutionRes
     let (settled, receiver) = mpsc::channel();
     let host = Arc::new(BombHost {
         settled,
-        remote: OnceLock::new(),
+        remote: Mutex::default(),
         next: AtomicU32::new(100),
         large: limit / 50,
     });
     let remote = runtime.start(request, Arc::clone(&host) as Arc<dyn Host>).expect("no misuse");
-    let _ = host.remote.set(remote.clone());
+    *host.remote.lock().expect("no panic") = Some(remote.clone());
     receiver.recv_timeout(CEILING).expect("the run settles");
+    host.remote.lock().expect("no panic").take();
     remote.take_result().expect("settled")
 }
 

@@ -233,7 +233,8 @@ pub struct RuntimeOptions {
     /// Threads that may be lost to builtins that do not come back when their run has ended. With
     /// that many no run starts until one does, and with twice as many none goes on. 32 by default.
     pub max_stuck_threads: Option<f64>,
-    /// Isolates that are kept pristine ahead of need; as many as may compute at once by default.
+    /// Isolates that are kept pristine ahead of need; by default as many as may compute at once, and at
+    /// most 4 per core, or 8.
     pub ready_isolates: Option<f64>,
     /// Bytes of compiled modules that are kept; 32 MiB by default.
     pub compile_cache_bytes: Option<f64>,
@@ -303,7 +304,7 @@ impl RuntimeOptions {
             max_concurrent_runs,
             max_queued_runs: count("max_queued_runs", self.max_queued_runs, 0)?,
             max_stuck_threads: stuck.unwrap_or(default.max_stuck_threads),
-            ready_isolates: ready.unwrap_or(max_concurrent_runs),
+            ready_isolates: ready.unwrap_or(default.ready_isolates.min(max_concurrent_runs)),
             compile_cache_bytes: cache.unwrap_or(default.compile_cache_bytes),
         })
     }

@@ -97,16 +97,30 @@ fn ten_thousand_parked_runs_hold_no_threads() {
     while runtime.stats().parked < runs.len() && began.elapsed() < CEILING {
         std::thread::yield_now();
     }
-    let stats = runtime.stats();
-    assert_eq!(stats.parked, 10_000);
-    // Runs that are slow enough to step aside, on a busy machine or under a sanitizer, take threads.
-    assert!(stats.threads <= 2_000, "{stats:?}");
+    assert_eq!(runtime.stats().parked, 10_000);
+    // On a busy machine some were slow enough to step aside, which takes threads for that while.
+    while runtime.stats().threads > 64 {
+        assert!(began.elapsed() < CEILING, "{:?}", runtime.stats());
+        std::thread::sleep(Duration::from_millis(10));
+    }
     for (remote, _) in &runs {
         remote.terminate(Some("enough"));
     }
     for (remote, told) in &runs {
         assert_eq!(result(remote, told).status, Status::Terminated);
     }
+}
+
+#[test]
+fn any_number_of_runs_may_compute_at_once_without_as_many_isolates_ahead_of_need() {
+    let options = RuntimeOptions { max_concurrent_runs: Some(1e9), ..RuntimeOptions::default() };
+    let runtime = own_runtime(&options);
+    for _ in 0..100 {
+        let (remote, told) = start(&runtime, "export default 1");
+        assert_eq!(result(&remote, &told).status, Status::Success);
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    assert!(runtime.stats().ready_isolates <= (4 * cores).max(8), "{:?}", runtime.stats());
 }
 
 /// A host that lives on a thread of its own and answers there, one call after the other.

@@ -2,9 +2,9 @@
 //! known before it starts.
 //!
 //! In: a source text. Out: a weight that is at least the number of grammar levels open at once in
-//! any parse of it, or where it grows past `MAX_WEIGHT`; and the bytes that [`memory`] says. The parser and every pass after it recurse
-//! without a check of their own, so this bound is what keeps a hostile source from overflowing the
-//! stack (contract: a source that cannot be run is a `link_error`, never the end of the host).
+//! any parse of it, or where it grows past `MAX_WEIGHT`; and the bytes that [`memory`] says. The parser
+//! and every pass after it recurse without a check of their own, so this bound is what keeps a hostile
+//! source from overflowing the stack (contract: a source that cannot be run is a `link_error`, never the end of the host).
 //!
 //! One level of recursion consumes at least one token, so the weight counts the tokens that may
 //! still be "open": those of every open bracket since the last place where a statement or a list

@@ -2,8 +2,9 @@
 //!
 //! As SQLite does it: the n-th request for memory fails, for every n until the program succeeds. A
 //! run that was refused anything ends as `memory`, whatever it was in the middle of; its home is
-//! pristine afterwards or gone; and nothing that it held is held any more. What crashes is found by the last line of the output with
-//! `ISOLANE_TEST_SAY=1`, and with the seed that was shown in `ISOLANE_TEST_SEED`.
+//! pristine afterwards or gone; and nothing that it held is held any more. What crashes is found by the
+//! last line of the output with `ISOLANE_TEST_SAY=1`, and with the seed that was shown in
+//! `ISOLANE_TEST_SEED`.
 
 use std::{
     io::Write as _,

@@ -134,6 +134,15 @@ impl Heap {
         self.books().hit();
     }
 
+    /// Hits the limit if what is under way between the run and its host is too much by now: other
+    /// threads add to it, while the code may ask for nothing.
+    pub(crate) fn heed_in_flight(&self) {
+        let books = self.books();
+        if books.total_bytes() > books.limit_bytes.get() {
+            books.hit();
+        }
+    }
+
     /// How much is held, and how much more may be.
     pub(crate) fn held_and_room_bytes(&self) -> (usize, usize) {
         let held = self.books().total_bytes();

@@ -5,9 +5,9 @@
 //!
 //! From the bottom up. Memory: `range` reserves addresses, `arena` and `system` hand out blocks,
 //! `heap` and `books` account for them, `slot` takes and restores images, `calibrate` finds two fields
-//! of the engine, `ending` and `poll` decide when code must stop, `escape` stops it, `home` puts these together into a
-//! place where one run lives, and `pool` keeps homes ready. The engine: `engine` is its C interface,
-//! `realm` what a run finds. A run: `state` keeps its tables, `loader` brings modules in,
+//! of the engine, `ending` and `poll` decide when code must stop, `escape` stops it, `home` puts these
+//! together into a place where one run lives, and `pool` keeps homes ready. The engine: `sys` declares its
+//! functions, `engine` is its C interface, `realm` what a run finds. A run: `state` keeps its tables, `loader` brings modules in,
 //! `clone_in` and `clone_out` carry values over, `bridge` functions and promises, `console`,
 //! `structured_clone` and `rejections` are what the sandbox sees beyond the language, `exception`
 //! describes what was thrown, and `settle` goes from evaluation to the end.

@@ -94,6 +94,7 @@ impl PollState {
         self.gap = now.saturating_duration_since(self.now);
         self.now = now;
         self.polls += 1;
+        self.heap.heed_in_flight();
         if self.heap.must_end() || self.hook.is_some_and(|hook| hook(self)) {
             escape::leave();
         }

@@ -85,7 +85,7 @@ impl<R: Realm> Pool<R> {
         Self {
             build,
             options,
-            ready: Mutex::new(Vec::with_capacity(options.ready)),
+            ready: Mutex::default(),
             keep: AtomicUsize::new(options.ready),
             slots: Arc::default(),
             made_in_slots: AtomicU64::new(0),

@@ -27,9 +27,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(60);
 /// Nothing takes this long unless it hangs; machines that fuzz are busy.
 pub(crate) const CEILING: Duration = Duration::from_mins(1);
 
-/// What a run may hold beyond its limit: the two reserves for ending it, and the pristine realm
-/// under a limit smaller than that.
-const RESERVES_BYTES: u64 = 3 << 20;
+/// What a run holds before it begins: the pristine realm, and what linking takes, which a limit may
+/// be smaller than.
+const PRISTINE_BYTES: u64 = 1 << 20;
 
 /// A thread that is stuck for longer does not come back.
 const LOST: Duration = Duration::from_secs(5);
@@ -175,8 +175,9 @@ pub(crate) fn judge(result: &ExecutionResult, limit_bytes: f64) {
         assert!(stack.len() <= STACK_BYTES);
     }
     #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
-    let used = result.memory_used_bytes.unwrap_or_default().saturating_sub(RESERVES_BYTES) as f64;
-    assert!(used <= limit_bytes, "{:?} bytes used", result.memory_used_bytes);
+    let (used, pristine) =
+        (result.memory_used_bytes.unwrap_or_default() as f64, PRISTINE_BYTES as f64);
+    assert!(used <= limit_bytes.max(pristine), "{:?} bytes used", result.memory_used_bytes);
 }
 
 /// Looks at everything that a program can reach, and at how it is now.

@@ -1,12 +1,10 @@
 # The build that AddressSanitizer watches: sourced by `run` beside this file and by `tests/fuzz/run`,
-# which use the same one, so that fuzzing needs no second build of the compiler.
+# which use the same one.
 #
-# Stable Rust has the sanitizers behind a flag that it must be told to accept. Everything but build
-# scripts and macros is instrumented, the engine's C (by clang, and with UndefinedBehaviorSanitizer)
-# among it; std comes as it is.
+# It is the build of the tests, but for the engine's C (by clang, with UndefinedBehaviorSanitizer too)
+# and the project's own crates (`rustc-address`): what else they depend on is not built again. `cargo` is
+# told of another optimization for what is compiled from C, so that it keeps both.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-target=x86_64-unknown-linux-gnu
-profile=sanitize
 
 if [ -z "${CLANG:-}" ]; then
   for version in 21 20 19 18 17 16 15 14; do
@@ -15,17 +13,16 @@ if [ -z "${CLANG:-}" ]; then
 fi
 : "${CLANG:?no clang: apt-get install --no-install-recommends clang-19 libclang-rt-19-dev llvm-19}"
 
+sanitized=(--locked -p isolane -p isolane-fuzz --features isolane-fuzz/libfuzzer)
+for package in rquickjs-sys psm; do
+  sanitized+=(--config "profile.dev.package.$package.opt-level=1")
+done
+export CARGO_INCREMENTAL=0
+export RUSTC_WORKSPACE_WRAPPER=$root/tests/sanitizers/rustc-address
+export CC_x86_64_unknown_linux_gnu=$CLANG
 # What the fuzzer learns of coverage costs the tests little, and saves it a build of its own.
-rust="--cfg isolane_sanitized -Zsanitizer=address -Cforce-frame-pointers
-  -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3
-  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table
-  -Cllvm-args=-sanitizer-coverage-trace-compares"
-c="-fsanitize=undefined,fuzzer-no-link -fsanitize-recover=undefined"
-
-export RUSTC_BOOTSTRAP=1 CARGO_INCREMENTAL=0
-export CARGO_TARGET_DIR=$root/target/sanitize
-export CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUSTFLAGS=$(echo $rust)
-export CC_x86_64_unknown_linux_gnu=$CLANG CFLAGS_x86_64_unknown_linux_gnu=$c
+export CFLAGS_x86_64_unknown_linux_gnu="-fsanitize=address,undefined,fuzzer-no-link \
+  -fno-sanitize-recover=all -fsanitize-recover=undefined -fno-omit-frame-pointer"
 export CUSTOM_LIBFUZZER_PATH=$("$CLANG" -print-file-name=libclang_rt.fuzzer-x86_64.a)
 
 # For the threads of the test runner, on which tests enter the engine.

@@ -131,6 +131,9 @@ impl<R: Realm> Home<R> {
     /// cannot fail.
     pub(crate) fn arm(&self, run: Run) {
         debug_assert_eq!(self.entries.get(), 0, "armed while code runs");
+        if let Some(slot) = &self.slot {
+            slot.expect(run.limit_bytes);
+        }
         self.heap.arm(run.limit_bytes, run.ending);
         poll::heed_limit(self.runtime, &self.heap);
         // SAFETY: no code runs, so no poll does.

@@ -54,17 +54,18 @@ impl Range {
         }
     }
 
-    /// Asks for large pages, but for `margin` bytes at either end: a heap of many megabytes is then
-    /// mapped and given back in hundreds of steps less, and a small one stays small.
-    pub(crate) fn prefer_large_pages(&self, margin: usize) {
+    /// Asks for small pages everywhere: a small heap then stays small.
+    pub(crate) fn prefer_small_pages(&self) {
+        // SAFETY: the mapping is ours; advice changes no content.
+        unsafe { system::prefer_large_pages(self.start.as_ptr(), self.bytes, false) }
+    }
+
+    /// Asks for large pages or small ones, but for `margin` bytes at either end: with large ones a
+    /// heap of many megabytes is mapped and given back in hundreds of steps less.
+    pub(crate) fn set_large_pages(&self, margin: usize, large: bool) {
         let Some(bytes) = self.bytes.checked_sub(2 * margin) else { return };
         // SAFETY: within the mapping; advice changes no content.
-        unsafe {
-            let start = self.start.as_ptr();
-            system::prefer_large_pages(start.add(margin), bytes, true);
-            system::prefer_large_pages(start, margin, false);
-            system::prefer_large_pages(start.add(margin + bytes), margin, false);
-        }
+        unsafe { system::prefer_large_pages(self.start.as_ptr().add(margin), bytes, large) }
     }
 
     /// Makes the whole range read-only. Best effort: it guards against our own mistakes.

@@ -25,6 +25,8 @@ pub(crate) const LARGEST_LIMIT_BYTES: usize = RANGE_BYTES / 4;
 const CLEARED_BY_HAND_BYTES: usize = 1 << 20;
 /// Within this much of either end, where a parked slot holds something, pages stay small.
 const SMALL_PAGES_BYTES: usize = 2 << 20;
+/// Under smaller limits all pages stay small: the last large one might reach far beyond.
+const LARGE_PAGES_FROM_BYTES: usize = 40 << 20;
 
 /// A range and the image of its pristine content. Owns both; the heap over it must not be used
 /// after this is dropped.
@@ -36,13 +38,14 @@ pub(crate) struct Slot {
     mark: Mark,
     /// How far up the last run wrote, for the check.
     last_high_bytes: Cell<usize>,
+    large_pages: Cell<bool>,
 }
 
 impl Slot {
     /// Addresses for one slot; `None` where they cannot be had.
     pub(crate) fn reserve() -> Option<Range> {
         let range = Range::reserve(RANGE_BYTES)?;
-        range.prefer_large_pages(SMALL_PAGES_BYTES);
+        range.prefer_small_pages();
         Some(range)
     }
 
@@ -58,8 +61,24 @@ impl Slot {
             tail.as_mut_ptr().copy_from_nonoverlapping(tail_of(&range), TAIL_BYTES);
         }
         image.seal();
-        let last_high_bytes = Cell::new(image_bytes);
-        Some(Self { range, image, image_bytes, tail, mark, last_high_bytes })
+        Some(Self {
+            range,
+            image,
+            image_bytes,
+            tail,
+            mark,
+            last_high_bytes: Cell::new(image_bytes),
+            large_pages: Cell::new(false),
+        })
+    }
+
+    /// Says how much the next run may hold. Costs a call of the system where that changes the size
+    /// of pages.
+    pub(crate) fn expect(&self, limit_bytes: usize) {
+        let large = limit_bytes >= LARGE_PAGES_FROM_BYTES;
+        if self.large_pages.replace(large) != large {
+            self.range.set_large_pages(SMALL_PAGES_BYTES, large);
+        }
     }
 
     /// Undoes everything since the image was taken, the books of `heap` included.

@@ -23,10 +23,10 @@ use std::{fs, path::Path};
 #[macro_export]
 macro_rules! target {
     ($check:path) => {
-        #[cfg(isolane_sanitized)]
+        #[cfg(feature = "libfuzzer")]
         libfuzzer_sys::fuzz_target!(|data: &[u8]| $check(data));
 
-        #[cfg(not(isolane_sanitized))]
+        #[cfg(not(feature = "libfuzzer"))]
         fn main() {
             for path in std::env::args_os().skip(1) {
                 isolane_fuzz::replay(std::path::Path::new(&path), $check);

@@ -1,4 +1,4 @@
 //! See `isolane_fuzz::interleaving`.
-#![cfg_attr(isolane_sanitized, no_main)]
+#![cfg_attr(feature = "libfuzzer", no_main)]
 
 isolane_fuzz::target!(isolane_fuzz::interleaving::check);

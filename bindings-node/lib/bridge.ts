@@ -6,12 +6,12 @@
 
 import { Buffer } from 'node:buffer';
 import { availableParallelism } from 'node:os';
-import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers';
 
 import { Decoder } from './decode.js';
 import { Encoder } from './encode.js';
 import { loadNative } from './native.js';
+import { Patience } from './patience.js';
 import type { Run } from './run.js';
 
 /** What an event is; the order is that of `event.rs`. */
@@ -24,9 +24,8 @@ const enum EventKind {
 }
 
 const INBOX_BYTES = 64 * 1024;
-// How long to look for the next event before going to sleep. On one processor looking would only
-// keep the sandbox from computing.
-const LINGER_MS = availableParallelism() > 1 ? 0.05 : 0;
+// On one processor looking for events would only keep the sandbox from computing.
+const LOOKS = availableParallelism() > 1;
 
 // In the count of a batch: there are more to come.
 const MORE = 0x8000_0000;
@@ -39,7 +38,7 @@ export const bridge = native.openBridge(receive);
 const runs = new Map<number, Run>();
 const closing = new Map<number, () => void>();
 const idle: Encoder[] = [];
-let lingerUntil = 0;
+const patience = new Patience();
 let polling = false;
 let more = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
@@ -113,8 +112,8 @@ export class Mail extends Decoder {
  * answer to what was just said is near. Waking a thread that sleeps costs more than the answer.
  */
 export function expectEvents(): void {
-  if (LINGER_MS === 0) return;
-  lingerUntil = performance.now() + LINGER_MS;
+  if (!LOOKS) return;
+  patience.begin();
   startPolling();
 }
 
@@ -130,7 +129,7 @@ function poll(): void {
   try {
     receive();
   } finally {
-    if (more || performance.now() < lingerUntil) setImmediate(poll);
+    if (more || patience.lasts()) setImmediate(poll);
     else {
       polling = false;
       if (native.poll(bridge, false)) receive();
@@ -152,6 +151,7 @@ function receive(): void {
 }
 
 function dispatch(mail: Mail): void {
+  patience.end();
   const head = mail.u32();
   const count = head % MORE;
   if (head >= MORE) {

@@ -23,6 +23,7 @@ mod link;
 mod options;
 mod outcome;
 mod path;
+mod patience;
 mod process;
 mod program;
 mod run;

@@ -33,10 +33,6 @@ use crate::{
     value::{Value, Writer},
 };
 
-/// How long a host call is awaited by looking before the thread goes to sleep over it: waking a
-/// thread costs more than most host functions take.
-const SPIN: Duration = Duration::from_micros(40);
-
 /// After this long without a look at the clock by the engine, somebody else settles the run.
 pub(crate) const GRACE: Duration = Duration::from_millis(40);
 
@@ -615,10 +611,11 @@ impl Outside for Seat {
         };
         run.host.call(function, args, HostCall::new(Arc::clone(run), call));
         let started = Instant::now();
-        while run.answer_of.load(Ordering::Acquire) != call && started.elapsed() < SPIN {
-            std::hint::spin_loop();
-        }
-        self.await_answer(call)
+        let patience = &run.runtime.patience;
+        patience.look(started, || run.answer_of.load(Ordering::Acquire) == call);
+        let answer = self.await_answer(call);
+        patience.learn(started.elapsed());
+        answer
     }
 
     fn report(&self, value: Value) -> Option<Completion> {

@@ -18,6 +18,7 @@ use crate::{
     isolate::{Pool, PoolOptions, Realm},
     options::{Request, RuntimeOptions, RuntimeSettings},
     outcome::Status,
+    patience::Patience,
     process::{PerProcess, Process},
     run::Run,
     scheduler::{Scheduler, SchedulerStats},
@@ -61,6 +62,8 @@ pub(crate) struct Inner {
     pub(crate) watchdog: Watchdog,
     pub(crate) pool: Pool<Realm>,
     pub(crate) cache: Arc<Cache>,
+    /// With the answers of hosts.
+    pub(crate) patience: Patience,
     pub(crate) safety_cap: Duration,
     max_queued_runs: Option<usize>,
     pub(crate) max_stuck_threads: usize,
@@ -121,6 +124,7 @@ impl Runtime {
     fn with(settings: &RuntimeSettings) -> Self {
         let options = PoolOptions {
             ready: settings.ready_isolates,
+            spare: settings.max_concurrent_runs.min(settings.ready_isolates),
             max_slots: MAX_SLOTS.max(settings.ready_isolates),
             runs_per_slot: RUNS_PER_SLOT,
         };
@@ -130,6 +134,7 @@ impl Runtime {
             watchdog: Watchdog::default(),
             pool: Pool::new(Realm::build, options),
             cache: Arc::new(Cache::new(settings.compile_cache_bytes)),
+            patience: Patience::default(),
             safety_cap: settings.safety_cap,
             max_queued_runs: settings.max_queued_runs,
             max_stuck_threads: settings.max_stuck_threads,

@@ -23,15 +23,13 @@ use std::{
 };
 
 use crate::{
+    patience::Patience,
     run::Run,
     runtime::Inner,
     stack::{self, Stack},
     sync::{Condvar, Mutex},
     thread::Thread,
 };
-
-/// How long a thread looks out for work before it sleeps.
-const SPIN: Duration = Duration::from_micros(60);
 
 /// How long a thread sleeps before it ends.
 const LINGER: Duration = Duration::from_secs(5);
@@ -61,6 +59,8 @@ pub(crate) struct Scheduler {
     finishing: AtomicUsize,
     /// Threads that had their permit taken away because they do not come back.
     stuck: AtomicUsize,
+    /// With new work.
+    patience: Patience,
     permits: usize,
 }
 
@@ -84,6 +84,8 @@ struct Queue {
     /// Nothing will come any more: threads without work end.
     closed: bool,
     spinning: bool,
+    /// Threads that tidy up before they sleep, and look for work once more after that.
+    tidying: usize,
     threads: usize,
     /// How many of them have been started and have not come yet.
     starting: usize,
@@ -137,6 +139,7 @@ impl Scheduler {
                 told: 0,
                 closed: false,
                 spinning: false,
+                tidying: 0,
                 threads: 0,
                 starting: 0,
                 current: Vec::new(),
@@ -145,6 +148,7 @@ impl Scheduler {
             waiting: AtomicUsize::new(0),
             finishing: AtomicUsize::new(0),
             stuck: AtomicUsize::new(0),
+            patience: Patience::default(),
             permits,
         }
     }
@@ -312,7 +316,8 @@ impl Scheduler {
     fn call_for_help(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Inner>) {
         while queue.computing < self.permits && queue.grant_turn() {}
         let finishing = self.finishing.load(Ordering::Relaxed);
-        let soon = usize::from(queue.spinning) + queue.starting + queue.told + finishing;
+        let soon =
+            usize::from(queue.spinning) + queue.tidying + queue.starting + queue.told + finishing;
         if queue.ready.len() <= soon || queue.computing >= self.permits {
             return self.count_waiting(&queue);
         }
@@ -374,16 +379,20 @@ impl Scheduler {
     fn next(&self, runtime: &Inner, thread: Thread, stack: &Stack, new: bool) -> Option<Arc<Run>> {
         // Dropped after the lock is: what runs hold is not ours.
         let mut gone = Vec::new();
+        let mut idle = None;
         let mut queue = self.queue.lock();
         queue.starting -= usize::from(new);
         loop {
             if let Some(run) = self.pop(&mut queue, &mut gone) {
                 let run_here = Arc::clone(&run);
                 queue.current.push(Current { run: run_here, thread, permit: true, stuck: false });
-                let more = !queue.ready.is_empty() && queue.computing < self.permits;
+                let more = queue.has_work(self.permits);
                 if more {
                     let inner = Arc::clone(run.runtime());
                     self.call_for_help(queue, &inner);
+                }
+                if let Some(since) = idle {
+                    self.patience.learn(Instant::elapsed(&since));
                 }
                 return Some(run);
             }
@@ -391,24 +400,27 @@ impl Scheduler {
                 queue.spinning = true;
                 drop(queue);
                 gone.clear();
-                self.look_out();
+                let since = *idle.get_or_insert_with(Instant::now);
+                self.patience.look(since, || self.others_wait());
                 queue = self.queue.lock();
                 queue.spinning = false;
-                if !queue.ready.is_empty() && queue.computing < self.permits {
+                if queue.has_work(self.permits) {
                     continue;
                 }
             }
+            queue.tidying += 1;
             drop(queue);
             gone.clear();
-            runtime.pool.fill();
+            runtime.pool.fill(|| self.others_wait());
             stack.give_back();
             queue = self.queue.lock();
-            if !queue.ready.is_empty() && queue.computing < self.permits {
+            queue.tidying -= 1;
+            if queue.has_work(self.permits) {
                 continue;
             }
             let told;
             (queue, told) = self.sleep(queue);
-            if !told && (queue.ready.is_empty() || queue.computing >= self.permits) {
+            if !told && !queue.has_work(self.permits) {
                 queue.threads -= 1;
                 return None;
             }
@@ -434,13 +446,6 @@ impl Scheduler {
         (queue, false)
     }
 
-    fn look_out(&self) {
-        let started = Instant::now();
-        while self.waiting.load(Ordering::Relaxed) == 0 && started.elapsed() < SPIN {
-            std::hint::spin_loop();
-        }
-    }
-
     /// Takes the calling thread's run off it. Returns whether the thread may look for another: one
     /// that was given up on has others in its place, and ends.
     fn done(&self, run: &Arc<Run>, finishing: bool) -> bool {
@@ -463,6 +468,11 @@ impl Scheduler {
 impl Queue {
     fn waiting(&self) -> usize {
         self.ready.len() + self.aside.len() + self.answered.len()
+    }
+
+    /// Whether there is a run for a thread that has none.
+    fn has_work(&self, permits: usize) -> bool {
+        !self.ready.is_empty() && self.computing < permits
     }
 
     /// Those that wait and have not been ended.

@@ -21,9 +21,9 @@ use isolane::{Runtime, RuntimeOptions, Status};
 
 const MIB: usize = 1 << 20;
 
-/// What a process may hold above a tenth more than the limit: the pristine image that a slot writes
-/// again, the stacks of threads, and what the allocator of the process keeps.
-const ALLOWANCE: usize = 2 * MIB;
+/// What a process may hold above a tenth more than the limit: stacks of threads, and what the allocator
+/// of the process keeps.
+const ALLOWANCE: usize = MIB / 2;
 
 /// How a bomb goes off: `bomb` is a function that hoards in `keep`.
 const SHAPES: &[(&str, &str)] = &[

@@ -82,7 +82,10 @@ enum Came {
 
 fn pool(slots: usize) -> Pool<Realm> {
     let ready = slots;
-    Pool::new(Realm::build, PoolOptions { ready, max_slots: slots, runs_per_slot: u32::MAX })
+    Pool::new(
+        Realm::build,
+        PoolOptions { ready, spare: 0, max_slots: slots, runs_per_slot: u32::MAX },
+    )
 }
 
 /// How many small blocks the engine has in hand of each size.

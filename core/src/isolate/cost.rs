@@ -37,7 +37,7 @@ fn cost() {
         show("drop a plain home", (0..200).map(|_| timed(&mut || drop(keep.pop()))).collect());
 
         let pool = Pool::new(build, PoolOptions::default());
-        pool.fill();
+        pool.fill(|| false);
         let cycle = |work: &dyn Fn(&Home<TestRealm>)| {
             let lease = pool.take(64 * MIB).expect("a home");
             lease.arm(limited(64));

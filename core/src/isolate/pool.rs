@@ -13,13 +13,16 @@ use super::slot::LARGEST_LIMIT_BYTES;
 use crate::{sanitized, sync::Mutex};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// How many homes, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolOptions {
-    /// Kept pristine ahead of need, and at most that many parked.
+    /// Made ahead of need, and kept pristine.
     pub(crate) ready: usize,
+    /// Kept beyond those when they come back: as many as may be in use at once, or those that are made
+    /// meanwhile would be let go of again and again.
+    pub(crate) spare: usize,
     /// Slots at once, in use or parked.
     pub(crate) max_slots: usize,
     /// After that many runs a slot is made anew.
@@ -28,7 +31,7 @@ pub(crate) struct PoolOptions {
 
 impl Default for PoolOptions {
     fn default() -> Self {
-        Self { ready: 4, max_slots: 64, runs_per_slot: 10_000 }
+        Self { ready: 4, spare: 0, max_slots: 64, runs_per_slot: 10_000 }
     }
 }
 
@@ -53,8 +56,8 @@ pub(crate) struct Pool<R: Realm> {
     build: Build<R>,
     options: PoolOptions,
     ready: Mutex<Vec<Lease<R>>>,
-    /// How many are kept ready: none any more once the pool is closed.
-    keep: AtomicUsize,
+    /// Whether any are kept: none any more once the pool is closed.
+    open: AtomicBool,
     slots: Arc<AtomicUsize>,
     made_in_slots: AtomicU64,
     made_plain: AtomicU64,
@@ -86,7 +89,7 @@ impl<R: Realm> Pool<R> {
             build,
             options,
             ready: Mutex::default(),
-            keep: AtomicUsize::new(options.ready),
+            open: AtomicBool::new(true),
             slots: Arc::default(),
             made_in_slots: AtomicU64::new(0),
             made_plain: AtomicU64::new(0),
@@ -120,7 +123,7 @@ impl<R: Realm> Pool<R> {
         let home = if worn { None } else { home.finish() };
         if let Some(home) = home {
             let mut ready = self.ready.lock();
-            if ready.len() < self.keep.load(Ordering::Relaxed) {
+            if ready.len() < self.most(self.options.spare) {
                 ready.push(Lease { home, runs, seat });
                 return;
             }
@@ -130,23 +133,30 @@ impl<R: Realm> Pool<R> {
         }
     }
 
-    /// Makes homes until as many are ready as are to be; off the path of any run.
-    pub(crate) fn fill(&self) {
-        while self.ready.lock().len() < self.keep.load(Ordering::Relaxed) {
+    /// Makes homes until as many are ready as are to be, or there is something better to do; off the
+    /// path of any run.
+    pub(crate) fn fill(&self, is_needed_elsewhere: impl Fn() -> bool) {
+        while self.ready.lock().len() < self.most(0) && !is_needed_elsewhere() {
             let Some(lease) = self.make() else { return };
             let mut ready = self.ready.lock();
-            if ready.len() < self.keep.load(Ordering::Relaxed) {
+            if ready.len() < self.most(self.options.spare) {
                 // Below those that were used: they are the last to be needed.
                 ready.insert(0, lease);
             }
         }
     }
 
+    /// How many may be ready, with so many to spare.
+    fn most(&self, spare: usize) -> usize {
+        let open = self.open.load(Ordering::Relaxed);
+        if open { self.options.ready.saturating_add(spare) } else { 0 }
+    }
+
     /// Lets go of every home that is ready, and keeps none from now on.
     pub(crate) fn close(&self) {
         let ready = {
             let mut ready = self.ready.lock();
-            self.keep.store(0, Ordering::Relaxed);
+            self.open.store(false, Ordering::Relaxed);
             std::mem::take(&mut *ready)
         };
         drop(ready);
@@ -219,7 +229,7 @@ mod tests {
     const LIMIT: usize = 16 << 20;
 
     fn pool(ready: usize, max_slots: usize, runs_per_slot: u32) -> Pool<TestRealm> {
-        Pool::new(build, PoolOptions { ready, max_slots, runs_per_slot })
+        Pool::new(build, PoolOptions { ready, spare: 0, max_slots, runs_per_slot })
     }
 
     fn use_once(pool: &Pool<TestRealm>) -> usize {
@@ -234,7 +244,7 @@ mod tests {
     #[test]
     fn the_last_one_in_is_the_first_one_out() {
         let pool = pool(3, 8, 1000);
-        pool.fill();
+        pool.fill(|| false);
         assert_eq!(pool.stats().ready, 3);
         let first = use_once(&pool);
         for _ in 0..20 {

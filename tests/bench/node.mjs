@@ -74,7 +74,7 @@ async function values() {
     '10 MB of bytes': new Uint8Array(1e7).fill(7),
   };
   for (const [what, value] of Object.entries(each)) {
-    const there = await time(() => succeed(ECHO, { execute: { args: [value] }, memoryLimitBytes: 1e9 }));
+    const there = await time(() => succeed(ECHO, { execute: { args: [value] } }));
     const twice = await time(() => structuredClone(structuredClone(value)));
     rows.push(row(`${what}, in and out`, there, CLONE, twice));
   }

@@ -40,15 +40,15 @@ const STEPS: [(Step, &str); Step::Restored as usize + 1] = [
     (Step::Armed, "arm it: limit, interrupts, tables"),
     (Step::ClonedIn, "marshal the inputs in"),
     (Step::Bound, "declare the globals"),
-    (Step::Assembled, "the engine's bytecode, made"),
+    (Step::Assembled, "bytecode, made by the engine"),
     (Step::Loaded, "bytecode, loaded"),
     (Step::Evaluated, "evaluate"),
     (Step::Awaited, "select the export, await, settle"),
     (Step::ClonedOut, "marshal the result out"),
     // From here on the run has settled.
-    (Step::Released, "afterwards: drop what the run kept"),
-    (Step::Copied, "afterwards: restore the isolate, `memcpy` of its image"),
-    (Step::Restored, "afterwards: restore the isolate, all else"),
+    (Step::Released, "after: what the run kept, dropped"),
+    (Step::Copied, "after: the image copied back (`memcpy`)"),
+    (Step::Restored, "after: what else makes it ready again"),
 ];
 
 /// Runs of a turn: one after another, as an agent makes them. The first of a turn finds the threads of
@@ -160,9 +160,9 @@ impl Column {
         };
         [
             ("`1 + 1`, never seen", small, true),
-            ("`1 + 1`, seen before", small, false),
-            ("50 lines of TypeScript, never seen", large, true),
-            ("50 lines, seen before", large, false),
+            ("`1 + 1`, seen", small, false),
+            ("50 lines, never seen", large, true),
+            ("50 lines, seen", large, false),
         ]
         .map(|(name, source, cold)| Self {
             name,
@@ -210,12 +210,16 @@ fn costs() {
 
 fn steps(bench: &Bench, rounds: usize) {
     let mut columns = Column::all();
-    let mut alone = Vec::new();
+    let (mut alone, mut made) = (Vec::new(), Vec::new());
+    let unready = Pool::new(Realm::build, PoolOptions { ready: 0, ..PoolOptions::default() });
     for round in 0..rounds + rounds / 10 {
         for column in &mut columns {
             column.sample(bench, round);
         }
         alone.extend((0..TURN).map(|_| timed(engine_alone)));
+        let mut home = None;
+        made.push(timed(|| home = unready.take(1 << 20)));
+        drop(home.expect("a home"));
         if round + 1 == rounds / 10 {
             // Until here everything was warming up.
             columns = Column::all();
@@ -236,26 +240,34 @@ fn steps(bench: &Bench, rounds: usize) {
     let rest = |(steps, whole): &(Vec<f64>, f64)| {
         (whole - steps[..TO_SETTLED].iter().sum::<f64>(), *whole)
     };
-    let name = "to a thread of the runtime and back, and the books: the difference";
+    let name = "to a thread and back, the books (difference)";
     lines.push(row(name, &medians.each_ref().map(rest)));
     let whole = medians.each_ref().map(|(_, whole)| (*whole, *whole));
-    lines.push(row("**the whole, from source to settled handle**", &whole));
+    lines.push(row("**the whole, source to settled handle**", &whole));
     lines.extend((TO_SETTLED..STEPS.len()).map(step));
+    let made = median(made);
+    let name = "an isolate made anew, where none is ready";
+    lines.push(row(name, &whole.map(|(whole, _)| (made, whole))));
     let rested = columns.each_ref().map(|column| median(column.rested.clone()));
     let rested: [_; 4] = std::array::from_fn(|n| (rested[n], whole[n].0));
-    lines.push(row("the whole, when the threads of the runtime sleep", &rested));
+    lines.push(row("the whole, where threads have to be woken", &rested));
     let alone = median(alone);
     let ratios = medians.map(|(_, whole)| format!("{:.2}", whole / alone)).join(" | ");
-    lines.push(format!(
-        "| times the engine alone: a runtime and a context made, `1+1` evaluated, both freed \
-         ({alone:.1} µs) | {ratios} |\n"
-    ));
+    lines.push(format!("| the whole, times the engine alone ({alone:.0} µs) | {ratios} |\n"));
+    lines.push(
+        "The engine alone: a runtime and a context made, `1+1` evaluated, both freed.\n".into(),
+    );
     tell(&lines);
 }
 
 fn row(name: &str, cells: &[(f64, f64); 4]) -> String {
-    let cells = cells.map(|(cost, whole)| format!("{cost:.2} ({:.0} %)", 100.0 * cost / whole));
+    let cells =
+        cells.map(|(cost, whole)| format!("{} ({:.0} %)", digits(cost), 100.0 * cost / whole));
     format!("| {name} | {} |", cells.join(" | "))
+}
+
+fn digits(cost: f64) -> String {
+    format!("{cost:.*}", if cost < 10.0 { 2 } else { usize::from(cost < 100.0) })
 }
 
 fn values(bench: &Bench, rounds: usize) {

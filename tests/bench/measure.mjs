@@ -22,13 +22,18 @@ export async function clock(act) {
   return performance.now() - began;
 }
 
-/** The median of what `act` takes, in milliseconds; a tenth of the time warms up. */
-export async function time(act) {
+/**
+ * The median of what `act` takes, in milliseconds; a tenth of the time warms up. What `prepare` makes for
+ * it is not part of that.
+ */
+export async function time(act, prepare = () => undefined) {
   const samples = [];
   const began = performance.now();
   let warm = 0;
   for (;;) {
-    const took = await clock(() => act(warm + samples.length));
+    const count = warm + samples.length;
+    const prepared = prepare(count);
+    const took = await clock(() => act(count, prepared));
     const passed = performance.now() - began;
     if (passed < BUDGET_MS / 10) warm += 1;
     else samples.push(took);

@@ -24,7 +24,7 @@ const rust = `${output('rustc', ['--version'])}${quick ? ', built for developmen
 const report = ['# What a run costs', '', 'Read the ratios: absolute times are this machine\'s.', ''];
 
 section(rust, steps());
-section(`Node.js ${process.version}`, print(process.execPath, ['--expose-gc', 'tests/bench/node.mjs', ...flags]));
+section(`Node.js ${process.version}`, print('node', ['--expose-gc', 'tests/bench/node.mjs', ...flags]));
 section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/python.py', ...flags]));
 section(rust, print('cargo', ['run', ...cargo(), '--example', 'cost', '--', ...flags]));
 

@@ -23,7 +23,7 @@ pub(crate) fn engine_alone() {
     }
 }
 
-/// Not a test: prints what things cost. `cargo test --release -- --ignored --nocapture cost`.
+/// Not a test: prints what things cost. `cargo test --release --lib isolate::cost -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn cost() {

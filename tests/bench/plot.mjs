@@ -14,7 +14,12 @@ const GREY = '#808080';
 /** As far from white as from black. */
 const COLOURS = ['#3b82d6', '#d1495b', '#2e933c', '#b07d10', '#8f5fc0'];
 
-export function picture(panels) {
+export function picture(wanted) {
+  // What is not above zero has no place on such an axis.
+  const above = ({ label, points }) => ({ label, points: points.filter((point) => Math.min(...point) > 0) });
+  const panels = wanted
+    .map((panel) => ({ ...panel, lines: panel.lines.map(above).filter(({ points }) => points.length > 0) }))
+    .filter(({ lines }) => lines.length > 0);
   const top = 12 + LEGEND_LINE * Math.max(...panels.map(({ lines }) => lines.length));
   const place = (i) => `translate(${i * WIDTH} 0)`;
   const parts = panels.map((panel, i) => `<g transform="${place(i)}">\n${draw(panel, top)}\n</g>`);
@@ -24,7 +29,7 @@ export function picture(panels) {
 }
 
 function draw({ x, y, proportional, lines }, top) {
-  const points = lines.flatMap((line) => line.points).filter(([at, value]) => at > 0 && value > 0);
+  const points = lines.flatMap((line) => line.points);
   const across = scale(points.map(([at]) => at), LEFT, WIDTH - RIGHT);
   const up = scale(points.map(([, value]) => value), HEIGHT - BOTTOM, top);
   const [low, middle] = [HEIGHT - BOTTOM, (top + HEIGHT - BOTTOM) / 2];
@@ -58,7 +63,7 @@ function scale(values, from, to) {
 }
 
 function curve({ points }, colour, across, up) {
-  const places = points.filter(([, value]) => value > 0).map(([at, value]) => [across(at), up(value)]);
+  const places = points.map(([at, value]) => [across(at), up(value)]);
   const dots = places.map(([cx, cy]) => `<circle cx="${cx}" cy="${cy}" r="3" fill="${colour}"/>`).join('');
   return `<polyline points="${places.join(' ')}" fill="none" stroke="${colour}" stroke-width="2"/>${dots}`;
 }

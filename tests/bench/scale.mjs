@@ -16,6 +16,8 @@ const ONE = 'export default 1 + 1';
 const WAITS = 'export default await gate()';
 const KIB = 1024;
 const MIB = KIB * KIB;
+/** So many are parked for a row, few at a time if need be. */
+const FEWEST_PARKED = 100;
 /** From here on a value does not fit the default limit. */
 const LARGE_KIB = 10_000;
 /** 20,000 lines do not fit it either; as much as an isolate of the quick kind may have. */
@@ -44,21 +46,18 @@ async function beside() {
   for (const size of most([1, 10, 100, 1_000, 10_000], 100)) {
     const runtime = new Runtime();
     for (let i = 0; i < 50; i += 1) await succeed(ONE, {}, runtime.runCode);
-    const before = held();
-    let release;
-    const gate = new Promise((resolve) => { release = resolve; });
-    const settings = { globals: { gate: () => gate } };
-    const waiting = [];
-    const made = await clock(async () => {
-      for (let i = 0; i < size; i += 1) waiting.push(runtime.runCode(WAITS, settings));
-      while (runtime.stats().parked < size) await new Promise((resolve) => { setImmediate(resolve); });
-    });
-    const holds = Math.max(0, held() - before);
-    const fresh = await time(() => succeed(ONE, {}, runtime.runCode));
-    const settled = await clock(() => {
-      release(1);
-      return Promise.all(waiting);
-    });
+    const rounds = Math.ceil(FEWEST_PARKED / size);
+    let [made, settled, fresh, holds] = [0, 0, 0, 0];
+    for (let round = 0; round < rounds; round += 1) {
+      const before = held();
+      const parked = await park(runtime, size);
+      made += parked.made / rounds;
+      if (round === 0) {
+        holds = Math.max(0, held() - before);
+        fresh = await time(() => succeed(ONE, {}, runtime.runCode));
+      }
+      settled += (await parked.settle()) / rounds;
+    }
     await runtime.close();
     rows.push({
       size,
@@ -74,6 +73,28 @@ async function beside() {
     { unit: 'runs/s', starts: 'started' },
     { unit: 'MiB', holds: 'held by all' },
   ]);
+}
+
+/** Starts runs that wait, until all of them do: how long that took, and a way to let them settle. */
+async function park(runtime, size) {
+  let [waiting, all, open] = [0];
+  const full = new Promise((resolve) => { all = resolve; });
+  const opened = new Promise((resolve) => { open = resolve; });
+  const gate = () => {
+    waiting += 1;
+    if (waiting === size) all();
+    return opened;
+  };
+  const runs = [];
+  const made = await clock(() => {
+    for (let i = 0; i < size; i += 1) runs.push(succeed(WAITS, { globals: { gate } }, runtime.runCode));
+    return full;
+  });
+  const settle = () => clock(() => {
+    open(1);
+    return Promise.all(runs);
+  });
+  return { made, settle };
 }
 
 /** Runs that are started all at once. */

@@ -21,6 +21,7 @@ const enum EventKind {
   PromiseSettled,
   Settled,
   Closed,
+  Start,
 }
 
 const INBOX_BYTES = 64 * 1024;
@@ -178,6 +179,10 @@ function deliver(run: Run, kind: EventKind, number: number, mail: Mail): void {
   switch (kind) {
     case EventKind.Call:
       run.called(mail.u32(), mail.u32(), mail);
+      expectEvents();
+      return;
+    case EventKind.Start:
+      run.asyncCalled(mail.u32(), mail.u32(), mail);
       expectEvents();
       return;
     case EventKind.FunctionSettled:

@@ -29,7 +29,12 @@ export class Promises {
   /** A number for a promise of the host. */
   number(promise: PromiseLike<unknown>): number {
     this.given += 1;
-    const number = this.given;
+    this.watch(this.given, promise);
+    return this.given;
+  }
+
+  /** Tells the sandbox, under that number, what becomes of a promise of the host. */
+  watch(number: number, promise: PromiseLike<unknown>): void {
     this.own.set(number, promise);
     const settle = (ok: boolean, value: unknown): void => {
       this.own.delete(number);
@@ -40,7 +45,6 @@ export class Promises {
       (value) => settle(true, value),
       (reason: unknown) => settle(false, reason),
     );
-    return number;
   }
 
   /** A promise of the host that comes back. */

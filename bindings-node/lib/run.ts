@@ -20,6 +20,9 @@ import { SandboxFunctions, ended } from './sandbox-functions.js';
 /** The number of the sink under the option `report`. */
 const REPORT_SINK = 0xffff_ffff;
 
+/** In the number of a function that crosses: the sandbox need not wait to hear that it answers with a promise. */
+const ASYNC_FUNCTION = 0x8000_0000;
+
 export class Run implements Numbering, Owners {
   /** The number under which the native side knows this run; set when it has started. */
   number = 0;
@@ -72,7 +75,8 @@ export class Run implements Numbering, Owners {
     if (typeof what === 'number') return this.functions[what] as Function;
     const known = this.numbers.get(what);
     if (known !== undefined) return known;
-    const number = this.functions.push(what) - 1;
+    const place = this.functions.push(what) - 1;
+    const number = isAsync(what) ? place + ASYNC_FUNCTION : place;
     this.numbers.set(what, number);
     return number;
   }
@@ -108,6 +112,17 @@ export class Run implements Numbering, Owners {
       value = thrown;
     }
     complete(this, ok, value, (...message) => native.reply(bridge, call, ...message));
+  }
+
+  /** The sandbox called an asynchronous function of the host, and goes on. */
+  asyncCalled(fn: number, promise: number, mail: Mail): void {
+    let answer: unknown;
+    try {
+      answer = this.invoke(this.functions[fn], mail.next(this, 'arguments') as unknown[]);
+    } catch (thrown) {
+      answer = Promise.reject(thrown);
+    }
+    this.promises.watch(promise, answer as PromiseLike<unknown>);
   }
 
   functionSettled(call: number, ok: boolean, mail: Mail): void {
@@ -148,6 +163,11 @@ export class Run implements Numbering, Owners {
     else this.reports.read(mail, this, 1);
     return this.invoke(this.sink, [this.reports.get(index)]);
   }
+}
+
+/** Whether a function answers with a promise, whatever it does. */
+function isAsync(fn: Function): boolean {
+  return types.isAsyncFunction(fn) && !types.isGeneratorFunction(fn);
 }
 
 /** Whether a returned value is to be awaited. Looks at no Proxy: that one is refused later. */

@@ -22,6 +22,7 @@ pub(crate) type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
 #[derive(Debug)]
 pub(crate) enum Event {
     Call { run: u32, function: u32, args: Value, call: HostCall },
+    Start { run: u32, function: u32, args: Value, promise: u32 },
     FunctionSettled { run: u32, call: u32, completion: Completion },
     PromiseSettled { run: u32, promise: u32, completion: Completion },
     Settled { run: u32 },
@@ -111,6 +112,10 @@ pub(crate) struct NodeHost {
 impl Host for NodeHost {
     fn call(&self, function: u32, args: Value, call: HostCall) {
         self.mailbox.push(Event::Call { run: self.run, function, args, call });
+    }
+
+    fn start(&self, function: u32, args: Value, promise: u32) {
+        self.mailbox.push(Event::Start { run: self.run, function, args, promise });
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {

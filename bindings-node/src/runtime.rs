@@ -339,6 +339,7 @@ impl State {
             match event {
                 Event::Closed { number } => waiting.push_last(u64::from(number), event),
                 Event::Call { run, .. }
+                | Event::Start { run, .. }
                 | Event::FunctionSettled { run, .. }
                 | Event::PromiseSettled { run, .. }
                 | Event::Settled { run } => waiting.push(u64::from(run), event),
@@ -384,10 +385,21 @@ impl State {
                     frame.message(args);
                 });
             }
-            Event::FunctionSettled { run, .. } | Event::PromiseSettled { run, .. }
+            Event::Start { run, .. }
+            | Event::FunctionSettled { run, .. }
+            | Event::PromiseSettled { run, .. }
                 if self.runs.borrow().get(&run).is_none_or(|live| live.terminated) =>
             {
                 return false;
+            }
+            // Made before the run ended, of which JavaScript has not heard.
+            Event::Start { run, function, args, promise } => {
+                head(frame, 5, run);
+                frame.measured(|frame| {
+                    frame.u32(function);
+                    frame.u32(promise);
+                    frame.message(args);
+                });
             }
             Event::FunctionSettled { run, call, completion } => {
                 head(frame, 1, run);

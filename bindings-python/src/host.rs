@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use isolane::{Completion, Host, HostCall, Refusal, Turns, Value};
+use isolane::{Completion, Host, HostCall, Patience, Refusal, Turns, Value};
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 
 use crate::{
@@ -31,8 +31,9 @@ const MOST_EVENTS: usize = 64;
 /// Bytes of events after which no more are added, for the same reason.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How long a wait looks before it sleeps: waking a thread costs more than most runs take.
-const SPIN: Duration = Duration::from_micros(50);
+/// How long to look for what the sandbox says next, having just been answered: so long takes a loop that
+/// comes round.
+const AT_ONCE: Duration = Duration::from_micros(15);
 
 /// How long a wait sleeps before it looks for signals, which Python handles on the main thread.
 const SIGNAL_LOOK: Duration = Duration::from_millis(50);
@@ -41,6 +42,7 @@ const SIGNAL_LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 enum Event {
     Call { function: u32, args: Value, call: HostCall },
+    Start { function: u32, args: Value, promise: u32 },
     FunctionSettled { call: u32, completion: Completion },
     PromiseSettled { promise: u32, completion: Completion },
     Settled,
@@ -51,6 +53,7 @@ impl Event {
     fn held_bytes(&self) -> usize {
         match self {
             Self::Call { args: message, .. }
+            | Self::Start { args: message, .. }
             | Self::FunctionSettled { completion: Ok(message) | Err(message), .. }
             | Self::PromiseSettled { completion: Ok(message) | Err(message), .. } => {
                 message.held_bytes()
@@ -69,6 +72,7 @@ pub(crate) struct Mailbox {
     woken: AtomicBool,
     /// Whether the thread looks by itself for now, and no one has to wake it.
     polled: AtomicBool,
+    patience: Patience,
 }
 
 #[derive(Debug, Default)]
@@ -78,6 +82,16 @@ struct Inside {
     bell: Option<(UnixStream, UnixStream)>,
     /// Nobody will ever look again.
     closed: bool,
+    /// Since when an event is expected, and whether none has come since.
+    since: Option<Instant>,
+    expecting: bool,
+}
+
+impl Inside {
+    fn expect(&mut self) -> Instant {
+        self.expecting = true;
+        *self.since.insert(Instant::now())
+    }
 }
 
 impl Mailbox {
@@ -119,6 +133,12 @@ impl Mailbox {
         {
             silence(bell);
         }
+        if !inside.events.is_empty()
+            && std::mem::take(&mut inside.expecting)
+            && let Some(since) = inside.since
+        {
+            self.patience.learn(since.elapsed());
+        }
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while taken.len() < MOST_EVENTS && bytes < MOST_BYTES {
             let Some((number, event)) = inside.events.pop() else { break };
@@ -138,19 +158,24 @@ impl Mailbox {
 
     /// Waits for an event for a moment; says whether there is one.
     fn wait(&self) -> bool {
-        let started = Instant::now();
-        while started.elapsed() < SPIN {
-            if self.woken.load(Ordering::Acquire) {
-                return true;
-            }
-            std::hint::spin_loop();
-        }
+        let since = self.inside.lock().expect();
+        self.patience.look(since, || self.woken.load(Ordering::Acquire));
         let mut inside = self.inside.lock();
         if inside.events.is_empty() {
             let woken = self.arrived.wait_timeout(inside, SIGNAL_LOOK);
             inside = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         !inside.events.is_empty()
+    }
+
+    /// Looks whether an event comes at once.
+    fn glance(&self) {
+        let started = Instant::now();
+        // Whoever pushes would ring otherwise.
+        self.woken.store(true, Ordering::Release);
+        while !self.has_events() && started.elapsed() < AT_ONCE {
+            std::hint::spin_loop();
+        }
     }
 
     fn events_of(&self, number: u64) -> Vec<Event> {
@@ -200,6 +225,10 @@ impl PythonHost {
 impl Host for PythonHost {
     fn call(&self, function: u32, args: Value, call: HostCall) {
         self.push(Event::Call { function, args, call });
+    }
+
+    fn start(&self, function: u32, args: Value, promise: u32) {
+        self.push(Event::Start { function, args, promise });
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {
@@ -282,6 +311,14 @@ impl PyMailbox {
                     PyMessage::new(args).into_py_any(py)?,
                     PyHostCall::new(call).into_py_any(py)?,
                 ),
+                Event::Start { function, args, promise } => (
+                    run,
+                    "start",
+                    function,
+                    true,
+                    PyMessage::new(args).into_py_any(py)?,
+                    promise.into_py_any(py)?,
+                ),
                 Event::FunctionSettled { call, completion } => {
                     let (ok, message) = message(py, completion)?;
                     (run, "function", call, ok, message, none())
@@ -298,12 +335,29 @@ impl PyMailbox {
         Ok(list)
     }
 
-    /// Says that the thread will look again shortly by itself (`True`), so that no one has to wake
-    /// it, or that it will not; then returns whether events came meanwhile.
-    fn poll(&self, polls: bool) -> bool {
-        self.mailbox.polled.store(polls, Ordering::Release);
-        self.mailbox.woken.store(polls, Ordering::Release);
-        self.mailbox.has_events()
+    /// As `drain`, where something was just answered that is likely to ask for more at once: looks for
+    /// that for a moment.
+    fn drain_next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.mailbox.glance();
+        self.drain(py)
+    }
+
+    /// Says that an event is expected, for which the thread will look by itself: no one has to wake it.
+    fn expect(&self) {
+        self.mailbox.inside.lock().expect();
+        self.mailbox.polled.store(true, Ordering::Release);
+        self.mailbox.woken.store(true, Ordering::Release);
+    }
+
+    /// Whether looking for it is still worth it. If it is not, whatever comes from now on wakes again.
+    fn expects(&self) -> bool {
+        let since = self.mailbox.inside.lock().since;
+        let lasts = since.is_some_and(|since| self.mailbox.patience.lasts(since));
+        if !lasts {
+            self.mailbox.polled.store(false, Ordering::Release);
+            self.mailbox.woken.store(false, Ordering::Release);
+        }
+        lasts
     }
 
     /// Waits until there are events, without the interpreter's lock. In a process that a handler of

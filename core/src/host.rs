@@ -18,6 +18,10 @@ pub type Completion = Result<Value, Value>;
 /// The number of the sink under the option `report`; all others are the binding's to give out.
 pub const REPORT_SINK: u32 = u32::MAX;
 
+/// In the number of a host function that crosses to the sandbox: it always answers with a promise, so
+/// the sandbox need not wait for the host to say so. See [`Host::start`].
+pub const ASYNC_FUNCTION: u32 = 1 << 31;
+
 /// Receives what a run asks of its host.
 ///
 /// Every method is called on a thread that computes the run, or on the one that ends it, and must
@@ -31,6 +35,20 @@ pub trait Host: Send + Sync + 'static {
     /// [`Remote::settle_promise`]: crate::Remote::settle_promise
     /// [`Remote::reports_since`]: crate::Remote::reports_since
     fn call(&self, function: u32, args: Value, call: HostCall);
+
+    /// The sandbox called an asynchronous host function: one that crossed with [`ASYNC_FUNCTION`] in its
+    /// number, which is told here without. It has a promise already and goes on; what the function
+    /// comes to settles `promise` through [`Remote::settle_promise`]. Now and then, and with
+    /// large arguments, such a function comes through [`Host::call`] all the same, so that the
+    /// sandbox does not get far ahead of the host.
+    ///
+    /// A call that was made before the run ended by itself is to be started before the host's caller
+    /// hears of that end. A host that gives out no such numbers is never asked.
+    ///
+    /// [`Remote::settle_promise`]: crate::Remote::settle_promise
+    fn start(&self, function: u32, args: Value, promise: u32) {
+        let _ = (function, args, promise);
+    }
 
     /// The call that the host made through [`Remote::call_function`] came to this.
     ///

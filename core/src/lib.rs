@@ -50,13 +50,14 @@ pub use face::{
     Plain, Report, Reports, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator,
     run_code,
 };
-pub use host::{Completion, Host, HostCall, REPORT_SINK, Refusal};
+pub use host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use options::{
     Isolation, Language, OptionSet, Request, RuntimeOptions, SourceText, Spelling, unknown_option,
     wrong_type,
 };
 pub use outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use path::Step;
+pub use patience::Patience;
 pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;

@@ -17,8 +17,10 @@ const AT_FIRST: Duration = Duration::from_micros(60);
 /// What took this long was near enough to be looked for, had the one that waits not had to be woken.
 const NEAR: Duration = Duration::from_micros(350);
 
-/// Learned by all threads that wait for the same kind of thing; a lost lesson is no harm.
-pub(crate) struct Patience {
+/// How long to look for things of one kind, as those before them taught. Shared by all threads that wait for
+/// such; a lost lesson is no harm. For bindings.
+#[derive(Debug)]
+pub struct Patience {
     nanos: AtomicU32,
 }
 
@@ -30,15 +32,20 @@ impl Default for Patience {
 
 impl Patience {
     /// Looks until it is there, or for as long as is worth it, since `started`.
-    pub(crate) fn look(&self, started: Instant, is_there: impl Fn() -> bool) {
-        let window = Duration::from_nanos(self.nanos.load(Ordering::Relaxed).into());
-        while !is_there() && started.elapsed() < window {
+    pub fn look(&self, started: Instant, is_there: impl Fn() -> bool) {
+        while !is_there() && self.lasts(started) {
             std::hint::spin_loop();
         }
     }
 
+    /// Whether it is still worth looking, having begun at `started`.
+    #[must_use]
+    pub fn lasts(&self, started: Instant) -> bool {
+        started.elapsed() < Duration::from_nanos(self.nanos.load(Ordering::Relaxed).into())
+    }
+
     /// It took that long to come, the time that waking took included.
-    pub(crate) fn learn(&self, took: Duration) {
+    pub fn learn(&self, took: Duration) {
         let window = self.nanos.load(Ordering::Relaxed);
         let wanted = if took < NEAR { (took * 2).clamp(SHORTEST, LONGEST) } else { SHORTEST };
         // Quick to learn that looking pays, and slow to learn that it does not.

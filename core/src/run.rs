@@ -33,6 +33,9 @@ use crate::{
     value::{Value, Writer},
 };
 
+/// How long a thread looks for the answer of its host while others wait for its permit.
+const SHARED_LOOK: Duration = Duration::from_micros(20);
+
 /// After this long without a look at the clock by the engine, somebody else settles the run.
 pub(crate) const GRACE: Duration = Duration::from_millis(40);
 
@@ -518,6 +521,11 @@ impl Run {
         self.shared.lock().result.take()
     }
 
+    /// Whether nobody has asked it to end, nor ended it.
+    fn goes_on(&self) -> bool {
+        !self.is_settled() && self.shared.lock().end.is_none()
+    }
+
     fn is_settled(&self) -> bool {
         self.settled.load(Ordering::Acquire)
     }
@@ -612,10 +620,21 @@ impl Outside for Seat {
         run.host.call(function, args, HostCall::new(Arc::clone(run), call));
         let started = Instant::now();
         let patience = &run.runtime.patience;
-        patience.look(started, || run.answer_of.load(Ordering::Acquire) == call);
+        patience.look(started, || {
+            run.answer_of.load(Ordering::Acquire) == call
+                || run.runtime.scheduler.others_wait() && started.elapsed() > SHARED_LOOK
+        });
         let answer = self.await_answer(call);
         patience.learn(started.elapsed());
         answer
+    }
+
+    fn start(&self, function: u32, args: Value, promise: u32) -> bool {
+        let goes_on = self.0.goes_on();
+        if goes_on {
+            self.0.host.start(function, args, promise);
+        }
+        goes_on
     }
 
     fn report(&self, value: Value) -> Option<Completion> {

@@ -38,12 +38,16 @@ const LINGER: Duration = Duration::from_secs(5);
 const PERMIT_LOOK: Duration = Duration::from_millis(10);
 
 /// Threads beyond the permits whose run waits in a host call. The host answers soon: until it does,
-/// others can wait.
+/// others can wait, for a while.
 const WAITING_THREADS: usize = 56;
 
-/// Threads beyond those whose run stepped aside, which may be for as long as it computes. A run in the
-/// middle of its code is on the stack of its thread: once all threads are taken by such runs, others
-/// wait until one of those ends.
+/// How long none of those threads takes up a run until there is another one: they may all have runs that
+/// call the host for ever.
+const THREAD_WAIT: Duration = Duration::from_millis(100);
+
+/// Threads beyond those whose run stepped aside, which may be for as long as it computes, or keeps
+/// others waiting for its thread. A run in the middle of its code is on the stack of its thread: once all
+/// threads are taken by such runs, others wait until one of those ends.
 const ASIDE_THREADS: usize = 1_000;
 
 /// How many permits go to others before the next one goes to a thread that stepped aside: most of them
@@ -67,6 +71,8 @@ pub(crate) struct Scheduler {
 struct Queue {
     /// Runs that need a thread and a permit.
     ready: VecDeque<Arc<Run>>,
+    /// Since when no run of those was taken up.
+    ready_since: Instant,
     /// Threads whose host call was answered; they need a permit.
     answered: VecDeque<Arc<Resume>>,
     /// Threads in the middle of a run that let others go first; they need a permit.
@@ -130,6 +136,7 @@ impl Scheduler {
         Self {
             queue: Mutex::new(Queue {
                 ready: VecDeque::new(),
+                ready_since: Instant::now(),
                 answered: VecDeque::new(),
                 aside: VecDeque::new(),
                 served: Kind::Aside,
@@ -157,6 +164,9 @@ impl Scheduler {
     pub(crate) fn enqueue(&self, run: Arc<Run>) {
         let runtime = Arc::clone(run.runtime());
         let mut queue = self.queue.lock();
+        if queue.ready.is_empty() {
+            queue.ready_since = Instant::now();
+        }
         queue.ready.push_back(run);
         self.count_waiting(&queue);
         self.call_for_help(queue, &runtime);
@@ -305,6 +315,7 @@ impl Scheduler {
                 if next.is_none() {
                     break;
                 }
+                queue.ready_since = Instant::now();
                 queue.serve(Kind::Ready);
             }
         }
@@ -343,7 +354,11 @@ impl Scheduler {
 
     /// How many threads may still be started. Those that do not come back keep nobody from theirs.
     fn threads_left(&self, queue: &Queue) -> usize {
-        let aside = queue.aside.len().min(ASIDE_THREADS);
+        let aside = if !queue.ready.is_empty() && queue.ready_since.elapsed() > THREAD_WAIT {
+            ASIDE_THREADS
+        } else {
+            queue.aside.len().min(ASIDE_THREADS)
+        };
         (self.permits + WAITING_THREADS + aside + self.stuck()).saturating_sub(queue.threads)
     }
 

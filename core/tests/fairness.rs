@@ -20,8 +20,8 @@ const CEILING: Duration = Duration::from_mins(1);
 /// Long enough for runs that are ready to have a turn; shorter would only test less.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// A host whose functions answer at once, on the thread of the isolate or, for those with an odd
-/// number, on another.
+/// A host whose functions answer at once, on the thread of the isolate or on another, or after a
+/// while.
 struct Answering {
     settled: Mutex<Sender<()>>,
     /// For a test that keeps a thread of the runtime in a call for a while.
@@ -30,11 +30,19 @@ struct Answering {
 
 impl Host for Answering {
     fn call(&self, function: u32, _args: Value, call: HostCall) {
-        let answer = || call.reply(Ok(Value::undefined()));
         if let Some(held) = self.held.lock().expect("no test panics with the lock").take() {
             held.recv_timeout(CEILING).expect("the test lets go");
         }
-        if function == 0 { answer() } else { std::thread::scope(|scope| drop(scope.spawn(answer))) }
+        match function {
+            0 => call.reply(Ok(Value::undefined())),
+            1 => std::thread::scope(|scope| {
+                scope.spawn(|| call.reply(Ok(Value::undefined())));
+            }),
+            _ => drop(std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(2));
+                call.reply(Ok(Value::undefined()));
+            })),
+        }
     }
 
     fn function_settled(&self, _call: u32, _completion: Completion) {}
@@ -63,14 +71,15 @@ fn start_held(
     held: Option<Receiver<()>>,
 ) -> Result<Started, isolane::Error> {
     let mut inputs = Writer::new();
-    inputs.array(3);
-    inputs.host_function(0);
-    inputs.string("here");
-    inputs.host_function(1);
-    inputs.string("there");
+    let functions = ["here", "there", "slow"];
+    inputs.array(4);
+    for (number, name) in (0..).zip(functions) {
+        inputs.host_function(number);
+        inputs.string(name);
+    }
     inputs.array(0);
     let request = Request {
-        globals: vec!["here".to_owned(), "there".to_owned()],
+        globals: functions.map(str::to_owned).to_vec(),
         inputs: inputs.finish(),
         ..Request::new(source.to_owned().into())
     };
@@ -146,6 +155,13 @@ fn short_runs_settle_beside_more_spinning_runs_than_there_are_permits() {
     short_runs_beside(100, None, "for (;;);");
     short_runs_beside(100, Some(1.0), "for (;;);");
     short_runs_beside(100, Some(2.0), "for (;;) there();");
+}
+
+/// Each of them is on the stack of a thread, and never computes for long.
+#[test]
+fn short_runs_settle_beside_more_that_only_wait_than_there_are_threads_for_them() {
+    short_runs_beside(100, None, "for (;;) slow();");
+    short_runs_beside(100, Some(1.0), "for (;;) slow();");
 }
 
 #[test]

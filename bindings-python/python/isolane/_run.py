@@ -135,14 +135,17 @@ class Run:
 
     def host_promise(self, awaitable: Awaitable[Any]) -> int:
         self._promises_given += 1
-        number = self._promises_given
+        self._watch(self._promises_given, awaitable)
+        return self._promises_given
+
+    def _watch(self, number: int, awaitable: Awaitable[Any]) -> None:
+        """Tells the sandbox, under that number, what becomes of it."""
         copy = self._context.copy()
         future = copy.run(asyncio.ensure_future, awaitable, loop=self.loop)
         self._own_promises[number] = future
         if future is not awaitable:
             self._tasks.add(future)
         future.add_done_callback(lambda future: self._host_promise_done(number, future))
-        return number
 
     def _host_promise_done(self, number: int, future: asyncio.Future[Any]) -> None:
         self._tasks.discard(future)
@@ -202,6 +205,17 @@ class Run:
             self.remote.reply(call, False, raised, self)
         else:
             self.remote.reply(call, True, value, self)
+
+    def async_called(self, function: int, message: Message, promise: int) -> None:
+        """The sandbox called a coroutine function of the host, and goes on."""
+        try:
+            coroutine = self._invoke(self.remote.function(function), message.read(self))
+        except BaseException as raised:
+            self.remote.settle_promise(promise, False, raised, self)
+            if isinstance(raised, (KeyboardInterrupt, SystemExit)):
+                raise
+        else:
+            self._watch(promise, coroutine)
 
     def function_settled(self, call: int, ok: bool, message: Message) -> None:
         _settle(self._calls.pop(call, None), ok, message, self)

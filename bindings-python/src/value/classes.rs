@@ -32,5 +32,7 @@ pub(super) static PATTERN: Class = Class::new("re", "Pattern");
 pub(super) static MEMORYVIEW: Class = Class::new("builtins", "memoryview");
 pub(super) static UNDEFINED: Class = Class::new("isolane._undefined", "Undefined");
 pub(super) static SANDBOX_ERROR: Class = Class::new("isolane._errors", "SandboxError");
+pub(super) static FUNCTION: Class = Class::new("types", "FunctionType");
+pub(super) static METHOD: Class = Class::new("types", "MethodType");
 pub(super) static SANDBOX_FUNCTION: Class =
     Class::new("isolane._sandbox_function", "SandboxFunction");

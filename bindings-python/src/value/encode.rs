@@ -7,7 +7,7 @@
 //! so containers are read from a copy of their references.
 
 use isolane::{
-    Refusal, Step, Value,
+    ASYNC_FUNCTION, Refusal, Step, Value,
     value::{ErrorClass, ViewKind, Writer},
 };
 use pyo3::{
@@ -23,8 +23,8 @@ use rustc_hash::FxHashMap;
 use super::{
     Functions,
     classes::{
-        DATETIME, GENERATOR, MEMORYVIEW, ORDERED_DICT, PATTERN, SANDBOX_ERROR, SANDBOX_FUNCTION,
-        UNDEFINED,
+        DATETIME, FUNCTION, GENERATOR, MEMORYVIEW, METHOD, ORDERED_DICT, PATTERN, SANDBOX_ERROR,
+        SANDBOX_FUNCTION, UNDEFINED,
     },
     utf16,
 };
@@ -320,7 +320,11 @@ impl<'a, 'py> Encoder<'a, 'py> {
         };
         match own {
             Some(number) => self.writer.sandbox_function(number),
-            None => self.writer.host_function(self.functions.number(function)),
+            None => {
+                let number = self.functions.number(function);
+                let mark = if is_coroutine_function(function)? { ASYNC_FUNCTION } else { 0 };
+                self.writer.host_function(number | mark);
+            }
         }
         match name {
             Some(name) => self.writer.string(name),
@@ -488,4 +492,17 @@ fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
 
 fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// Whether calling it makes a coroutine, whatever it does. Asks no object that the caller made.
+fn is_coroutine_function(function: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// `inspect.CO_COROUTINE`, in the flags of its code.
+    const COROUTINE: u32 = 0x80;
+    let function =
+        if METHOD.has(function)? { function.getattr("__func__")? } else { function.clone() };
+    if !FUNCTION.has(&function)? {
+        return Ok(false);
+    }
+    let flags = function.getattr("__code__")?.getattr("co_flags")?.extract::<u32>()?;
+    Ok(flags & COROUTINE != 0)
 }

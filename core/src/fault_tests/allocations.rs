@@ -47,6 +47,11 @@ impl Outside for Stand {
         Some(self.stage.call(function, args))
     }
 
+    fn start(&self, function: u32, args: Value, promise: u32) -> bool {
+        self.stage.start(function, args, promise);
+        true
+    }
+
     fn report(&self, value: Value) -> Option<Completion> {
         self.reports.lock().push(value);
         Some(Ok(Value::undefined()))

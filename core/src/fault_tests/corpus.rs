@@ -276,6 +276,11 @@ pub(super) const CORPUS: &[Program] = &[
         export default [a === b, caught, echo(1, 'two', [3]), echo.name, echo.length, typeof echo]",
     ),
     entry(
+        "host functions that are started",
+        "const both = await Promise.all([start(1), start({ two: [2] })]); start('nobody waits'); let refused;
+        try { start(Symbol()) } catch (e) { refused = (e as Error).name } export default [both, refused, start.length, echo(start)]",
+    ),
+    entry(
         "host functions, asynchronous",
         "const both = await Promise.all([later(1), later({ two: [2] })]); let caught;
         try { await failLater('no') } catch (e) { caught = (e as Error).message } export default [both, caught]",

@@ -96,6 +96,11 @@ impl Host for Failing {
         self.tell(Told::Call(number, function, args, call));
     }
 
+    fn start(&self, function: u32, args: Value, promise: u32) {
+        self.stage.start(function, args, promise);
+        self.tell(Told::Heard);
+    }
+
     fn function_settled(&self, call: u32, completion: Completion) {
         self.stage.function_settled(call, completion);
         self.tell(Told::Heard);

@@ -1,4 +1,4 @@
-//! The host of the corpus: seven functions, a bridge, and what they do later.
+//! The host of the corpus: eight functions, a bridge, and what they do later.
 //!
 //! In: calls of the sandbox. Out: answers, and what the host sends on its own account when it is
 //! asked for that. The same behind an isolate alone and behind a whole run.
@@ -7,27 +7,30 @@ use std::{collections::HashMap, mem};
 
 use super::corpus::Program;
 use crate::{
-    Completion, REPORT_SINK, Request, SourceText, Value,
+    ASYNC_FUNCTION, Completion, REPORT_SINK, Request, SourceText, Value,
     isolate::Inbound,
     sync::Mutex,
     value::{ErrorClass, Event, ViewKind, Writer},
 };
 
 /// The globals of the corpus, by number.
-const FUNCTIONS: &[&str] = &["echo", "later", "fail", "failLater", "callback", "settled", "values"];
+const FUNCTIONS: &[&str] =
+    &["echo", "later", "fail", "failLater", "callback", "settled", "values", "start"];
 const ECHO: u32 = 0;
 const LATER: u32 = 1;
 const FAIL: u32 = 2;
 const FAIL_LATER: u32 = 3;
 const CALLBACK: u32 = 4;
 const SETTLED: u32 = 5;
+/// Asynchronous, as far as the sandbox knows.
+const START: u32 = 7;
 
 /// A run of that program.
 pub(super) fn request(program: &Program) -> Request {
     let mut inputs = Writer::new();
     inputs.array(u32::try_from(FUNCTIONS.len()).expect("few") + 3);
     for (number, name) in (0..).zip(FUNCTIONS) {
-        inputs.host_function(number);
+        inputs.host_function(if number == START { number | ASYNC_FUNCTION } else { number });
         inputs.string(name);
     }
     inputs.host_function(ECHO);
@@ -68,7 +71,7 @@ impl Stage {
         match function {
             REPORT_SINK => Ok(Value::undefined()),
             ECHO => Ok(args),
-            LATER => Ok(hand.promise(Some(Ok(args)))),
+            LATER | START => Ok(hand.promise(Some(Ok(args)))),
             FAIL => Err(error("as the program wants")),
             FAIL_LATER => Ok(hand.promise(Some(Err(error("later, as the program wants"))))),
             CALLBACK => {
@@ -96,6 +99,12 @@ impl Stage {
             }
             _ => Ok(every_kind()),
         }
+    }
+
+    /// Starts a call that settles a promise of the sandbox.
+    pub(super) fn start(&self, function: u32, args: Value, promise: u32) {
+        assert_eq!(function, START, "the only one that is started");
+        self.hand.lock().outbox.push(Inbound::PromiseSettled { promise, completion: Ok(args) });
     }
 
     pub(super) fn function_settled(&self, call: u32, completion: Completion) {

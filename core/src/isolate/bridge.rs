@@ -28,7 +28,7 @@ use super::{
     state::Collected,
 };
 use crate::{
-    host::Completion,
+    host::{ASYNC_FUNCTION, Completion},
     value::{ErrorClass, Value, Writer},
 };
 
@@ -75,6 +75,12 @@ pub(super) struct HostPromise {
 const HOST_PROMISE_BYTES: usize = 512;
 const HOST_FUNCTION_BYTES: usize = 192;
 const EXPORTED_BYTES: usize = 768;
+
+/// Calls of asynchronous functions that the sandbox may be ahead of its host. They reach it in order:
+/// the next one waits for its answer, and with it for all before it.
+const MOST_AHEAD: u32 = 255;
+/// What is larger than that is waited for as well.
+const LARGE_ARGS_BYTES: usize = 64 << 10;
 
 /// What becomes of a promise that the host watches: the magic of the functions attached to it.
 const PROMISE_FULFILLED: c_int = 0;
@@ -155,9 +161,14 @@ unsafe extern "C-unwind" fn call_host(
         state.still_running();
         let args = clone_args_out(state, args(argc, argv), Crossing::Live, "arguments")?;
         let held = args.held_bytes();
+        let function = number & !ASYNC_FUNCTION;
+        if number != function && held <= LARGE_ARGS_BYTES && state.ahead.get() < MOST_AHEAD {
+            return state.start_call(function, args, held);
+        }
         let asked = Instant::now();
-        let answer = state.outside().call(number, args);
+        let answer = state.outside().call(function, args);
         state.skip_clock(asked.elapsed());
+        state.ahead.set(0);
         let pending = match &answer {
             Some(Ok(value)) => value.host_promise(),
             _ => None,
@@ -273,6 +284,29 @@ impl State {
         // SAFETY: any value may be asked for the opaque of a class.
         let opaque = unsafe { sys::JS_GetOpaque(value, self.realm().host_function_class) };
         u32::try_from(opaque.addr().checked_sub(1)?).ok()
+    }
+
+    /// Calls an asynchronous function of the host, for which nothing waits here.
+    fn start_call(&self, function: u32, args: Value, held_bytes: usize) -> Outcome<Local> {
+        self.ahead.set(self.ahead.get() + 1);
+        self.last_started.set(self.last_started.get().wrapping_add(1) & !ASYNC_FUNCTION);
+        // Other numbers than those which the host gives to promises.
+        let number = self.last_started.get() | ASYNC_FUNCTION;
+        let promise = match self.host_promise(number) {
+            Ok(promise) => promise,
+            Err(Thrown) => {
+                self.discharge(held_bytes);
+                return Err(Thrown);
+            }
+        };
+        if let Some(known) = self.host_promises.borrow_mut().get_mut(&number) {
+            known.charged += held_bytes;
+            self.keep_charged(held_bytes);
+        }
+        if !self.outside().start(function, args, number) {
+            leave();
+        }
+        Ok(promise)
     }
 
     /// The promise of the host with that number.

@@ -18,7 +18,10 @@ use super::{
     },
     exception,
 };
-use crate::value::{ErrorClass, Value, ViewKind, Writer};
+use crate::{
+    host::ASYNC_FUNCTION,
+    value::{ErrorClass, Value, ViewKind, Writer},
+};
 
 /// What a value leaves the sandbox as: it decides what becomes of functions and promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -655,7 +658,7 @@ impl<'s> Walk<'s> {
             Crossing::Inside => self.refuse("a function"),
             Crossing::Live | Crossing::Final => {
                 self.enter(value);
-                self.writer.host_function(number);
+                self.writer.host_function(number & !ASYNC_FUNCTION);
                 self.writer.string("");
                 Ok(())
             }

@@ -84,6 +84,9 @@ pub(crate) trait Outside: Send + Sync {
     /// Calls a host function and waits for its answer; `None` when the run must end.
     fn call(&self, function: u32, args: Value) -> Option<Completion>;
 
+    /// Has the host start a call that will settle that promise; false when the run must end.
+    fn start(&self, function: u32, args: Value, promise: u32) -> bool;
+
     /// Keeps a reported value and gives it to the sink, as [`Outside::call`] does.
     fn report(&self, value: Value) -> Option<Completion>;
 

@@ -54,6 +54,10 @@ pub(super) struct State {
     pub(super) link_error: RefCell<Option<ExecutionError>>,
     pub(super) host_functions: RefCell<HashMap<u32, Local>>,
     pub(super) host_promises: RefCell<HashMap<u32, HostPromise>>,
+    /// Calls of asynchronous host functions that the host was not seen to take, and the number of the
+    /// last of all.
+    pub(super) ahead: Cell<u32>,
+    pub(super) last_started: Cell<u32>,
     pub(super) exported: RefCell<HashMap<u32, Exported>>,
     pub(super) exported_numbers: RefCell<HashMap<usize, u32>>,
     pub(super) next_number: Cell<u32>,
@@ -94,6 +98,8 @@ impl State {
             link_error: RefCell::default(),
             host_functions: RefCell::default(),
             host_promises: RefCell::default(),
+            ahead: Cell::new(0),
+            last_started: Cell::new(0),
             exported: RefCell::default(),
             exported_numbers: RefCell::default(),
             next_number: Cell::new(0),

@@ -31,7 +31,7 @@
 //! | `ERROR` | class byte, `str` name, `str` message, `str` or `UNDEFINED` stack, `str`/`INT`/`DOUBLE`/`UNDEFINED` code |
 //! | `BUFFER` | `u32` blob |
 //! | `VIEW` | kind byte, `u32` blob, `u64` byte offset, `u64` length in elements |
-//! | `HOST_FUNCTION` | `u32` number, `str` name |
+//! | `HOST_FUNCTION` | `u32` number, on its way in with `ASYNC_FUNCTION` in it where that holds; `str` name |
 //! | `SANDBOX_FUNCTION` | `u32` number, `str` name |
 //! | `HOST_PROMISE` | `u32` number |
 //! | `SANDBOX_PROMISE` | `u32` number |

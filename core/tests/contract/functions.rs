@@ -14,7 +14,7 @@ use std::{
 };
 
 use isolane::{
-    Completion, ExecutionResult, Host, HostCall, REPORT_SINK, Remote,
+    ASYNC_FUNCTION, Completion, ExecutionResult, Host, HostCall, REPORT_SINK, Remote,
     value::{ErrorClass, Value, Writer},
 };
 use serde_json::Value as Json;
@@ -59,6 +59,8 @@ pub(crate) struct Tables {
     next_call: u32,
     turn: u64,
     due: Vec<(u64, u32, Outcome)>,
+    /// Promises that a call was started for, by the number that they got here.
+    started: HashMap<u32, u32>,
     kept: Option<Rc<Callback>>,
     sink: Option<Function>,
     sunk: usize,
@@ -69,14 +71,25 @@ impl Tables {
     pub(crate) fn function_named(&mut self, name: &str) -> Js {
         let named = |known: &Function| matches!(known, Function::Named(known) if known == name);
         match self.functions.iter().position(named) {
-            Some(number) => Js::object(Object::HostFunction(length(number))),
+            Some(number) => self.numbered(length(number)),
             None => self.function(Function::Named(name.to_owned())),
         }
     }
 
+    /// A function as it crosses. Those that always answer with a promise say so.
+    fn numbered(&self, number: u32) -> Js {
+        const ASYNC: [&str; 3] = ["later", "laterFail", "never"];
+        let function = &self.functions[number as usize];
+        let mark = match function {
+            Function::Named(name) if ASYNC.contains(&name.as_str()) => ASYNC_FUNCTION,
+            _ => 0,
+        };
+        Js::object(Object::HostFunction(number | mark))
+    }
+
     fn function(&mut self, function: Function) -> Js {
         self.functions.push(function);
-        Js::object(Object::HostFunction(length(self.functions.len() - 1)))
+        self.numbered(length(self.functions.len() - 1))
     }
 
     /// A promise that settles so many turns from now.
@@ -108,6 +121,7 @@ impl Tables {
 /// What a run tells its host.
 pub(crate) enum Event {
     Call { function: u32, args: Value, call: HostCall },
+    Start { function: u32, args: Value, promise: u32 },
     FunctionSettled { call: u32, completion: Completion },
     PromiseSettled,
     Settled,
@@ -119,6 +133,10 @@ struct Line(Sender<Event>);
 impl Host for Line {
     fn call(&self, function: u32, args: Value, call: HostCall) {
         let _ = self.0.send(Event::Call { function, args, call });
+    }
+
+    fn start(&self, function: u32, args: Value, promise: u32) {
+        let _ = self.0.send(Event::Start { function, args, promise });
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {
@@ -206,6 +224,7 @@ impl EventLoop {
     }
 
     fn settle(&self, promise: u32, outcome: &Outcome) {
+        let promise = *self.tables.started.get(&promise).unwrap_or(&promise);
         self.remote.settle_promise(promise, completion(outcome));
     }
 
@@ -262,6 +281,14 @@ impl EventLoop {
                 let (function, args) = self.called(function, &args)?;
                 let outcome = self.answer(&function, args);
                 call.reply(completion(&outcome));
+            }
+            Event::Start { function, args, promise } => {
+                let (function, args) = self.called(function, &args)?;
+                let outcome = self.answer(&function, args);
+                match outcome.as_ref().ok().and_then(Js::host_promise) {
+                    Some(own) => drop(self.tables.started.insert(own, promise)),
+                    None => self.settle(promise, &outcome),
+                }
             }
             Event::FunctionSettled { call, completion } => self.called_back(call, &completion)?,
             Event::PromiseSettled => {}
@@ -392,7 +419,7 @@ impl EventLoop {
     fn is_echo(&self, value: &Js) -> bool {
         let Js::Object(object) = value else { return false };
         let Object::HostFunction(number) = &*object.borrow() else { return false };
-        let function = self.tables.functions.get(*number as usize);
+        let function = self.tables.functions.get((number & !ASYNC_FUNCTION) as usize);
         matches!(function, Some(Function::Named(name)) if name == "echo")
     }
 }

@@ -72,6 +72,15 @@ impl Drop for Callback {
 }
 
 impl Js {
+    /// The number of a promise of the host.
+    pub(crate) fn host_promise(&self) -> Option<u32> {
+        let Self::Object(object) = self else { return None };
+        match &*object.borrow() {
+            Object::HostPromise(number) => Some(*number),
+            _ => None,
+        }
+    }
+
     pub(crate) fn object(object: Object) -> Self {
         Self::Object(Rc::new(RefCell::new(object)))
     }

@@ -1,0 +1,118 @@
+"""Coroutine functions of the host, for whose start the sandbox does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from typing import Any
+
+import isolane
+import pytest
+
+from ceilings import in_loop
+
+
+@pytest.mark.parametrize("end", ["export default 1", "throw new Error('over')"])
+@in_loop
+async def test_calls_that_nobody_awaits_have_all_started_when_the_run_settles(end: str) -> None:
+    started: list[int] = []
+
+    all_started = asyncio.Event()
+
+    async def f(n: int) -> None:
+        started.append(n)
+        if len(started) == 300:
+            all_started.set()
+
+    def g(n: int) -> None:
+        called.append(n)
+
+    called: list[int] = []
+    source = f"for (let i = 0; i < 600; i += 2) {{ f(i); g(i + 1) }} {end}"
+    await isolane.run_code(source, globals={"f": f, "g": g})
+    assert called == list(range(1, 600, 2))
+    # As tasks of the loop, which gives them their turn when it can.
+    await all_started.wait()
+    assert started == list(range(0, 600, 2))
+
+
+@in_loop
+async def test_what_they_come_to_is_theirs_in_any_order() -> None:
+    class Tools:
+        async def late(self, n: int) -> dict[str, int]:
+            await asyncio.sleep((20 - n) / 1000)
+            if n % 2 == 1:
+                raise ValueError(f"no {n}")
+            return {"n": n}
+
+    outcome = await isolane.run_code(
+        """const all = await Promise.allSettled(Array.from({ length: 20 }, (_, i) => late(i)));
+           export default all.map(({ value, reason }) => value?.n ?? reason.message)""",
+        globals={"late": Tools().late},
+    )
+    assert outcome.result == [f"no {n}" if n % 2 == 1 else n for n in range(20)]
+
+
+@in_loop
+async def test_none_starts_once_the_run_was_told_to_end() -> None:
+    started = 0
+
+    async def f() -> None:
+        nonlocal started
+        started += 1
+
+    def g() -> None:
+        handle.terminate()
+
+    handle: isolane.CodeExecution = isolane.run_code(
+        "for (;;) { f(); g() }", globals={"f": f, "g": g}
+    )
+    assert (await handle).status == "terminated"
+    await asyncio.sleep(0)
+    assert started <= 1
+
+
+@in_loop
+async def test_wrong_arguments_reject_the_promise() -> None:
+    async def f(n: int) -> int:
+        return n
+
+    outcome = await isolane.run_code(
+        "let promise = f(); export default await promise.catch((error) => error.name)",
+        globals={"f": f},
+    )
+    assert outcome.result == "TypeError"
+
+
+@in_loop
+async def test_they_run_in_the_context_of_the_call() -> None:
+    variable = contextvars.ContextVar("variable", default="another's")
+    variable.set("mine")
+
+    async def f() -> str:
+        return variable.get()
+
+    handle = isolane.run_code("export default await f()", globals={"f": f})
+    variable.set("another's")
+    assert (await handle).result == "mine"
+
+
+@in_loop
+async def test_a_flood_of_them_is_held_by_the_memory_limit() -> None:
+    async def f(_: Any) -> None:
+        await asyncio.Event().wait()
+
+    for argument in ["1", "'x'.repeat(10_000)", "'x'.repeat(100_000)"]:
+        outcome = await isolane.run_code(
+            f"for (;;) f({argument})", globals={"f": f}, memory_limit_bytes=8 << 20
+        )
+        assert outcome.status == "memory", argument
+
+
+def test_without_a_loop_they_are_driven_on_the_calling_thread() -> None:
+    async def f(n: int) -> int:
+        await asyncio.sleep(0)
+        return n + 1
+
+    source = "let n = 0; for (let i = 0; i < 50; i++) n = await f(n); export default n"
+    assert isolane.run_code_sync(source, globals={"f": f}).result == 50

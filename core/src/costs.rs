@@ -71,6 +71,10 @@ impl Outside for Nobody {
         None
     }
 
+    fn start(&self, _function: u32, _args: Value, _promise: u32) -> bool {
+        false
+    }
+
     fn report(&self, _value: Value) -> Option<Completion> {
         None
     }

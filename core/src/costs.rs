@@ -231,6 +231,8 @@ fn steps(bench: &Bench, rounds: usize) {
         }
     }
     let medians = columns.each_ref().map(Column::medians);
+    let without_lap = medians[0].0.iter().position(|cost| *cost <= 0.0).map(|at| STEPS[at].1);
+    assert_eq!(without_lap, None, "no lap ends this step any more");
     let mut lines = vec![
         "### The steps of one run\n".to_owned(),
         format!("| µs and share | {} |", columns.each_ref().map(|column| column.name).join(" | ")),

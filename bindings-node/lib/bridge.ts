@@ -152,7 +152,7 @@ function receive(): void {
 }
 
 function dispatch(mail: Mail): void {
-  patience.end();
+  patience.end(polling);
   const head = mail.u32();
   const count = head % MORE;
   if (head >= MORE) {

@@ -1,20 +1,26 @@
 // How long to look for the next event before going to sleep.
 //
-// In: when one is expected, and when it came. Out: whether to go on looking. As the core's
-// `patience.rs`, whose other half this is: as long as what is waited for was seen to take.
+// In: when one is expected, when it came, and whether the event loop had to be woken for it. Out:
+// whether to go on looking. As the core's `patience.rs`, whose other half this is, and which gives the
+// reasons.
 
 import { performance } from 'node:perf_hooks';
 
-const LONGEST_MS = 0.25;
-const SHORTEST_MS = 0.01;
-const AT_FIRST_MS = 0.06;
-// What took this long was near enough to be looked for, had the event loop not had to be woken.
+const SHORT_MS = 0.05;
+const LONG_MS = 0.25;
 const NEAR_MS = 0.35;
 
+const TRIES = 4;
+const MOST_TRUST = 16;
+const FIRST_DOUBT = 4;
+const MOST_DOUBT = 1024;
+
 export class Patience {
-  private windowMs = AT_FIRST_MS;
   private since = 0;
   private expecting = false;
+  /** Above zero looks are long: how many in vain end that. Otherwise how many near misses begin it. */
+  private trust = 0;
+  private doubt = FIRST_DOUBT;
 
   /** Something is expected from now on. */
   begin(): void {
@@ -24,16 +30,24 @@ export class Patience {
 
   /** Whether looking for it is still worth it. */
   lasts(): boolean {
-    return performance.now() - this.since < this.windowMs;
+    return performance.now() - this.since < (this.trust > 0 ? LONG_MS : SHORT_MS);
   }
 
-  /** It came. */
-  end(): void {
+  /** It came, and was found by looking, or else by being woken. */
+  end(found: boolean): void {
     if (!this.expecting) return;
     this.expecting = false;
     const tookMs = performance.now() - this.since;
-    const wantedMs = tookMs < NEAR_MS ? Math.min(Math.max(2 * tookMs, SHORTEST_MS), LONGEST_MS) : SHORTEST_MS;
-    // Quick to learn that looking pays, and slow to learn that it does not.
-    this.windowMs += (wantedMs - this.windowMs) / (wantedMs > this.windowMs ? 2 : 16);
+    if (this.trust <= 0) {
+      if (!found && tookMs < NEAR_MS) this.trust = this.trust === 0 ? TRIES : this.trust + 1;
+    } else if (found) {
+      this.trust = Math.min(this.trust + 1, MOST_TRUST);
+      if (tookMs > SHORT_MS) this.doubt = FIRST_DOUBT;
+    } else if (this.trust > 1) {
+      this.trust -= 1;
+    } else {
+      this.trust = -this.doubt;
+      this.doubt = Math.min(this.doubt * 2, MOST_DOUBT);
+    }
   }
 }

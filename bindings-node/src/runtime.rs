@@ -259,7 +259,11 @@ pub fn drain<'env>(
     inbox: Inbox<'_>,
 ) -> Result<Either<u32, Uint8ArraySlice<'env>>> {
     let frame = with_bridge(bridge, |state| state.drain(*env))?;
-    let Some(frame) = frame else { return Ok(Either::A(0)) };
+    let Some(frame) = frame else {
+        // Whom this thread waits for may be waiting for its processor.
+        std::thread::yield_now();
+        return Ok(Either::A(0));
+    };
     if let Some(room) = inbox.get_mut(..frame.len()) {
         room.copy_from_slice(&frame);
         return Ok(Either::A(u32::try_from(frame.len()).unwrap_or_default()));

@@ -85,11 +85,14 @@ struct Inside {
     /// Since when an event is expected, and whether none has come since.
     since: Option<Instant>,
     expecting: bool,
+    /// Whether nobody had to be woken for what there is now.
+    found: bool,
 }
 
 impl Inside {
     fn expect(&mut self) -> Instant {
         self.expecting = true;
+        self.found = true;
         *self.since.insert(Instant::now())
     }
 }
@@ -137,7 +140,7 @@ impl Mailbox {
             && std::mem::take(&mut inside.expecting)
             && let Some(since) = inside.since
         {
-            self.patience.learn(since.elapsed());
+            self.patience.learn(since.elapsed(), inside.found);
         }
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while taken.len() < MOST_EVENTS && bytes < MOST_BYTES {
@@ -162,6 +165,7 @@ impl Mailbox {
         self.patience.look(since, || self.woken.load(Ordering::Acquire));
         let mut inside = self.inside.lock();
         if inside.events.is_empty() {
+            inside.found = false;
             let woken = self.arrived.wait_timeout(inside, SIGNAL_LOOK);
             inside = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -354,6 +358,7 @@ impl PyMailbox {
         let since = self.mailbox.inside.lock().since;
         let lasts = since.is_some_and(|since| self.mailbox.patience.lasts(since));
         if !lasts {
+            self.mailbox.inside.lock().found = false;
             self.mailbox.polled.store(false, Ordering::Release);
             self.mailbox.woken.store(false, Ordering::Release);
         }

@@ -1,98 +1,141 @@
 //! How long to look for what is about to come before sleeping over it.
 //!
-//! In: how long things took to come. Out: for how long to look for the next one. Waking a thread that
-//! sleeps costs more than most runs, on either side; and two threads that each go to sleep just before the
-//! other one answers never stop doing so. So who waits looks for as long as what it waits for was
-//! seen to take, where that is less than a wake-up or two, and hardly at all where it is more.
+//! In: how long things took to come, and whether looking for them was enough. Out: for how long to look
+//! for the next one. Waking a thread that sleeps costs more than most runs, on either side; and two
+//! threads that each go to sleep just before the other one answers never stop doing so. So who was woken
+//! for what nearly came in time looks for longer, and goes on doing so for as long as that helps: where
+//! the processors are taken by others it does not, and only keeps the other side from answering.
 
 use std::{
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicI32, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
-/// What takes longer is slept over: looking that long costs more than being woken.
-const LONGEST: Duration = Duration::from_micros(250);
-const SHORTEST: Duration = Duration::from_micros(10);
-const AT_FIRST: Duration = Duration::from_micros(60);
-/// What took this long was near enough to be looked for, had the one that waits not had to be woken.
+/// As long as most answers take on a machine that has nothing else to do.
+const SHORT: Duration = Duration::from_micros(50);
+/// As long as such an answer takes from one who has to be woken for it.
+const LONG: Duration = Duration::from_micros(250);
+/// What took this long nearly came in time, had the one who waited not had to be woken.
 const NEAR: Duration = Duration::from_micros(350);
+/// From here on others may need the processor more.
+const ALONE: Duration = Duration::from_micros(10);
+
+/// How many looks in vain end the long ones.
+const TRIES: i32 = 4;
+/// How much trust long looks can earn.
+const MOST_TRUST: i32 = 16;
+/// How many near misses it takes to try long looks again, at first and at most.
+const FIRST_DOUBT: i32 = 4;
+const MOST_DOUBT: i32 = 1024;
 
 /// How long to look for things of one kind, as those before them taught. Shared by all threads that wait for
 /// such; a lost lesson is no harm. For bindings.
 #[derive(Debug)]
 pub struct Patience {
-    nanos: AtomicU32,
+    /// Above zero looks are long: how many in vain it takes until they are not. Otherwise how many near
+    /// misses it takes until they are.
+    trust: AtomicI32,
+    doubt: AtomicI32,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { nanos: AtomicU32::new(nanos(AT_FIRST)) }
+        Self { trust: AtomicI32::new(0), doubt: AtomicI32::new(FIRST_DOUBT) }
     }
 }
 
 impl Patience {
-    /// Looks until it is there, or for as long as is worth it, since `started`.
-    pub fn look(&self, started: Instant, is_there: impl Fn() -> bool) {
-        while !is_there() && self.lasts(started) {
-            std::hint::spin_loop();
+    /// Looks until it is there, or for as long as is worth it, since `started`. Returns whether it is.
+    pub fn look(&self, started: Instant, is_there: impl Fn() -> bool) -> bool {
+        loop {
+            if is_there() {
+                return true;
+            }
+            let looked = started.elapsed();
+            if looked > self.window() {
+                return false;
+            }
+            if looked < ALONE { std::hint::spin_loop() } else { thread::yield_now() }
         }
     }
 
     /// Whether it is still worth looking, having begun at `started`.
     #[must_use]
     pub fn lasts(&self, started: Instant) -> bool {
-        started.elapsed() < Duration::from_nanos(self.nanos.load(Ordering::Relaxed).into())
+        started.elapsed() < self.window()
     }
 
-    /// It took that long to come, the time that waking took included.
-    pub fn learn(&self, took: Duration) {
-        let window = self.nanos.load(Ordering::Relaxed);
-        let wanted = if took < NEAR { (took * 2).clamp(SHORTEST, LONGEST) } else { SHORTEST };
-        // Quick to learn that looking pays, and slow to learn that it does not.
-        let wanted = nanos(wanted);
-        let step = if wanted > window { (wanted - window) / 2 } else { 0 };
-        let back = if wanted < window { (window - wanted) / 16 } else { 0 };
-        self.nanos.store(window + step - back, Ordering::Relaxed);
+    /// It took that long to come, and was found by looking, or else by being woken.
+    pub fn learn(&self, took: Duration, found: bool) {
+        let trust = self.trust.load(Ordering::Relaxed);
+        if trust <= 0 {
+            if !found && took < NEAR {
+                let next = if trust == 0 { TRIES } else { trust + 1 };
+                self.trust.store(next, Ordering::Relaxed);
+            }
+        } else if found {
+            self.trust.store((trust + 1).min(MOST_TRUST), Ordering::Relaxed);
+            if took > SHORT {
+                self.doubt.store(FIRST_DOUBT, Ordering::Relaxed);
+            }
+        } else if trust > 1 {
+            self.trust.store(trust - 1, Ordering::Relaxed);
+        } else {
+            let doubt = self.doubt.load(Ordering::Relaxed);
+            self.trust.store(-doubt, Ordering::Relaxed);
+            self.doubt.store((doubt * 2).min(MOST_DOUBT), Ordering::Relaxed);
+        }
     }
-}
 
-fn nanos(window: Duration) -> u32 {
-    window.subsec_nanos()
+    fn window(&self) -> Duration {
+        if self.trust.load(Ordering::Relaxed) > 0 { LONG } else { SHORT }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn window(patience: &Patience) -> Duration {
-        Duration::from_nanos(patience.nanos.load(Ordering::Relaxed).into())
+    const NEARLY: Duration = Duration::from_micros(150);
+
+    #[test]
+    fn what_nearly_came_in_time_is_looked_for_for_longer() {
+        let patience = Patience::default();
+        assert_eq!(patience.window(), SHORT);
+        patience.learn(Duration::from_secs(1), false);
+        assert_eq!(patience.window(), SHORT, "that was not near");
+        patience.learn(NEARLY, false);
+        assert_eq!(patience.window(), LONG);
+        (0..100).for_each(|_| patience.learn(NEARLY, true));
+        (0..TRIES).for_each(|_| patience.learn(NEARLY, false));
+        assert_eq!(patience.window(), LONG, "a few in vain are forgiven");
     }
 
     #[test]
-    fn what_comes_soon_is_looked_for_and_what_does_not_is_not() {
+    fn looks_in_vain_are_given_up_and_tried_ever_less_often() {
         let patience = Patience::default();
-        for _ in 0..8 {
-            patience.learn(Duration::from_micros(120));
+        let mut misses = Vec::new();
+        for _ in 0..4 {
+            let mut missed = 0;
+            while patience.window() == SHORT {
+                patience.learn(NEARLY, false);
+                missed += 1;
+            }
+            misses.push(missed);
+            while patience.window() == LONG {
+                patience.learn(NEARLY, false);
+            }
         }
-        assert!(window(&patience) > Duration::from_micros(200));
-        for _ in 0..200 {
-            patience.learn(Duration::from_secs(10));
-        }
-        assert!(window(&patience) < Duration::from_micros(12));
-        for _ in 0..200 {
-            patience.learn(Duration::ZERO);
-        }
-        assert!(window(&patience) + Duration::from_nanos(16) >= SHORTEST);
+        assert_eq!(misses, [1, 5, 9, 17]);
     }
 
     #[test]
     fn it_looks_no_longer_than_that() {
         let patience = Patience::default();
         let started = Instant::now();
-        patience.look(started, || false);
-        assert!(started.elapsed() >= AT_FIRST);
-        let started = Instant::now();
-        patience.look(started, || true);
-        assert!(started.elapsed() < Duration::from_secs(1));
+        assert!(!patience.look(started, || false));
+        assert!(started.elapsed() >= SHORT);
+        assert!(patience.look(Instant::now(), || true));
     }
 }

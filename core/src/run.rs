@@ -620,12 +620,12 @@ impl Outside for Seat {
         run.host.call(function, args, HostCall::new(Arc::clone(run), call));
         let started = Instant::now();
         let patience = &run.runtime.patience;
-        patience.look(started, || {
-            run.answer_of.load(Ordering::Acquire) == call
-                || run.runtime.scheduler.others_wait() && started.elapsed() > SHARED_LOOK
-        });
+        let is_there = || run.answer_of.load(Ordering::Acquire) == call;
+        let hurries = || run.runtime.scheduler.others_wait() && started.elapsed() > SHARED_LOOK;
+        patience.look(started, || is_there() || hurries());
+        let found = is_there();
         let answer = self.await_answer(call);
-        patience.learn(started.elapsed());
+        patience.learn(started.elapsed(), found);
         answer
     }
 

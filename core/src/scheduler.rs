@@ -394,7 +394,8 @@ impl Scheduler {
     fn next(&self, runtime: &Inner, thread: Thread, stack: &Stack, new: bool) -> Option<Arc<Run>> {
         // Dropped after the lock is: what runs hold is not ours.
         let mut gone = Vec::new();
-        let mut idle = None;
+        // Since when it looks for a run, and whether looking was enough.
+        let mut idle: Option<(Instant, bool)> = None;
         let mut queue = self.queue.lock();
         queue.starting -= usize::from(new);
         loop {
@@ -406,8 +407,8 @@ impl Scheduler {
                     let inner = Arc::clone(run.runtime());
                     self.call_for_help(queue, &inner);
                 }
-                if let Some(since) = idle {
-                    self.patience.learn(Instant::elapsed(&since));
+                if let Some((since, found)) = idle {
+                    self.patience.learn(Instant::elapsed(&since), found);
                 }
                 return Some(run);
             }
@@ -415,8 +416,8 @@ impl Scheduler {
                 queue.spinning = true;
                 drop(queue);
                 gone.clear();
-                let since = *idle.get_or_insert_with(Instant::now);
-                self.patience.look(since, || self.others_wait());
+                let since = idle.map_or_else(Instant::now, |(since, _)| since);
+                idle = Some((since, self.patience.look(since, || self.others_wait())));
                 queue = self.queue.lock();
                 queue.spinning = false;
                 if queue.has_work(self.permits) {

@@ -53,6 +53,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("stack.rs", &["rquickjs_sys", "oxc_", "crate::run", "crate::runtime", "crate::value"]),
     ("turns.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     ("laps.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
+    ("patience.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     (
         "options.rs",
         &[

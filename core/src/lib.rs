@@ -11,6 +11,8 @@
 mod cache;
 mod clock;
 mod compile;
+#[cfg(test)]
+mod costs;
 mod error;
 mod execution;
 mod face;
@@ -19,6 +21,7 @@ mod fault_tests;
 mod host;
 mod inspect;
 mod isolate;
+mod laps;
 mod link;
 mod options;
 mod outcome;

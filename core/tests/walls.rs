@@ -52,6 +52,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("thread.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("stack.rs", &["rquickjs_sys", "oxc_", "crate::run", "crate::runtime", "crate::value"]),
     ("turns.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
+    ("laps.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     ("patience.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     (
         "options.rs",

@@ -1,147 +1,245 @@
 // How a run's cost grows: with the runs beside it, with its values, its source and its modules.
 //
-// In: `--quick` for small sizes only. Out: tables in Markdown, and one plot per table in `plots/`. Both
-// axes of a plot are logarithmic, with a line for growth in proportion: what rises steeper is a cliff.
-// No bounds: machines differ.
+// In: `--quick` for small sizes only. Out: `docs/scale.md`, which is printed too, with tables and a picture
+// of each beside it; with `--quick`, the same in `target/bench/`. No bounds: machines differ.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 
-import { Runtime, runCode } from 'isolane';
+import { Runtime } from 'isolane';
 
-import { plot } from './plot.mjs';
+import { edition, machine } from './machine.mjs';
+import { clock, digits, held, median, quick, records, succeed, time } from './measure.mjs';
+import { picture } from './plot.mjs';
 
-const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
-const most = (sizes, quick) => sizes.filter((size) => !options.quick || size <= quick);
-const PLOTS = new URL('plots/', import.meta.url);
-mkdirSync(PLOTS, { recursive: true });
+const FOLDER = new URL(quick ? '../../target/bench/' : '../../docs/', import.meta.url);
+const ONE = 'export default 1 + 1';
+const WAITS = 'export default await gate()';
+const KIB = 1024;
+const MIB = KIB * KIB;
+/** So many are parked for a row, few at a time if need be. */
+const FEWEST_PARKED = 100;
+/** From here on a value does not fit the default limit. */
+const LARGE_KIB = 10_000;
+/** 20,000 lines do not fit it either; as much as an isolate of the quick kind may have. */
+const LINES_LIMIT_BYTES = 512 * MIB;
+const MICROS = 1e3;
 
-const median = (samples) => samples.toSorted((a, b) => a - b)[samples.length >> 1];
-const clock = async (act) => {
-  const began = performance.now();
-  await act();
-  return performance.now() - began;
-};
-const times = async (count, act) => {
-  const samples = [];
-  for (let i = 0; i < count; i += 1) samples.push(await clock(() => act(i)));
-  return median(samples);
-};
-
-async function succeed(source, settings, run = runCode) {
-  const outcome = await run(source, settings);
-  if (outcome.status !== 'success') throw new Error(`${outcome.status}: ${outcome.error.message}`);
-  return outcome.result;
-}
+mkdirSync(FOLDER, { recursive: true });
+const page = [
+  '# How the cost of a run grows', '',
+  'Printed by `npm run bench:scale`. Figures are medians; both axes of every plot are logarithmic, and a',
+  'dotted line says what growth in proportion is: what rises steeper is a cliff.', '',
+  `${machine()}; Node.js ${process.version}; ${edition()}`, '',
+];
 
 await beside();
+await together();
 await values();
 await lines();
 await modules();
+console.log(page.join('\n'));
+writeFileSync(new URL('scale.md', FOLDER), page.join('\n'));
 
 /** Runs that wait, and what a fresh run costs beside them. */
 async function beside() {
   const rows = [];
   for (const size of most([1, 10, 100, 1_000, 10_000], 100)) {
     const runtime = new Runtime();
-    for (let i = 0; i < 50; i += 1) await succeed('export default 1', {}, runtime.runCode);
-    globalThis.gc?.();
-    const before = process.memoryUsage.rss();
-    let release;
-    const gate = new Promise((resolve) => { release = resolve; });
-    const waiting = [];
-    const made = await clock(async () => {
-      for (let i = 0; i < size; i += 1) waiting.push(runtime.runCode('export default await gate()', { globals: { gate: () => gate } }));
-      while (runtime.stats().parked < size) await new Promise((resolve) => { setImmediate(resolve); });
-    });
-    const bytes = (process.memoryUsage.rss() - before) / size;
-    const fresh = await times(500, () => succeed('export default 1 + 1', {}, runtime.runCode));
-    const burst = 2_000;
-    const together = await clock(() => Promise.all(Array.from({ length: burst }, () => succeed('export default 1 + 1', {}, runtime.runCode))));
-    const settled = await clock(() => {
-      release(1);
-      return Promise.all(waiting);
-    });
+    for (let i = 0; i < 50; i += 1) await succeed(ONE, {}, runtime.runCode);
+    const rounds = Math.ceil(FEWEST_PARKED / size);
+    let [made, settled, fresh, holds] = [0, 0, 0, 0];
+    for (let round = 0; round < rounds; round += 1) {
+      const before = held();
+      const parked = await park(runtime, size);
+      made += parked.made / rounds;
+      if (round === 0) {
+        holds = Math.max(0, held() - before);
+        fresh = await time(() => succeed(ONE, {}, runtime.runCode));
+      }
+      settled += (await parked.settle()) / rounds;
+    }
     await runtime.close();
-    rows.push({ size, fresh: fresh * 1e3, rate: burst / (together / 1e3), made: (made / size) * 1e3, settled: (settled / size) * 1e3, bytes: bytes / 1024 });
+    rows.push({
+      size,
+      fresh: fresh * MICROS,
+      made: (made / size) * MICROS,
+      settled: (settled / size) * MICROS,
+      starts: size / (made / 1e3),
+      holds: holds / MIB,
+    });
   }
-  table('Runs that wait for their host', 'waiting runs', rows, {
-    fresh: 'a fresh run beside them, µs', rate: 'fresh runs per second, all at once', made: 'to start one and park it, µs', settled: 'to wake one and settle it, µs', bytes: 'held by one, KiB',
-  });
-  draw('waiting', 'waiting runs', 'µs', rows, { fresh: 'a fresh run beside them', made: 'to start one and park it', settled: 'to wake one and settle it' });
+  add('waiting', 'Runs that wait for their host', 'waiting runs', rows, [
+    { unit: 'µs', fresh: 'a fresh run beside them', made: 'to start one', settled: 'to settle one' },
+    { unit: 'runs/s', starts: 'started' },
+    { unit: 'MiB', holds: 'held by all' },
+  ]);
 }
 
-/** Records in and out again, beside `structuredClone` twice. */
+/** Starts runs that wait, until all of them do: how long that took, and a way to let them settle. */
+async function park(runtime, size) {
+  let [waiting, all, open] = [0];
+  const full = new Promise((resolve) => { all = resolve; });
+  const opened = new Promise((resolve) => { open = resolve; });
+  const gate = () => {
+    waiting += 1;
+    if (waiting === size) all();
+    return opened;
+  };
+  const runs = [];
+  const made = await clock(() => {
+    for (let i = 0; i < size; i += 1) runs.push(succeed(WAITS, { globals: { gate } }, runtime.runCode));
+    return full;
+  });
+  const settle = () => clock(() => {
+    open(1);
+    return Promise.all(runs);
+  });
+  return { made, settle };
+}
+
+/** Runs that are started all at once. */
+async function together() {
+  const rows = [];
+  for (const size of most([1, 10, 100, 1_000, 10_000], 100)) {
+    const runtime = new Runtime();
+    const latencies = [];
+    const one = async () => latencies.push(await clock(() => succeed(ONE, {}, runtime.runCode)));
+    const burst = () => Promise.all(Array.from({ length: size }, one));
+    const before = held();
+    await burst();
+    latencies.length = 0;
+    const took = await time(burst);
+    const slow = latencies.toSorted((a, b) => a - b)[Math.floor(latencies.length * 0.99)];
+    rows.push({
+      size,
+      p50: median(latencies) * MICROS,
+      p99: slow * MICROS,
+      rate: size / (took / 1e3),
+      holds: Math.max(0, process.memoryUsage.rss() - before) / MIB,
+    });
+    await runtime.close();
+  }
+  add('together', 'Runs started all at once', 'runs', rows, [
+    { unit: 'µs', p50: 'half of them settle within', p99: '99 % within' },
+    { unit: 'runs/s', rate: 'settled' },
+    { unit: 'MiB', holds: 'the process grew by' },
+  ]);
+}
+
+/** Records and bytes in and out again, beside `structuredClone` twice. */
 async function values() {
   const rows = [];
   for (const size of most([1, 10, 100, 1_000, 10_000, 50_000], 1_000)) {
-    const record = (id) => ({ id, name: `record ${id}`, tags: ['a', 'b'], score: id * 1.5 });
-    const count = Math.ceil((size * 1024) / JSON.stringify(record(1)).length);
-    const value = Array.from({ length: count }, (_, id) => record(id));
-    const bytes = new Uint8Array(size * 1024).fill(7);
-    const settings = (arg) => ({ execute: { args: [arg] }, memoryLimitBytes: 4e9 });
-    const echo = (arg) => succeed('export default (value) => value', settings(arg));
-    const rounds = Math.max(3, Math.min(200, Math.round(20_000 / size)));
+    const value = records(size * KIB);
+    const bytes = new Uint8Array(size * KIB).fill(7);
+    const limit = size < LARGE_KIB ? {} : { memoryLimitBytes: 4e9 };
+    const echo = (arg) => succeed('export default (value) => value', { execute: { args: [arg] }, ...limit });
+    const there = await time(() => echo(value));
+    const { memoryUsedBytes } = await echo(value);
     rows.push({
       size,
-      records: (await times(rounds, () => echo(value))) * 1e3,
-      clone: (await times(rounds, () => structuredClone(structuredClone(value)))) * 1e3,
-      bytes: (await times(rounds, () => echo(bytes))) * 1e3,
-      copy: (await times(rounds, () => structuredClone(structuredClone(bytes)))) * 1e3,
+      records: there * MICROS,
+      clone: (await time(() => structuredClone(structuredClone(value)))) * MICROS,
+      bytes: (await time(() => echo(bytes))) * MICROS,
+      copy: (await time(() => structuredClone(structuredClone(bytes)))) * MICROS,
+      rate: size / KIB / (there / 1e3),
+      holds: memoryUsedBytes / MIB,
     });
   }
-  table('Values in and out', 'KiB, as JSON or as bytes', rows, {
-    records: 'records, µs', clone: '`structuredClone` twice, µs', bytes: 'a `Uint8Array`, µs', copy: '`structuredClone` twice, µs',
-  });
-  draw('values', 'KiB', 'µs', rows, { records: 'records', clone: 'structuredClone of records, twice', bytes: 'bytes', copy: 'structuredClone of bytes, twice' });
+  add('values', 'Values in and out', 'KiB, as JSON or as bytes', rows, [
+    {
+      unit: 'µs',
+      records: 'records',
+      clone: 'structuredClone of records, twice',
+      bytes: 'bytes',
+      copy: 'structuredClone of bytes, twice',
+    },
+    { unit: 'MiB/s', rate: 'records' },
+    { unit: 'MiB', holds: 'the most that the run held' },
+  ]);
 }
 
-/** Lines of TypeScript, never seen before and seen. */
+/** Lines of TypeScript: functions of ten lines each; and as many names at the top level as lines. */
 async function lines() {
+  const shaped = (i) => {
+    if (i % 10 === 0) return `function f${i}(x: number, y?: string): number { let sum: number = edition;`;
+    return i % 10 === 9 ? '  return sum; }' : `  sum += x * ${i} + ((y?.length ?? 1) as number);`;
+  };
+  const named = (i) => `const f${i} = (x: number, y?: string): number => x * ${i} + (y?.length ?? edition);`;
+  const source = (size, line, edition) => {
+    const body = Array.from({ length: size }, (_, i) => line(i)).join('\n');
+    return `const edition: number = ${edition};\n${body}\nexport default f0(2);`;
+  };
+  const run = (text) => succeed(text, { memoryLimitBytes: LINES_LIMIT_BYTES });
   const rows = [];
   for (const size of most([10, 100, 1_000, 5_000, 20_000], 1_000)) {
-    const source = (edition) => `const edition: number = ${edition};\n${Array.from({ length: size }, (_, i) => `export const f${i} = (x: number, y?: string): number => x * ${i} + (y?.length ?? edition);`).join('\n')}\nexport default f1(2);`;
-    const rounds = Math.max(3, Math.min(100, Math.round(20_000 / size)));
-    const seen = source(-1);
-    await succeed(seen);
-    rows.push({
-      size,
-      cold: (await times(rounds, (i) => succeed(source(i)))) * 1e3,
-      warm: (await times(rounds, () => succeed(seen))) * 1e3,
-    });
+    const row = await coldAndWarm(size, (edition) => source(size, shaped, edition), run);
+    const flat = await time((_, text) => run(text), (count) => source(size, named, count));
+    rows.push({ ...row, flat: flat * MICROS });
   }
-  table('Lines of TypeScript', 'lines', rows, { cold: 'never seen before, µs', warm: 'seen before, µs' });
-  draw('lines', 'lines', 'µs', rows, { cold: 'never seen before', warm: 'seen before' });
+  const [times, ...others] = grown('lines/s');
+  const panels = [{ ...times, flat: 'never seen, each line a name of the module' }, ...others];
+  add('lines', 'Lines of TypeScript', 'lines', rows, panels);
 }
 
 /** Modules in a graph: each imports the two after it. */
 async function modules() {
+  const graph = (size, edition) => {
+    const module = (i) => {
+      const next = [i + 1, i + 2].filter((n) => n < size);
+      const imports = next.map((n) => `import { value as v${n} } from './m${n}.ts';\n`).join('');
+      const sum = ['1', ...next.map((n) => `v${n}`)].join(' + ');
+      return [`./m${i}.ts`, `${imports}export const value: number = (${sum}) % 1000 + ${edition};`];
+    };
+    return Object.fromEntries(Array.from({ length: size }, (_, i) => module(i)));
+  };
+  const entry = "import { value } from './m0.ts'; export default value";
   const rows = [];
   for (const size of most([1, 10, 100, 500, 2_000], 100)) {
-    const graph = (edition) => Object.fromEntries(Array.from({ length: size }, (_, i) => {
-      const next = [i + 1, i + 2].filter((n) => n < size);
-      const imports = next.map((n) => `import { value as v${n} } from './m${n}.ts';`).join('\n');
-      return [`./m${i}.ts`, `${imports}\nexport const value: number = (${['1', ...next.map((n) => `v${n}`)].join(' + ')}) % 1000 + ${edition};`];
-    }));
-    const run = (graph) => succeed(`import { value } from './m0.ts'; export default value`, { modules: graph });
-    const rounds = Math.max(3, Math.min(50, Math.round(2_000 / size)));
-    const seen = graph(-1);
-    await run(seen);
-    const cold = Array.from({ length: rounds }, (_, i) => graph(i));
-    rows.push({ size, cold: (await times(rounds, (i) => run(cold[i]))) * 1e3, warm: (await times(rounds, () => run(seen))) * 1e3 });
+    const run = (modules) => succeed(entry, { modules });
+    rows.push(await coldAndWarm(size, (edition) => graph(size, edition), run));
   }
-  table('Modules in a graph', 'modules', rows, { cold: 'never seen before, µs', warm: 'seen before, µs' });
-  draw('modules', 'modules', 'µs', rows, { cold: 'never seen before', warm: 'seen before' });
+  add('modules', 'Modules in a graph', 'modules', rows, grown('modules/s'));
 }
 
-function table(title, size, rows, columns) {
-  const keys = Object.keys(columns);
-  const number = (value) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en'));
-  console.log(`\n### ${title}\n\n| ${[size, ...Object.values(columns)].join(' | ')} |\n|${'---|'.repeat(keys.length + 1)}`);
-  for (const row of rows) console.log(`| ${[row.size.toLocaleString('en'), ...keys.map((key) => number(row[key]))].join(' | ')} |`);
+/** What a run of so much source takes; `make` gives it in as many editions as are asked for. */
+async function coldAndWarm(size, make, run) {
+  const seen = make(0);
+  const { memoryUsedBytes } = await run(seen);
+  const warm = await time(() => run(seen));
+  const cold = await time((_, source) => run(source), (count) => make(count + 1));
+  const rate = size / (cold / 1e3);
+  return { size, cold: cold * MICROS, warm: warm * MICROS, rate, holds: memoryUsedBytes / MIB };
 }
 
-function draw(name, x, y, rows, series) {
-  const lines = Object.entries(series).map(([key, label]) => ({ label, points: rows.map((row) => [row.size, row[key]]) }));
-  writeFileSync(new URL(`${name}.svg`, PLOTS), plot({ x, y, lines }));
+function grown(unit) {
+  return [
+    { unit: 'µs', cold: 'never seen', warm: 'seen before' },
+    { unit, rate: 'never seen' },
+    { unit: 'MiB', holds: 'the most that the run held' },
+  ];
+}
+
+function most(sizes, bound) {
+  return sizes.filter((size) => !quick || size <= bound);
+}
+
+/** Adds a table to the page, with its picture: a panel for each unit. */
+function add(name, title, size, rows, panels) {
+  const columns = panels.flatMap(({ unit, ...series }) =>
+    Object.entries(series).map(([key, label]) => ({ key, label, unit })));
+  const head = [size, ...columns.map(({ label, unit }) => `${label}, ${unit}`)];
+  const cells = (row) => [row.size.toLocaleString('en'), ...columns.map(({ key }) => digits(row[key]))];
+  const body = rows.map(cells);
+  const table = [head, head.map(() => '--:'), ...body].map((cells) => `| ${cells.join(' | ')} |`);
+  page.push(`## ${title}`, '', `![${title}](scale-${name}.svg)`, '', ...table, '');
+  const drawn = panels.map(({ unit, ...series }) => ({
+    x: size,
+    y: unit,
+    proportional: !unit.endsWith('/s'),
+    lines: Object.entries(series).map(([key, label]) => {
+      return { label, points: rows.map((row) => [row.size, row[key]]) };
+    }),
+  }));
+  writeFileSync(new URL(`scale-${name}.svg`, FOLDER), picture(drawn));
 }

@@ -1,12 +1,29 @@
 //! What things cost, for whoever changes them.
+#![expect(unsafe_code, reason = "makes an engine with nothing of ours")]
 
 use super::home::Home;
 use super::memory_tests::{MIB, limited, resident_kib, slot};
 use super::pool::{Pool, PoolOptions};
+use super::sys as qjs;
 use super::test_realm::{TestRealm, build, run};
 use std::time::Instant;
 
-/// Not a test: prints what things cost. `cargo test --release -- --ignored --nocapture cost`.
+/// The engine with nothing of ours: a runtime and a context made, `1+1` evaluated, both freed.
+pub(crate) fn engine_alone() {
+    let source = c"1+1";
+    // SAFETY: what is made here is freed here, on one thread.
+    unsafe {
+        let runtime = qjs::JS_NewRuntime();
+        let context = qjs::JS_NewContext(runtime);
+        let length = source.count_bytes() as qjs::size_t;
+        let value = qjs::JS_Eval(context, source.as_ptr(), length, c"alone".as_ptr(), 0);
+        assert_eq!(qjs::JS_VALUE_GET_INT(value), 2);
+        qjs::JS_FreeContext(context);
+        qjs::JS_FreeRuntime(runtime);
+    }
+}
+
+/// Not a test: prints what things cost. `cargo test --release --lib isolate::cost -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn cost() {

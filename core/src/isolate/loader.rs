@@ -22,6 +22,7 @@ use super::{
     exception,
 };
 use crate::{
+    laps::{Step, lap},
     outcome::ExecutionError,
     program::{Code, Module, Unlinked},
     value::ErrorClass,
@@ -194,13 +195,18 @@ fn bytecode(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u
 }
 
 fn compile(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
+    lap(Step::Loaded);
     let compiler = state.realm().compiler;
     let text_bytes = code.text().len();
     state.keep(text_bytes);
     let compiled = compiler.compile(&c_text(code.text()), &c_string(name), kind);
     state.let_go(text_bytes);
     match compiled {
-        Ok(bytecode) => Ok(code.keep_bytecode(bytecode)),
+        Ok(bytecode) => {
+            let kept = code.keep_bytecode(bytecode);
+            lap(Step::Assembled);
+            Ok(kept)
+        }
         Err(Thrown) => Err(throw_compile_error(state, name)),
     }
 }

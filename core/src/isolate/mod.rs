@@ -39,7 +39,7 @@ mod sys;
 mod system;
 
 #[cfg(test)]
-mod cost;
+pub(crate) mod cost;
 #[cfg(test)]
 pub(crate) mod faults;
 #[cfg(test)]

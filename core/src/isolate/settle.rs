@@ -19,6 +19,7 @@ use super::{
     exception, loader,
 };
 use crate::{
+    laps::{Step, lap},
     outcome::{ExecutionError, Status},
     text::{MESSAGE_LIMIT, bounded},
     value::{ErrorClass, Value},
@@ -96,15 +97,19 @@ fn evaluate(state: &State) -> Outcome<()> {
     let inputs = std::mem::take(&mut state.task.borrow_mut().inputs);
     let inputs = clone_args_in(state, &inputs)?;
     state.inputs.replace(inputs);
+    lap(Step::ClonedIn);
     state.charge_compiled(0);
     let (names, values) = globals(state);
     loader::bind_globals(state, &names, &values)?;
+    lap(Step::Bound);
     let module = match loader::load_entry(state) {
         Ok(module) => module,
         Err(Thrown) => return Err(keep_link_error(state)),
     };
     state.module.replace(Some(module.clone()));
+    lap(Step::Loaded);
     let promise = cx.evaluate(module)?;
+    lap(Step::Evaluated);
     await_promise(state, promise.raw(), EVALUATED)
 }
 
@@ -164,8 +169,12 @@ fn take_signal(state: &State, Signal { what, value }: Signal) -> Outcome<Option<
             state.link_error.replace(None);
             select(state)
         }
-        RESOLVED => clone_out(state, value.raw(), Crossing::Final, "result")
-            .map(|result| Some(End::Success(result))),
+        RESOLVED => {
+            lap(Step::Awaited);
+            let result = clone_out(state, value.raw(), Crossing::Final, "result")?;
+            lap(Step::ClonedOut);
+            Ok(Some(End::Success(result)))
+        }
         _ => {
             let error = exception::execution_error(state, value.raw());
             Ok(Some(End::Failed(Status::Error, Box::new(error))))

@@ -12,6 +12,7 @@
 use super::arena::TAIL_BYTES;
 use super::heap::{Heap, Mark};
 use super::range::{PAGE_BYTES, Range};
+use crate::laps::{Step, lap};
 use std::cell::Cell;
 #[cfg(test)]
 use std::slice;
@@ -91,9 +92,11 @@ impl Slot {
         heap.disarm();
         let high_bytes = heap.mark().high_bytes();
         let start = self.range.start();
+        lap(Step::Restored);
         // SAFETY: all of it is within the range, and the caller vouches that nobody looks there.
         unsafe {
             start.copy_from_nonoverlapping(self.image.start(), self.image_bytes);
+            lap(Step::Copied);
             let by_hand = (self.image_bytes + CLEARED_BY_HAND_BYTES).next_multiple_of(PAGE_BYTES);
             let cleared = high_bytes.min(by_hand).saturating_sub(self.image_bytes);
             start.add(self.image_bytes).write_bytes(0, cleared);

@@ -1,0 +1,67 @@
+// All benchmarks, one after another, as one report.
+//
+// In: `--quick` for few samples, of Rust as it is built for development. Out: `target/bench/report.md`,
+// which is printed too, each table below what it was taken on; and a non-zero exit code if something
+// did not run. No figure is judged.
+
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { edition, machine, output } from './machine.mjs';
+
+const { values: { quick } } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const FOLDER = `${ROOT}target/bench/`;
+const PYTHON = `${ROOT}.venv/bin/python`;
+const STEPS = `${FOLDER}steps.md`;
+
+mkdirSync(FOLDER, { recursive: true });
+const where = machine();
+const flags = quick ? ['--quick'] : [];
+const rust = `${output('rustc', ['--version'])}${quick ? ', built for development' : ''}`;
+const report = ['# What a run costs', '', 'Read the ratios: absolute times are this machine\'s.', ''];
+
+section(rust, steps());
+section(`Node.js ${process.version}`, print('node', ['--expose-gc', 'tests/bench/node.mjs', ...flags]));
+section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/python.py', ...flags]));
+section(rust, print('cargo', ['run', ...cargo(), '--example', 'cost', '--', ...flags]));
+
+const text = report.join('\n');
+writeFileSync(`${FOLDER}report.md`, text);
+console.log(text);
+
+/** The steps of a run, which only a test inside the crate can take apart. */
+function steps() {
+  rmSync(STEPS, { force: true });
+  const env = { ISOLANE_BENCH_REPORT: STEPS, ...(quick && { ISOLANE_BENCH_QUICK: '1' }) };
+  print('cargo', ['test', ...cargo(), '--lib', 'costs::costs', '--', '--exact', '--ignored'], env);
+  return readFileSync(STEPS, 'utf8');
+}
+
+function cargo() {
+  return ['--quiet', '--locked', '--package', 'isolane', ...(quick ? [] : ['--release'])];
+}
+
+/** What a part prints; ends everything if it fails. */
+function print(command, args, env = {}) {
+  const { status, error, stdout } = spawnSync(command, args, {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (status !== 0) {
+    console.error(stdout);
+    throw error ?? new Error(`${command} ${args.join(' ')}: exit code ${status}`);
+  }
+  return stdout;
+}
+
+/** Tables, each below what it was taken on. */
+function section(version, tables) {
+  if (!/^### /m.test(tables)) throw new Error(`no table of ${version}:\n${tables}`);
+  const caption = `${where}; ${version}; ${edition()}`;
+  report.push(tables.trim().replace(/^### .*$/gm, (title) => `${title}\n\n${caption}`), '');
+}

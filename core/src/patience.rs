@@ -41,11 +41,17 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { trust: AtomicI32::new(0), doubt: AtomicI32::new(FIRST_DOUBT) }
+        Self::new()
     }
 }
 
 impl Patience {
+    /// Nothing learned yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { trust: AtomicI32::new(0), doubt: AtomicI32::new(FIRST_DOUBT) }
+    }
+
     /// Looks until it is there, or for as long as is worth it, since `started`. Returns whether it is.
     pub fn look(&self, started: Instant, is_there: impl Fn() -> bool) -> bool {
         loop {

@@ -6,15 +6,14 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use super::{reports::Reports, side::Side};
-use crate::{Error, ErrorKind, ExecutionResult, Remote, Value};
+use crate::{Error, ErrorKind, ExecutionResult, Patience, Remote, Value};
 
-/// How long [`Execution::wait`] looks before it sleeps: waking a thread costs more than most runs
-/// take.
-const SPIN: Duration = Duration::from_micros(50);
+/// With runs that [`Execution::wait`] waits for.
+static PATIENCE: Patience = Patience::new();
 
 /// A run that goes on. Awaiting it, in any executor, yields the result; dropping it ends the run.
 ///
@@ -108,16 +107,14 @@ impl Execution {
     pub fn wait(mut self) -> Result<ExecutionResult, Error> {
         if let State::Started { side, .. } = &self.0 {
             let started = Instant::now();
-            while !side.is_over() {
-                if started.elapsed() > SPIN {
-                    if !side.is_here() {
-                        return Err(elsewhere());
-                    }
-                    side.wait_over();
-                    break;
+            let found = PATIENCE.look(started, || side.is_over());
+            if !found {
+                if !side.is_here() {
+                    return Err(elsewhere());
                 }
-                std::hint::spin_loop();
+                side.wait_over();
             }
+            PATIENCE.learn(started.elapsed(), found);
         }
         self.take().unwrap_or_else(|| Err(gone()))
     }

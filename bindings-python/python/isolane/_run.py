@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 Waiter: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]
 """A loop, and what it is waiting for."""
+
+# Whether tasks can begin where they are made.
+_EAGER = sys.version_info >= (3, 12)
 
 _SETTLED = "the run has settled; nothing in its sandbox can be called any more"
 _FORKED = "this process was forked off while the run was running; it goes on in the other one"
@@ -147,6 +151,22 @@ class Run:
             self._tasks.add(future)
         future.add_done_callback(lambda future: self._host_promise_done(number, future))
 
+    def _begin(self, number: int, coroutine: Any) -> None:
+        """As `_watch`, with a task that begins at once where there is such a thing: one that does
+        not wait then costs the loop no turn."""
+        loop = self.loop
+        runs_here = asyncio._get_running_loop() is loop
+        if not (_EAGER and runs_here and loop.get_task_factory() is None):
+            self._watch(number, coroutine)
+            return
+        eager: Any = asyncio.Task
+        task = self._context.copy().run(eager, coroutine, loop=loop, eager_start=True)
+        if task.done():
+            self._host_promise_done(number, task)
+        else:
+            self._tasks.add(task)
+            self._watch(number, task)
+
     def _host_promise_done(self, number: int, future: asyncio.Future[Any]) -> None:
         self._tasks.discard(future)
         self._own_promises.pop(number, None)
@@ -214,8 +234,12 @@ class Run:
             self.remote.settle_promise(promise, False, raised, self)
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
-        else:
-            self._watch(promise, coroutine)
+            return
+        try:
+            self._begin(promise, coroutine)
+        except (KeyboardInterrupt, SystemExit) as raised:
+            self.remote.settle_promise(promise, False, raised, self)
+            raise
 
     def function_settled(self, call: int, ok: bool, message: Message) -> None:
         _settle(self._calls.pop(call, None), ok, message, self)

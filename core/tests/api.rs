@@ -13,8 +13,15 @@ macro_rules! shared {
 }
 
 /// Traits and numbers; and the arguments of a call, which stay on its thread and are opaque.
-const OTHERS: &[&str] =
-    &["Callable", "FutureCallable", "Host", "IntoOutput", "Parameters", "REPORT_SINK"];
+const OTHERS: &[&str] = &[
+    "ASYNC_FUNCTION",
+    "Callable",
+    "FutureCallable",
+    "Host",
+    "IntoOutput",
+    "Parameters",
+    "REPORT_SINK",
+];
 
 #[test]
 fn every_public_type_can_be_sent_and_shared() {
@@ -48,6 +55,7 @@ fn every_public_type_can_be_sent_and_shared() {
         LogLevel,
         Malformed,
         OptionSet,
+        Patience,
         Plain,
         Reader,
         Refusal,

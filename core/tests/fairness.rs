@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, MutexGuard, PoisonError,
         mpsc::{self, Receiver, Sender},
     },
     time::{Duration, Instant},
@@ -19,6 +19,12 @@ const CEILING: Duration = Duration::from_mins(1);
 
 /// Long enough for runs that are ready to have a turn; shorter would only test less.
 const MOMENT: Duration = Duration::from_millis(300);
+
+/// Held by each test: what others compute meanwhile would be measured with it.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A host whose functions answer at once, on the thread of the isolate or on another, or after a
 /// while.
@@ -39,7 +45,7 @@ impl Host for Answering {
                 scope.spawn(|| call.reply(Ok(Value::undefined())));
             }),
             _ => drop(std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(2));
+                std::thread::sleep(Duration::from_millis(50));
                 call.reply(Ok(Value::undefined()));
             })),
         }
@@ -136,6 +142,7 @@ fn short_runs_beside(count: usize, concurrent: Option<f64>, source: &str) {
 
 #[test]
 fn short_runs_settle_beside_runs_of_every_kind_that_spin() {
+    let _alone = alone();
     for source in [
         "for (;;);",
         "const f = async () => { for (;;) await 0; }; for (let i = 0; i < 50; i += 1) f(); await f();",
@@ -152,6 +159,7 @@ fn short_runs_settle_beside_runs_of_every_kind_that_spin() {
 
 #[test]
 fn short_runs_settle_beside_more_spinning_runs_than_there_are_permits() {
+    let _alone = alone();
     short_runs_beside(100, None, "for (;;);");
     short_runs_beside(100, Some(1.0), "for (;;);");
     short_runs_beside(100, Some(2.0), "for (;;) there();");
@@ -160,18 +168,21 @@ fn short_runs_settle_beside_more_spinning_runs_than_there_are_permits() {
 /// Each of them is on the stack of a thread, and never computes for long.
 #[test]
 fn short_runs_settle_beside_more_that_only_wait_than_there_are_threads_for_them() {
+    let _alone = alone();
     short_runs_beside(100, None, "for (;;) slow();");
     short_runs_beside(100, Some(1.0), "for (;;) slow();");
 }
 
 #[test]
 fn short_runs_settle_beside_a_thousand_that_spin() {
+    let _alone = alone();
     short_runs_beside(1_000, None, "for (;;);");
 }
 
 #[test]
 fn a_new_run_does_not_wait_for_all_that_spin() {
     const SPINNING: u32 = 100;
+    let _alone = alone();
     let runtime = runtime(Some(1.0), None);
     let spinning: Vec<_> = (0..SPINNING).map(|_| start(&runtime, "for (;;);")).collect();
     // All of them have had a turn when the last of them waits for another.
@@ -188,6 +199,7 @@ fn a_new_run_does_not_wait_for_all_that_spin() {
 
 #[test]
 fn runs_that_are_answered_at_once_leave_others_their_turn() {
+    let _alone = alone();
     let runtime = runtime(Some(1.0), None);
     let source = "for (;;) { there(); const until = Date.now() + 3; while (Date.now() < until); }";
     let busy: Vec<_> = (0..8).map(|_| start(&runtime, source)).collect();
@@ -214,6 +226,7 @@ impl Host for Noting {
 
 #[test]
 fn the_queue_is_first_in_first_out() {
+    let _alone = alone();
     let runtime = runtime(Some(1.0), None);
     let order = Arc::new(Mutex::new(Vec::new()));
     let busy = start(&runtime, "for (;;);");
@@ -239,6 +252,7 @@ fn the_queue_is_first_in_first_out() {
 #[test]
 fn a_queued_run_that_is_ended_settles_at_once_and_leaves_the_queue() {
     const QUEUED: u16 = 5_000;
+    let _alone = alone();
     let runtime = runtime(Some(1.0), Some(f64::from(QUEUED)));
     let (let_go, held) = mpsc::channel();
     let busy = start_held(&runtime, "here(); for (;;);", Some(held)).expect("a valid request");
@@ -265,6 +279,7 @@ fn a_queued_run_that_is_ended_settles_at_once_and_leaves_the_queue() {
 
 #[test]
 fn a_full_queue_does_not_keep_a_runtime_from_closing() {
+    let _alone = alone();
     let runtime = runtime(Some(1.0), Some(1_000.0));
     let mut runs = vec![start(&runtime, "for (;;);")];
     while let Ok(run) = try_start(&runtime, "for (;;);") {
@@ -281,6 +296,7 @@ fn a_full_queue_does_not_keep_a_runtime_from_closing() {
 
 #[test]
 fn who_has_a_permit_is_not_queued() {
+    let _alone = alone();
     let runtime = runtime(Some(4.0), Some(0.0));
     // Whether or not a thread has taken up the first by then.
     let runs: Vec<_> = (0..4).map(|_| try_start(&runtime, "for (;;);")).collect();
@@ -292,6 +308,7 @@ fn who_has_a_permit_is_not_queued() {
 
 #[test]
 fn runs_that_stepped_aside_are_queued() {
+    let _alone = alone();
     let runtime = runtime(Some(1.0), Some(3.0));
     let runs: Vec<_> = (0..4).map(|_| start(&runtime, "for (;;);")).collect();
     // Each of them has a thread by now, and all but one of these wait.
@@ -304,6 +321,7 @@ fn runs_that_stepped_aside_are_queued() {
 
 #[test]
 fn a_closed_runtime_does_not_wait_for_a_thread_that_does_not_come_back() {
+    let _alone = alone();
     let runtime = runtime(Some(1.0), None);
     let stuck = start(&runtime, "Array.prototype.reverse.call({ length: 2 ** 53 - 1 })");
     std::thread::sleep(MOMENT);

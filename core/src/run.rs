@@ -271,6 +271,7 @@ impl Run {
             inputs: std::mem::take(&mut request.inputs),
             report: request.report,
         };
+        let may_wait = request.hands_over();
         let linker = match program::link(&self.runtime.cache, request) {
             Ok(linker) => linker,
             Err(unlinked) => {
@@ -284,7 +285,7 @@ impl Run {
             }
         };
         let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
-        let Some(home) = self.runtime.pool.take(limit) else {
+        let Some(home) = self.runtime.pool.take(limit, may_wait) else {
             self.settle(End::Memory, None);
             self.shared.lock().phase = Phase::Over;
             return None;

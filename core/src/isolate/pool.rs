@@ -311,7 +311,9 @@ mod tests {
             pool.give_back(quick);
         }
         assert_eq!(pool.stats().made_in_slots, 3);
-        waiting.into_iter().for_each(|lease| pool.give_back(lease));
+        for lease in waiting {
+            pool.give_back(lease);
+        }
         assert_eq!(kinds(&[take(true), take(true)]), [true, true]);
     }
 

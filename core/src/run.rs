@@ -415,6 +415,7 @@ impl Run {
         drop(request);
         self.answered.notify_all();
         if computing {
+            self.runtime.scheduler.tell_of_end(self);
             self.runtime.watchdog.watch_ending(self);
             return;
         }

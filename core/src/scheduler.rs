@@ -33,9 +33,6 @@ use crate::{
 /// How long a thread sleeps before it ends.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// How often a thread that waits for a permit looks whether its run has ended.
-const PERMIT_LOOK: Duration = Duration::from_millis(10);
-
 /// Threads beyond the permits whose run waits in a host call. The host answers soon: until it does,
 /// others can wait, for a while.
 const WAITING_THREADS: usize = 56;
@@ -141,10 +138,17 @@ struct Current {
 }
 
 /// A thread that waits for a permit.
-#[derive(Default)]
 struct Resume {
+    run: Arc<Run>,
     granted: Mutex<bool>,
     wake: Condvar,
+}
+
+impl Resume {
+    fn new(run: &Arc<Run>) -> Arc<Self> {
+        let (granted, wake) = (Mutex::default(), Condvar::default());
+        Arc::new(Self { run: Arc::clone(run), granted, wake })
+    }
 }
 
 /// What the scheduler can tell of itself.
@@ -290,7 +294,7 @@ impl Scheduler {
             queue.note_permit(run);
             return;
         }
-        let resume = Arc::new(Resume::default());
+        let resume = Resume::new(run);
         queue.answered.push_back(Arc::clone(&resume));
         self.wait_for_permit(queue, run, &resume);
     }
@@ -302,7 +306,7 @@ impl Scheduler {
         if no_thread && queue.aside.is_empty() && queue.answered.is_empty() {
             return;
         }
-        let resume = Arc::new(Resume::default());
+        let resume = Resume::new(run);
         queue.aside.push_back(Arc::clone(&resume));
         queue.give_up_permit(run);
         self.count_waiting(&queue);
@@ -316,7 +320,7 @@ impl Scheduler {
         drop(queue);
         let mut granted = resume.granted.lock();
         while !*granted && !run.ending.is_raised() {
-            granted = resume.wake.wait_for(granted, PERMIT_LOOK).0;
+            granted = resume.wake.wait(granted);
         }
         drop(granted);
         let mut queue = self.queue.lock();
@@ -326,6 +330,19 @@ impl Scheduler {
             queue.aside.retain(|other| !Arc::ptr_eq(other, resume));
             queue.answered.retain(|other| !Arc::ptr_eq(other, resume));
             self.count_waiting(&queue);
+        }
+    }
+
+    /// Tells the thread of a run that was asked to end, should it wait for a permit.
+    pub(crate) fn tell_of_end(&self, run: &Arc<Run>) {
+        let queue = self.queue.lock();
+        let mut waiting = queue.answered.iter().chain(&queue.aside);
+        let resume = waiting.find(|resume| Arc::ptr_eq(&resume.run, run)).cloned();
+        drop(queue);
+        if let Some(resume) = resume {
+            // Under its lock, so that it does not miss this between a look and its sleep.
+            let _granted = resume.granted.lock();
+            resume.wake.notify_one();
         }
     }
 

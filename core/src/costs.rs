@@ -127,7 +127,7 @@ impl Bench {
             };
             let linker = program::link(&self.cache, request).expect("a program");
             lap(Step::Linked);
-            let home = self.pool.take(limit).expect("a home");
+            let home = self.pool.take(limit, false).expect("a home");
             lap(Step::Taken);
             let ending = Arc::<Ending>::default();
             let mut isolate = Isolate::new(home, Arc::new(Nobody), linker, task, limit, ending);
@@ -222,7 +222,7 @@ fn steps(bench: &Bench, rounds: usize) {
         }
         alone.extend((0..TURN).map(|_| timed(engine_alone)));
         let mut home = None;
-        made.push(timed(|| home = unready.take(1 << 20)));
+        made.push(timed(|| home = unready.take(1 << 20, false)));
         drop(home.expect("a home"));
         if round + 1 == rounds / 10 {
             // Until here everything was warming up.

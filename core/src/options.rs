@@ -194,6 +194,12 @@ impl Request {
         Ok(())
     }
 
+    /// Whether anything was handed over by name: without, a run has nothing that it could wait for, but what
+    /// its arguments may hold.
+    pub(crate) fn hands_over(&self) -> bool {
+        !(self.globals.is_empty() && self.imports.is_empty())
+    }
+
     /// The label of the entry.
     pub(crate) fn filename(&self) -> &str {
         self.filename.as_deref().unwrap_or(DEFAULT_FILENAME)

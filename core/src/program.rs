@@ -117,8 +117,8 @@ pub(crate) trait Linker: Send {
     /// The module of that name.
     fn module(&self, name: &str) -> Option<Module>;
 
-    /// The script that declares each name as a constant, its values in the array `holder`.
-    fn globals_script(&self, names: &[String], holder: &str) -> Code;
+    /// A classic script, with the bytecode that runs before made of the same text.
+    fn script(&self, text: String) -> Code;
 
     /// Whether a stack may name this file.
     fn knows(&self, file: &str) -> bool;
@@ -286,10 +286,7 @@ impl Linker for Program {
         Some(Module::Source(Code::Module(Arc::clone(module))))
     }
 
-    fn globals_script(&self, names: &[String], holder: &str) -> Code {
-        let declarations: Vec<String> =
-            (0..).zip(names).map(|(index, name)| format!("{name}={holder}[{index}]")).collect();
-        let text = format!("const {};", declarations.join(","));
+    fn script(&self, text: String) -> Code {
         Code::Script(self.sources.cache.script(text))
     }
 

@@ -9,7 +9,6 @@
 //! engine or the host is called; whoever settles the run first settles it.
 
 use std::{
-    cell::Cell,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -28,6 +27,7 @@ use crate::{
     outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status},
     program::{self, Unlinked},
     runtime::Inner,
+    scheduler::Stage,
     sync::{Condvar, Mutex},
     text::{MESSAGE_LIMIT, bounded},
     value::{Value, Writer},
@@ -65,9 +65,23 @@ pub(crate) struct Run {
     settled: AtomicBool,
     /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
+    /// The scheduler's.
+    pub(crate) stage: Stage,
     #[cfg(test)]
     panics_at: Option<Seam>,
+    #[cfg(test)]
+    pauses: bool,
 }
+
+/// The file of a run whose thread pauses once it has settled, and for how long.
+#[cfg(test)]
+pub(crate) const PAUSES: &str = "pauses";
+#[cfg(test)]
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// Whether that thread has come that far.
+#[cfg(test)]
+pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
 
 /// The places between the steps of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,10 +135,15 @@ enum Phase {
     Over,
 }
 
-/// A place where a test has this crate panic, in a run whose file is named for it.
+/// A place where a test has this crate panic or pause, in a run whose file is named for it.
 fn seam(run: &Run, seam: Seam) {
     #[cfg(test)]
     assert!(run.panics_at != Some(seam), "as the test wants, at {seam:?}");
+    #[cfg(test)]
+    if seam == Seam::Settled && run.pauses {
+        PAUSED.store(true, Ordering::SeqCst);
+        std::thread::sleep(PAUSE);
+    }
     let _ = (run, seam);
 }
 
@@ -180,6 +199,8 @@ impl Run {
             report: request.report,
             #[cfg(test)]
             panics_at: Seam::ALL.into_iter().find(|seam| seam.file() == request.filename()),
+            #[cfg(test)]
+            pauses: request.filename() == PAUSES,
             shared: Mutex::new(Shared {
                 phase: Phase::Queued(Box::new(request)),
                 inbox: Vec::new(),
@@ -196,6 +217,7 @@ impl Run {
             answer_of: AtomicU64::new(0),
             settled: AtomicBool::new(false),
             slice: Mutex::new(None),
+            stage: Stage::default(),
         }
     }
 
@@ -204,17 +226,15 @@ impl Run {
         &self.runtime
     }
 
-    /// Lets the run go as far as it can, on this thread. `finishing` becomes true when the thread has
-    /// told the scheduler that it is.
-    pub(crate) fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
+    /// Lets the run go as far as it can, on this thread.
+    pub(crate) fn compute(self: &Arc<Self>) {
         seam(self, Seam::Start);
         let Some((mut isolate, mut turn)) = self.start() else { return };
         seam(self, Seam::Started);
         loop {
             match turn {
                 Turn::Ended(end) => {
-                    self.runtime.scheduler.finishing();
-                    finishing.set(true);
+                    self.runtime.scheduler.finishing(self);
                     seam(self, Seam::Ended);
                     self.settle(end, Some(isolate.peak_bytes()));
                     seam(self, Seam::Settled);
@@ -271,6 +291,7 @@ impl Run {
             inputs: std::mem::take(&mut request.inputs),
             report: request.report,
         };
+        let may_wait = request.hands_over();
         let linker = match program::link(&self.runtime.cache, request) {
             Ok(linker) => linker,
             Err(unlinked) => {
@@ -284,7 +305,7 @@ impl Run {
             }
         };
         let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
-        let Some(home) = self.runtime.pool.take(limit) else {
+        let Some(home) = self.runtime.pool.take(limit, may_wait) else {
             self.settle(End::Memory, None);
             self.shared.lock().phase = Phase::Over;
             return None;
@@ -394,6 +415,7 @@ impl Run {
         drop(request);
         self.answered.notify_all();
         if computing {
+            self.runtime.scheduler.tell_of_end(self);
             self.runtime.watchdog.watch_ending(self);
             return;
         }

@@ -29,6 +29,9 @@ use crate::{
 /// Slots alive at once. Parked runs beyond them live in plain isolates, which hold less.
 const MAX_SLOTS: usize = 64;
 
+/// How many of them are not for runs that may wait: more than compute at once by default.
+const KEPT_SLOTS: usize = 16;
+
 /// Runs that a slot serves before it is made anew.
 const RUNS_PER_SLOT: u32 = 10_000;
 
@@ -126,6 +129,7 @@ impl Runtime {
             ready: settings.ready_isolates,
             spare: settings.max_concurrent_runs.min(settings.ready_isolates),
             max_slots: MAX_SLOTS.max(settings.ready_isolates),
+            kept_slots: KEPT_SLOTS,
             runs_per_slot: RUNS_PER_SLOT,
         };
         let inner = Inner {

@@ -12,12 +12,11 @@
 //! thread to run out of work looks out for more for a moment before it sleeps.
 
 use std::{
-    cell::Cell,
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, MutexGuard, Weak,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU8, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -33,9 +32,6 @@ use crate::{
 
 /// How long a thread sleeps before it ends.
 const LINGER: Duration = Duration::from_secs(5);
-
-/// How often a thread that waits for a permit looks whether its run has ended.
-const PERMIT_LOOK: Duration = Duration::from_millis(10);
 
 /// Threads beyond the permits whose run waits in a host call. The host answers soon: until it does,
 /// others can wait, for a while.
@@ -99,6 +95,32 @@ struct Queue {
     current: Vec<Current>,
 }
 
+/// How far the thread of a run is with it, which the run keeps.
+#[derive(Debug, Default)]
+pub(crate) struct Stage(AtomicU8);
+
+impl Stage {
+    /// It may be at code of the sandbox.
+    const WITH_CODE: u8 = 0;
+    /// It is one of those that are [`finishing`](Scheduler::finishing).
+    const FINISHING: u8 = 1;
+    /// Nobody waits for it.
+    const GIVEN_UP: u8 = 2;
+
+    fn is(&self, stage: u8) -> bool {
+        self.0.load(Ordering::Relaxed) == stage
+    }
+
+    /// Returns the stage before.
+    fn set(&self, stage: u8) -> u8 {
+        self.0.swap(stage, Ordering::Relaxed)
+    }
+
+    fn advance(&self, from: u8, to: u8) -> bool {
+        self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
 /// What waits for a permit.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -116,10 +138,17 @@ struct Current {
 }
 
 /// A thread that waits for a permit.
-#[derive(Default)]
 struct Resume {
+    run: Arc<Run>,
     granted: Mutex<bool>,
     wake: Condvar,
+}
+
+impl Resume {
+    fn new(run: &Arc<Run>) -> Arc<Self> {
+        let (granted, wake) = (Mutex::default(), Condvar::default());
+        Arc::new(Self { run: Arc::clone(run), granted, wake })
+    }
 }
 
 /// What the scheduler can tell of itself.
@@ -183,9 +212,12 @@ impl Scheduler {
         self.finishing.load(Ordering::Relaxed)
     }
 
-    /// The calling thread has only to clean up before it looks for work: no other need be woken.
-    pub(crate) fn finishing(&self) {
-        self.finishing.fetch_add(1, Ordering::Relaxed);
+    /// The calling thread, which has that run, has only to clean up before it looks for work: no other
+    /// need be woken.
+    pub(crate) fn finishing(&self, run: &Run) {
+        if run.stage.advance(Stage::WITH_CODE, Stage::FINISHING) {
+            self.finishing.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Threads that do not come back from the engine.
@@ -240,6 +272,9 @@ impl Scheduler {
         // Under the lock, without which the thread does not end.
         current.thread.give_way();
         self.stuck.fetch_add(1, Ordering::Relaxed);
+        if run.stage.set(Stage::GIVEN_UP) == Stage::FINISHING {
+            self.finishing.fetch_sub(1, Ordering::Relaxed);
+        }
         queue.give_up_permit(run);
         self.call_for_help(queue, run.runtime());
     }
@@ -259,7 +294,7 @@ impl Scheduler {
             queue.note_permit(run);
             return;
         }
-        let resume = Arc::new(Resume::default());
+        let resume = Resume::new(run);
         queue.answered.push_back(Arc::clone(&resume));
         self.wait_for_permit(queue, run, &resume);
     }
@@ -271,7 +306,7 @@ impl Scheduler {
         if no_thread && queue.aside.is_empty() && queue.answered.is_empty() {
             return;
         }
-        let resume = Arc::new(Resume::default());
+        let resume = Resume::new(run);
         queue.aside.push_back(Arc::clone(&resume));
         queue.give_up_permit(run);
         self.count_waiting(&queue);
@@ -285,7 +320,7 @@ impl Scheduler {
         drop(queue);
         let mut granted = resume.granted.lock();
         while !*granted && !run.ending.is_raised() {
-            granted = resume.wake.wait_for(granted, PERMIT_LOOK).0;
+            granted = resume.wake.wait(granted);
         }
         drop(granted);
         let mut queue = self.queue.lock();
@@ -295,6 +330,19 @@ impl Scheduler {
             queue.aside.retain(|other| !Arc::ptr_eq(other, resume));
             queue.answered.retain(|other| !Arc::ptr_eq(other, resume));
             self.count_waiting(&queue);
+        }
+    }
+
+    /// Tells the thread of a run that was asked to end, should it wait for a permit.
+    pub(crate) fn tell_of_end(&self, run: &Arc<Run>) {
+        let queue = self.queue.lock();
+        let mut waiting = queue.answered.iter().chain(&queue.aside);
+        let resume = waiting.find(|resume| Arc::ptr_eq(&resume.run, run)).cloned();
+        drop(queue);
+        if let Some(resume) = resume {
+            // Under its lock, so that it does not miss this between a look and its sleep.
+            let _granted = resume.granted.lock();
+            resume.wake.notify_one();
         }
     }
 
@@ -339,7 +387,6 @@ impl Scheduler {
             drop(queue);
             self.work.notify_one();
         } else if self.threads_left(&queue) > 0 {
-            self.count_waiting(&queue);
             self.start_thread(queue, runtime);
         } else {
             self.go_on_without(queue);
@@ -374,6 +421,12 @@ impl Scheduler {
     }
 
     fn start_thread(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Inner>) -> bool {
+        if Thread::has_given_way() {
+            // What it starts would give way as well: the watchdog does it.
+            self.go_on_without(queue);
+            return true;
+        }
+        self.count_waiting(&queue);
         queue.threads += 1;
         queue.starting += 1;
         drop(queue);
@@ -391,7 +444,7 @@ impl Scheduler {
     }
 
     /// The next run for the calling thread, which may be a new one; `None` when it should end.
-    fn next(&self, runtime: &Inner, thread: Thread, stack: &Stack, new: bool) -> Option<Arc<Run>> {
+    fn next(&self, runtime: &Inner, thread: &Thread, stack: &Stack, new: bool) -> Option<Arc<Run>> {
         // Dropped after the lock is: what runs hold is not ours.
         let mut gone = Vec::new();
         // Since when it looks for a run, and whether looking was enough.
@@ -401,6 +454,7 @@ impl Scheduler {
         loop {
             if let Some(run) = self.pop(&mut queue, &mut gone) {
                 let run_here = Arc::clone(&run);
+                let thread = thread.clone();
                 queue.current.push(Current { run: run_here, thread, permit: true, stuck: false });
                 let more = queue.has_work(self.permits);
                 if more {
@@ -464,9 +518,9 @@ impl Scheduler {
 
     /// Takes the calling thread's run off it. Returns whether the thread may look for another: one
     /// that was given up on has others in its place, and ends.
-    fn done(&self, run: &Arc<Run>, finishing: bool) -> bool {
+    fn done(&self, run: &Arc<Run>) -> bool {
         let mut queue = self.queue.lock();
-        if finishing {
+        if run.stage.is(Stage::FINISHING) {
             self.finishing.fetch_sub(1, Ordering::Relaxed);
         }
         queue.give_up_permit(run);
@@ -475,7 +529,6 @@ impl Scheduler {
         if was_stuck {
             self.stuck.fetch_sub(1, Ordering::Relaxed);
             queue.threads -= 1;
-            self.call_for_help(queue, run.runtime());
         }
         !was_stuck
     }
@@ -562,14 +615,13 @@ fn work(runtime: &Weak<Inner>, stack: &Stack) {
     let thread = Thread::current();
     let mut new = true;
     while let Some(inner) = runtime.upgrade() {
-        let next = inner.scheduler.next(&inner, thread, stack, std::mem::take(&mut new));
+        let next = inner.scheduler.next(&inner, &thread, stack, std::mem::take(&mut new));
         let Some(run) = next else { return };
-        let finishing = Cell::new(false);
         // A panic here is a bug of ours, and the end of one run.
-        if catch_unwind(AssertUnwindSafe(|| run.compute(&finishing))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| run.compute())).is_err() {
             run.break_down();
         }
-        let goes_on = inner.scheduler.done(&run, finishing.get());
+        let goes_on = inner.scheduler.done(&run);
         inner.computed();
         if !goes_on {
             return;
@@ -586,25 +638,37 @@ mod tests {
     };
 
     use super::*;
-    use crate::{Completion, Host, HostCall, Request, Runtime, RuntimeOptions, SourceText, Value};
+    use crate::{
+        Completion, Host, HostCall, Request, Runtime, RuntimeOptions, SourceText, Value,
+        run::{PAUSED, PAUSES},
+    };
 
     const CEILING: Duration = Duration::from_secs(30);
 
-    /// Tells of the end of a run.
-    struct Told(mpsc::Sender<()>);
+    /// Tells of the end of a run, and what the thread is that settled it.
+    struct Told(mpsc::Sender<Thread>);
 
     impl Host for Told {
         fn call(&self, _: u32, _: Value, _: HostCall) {}
         fn function_settled(&self, _: u32, _: Completion) {}
         fn promise_settled(&self, _: u32, _: Completion) {}
         fn settled(&self) {
-            self.0.send(()).expect("the test waits");
+            self.0.send(Thread::current()).expect("the test waits");
         }
     }
 
-    fn start(runtime: &Runtime, source: &str) -> (crate::Remote, mpsc::Receiver<()>) {
+    fn start(runtime: &Runtime, source: &str) -> (crate::Remote, mpsc::Receiver<Thread>) {
+        start_as(runtime, source, None)
+    }
+
+    fn start_as(
+        runtime: &Runtime,
+        source: &str,
+        filename: Option<&str>,
+    ) -> (crate::Remote, mpsc::Receiver<Thread>) {
         let (sender, settled) = mpsc::channel();
-        let request = Request::new(SourceText::from(source.to_owned()));
+        let mut request = Request::new(SourceText::from(source.to_owned()));
+        request.filename = filename.map(str::to_owned);
         (runtime.start(request, Arc::new(Told(sender))).expect("a valid request"), settled)
     }
 
@@ -632,6 +696,53 @@ mod tests {
         let (busy, ended) = start(&runtime, "for (;;);");
         let (_, settled) = start(&runtime, "export default 1");
         settled.recv_timeout(CEILING).expect("settled beside a run that does not end");
+        busy.terminate(None);
+        ended.recv_timeout(CEILING).expect("settled");
+    }
+
+    /// A thread that was given up on gets little of the processor: nobody may wait for it.
+    #[test]
+    fn a_run_does_not_wait_for_a_thread_that_was_given_up_on() {
+        const SLOW: &str = "Array.prototype.reverse.call({ length: 2e7 })";
+        let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+        let (slow, ended) = start_as(&runtime, SLOW, Some(PAUSES));
+        while runtime.stats().computing == 0 {
+            thread::yield_now();
+        }
+        // Another thread, which will have nothing to do.
+        let (_, settled) = start(&runtime, "export default 1");
+        settled.recv_timeout(CEILING).expect("settled");
+        slow.terminate(None);
+        ended.recv_timeout(CEILING).expect("settled");
+        assert_eq!(runtime.scheduler().stuck(), 1);
+        let since = Instant::now();
+        while !PAUSED.load(Ordering::SeqCst) && since.elapsed() < CEILING {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let (_, settled) = start(&runtime, "export default 1");
+        settled.recv_timeout(CEILING).expect("settled");
+        assert_eq!(runtime.scheduler().stuck(), 1, "it was settled while that thread paused");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_that_gave_way_starts_none_that_do() {
+        use crate::thread::tests::nice;
+
+        let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+        let (busy, ended) = start(&runtime, "for (;;);");
+        while runtime.stats().computing == 0 {
+            thread::yield_now();
+        }
+        let settled = thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                Thread::current().give_way();
+                start(&runtime, "export default 1").1
+            });
+            other.join().expect("started")
+        });
+        let thread = settled.recv_timeout(CEILING).expect("settled");
+        assert_eq!(nice(&thread), nice(&Thread::current()));
         busy.terminate(None);
         ended.recv_timeout(CEILING).expect("settled");
     }

@@ -89,7 +89,7 @@ fn pool(slots: usize) -> Pool<Realm> {
     let ready = slots;
     Pool::new(
         Realm::build,
-        PoolOptions { ready, spare: 0, max_slots: slots, runs_per_slot: u32::MAX },
+        PoolOptions { ready, spare: 0, max_slots: slots, kept_slots: 0, runs_per_slot: u32::MAX },
     )
 }
 
@@ -120,7 +120,7 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
     };
     let ending = Arc::<Ending>::default();
     end_in_time(&ending);
-    let lease = pool.take(LIMIT).expect("a home");
+    let lease = pool.take(LIMIT, false).expect("a home");
     let outside: Arc<dyn Outside> = Arc::<Stand>::clone(&stand);
     let mut isolate = Isolate::new(lease, outside, linker, task, LIMIT, Arc::clone(&ending));
     if let Some(spare) = spare {
@@ -270,7 +270,7 @@ fn every_request_refused_while_a_home_is_made() {
             for plan in [Plan::Once, Plan::On] {
                 for request in 1.. {
                     let pool = pool(slots);
-                    let (lease, seen) = faults::with(plan(request), || pool.take(LIMIT));
+                    let (lease, seen) = faults::with(plan(request), || pool.take(LIMIT, false));
                     if plan(request) == Plan::On(request) && seen.refused > 0 {
                         assert!(lease.is_none(), "request {request}: made of nothing");
                     }

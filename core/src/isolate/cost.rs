@@ -56,7 +56,7 @@ fn cost() {
         let pool = Pool::new(build, PoolOptions::default());
         pool.fill(|| false);
         let cycle = |work: &dyn Fn(&Home<TestRealm>)| {
-            let lease = pool.take(64 * MIB).expect("a home");
+            let lease = pool.take(64 * MIB, false).expect("a home");
             lease.arm(limited(64));
             work(&lease);
             pool.give_back(lease);

@@ -86,6 +86,15 @@ pub(super) enum Property {
     Accessor(Local),
 }
 
+/// What a search for a property came to.
+enum Found {
+    Property(Property),
+    /// No object of the chain has it.
+    Nothing,
+    /// There is a Proxy among the prototypes, or there are too many.
+    Unknown,
+}
+
 /// The own enumerable string keys of an object, in order.
 #[derive(Debug)]
 pub(super) struct Keys {
@@ -417,20 +426,30 @@ impl Cx {
 
     /// Where a property is found first; runs no code.
     fn lookup(self, object: Raw, key: &CStr, ends: &[Raw]) -> Outcome<Option<Property>> {
+        Ok(match self.search(object, key, ends)? {
+            Found::Property(property) => Some(property),
+            Found::Nothing | Found::Unknown => None,
+        })
+    }
+
+    fn search(self, object: Raw, key: &CStr, ends: &[Raw]) -> Outcome<Found> {
         const LONGEST_CHAIN: usize = 1_000;
         let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;
         let mut at = self.dup(object);
         for _ in 0..LONGEST_CHAIN {
             let ended = ends.iter().any(|end| address_of(*end) == address_of(at.raw));
-            if !is_object(at.raw) || is_proxy(at.raw) || ended {
+            if !is_object(at.raw) || ended {
+                return Ok(Found::Nothing);
+            }
+            if is_proxy(at.raw) {
                 break;
             }
             match self.own_property(at.raw, key.id)? {
                 None => at = self.prototype(at.raw)?,
-                found => return Ok(found),
+                Some(property) => return Ok(Found::Property(property)),
             }
         }
-        Ok(None)
+        Ok(Found::Unknown)
     }
 
     /// What a getter says of an object; `undefined` where there is only a setter.
@@ -579,6 +598,28 @@ impl Cx {
         let raw = unsafe { sys::JS_NewPromiseCapability(self.0, functions.as_mut_ptr()) };
         let promise = self.own(raw)?;
         Ok((promise, functions.map(|raw| Local { cx: self, raw })))
+    }
+
+    /// What a promise was fulfilled with, if it was.
+    pub(super) fn fulfilled(self, promise: Raw) -> Option<Local> {
+        // SAFETY: a live value; one that is no promise has another state.
+        unsafe {
+            (sys::JS_PromiseState(self.0, promise) == sys::JSPromiseStateEnum_JS_PROMISE_FULFILLED)
+                .then(|| Local { cx: self, raw: sys::JS_PromiseResult(self.0, promise) })
+        }
+    }
+
+    /// Whether to await a value is known to give that value: it has no `then` that could be called, and to
+    /// find that out runs no code.
+    pub(super) fn is_its_own_outcome(self, value: Raw) -> Outcome<bool> {
+        if !is_object(value) {
+            return Ok(true);
+        }
+        Ok(match self.search(value, c"then", &[])? {
+            Found::Property(Property::Data(then)) => !self.is_function(then.raw),
+            Found::Property(Property::Accessor(_)) | Found::Unknown => false,
+            Found::Nothing => true,
+        })
     }
 
     /// Attaches reactions without consulting anything that the sandbox could have changed.

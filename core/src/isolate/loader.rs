@@ -57,29 +57,6 @@ pub(super) fn namespace(state: &State, module: Raw) -> Outcome<Local> {
     cx.own(unsafe { sys::JS_GetModuleNamespace(cx.0, sys::JS_VALUE_GET_PTR(module).cast()) })
 }
 
-/// Makes the names of the globals visible to every module: `const` declarations of a script, which
-/// modules may shadow, and which the global object does not show.
-pub(super) fn bind_globals(state: &State, names: &[String], values: &[Local]) -> Outcome<()> {
-    if names.is_empty() {
-        return Ok(());
-    }
-    let cx = state.realm().cx;
-    let mut holder = "$isolane".to_owned();
-    while names.contains(&holder) {
-        holder.push('$');
-    }
-    let array = cx.array()?;
-    for (index, value) in (0..).zip(values) {
-        cx.define_index(array.raw(), index, value.clone())?;
-    }
-    let global = cx.global()?;
-    cx.define_str(global.raw(), &holder, array, sys::JS_PROP_CONFIGURABLE)?;
-    let script = state.linker.borrow().globals_script(names, &holder);
-    let bytecode = bytecode(state, &script, "<globals>", sys::JS_EVAL_TYPE_GLOBAL)?;
-    cx.evaluate(cx.load(&bytecode)?)?;
-    cx.delete(global.raw(), &holder)
-}
-
 unsafe extern "C-unwind" fn normalize(
     ctx: *mut sys::JSContext,
     importer: *const c_char,
@@ -185,7 +162,7 @@ fn load_source(state: &State, name: &str, code: &Code) -> Outcome<*mut sys::JSMo
 }
 
 /// The bytecode of a text, compiled once for all runs that come to it.
-fn bytecode(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
+pub(super) fn bytecode(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
     let bytecode = match code.bytecode() {
         Some(bytecode) => bytecode,
         None => compile(state, code, name, kind)?,
@@ -298,7 +275,7 @@ unsafe fn text(text: *const c_char) -> String {
 }
 
 /// A source as a C string. A zero byte inside ends the text for no one: the length is passed too.
-fn c_text(text: &str) -> std::ffi::CString {
+pub(super) fn c_text(text: &str) -> std::ffi::CString {
     // SAFETY: the engine reads exactly `len` bytes and needs one zero byte after them; it never
     // looks for the first zero byte, so one inside the text is part of it.
     unsafe { std::ffi::CString::from_vec_unchecked(text.as_bytes().to_vec()) }

@@ -7,10 +7,11 @@
 //! `heap` and `books` account for them, `slot` takes and restores images, `calibrate` finds two fields
 //! of the engine, `ending` and `poll` decide when code must stop, `escape` stops it, `home` puts these
 //! together into a place where one run lives, and `pool` keeps homes ready. The engine: `sys` declares its
-//! functions, `engine` is its C interface, `realm` what a run finds. A run: `state` keeps its tables, `loader` brings modules in,
-//! `clone_in` and `clone_out` carry values over, `bridge` functions and promises, `console`,
-//! `structured_clone` and `rejections` are what the sandbox sees beyond the language, `exception`
-//! describes what was thrown, and `settle` goes from evaluation to the end.
+//! functions, `engine` is its C interface, `realm` what a run finds. A run: `state` keeps its tables,
+//! `loader` brings modules in, `globals` declares what they see, `clone_in` and `clone_out` carry values
+//! over, `bridge` functions and promises, `console`, `structured_clone` and `rejections` are what the
+//! sandbox sees beyond the language, `exception` describes what was thrown, and `settle` goes from
+//! evaluation to the end.
 
 mod arena;
 mod books;
@@ -23,6 +24,7 @@ mod ending;
 mod engine;
 mod escape;
 mod exception;
+mod globals;
 mod heap;
 mod home;
 mod loader;

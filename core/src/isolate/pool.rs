@@ -25,13 +25,16 @@ pub(crate) struct PoolOptions {
     pub(crate) spare: usize,
     /// Slots at once, in use or parked.
     pub(crate) max_slots: usize,
+    /// How many of them runs that may wait leave to those that cannot: one that waits keeps its slot for as
+    /// long as its host likes.
+    pub(crate) kept_slots: usize,
     /// After that many runs a slot is made anew.
     pub(crate) runs_per_slot: u32,
 }
 
 impl Default for PoolOptions {
     fn default() -> Self {
-        Self { ready: 4, spare: 0, max_slots: 64, runs_per_slot: 10_000 }
+        Self { ready: 4, spare: 0, max_slots: 64, kept_slots: 0, runs_per_slot: 10_000 }
     }
 }
 
@@ -59,6 +62,8 @@ pub(crate) struct Pool<R: Realm> {
     /// Whether any are kept: none any more once the pool is closed.
     open: AtomicBool,
     slots: Arc<AtomicUsize>,
+    /// Slots of runs that may wait.
+    waiting: Arc<AtomicUsize>,
     made_in_slots: AtomicU64,
     made_plain: AtomicU64,
     taken_ready: AtomicU64,
@@ -72,6 +77,8 @@ pub(crate) struct Lease<R: Realm> {
     runs: u32,
     /// Held by a home in a slot; after the home, so that the slot is gone when it is counted off.
     seat: Option<Seat>,
+    /// Held while a run that may wait has the slot.
+    waiting: Option<Seat>,
 }
 
 impl<R: Realm> Deref for Lease<R> {
@@ -91,6 +98,7 @@ impl<R: Realm> Pool<R> {
             ready: Mutex::default(),
             open: AtomicBool::new(true),
             slots: Arc::default(),
+            waiting: Arc::default(),
             made_in_slots: AtomicU64::new(0),
             made_plain: AtomicU64::new(0),
             taken_ready: AtomicU64::new(0),
@@ -100,12 +108,23 @@ impl<R: Realm> Pool<R> {
     }
 
     /// A pristine home for a run with that limit, made now if none is ready; `None` if no realm can
-    /// be built, which means that the process is out of memory.
-    pub(crate) fn take(&self, limit_bytes: usize) -> Option<Lease<R>> {
+    /// be built, which means that the process is out of memory. `may_wait`: whether the run was given
+    /// anything that it could wait for.
+    pub(crate) fn take(&self, limit_bytes: usize, may_wait: bool) -> Option<Lease<R>> {
         self.taken.fetch_add(1, Ordering::Relaxed);
         if limit_bytes > LARGEST_LIMIT_BYTES {
             return self.make_plain();
         }
+        if !may_wait {
+            return self.take_ready_or_make();
+        }
+        let most = self.options.max_slots.saturating_sub(self.options.kept_slots);
+        let Some(waiting) = Seat::take(&self.waiting, most) else { return self.make_plain() };
+        let lease = self.take_ready_or_make()?;
+        Some(Lease { waiting: lease.seat.is_some().then_some(waiting), ..lease })
+    }
+
+    fn take_ready_or_make(&self) -> Option<Lease<R>> {
         let ready = self.ready.lock().pop();
         if ready.is_some() {
             self.taken_ready.fetch_add(1, Ordering::Relaxed);
@@ -116,7 +135,8 @@ impl<R: Realm> Pool<R> {
 
     /// Takes a home back after its run, whatever was left in it.
     pub(crate) fn give_back(&self, lease: Lease<R>) {
-        let Lease { home, runs, seat } = lease;
+        let Lease { home, runs, seat, waiting } = lease;
+        drop(waiting);
         let runs = runs + 1;
         let worn = home.is_odd() || runs >= self.options.runs_per_slot;
         let seated = seat.is_some();
@@ -124,7 +144,7 @@ impl<R: Realm> Pool<R> {
         if let Some(home) = home {
             let mut ready = self.ready.lock();
             if ready.len() < self.most(self.options.spare) {
-                ready.push(Lease { home, runs, seat });
+                ready.push(Lease { home, runs, seat, waiting: None });
                 return;
             }
         }
@@ -193,13 +213,13 @@ impl<R: Realm> Pool<R> {
         };
         let Some(home) = Home::in_slot(self.build) else { return self.make_plain() };
         self.made_in_slots.fetch_add(1, Ordering::Relaxed);
-        Some(Lease { home, runs: 0, seat: Some(seat) })
+        Some(Lease { home, runs: 0, seat: Some(seat), waiting: None })
     }
 
     fn make_plain(&self) -> Option<Lease<R>> {
         let home = Home::plain(self.build)?;
         self.made_plain.fetch_add(1, Ordering::Relaxed);
-        Some(Lease { home, runs: 0, seat: None })
+        Some(Lease { home, runs: 0, seat: None, waiting: None })
     }
 }
 
@@ -229,11 +249,11 @@ mod tests {
     const LIMIT: usize = 16 << 20;
 
     fn pool(ready: usize, max_slots: usize, runs_per_slot: u32) -> Pool<TestRealm> {
-        Pool::new(build, PoolOptions { ready, spare: 0, max_slots, runs_per_slot })
+        Pool::new(build, PoolOptions { ready, spare: 0, max_slots, kept_slots: 0, runs_per_slot })
     }
 
     fn use_once(pool: &Pool<TestRealm>) -> usize {
-        let lease = pool.take(LIMIT).expect("a home");
+        let lease = pool.take(LIMIT, false).expect("a home");
         lease.arm(Run::with_limit(LIMIT));
         assert_eq!(run(&lease, "typeof left + (globalThis.left = 1)"), "undefined1");
         let address = lease.runtime().addr();
@@ -260,18 +280,41 @@ mod tests {
     #[test]
     fn slots_are_bounded_and_the_rest_is_plain() {
         let pool = pool(2, 2, 1000);
-        let leases: Vec<_> = (0..4).map(|_| pool.take(LIMIT).expect("a home")).collect();
+        let leases: Vec<_> = (0..4).map(|_| pool.take(LIMIT, false).expect("a home")).collect();
         let kinds: Vec<_> = leases.iter().map(|lease| lease.slot().is_some()).collect();
         assert_eq!(kinds, [true, true, false, false]);
         for lease in leases {
             pool.give_back(lease);
         }
         assert_eq!((pool.stats().ready, pool.stats().slots), (2, 2));
-        let large = pool.take(LARGEST_LIMIT_BYTES + 1).expect("a home");
+        let large = pool.take(LARGEST_LIMIT_BYTES + 1, false).expect("a home");
         assert!(large.slot().is_none());
         drop(large);
-        drop(pool.take(LIMIT));
+        drop(pool.take(LIMIT, false));
         assert_eq!((pool.stats().ready, pool.stats().slots), (1, 1));
+    }
+
+    #[test]
+    fn those_that_may_wait_leave_slots_to_those_that_cannot() {
+        let options =
+            PoolOptions { ready: 1, max_slots: 3, kept_slots: 1, ..PoolOptions::default() };
+        let pool = Pool::<TestRealm>::new(build, options);
+        let take = |may_wait| pool.take(LIMIT, may_wait).expect("a home");
+        let waiting: Vec<_> = (0..3).map(|_| take(true)).collect();
+        let kinds = |leases: &[Lease<_>]| -> Vec<_> {
+            leases.iter().map(|lease| lease.slot().is_some()).collect()
+        };
+        assert_eq!(kinds(&waiting), [true, true, false]);
+        for _ in 0..3 {
+            let quick = take(false);
+            assert!(quick.slot().is_some());
+            pool.give_back(quick);
+        }
+        assert_eq!(pool.stats().made_in_slots, 3);
+        for lease in waiting {
+            pool.give_back(lease);
+        }
+        assert_eq!(kinds(&[take(true), take(true)]), [true, true]);
     }
 
     #[test]
@@ -281,7 +324,7 @@ mod tests {
             use_once(&pool);
         }
         assert_eq!((pool.stats().made_in_slots, pool.stats().retired), (3, 3));
-        let lease = pool.take(LIMIT).expect("a home");
+        let lease = pool.take(LIMIT, false).expect("a home");
         lease.mark_odd();
         pool.give_back(lease);
         let stats = pool.stats();

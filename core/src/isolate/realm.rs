@@ -17,6 +17,7 @@ use super::sys;
 use super::{
     State, bridge, console,
     engine::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, int, undefined},
+    globals::Defaults,
     structured_clone,
 };
 
@@ -130,6 +131,7 @@ pub(super) struct Intrinsics {
     pub(super) plain_classes: [u32; 4],
     pub(super) console: Raw,
     pub(super) report: Raw,
+    pub(super) defaults: Defaults,
 }
 
 impl Intrinsics {
@@ -164,6 +166,7 @@ impl Intrinsics {
         all.extend(self.error_prototypes);
         all.extend(self.regexp_flags.map(|(_, getter)| getter));
         all.extend(self.value_of.map(|(_, function)| function));
+        all.extend(self.defaults.all());
         all
     }
 }
@@ -214,7 +217,7 @@ impl Realm {
             super::loader::install(runtime);
             super::rejections::install(runtime);
             let cx = Cx(cx);
-            let intrinsics = furnish(cx).ok()?;
+            let intrinsics = furnish(cx, Cx(compiler)).ok()?;
             Some(Self { cx, compiler: Cx(compiler), host_function_class, intrinsics })
         }
     }
@@ -250,7 +253,7 @@ impl Realm {
 }
 
 /// Removes what the sandbox must not have, adds what is ours, and captures the rest.
-fn furnish(cx: Cx) -> Outcome<Intrinsics> {
+fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
     let global = cx.global()?;
     hide_internal_errors(cx, global.raw())?;
     for name in own_names(cx, global.raw())? {
@@ -263,7 +266,7 @@ fn furnish(cx: Cx) -> Outcome<Intrinsics> {
         cx.delete(error.raw(), name)?;
     }
     structured_clone::install(cx, global.raw())?;
-    capture(cx, global.raw())
+    capture(cx, compiler, global.raw())
 }
 
 /// The engine has a class of its own for a string that would be too long, where the language says
@@ -296,7 +299,7 @@ fn own_names(cx: Cx, object: Raw) -> Outcome<Vec<String>> {
     }
 }
 
-fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
+fn capture(cx: Cx, compiler: Cx, global: Raw) -> Outcome<Intrinsics> {
     let constructor = |name: &CStr| cx.get_str(global, name);
     let method = |class: &CStr, name: &CStr| -> Outcome<Raw> {
         let prototype = cx.get_str(constructor(class)?.raw(), c"prototype")?;
@@ -317,6 +320,8 @@ fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
     let bigint = constructor(c"BigInt")?;
     let one = cx.call(bigint.raw(), undefined(), &[int(1)])?;
     let text = cx.string("")?;
+    let console = console::build(cx)?;
+    let report = bridge::report_function(cx)?;
     Ok(Intrinsics {
         object_prototype: prototype(c"Object")?,
         function_prototype: prototype(c"Function")?,
@@ -366,8 +371,9 @@ fn capture(cx: Cx, global: Raw) -> Outcome<Intrinsics> {
         ],
         plain_classes: plain_classes(cx),
         bigint: bigint.into_raw(),
-        console: console::build(cx)?.into_raw(),
-        report: bridge::report_function(cx)?.into_raw(),
+        defaults: Defaults::build(cx, compiler, console.raw(), report.raw())?,
+        console: console.into_raw(),
+        report: report.into_raw(),
     })
 }
 

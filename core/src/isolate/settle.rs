@@ -16,7 +16,7 @@ use super::{
     clone_in::clone_args_in,
     clone_out::{Crossing, clone_out},
     engine::{Cx, Local, Outcome, Raw, Thrown, is_proxy, undefined},
-    exception, loader,
+    exception, globals, loader,
 };
 use crate::{
     laps::{Step, lap},
@@ -99,8 +99,7 @@ fn evaluate(state: &State) -> Outcome<()> {
     state.inputs.replace(inputs);
     lap(Step::ClonedIn);
     state.charge_compiled(0);
-    let (names, values) = globals(state);
-    loader::bind_globals(state, &names, &values)?;
+    globals::declare(state)?;
     lap(Step::Bound);
     let module = match loader::load_entry(state) {
         Ok(module) => module,
@@ -111,23 +110,6 @@ fn evaluate(state: &State) -> Outcome<()> {
     let promise = cx.evaluate(module)?;
     lap(Step::Evaluated);
     await_promise(state, promise.raw(), EVALUATED)
-}
-
-/// The names that modules see besides the intrinsics, with their values.
-fn globals(state: &State) -> (Vec<String>, Vec<Local>) {
-    let task = state.task.borrow();
-    let (cx, intrinsics) = (state.realm().cx, state.realm().intrinsics);
-    let mut names = task.globals.clone();
-    let mut values: Vec<Local> = state.inputs.borrow().iter().take(names.len()).cloned().collect();
-    if !state.own_console {
-        names.push("console".to_owned());
-        values.push(cx.dup(intrinsics.console));
-    }
-    if task.report && !names.iter().any(|name| name == "report") {
-        names.push("report".to_owned());
-        values.push(cx.dup(intrinsics.report));
-    }
-    (names, values)
 }
 
 /// Whatever an engine says while it loads and links is a link error: nothing has run yet.
@@ -142,9 +124,22 @@ fn keep_link_error(state: &State) -> Thrown {
 /// Has the run told when a promise settles; rejections end it.
 fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
     let cx = state.realm().cx;
+    if let Some(value) = cx.fulfilled(promise)
+        && is_next(cx)
+    {
+        state.signal.replace(Some(Signal { what, value }));
+        return Ok(());
+    }
     let fulfilled = cx.numbered_function(signal, what, 0)?;
     let rejected = cx.numbered_function(signal, REJECTED, 0)?;
     cx.then(promise, fulfilled.raw(), rejected.raw())
+}
+
+/// Whether what is queued now is what runs next. Then a reaction that is known need not be queued: no code
+/// could tell.
+fn is_next(cx: Cx) -> bool {
+    // SAFETY: a live runtime, entered on this thread.
+    unsafe { !sys::JS_IsJobPending(sys::JS_GetRuntime(cx.0)) }
 }
 
 unsafe extern "C-unwind" fn signal(
@@ -206,6 +201,10 @@ fn select(state: &State) -> Outcome<Option<End>> {
     if is_proxy(candidate.raw()) {
         // Awaiting it would run one of its traps, and it cannot be the result.
         clone_out(state, candidate.raw(), Crossing::Final, "result")?;
+    }
+    if is_next(cx) && cx.is_its_own_outcome(candidate.raw())? {
+        state.signal.replace(Some(Signal { what: RESOLVED, value: candidate }));
+        return Ok(None);
     }
     let (promise, [resolve, _]) = cx.promise()?;
     cx.call(resolve.raw(), undefined(), &[candidate.raw()])?;

@@ -241,10 +241,12 @@ fn the_queue_is_first_in_first_out() {
     for _ in &runs {
         settled.recv_timeout(CEILING).expect("the run settles");
     }
-    // One that the system kept from computing for a slice lets the next ones go first.
+    // One that the system kept from computing for a slice lets the next ones go first. Under a sanitizer
+    // some of them compute for as long as that.
+    let most = if cfg!(isolane_sanitized) { 100 } else { 20 };
     let order = order.lock().expect("no panic");
     let overtaken = order.iter().enumerate().map(|(place, n)| place.abs_diff(*n)).max();
-    assert!(overtaken < Some(20), "{order:?}");
+    assert!(overtaken < Some(most), "{order:?}");
     drop(busy);
     close(&runtime);
 }

@@ -18,7 +18,11 @@ use tokio::sync::oneshot;
 const CEILING: Duration = Duration::from_mins(2);
 
 /// Looks at no clock, and is at it for far longer than its run may take to settle.
-const SLOW: &str = "begun(); Array.prototype.reverse.call({ length: 6e7 })";
+const SLOW: &str = if cfg!(isolane_sanitized) {
+    "begun(); Array.prototype.reverse.call({ length: 6e6 })"
+} else {
+    "begun(); Array.prototype.reverse.call({ length: 6e7 })"
+};
 
 /// As slow, and for ever.
 const ENDLESS: &str = "begun(); Array.prototype.reverse.call({ length: 2 ** 53 - 1 })";
@@ -63,7 +67,7 @@ impl Gated {
         let _ = gate.send(());
         begun.recv_timeout(CEILING).expect("the run begins");
         // Surely in its builtin by now.
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(if cfg!(isolane_sanitized) { 200 } else { 20 }));
         run.terminate(None);
         assert_eq!(wait(run).status, Status::Terminated);
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
 import subprocess
 import sys
 import textwrap
@@ -20,8 +21,10 @@ import pytest
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LOOP_CEILING_S = 30.0
-PROGRAM_CEILING_S = 30.0
+# A sanitizer is slow, and says so.
+PATIENCE = int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))
+LOOP_CEILING_S = 30.0 * PATIENCE
+PROGRAM_CEILING_S = 30.0 * PATIENCE
 
 
 def new_uvloop() -> asyncio.AbstractEventLoop:

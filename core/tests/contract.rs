@@ -39,10 +39,16 @@ const THREADS: usize = 2;
 /// The stack of a thread that plays the host: it walks deep values by recursion. Reserved, not held.
 const STACK_BYTES: usize = 1 << 30;
 
+/// The host of this case walks by recursion, and ThreadSanitizer has room for 65,536 calls in each other.
+const TOO_DEEP: &str = "A value nested very deep crosses or is refused";
+
 #[test]
 fn the_core_keeps_the_contract() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/contract");
     let mut files = parse::cases(&folder);
+    if cfg!(isolane_sanitized = "thread") {
+        files.iter_mut().for_each(|file| file.retain(|case| case.heading != TOO_DEEP));
+    }
     if let Ok(wanted) = std::env::var("CONTRACT") {
         let is_wanted = |case: &Case| format!("{} {}", case.file, case.heading).contains(&wanted);
         for file in &mut files {

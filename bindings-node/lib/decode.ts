@@ -310,7 +310,7 @@ export class Decoder {
   private error(): Error {
     const name = ERROR_CLASSES[this.u8()] ?? 'Error';
     const ownName = this.string();
-    const error = new (errors[name] as ErrorConstructor)(this.string());
+    const error = unstacked(errors[name] as ErrorConstructor, this.string());
     const stack = this.optional();
     const code = this.optional();
     if (ownName !== name) hidden(error, 'name', ownName);
@@ -471,6 +471,18 @@ function step({ kind, target, left, key }: Frame, keys: readonly string[]): stri
       return `.${left % 2 === 1 ? 'keys' : 'values'}()[${target.size}]`;
     default:
       return `.values()[${target.size}]`;
+  }
+}
+
+/** An error without the stack of this process: to take that is most of what reading one would take. */
+function unstacked(Class: ErrorConstructor, message: string): Error {
+  const limit = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit');
+  if (limit?.writable !== true) return new Class(message);
+  Error.stackTraceLimit = 0;
+  try {
+    return new Class(message);
+  } finally {
+    Error.stackTraceLimit = limit.value;
   }
 }
 

@@ -9,6 +9,7 @@
 //! engine or the host is called; whoever settles the run first settles it.
 
 use std::{
+    cell::Cell,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -70,16 +71,18 @@ pub(crate) struct Run {
     #[cfg(test)]
     panics_at: Option<Seam>,
     #[cfg(test)]
-    pauses: bool,
+    pauses_at: Option<Seam>,
 }
 
-/// The file of a run whose thread pauses once it has settled, and for how long.
+/// The file of a run whose thread pauses once it has settled, or was parked, and for how long.
 #[cfg(test)]
 pub(crate) const PAUSES: &str = "pauses";
 #[cfg(test)]
+pub(crate) const PAUSES_PARKED: &str = "pauses when it is parked";
+#[cfg(test)]
 const PAUSE: Duration = Duration::from_secs(3);
 
-/// Whether that thread has come that far.
+/// Whether the thread of one that has settled has come that far.
 #[cfg(test)]
 pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
 
@@ -140,8 +143,8 @@ fn seam(run: &Run, seam: Seam) {
     #[cfg(test)]
     assert!(run.panics_at != Some(seam), "as the test wants, at {seam:?}");
     #[cfg(test)]
-    if seam == Seam::Settled && run.pauses {
-        PAUSED.store(true, Ordering::SeqCst);
+    if run.pauses_at == Some(seam) {
+        PAUSED.fetch_or(seam == Seam::Settled, Ordering::SeqCst);
         std::thread::sleep(PAUSE);
     }
     let _ = (run, seam);
@@ -200,7 +203,11 @@ impl Run {
             #[cfg(test)]
             panics_at: Seam::ALL.into_iter().find(|seam| seam.file() == request.filename()),
             #[cfg(test)]
-            pauses: request.filename() == PAUSES,
+            pauses_at: match request.filename() {
+                PAUSES => Some(Seam::Settled),
+                PAUSES_PARKED => Some(Seam::Parked),
+                _ => None,
+            },
             shared: Mutex::new(Shared {
                 phase: Phase::Queued(Box::new(request)),
                 inbox: Vec::new(),
@@ -226,15 +233,16 @@ impl Run {
         &self.runtime
     }
 
-    /// Lets the run go as far as it can, on this thread.
-    pub(crate) fn compute(self: &Arc<Self>) {
+    /// Lets the run go as far as it can, on this thread. `finishing` becomes true when the thread has
+    /// told the scheduler that it is.
+    pub(crate) fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
         seam(self, Seam::Start);
         let Some((mut isolate, mut turn)) = self.start() else { return };
         seam(self, Seam::Started);
         loop {
             match turn {
                 Turn::Ended(end) => {
-                    self.runtime.scheduler.finishing(self);
+                    finishing.set(self.runtime.scheduler.finishing(self));
                     seam(self, Seam::Ended);
                     self.settle(end, Some(isolate.peak_bytes()));
                     seam(self, Seam::Settled);

@@ -32,6 +32,11 @@ impl Thread {
         HERE.with(Self::clone)
     }
 
+    /// Whether both are the same thread.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.gave_way, &other.gave_way)
+    }
+
     /// Leaves the thread only the time that nobody else wants. It cannot be taken back: the system
     /// lets no thread raise itself again. Where threads have no priority of their own, or the system
     /// refuses, the thread goes on as one among many.

@@ -273,3 +273,27 @@ test('what cannot be cloned is named with its place', () => {
     assert.throws(() => encode(root), { name: 'SerializationError', message: `${message} cannot be cloned` });
   }
 });
+
+test('errors are read without taking the stack of this process, and its limit is left as it was', () => {
+  const { nodes, blobs } = encode([new TypeError('one'), new TypeError('two')]);
+  const message = () => new Decoder(nodes, 0).message(nodes.length, blobs, nobody, 'root');
+  const read = () => message().map((error) => error.message);
+  const { TypeError: Class } = globalThis;
+  const limit = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit');
+  const limits = [];
+  globalThis.TypeError = class extends Class {
+    constructor(message) {
+      super(message);
+      limits.push(Error.stackTraceLimit);
+    }
+  };
+  try {
+    assert.deepEqual([read(), limits], [['one', 'two'], [0, 0]]);
+    assert.equal(Error.stackTraceLimit, limit.value);
+    Object.defineProperty(Error, 'stackTraceLimit', { writable: false });
+    assert.deepEqual(read(), ['one', 'two']);
+  } finally {
+    Object.defineProperty(Error, 'stackTraceLimit', limit);
+    globalThis.TypeError = Class;
+  }
+});

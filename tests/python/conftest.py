@@ -7,6 +7,7 @@ import os
 from collections.abc import Generator
 
 import pytest
+from isolane import Runtime
 
 # Far above what any test takes; a test that hangs says where, and ends everything.
 _CEILING_S = 120 * int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))
@@ -17,3 +18,10 @@ def _ceiling() -> Generator[None]:
     faulthandler.dump_traceback_later(_CEILING_S, exit=True)
     yield
     faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Generator[Runtime]:
+    """One runtime for all tests of a file: what one leaves behind, the next would find."""
+    with Runtime() as shared:
+        yield shared

@@ -6,6 +6,8 @@ for what JavaScript threw at a host that called it, and for callers who ask a re
 
 from __future__ import annotations
 
+import itertools
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +29,38 @@ _CLASSES = (
     "URIError",
     "EvalError",
 )
+
+
+class _Brief(reprlib.Repr):
+    """A value of the sandbox as text of some length: it may nest without end, be in itself a
+    thousand times, or be a number with more digits than Python writes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxlist = self.maxdict = self.maxset = 10
+        self.maxstring = self.maxother = 100
+        self.maxlong = 200
+
+    def repr_int(self, x: int, level: int) -> str:
+        bits = x.bit_length()
+        return super().repr_int(x, level) if bits < 512 else f"<int of {bits} bits>"
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        shown = x[: self.maxother] if isinstance(x, bytes) else x
+        return super().repr_instance(shown, level)
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        if level <= 0 < len(x):
+            return "{...}"
+        texts = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value in itertools.islice(x.items(), self.maxdict)
+        ]
+        return f"{{{', '.join(texts + ['...'] * (len(x) > self.maxdict))}}}"
+
+
+_brief = _Brief()
 
 
 class SandboxError(Exception):
@@ -70,7 +104,7 @@ class SandboxError(Exception):
     def of(cls, value: Any) -> SandboxError:
         """The exception for something thrown that is no `Error`: raised by a host function, it is
         the value itself that is thrown inside."""
-        error = cls("Error", value if isinstance(value, str) else repr(value))
+        error = cls("Error", value if isinstance(value, str) else _brief.repr(value))
         error.value = value
         error._is_value = True
         return error

@@ -30,6 +30,9 @@ Waiter: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]
 # Whether tasks can begin where they are made.
 _EAGER = sys.version_info >= (3, 12)
 
+# Those of the loops: what waits for them is told in a turn of its own.
+_OWN_FUTURES = (asyncio.Future, asyncio.Task)
+
 _SETTLED = "the run has settled; nothing in its sandbox can be called any more"
 _FORKED = "this process was forked off while the run was running; it goes on in the other one"
 
@@ -149,7 +152,13 @@ class Run:
         self._own_promises[number] = future
         if future is not awaitable:
             self._tasks.add(future)
-        future.add_done_callback(lambda future: self._host_promise_done(number, future))
+        if type(future) in _OWN_FUTURES:
+            future.add_done_callback(lambda future: self._host_promise_done(number, future))
+            return
+        # Others may say that they are done at once, or in another thread: the sandbox has to know
+        # of the promise first.
+        tell, loop = self._host_promise_done, self.loop
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(tell, number, future))
 
     def _begin(self, number: int, coroutine: Any) -> None:
         """As `_watch`, with a task that begins at once where there is such a thing: one that does
@@ -170,10 +179,17 @@ class Run:
     def _host_promise_done(self, number: int, future: asyncio.Future[Any]) -> None:
         self._tasks.discard(future)
         self._own_promises.pop(number, None)
-        ok, value = _outcome(future)
+        ended: BaseException | None = None
+        try:
+            ok, value = _outcome(future)
+        except BaseException as raised:  # By a future of a class of the caller's.
+            ok, value = False, raised
+            ended = raised if isinstance(raised, (KeyboardInterrupt, SystemExit)) else None
         if self.result is None and self._remote is not None:
             self.remote.settle_promise(number, ok, value, self)
             self._expect_events()
+        if ended is not None:
+            raise ended
 
     def own_promise(self, number: int) -> asyncio.Future[Any] | None:
         return self._own_promises.get(number)
@@ -366,13 +382,15 @@ def _settle(future: asyncio.Future[Any] | None, ok: bool, message: Message, run:
         return
     try:
         value = message.read(run)
+        if not ok and not isinstance(value, SandboxError):
+            value = SandboxError.of(value)
     except Exception as failure:
         future.set_exception(failure)
         return
     if ok:
         future.set_result(value)
     else:
-        future.set_exception(value if isinstance(value, SandboxError) else SandboxError.of(value))
+        future.set_exception(value)
 
 
 def _look(future: asyncio.Future[Any]) -> None:

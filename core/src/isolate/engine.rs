@@ -553,6 +553,11 @@ impl Cx {
         done(unsafe { sys::JS_DeleteProperty(self.0, object, key.id, 0) }).map(drop)
     }
 
+    pub(super) fn set_prototype(self, object: Raw, prototype: Raw) -> Outcome<()> {
+        // SAFETY: live values.
+        done(unsafe { sys::JS_SetPrototype(self.0, object, prototype) }).map(drop)
+    }
+
     /// The own enumerable string keys. Must not be asked of a proxy.
     pub(super) fn keys(self, object: Raw) -> Outcome<Keys> {
         let mut table = ptr::null_mut();

@@ -255,6 +255,7 @@ impl Realm {
 /// Removes what the sandbox must not have, adds what is ours, and captures the rest.
 fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
     let global = cx.global()?;
+    hide_internal_errors(cx, global.raw())?;
     for name in own_names(cx, global.raw())? {
         if !GLOBALS.contains(&name.as_str()) {
             cx.delete(global.raw(), &name)?;
@@ -266,6 +267,19 @@ fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
     }
     structured_clone::install(cx, global.raw())?;
     capture(cx, compiler, global.raw())
+}
+
+/// The engine has a class of its own for a string that would be too long, where the language says
+/// `RangeError`. Its errors inherit all that shows from that one; the class itself is out of reach.
+fn hide_internal_errors(cx: Cx, global: Raw) -> Outcome<()> {
+    let prototype = |class: &CStr| -> Outcome<Local> {
+        cx.get_str(cx.get_str(global, class)?.raw(), c"prototype")
+    };
+    let internal = prototype(c"InternalError")?;
+    for name in ["constructor", "name", "message"] {
+        cx.delete(internal.raw(), name)?;
+    }
+    cx.set_prototype(internal.raw(), prototype(c"RangeError")?.raw())
 }
 
 fn own_names(cx: Cx, object: Raw) -> Outcome<Vec<String>> {

@@ -11,6 +11,7 @@ use super::{
     engine::{Cx, Local, Outcome, Raw},
     loader, sys,
 };
+use crate::process::PerProcess;
 
 /// Where the script finds the values while it runs; longer where a global is called that.
 const HOLDER: &str = "$isolane";
@@ -45,8 +46,9 @@ impl Defaults {
 
 /// The scripts' bytecode, made by the first realm of the process.
 fn bytecode(compiler: Cx) -> Outcome<&'static [Vec<u8>; 2]> {
-    static MADE: OnceLock<[Vec<u8>; 2]> = OnceLock::new();
-    if let Some(made) = MADE.get() {
+    static MADE: PerProcess<OnceLock<[Vec<u8>; 2]>> = PerProcess::new();
+    let known = MADE.get_or_init(OnceLock::new);
+    if let Some(made) = known.get() {
         return Ok(made);
     }
     let compile = |names: &[String]| {
@@ -55,7 +57,7 @@ fn bytecode(compiler: Cx) -> Outcome<&'static [Vec<u8>; 2]> {
     };
     let names = ["console".to_owned(), "report".to_owned()];
     let made = [compile(&names[..1])?, compile(&names)?];
-    Ok(MADE.get_or_init(|| made))
+    Ok(known.get_or_init(|| made))
 }
 
 /// The script that declares each name as a constant, its values in the array `holder`.

@@ -150,6 +150,13 @@ impl Resume {
         let (granted, wake) = (Mutex::default(), Condvar::default());
         Arc::new(Self { run: Arc::clone(run), granted, wake })
     }
+
+    /// Has the thread look whether it still has to wait.
+    fn look_up(&self) {
+        // Under its lock, so that it does not miss this between a look and its sleep.
+        let _granted = self.granted.lock();
+        self.wake.notify_one();
+    }
 }
 
 /// What the scheduler can tell of itself.
@@ -277,7 +284,11 @@ impl Scheduler {
             self.finishing.fetch_sub(1, Ordering::Relaxed);
         }
         queue.give_up_permit(run);
+        let waiting = queue.take_out(run);
         self.call_for_help(queue, run.runtime());
+        for resume in waiting {
+            resume.look_up();
+        }
     }
 
     /// Gives up the calling thread's permit while its run waits.
@@ -315,21 +326,20 @@ impl Scheduler {
         self.wait_for_permit(self.queue.lock(), run, &resume);
     }
 
-    /// Waits until the permit is there, or the run has ended, which needs none to clean up.
+    /// Waits until the permit is there, or none is needed: to clean up after a run that has ended, or
+    /// because the thread was given up on.
     fn wait_for_permit(&self, queue: MutexGuard<'_, Queue>, run: &Arc<Run>, resume: &Arc<Resume>) {
         self.count_waiting(&queue);
         drop(queue);
         let mut granted = resume.granted.lock();
-        while !*granted && !run.ending.is_raised() {
+        while !*granted && !run.ending.is_raised() && !Thread::has_given_way() {
             granted = resume.wake.wait(granted);
         }
+        let waits_no_more = !*granted;
         drop(granted);
-        let mut queue = self.queue.lock();
-        if *resume.granted.lock() {
-            queue.note_permit(run);
-        } else {
-            queue.aside.retain(|other| !Arc::ptr_eq(other, resume));
-            queue.answered.retain(|other| !Arc::ptr_eq(other, resume));
+        if waits_no_more {
+            let mut queue = self.queue.lock();
+            queue.take_out(run);
             self.count_waiting(&queue);
         }
     }
@@ -341,9 +351,7 @@ impl Scheduler {
         let resume = waiting.find(|resume| Arc::ptr_eq(&resume.run, run)).cloned();
         drop(queue);
         if let Some(resume) = resume {
-            // Under its lock, so that it does not miss this between a look and its sleep.
-            let _granted = resume.granted.lock();
-            resume.wake.notify_one();
+            resume.look_up();
         }
     }
 
@@ -581,9 +589,25 @@ impl Queue {
         };
         let Some(resume) = resume else { return false };
         self.serve(kind);
+        self.note_permit(&resume.run);
         *resume.granted.lock() = true;
         resume.wake.notify_one();
         true
+    }
+
+    /// Takes those out that wait for a permit with that run.
+    fn take_out(&mut self, run: &Arc<Run>) -> Vec<Arc<Resume>> {
+        let mut taken = Vec::new();
+        for waiting in [&mut self.aside, &mut self.answered] {
+            waiting.retain(|resume| {
+                let stays = !Arc::ptr_eq(&resume.run, run);
+                if !stays {
+                    taken.push(Arc::clone(resume));
+                }
+                stays
+            });
+        }
+        taken
     }
 
     /// Counts a permit that goes to one of that kind.
@@ -702,6 +726,36 @@ mod tests {
         settled.recv_timeout(CEILING).expect("settled beside a run that does not end");
         busy.terminate(None);
         ended.recv_timeout(CEILING).expect("settled");
+    }
+
+    /// It might not come back for long, and would have the permit meanwhile.
+    #[test]
+    fn a_thread_that_was_given_up_on_waits_for_no_permit() {
+        let max_concurrent_runs = Some(1.0);
+        let options = RuntimeOptions { max_concurrent_runs, ..RuntimeOptions::default() };
+        let runtime = Runtime::new(&options).expect("valid options");
+        let runs = [start(&runtime, "for (;;);"), start(&runtime, "for (;;);")];
+        let scheduler = runtime.scheduler();
+        let aside = || scheduler.queue.lock().aside.front().map(|resume| Arc::clone(&resume.run));
+        let since = Instant::now();
+        let run = loop {
+            assert!(since.elapsed() < CEILING, "none steps aside");
+            if let Some(run) = aside() {
+                break run;
+            }
+        };
+        scheduler.abandon(&run);
+        let waits = |resume: &Arc<Resume>| Arc::ptr_eq(&resume.run, &run);
+        assert!(!scheduler.queue.lock().aside.iter().any(waits));
+        for (remote, settled) in runs {
+            remote.terminate(None);
+            settled.recv_timeout(CEILING).expect("settled");
+        }
+        while !scheduler.queue.lock().current.is_empty() && since.elapsed() < CEILING {
+            thread::yield_now();
+        }
+        let stats = scheduler.stats();
+        assert_eq!((stats.computing, stats.queued, stats.stuck), (0, 0, 0));
     }
 
     /// A thread that was given up on gets little of the processor: nobody may wait for it.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::{
     State,
-    engine::{Cx, Local, Outcome, Raw},
+    engine::{Cx, Local, Outcome, Raw, c_string},
     loader, sys,
 };
 use crate::process::PerProcess;
@@ -53,7 +53,7 @@ fn bytecode(compiler: Cx) -> Outcome<&'static [Vec<u8>; 2]> {
     }
     let compile = |names: &[String]| {
         let text = loader::c_text(&script(names, HOLDER));
-        compiler.compile(&text, &super::engine::c_string(FILE), sys::JS_EVAL_TYPE_GLOBAL)
+        compiler.compile(&text, &c_string(FILE), sys::JS_EVAL_TYPE_GLOBAL)
     };
     let names = ["console".to_owned(), "report".to_owned()];
     let made = [compile(&names[..1])?, compile(&names)?];

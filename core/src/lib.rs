@@ -8,6 +8,7 @@
 //! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
 //! [`Host`], [`Remote`].
 
+mod begin;
 mod cache;
 mod clock;
 mod compile;
@@ -29,6 +30,7 @@ mod path;
 mod patience;
 mod process;
 mod program;
+mod record;
 mod run;
 mod runtime;
 mod sanitized;

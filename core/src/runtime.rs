@@ -13,7 +13,7 @@ use slab::Slab;
 use crate::{
     cache::Cache,
     error::{Error, ErrorKind},
-    execution::Remote,
+    execution::{Live, Remote},
     host::Host,
     isolate::{Pool, PoolOptions, Realm},
     options::{Request, RuntimeOptions, RuntimeSettings},
@@ -193,7 +193,7 @@ impl Runtime {
         inner.scheduler.enqueue(Arc::clone(&run));
         if inner.closed.load(Ordering::Acquire) {
             // By another thread meanwhile, which may not have seen this run.
-            run.terminate(Some(CLOSED));
+            Arc::clone(&run).terminate(Some(CLOSED));
         }
         Ok(Remote::new(run))
     }

@@ -326,20 +326,6 @@ impl Run {
         self.shared.lock().phase = Phase::Over;
     }
 
-    /// Counts a message as under way; false if there is no room for it. Then it is not delivered:
-    /// the run will find that its limit was hit.
-    fn count(&self, inbound: &mut Inbound) -> bool {
-        let Some(message) = inbound.message_mut() else { return true };
-        let in_flight = &self.ending.in_flight;
-        let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
-        if in_flight.bytes().saturating_add(message.held_bytes()) > limit {
-            self.ending.exhaust();
-            return false;
-        }
-        *message = std::mem::take(message).sent(in_flight);
-        true
-    }
-
     /// Asks the run to end; the first reason stays.
     fn end(self: &Arc<Self>, reason: Reason) {
         let mut shared = self.shared.lock();
@@ -465,7 +451,7 @@ impl Run {
         shared.inbox.clear();
         self.settled.store(true, Ordering::Release);
         drop(shared);
-        self.runtime.settle(self.place, status);
+        self.runtime.registry.settle(self.place, status);
         self.answered.notify_all();
         // Whose thread this is (the caller's, the watchdog's) has nothing to do with a host that
         // panics here.
@@ -499,7 +485,8 @@ impl Live for Run {
         if self.is_settled() {
             return;
         }
-        if self.count(&mut inbound) {
+        let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
+        if inbound.count(&self.ending, limit) {
             shared.inbox.push(inbound);
         }
         match std::mem::replace(&mut shared.phase, Phase::Computing) {

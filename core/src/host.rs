@@ -61,9 +61,15 @@ pub trait Host: Send + Sync + 'static {
     /// The run has settled; its result can be taken. The last call that a run makes.
     fn settled(&self);
 
+    /// Whether [`Host::refuses`] is to be asked at all.
+    fn is_choosy(&self) -> bool {
+        false
+    }
+
     /// What of a message the host's language cannot hold, if anything: the value does not cross
-    /// then, as one that cannot be cloned. Asked before the host is told of the message, on the
-    /// thread that computes the run, while the host's own thread goes on.
+    /// then, as one that cannot be cloned. Asked only of messages that [`Value::may_be_refused`], before
+    /// the host is told of them, on the thread that computes the run, while the host's own thread
+    /// goes on.
     fn refuses(&self, message: &Value) -> Option<Refusal> {
         let _ = message;
         None

@@ -41,6 +41,7 @@ mod thread;
 mod turns;
 pub mod value;
 mod watchdog;
+mod worker;
 
 pub use error::{Error, ErrorKind};
 pub use execution::Remote;
@@ -62,6 +63,7 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
+pub use worker::Confinement;
 
 /// Keeps the README's Rust.
 #[cfg(doctest)]

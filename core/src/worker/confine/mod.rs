@@ -14,11 +14,12 @@ mod ended;
 mod linux;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 mod other;
-// #[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
-// mod tests;
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+mod tests;
 
 pub(crate) use ended::{Ended, OUT_OF_MEMORY};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg_attr(test, expect(unused_imports, reason = "nothing enters a worker yet"))]
 pub(crate) use linux::{Launched, Nursery, Worker, launcher};
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 pub(crate) use other::{Launched, Nursery, Worker, launcher};

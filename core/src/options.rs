@@ -366,12 +366,9 @@ fn count(
 ) -> Result<Option<usize>, Error> {
     match value {
         None => Ok(None),
-        Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) => {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "in range"
-            )]
+        Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) =>
+        {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
             Ok(Some(value as usize))
         }
         Some(value) => Err(Error::new(

@@ -1,12 +1,9 @@
 //! What outlives a run: threads, ready isolates, compiled modules, and the caps that all runs share.
 
-use std::{
-    sync::{
-        Arc,
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
+#[cfg(target_os = "linux")]
+use crate::worker::{Keeper, Workers};
 use crate::{
     cache::Cache,
     error::{Error, ErrorKind},
@@ -23,8 +20,6 @@ use crate::{
     watchdog::Watchdog,
     worker::Confinement,
 };
-#[cfg(target_os = "linux")]
-use crate::worker::{Keeper, Workers};
 
 /// Slots alive at once. Parked runs beyond them live in plain isolates, which hold less.
 const MAX_SLOTS: usize = 64;
@@ -192,7 +187,7 @@ impl Runtime {
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
         match &self.place {
-            Place::Threads(inner) => inner.start(request, host).map(Remote::new),
+            Place::Threads(inner) => inner.start(request, host).map(|run| Remote::new(run)),
             #[cfg(target_os = "linux")]
             Place::Workers(keeper) => keeper.0.run(request, host).map(Remote::new),
         }

@@ -20,8 +20,7 @@ use std::{
 use super::sys;
 
 use super::{
-    Ending,
-    State,
+    Ending, State,
     clone_in::{clone_args_in, clone_in},
     clone_out::{Crossing, clone_args_out, clone_out},
     engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, is_string, undefined},

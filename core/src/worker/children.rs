@@ -86,8 +86,7 @@ impl Watch {
 
     /// Waits until the socket can be read or a child has ended.
     pub(super) fn wait(&self, socket: &impl AsRawFd) {
-        let mut asked =
-            libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut asked = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one descriptor to ask about, and a set of signals.
         unsafe { libc::ppoll(&raw mut asked, 1, ptr::null(), &raw const self.waiting) };
     }

@@ -36,7 +36,10 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) enum News {
     /// The first thing: its version, and what its workers are kept from.
-    Hello { version: u32, confinement: Confinement },
+    Hello {
+        version: u32,
+        confinement: Confinement,
+    },
     /// A worker, by its number, with the host's end of its socket.
     Born(u32, OwnedFd),
     Ended(u32, Ended),

@@ -191,12 +191,8 @@ impl Driver {
     }
 
     fn spawn(&self) -> io::Result<Nursery> {
-        let (hosts, nurserys) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (hosts, nurserys) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let worker = &self.workers.worker;
         let mut command = Command::new(&worker.program);
         command.args(Arguments { runs: worker.runs }.to_words()).env_clear();
@@ -239,7 +235,9 @@ impl Driver {
 
     /// What is left of a nursery that is gone: its workers are, too.
     fn lose_nursery(&mut self, why: &str) {
-        let Some(Nursery { mut launcher, control, said_hello }) = self.nursery.take() else { return };
+        let Some(Nursery { mut launcher, control, said_hello }) = self.nursery.take() else {
+            return;
+        };
         drop(control);
         // It may hang, or not be ours to wait for.
         let _ = launcher.kill();
@@ -268,7 +266,7 @@ impl Driver {
         let connection =
             Connection { link: Arc::clone(&link), inlet: Inlet::hostile(0), runs_left };
         self.connections.insert(worker, connection);
-        self.workers.ready(link, runs_left, true);
+        self.workers.ready(link, true);
     }
 
     /// A worker has ended; what it said before counts.
@@ -295,8 +293,7 @@ impl Driver {
                         self.connections.remove(&worker);
                         return;
                     }
-                    let (link, left) = (Arc::clone(&connection.link), connection.runs_left);
-                    self.workers.ready(link, left, false);
+                    self.workers.ready(Arc::clone(&connection.link), false);
                 }
                 // How it ended, its nursery will tell.
                 Said::Last => return connection.link.unwatch(),

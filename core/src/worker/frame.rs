@@ -365,7 +365,10 @@ mod tests {
     fn frame() -> Frame {
         let blobs = Value::from_parts(vec![1, 2, 3], vec![vec![9; 1000], Vec::new()]);
         let frame = Frame::new(7).u32(5).text("text").option(Some(2.5), Frame::f64);
-        frame.option(None, Frame::u64).list(["a", "b"].iter(), |frame, text| frame.text(text)).value(blobs)
+        frame
+            .option(None, Frame::u64)
+            .list(["a", "b"].iter(), |frame, text| frame.text(text))
+            .value(blobs)
     }
 
     fn bytes(frame: Frame) -> Vec<u8> {
@@ -403,13 +406,15 @@ mod tests {
 
     #[test]
     fn what_claims_too_much_is_refused_before_it_is_kept() {
-        let refused = |bytes: &[u8]| Inlet::hostile(1 << 20).feed(&mut &*bytes).expect_err("no frame");
+        let refused =
+            |bytes: &[u8]| Inlet::hostile(1 << 20).feed(&mut &*bytes).expect_err("no frame");
         let prefix = |head: u32, chunks: u32| [head.to_le_bytes(), chunks.to_le_bytes()].concat();
         assert_eq!(refused(&prefix(0, 0)), Unreadable::Broken);
         assert_eq!(refused(&prefix(u32::MAX, 0)), Unreadable::Broken);
         assert_eq!(refused(&prefix(1, u32::MAX)), Unreadable::TooLarge);
         for length in [1 << 20, u64::MAX] {
-            let claims = [prefix(1, 2), length.to_le_bytes().to_vec(), vec![0; 8], vec![0]].concat();
+            let claims =
+                [prefix(1, 2), length.to_le_bytes().to_vec(), vec![0; 8], vec![0]].concat();
             assert_eq!(refused(&claims), Unreadable::TooLarge);
         }
     }

@@ -43,19 +43,37 @@ pub(crate) struct Begin {
 #[derive(Debug)]
 pub(crate) enum ToHost {
     /// The sandbox waits for the answer.
-    Call { function: u32, args: Value },
+    Call {
+        function: u32,
+        args: Value,
+    },
     /// The sandbox has the promise already.
-    Start { function: u32, args: Value, promise: u32 },
+    Start {
+        function: u32,
+        args: Value,
+        promise: u32,
+    },
     Report(Value),
     /// Can the host hold that? The sandbox waits for the verdict.
     Ask(Value),
     Log(ExecutionLog),
-    FunctionSettled { call: u32, completion: Completion },
-    PromiseSettled { promise: u32, completion: Completion },
+    FunctionSettled {
+        call: u32,
+        completion: Completion,
+    },
+    PromiseSettled {
+        promise: u32,
+        completion: Completion,
+    },
     /// There is nothing to do until the host says something, after so many things that it has said.
-    Parked { taken: u64 },
+    Parked {
+        taken: u64,
+    },
     /// The last thing of a run.
-    Ended { end: WorkersEnd, peak_bytes: Option<u64> },
+    Ended {
+        end: WorkersEnd,
+        peak_bytes: Option<u64>,
+    },
 }
 
 /// How a run ended, as its worker sees it.
@@ -334,9 +352,7 @@ fn write_end(frame: Frame, end: WorkersEnd) -> Frame {
 
 fn read_end(fields: &mut Fields, most_bytes: usize) -> Result<WorkersEnd, Unreadable> {
     Ok(match fields.u8()? {
-        SUCCESS => {
-            WorkersEnd::End(End::Success(fields.checked_value(Purpose::Final, most_bytes)?))
-        }
+        SUCCESS => WorkersEnd::End(End::Success(fields.checked_value(Purpose::Final, most_bytes)?)),
         ERROR => WorkersEnd::End(End::Failed(Status::Error, Box::new(read_error(fields)?))),
         LINK_ERROR => {
             WorkersEnd::End(End::Failed(Status::LinkError, Box::new(read_error(fields)?)))
@@ -378,7 +394,6 @@ fn read_error(fields: &mut Fields) -> Result<ExecutionError, Unreadable> {
 }
 
 fn read_level(byte: u8) -> Result<LogLevel, Unreadable> {
-    let levels =
-        [LogLevel::Log, LogLevel::Info, LogLevel::Warn, LogLevel::Error, LogLevel::Debug];
+    let levels = [LogLevel::Log, LogLevel::Info, LogLevel::Warn, LogLevel::Error, LogLevel::Debug];
     levels.into_iter().find(|level| *level as u8 == byte).ok_or(Unreadable::Broken)
 }

@@ -87,7 +87,10 @@ impl Seat {
         let parked = ToHost::Parked { taken: self.taken.load(Ordering::Relaxed) };
         self.tell(parked);
         let heard = self.wire.lock().hear(most);
-        !matches!(heard, Heard::Nothing) && { self.note(heard); true }
+        !matches!(heard, Heard::Nothing) && {
+            self.note(heard);
+            true
+        }
     }
 
     /// Takes something that the host sent on its own account; false if it is nothing of the kind.

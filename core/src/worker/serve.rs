@@ -5,9 +5,7 @@
 //! end; on the one thread that there is, and without anybody else to look after it: who does not come
 //! back from a builtin is killed.
 
-use std::{
-    os::unix::net::UnixStream, sync::Arc, time::Duration,
-};
+use std::{os::unix::net::UnixStream, sync::Arc, time::Duration};
 
 use super::{
     confine::Worker,
@@ -47,6 +45,10 @@ pub(super) fn serve(
     }
 }
 
+/// Addresses beyond twice the limit: stacks that are only begun, and room between blocks. What is outside
+/// of the engine's heap is counted against the run's limit too, so this is met only by what is not ours.
+const BESIDE_BYTES: u64 = 512 << 20;
+
 fn run(
     begun: Begin,
     wire: &Arc<Mutex<Wire>>,
@@ -56,7 +58,11 @@ fn run(
 ) -> Option<Box<Isolate>> {
     let Begin { request, safety_cap, is_choosy } = begun;
     let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
-    worker.limit(memory_limit, safety_cap);
+    let room_bytes = request.memory_limit().saturating_mul(2).saturating_add(BESIDE_BYTES);
+    if !worker.limit(room_bytes, safety_cap) {
+        // It was promised: without it nothing of the run may start.
+        std::process::exit(1);
+    }
     let about = About { memory_limit, report: request.report, is_choosy, safety_cap };
     let seat = Arc::new(Seat::new(Arc::clone(wire), &about));
     let outside: Arc<dyn Outside> = Arc::clone(&seat) as Arc<dyn Outside>;

@@ -80,7 +80,6 @@ pub(super) struct State {
 /// A worker that waits for a run.
 pub(super) struct Ready {
     pub(super) link: Arc<Link>,
-    pub(super) runs_left: u32,
     pub(super) since: Instant,
 }
 
@@ -152,8 +151,7 @@ impl Workers {
             let message = format!("{most} runs are queued, as many as the runtime allows");
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        let run =
-            self.registry.admit(|place| Run::new(Arc::clone(self), place, request, host));
+        let run = self.registry.admit(|place| Run::new(Arc::clone(self), place, request, host));
         let no_nursery = {
             let mut state = self.state.lock();
             state.warm = true;
@@ -328,14 +326,14 @@ impl Workers {
     }
 
     /// A worker is there, or has done with a run and takes another.
-    pub(super) fn ready(&self, link: Arc<Link>, runs_left: u32, is_new: bool) {
+    pub(super) fn ready(&self, link: Arc<Link>, is_new: bool) {
         {
             let mut state = self.state.lock();
             if is_new {
                 state.coming = state.coming.saturating_sub(1);
                 state.alive += 1;
             }
-            state.ready.push(Ready { link, runs_left, since: Instant::now() });
+            state.ready.push(Ready { link, since: Instant::now() });
         }
         self.dispatch();
     }

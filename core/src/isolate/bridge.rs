@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     host::{ASYNC_FUNCTION, Completion},
-    value::{ErrorClass, Value, Writer},
+    value::{EXPORTED_BYTES, ErrorClass, HOST_PROMISE_BYTES, Value, Writer},
 };
 
 /// What the host sends to a run.
@@ -77,11 +77,8 @@ pub(super) struct HostPromise {
     charged: usize,
 }
 
-/// What the host's side of an entry takes, measured on Node.js: a pending promise with what waits for
-/// it, a function with its number, a function of the sandbox with what watches over it.
-const HOST_PROMISE_BYTES: usize = 512;
+/// What a function of the host with its number takes on the host's side, measured on Node.js.
 const HOST_FUNCTION_BYTES: usize = 192;
-const EXPORTED_BYTES: usize = 768;
 
 /// Calls of asynchronous functions that the sandbox may be ahead of its host. They reach it in order:
 /// the next one waits for its answer, and with it for all before it.

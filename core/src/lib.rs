@@ -8,6 +8,7 @@
 //! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
 //! [`Host`], [`Remote`].
 
+mod begin;
 mod cache;
 mod clock;
 mod compile;
@@ -31,6 +32,8 @@ mod path;
 mod patience;
 mod process;
 mod program;
+mod record;
+mod registry;
 mod run;
 mod runtime;
 mod sanitized;
@@ -43,6 +46,7 @@ mod thread;
 mod turns;
 pub mod value;
 mod watchdog;
+mod worker;
 
 pub use error::{Error, ErrorKind};
 pub use execution::Remote;
@@ -64,6 +68,9 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
+pub use worker::Confinement;
+#[cfg(target_os = "linux")]
+pub use worker::worker_main;
 
 /// Keeps the README's Rust.
 #[cfg(doctest)]

@@ -118,6 +118,9 @@ const WALLS: &[(&str, &[&str])] = &[
     ("program.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     ("cache.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     ("execution.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
+    // What is taken from a process has nothing to do with what runs in it.
+    ("worker/", &["rquickjs_sys", "oxc_"]),
+    ("worker/confine/", &["crate::"]),
     // The Rust face uses what a binding uses.
     (
         "face/",

@@ -43,7 +43,6 @@
 //! share one `ArrayBuffer`. Functions and promises cross as numbers that the side which owns them
 //! gave out: no closure and no engine object is ever part of a message.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "for runs in a process of their own"))]
 mod check;
 mod copy;
 mod cursor;
@@ -59,7 +58,6 @@ mod writer;
 pub use reader::{Event, Malformed, Reader, Str};
 pub use writer::Writer;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "as above"))]
 pub(crate) use check::{Purpose, check};
 pub(crate) use copy::{copy_message, walk};
 pub(crate) use cursor::Links;

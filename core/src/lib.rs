@@ -23,6 +23,8 @@ mod host;
 mod inspect;
 mod isolate;
 mod laps;
+#[cfg_attr(not(test), expect(dead_code, reason = "for runs in a process of their own"))]
+mod ledger;
 mod link;
 mod options;
 mod outcome;

@@ -144,6 +144,15 @@ impl<R: Realm> Home<R> {
         }
     }
 
+    /// Gives the addresses back that no run under this limit, or a lower one, can reach; for good. For a
+    /// process that has one run and limits its addresses.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no process has one run yet"))]
+    pub(crate) fn trim(&self, limit_bytes: usize) {
+        if let Some(slot) = &self.slot {
+            slot.trim(limit_bytes);
+        }
+    }
+
     /// The one way into the engine. Within it, on the same thread, one may enter again, or call the
     /// engine as one pleases.
     ///

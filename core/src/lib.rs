@@ -63,7 +63,7 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
-pub use worker::Confinement;
+pub use worker::{Confinement, WorkerAllocator};
 
 /// Keeps the README's Rust.
 #[cfg(doctest)]

@@ -57,18 +57,19 @@ impl Range {
     }
 
     /// Gives the addresses between two offsets back, once and for good; both are multiples of the page
-    /// size. Others may be mapped there later.
+    /// size. Others may be mapped there later. Returns how many bytes that were.
     ///
     /// # Safety
     /// Nothing refers to what is in there, or ever will.
-    pub(crate) unsafe fn cut(&self, from: usize, to: usize) {
+    pub(crate) unsafe fn cut(&self, from: usize, to: usize) -> usize {
         debug_assert!(from.is_multiple_of(PAGE_BYTES) && to.is_multiple_of(PAGE_BYTES));
         if from >= to || to > self.bytes || self.hole.get() != (self.bytes, self.bytes) {
-            return;
+            return 0;
         }
         self.hole.set((from, to));
         // SAFETY: within the mapping, which is ours; the caller vouches that nobody looks there.
         unsafe { system::release(self.start.as_ptr().add(from), to - from) };
+        to - from
     }
 
     /// Asks for small pages everywhere: a small heap then stays small.
@@ -188,7 +189,8 @@ mod tests {
     fn what_is_cut_out_belongs_to_others() {
         let range = Range::reserve(64 * PAGE_BYTES).expect("addresses");
         // SAFETY: nothing refers to the range.
-        unsafe { range.cut(16 * PAGE_BYTES, 63 * PAGE_BYTES) };
+        let bytes = unsafe { range.cut(16 * PAGE_BYTES, 63 * PAGE_BYTES) };
+        assert_eq!(bytes, 47 * PAGE_BYTES);
         // Another thread may have taken some of the place by now.
         let (access, kind) = (libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         let mut places = (16..63).map(|page| range.start().wrapping_add(page * PAGE_BYTES));

@@ -86,13 +86,13 @@ impl Slot {
     }
 
     /// Gives the addresses back that no run under this limit, or a lower one, can reach. For good: it is
-    /// for a process that has one run.
-    pub(crate) fn trim(&self, limit_bytes: usize) {
+    /// for a process that has one run. Returns how many bytes that were.
+    pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
         let reach = ceiling_bytes(limit_bytes).saturating_add(limit_bytes.saturating_mul(GROWTH));
         let reach = reach.max(self.image_bytes).min(self.range.bytes());
         let end = self.range.bytes() - PAGE_BYTES;
         // SAFETY: no block will be there, and the tail, in the last page, stays.
-        unsafe { self.range.cut(reach.next_multiple_of(PAGE_BYTES), end) };
+        unsafe { self.range.cut(reach.next_multiple_of(PAGE_BYTES), end) }
     }
 
     /// Undoes everything since the image was taken, the books of `heap` included.

@@ -3,4 +3,4 @@
 
 mod confine;
 
-pub use confine::Confinement;
+pub use confine::{Allocator as WorkerAllocator, Confinement};

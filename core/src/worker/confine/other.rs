@@ -38,7 +38,7 @@ impl Nursery {
 
 impl Worker {
     /// Limits nothing, which was not promised either.
-    pub(crate) fn limit(&self, _room_bytes: u64, _cpu: Duration) -> bool {
+    pub(crate) fn limit(&self, _given_back_bytes: u64, _room_bytes: u64, _cpu: Duration) -> bool {
         true
     }
 }

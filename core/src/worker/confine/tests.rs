@@ -142,7 +142,7 @@ fn nothing_is_left(start: Start) {
         match (name.as_str(), expected) {
             (_, Some((_, expected))) => assert_eq!(outcome, expected, "{name}, {start:?}"),
             ("abort", _) => assert_eq!(*outcome, ended(Ended::Crashed(libc::SIGABRT)), "{start:?}"),
-            ("leave", _) => assert_eq!(*outcome, ended(Ended::Memory), "{start:?}"),
+            ("too_much", _) => assert_eq!(*outcome, ended(Ended::Memory), "{start:?}"),
             _ => assert_ne!(*outcome, Outcome::Reached, "{name}, {start:?}"),
         }
     }

@@ -1,7 +1,10 @@
 //! What a stage asks of the system, with no help of the code that it tests.
 
-use super::super::Confinement;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use super::super::{Allocator, Confinement};
+use std::{
+    alloc::{GlobalAlloc, Layout},
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 const NOBODY: u32 = 65_534;
 
@@ -161,8 +164,10 @@ pub(super) fn zone_is_known() -> bool {
     local.tm_gmtoff == 3_600
 }
 
-/// Ends as a worker does that gets no memory.
-pub(super) fn leave() -> ! {
-    // SAFETY: nothing of this process is used again.
-    unsafe { libc::_exit(super::super::OUT_OF_MEMORY) }
+/// Asks for more memory than there is.
+pub(super) fn want_too_much() {
+    let layout = Layout::from_size_align(1 << 46, 16).expect("a layout");
+    // SAFETY: not of no size.
+    let block = unsafe { Allocator.alloc(layout) };
+    assert!(!block.is_null(), "an allocator that does not come back");
 }

@@ -14,9 +14,6 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// On x86-64 numbers from here on are calls of another kind, with addresses of 32 bits.
-const FOREIGN_FROM: u32 = 0x4000_0000;
-
 /// Where in what the filter looks at the number, the architecture, and the arguments are.
 const NUMBER: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
@@ -54,7 +51,8 @@ pub(super) struct Rule {
     pub(super) otherwise: Verdict,
 }
 
-/// Rules, and what becomes of a call that none is about.
+/// Rules, and what becomes of a call that none is about, such as those of x86-64 with addresses of 32 bits,
+/// whose numbers are larger.
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
     pub(super) otherwise: Verdict,
@@ -112,10 +110,6 @@ impl Program {
             decide(Verdict::End),
             load(NUMBER),
         ];
-        if cfg!(target_arch = "x86_64") {
-            instructions.push(jump(libc::BPF_JGE, FOREIGN_FROM, 0, 1));
-            instructions.push(decide(Verdict::End));
-        }
         instructions.append(&mut search(&rules, otherwise));
         Self { instructions }
     }

@@ -247,6 +247,10 @@ impl Host for PythonHost {
         self.push(Event::Settled);
     }
 
+    fn is_choosy(&self) -> bool {
+        true
+    }
+
     fn refuses(&self, message: &Value) -> Option<Refusal> {
         value::refuses(message, &self.holes)
     }

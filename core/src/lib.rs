@@ -8,6 +8,7 @@
 //! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
 //! [`Host`], [`Remote`].
 
+mod begin;
 mod cache;
 mod clock;
 mod compile;
@@ -29,6 +30,8 @@ mod path;
 mod patience;
 mod process;
 mod program;
+mod record;
+mod registry;
 mod run;
 mod runtime;
 mod sanitized;
@@ -63,6 +66,8 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
+#[cfg(target_os = "linux")]
+pub use worker::worker_main;
 pub use worker::{Confinement, WorkerAllocator};
 
 /// Keeps the README's Rust.

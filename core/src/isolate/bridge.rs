@@ -20,7 +20,7 @@ use std::{
 use super::sys;
 
 use super::{
-    State,
+    Ending, State,
     clone_in::{clone_args_in, clone_in},
     clone_out::{Crossing, clone_args_out, clone_out},
     engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, is_string, undefined},
@@ -44,8 +44,29 @@ pub(crate) enum Inbound {
 }
 
 impl Inbound {
-    /// The message in it.
-    pub(crate) fn message_mut(&mut self) -> Option<&mut Value> {
+    /// Counts its message as under way; false if there is no room for it. Then it is not to be delivered:
+    /// the run will find that its limit was hit.
+    pub(crate) fn count(&mut self, ending: &Ending, limit_bytes: usize) -> bool {
+        let Some(message) = self.message_mut() else { return true };
+        let in_flight = &ending.in_flight;
+        if in_flight.bytes().saturating_add(message.held_bytes()) > limit_bytes {
+            ending.exhaust();
+            return false;
+        }
+        *message = std::mem::take(message).sent(in_flight);
+        true
+    }
+
+    /// What its message holds.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => value.held_bytes(),
+            Self::FunctionCall { args, .. } => args.held_bytes(),
+            Self::FunctionReleased { .. } => 0,
+        }
+    }
+
+    fn message_mut(&mut self) -> Option<&mut Value> {
         match self {
             Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => Some(value),
             Self::FunctionCall { args, .. } => Some(args),

@@ -77,7 +77,7 @@ pub(super) fn clone_out(
     }
     let value = walk.finish();
     let refused = match crossing {
-        Crossing::Live | Crossing::Final => state.outside().refuses(&value),
+        Crossing::Live | Crossing::Final => state.refuses(&value),
         Crossing::Log | Crossing::Shown | Crossing::Inside => None,
     };
     match refused {

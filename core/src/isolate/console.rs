@@ -21,7 +21,7 @@ use super::{
 use crate::{
     inspect::inspect,
     outcome::LogLevel,
-    value::{Value, Writer},
+    value::{Fault, Value, Writer, copy_message, from_value},
 };
 
 /// A method of the console; its place in [`METHODS`] is the number that the engine calls it by.
@@ -133,7 +133,7 @@ fn run(state: &State, method: Method, args: &[Raw]) -> Outcome<()> {
 fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     // It stays charged: the host keeps it for as long as the run goes on.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
-    let args = if state.outside().refuses(&args).is_some() { held(state, &args) } else { args };
+    let args = if state.refuses(&args).is_some() { held(state, &args) } else { args };
     state.keep(LOG_BYTES);
     state.outside().log(level, args);
     Ok(())
@@ -141,21 +141,31 @@ fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
 
 /// The arguments as the host can hold them: text in the place of each that it cannot.
 fn held(state: &State, args: &Value) -> Value {
-    const LONGEST_TEXT: usize = 16 << 10;
     let before = args.held_bytes();
-    let each: Vec<Value> = args.deserialize().unwrap_or_default();
-    let shown = each.into_iter().map(|arg| match state.outside().refuses(&arg) {
-        Some(_) => {
-            let mut writer = Writer::new();
-            writer.string(&inspect(&arg, LONGEST_TEXT));
-            writer.finish()
-        }
-        None => arg,
+    let args = held_each(state, args).unwrap_or_else(|_| {
+        let mut writer = Writer::new();
+        writer.array(1);
+        writer.string("[values that share too much]");
+        writer.finish()
     });
-    let args = Value::serialize(&shown.collect::<Vec<_>>()).unwrap_or_default();
     state.discharge(before);
     state.charge(args.held_bytes());
     args
+}
+
+fn held_each(state: &State, args: &Value) -> Result<Value, Fault> {
+    const LONGEST_TEXT: usize = 16 << 10;
+    let each: Vec<Value> = from_value(args, None)?;
+    let mut writer = Writer::new();
+    writer.array(u32::try_from(each.len()).unwrap_or_default());
+    for arg in &each {
+        if state.refuses(arg).is_some() {
+            writer.string(&inspect(arg, LONGEST_TEXT));
+        } else {
+            copy_message(arg, &mut writer, "", &mut |_, _, _| Ok(()))?;
+        }
+    }
+    Ok(writer.finish())
 }
 
 fn assert(state: &State, args: &[Raw]) -> Outcome<()> {

@@ -14,9 +14,9 @@ use super::heap::Heap;
 use super::poll::{self, Hook, PollState};
 use super::slot::Slot;
 use super::sys as qjs;
+use crate::process;
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,7 +140,7 @@ impl<R: Realm> Home<R> {
         unsafe { (*self.polls.as_ptr()).arm(run.hook, run.host) };
         if let Some(random_state) = field::<u64, R>(self.realm, self.fields.random_state) {
             // SAFETY: the field is in the realm's context, aligned, and a `u64`.
-            unsafe { *random_state = RandomState::new().build_hasher().finish().max(1) };
+            unsafe { *random_state = process::random().max(1) };
         }
     }
 

@@ -22,6 +22,7 @@ use super::{
     settle::Signal,
 };
 use crate::{
+    host::Refusal,
     outcome::ExecutionError,
     program::{Compiled, Linker},
     value::{InFlight, Value},
@@ -123,6 +124,11 @@ impl State {
 
     pub(super) fn outside(&self) -> &dyn Outside {
         &*self.outside
+    }
+
+    /// What of a message the host cannot hold, if anything.
+    pub(super) fn refuses(&self, message: &Value) -> Option<Refusal> {
+        if message.may_be_refused() { self.outside.refuses(message) } else { None }
     }
 
     /// Leaves the engine if the run must end.

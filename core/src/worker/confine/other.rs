@@ -31,7 +31,7 @@ impl Nursery {
     }
 
     /// Leaves the process as it is.
-    pub(crate) fn worker<S>(self, socket: S) -> Option<(Worker, S)> {
+    pub(crate) fn worker<S>(&self, socket: S) -> Option<(Worker, S)> {
         Some((Worker(()), socket))
     }
 }

@@ -86,6 +86,7 @@ const NURSERY: &[libc::c_long] = &[
     libc::SYS_prlimit64,
     libc::SYS_seccomp,
     libc::SYS_setsid,
+    libc::SYS_setpriority,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
     #[cfg(target_arch = "x86_64")]

@@ -5,7 +5,7 @@
 //! waits and one which forks, so each child is as good as a process of one thread.
 
 use super::{
-    super::{Confinement, Ended, Launched, launcher},
+    super::{Confinement, Ended, launcher, linux::Launched},
     inside, probes,
 };
 use std::{

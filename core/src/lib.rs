@@ -68,9 +68,9 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
-pub use worker::Confinement;
 #[cfg(target_os = "linux")]
 pub use worker::worker_main;
+pub use worker::{Confinement, WorkerAllocator};
 
 /// Keeps the README's Rust.
 #[cfg(doctest)]

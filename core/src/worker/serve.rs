@@ -59,7 +59,7 @@ fn run(
     let Begin { request, safety_cap, is_choosy } = begun;
     let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     let room_bytes = request.memory_limit().saturating_mul(2).saturating_add(BESIDE_BYTES);
-    if !worker.limit(room_bytes, safety_cap) {
+    if !worker.limit(0, room_bytes, safety_cap) {
         // It was promised: without it nothing of the run may start.
         std::process::exit(1);
     }

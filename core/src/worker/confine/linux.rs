@@ -41,7 +41,8 @@ pub(crate) struct Nursery {
 
 /// A worker after its phase.
 pub(crate) struct Worker {
-    resources: bool,
+    /// The addresses that it had at its start, where they can be limited.
+    mapped_bytes: Option<u64>,
 }
 
 /// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
@@ -88,9 +89,9 @@ impl Launched {
         got.landlock = wanted.landlock && landlock::restrict();
         if wanted.system_calls {
             // Its own filter is a bonus: it reads nothing from a worker.
-            Program::compile(&permitted::nursery()).install(process);
+            Program::compile(permitted::nursery()).install(process);
         }
-        let filter = Program::compile(&permitted::worker());
+        let filter = Program::compile(permitted::worker());
         let mut nursery = Nursery { wanted, got, process, filter };
         nursery.try_worker();
         nursery
@@ -106,16 +107,16 @@ impl Nursery {
     /// Confines a worker, which the nursery has just forked, and moves its socket to descriptor 0;
     /// `None` if it does not get all that was announced: it must end then.
     pub(crate) fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
-        let (got, socket) = self.enter(socket)?;
+        let (got, mapped_bytes, socket) = self.enter(socket)?;
         let less = self.got.items().into_iter().zip(got.items()).any(|(said, had)| said > had);
-        (!less).then_some((Worker { resources: got.resources }, socket))
+        (!less).then_some((Worker { mapped_bytes }, socket))
     }
 
     /// Has a worker try what each will get, and takes back what it did not get.
     fn try_worker(&mut self) {
         let code = kernel::in_child(|| {
             let Some((socket, _)) = kernel::socket_pair() else { return 0 };
-            let Some((got, socket)) = self.enter(socket) else { return 0 };
+            let Some((got, _, socket)) = self.enter(socket) else { return 0 };
             std::mem::forget(socket);
             i32::from(got.descriptors)
                 | i32::from(got.resources) << 1
@@ -129,29 +130,31 @@ impl Nursery {
         self.wanted.system_calls = self.got.system_calls;
     }
 
-    fn enter(&self, socket: OwnedFd) -> Option<(Confinement, OwnedFd)> {
+    fn enter(&self, socket: OwnedFd) -> Option<(Confinement, Option<u64>, OwnedFd)> {
         let mut got = self.got;
-        let mut socket = socket;
-        if self.wanted.descriptors {
-            socket = kernel::move_descriptor(socket, SOCKET)?;
-            got.descriptors = kernel::close_from(SOCKET + 1);
-        }
+        let socket = kernel::move_descriptor(socket, SOCKET)?;
+        got.descriptors = self.wanted.descriptors && kernel::close_from(SOCKET + 1);
         kernel::die_with_parent();
         if kernel::parent_process() != self.process {
             kernel::exit(1);
         }
         kernel::plain_signals();
-        got.resources = self.wanted.resources && limits::of_every_worker();
+        let mapped = self.wanted.resources.then(limits::of_every_worker).flatten();
+        got.resources = mapped.is_some();
         got.system_calls = self.wanted.system_calls && self.filter.install(kernel::own_process());
-        Some((got, socket))
+        Some((got, mapped, socket))
     }
 }
 
 impl Worker {
-    /// Limits the worker to one run: to `room_bytes` of addresses more than it has now, and to that
-    /// much CPU time in all, rounded up to seconds. For good: a worker cannot be given more later.
-    /// False if that was promised and is refused: the run must not start then.
-    pub(crate) fn limit(&self, room_bytes: u64, cpu: Duration) -> bool {
-        !self.resources || limits::of_run(room_bytes, cpu)
+    /// Limits the worker to one run: to `room_bytes` of addresses more than it had at its start, less
+    /// what it gave back since, and to that much CPU time in all, rounded up to seconds. For good: a
+    /// worker cannot be given more later. False if that was promised and is refused: the run must not
+    /// start then.
+    pub(crate) fn limit(&self, given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
+        self.mapped_bytes.is_none_or(|mapped| {
+            let had = mapped.saturating_sub(given_back_bytes);
+            limits::of_run(had.saturating_add(room_bytes), cpu)
+        })
     }
 }

@@ -31,14 +31,14 @@ impl Nursery {
     }
 
     /// Leaves the process as it is.
-    pub(crate) fn worker<S>(self, socket: S) -> Option<(Worker, S)> {
+    pub(crate) fn worker<S>(&self, socket: S) -> Option<(Worker, S)> {
         Some((Worker(()), socket))
     }
 }
 
 impl Worker {
     /// Limits nothing, which was not promised either.
-    pub(crate) fn limit(&self, _room_bytes: u64, _cpu: Duration) -> bool {
+    pub(crate) fn limit(&self, _given_back_bytes: u64, _room_bytes: u64, _cpu: Duration) -> bool {
         true
     }
 }

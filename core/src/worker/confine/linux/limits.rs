@@ -24,29 +24,30 @@ const NEEDLESS: [(libc::c_long, u64); 10] = [
 const STACK_BYTES: u64 = 8 << 20;
 
 /// Only these many addresses are looked at: a process that has more is not limited.
-const LOOKED_AT_BYTES: u64 = 1 << 40;
+const LOOKED_AT_BYTES: u64 = 1 << 38;
 /// How exactly what is mapped is found out.
-const STEP_BYTES: usize = 64 << 10;
+const STEP_BYTES: usize = 1 << 20;
 
-/// If the code ends by its soft limit it can be told from a process that was killed.
+/// A process that ends by its soft limit can be told from one that was killed.
 const HARD_AFTER_SECONDS: u64 = 1;
 
 pub(super) fn no_core_dumps() {
     set_limit(libc::RLIMIT_CORE, 0, 0);
 }
 
-/// Sets what is the same for all workers, and finds out whether a run could be limited.
-pub(super) fn of_every_worker() -> bool {
+/// Sets what is the same for all workers. Returns how many bytes of addresses the process has, which
+/// is what its run's limit is counted from; `None` if it cannot be limited.
+pub(super) fn of_every_worker() -> Option<u64> {
     let lowered = NEEDLESS.into_iter().all(|(what, most)| lower(what, most));
-    lowered && lower(Limited::from(libc::RLIMIT_STACK), STACK_BYTES) && mapped_bytes().is_some()
+    let lowered = lowered && lower(Limited::from(libc::RLIMIT_STACK), STACK_BYTES);
+    lowered.then(mapped_bytes).flatten()
 }
 
 /// Limits addresses and CPU time.
-pub(super) fn of_run(room_bytes: u64, cpu: Duration) -> bool {
-    let Some(mapped) = mapped_bytes() else { return false };
+pub(super) fn of_run(mapped_bytes: u64, cpu: Duration) -> bool {
     let seconds = cpu.as_secs().saturating_add(u64::from(cpu.subsec_nanos() > 0)).max(1);
     let (soft, hard) = (seconds, seconds.saturating_add(HARD_AFTER_SECONDS));
-    lower(Limited::from(libc::RLIMIT_AS), mapped.saturating_add(room_bytes))
+    lower(Limited::from(libc::RLIMIT_AS), mapped_bytes)
         && read_limit(libc::RLIMIT_CPU).is_ok_and(|old| {
             set_limit(libc::RLIMIT_CPU, soft.min(old.rlim_max), hard.min(old.rlim_max))
         })
@@ -68,13 +69,19 @@ fn mapped_bytes() -> Option<u64> {
     if !set_limit(libc::RLIMIT_AS, limit, old.rlim_max) {
         return None;
     }
-    let mut filled: Vec<(*mut libc::c_void, usize)> = Vec::with_capacity(32);
+    // What stands side by side goes at once.
+    let mut filled: Vec<(usize, usize)> = Vec::with_capacity(32);
     let mut step = usize::try_from(limit.next_power_of_two()).ok()?;
     let mut free = 0;
     while step >= STEP_BYTES {
         if let Some(start) = kernel::map_nothing(step) {
-            filled.push((start, step));
             free += step as u64;
+            match filled.last_mut() {
+                Some((last, bytes)) if start + step == *last => {
+                    (*last, *bytes) = (start, *bytes + step);
+                }
+                _ => filled.push((start, step)),
+            }
         }
         step /= 2;
     }

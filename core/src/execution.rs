@@ -1,13 +1,35 @@
 //! Handles on a run: what a caller, or a binding on its behalf, holds while it goes on.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use crate::{
-    host::Completion,
-    outcome::ExecutionResult,
-    run::{Inbound, Run},
-    value::Value,
-};
+use crate::{host::Completion, isolate::Inbound, outcome::ExecutionResult, value::Value};
+
+/// A run, wherever its isolate lives, as those see it who do something to it.
+///
+/// But for `is_here` and `running`, which wait for no lock, nothing of it may be asked in a process that
+/// was forked from its own.
+pub(crate) trait Live: fmt::Debug + Send + Sync {
+    /// Whether it belongs to this process.
+    fn is_here(&self) -> bool;
+
+    /// Whether it has not settled.
+    fn running(&self) -> bool;
+
+    /// Ends it because its caller says so.
+    fn terminate(self: Arc<Self>, reason: Option<&str>);
+
+    /// Hands something of the host's to it.
+    fn deliver(self: Arc<Self>, inbound: Inbound);
+
+    /// Answers its call of that number; one that comes too late is dropped.
+    fn reply(self: Arc<Self>, call: u64, completion: Completion);
+
+    /// The reports from that index on, each copied.
+    fn reports_since(&self, index: usize) -> Vec<Value>;
+
+    /// What it came to, once.
+    fn take_result(&self) -> Option<ExecutionResult>;
+}
 
 /// A run as a binding holds it: everything that the host's side may do to it, by number.
 ///
@@ -16,11 +38,11 @@ use crate::{
 /// forked from the one that started it.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    run: Arc<Run>,
+    run: Arc<dyn Live>,
 }
 
 impl Remote {
-    pub(crate) fn new(run: Arc<Run>) -> Self {
+    pub(crate) fn new(run: Arc<dyn Live>) -> Self {
         Self { run }
     }
 
@@ -28,7 +50,7 @@ impl Remote {
     /// comes of it in a fork: not even its settlement is told there.
     #[must_use]
     pub fn is_here(&self) -> bool {
-        self.run.runtime().is_here()
+        self.run.is_here()
     }
 
     /// Ends the run; the first reason wins. It settles as `terminated` within 250 ms.
@@ -37,7 +59,7 @@ impl Remote {
         if self.run.running()
             && let Some(run) = self.here()
         {
-            run.terminate(reason);
+            Arc::clone(run).terminate(reason);
         }
     }
 
@@ -83,12 +105,12 @@ impl Remote {
 
     fn deliver(&self, inbound: Inbound) {
         if let Some(run) = self.here() {
-            run.deliver(inbound);
+            Arc::clone(run).deliver(inbound);
         }
     }
 
     /// The run, where its locks may be waited for.
-    fn here(&self) -> Option<&Arc<Run>> {
-        Some(&self.run).filter(|run| run.runtime().is_here())
+    fn here(&self) -> Option<&Arc<dyn Live>> {
+        Some(&self.run).filter(|run| run.is_here())
     }
 }

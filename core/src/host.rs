@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use crate::{
+    execution::Live,
     path::{self, Step},
-    run::Run,
-    value::Value,
+    value::{ErrorClass, Value, Writer},
 };
 
 /// What a function or a promise came to: a value, or what was thrown.
@@ -61,9 +61,15 @@ pub trait Host: Send + Sync + 'static {
     /// The run has settled; its result can be taken. The last call that a run makes.
     fn settled(&self);
 
+    /// Whether [`Host::refuses`] is to be asked at all.
+    fn is_choosy(&self) -> bool {
+        false
+    }
+
     /// What of a message the host's language cannot hold, if anything: the value does not cross
-    /// then, as one that cannot be cloned. Asked before the host is told of the message, on the
-    /// thread that computes the run, while the host's own thread goes on.
+    /// then, as one that cannot be cloned. Asked only of messages that [`Value::may_be_refused`], before
+    /// the host is told of them, on the thread that computes the run, while the host's own thread
+    /// goes on.
     fn refuses(&self, message: &Value) -> Option<Refusal> {
         let _ = message;
         None
@@ -91,13 +97,13 @@ impl Refusal {
 /// throws inside the sandbox.
 #[derive(Debug)]
 pub struct HostCall {
-    run: Arc<Run>,
+    run: Arc<dyn Live>,
     number: u64,
     answered: bool,
 }
 
 impl HostCall {
-    pub(crate) fn new(run: Arc<Run>, number: u64) -> Self {
+    pub(crate) fn new(run: Arc<dyn Live>, number: u64) -> Self {
         Self { run, number, answered: false }
     }
 
@@ -105,8 +111,8 @@ impl HostCall {
     /// of a forked child, where nobody waits for them.
     pub fn reply(mut self, completion: Completion) {
         self.answered = true;
-        if self.run.runtime().is_here() {
-            self.run.reply(self.number, completion);
+        if self.run.is_here() {
+            Arc::clone(&self.run).reply(self.number, completion);
         }
     }
 }
@@ -114,8 +120,14 @@ impl HostCall {
 impl Drop for HostCall {
     fn drop(&mut self) {
         // In a forked child nobody waits for the answer.
-        if !self.answered && self.run.runtime().is_here() {
-            self.run.abandon(self.number);
+        if !self.answered && self.run.is_here() {
+            let mut writer = Writer::new();
+            writer.error(ErrorClass::Error);
+            writer.string("Error");
+            writer.string("the host did not answer the call");
+            writer.undefined();
+            writer.undefined();
+            Arc::clone(&self.run).reply(self.number, Err(writer.finish()));
         }
     }
 }

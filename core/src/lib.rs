@@ -8,6 +8,7 @@
 //! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
 //! [`Host`], [`Remote`].
 
+mod begin;
 mod cache;
 mod clock;
 mod compile;
@@ -22,6 +23,8 @@ mod host;
 mod inspect;
 mod isolate;
 mod laps;
+#[cfg_attr(not(test), expect(dead_code, reason = "for runs in a process of their own"))]
+mod ledger;
 mod link;
 mod options;
 mod outcome;
@@ -29,6 +32,8 @@ mod path;
 mod patience;
 mod process;
 mod program;
+mod record;
+mod registry;
 mod run;
 mod runtime;
 mod sanitized;
@@ -41,6 +46,7 @@ mod thread;
 mod turns;
 pub mod value;
 mod watchdog;
+mod worker;
 
 pub use error::{Error, ErrorKind};
 pub use execution::Remote;
@@ -62,6 +68,9 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
+#[cfg(target_os = "linux")]
+pub use worker::worker_main;
+pub use worker::{Confinement, WorkerAllocator};
 
 /// Keeps the README's Rust.
 #[cfg(doctest)]

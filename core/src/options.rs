@@ -3,7 +3,7 @@
 //! In: options as a binding read them from its caller. Out: nothing, or the [`Error`] that the
 //! caller deserves, before anything starts. The lists of valid names live here and nowhere else.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use crate::{
     error::{Error, ErrorKind},
@@ -70,6 +70,9 @@ impl OptionSet {
                 "max_stuck_threads",
                 "ready_isolates",
                 "compile_cache_bytes",
+                "worker",
+                "runs_per_worker",
+                "worker_idle_ms",
             ],
         }
     }
@@ -221,7 +224,7 @@ pub enum Isolation {
     /// On threads of this process.
     #[default]
     Thread,
-    /// In processes of their own. Not offered by this version.
+    /// In processes of their own, one for each run unless the runtime says otherwise. On Linux.
     Process,
 }
 
@@ -242,8 +245,15 @@ pub struct RuntimeOptions {
     /// Isolates that are kept pristine ahead of need; by default as many as may compute at once, and at
     /// most 4 per core, or 8.
     pub ready_isolates: Option<f64>,
-    /// Bytes of compiled modules that are kept; 32 MiB by default.
+    /// Bytes of compiled modules that are kept; 32 MiB by default. Processes keep none.
     pub compile_cache_bytes: Option<f64>,
+    /// Under [`Isolation::Process`]: the executable `isolane-worker`. By default what the environment
+    /// variable `ISOLANE_WORKER` names, or else the file of that name beside the running program.
+    pub worker: Option<PathBuf>,
+    /// Runs that a process serves, one after another, before it ends; 1 by default: none ever sees two.
+    pub runs_per_worker: Option<f64>,
+    /// For how long processes are kept ready, in milliseconds, while there are no runs; 60,000 by default.
+    pub worker_idle_ms: Option<f64>,
     /// How to spell options in errors.
     pub spelling: Spelling,
 }
@@ -274,31 +284,50 @@ impl Default for RuntimeSettings {
     }
 }
 
+/// Checked options of the processes of a runtime.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkerSettings {
+    /// The executable.
+    pub(crate) program: PathBuf,
+    /// Runs of one process.
+    pub(crate) runs: u32,
+    /// How long ready processes are kept while there are no runs.
+    pub(crate) idle: Duration,
+}
+
 impl RuntimeOptions {
-    pub(crate) fn check(&self) -> Result<RuntimeSettings, Error> {
-        if self.isolation == Isolation::Process {
-            return Err(type_error("isolation 'process' is not offered by this version"));
+    /// The settings of its processes, if isolates are to live in such.
+    pub(crate) fn check_workers(&self) -> Result<Option<WorkerSettings>, Error> {
+        let runs = count("runs_per_worker", self.runs_per_worker, 1, self.spelling)?;
+        let idle = count("worker_idle_ms", self.worker_idle_ms, 0, self.spelling)?;
+        if self.isolation == Isolation::Thread {
+            return Ok(None);
         }
-        let default = RuntimeSettings::default();
-        let count = |name: &str, value: Option<f64>, least: u32| match value {
-            None => Ok(None),
-            Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) =>
-            {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "in range"
-                )]
-                Ok(Some(value as usize))
-            }
-            Some(value) => Err(Error::new(
-                ErrorKind::Range,
-                format!(
-                    "{} must be a whole number from {least} to 1000000000, got {value}",
-                    spell(name, self.spelling)
+        if cfg!(not(target_os = "linux")) {
+            let message = "isolation 'process' is offered on Linux alone";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        let program = self.worker.clone().or_else(find_worker).filter(|path| path.is_file());
+        let Some(program) = program else {
+            let message = match &self.worker {
+                Some(path) => format!("worker: there is no file {}", path.display()),
+                None => format!(
+                    "isolation 'process' needs the executable {WORKER}: none is beside this program; name \
+                     it with the option 'worker' or the environment variable {WORKER_VARIABLE}"
                 ),
-            )),
+            };
+            return Err(type_error(message));
         };
+        Ok(Some(WorkerSettings {
+            program,
+            runs: runs.map_or(1, |runs| u32::try_from(runs).unwrap_or(u32::MAX)),
+            idle: idle.map_or(Duration::from_mins(1), |ms| Duration::from_millis(ms as u64)),
+        }))
+    }
+
+    pub(crate) fn check(&self) -> Result<RuntimeSettings, Error> {
+        let default = RuntimeSettings::default();
+        let count = |name, value, least| count(name, value, least, self.spelling);
         let cap = count("safety_cap_ms", self.safety_cap_ms, 1)?;
         let concurrent = count("max_concurrent_runs", self.max_concurrent_runs, 1)?;
         let max_concurrent_runs = concurrent.unwrap_or(default.max_concurrent_runs);
@@ -313,6 +342,42 @@ impl RuntimeOptions {
             ready_isolates: ready.unwrap_or(default.ready_isolates.min(max_concurrent_runs)),
             compile_cache_bytes: cache.unwrap_or(default.compile_cache_bytes),
         })
+    }
+}
+
+/// The name of the executable that processes run.
+const WORKER: &str = "isolane-worker";
+
+/// Names it where it is elsewhere.
+const WORKER_VARIABLE: &str = "ISOLANE_WORKER";
+
+/// The executable, where nobody says where it is.
+fn find_worker() -> Option<PathBuf> {
+    let beside = || Some(std::env::current_exe().ok()?.parent()?.join(WORKER));
+    std::env::var_os(WORKER_VARIABLE).map(PathBuf::from).or_else(beside)
+}
+
+/// A whole number of at least that.
+fn count(
+    name: &str,
+    value: Option<f64>,
+    least: u32,
+    spelling: Spelling,
+) -> Result<Option<usize>, Error> {
+    match value {
+        None => Ok(None),
+        Some(value) if value.fract() == 0.0 && (f64::from(least)..=1e9).contains(&value) =>
+        {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in range")]
+            Ok(Some(value as usize))
+        }
+        Some(value) => Err(Error::new(
+            ErrorKind::Range,
+            format!(
+                "{} must be a whole number from {least} to 1000000000, got {value}",
+                spell(name, spelling)
+            ),
+        )),
     }
 }
 

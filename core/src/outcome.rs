@@ -2,6 +2,8 @@
 //!
 //! Nothing here decides a status; `isolate` and `run` do, by structure.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use crate::value::Value;
 
 /// How a run ended.
@@ -95,6 +97,14 @@ pub struct ExecutionLog {
     pub args: Value,
     /// Epoch milliseconds.
     pub timestamp: f64,
+}
+
+impl ExecutionLog {
+    /// A call of that moment.
+    pub(crate) fn now(level: LogLevel, args: Value) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { level, args, timestamp: (since.as_secs_f64() * 1e3).floor() }
+    }
 }
 
 /// Everything a run came to.

@@ -7,10 +7,11 @@
 #![expect(unsafe_code, reason = "follows a pointer that is published once per process")]
 
 use std::{
+    hash::{BuildHasher, Hasher, RandomState},
     ptr,
     sync::{
         OnceLock,
-        atomic::{AtomicPtr, Ordering},
+        atomic::{AtomicPtr, AtomicU32, Ordering},
     },
 };
 
@@ -18,10 +19,35 @@ use std::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(u32);
 
+/// The process whose children go on as if they were it, or zero.
+static CARRIED: AtomicU32 = AtomicU32::new(0);
+
+/// From here on this process and all that are forked from it count as one: what it has made stays valid in
+/// them. For a process of one thread, whose forks find nothing half-done and no lock held.
+pub(crate) fn carry_on() {
+    CARRIED.store(std::process::id(), Ordering::Relaxed);
+}
+
+/// A number that cannot be guessed, another one each time, also in processes that [`carry_on`].
+pub(crate) fn random() -> u64 {
+    #[cfg(unix)]
+    if CARRIED.load(Ordering::Relaxed) != 0 {
+        // What the standard library drew once, each of them would have.
+        let mut bytes = [0; 8];
+        if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) == Ok(8) {
+            return u64::from_le_bytes(bytes);
+        }
+    }
+    RandomState::new().build_hasher().finish()
+}
+
 impl Process {
     /// The one that asks. Costs a system call, the cheapest there is.
     pub(crate) fn current() -> Self {
-        Self(std::process::id())
+        match CARRIED.load(Ordering::Relaxed) {
+            0 => Self(std::process::id()),
+            carried => Self(carried),
+        }
     }
 
     /// Whether that is the one that asks, and not one that it was forked from.

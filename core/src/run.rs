@@ -16,22 +16,22 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
-pub(crate) use crate::isolate::Inbound;
 use crate::{
+    begin::{self, Begun},
     clock::ThreadTime,
+    execution::Live,
     host::{Completion, Host, HostCall, REPORT_SINK, Refusal},
-    isolate::{End, Ending, Isolate, Outside, Task, Turn},
+    isolate::{End, Ending, Inbound, Isolate, Outside, Turn},
     options::Request,
-    outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status},
-    program::{self, Unlinked},
+    outcome::{ExecutionLog, ExecutionResult, LogLevel},
+    record::{Reason, Record},
     runtime::Inner,
     scheduler::Stage,
     sync::{Condvar, Mutex},
-    text::{MESSAGE_LIMIT, bounded},
-    value::{Value, Writer},
+    value::Value,
 };
 
 /// How long a thread looks for the answer of its host while others wait for its permit.
@@ -56,7 +56,6 @@ pub(crate) struct Run {
     place: usize,
     host: Arc<dyn Host>,
     pub(crate) ending: Arc<Ending>,
-    called: Instant,
     memory_limit: u64,
     report: bool,
     shared: Mutex<Shared>,
@@ -111,14 +110,11 @@ impl Seam {
 
 /// What the threads of a run share.
 struct Shared {
+    record: Record,
     phase: Phase,
     inbox: Vec<Inbound>,
     calls: u64,
     answer: Option<Completion>,
-    end: Option<Reason>,
-    reports: Vec<Value>,
-    logs: Vec<ExecutionLog>,
-    result: Option<ExecutionResult>,
     /// CPU time of the slices that are over.
     computed: Duration,
     /// How often the run was parked: tells one parking from the next.
@@ -172,13 +168,6 @@ impl Slice {
     }
 }
 
-/// Why a run was asked to end.
-#[derive(Clone, Debug)]
-enum Reason {
-    Terminated(String),
-    SafetyCap(String),
-}
-
 impl fmt::Debug for Run {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Run").field("running", &self.running()).finish_non_exhaustive()
@@ -197,7 +186,6 @@ impl Run {
             place,
             host,
             ending: Arc::default(),
-            called: Instant::now(),
             memory_limit: request.memory_limit(),
             report: request.report,
             #[cfg(test)]
@@ -209,14 +197,11 @@ impl Run {
                 _ => None,
             },
             shared: Mutex::new(Shared {
+                record: Record::new(request.memory_limit()),
                 phase: Phase::Queued(Box::new(request)),
                 inbox: Vec::new(),
                 calls: 0,
                 answer: None,
-                end: None,
-                reports: Vec::new(),
-                logs: Vec::new(),
-                result: None,
                 computed: Duration::ZERO,
                 parkings: 0,
             }),
@@ -287,42 +272,26 @@ impl Run {
         }
     }
 
-    fn first_turn(self: &Arc<Self>, mut request: Request) -> Option<(Box<Isolate>, Turn)> {
+    fn first_turn(self: &Arc<Self>, request: Request) -> Option<(Box<Isolate>, Turn)> {
         if self.is_settled() {
             self.shared.lock().phase = Phase::Over;
             return None;
         }
-        let task = Task {
-            export: request.function.take().unwrap_or_else(|| "default".to_owned()),
-            globals: request.globals.clone(),
-            // Moved: it may be large, and linking needs only the names.
-            inputs: std::mem::take(&mut request.inputs),
-            report: request.report,
-        };
-        let may_wait = request.hands_over();
-        let linker = match program::link(&self.runtime.cache, request) {
-            Ok(linker) => linker,
-            Err(unlinked) => {
-                let end = match unlinked {
-                    Unlinked::Memory => End::Memory,
-                    Unlinked::Error(error) => End::Failed(Status::LinkError, error),
-                };
+        let outside: Arc<dyn Outside> = Arc::new(Seat(Arc::clone(self)));
+        let runtime = &self.runtime;
+        let begun =
+            begin::begin(request, &runtime.cache, &runtime.pool, outside, Arc::clone(&self.ending));
+        match begun {
+            Begun::Isolate(mut isolate) => {
+                let turn = isolate.start();
+                Some((isolate, turn))
+            }
+            Begun::Over(end) => {
                 self.settle(end, None);
                 self.shared.lock().phase = Phase::Over;
-                return None;
+                None
             }
-        };
-        let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
-        let Some(home) = self.runtime.pool.take(limit, may_wait) else {
-            self.settle(End::Memory, None);
-            self.shared.lock().phase = Phase::Over;
-            return None;
-        };
-        let outside: Arc<dyn Outside> = Arc::new(Seat(Arc::clone(self)));
-        let ending = Arc::clone(&self.ending);
-        let mut isolate = Isolate::new(home, outside, linker, task, limit, ending);
-        let turn = isolate.start();
-        Some((isolate, turn))
+        }
     }
 
     /// Puts the isolate aside until the host says something, unless it already has.
@@ -334,7 +303,7 @@ impl Run {
         if !shared.inbox.is_empty() {
             return Next::GoOn(isolate, std::mem::take(&mut shared.inbox));
         }
-        if shared.end.is_some() {
+        if shared.record.is_asked() {
             // Asked to end between two turns: there is nothing left to interrupt.
             drop(shared);
             self.settle(End::Asked, Some(isolate.peak_bytes()));
@@ -357,56 +326,13 @@ impl Run {
         self.shared.lock().phase = Phase::Over;
     }
 
-    /// Hands something of the host's to the run.
-    pub(crate) fn deliver(self: &Arc<Self>, mut inbound: Inbound) {
-        let mut shared = self.shared.lock();
-        if self.is_settled() {
-            return;
-        }
-        if self.count(&mut inbound) {
-            shared.inbox.push(inbound);
-        }
-        match std::mem::replace(&mut shared.phase, Phase::Computing) {
-            Phase::Parked(isolate) => {
-                shared.phase = Phase::Woken(isolate);
-                drop(shared);
-                self.runtime.scheduler.enqueue(Arc::clone(self));
-            }
-            other => shared.phase = other,
-        }
-    }
-
-    /// Counts a message as under way; false if there is no room for it. Then it is not delivered:
-    /// the run will find that its limit was hit.
-    fn count(&self, inbound: &mut Inbound) -> bool {
-        let Some(message) = inbound.message_mut() else { return true };
-        let in_flight = &self.ending.in_flight;
-        let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
-        if in_flight.bytes().saturating_add(message.held_bytes()) > limit {
-            self.ending.exhaust();
-            return false;
-        }
-        *message = std::mem::take(message).sent(in_flight);
-        true
-    }
-
-    /// Ends the run because its caller says so.
-    pub(crate) fn terminate(self: &Arc<Self>, reason: Option<&str>) {
-        let reason = reason.unwrap_or("terminated by the caller").to_owned();
-        self.end(Reason::Terminated(bounded(reason, MESSAGE_LIMIT)));
-    }
-
-    /// Ends the run because a cap of the runtime says so.
-    fn cap(self: &Arc<Self>, message: String) {
-        self.end(Reason::SafetyCap(message));
-    }
-
+    /// Asks the run to end; the first reason stays.
     fn end(self: &Arc<Self>, reason: Reason) {
         let mut shared = self.shared.lock();
-        if self.is_settled() || shared.end.is_some() {
+        if self.is_settled() || shared.record.is_asked() {
             return;
         }
-        shared.end = Some(reason);
+        shared.record.ask(reason);
         self.ending.raise();
         let computing = matches!(shared.phase, Phase::Computing);
         let (mut parked, mut request) = (false, None);
@@ -461,9 +387,7 @@ impl Run {
             matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking
         };
         if stalled {
-            self.cap(
-                "the run is stalled: it waits for a promise that nothing can settle".to_owned(),
-            );
+            self.end(Reason::stalled());
         }
     }
 
@@ -477,15 +401,8 @@ impl Run {
         let cap = self.runtime.safety_cap;
         let computed = self.shared.lock().computed;
         if now.saturating_duration_since(wall) + computed > cap + CAP_GRACE {
-            self.end_by_cap();
+            self.end(Reason::cap(cap));
         }
-    }
-
-    fn end_by_cap(self: &Arc<Self>) {
-        let seconds = self.runtime.safety_cap.as_secs_f64();
-        self.cap(format!(
-            "the run computed for more than its safety cap of {seconds} s of CPU time"
-        ));
     }
 
     /// Ends the run if the runtime has lost too many threads for it to start, or to go on.
@@ -498,37 +415,11 @@ impl Run {
         let most = self.runtime.max_stuck_threads.saturating_mul(if starts { 1 } else { 2 });
         if stuck >= most {
             let what = if starts { "starts" } else { "goes on" };
-            self.cap(format!(
+            self.end(Reason::SafetyCap(format!(
                 "{stuck} threads of the runtime do not come back from a builtin: no run {what} in it \
                  until one does"
-            ));
+            )));
         }
-    }
-
-    /// The answer to a call of the sandbox; one that comes too late is dropped.
-    pub(crate) fn reply(&self, call: u64, completion: Completion) {
-        let mut shared = self.shared.lock();
-        if shared.calls == call && shared.answer.is_none() {
-            shared.answer = Some(completion);
-            self.answer_of.store(call, Ordering::Release);
-            drop(shared);
-            self.answered.notify_all();
-        }
-    }
-
-    /// A call that the host will not answer.
-    pub(crate) fn abandon(&self, call: u64) {
-        let mut writer = Writer::new();
-        writer.error(crate::value::ErrorClass::Error);
-        writer.string("Error");
-        writer.string("the host did not answer the call");
-        writer.undefined();
-        writer.undefined();
-        self.reply(call, Err(writer.finish()));
-    }
-
-    pub(crate) fn running(&self) -> bool {
-        !self.is_settled()
     }
 
     /// Whether the run was ended before it began, so that there is nothing for a thread to do.
@@ -541,19 +432,9 @@ impl Run {
         matches!(self.shared.lock().phase, Phase::Parked(_))
     }
 
-    pub(crate) fn reports_since(&self, index: usize) -> Vec<Value> {
-        let shared = self.shared.lock();
-        let reports = shared.result.as_ref().map_or(&shared.reports, |result| &result.reports);
-        reports.get(index..).unwrap_or_default().to_vec()
-    }
-
-    pub(crate) fn take_result(&self) -> Option<ExecutionResult> {
-        self.shared.lock().result.take()
-    }
-
     /// Whether nobody has asked it to end, nor ended it.
     fn goes_on(&self) -> bool {
-        !self.is_settled() && self.shared.lock().end.is_none()
+        !self.is_settled() && !self.shared.lock().record.is_asked()
     }
 
     fn is_settled(&self) -> bool {
@@ -566,54 +447,15 @@ impl Run {
         if self.is_settled() {
             return;
         }
-        let (status, result, error) = self.judge(end, shared.end.as_ref());
-        let result = ExecutionResult {
-            status,
-            result,
-            reports: std::mem::take(&mut shared.reports),
-            logs: std::mem::take(&mut shared.logs),
-            error,
-            duration_ms: self.called.elapsed().as_secs_f64() * 1e3,
-            memory_used_bytes: peak_bytes.map(|bytes| bytes as u64),
-        };
-        shared.result = Some(result);
+        let status = shared.record.settle(end, peak_bytes.map(|bytes| bytes as u64));
         shared.inbox.clear();
         self.settled.store(true, Ordering::Release);
         drop(shared);
-        self.runtime.settle(self.place, status);
+        self.runtime.registry.settle(self.place, status);
         self.answered.notify_all();
         // Whose thread this is (the caller's, the watchdog's) has nothing to do with a host that
         // panics here.
         drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
-    }
-
-    fn judge(
-        &self,
-        end: End,
-        reason: Option<&Reason>,
-    ) -> (Status, Option<Value>, Option<ExecutionError>) {
-        let failed = |name: &str, message: String| {
-            Some(ExecutionError { name: name.to_owned(), message, ..ExecutionError::default() })
-        };
-        match (end, reason) {
-            (End::Memory, _) => {
-                let message =
-                    format!("the run hit its memory limit of {} bytes", self.memory_limit);
-                (Status::Memory, None, failed("MemoryLimit", message))
-            }
-            (_, Some(Reason::Terminated(reason))) => {
-                (Status::Terminated, None, failed("Terminated", reason.clone()))
-            }
-            (_, Some(Reason::SafetyCap(message))) => {
-                (Status::Terminated, None, failed("SafetyCap", message.clone()))
-            }
-            (End::Success(value), None) => (Status::Success, Some(value), None),
-            (End::Failed(status, error), None) => (status, None, Some(*error)),
-            (End::Asked | End::Broken, None) => {
-                let message = "the sandbox itself failed; please report this".to_owned();
-                (Status::Error, None, failed("InternalError", message))
-            }
-        }
     }
 
     fn begin_slice(&self) {
@@ -622,6 +464,57 @@ impl Run {
 
     fn end_slice(&self) -> Duration {
         self.slice.lock().take().map_or(Duration::ZERO, |slice| slice.computed())
+    }
+}
+
+impl Live for Run {
+    fn is_here(&self) -> bool {
+        self.runtime.is_here()
+    }
+
+    fn running(&self) -> bool {
+        !self.is_settled()
+    }
+
+    fn terminate(self: Arc<Self>, reason: Option<&str>) {
+        self.end(Reason::of_caller(reason));
+    }
+
+    fn deliver(self: Arc<Self>, mut inbound: Inbound) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() {
+            return;
+        }
+        let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
+        if inbound.count(&self.ending, limit) {
+            shared.inbox.push(inbound);
+        }
+        match std::mem::replace(&mut shared.phase, Phase::Computing) {
+            Phase::Parked(isolate) => {
+                shared.phase = Phase::Woken(isolate);
+                drop(shared);
+                self.runtime.scheduler.enqueue(Arc::clone(&self));
+            }
+            other => shared.phase = other,
+        }
+    }
+
+    fn reply(self: Arc<Self>, call: u64, completion: Completion) {
+        let mut shared = self.shared.lock();
+        if shared.calls == call && shared.answer.is_none() {
+            shared.answer = Some(completion);
+            self.answer_of.store(call, Ordering::Release);
+            drop(shared);
+            self.answered.notify_all();
+        }
+    }
+
+    fn reports_since(&self, index: usize) -> Vec<Value> {
+        self.shared.lock().record.reports_since(index)
+    }
+
+    fn take_result(&self) -> Option<ExecutionResult> {
+        self.shared.lock().record.take_result()
     }
 }
 
@@ -640,14 +533,14 @@ impl Outside for Seat {
         let run = &self.0;
         let call = {
             let mut shared = run.shared.lock();
-            if run.is_settled() || shared.end.is_some() {
+            if run.is_settled() || shared.record.is_asked() {
                 return None;
             }
             shared.calls += 1;
             shared.answer = None;
             shared.calls
         };
-        run.host.call(function, args, HostCall::new(Arc::clone(run), call));
+        run.host.call(function, args, HostCall::new(Arc::clone(run) as Arc<dyn Live>, call));
         let started = Instant::now();
         let patience = &run.runtime.patience;
         let is_there = || run.answer_of.load(Ordering::Acquire) == call;
@@ -670,10 +563,10 @@ impl Outside for Seat {
     fn report(&self, value: Value) -> Option<Completion> {
         {
             let mut shared = self.0.shared.lock();
-            if self.0.is_settled() || shared.end.is_some() {
+            if self.0.is_settled() || shared.record.is_asked() {
                 return None;
             }
-            shared.reports.push(value);
+            shared.record.report(value);
         }
         if self.0.report {
             self.call(REPORT_SINK, Value::undefined())
@@ -687,11 +580,9 @@ impl Outside for Seat {
     }
 
     fn log(&self, level: LogLevel, args: Value) {
-        let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let timestamp = (timestamp.as_secs_f64() * 1e3).floor();
         let mut shared = self.0.shared.lock();
         if !self.0.is_settled() {
-            shared.logs.push(ExecutionLog { level, args, timestamp });
+            shared.record.log(ExecutionLog::now(level, args));
         }
     }
 
@@ -722,7 +613,7 @@ impl Outside for Seat {
         };
         let computed = run.shared.lock().computed;
         if computed + slice.computed() > run.runtime.safety_cap {
-            run.end_by_cap();
+            run.end(Reason::cap(run.runtime.safety_cap));
         } else if run.runtime.scheduler.others_wait() {
             let computed = run.end_slice();
             run.shared.lock().computed += computed;
@@ -736,13 +627,13 @@ impl Seat {
     fn await_answer(&self, call: u64) -> Option<Completion> {
         let run = &self.0;
         let mut shared = run.shared.lock();
-        if shared.answer.is_none() && shared.end.is_none() {
+        if shared.answer.is_none() && !shared.record.is_asked() {
             // The thread sleeps now; others may compute meanwhile.
             shared.computed += run.end_slice();
             drop(shared);
             run.runtime.scheduler.release_permit(run);
             shared = run.shared.lock();
-            while shared.answer.is_none() && shared.end.is_none() && !run.is_settled() {
+            while shared.answer.is_none() && !shared.record.is_asked() && !run.is_settled() {
                 shared = run.answered.wait(shared);
             }
             drop(shared);
@@ -750,7 +641,7 @@ impl Seat {
             run.begin_slice();
             shared = run.shared.lock();
         }
-        let ended = shared.end.is_some() || run.is_settled() || shared.calls != call;
+        let ended = shared.record.is_asked() || run.is_settled() || shared.calls != call;
         let answer = shared.answer.take();
         if ended { None } else { answer }
     }

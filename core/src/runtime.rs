@@ -1,29 +1,24 @@
 //! What outlives a run: threads, ready isolates, compiled modules, and the caps that all runs share.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use slab::Slab;
-
+#[cfg(target_os = "linux")]
+use crate::worker::{Keeper, Workers};
 use crate::{
     cache::Cache,
     error::{Error, ErrorKind},
-    execution::Remote,
+    execution::{Live, Remote},
     host::Host,
     isolate::{Pool, PoolOptions, Realm},
     options::{Request, RuntimeOptions, RuntimeSettings},
     outcome::Status,
     patience::Patience,
     process::{PerProcess, Process},
+    registry::{CLOSED, Closer, Registry},
     run::Run,
     scheduler::{Scheduler, SchedulerStats},
-    sync::Mutex,
     watchdog::Watchdog,
+    worker::Confinement,
 };
 
 /// Slots alive at once. Parked runs beyond them live in plain isolates, which hold less.
@@ -35,9 +30,6 @@ const KEPT_SLOTS: usize = 16;
 /// Runs that a slot serves before it is made anew.
 const RUNS_PER_SLOT: u32 = 10_000;
 
-/// Why the runs of a runtime that is closed end.
-const CLOSED: &str = "runtime closed";
-
 /// Where runs live. Cheap to clone; all clones are one runtime.
 ///
 /// Holds a few pristine isolates (some 350 KiB each) and compiled modules; starts its threads with
@@ -47,7 +39,15 @@ const CLOSED: &str = "runtime closed";
 /// child makes itself works, and so does [`Runtime::shared`], which is another one there.
 #[derive(Clone)]
 pub struct Runtime {
-    inner: Arc<Inner>,
+    place: Place,
+}
+
+/// Where its isolates live.
+#[derive(Clone)]
+enum Place {
+    Threads(Arc<Inner>),
+    #[cfg(target_os = "linux")]
+    Workers(Arc<Keeper>),
 }
 
 impl std::fmt::Debug for Runtime {
@@ -70,11 +70,7 @@ pub(crate) struct Inner {
     pub(crate) safety_cap: Duration,
     max_queued_runs: Option<usize>,
     pub(crate) max_stuck_threads: usize,
-    closed: AtomicBool,
-    runs: Mutex<Slab<Arc<Run>>>,
-    live: AtomicUsize,
-    settled: [AtomicU64; 5],
-    closers: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    pub(crate) registry: Registry<Run>,
 }
 
 /// What a runtime is doing, and what it holds.
@@ -105,6 +101,12 @@ pub struct Stats {
     pub stuck_threads: usize,
     /// Bytes of compiled modules that are kept.
     pub compile_cache_bytes: usize,
+    /// Processes of the runtime that run isolates or wait for one, under [`Isolation::Process`].
+    ///
+    /// [`Isolation::Process`]: crate::Isolation::Process
+    pub workers: usize,
+    /// What these processes are kept from, once the first is there.
+    pub confinement: Option<Confinement>,
 }
 
 impl Runtime {
@@ -114,6 +116,13 @@ impl Runtime {
     /// An option out of range, or one that this version does not offer.
     pub fn new(options: &RuntimeOptions) -> Result<Self, Error> {
         let settings = options.check()?;
+        #[cfg(target_os = "linux")]
+        if let Some(worker) = options.check_workers()? {
+            let keeper = Workers::start(settings, worker)?;
+            return Ok(Self { place: Place::Workers(Arc::new(keeper)) });
+        }
+        #[cfg(not(target_os = "linux"))]
+        options.check_workers()?;
         Ok(Self::with(&settings))
     }
 
@@ -142,23 +151,27 @@ impl Runtime {
             safety_cap: settings.safety_cap,
             max_queued_runs: settings.max_queued_runs,
             max_stuck_threads: settings.max_stuck_threads,
-            closed: AtomicBool::new(false),
-            runs: Mutex::default(),
-            live: AtomicUsize::new(0),
-            settled: Default::default(),
-            closers: Mutex::default(),
+            registry: Registry::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self { place: Place::Threads(Arc::new(inner)) }
     }
 
     #[cfg(test)]
     pub(crate) fn scheduler(&self) -> &Scheduler {
-        &self.inner.scheduler
+        match &self.place {
+            Place::Threads(inner) => &inner.scheduler,
+            #[cfg(target_os = "linux")]
+            Place::Workers(_) => panic!("a runtime of threads"),
+        }
     }
 
     /// The process that it was made in.
     pub(crate) fn process(&self) -> Process {
-        self.inner.process
+        match &self.place {
+            Place::Threads(inner) => inner.process,
+            #[cfg(target_os = "linux")]
+            Place::Workers(keeper) => keeper.0.process(),
+        }
     }
 
     /// Starts a run. Returns at once: what happens from here on is a result.
@@ -168,77 +181,42 @@ impl Runtime {
     /// before this process was forked.
     pub fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Remote, Error> {
         request.check()?;
-        let inner = &self.inner;
-        if !inner.is_here() {
+        if !self.process().is_current() {
             let message = "the runtime was made before this process was forked, which runtimes do \
                            not survive: make a new one";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        if inner.closed.load(Ordering::Acquire) {
-            return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
+        match &self.place {
+            Place::Threads(inner) => inner.start(request, host).map(|run| Remote::new(run)),
+            #[cfg(target_os = "linux")]
+            Place::Workers(keeper) => keeper.0.run(request, host).map(Remote::new),
         }
-        if let Some(most) = inner.max_queued_runs
-            && inner.scheduler.is_full(most)
-        {
-            let message = format!("{most} runs are queued, as many as the runtime allows");
-            return Err(Error::new(ErrorKind::Unavailable, message));
-        }
-        // Both, or the run could wait for ever for a thread that never comes.
-        if !inner.watchdog.has_thread(inner) || !inner.scheduler.has_threads(inner) {
-            let message = "the system has no thread left for the runtime";
-            return Err(Error::new(ErrorKind::Unavailable, message));
-        }
-        let run = inner.admit(|place| Run::new(Arc::clone(inner), place, request, host));
-        inner.watchdog.attend();
-        inner.scheduler.enqueue(Arc::clone(&run));
-        if inner.closed.load(Ordering::Acquire) {
-            // By another thread meanwhile, which may not have seen this run.
-            run.terminate(Some(CLOSED));
-        }
-        Ok(Remote::new(run))
     }
 
     /// Refuses new runs and ends the live ones; `done` is called, from any thread, when all that
     /// they held is freed. May be called again. In a forked child there is nothing to end, and
     /// `done` is called at once.
     pub fn close(&self, done: impl FnOnce() + Send + 'static) {
-        let inner = &self.inner;
-        if !inner.is_here() {
+        if !self.process().is_current() {
             return done();
         }
-        inner.closed.store(true, Ordering::Release);
-        inner.closers.lock().push(Box::new(done));
-        let live: Vec<Arc<Run>> =
-            inner.runs.lock().iter().map(|(_, run)| Arc::clone(run)).collect();
-        for run in live {
-            run.terminate(Some(CLOSED));
+        match &self.place {
+            Place::Threads(inner) => inner.close(Box::new(done)),
+            #[cfg(target_os = "linux")]
+            Place::Workers(keeper) => keeper.0.close(Box::new(done)),
         }
-        inner.computed();
     }
 
     /// What the runtime is doing now: nothing, in a forked child.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let inner = &self.inner;
-        if !inner.is_here() {
+        if !self.process().is_current() {
             return Stats::default();
         }
-        let SchedulerStats { computing, queued, threads, stuck } = inner.scheduler.stats();
-        let settled = |status: Status| inner.settled[status as usize].load(Ordering::Relaxed);
-        let parked = inner.runs.lock().iter().filter(|(_, run)| run.parked()).count();
-        Stats {
-            computing,
-            parked,
-            queued,
-            success: settled(Status::Success),
-            error: settled(Status::Error),
-            memory: settled(Status::Memory),
-            terminated: settled(Status::Terminated),
-            link_error: settled(Status::LinkError),
-            ready_isolates: inner.pool.stats().ready,
-            threads,
-            stuck_threads: stuck,
-            compile_cache_bytes: inner.cache.held_bytes(),
+        match &self.place {
+            Place::Threads(inner) => inner.stats(),
+            #[cfg(target_os = "linux")]
+            Place::Workers(keeper) => keeper.0.stats(),
         }
     }
 }
@@ -250,37 +228,74 @@ impl Inner {
         self.process.is_current()
     }
 
-    fn admit(&self, make: impl FnOnce(usize) -> Run) -> Arc<Run> {
-        self.live.fetch_add(1, Ordering::Relaxed);
-        let mut runs = self.runs.lock();
-        let vacant = runs.vacant_entry();
-        let run = Arc::new(make(vacant.key()));
-        vacant.insert(Arc::clone(&run));
-        run
+    fn start(self: &Arc<Self>, request: Request, host: Arc<dyn Host>) -> Result<Arc<Run>, Error> {
+        if self.registry.is_closed() {
+            return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
+        }
+        if let Some(most) = self.max_queued_runs
+            && self.scheduler.is_full(most)
+        {
+            let message = format!("{most} runs are queued, as many as the runtime allows");
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        // Both, or the run could wait for ever for a thread that never comes.
+        if !self.watchdog.has_thread(self) || !self.scheduler.has_threads(self) {
+            let message = "the system has no thread left for the runtime";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        let run = self.registry.admit(|place| Run::new(Arc::clone(self), place, request, host));
+        self.watchdog.attend();
+        self.scheduler.enqueue(Arc::clone(&run));
+        if self.registry.is_closed() {
+            // By another thread meanwhile, which may not have seen this run.
+            Arc::clone(&run).terminate(Some(CLOSED));
+        }
+        Ok(run)
+    }
+
+    fn close(self: &Arc<Self>, done: Closer) {
+        self.registry.close(done);
+        for run in self.registry.runs() {
+            run.terminate(Some(CLOSED));
+        }
+        self.computed();
+    }
+
+    fn stats(&self) -> Stats {
+        let SchedulerStats { computing, queued, threads, stuck } = self.scheduler.stats();
+        let settled = |status: Status| self.registry.settled(status);
+        Stats {
+            computing,
+            parked: self.registry.count(Run::parked),
+            queued,
+            success: settled(Status::Success),
+            error: settled(Status::Error),
+            memory: settled(Status::Memory),
+            terminated: settled(Status::Terminated),
+            link_error: settled(Status::LinkError),
+            ready_isolates: self.pool.stats().ready,
+            threads,
+            stuck_threads: stuck,
+            compile_cache_bytes: self.cache.held_bytes(),
+            workers: 0,
+            confinement: None,
+        }
     }
 
     /// Runs that have not settled.
     pub(crate) fn live(&self) -> usize {
-        self.live.load(Ordering::Relaxed)
-    }
-
-    /// Counts a run that has settled, and forgets it.
-    pub(crate) fn settle(&self, place: usize, status: Status) {
-        self.settled[status as usize].fetch_add(1, Ordering::Relaxed);
-        let run = self.runs.lock().try_remove(place);
-        self.live.fetch_sub(1, Ordering::Relaxed);
-        drop(run);
+        self.registry.live()
     }
 
     /// A thread is done with a run: was it the last that a closed runtime waited for?
     pub(crate) fn computed(&self) {
-        if !self.closed.load(Ordering::Acquire) || self.live() > 0 {
+        if !self.registry.is_closed() || self.live() > 0 {
             return;
         }
         if !self.scheduler.is_idle() {
             return;
         }
-        let closers = std::mem::take(&mut *self.closers.lock());
+        let closers = self.registry.take_closers();
         if !closers.is_empty() {
             self.scheduler.close();
             self.pool.close();

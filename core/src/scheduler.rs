@@ -23,6 +23,7 @@ use std::{
 };
 
 use crate::{
+    execution::Live,
     patience::Patience,
     run::Run,
     runtime::Inner,

@@ -52,6 +52,10 @@ const WALLS: &[(&str, &[&str])] = &[
     ("thread.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("stack.rs", &["rquickjs_sys", "oxc_", "crate::run", "crate::runtime", "crate::value"]),
     ("turns.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
+    (
+        "ledger.rs",
+        &["unsafe", "rquickjs_sys", "oxc_", "crate::isolate", "crate::run", "crate::runtime"],
+    ),
     ("laps.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     ("patience.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     (
@@ -114,6 +118,9 @@ const WALLS: &[(&str, &[&str])] = &[
     ("program.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     ("cache.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     ("execution.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
+    // What is taken from a process has nothing to do with what runs in it.
+    ("worker/", &["rquickjs_sys", "oxc_"]),
+    ("worker/confine/", &["crate::"]),
     // The Rust face uses what a binding uses.
     (
         "face/",

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     inspect::inspect,
     outcome::LogLevel,
-    value::{Value, Writer},
+    value::{Arguments, Fault, Value, Writer, copy_message},
 };
 
 /// A method of the console; its place in [`METHODS`] is the number that the engine calls it by.
@@ -133,29 +133,47 @@ fn run(state: &State, method: Method, args: &[Raw]) -> Outcome<()> {
 fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     // It stays charged: the host keeps it for as long as the run goes on.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
-    let args = if state.outside().refuses(&args).is_some() { held(state, &args) } else { args };
+    let args = if state.refuses(&args).is_some() { held(state, &args) } else { args };
     state.keep(LOG_BYTES);
     state.outside().log(level, args);
     Ok(())
 }
 
-/// The arguments as the host can hold them: text in the place of each that it cannot.
+/// The arguments as the host can hold them: text in the place of each that it cannot. What they share
+/// each has for itself then, which is charged as it grows.
 fn held(state: &State, args: &Value) -> Value {
-    const LONGEST_TEXT: usize = 16 << 10;
     let before = args.held_bytes();
-    let each: Vec<Value> = args.deserialize().unwrap_or_default();
-    let shown = each.into_iter().map(|arg| match state.outside().refuses(&arg) {
-        Some(_) => {
-            let mut writer = Writer::new();
-            writer.string(&inspect(&arg, LONGEST_TEXT));
-            writer.finish()
-        }
-        None => arg,
+    let mut charged = 0;
+    let args = held_each(state, args, &mut charged).unwrap_or_else(|_| {
+        let mut writer = Writer::new();
+        writer.array(1);
+        writer.string("[values that share too much]");
+        writer.finish()
     });
-    let args = Value::serialize(&shown.collect::<Vec<_>>()).unwrap_or_default();
+    state.charge(args.held_bytes().saturating_sub(charged));
+    state.discharge(charged.saturating_sub(args.held_bytes()));
     state.discharge(before);
-    state.charge(args.held_bytes());
     args
+}
+
+fn held_each(state: &State, args: &Value, charged: &mut usize) -> Result<Value, Fault> {
+    const LONGEST_TEXT: usize = 16 << 10;
+    let mut each = Arguments::new(args, None)?;
+    let count = each.left();
+    let mut writer = Writer::new();
+    writer.array(count);
+    for _ in 0..count {
+        let arg: Value = each.next()?;
+        if state.refuses(&arg).is_some() {
+            writer.string(&inspect(&arg, LONGEST_TEXT));
+        } else {
+            copy_message(&arg, &mut writer, "", &mut |_, _, _| Ok(()))?;
+        }
+        let held = writer.held_bytes();
+        state.charge(held.saturating_sub(*charged));
+        *charged = held.max(*charged);
+    }
+    Ok(writer.finish())
 }
 
 fn assert(state: &State, args: &[Raw]) -> Outcome<()> {

@@ -14,9 +14,9 @@ use super::heap::Heap;
 use super::poll::{self, Hook, PollState};
 use super::slot::Slot;
 use super::sys as qjs;
+use crate::process;
 use std::cell::Cell;
 use std::ffi::c_void;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,8 +140,15 @@ impl<R: Realm> Home<R> {
         unsafe { (*self.polls.as_ptr()).arm(run.hook, run.host) };
         if let Some(random_state) = field::<u64, R>(self.realm, self.fields.random_state) {
             // SAFETY: the field is in the realm's context, aligned, and a `u64`.
-            unsafe { *random_state = RandomState::new().build_hasher().finish().max(1) };
+            unsafe { *random_state = process::random().max(1) };
         }
+    }
+
+    /// Gives the addresses back that no run under this limit, or a lower one, can reach; for good. For a
+    /// process that has one run and limits its addresses. Returns how many bytes that were.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no process has one run yet"))]
+    pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
+        self.slot.as_ref().map_or(0, |slot| slot.trim(limit_bytes))
     }
 
     /// The one way into the engine. Within it, on the same thread, one may enter again, or call the

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     Outside, Task,
-    bridge::{Exported, HostPromise},
+    bridge::{Exported, ExportedPromise, HostPromise},
     engine::Local,
     escape::leave,
     home::Home,
@@ -22,6 +22,7 @@ use super::{
     settle::Signal,
 };
 use crate::{
+    host::Refusal,
     outcome::ExecutionError,
     program::{Compiled, Linker},
     value::{InFlight, Value},
@@ -61,7 +62,7 @@ pub(super) struct State {
     pub(super) exported: RefCell<HashMap<u32, Exported>>,
     pub(super) exported_numbers: RefCell<HashMap<usize, u32>>,
     pub(super) next_number: Cell<u32>,
-    pub(super) exported_promises: RefCell<Vec<Local>>,
+    pub(super) exported_promises: RefCell<Vec<ExportedPromise>>,
     pub(super) exported_promise_numbers: RefCell<HashMap<usize, u32>>,
     pub(super) unhandled: RefCell<Vec<(Local, Local)>>,
     pub(super) collected: RefCell<Collected>,
@@ -123,6 +124,11 @@ impl State {
 
     pub(super) fn outside(&self) -> &dyn Outside {
         &*self.outside
+    }
+
+    /// What of a message the host cannot hold, if anything.
+    pub(super) fn refuses(&self, message: &Value) -> Option<Refusal> {
+        if message.may_be_refused() { self.outside.refuses(message) } else { None }
     }
 
     /// Leaves the engine if the run must end.

@@ -51,6 +51,11 @@ impl<'a> Arguments<'a> {
         Ok(Self { reading, left, index: 0 })
     }
 
+    /// How many there are still.
+    pub(crate) fn left(&self) -> u32 {
+        self.left
+    }
+
     /// The next argument; one that is missing reads as `undefined`.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<T, Fault> {
         let index = self.index;

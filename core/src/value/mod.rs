@@ -43,6 +43,7 @@
 //! share one `ArrayBuffer`. Functions and promises cross as numbers that the side which owns them
 //! gave out: no closure and no engine object is ever part of a message.
 
+mod check;
 mod copy;
 mod cursor;
 mod de;
@@ -57,12 +58,14 @@ mod writer;
 pub use reader::{Event, Malformed, Reader, Str};
 pub use writer::Writer;
 
+pub(crate) use check::{Purpose, check};
 pub(crate) use copy::{copy_message, walk};
 pub(crate) use cursor::Links;
 pub(crate) use de::{Arguments, from_value};
 pub(crate) use fault::Fault;
 pub(crate) use in_flight::InFlight;
 pub(crate) use ser::{LOCAL, Message, Thrown, to_message, to_outcome};
+pub(crate) use weight::{EXPORTED_BYTES, HOST_PROMISE_BYTES};
 
 use std::sync::Arc;
 
@@ -212,6 +215,8 @@ pub struct Value {
     blobs: Vec<Vec<u8>>,
     /// What it takes beyond these bytes once it is read.
     weight: usize,
+    /// Whether it is sure that every host can hold all of it.
+    plain: bool,
     /// Held while it is under way.
     toll: Option<Toll>,
 }
@@ -222,6 +227,7 @@ impl Clone for Value {
             nodes: self.nodes.clone(),
             blobs: self.blobs.clone(),
             weight: self.weight,
+            plain: self.plain,
             toll: None,
         }
     }
@@ -239,7 +245,7 @@ impl Value {
     /// The value `undefined`.
     #[must_use]
     pub fn undefined() -> Self {
-        Self::from_parts(vec![tag::UNDEFINED], Vec::new())
+        Self { plain: true, ..Self::from_parts(vec![tag::UNDEFINED], Vec::new()) }
     }
 
     /// A message from its nodes and blobs, as another writer of the format made them.
@@ -248,12 +254,17 @@ impl Value {
     /// ends as a [`Malformed`] there.
     #[must_use]
     pub fn from_parts(nodes: Vec<u8>, blobs: Vec<Vec<u8>>) -> Self {
-        Self { nodes, blobs, weight: 0, toll: None }
+        Self { nodes, blobs, weight: 0, plain: false, toll: None }
     }
 
     /// The same message, which weighs so much for whoever reads it.
     fn weighing(self, weight: usize) -> Self {
         Self { weight, ..self }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
     }
 
     /// The same message, for a reader that makes nothing of it that is not counted elsewhere.
@@ -270,6 +281,23 @@ impl Value {
     /// The message has arrived.
     pub(crate) fn arrive(&mut self) {
         self.toll = None;
+    }
+
+    /// Whether [`Host::refuses`] may have anything against this message. False only where it is sure:
+    /// for one of scalars, strings, arrays without holes, plain objects, errors, functions, promises,
+    /// buffers and views that share no bytes, but for a `Float16Array`.
+    ///
+    /// [`Host::refuses`]: crate::Host::refuses
+    #[must_use]
+    pub fn may_be_refused(&self) -> bool {
+        !self.plain
+    }
+
+    /// Whether there may be a function or a promise of the sandbox in it: most messages have none, which
+    /// a look at the bytes settles.
+    pub(crate) fn may_lend(&self) -> bool {
+        let is_lent = |byte: &u8| matches!(*byte, tag::SANDBOX_FUNCTION | tag::SANDBOX_PROMISE);
+        self.nodes.iter().any(is_lent)
     }
 
     /// The number of the promise of the host that this message is, if it is one.

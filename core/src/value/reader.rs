@@ -112,6 +112,8 @@ pub struct Key<'a> {
 pub struct Reader<'a> {
     rest: &'a [u8],
     keys: Vec<Str<'a>>,
+    /// Whether a number so far took more bytes than it needs.
+    padded: bool,
 }
 
 /// A place in a message to come back to, and how many keys were known there.
@@ -149,7 +151,7 @@ impl<'a> Reader<'a> {
     /// A reader at the first node.
     #[must_use]
     pub fn new(nodes: &'a [u8]) -> Self {
-        Self { rest: nodes, keys: Vec::new() }
+        Self { rest: nodes, keys: Vec::new(), padded: false }
     }
 
     /// The current place.
@@ -174,6 +176,16 @@ impl<'a> Reader<'a> {
     /// The tag of the next node.
     pub(super) fn peek(&self) -> Option<u8> {
         self.rest.first().copied()
+    }
+
+    /// Bytes that have not been read.
+    pub(super) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Whether each number so far stood in its shortest form.
+    pub(super) fn is_shortest(&self) -> bool {
+        !self.padded
     }
 
     /// Whether everything has been read.
@@ -318,11 +330,17 @@ impl<'a> Reader<'a> {
     }
 
     fn varint(&mut self) -> Result<u64, Malformed> {
+        /// Of the tenth byte, which has room for one bit.
+        const LAST_SHIFT: u32 = 63;
         let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
+        for shift in (0..=LAST_SHIFT).step_by(7) {
             let byte = self.byte()?;
             value |= u64::from(byte & 0x7F) << shift;
             if byte < 0x80 {
+                if shift == LAST_SHIFT && byte > 1 {
+                    return Err(Malformed);
+                }
+                self.padded |= byte == 0 && shift > 0;
                 return Ok(value);
             }
         }

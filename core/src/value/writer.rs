@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{BLOB_OVERHEAD, ErrorClass, Value, ViewKind, tag, weight};
+use super::{BLOB_OVERHEAD, ErrorClass, Event, Str, Value, ViewKind, tag, weight};
 
 /// A finished message keeps at most this much room that it does not use.
 const SPARE_BYTES: usize = 4 << 10;
@@ -24,6 +24,10 @@ pub struct Writer {
     objects: u32,
     blob_bytes: usize,
     weight: usize,
+    /// How many nodes name a blob.
+    naming: usize,
+    /// Whether there is anything that some host may be unable to hold.
+    refusable: bool,
 }
 
 impl Writer {
@@ -61,33 +65,35 @@ impl Writer {
         if self.nodes.capacity() - self.nodes.len() > SPARE_BYTES {
             self.nodes.shrink_to_fit();
         }
-        Value::from_parts(self.nodes, self.blobs).weighing(self.weight)
+        // Two nodes over one blob are two copies of it where a host cannot share them.
+        let plain = !self.refusable && self.naming <= self.blobs.len();
+        Value { plain, ..Value::from_parts(self.nodes, self.blobs).weighing(self.weight) }
     }
 
     /// `undefined`.
     pub fn undefined(&mut self) {
-        self.scalar(tag::UNDEFINED);
+        self.leaf(tag::UNDEFINED, &Event::Undefined);
     }
 
     /// `null`.
     pub fn null(&mut self) {
-        self.scalar(tag::NULL);
+        self.leaf(tag::NULL, &Event::Null);
     }
 
     /// A boolean.
     pub fn bool(&mut self, value: bool) {
-        self.scalar(if value { tag::TRUE } else { tag::FALSE });
+        self.leaf(if value { tag::TRUE } else { tag::FALSE }, &Event::Bool(value));
     }
 
     /// A number that is a 32-bit integer.
     pub fn int(&mut self, value: i32) {
-        self.leaf(tag::INT, weight::NUMBER);
+        self.leaf(tag::INT, &Event::Int(value));
         self.varint(u64::from(((value << 1) ^ (value >> 31)).cast_unsigned()));
     }
 
     /// Any other number; `-0` and NaN are kept.
     pub fn double(&mut self, value: f64) {
-        self.leaf(tag::DOUBLE, weight::NUMBER);
+        self.leaf(tag::DOUBLE, &Event::Double(value));
         self.nodes.extend_from_slice(&value.to_le_bytes());
     }
 
@@ -105,7 +111,7 @@ impl Writer {
     /// A bigint from its sign and the bytes of its magnitude, least significant first.
     pub fn bigint(&mut self, negative: bool, magnitude: &[u8]) {
         let used = magnitude.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-        self.leaf(tag::BIGINT, weight::BIGINT);
+        self.leaf(tag::BIGINT, &Event::BigInt { negative, magnitude });
         self.nodes.push(u8::from(negative && used > 0));
         self.varint(used as u64);
         self.nodes.extend_from_slice(&magnitude[..used]);
@@ -113,7 +119,7 @@ impl Writer {
 
     /// A string.
     pub fn string(&mut self, text: &str) {
-        self.leaf(tag::STRING, weight::STRING + weight::of_text(text));
+        self.leaf(tag::STRING, &Event::String(Str::Utf8(text)));
         self.varint(text.len() as u64);
         self.nodes.extend_from_slice(text.as_bytes());
     }
@@ -123,25 +129,27 @@ impl Writer {
         if let Ok(text) = String::from_utf16(units) {
             return self.string(&text);
         }
-        // Read as text it may have four bytes for each unit.
-        self.leaf(tag::STRING16, weight::STRING + 2 * units.len());
-        self.units(units);
+        let bytes: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        self.leaf(tag::STRING16, &Event::String(Str::Utf16(&bytes)));
+        self.varint(units.len() as u64);
+        self.nodes.extend_from_slice(&bytes);
     }
 
     /// An element that is not there.
     pub fn hole(&mut self) {
-        self.scalar(tag::HOLE);
+        self.refusable = true;
+        self.leaf(tag::HOLE, &Event::Hole);
     }
 
     /// An object that this message already holds.
     pub fn reference(&mut self, object: u32) {
-        self.scalar(tag::REF);
+        self.leaf(tag::REF, &Event::Ref(object));
         self.varint(u64::from(object));
     }
 
     /// Starts a plain object: keys and values follow, then [`Writer::end_object`].
     pub fn object(&mut self) {
-        self.tagged(tag::OBJECT, weight::OBJECT);
+        self.tagged(tag::OBJECT, &Event::Object);
     }
 
     /// The key of the next value of an object.
@@ -175,7 +183,7 @@ impl Writer {
     /// A key that this message does not hold yet; returns its number. A caller that uses this
     /// keeps the table of keys itself and must not mix it with [`Writer::key`].
     pub fn new_key(&mut self, key: &str) -> u32 {
-        self.weight += weight::PROPERTY + weight::NEW_KEY + weight::of_text(key);
+        self.weight += weight::of_new_key(Str::Utf8(key));
         self.varint(1);
         self.varint(key.len() as u64);
         self.nodes.extend_from_slice(key.as_bytes());
@@ -184,9 +192,11 @@ impl Writer {
 
     /// As [`Writer::new_key`], for a key with a lone surrogate.
     pub fn new_key16(&mut self, units: &[u16]) -> u32 {
-        self.weight += weight::PROPERTY + weight::NEW_KEY + 2 * units.len();
+        let bytes: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        self.weight += weight::of_new_key(Str::Utf16(&bytes));
         self.varint(2);
-        self.units(units);
+        self.varint(units.len() as u64);
+        self.nodes.extend_from_slice(&bytes);
         self.count_key()
     }
 
@@ -197,14 +207,14 @@ impl Writer {
 
     /// Starts an array of `length` elements, all of which follow.
     pub fn array(&mut self, length: u32) {
-        let weight = if length == 0 { weight::EMPTY_ARRAY } else { weight::ARRAY };
-        self.tagged(tag::ARRAY, weight);
+        self.tagged(tag::ARRAY, &Event::Array(length));
         self.varint(u64::from(length));
     }
 
     /// Starts an array of which only some elements follow, each after [`Writer::sparse_index`].
     pub fn sparse_array(&mut self, length: u32) {
-        self.tagged(tag::SPARSE_ARRAY, weight::ARRAY);
+        self.refusable = true;
+        self.tagged(tag::SPARSE_ARRAY, &Event::SparseArray(length));
         self.varint(u64::from(length));
     }
 
@@ -221,13 +231,15 @@ impl Writer {
 
     /// Starts an array whose length is told later; returns where, for [`Writer::close`].
     pub(super) fn open_array(&mut self) -> usize {
-        self.tagged(tag::ARRAY, weight::ARRAY);
+        // It weighs what one weighs that has elements.
+        self.tagged(tag::ARRAY, &Event::Array(1));
         self.open_count()
     }
 
     /// Starts a Map whose number of entries is told later, as [`Writer::open_array`].
     pub(super) fn open_map(&mut self) -> usize {
-        self.tagged(tag::MAP, weight::COLLECTION);
+        self.refusable = true;
+        self.tagged(tag::MAP, &Event::Map(0));
         self.open_count()
     }
 
@@ -246,30 +258,34 @@ impl Writer {
 
     /// Starts a Map of `entries` entries: key, value, key, value follow.
     pub fn map(&mut self, entries: u32) {
-        self.tagged(tag::MAP, weight::COLLECTION + weight::ENTRY * entries as usize);
+        self.refusable = true;
+        self.tagged(tag::MAP, &Event::Map(entries));
         self.varint(u64::from(entries));
     }
 
     /// Starts a Set of `members` members, which follow.
     pub fn set(&mut self, members: u32) {
-        self.tagged(tag::SET, weight::COLLECTION + weight::ENTRY * members as usize);
+        self.refusable = true;
+        self.tagged(tag::SET, &Event::Set(members));
         self.varint(u64::from(members));
     }
 
     /// A Date by its epoch milliseconds, NaN when invalid.
     pub fn date(&mut self, epoch_ms: f64) {
-        self.tagged(tag::DATE, weight::DATE);
+        self.refusable = true;
+        self.tagged(tag::DATE, &Event::Date(epoch_ms));
         self.nodes.extend_from_slice(&epoch_ms.to_le_bytes());
     }
 
     /// Starts a RegExp: its source and its flags follow as two strings.
     pub fn regexp(&mut self) {
-        self.tagged(tag::REGEXP, weight::REGEXP);
+        self.refusable = true;
+        self.tagged(tag::REGEXP, &Event::RegExp);
     }
 
     /// Starts an Error: name, message, stack (or undefined) and code (or undefined) follow.
     pub fn error(&mut self, class: ErrorClass) {
-        self.tagged(tag::ERROR, weight::ERROR);
+        self.tagged(tag::ERROR, &Event::Error(class));
         self.nodes.push(class as u8);
     }
 
@@ -288,13 +304,16 @@ impl Writer {
 
     /// An ArrayBuffer over a blob.
     pub fn buffer(&mut self, blob: u32) {
-        self.tagged(tag::BUFFER, weight::BUFFER);
+        self.naming += 1;
+        self.tagged(tag::BUFFER, &Event::Buffer(blob));
         self.nodes.extend_from_slice(&blob.to_le_bytes());
     }
 
     /// A view over a blob; returns where it was written, for [`Writer::move_view`].
     pub fn view(&mut self, kind: ViewKind, blob: u32, byte_offset: u64, length: u64) -> usize {
-        self.tagged(tag::VIEW, weight::BUFFER);
+        self.naming += 1;
+        self.refusable |= kind == ViewKind::Float16Array;
+        self.tagged(tag::VIEW, &Event::View { kind, blob, byte_offset, length });
         let place = self.nodes.len();
         self.nodes.push(kind as u8);
         self.nodes.extend_from_slice(&blob.to_le_bytes());
@@ -306,6 +325,7 @@ impl Writer {
     /// Puts an earlier view onto another blob, because its buffer turned out to be in the message
     /// too, and gives up the view's own bytes.
     pub fn move_view(&mut self, place: usize, blob: u32, byte_offset: u64) {
+        self.refusable = true;
         let own =
             u32::from_le_bytes(self.nodes[place + 1..place + 5].try_into().unwrap_or_default());
         if let Some(bytes) = self.blobs.get_mut(own as usize) {
@@ -318,41 +338,37 @@ impl Writer {
 
     /// A function of the host, by its number; its name follows as a string.
     pub fn host_function(&mut self, number: u32) {
-        self.numbered(tag::HOST_FUNCTION, number);
+        self.numbered(tag::HOST_FUNCTION, &Event::HostFunction(number), number);
     }
 
     /// A function of the sandbox, by its number; its name follows as a string.
     pub fn sandbox_function(&mut self, number: u32) {
-        self.numbered(tag::SANDBOX_FUNCTION, number);
+        self.numbered(tag::SANDBOX_FUNCTION, &Event::SandboxFunction(number), number);
     }
 
     /// A promise of the host, by its number.
     pub fn host_promise(&mut self, number: u32) {
-        self.numbered(tag::HOST_PROMISE, number);
+        self.numbered(tag::HOST_PROMISE, &Event::HostPromise(number), number);
     }
 
     /// A promise of the sandbox, by its number.
     pub fn sandbox_promise(&mut self, number: u32) {
-        self.numbered(tag::SANDBOX_PROMISE, number);
+        self.numbered(tag::SANDBOX_PROMISE, &Event::SandboxPromise(number), number);
     }
 
-    fn numbered(&mut self, tag: u8, number: u32) {
-        self.tagged(tag, weight::SCALAR);
+    fn numbered(&mut self, tag: u8, event: &Event<'_>, number: u32) {
+        self.tagged(tag, event);
         self.nodes.extend_from_slice(&number.to_le_bytes());
     }
 
-    fn tagged(&mut self, tag: u8, weight: usize) {
-        self.leaf(tag, weight);
+    fn tagged(&mut self, tag: u8, event: &Event<'_>) {
+        self.leaf(tag, event);
         self.objects += 1;
     }
 
-    fn leaf(&mut self, tag: u8, weight: usize) {
+    fn leaf(&mut self, tag: u8, event: &Event<'_>) {
         self.nodes.push(tag);
-        self.weight += weight;
-    }
-
-    fn scalar(&mut self, tag: u8) {
-        self.leaf(tag, weight::SCALAR);
+        self.weight += weight::of(event);
     }
 
     fn repeated_key(&mut self, name: &[u8]) -> bool {
@@ -366,11 +382,6 @@ impl Writer {
     fn count_key(&mut self) -> u32 {
         self.key_count += 1;
         self.key_count - 1
-    }
-
-    fn units(&mut self, units: &[u16]) {
-        self.varint(units.len() as u64);
-        self.nodes.extend(units.iter().flat_map(|unit| unit.to_le_bytes()));
     }
 
     fn varint(&mut self, mut value: u64) {

@@ -1,0 +1,93 @@
+//! The processes that a nursery forks.
+//!
+//! In: a fork wanted, a child to kill. Out: two processes; and how each child ended. For a process of one
+//! thread.
+#![expect(unsafe_code, reason = "forks, and waits for children and a socket at once")]
+
+use std::{io, mem, os::fd::AsRawFd, ptr};
+
+use super::confine::Ended;
+
+/// On which side of a fork one is.
+pub(super) enum Side {
+    Child,
+    /// With the number of the child.
+    Parent(i32),
+}
+
+/// Forks.
+pub(super) fn fork() -> io::Result<Side> {
+    // SAFETY: this process has one thread, so the child has all that it needs to go on.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Side::Child),
+        child => Ok(Side::Parent(child)),
+    }
+}
+
+/// Waits for a child to end.
+pub(super) fn wait_for(child: i32) -> Ended {
+    loop {
+        let mut status = 0;
+        // SAFETY: a place for the status.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        if let Some(ended) = (waited == child).then(|| Ended::from_status(status)).flatten() {
+            return ended;
+        }
+        if waited < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return Ended::Exited(1);
+        }
+    }
+}
+
+/// Some child that has ended, if any has.
+pub(super) fn reap() -> Option<(i32, Ended)> {
+    let mut status = 0;
+    // SAFETY: a place for the status.
+    let child = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+    if child <= 0 { None } else { Ended::from_status(status).map(|ended| (child, ended)) }
+}
+
+/// Kills a child that has not been reaped.
+pub(super) fn kill(child: i32) {
+    // SAFETY: no memory is involved. The number is a child's, whose number nobody else can have yet.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+}
+
+/// Has a child come after others.
+pub(super) fn demote(child: i32) {
+    const LATER: i32 = 10;
+    // SAFETY: no memory is involved.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, child.cast_unsigned(), LATER) };
+}
+
+/// Sees children end only while it waits.
+pub(super) struct Watch {
+    /// What is blocked while it waits: nothing.
+    waiting: libc::sigset_t,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        extern "C" fn nothing(_signal: i32) {}
+        // SAFETY: plain data, set up by the functions that are for it; the handler does nothing.
+        unsafe {
+            let mut action: libc::sigaction = mem::zeroed();
+            action.sa_sigaction = nothing as *const () as usize;
+            libc::sigaction(libc::SIGCHLD, &raw const action, ptr::null_mut());
+            let (mut ended, mut waiting) = (mem::zeroed(), mem::zeroed());
+            libc::sigemptyset(&raw mut ended);
+            libc::sigaddset(&raw mut ended, libc::SIGCHLD);
+            libc::sigprocmask(libc::SIG_BLOCK, &raw const ended, ptr::null_mut());
+            libc::sigemptyset(&raw mut waiting);
+            Self { waiting }
+        }
+    }
+
+    /// Waits until the socket can be read or a child has ended.
+    pub(super) fn wait(&self, socket: &impl AsRawFd) {
+        let mut asked = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor to ask about, and a set of signals.
+        unsafe { libc::ppoll(&raw mut asked, 1, ptr::null(), &raw const self.waiting) };
+    }
+}

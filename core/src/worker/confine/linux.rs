@@ -1,0 +1,160 @@
+//! The phases on Linux.
+//!
+//! In: what is wanted of a [`Confinement`]. Out: what was had. A phase never fails; what the system
+//! refuses is false in the account. A worker is the exception: what its nursery has announced to the
+//! host holds for each of its workers, so one that gets less is not to be used.
+
+mod environment;
+mod filter;
+mod identity;
+mod kernel;
+mod landlock;
+mod limits;
+mod namespaces;
+mod permitted;
+mod root;
+
+use super::Confinement;
+use filter::Program;
+use std::{os::fd::OwnedFd, time::Duration};
+
+/// The descriptor of the one socket that each of these processes has.
+const SOCKET: i32 = 0;
+
+/// A launcher after its phase.
+pub(crate) struct Launched {
+    wanted: Confinement,
+    got: Confinement,
+    /// Whether it has its own table of mounts.
+    mounts: bool,
+    process: i32,
+}
+
+/// A nursery after its phase.
+pub(crate) struct Nursery {
+    wanted: Confinement,
+    got: Confinement,
+    process: i32,
+    /// Compiled once; the workers have it by the fork.
+    filter: Program,
+}
+
+/// A worker after its phase.
+pub(crate) struct Worker {
+    /// The addresses that it had at its start, where they can be limited.
+    mapped_bytes: Option<u64>,
+}
+
+/// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
+/// forks next is the nursery.
+pub(crate) fn launcher(wanted: Confinement) -> Launched {
+    let mut got = Confinement::default();
+    // Refused to the leader of a process group; the nursery tries again.
+    kernel::new_session();
+    if wanted.descriptors {
+        kernel::close_from(SOCKET + 1);
+        kernel::silence_output();
+    }
+    environment::read_time_zone();
+    got.environment = wanted.environment && environment::clear();
+    kernel::no_file_modes();
+    if wanted.resources {
+        limits::no_core_dumps();
+    }
+    let mounts = namespaces::enter(wanted, &mut got);
+    kernel::set_dumpable(false);
+    Launched { wanted, got, mounts, process: kernel::own_process() }
+}
+
+impl Launched {
+    /// Confines the nursery, which the launcher has just forked. Forks once itself, for a worker that
+    /// only tells what workers will get.
+    pub(crate) fn nursery(self) -> Nursery {
+        let Self { wanted, mut got, mounts, process: launcher } = self;
+        let process = kernel::own_process();
+        kernel::new_session();
+        got.processes &= process == 1;
+        got.file_system = wanted.file_system && root::empty(mounts);
+        if wanted.capabilities {
+            got.capabilities = identity::drop_all();
+        }
+        // A change of user clears both of these.
+        kernel::set_dumpable(false);
+        kernel::die_with_parent();
+        // Seen from its own process namespace a launcher that is still there has number 0.
+        if !got.processes && kernel::parent_process() != launcher {
+            kernel::exit(1);
+        }
+        got.privileges = wanted.privileges && kernel::no_new_privileges();
+        got.landlock = wanted.landlock && landlock::restrict();
+        if wanted.system_calls {
+            // Its own filter is a bonus: it reads nothing from a worker.
+            Program::compile(permitted::nursery()).install(process);
+        }
+        let filter = Program::compile(permitted::worker());
+        let mut nursery = Nursery { wanted, got, process, filter };
+        nursery.try_worker();
+        nursery
+    }
+}
+
+impl Nursery {
+    /// What holds for every worker of this nursery.
+    pub(crate) fn confinement(&self) -> Confinement {
+        self.got
+    }
+
+    /// Confines a worker, which the nursery has just forked, and moves its socket to descriptor 0;
+    /// `None` if it does not get all that was announced: it must end then.
+    pub(crate) fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
+        let (got, mapped_bytes, socket) = self.enter(socket)?;
+        let less = self.got.items().into_iter().zip(got.items()).any(|(said, had)| said > had);
+        (!less).then_some((Worker { mapped_bytes }, socket))
+    }
+
+    /// Has a worker try what each will get, and takes back what it did not get.
+    fn try_worker(&mut self) {
+        let code = kernel::in_child(|| {
+            let Some((socket, _)) = kernel::socket_pair() else { return 0 };
+            let Some((got, _, socket)) = self.enter(socket) else { return 0 };
+            std::mem::forget(socket);
+            i32::from(got.descriptors)
+                | i32::from(got.resources) << 1
+                | i32::from(got.system_calls) << 2
+        });
+        let code = code.unwrap_or(0);
+        self.got.descriptors = code & 1 != 0;
+        self.got.resources = code & 2 != 0;
+        self.got.system_calls = code & 4 != 0;
+        self.wanted.resources = self.got.resources;
+        self.wanted.system_calls = self.got.system_calls;
+    }
+
+    fn enter(&self, socket: OwnedFd) -> Option<(Confinement, Option<u64>, OwnedFd)> {
+        let mut got = self.got;
+        let socket = kernel::move_descriptor(socket, SOCKET)?;
+        got.descriptors = self.wanted.descriptors && kernel::close_from(SOCKET + 1);
+        kernel::die_with_parent();
+        if kernel::parent_process() != self.process {
+            kernel::exit(1);
+        }
+        kernel::plain_signals();
+        let mapped = self.wanted.resources.then(limits::of_every_worker).flatten();
+        got.resources = mapped.is_some();
+        got.system_calls = self.wanted.system_calls && self.filter.install(kernel::own_process());
+        Some((got, mapped, socket))
+    }
+}
+
+impl Worker {
+    /// Limits the worker to one run: to `room_bytes` of addresses more than it had at its start, less
+    /// what it gave back since, and to that much CPU time in all, rounded up to seconds. For good: a
+    /// worker cannot be given more later. False if that was promised and is refused: the run must not
+    /// start then.
+    pub(crate) fn limit(&self, given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
+        self.mapped_bytes.is_none_or(|mapped| {
+            let had = mapped.saturating_sub(given_back_bytes);
+            limits::of_run(had.saturating_add(room_bytes), cpu)
+        })
+    }
+}

@@ -1,0 +1,338 @@
+//! The calls of the system that the phases make, each behind a plain function.
+//!
+//! In: numbers, paths, descriptors. Out: whether it worked. All of them are for processes of one thread.
+#![expect(unsafe_code, reason = "calls the system")]
+
+use std::{
+    ffi::CStr,
+    io,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    ptr,
+};
+
+type Word = libc::c_ulong;
+
+/// What a call returned, unless it failed.
+fn checked(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn works(result: libc::c_int) -> bool {
+    result >= 0
+}
+
+pub(super) fn own_process() -> i32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::getpid() }
+}
+
+pub(super) fn parent_process() -> i32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::getppid() }
+}
+
+/// User and group.
+pub(super) fn own_identity() -> (u32, u32) {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+/// Ends the process without a look back.
+pub(super) fn exit(code: i32) -> ! {
+    // SAFETY: nothing of this process is used again.
+    unsafe { libc::_exit(code) }
+}
+
+/// A terminal's signals do not reach another session.
+pub(super) fn new_session() -> bool {
+    // SAFETY: touches no memory.
+    works(unsafe { libc::setsid() })
+}
+
+/// Closes that descriptor and all above it.
+pub(super) fn close_from(first: RawFd) -> bool {
+    let first = first.unsigned_abs();
+    // SAFETY: descriptors that somebody here still knows are only looked at by their number.
+    if checked(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) }).is_ok() {
+        return true;
+    }
+    // Systems before 5.9.
+    let Ok(limit) = read_limit(libc::RLIMIT_NOFILE) else { return false };
+    for descriptor in first..u32::try_from(limit.rlim_max).unwrap_or(u32::MAX).min(1 << 20) {
+        // SAFETY: as above.
+        unsafe { libc::close(descriptor.cast_signed()) };
+    }
+    true
+}
+
+/// Sends what is written to descriptors 1 and 2 nowhere.
+pub(super) fn silence_output() {
+    let access = libc::O_RDWR | libc::O_CLOEXEC;
+    // SAFETY: a path that ends in zero; three calls on numbers.
+    unsafe {
+        let null = libc::open(c"/dev/null".as_ptr(), access);
+        // No such file: the end of a pipe that nobody reads does as well.
+        let sink = if null >= 0 { null } else { unread_pipe() };
+        libc::dup2(sink, 1);
+        libc::dup2(sink, 2);
+        if sink > 2 {
+            libc::close(sink);
+        }
+    }
+}
+
+fn unread_pipe() -> RawFd {
+    let mut ends = [-1; 2];
+    // SAFETY: writes two numbers.
+    unsafe {
+        libc::pipe(ends.as_mut_ptr());
+        libc::close(ends[0]);
+    }
+    ends[1]
+}
+
+/// Moves a descriptor to that number, in the place of what has it now.
+pub(super) fn move_descriptor(from: OwnedFd, to: RawFd) -> Option<OwnedFd> {
+    if from.as_raw_fd() == to {
+        return Some(from);
+    }
+    // SAFETY: two numbers.
+    if !works(unsafe { libc::dup2(from.as_raw_fd(), to) }) {
+        return None;
+    }
+    drop(from);
+    // SAFETY: opened just now, and owned by nobody else.
+    Some(unsafe { OwnedFd::from_raw_fd(to) })
+}
+
+pub(super) fn socket_pair() -> Option<(OwnedFd, OwnedFd)> {
+    std::os::unix::net::UnixStream::pair().ok().map(|(one, other)| (one.into(), other.into()))
+}
+
+/// Files that are made nevertheless are for nobody.
+pub(super) fn no_file_modes() {
+    // SAFETY: touches no memory.
+    unsafe { libc::umask(0o777) };
+}
+
+fn control(option: libc::c_int, value: Word) -> bool {
+    let none: Word = 0;
+    // SAFETY: none of the options used here takes a pointer.
+    works(unsafe { libc::prctl(option, value, none, none, none) })
+}
+
+/// Whether others of the same user may look into this process.
+pub(super) fn set_dumpable(dumpable: bool) -> bool {
+    control(libc::PR_SET_DUMPABLE, Word::from(dumpable))
+}
+
+/// Has the process killed when the one that forked it ends.
+pub(super) fn die_with_parent() -> bool {
+    control(libc::PR_SET_PDEATHSIG, Word::from(libc::SIGKILL.unsigned_abs()))
+}
+
+pub(super) fn no_new_privileges() -> bool {
+    control(libc::PR_SET_NO_NEW_PRIVS, 1)
+}
+
+/// Takes a capability from what any program started from here could get; false if there is none of
+/// that number, or it is refused.
+pub(super) fn drop_bounding(capability: u32) -> bool {
+    control(libc::PR_CAPBSET_DROP, capability.into())
+}
+
+pub(super) fn drop_ambient() -> bool {
+    control(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL.unsigned_abs().into())
+}
+
+/// The sets of capabilities, in two halves: effective, permitted, inheritable.
+pub(super) type Capabilities = [[u32; 3]; 2];
+
+/// The version of the call's structure, and which process: this one.
+const CAPABILITY_HEADER: [u32; 2] = [0x2008_0522, 0];
+
+pub(super) fn set_capabilities(sets: &Capabilities) -> bool {
+    let mut header = CAPABILITY_HEADER;
+    // SAFETY: both have the layout of the call's structures.
+    checked(unsafe { libc::syscall(libc::SYS_capset, header.as_mut_ptr(), sets.as_ptr()) }).is_ok()
+}
+
+pub(super) fn capabilities() -> Option<Capabilities> {
+    let (mut header, mut sets) = (CAPABILITY_HEADER, Capabilities::default());
+    // SAFETY: as above; it writes both.
+    let read = unsafe { libc::syscall(libc::SYS_capget, header.as_mut_ptr(), sets.as_mut_ptr()) };
+    checked(read).ok().map(|_| sets)
+}
+
+/// Leaves all supplementary groups.
+pub(super) fn leave_groups() -> bool {
+    // SAFETY: a list of no length is not read.
+    works(unsafe { libc::setgroups(0, ptr::null()) })
+}
+
+/// Becomes that user and group for good: real, effective and saved.
+pub(super) fn become_user(user: u32, group: u32) -> bool {
+    // SAFETY: touch no memory of ours.
+    unsafe {
+        works(libc::setresgid(group, group, group)) && works(libc::setresuid(user, user, user))
+    }
+}
+
+pub(super) fn unshare(spaces: libc::c_int) -> bool {
+    // SAFETY: touches no memory.
+    works(unsafe { libc::unshare(spaces) })
+}
+
+pub(super) fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: Word, data: &CStr) -> bool {
+    // SAFETY: four texts that end in zero.
+    works(unsafe {
+        libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data.as_ptr().cast())
+    })
+}
+
+/// Unmounts what is there, in use or not.
+pub(super) fn unmount(target: &CStr) -> bool {
+    // SAFETY: a text that ends in zero.
+    works(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) })
+}
+
+pub(super) fn enter_folder(path: &CStr) -> bool {
+    // SAFETY: a text that ends in zero.
+    works(unsafe { libc::chdir(path.as_ptr()) })
+}
+
+/// Makes the current folder the root, and mounts the old root over it.
+pub(super) fn pivot_here() -> bool {
+    let here = c".".as_ptr();
+    // SAFETY: two texts that end in zero.
+    checked(unsafe { libc::syscall(libc::SYS_pivot_root, here, here) }).is_ok()
+}
+
+pub(super) fn change_root(path: &CStr) -> bool {
+    // SAFETY: a text that ends in zero.
+    works(unsafe { libc::chroot(path.as_ptr()) })
+}
+
+/// Does something in a forked child; its exit code, unless it was killed.
+pub(super) fn in_child(body: impl FnOnce() -> i32) -> Option<i32> {
+    // SAFETY: this process has one thread, so the child finds nothing half-done.
+    let child = unsafe { libc::fork() };
+    finish_child(child.into(), body)
+}
+
+/// The same in a child that shares its root and its current folder with this process. It must not
+/// use the memory: libraries do not know of this fork.
+pub(super) fn in_child_of_same_root(body: impl FnOnce() -> i32) -> Option<i32> {
+    let flags = Word::from((libc::CLONE_FS | libc::SIGCHLD).unsigned_abs());
+    let none: Word = 0;
+    // SAFETY: without a stack of its own the child goes on as after a fork.
+    let child = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
+    finish_child(child, body)
+}
+
+fn finish_child(child: libc::c_long, body: impl FnOnce() -> i32) -> Option<i32> {
+    let child = i32::try_from(child).ok().filter(|child| *child >= 0)?;
+    if child == 0 {
+        exit(body());
+    }
+    let mut status = 0;
+    loop {
+        // SAFETY: writes one number.
+        if works(unsafe { libc::waitpid(child, &raw mut status, 0) }) {
+            break;
+        }
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+    libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))
+}
+
+/// What a process does of itself on signals that say that it is broken, or has used up its time:
+/// it ends by them, so that they can be told.
+pub(super) fn plain_signals() {
+    for signal in
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGXCPU]
+    {
+        // SAFETY: no handler of ours is entered any more.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Which limit: their type differs between C libraries.
+pub(super) type Limited = libc::c_long;
+
+pub(super) fn read_limit(of: impl Into<Limited>) -> io::Result<libc::rlimit64> {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    let none: *const libc::rlimit64 = ptr::null();
+    let own: libc::c_long = 0;
+    // SAFETY: writes one structure.
+    let read = unsafe { libc::syscall(libc::SYS_prlimit64, own, of.into(), none, &raw mut limit) };
+    checked(read).map(|_| limit)
+}
+
+pub(super) fn set_limit(of: impl Into<Limited>, soft: u64, hard: u64) -> bool {
+    let limit = libc::rlimit64 { rlim_cur: soft, rlim_max: hard };
+    let none: *mut libc::rlimit64 = ptr::null_mut();
+    let own: libc::c_long = 0;
+    // SAFETY: reads one structure.
+    checked(unsafe { libc::syscall(libc::SYS_prlimit64, own, of.into(), &raw const limit, none) })
+        .is_ok()
+}
+
+/// Addresses without access, which cost nothing; `None` if there is no room for them.
+pub(super) fn map_nothing(bytes: usize) -> Option<usize> {
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the system's choice touches nothing.
+    let start = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, kind, -1, 0) };
+    (start != libc::MAP_FAILED).then(|| start.expose_provenance())
+}
+
+/// Undoes `map_nothing`.
+pub(super) fn unmap_nothing(start: usize, bytes: usize) {
+    // SAFETY: nothing was ever there.
+    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(start), bytes) };
+}
+
+/// Rules of Landlock: no right for what any of these bits stand for. No rule ever grants one.
+#[repr(C)]
+pub(super) struct Handled {
+    pub(super) files: u64,
+    pub(super) network: u64,
+    pub(super) scopes: u64,
+}
+
+/// The version of Landlock that the kernel has.
+pub(super) fn landlock_version() -> io::Result<libc::c_long> {
+    const ASK_FOR_VERSION: Word = 1;
+    let (none, nothing): (Word, *const Handled) = (0, ptr::null());
+    // SAFETY: with this flag it reads nothing.
+    checked(unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, nothing, none, ASK_FOR_VERSION)
+    })
+}
+
+pub(super) fn restrict_by_landlock(handled: &Handled) -> io::Result<()> {
+    let none: Word = 0;
+    let bytes = size_of::<Handled>();
+    // SAFETY: reads one structure of that size.
+    let rules = checked(unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, ptr::from_ref(handled), bytes, none)
+    })?;
+    let rules = RawFd::try_from(rules).map_err(io::Error::other)?;
+    // SAFETY: a descriptor that is new, and owned by nobody else.
+    let rules = unsafe { OwnedFd::from_raw_fd(rules) };
+    // SAFETY: two numbers.
+    checked(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), none) })?;
+    Ok(())
+}
+
+/// Has each call of this process go through that program from here on.
+pub(super) fn filter_calls(program: &[libc::sock_filter]) -> bool {
+    let Ok(length) = u16::try_from(program.len()) else { return false };
+    let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
+    let none: Word = 0;
+    let mode = Word::from(libc::SECCOMP_SET_MODE_FILTER);
+    // SAFETY: the kernel reads the program, checks and copies it.
+    checked(unsafe { libc::syscall(libc::SYS_seccomp, mode, none, &raw const program) }).is_ok()
+}

@@ -1,0 +1,93 @@
+//! Limits that the system keeps.
+//!
+//! In: nothing, or what a run may take. Out: limits that no process without privileges raises again.
+
+use super::kernel::{self, Limited, read_limit, set_limit};
+use std::time::Duration;
+
+/// What a worker may have of what it does not need at all. One descriptor is what it has; by less
+/// the system would not let it wait for that one.
+const NEEDLESS: [(libc::c_long, u64); 10] = [
+    (libc::RLIMIT_NOFILE as Limited, 1),
+    (libc::RLIMIT_NPROC as Limited, 0),
+    (libc::RLIMIT_FSIZE as Limited, 0),
+    (libc::RLIMIT_CORE as Limited, 0),
+    (libc::RLIMIT_MEMLOCK as Limited, 0),
+    (libc::RLIMIT_MSGQUEUE as Limited, 0),
+    (libc::RLIMIT_SIGPENDING as Limited, 0),
+    (libc::RLIMIT_LOCKS as Limited, 0),
+    (libc::RLIMIT_NICE as Limited, 0),
+    (libc::RLIMIT_RTPRIO as Limited, 0),
+];
+
+/// How far the stack of the process itself may grow.
+const STACK_BYTES: u64 = 8 << 20;
+
+/// Only these many addresses are looked at: a process that has more is not limited.
+const LOOKED_AT_BYTES: u64 = 1 << 38;
+/// How exactly what is mapped is found out.
+const STEP_BYTES: usize = 1 << 20;
+
+/// A process that ends by its soft limit can be told from one that was killed.
+const HARD_AFTER_SECONDS: u64 = 1;
+
+pub(super) fn no_core_dumps() {
+    set_limit(libc::RLIMIT_CORE, 0, 0);
+}
+
+/// Sets what is the same for all workers. Returns how many bytes of addresses the process has, which
+/// is what its run's limit is counted from; `None` if it cannot be limited.
+pub(super) fn of_every_worker() -> Option<u64> {
+    let lowered = NEEDLESS.into_iter().all(|(what, most)| lower(what, most));
+    let lowered = lowered && lower(Limited::from(libc::RLIMIT_STACK), STACK_BYTES);
+    lowered.then(mapped_bytes).flatten()
+}
+
+/// Limits addresses and CPU time.
+pub(super) fn of_run(mapped_bytes: u64, cpu: Duration) -> bool {
+    let seconds = cpu.as_secs().saturating_add(u64::from(cpu.subsec_nanos() > 0)).max(1);
+    let (soft, hard) = (seconds, seconds.saturating_add(HARD_AFTER_SECONDS));
+    lower(Limited::from(libc::RLIMIT_AS), mapped_bytes)
+        && read_limit(libc::RLIMIT_CPU).is_ok_and(|old| {
+            set_limit(libc::RLIMIT_CPU, soft.min(old.rlim_max), hard.min(old.rlim_max))
+        })
+}
+
+/// Sets a limit for good, unless it is lower already.
+fn lower(what: Limited, most: u64) -> bool {
+    read_limit(what).is_ok_and(|old| {
+        let most = most.min(old.rlim_max);
+        set_limit(what, most.min(old.rlim_cur), most)
+    })
+}
+
+/// How many bytes of addresses the process has, rounded up. There is no call that tells it, and no
+/// file any more; so it is found by how much more fits under a limit.
+fn mapped_bytes() -> Option<u64> {
+    let old = read_limit(libc::RLIMIT_AS).ok()?;
+    let limit = LOOKED_AT_BYTES.min(old.rlim_max);
+    if !set_limit(libc::RLIMIT_AS, limit, old.rlim_max) {
+        return None;
+    }
+    // What stands side by side goes at once.
+    let mut filled: Vec<(usize, usize)> = Vec::with_capacity(32);
+    let mut step = usize::try_from(limit.next_power_of_two()).ok()?;
+    let mut free = 0;
+    while step >= STEP_BYTES {
+        if let Some(start) = kernel::map_nothing(step) {
+            free += step as u64;
+            match filled.last_mut() {
+                Some((last, bytes)) if start + step == *last => {
+                    (*last, *bytes) = (start, *bytes + step);
+                }
+                _ => filled.push((start, step)),
+            }
+        }
+        step /= 2;
+    }
+    for (start, bytes) in filled {
+        kernel::unmap_nothing(start, bytes);
+    }
+    let restored = set_limit(libc::RLIMIT_AS, old.rlim_cur, old.rlim_max);
+    (restored && free > 0).then(|| limit - free)
+}

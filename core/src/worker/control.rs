@@ -1,0 +1,196 @@
+//! What a host and a nursery tell each other: which workers there are to be.
+//!
+//! In: [`Order`] and [`News`]. Out: packets on a socket that keeps them apart, a descriptor beside those
+//! that tell of a new worker. Neither side has ever seen a byte of a sandbox.
+
+use std::{
+    io::{IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
+};
+
+use super::confine::{Confinement, Ended};
+
+/// The longest packet.
+const BYTES: usize = 16;
+
+/// What a host wants of a nursery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// So many workers more.
+    Fork(u32),
+    Kill(u32),
+    /// To come after others.
+    Demote(u32),
+}
+
+/// What a nursery tells.
+#[derive(Debug)]
+pub(super) enum News {
+    /// The first thing: its version, and what its workers are kept from.
+    Hello {
+        version: u32,
+        confinement: Confinement,
+    },
+    /// A worker, by its number, with the host's end of its socket.
+    Born(u32, OwnedFd),
+    Ended(u32, Ended),
+    /// The system refused a worker, with that error.
+    Refused(i32),
+}
+
+const FORK: u8 = 1;
+const KILL: u8 = 2;
+const DEMOTE: u8 = 3;
+
+const HELLO: u8 = 1;
+const BORN: u8 = 2;
+const ENDED: u8 = 3;
+const REFUSED: u8 = 4;
+
+impl Order {
+    pub(super) fn send(self, control: impl AsFd, flags: SendFlags) -> Result<(), Errno> {
+        let (kind, number) = match self {
+            Self::Fork(count) => (FORK, count),
+            Self::Kill(worker) => (KILL, worker),
+            Self::Demote(worker) => (DEMOTE, worker),
+        };
+        send(control, &packet(kind, [number, 0, 0]), None, flags)
+    }
+
+    /// The next order; `None` when the host is gone.
+    pub(super) fn receive(control: impl AsFd) -> Result<Option<Self>, Errno> {
+        let Some((kind, [number, ..], _)) = receive(control)? else { return Ok(None) };
+        match kind {
+            FORK => Ok(Some(Self::Fork(number))),
+            KILL => Ok(Some(Self::Kill(number))),
+            DEMOTE => Ok(Some(Self::Demote(number))),
+            _ => Err(Errno::PROTO),
+        }
+    }
+}
+
+impl News {
+    pub(super) fn send(&self, control: impl AsFd) -> Result<(), Errno> {
+        let (packet, descriptor) = match self {
+            Self::Hello { version, confinement } => {
+                let items = u32::from(u16::from_le_bytes(confinement.to_bytes()));
+                (packet(HELLO, [*version, items, 0]), None)
+            }
+            Self::Born(worker, socket) => (packet(BORN, [*worker, 0, 0]), Some(socket.as_fd())),
+            Self::Ended(worker, ended) => {
+                let (cause, code) = write_ended(*ended);
+                (packet(ENDED, [*worker, cause, code]), None)
+            }
+            Self::Refused(error) => (packet(REFUSED, [error.cast_unsigned(), 0, 0]), None),
+        };
+        send(control, &packet, descriptor, SendFlags::empty())
+    }
+
+    /// What was told next; `None` when the nursery is gone.
+    pub(super) fn receive(control: impl AsFd) -> Result<Option<Self>, Errno> {
+        let Some((kind, [first, second, third], socket)) = receive(control)? else {
+            return Ok(None);
+        };
+        let told = match (kind, socket) {
+            (HELLO, _) => {
+                let items = u16::try_from(second).map_err(|_| Errno::PROTO)?;
+                let confinement = Confinement::from_bytes(items.to_le_bytes());
+                Self::Hello { version: first, confinement: confinement.ok_or(Errno::PROTO)? }
+            }
+            (BORN, Some(socket)) => Self::Born(first, socket),
+            // This process has as many descriptors as it may have.
+            (BORN, None) => Self::Refused(Errno::MFILE.raw_os_error()),
+            (ENDED, _) => Self::Ended(first, read_ended(second, third).ok_or(Errno::PROTO)?),
+            (REFUSED, _) => Self::Refused(first.cast_signed()),
+            _ => return Err(Errno::PROTO),
+        };
+        Ok(Some(told))
+    }
+}
+
+fn write_ended(ended: Ended) -> (u32, u32) {
+    match ended {
+        Ended::Exited(code) => (0, code.cast_unsigned()),
+        Ended::Memory => (1, 0),
+        Ended::CpuTime => (2, 0),
+        Ended::ForbiddenCall => (3, 0),
+        Ended::Killed => (4, 0),
+        Ended::Crashed(signal) => (5, signal.cast_unsigned()),
+    }
+}
+
+fn read_ended(cause: u32, code: u32) -> Option<Ended> {
+    Some(match cause {
+        0 => Ended::Exited(code.cast_signed()),
+        1 => Ended::Memory,
+        2 => Ended::CpuTime,
+        3 => Ended::ForbiddenCall,
+        4 => Ended::Killed,
+        5 => Ended::Crashed(code.cast_signed()),
+        _ => return None,
+    })
+}
+
+fn packet(kind: u8, numbers: [u32; 3]) -> [u8; BYTES] {
+    let mut packet = [0; BYTES];
+    packet[0] = kind;
+    for (place, number) in packet[4..].chunks_exact_mut(4).zip(numbers) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    packet
+}
+
+fn send(
+    control: impl AsFd,
+    packet: &[u8; BYTES],
+    descriptor: Option<BorrowedFd<'_>>,
+    flags: SendFlags,
+) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    let descriptors: Vec<BorrowedFd<'_>> = descriptor.into_iter().collect();
+    if !descriptors.is_empty() {
+        beside.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    let flags = flags | SendFlags::NOSIGNAL;
+    loop {
+        match sendmsg(&control, &[IoSlice::new(packet)], &mut beside, flags) {
+            Err(Errno::INTR) => {}
+            sent => return sent.map(drop),
+        }
+    }
+}
+
+type Packet = (u8, [u32; 3], Option<OwnedFd>);
+
+fn receive(control: impl AsFd) -> Result<Option<Packet>, Errno> {
+    let mut bytes = [0; BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = recvmsg(control, &mut [IoSliceMut::new(&mut bytes)], &mut beside, flags)?;
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    if received.bytes != BYTES {
+        return Err(Errno::PROTO);
+    }
+    let socket = beside.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    let mut numbers = [0; 3];
+    for (number, place) in numbers.iter_mut().zip(bytes[4..].chunks_exact(4)) {
+        *number = place.try_into().map_or(0, u32::from_le_bytes);
+    }
+    Ok(Some((bytes[0], numbers, socket)))
+}

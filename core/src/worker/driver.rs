@@ -1,0 +1,348 @@
+//! The host's thread that listens to the nursery and to all workers.
+//!
+//! In: what they say, and what is due. Out: calls of runs and of [`Workers`]. It starts the nursery, starts
+//! it again when it is lost, and is the last to know that everything has ended.
+
+use std::{
+    collections::HashMap,
+    io,
+    os::fd::OwnedFd,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    time::Instant,
+};
+
+use rustix::{
+    buffer::spare_capacity,
+    event::{
+        EventfdFlags, Timespec,
+        epoll::{self, CreateFlags, EventData, EventFlags},
+        eventfd,
+    },
+    io::{Errno, read, write},
+    net::{AddressFamily, SocketFlags, SocketType, socketpair},
+};
+
+use super::{
+    confine::Ended,
+    control::{News, Order},
+    frame::{Inlet, Unreadable, VERSION},
+    link::Link,
+    nursery::Arguments,
+    run::Lost,
+    workers::Workers,
+};
+
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// How often one worker is read before it is another's turn.
+const READS: usize = 4;
+
+/// How often a nursery may fail to say hello, one time after another.
+const FAILURES: u32 = 3;
+
+/// What no worker has as its number.
+const BELL: u64 = u64::MAX;
+const CONTROL: u64 = u64::MAX - 1;
+
+/// Wakes the driver.
+pub(super) struct Bell {
+    epoll: Arc<OwnedFd>,
+    event: OwnedFd,
+}
+
+impl Bell {
+    pub(super) fn new() -> Result<Self, Errno> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &event, EventData::new_u64(BELL), EventFlags::IN)?;
+        Ok(Self { epoll: Arc::new(epoll), event })
+    }
+
+    /// Has the driver look what is due.
+    pub(super) fn ring(&self) {
+        // A count that is full rings already.
+        let _ = write(&self.event, &1_u64.to_ne_bytes());
+    }
+
+    fn quiet(&self) {
+        let _ = read(&self.event, &mut [0_u8; 8]);
+    }
+}
+
+/// Starts the thread.
+pub(super) fn start(workers: &Arc<Workers>) -> io::Result<()> {
+    let workers = Arc::clone(workers);
+    let thread = std::thread::Builder::new().name("isolane workers".to_owned());
+    thread.spawn(move || Driver::new(workers).drive()).map(drop)
+}
+
+struct Driver {
+    workers: Arc<Workers>,
+    nursery: Option<Nursery>,
+    failures: u32,
+    connections: HashMap<u32, Connection>,
+    buffer: Box<[u8]>,
+}
+
+struct Nursery {
+    launcher: Child,
+    control: Arc<OwnedFd>,
+    said_hello: bool,
+}
+
+/// A worker, as far as it is listened to.
+struct Connection {
+    link: Arc<Link>,
+    inlet: Inlet,
+    runs_left: u32,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.link.set_run(None);
+    }
+}
+
+/// What a worker has said so far.
+enum Said {
+    /// There may be more.
+    More,
+    /// There is no more for now.
+    All,
+    /// It has ended its run.
+    RunEnded,
+    /// It will say nothing any more.
+    Last,
+    Unreadable(Unreadable),
+}
+
+impl Driver {
+    fn new(workers: Arc<Workers>) -> Self {
+        Self {
+            workers,
+            nursery: None,
+            failures: 0,
+            connections: HashMap::new(),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+        }
+    }
+
+    fn drive(mut self) {
+        self.start_nursery();
+        let mut events = Vec::with_capacity(64);
+        while !self.workers.is_over() {
+            if self.nursery.is_none() && self.workers.wait_for_nursery() {
+                self.start_nursery();
+            }
+            let due = self.workers.tend(Instant::now());
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            events.clear();
+            let epoll = Arc::clone(&self.workers.driver.epoll);
+            if epoll::wait(&epoll, spare_capacity(&mut events), left.as_ref()).is_err() {
+                continue;
+            }
+            for event in &events {
+                let flags = event.flags;
+                match event.data.u64() {
+                    BELL => self.workers.driver.quiet(),
+                    CONTROL => self.hear_nursery(),
+                    worker => {
+                        let Ok(worker) = u32::try_from(worker) else { continue };
+                        if flags.contains(EventFlags::OUT)
+                            && let Some(connection) = self.connections.get(&worker)
+                        {
+                            connection.link.flush();
+                        }
+                        if flags != EventFlags::OUT {
+                            self.hear(worker);
+                        }
+                    }
+                }
+            }
+        }
+        self.end();
+    }
+
+    /// Everything that is left ends: no worker outlives its nursery, nor that its socket.
+    fn end(mut self) {
+        self.connections.clear();
+        self.workers.nursery_lost();
+        if let Some(Nursery { mut launcher, control, .. }) = self.nursery.take() {
+            drop(control);
+            // Its host may have waited for all of its children before.
+            let _ = launcher.wait();
+        }
+        for done in self.workers.take_closers() {
+            done();
+        }
+    }
+
+    fn start_nursery(&mut self) {
+        match self.spawn() {
+            Ok(nursery) => self.nursery = Some(nursery),
+            Err(error) => {
+                let path = self.workers.worker.program.display();
+                self.workers.unavailable(&format!("{path}: {error}"));
+            }
+        }
+    }
+
+    fn spawn(&self) -> io::Result<Nursery> {
+        let (hosts, nurserys) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let worker = &self.workers.worker;
+        let mut command = Command::new(&worker.program);
+        command.args(Arguments { runs: worker.runs }.to_words()).env_clear();
+        // Read once, before the file system that it names is out of reach.
+        command.envs(std::env::var_os("TZ").map(|zone| ("TZ", zone)));
+        command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
+        let launcher = command.stdin(nurserys).spawn()?;
+        let epoll = &self.workers.driver.epoll;
+        epoll::add(epoll, &hosts, EventData::new_u64(CONTROL), EventFlags::IN)?;
+        Ok(Nursery { launcher, control: Arc::new(hosts), said_hello: false })
+    }
+
+    fn hear_nursery(&mut self) {
+        while let Some(nursery) = &mut self.nursery {
+            let news = match News::receive(&nursery.control) {
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                Ok(Some(news)) => news,
+                Ok(None) | Err(_) => return self.lose_nursery("it ended before it was ready"),
+            };
+            match news {
+                News::Hello { version: VERSION, confinement } => {
+                    nursery.said_hello = true;
+                    self.failures = 0;
+                    let control = Arc::clone(&nursery.control);
+                    self.workers.hello(&control, confinement);
+                }
+                News::Hello { version, .. } => {
+                    self.failures = FAILURES;
+                    let why = format!("it is of version {version}, and {VERSION} is needed");
+                    return self.lose_nursery(&why);
+                }
+                News::Born(worker, socket) => self.connect(worker, socket),
+                News::Ended(worker, ended) => self.disconnect(worker, ended),
+                News::Refused(error) => {
+                    self.workers.refused(Errno::from_raw_os_error(error));
+                }
+            }
+        }
+    }
+
+    /// What is left of a nursery that is gone: its workers are, too.
+    fn lose_nursery(&mut self, why: &str) {
+        let Some(Nursery { mut launcher, control, said_hello }) = self.nursery.take() else {
+            return;
+        };
+        drop(control);
+        // It may hang, or not be ours to wait for.
+        let _ = launcher.kill();
+        let _ = launcher.wait();
+        self.workers.nursery_lost();
+        let workers: Vec<u32> = self.connections.keys().copied().collect();
+        for worker in workers {
+            self.disconnect(worker, Ended::Killed);
+        }
+        if !said_hello {
+            self.failures += 1;
+        }
+        if self.failures >= FAILURES {
+            self.failures = 0;
+            let path = self.workers.worker.program.display();
+            self.workers.unavailable(&format!("{path}: {why}"));
+        }
+    }
+
+    fn connect(&mut self, worker: u32, socket: OwnedFd) {
+        let Ok(link) = Link::new(worker, socket, &self.workers.driver.epoll) else {
+            self.workers.order(Order::Kill(worker));
+            return;
+        };
+        let runs_left = self.workers.worker.runs;
+        let connection =
+            Connection { link: Arc::clone(&link), inlet: Inlet::hostile(0), runs_left };
+        self.connections.insert(worker, connection);
+        self.workers.ready(link, true);
+    }
+
+    /// A worker has ended; what it said before counts.
+    fn disconnect(&mut self, worker: u32, ended: Ended) {
+        if let Some(mut connection) = self.connections.remove(&worker) {
+            while let Said::More = connection.listen(&mut self.buffer) {}
+            if let Some(run) = connection.link.run() {
+                run.lost(&Lost::Ended(ended));
+            }
+        }
+        self.workers.gone(worker);
+    }
+
+    fn hear(&mut self, worker: u32) {
+        let Some(connection) = self.connections.get_mut(&worker) else { return };
+        for _ in 0..READS {
+            match connection.listen(&mut self.buffer) {
+                Said::More => {}
+                Said::All => return,
+                Said::RunEnded => {
+                    connection.runs_left -= 1;
+                    connection.link.set_run(None);
+                    if connection.runs_left == 0 {
+                        self.connections.remove(&worker);
+                        return;
+                    }
+                    self.workers.ready(Arc::clone(&connection.link), false);
+                }
+                // How it ended, its nursery will tell.
+                Said::Last => return connection.link.unwatch(),
+                Said::Unreadable(why) => {
+                    connection.link.unwatch();
+                    self.workers.order(Order::Kill(worker));
+                    if let Some(run) = connection.link.run() {
+                        run.lost(match why {
+                            Unreadable::Broken => &Lost::Broken,
+                            Unreadable::TooLarge => &Lost::TooLarge,
+                        });
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Takes what the worker has said, up to the end of its run.
+    fn listen(&mut self, buffer: &mut [u8]) -> Said {
+        let read = match self.link.read(buffer) {
+            Ok(0) => return Said::Last,
+            Ok(read) => read,
+            Err(Errno::AGAIN) => return Said::All,
+            Err(Errno::INTR) => return Said::More,
+            Err(_) => return Said::Last,
+        };
+        let Some(run) = self.link.run() else {
+            return Said::Unreadable(Unreadable::Broken);
+        };
+        self.inlet.set_most_bytes(run.most_bytes());
+        let mut bytes = &buffer[..read];
+        while !bytes.is_empty() {
+            let received = match self.inlet.feed(&mut bytes) {
+                Ok(None) => break,
+                Ok(Some(frame)) => run.receive(frame),
+                Err(unreadable) => Err(unreadable),
+            };
+            match received {
+                Ok(false) => {}
+                Ok(true) if bytes.is_empty() => return Said::RunEnded,
+                // It has nothing to say that nobody asked it.
+                Ok(true) => return Said::Unreadable(Unreadable::Broken),
+                Err(unreadable) => return Said::Unreadable(unreadable),
+            }
+        }
+        // A socket that had less than asked for is empty now; it will say so if it is not.
+        if read < buffer.len() { Said::All } else { Said::More }
+    }
+}

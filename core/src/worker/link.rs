@@ -1,0 +1,170 @@
+//! The host's end of a worker's socket.
+//!
+//! In: frames, from any thread. Out: bytes, as far as the socket takes them at once; the driver writes the
+//! rest. Nobody waits for a worker to read.
+
+use std::{
+    collections::VecDeque,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Arc,
+};
+
+use rustix::{
+    event::epoll::{self, EventData, EventFlags},
+    io::Errno,
+    net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},
+};
+
+use super::{frame::Frame, run::Run};
+use crate::sync::Mutex;
+
+/// A worker as the host knows it.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) worker: u32,
+    socket: OwnedFd,
+    epoll: Arc<OwnedFd>,
+    out: Mutex<Out>,
+    /// The run that it has.
+    run: Mutex<Option<Arc<Run>>>,
+}
+
+#[derive(Debug, Default)]
+struct Out {
+    waiting: VecDeque<Vec<u8>>,
+    /// How much of the first is written.
+    written: usize,
+    bytes: usize,
+    /// Nothing is written until the worker may compute.
+    held: bool,
+    /// Whether the driver writes on.
+    watched: bool,
+    closed: bool,
+}
+
+impl Link {
+    /// Has the driver look at what a worker says.
+    pub(super) fn new(
+        worker: u32,
+        socket: OwnedFd,
+        epoll: &Arc<OwnedFd>,
+    ) -> Result<Arc<Self>, Errno> {
+        epoll::add(epoll, &socket, data(worker), EventFlags::IN | EventFlags::RDHUP)?;
+        Ok(Arc::new(Self {
+            worker,
+            socket,
+            epoll: Arc::clone(epoll),
+            out: Mutex::default(),
+            run: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn run(&self) -> Option<Arc<Run>> {
+        self.run.lock().clone()
+    }
+
+    pub(super) fn set_run(&self, run: Option<Arc<Run>>) {
+        let before = std::mem::replace(&mut *self.run.lock(), run);
+        drop(before);
+    }
+
+    /// Sends a frame as soon as it goes.
+    pub(super) fn send(&self, frame: Frame) {
+        let mut out = self.out.lock();
+        if out.closed {
+            return;
+        }
+        for bytes in frame.into_bytes() {
+            out.bytes += bytes.len();
+            out.waiting.push_back(bytes);
+        }
+        self.write(&mut out);
+    }
+
+    /// Keeps what is sent from now on until [`Link::release`].
+    pub(super) fn hold(&self) {
+        self.out.lock().held = true;
+    }
+
+    pub(super) fn release(&self) {
+        let mut out = self.out.lock();
+        out.held = false;
+        self.write(&mut out);
+    }
+
+    /// Writes on.
+    pub(super) fn flush(&self) {
+        self.write(&mut self.out.lock());
+    }
+
+    /// What was sent and not written yet.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.out.lock().bytes
+    }
+
+    /// Says that nothing more will be said, which tells the worker to end its run.
+    pub(super) fn close(&self) {
+        let mut out = self.out.lock();
+        let waiting = std::mem::take(&mut out.waiting);
+        (out.bytes, out.closed) = (0, true);
+        // One that is gone needs no telling.
+        let _ = shutdown(&self.socket, Shutdown::Write);
+        drop(out);
+        drop(waiting);
+    }
+
+    /// What the worker has said, as much as there is and fits.
+    pub(super) fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
+        recv(&self.socket, buffer, RecvFlags::DONTWAIT).map(|(read, _)| read)
+    }
+
+    /// Has the driver look no more.
+    pub(super) fn unwatch(&self) {
+        // One that is not watched is what is wanted.
+        let _ = epoll::delete(&self.epoll, &self.socket);
+    }
+
+    fn write(&self, out: &mut Out) {
+        while !out.held {
+            let Some(bytes) = out.waiting.front() else { break };
+            let rest = &bytes[out.written..];
+            match send(&self.socket, rest, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(written) if written == rest.len() => {
+                    out.bytes -= bytes.len();
+                    out.written = 0;
+                    out.waiting.pop_front();
+                }
+                Ok(written) => out.written += written,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return self.watch(out, true),
+                // It is gone, which the driver is told of too.
+                Err(_) => {
+                    out.waiting.clear();
+                    (out.bytes, out.closed) = (0, true);
+                }
+            }
+        }
+        self.watch(out, false);
+    }
+
+    fn watch(&self, out: &mut Out, writing: bool) {
+        if out.watched == writing {
+            return;
+        }
+        out.watched = writing;
+        let more = if writing { EventFlags::OUT } else { EventFlags::empty() };
+        let flags = EventFlags::IN | EventFlags::RDHUP | more;
+        // Not watched any more: then it is gone.
+        let _ = epoll::modify(&self.epoll, &self.socket, data(self.worker), flags);
+    }
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn data(worker: u32) -> EventData {
+    EventData::new_u64(u64::from(worker))
+}

@@ -1,0 +1,187 @@
+//! Where workers come from: the program that a host starts, and the fork server that it becomes.
+//!
+//! In: orders of the host. Out: workers, each a copy of a process that has a pristine isolate in its memory
+//! already, and news of how they end. Of the three kinds of processes only workers ever see a byte of a
+//! sandbox. When the host is gone, in whatever way, so are they all.
+
+use std::{
+    collections::HashMap,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use rustix::{
+    io::Errno,
+    process::{Signal, set_parent_process_death_signal},
+};
+
+use super::{
+    children::{self, Side, Watch},
+    confine::{self, Confinement, Ended},
+    control::{News, Order},
+    frame::VERSION,
+    serve::serve,
+};
+use crate::{
+    cache::Cache,
+    isolate::{Pool, PoolOptions, Realm, STACK_LIMIT_BYTES},
+    process,
+};
+
+/// What the engine may use of a stack, and as much again for everything around it.
+const STACK_BYTES: usize = 2 * STACK_LIMIT_BYTES * crate::sanitized::FRAMES;
+
+/// What the host says when it starts the program.
+pub(super) struct Arguments {
+    /// Runs of one worker.
+    pub(super) runs: u32,
+}
+
+impl Arguments {
+    pub(super) fn to_words(&self) -> [String; 2] {
+        [VERSION.to_string(), self.runs.to_string()]
+    }
+
+    fn from_words(mut words: impl Iterator<Item = String>) -> Option<Self> {
+        let version: u32 = words.next()?.parse().ok()?;
+        let runs = words.next()?.parse().ok()?;
+        (version == VERSION).then_some(Self { runs })
+    }
+}
+
+/// The whole of the program `isolane-worker`, which a host starts with one end of a socket as its
+/// descriptor 0. Returns when the host is gone.
+#[must_use]
+pub fn worker_main() -> ExitCode {
+    let launched = confine::launcher(Confinement::ALL);
+    // By the thread of the host that started it, which lives for as long as the runtime does.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let Some(arguments) = Arguments::from_words(std::env::args().skip(1)) else {
+        // Of another version: the host is told which, and gives up.
+        let hello = News::Hello { version: VERSION, confinement: Confinement::default() };
+        let _ = hello.send(std::io::stdin());
+        return ExitCode::from(2);
+    };
+    match children::fork() {
+        Ok(Side::Child) => {
+            let nursery = launched.nursery();
+            stacker::grow(STACK_BYTES, || Nursery::new(nursery, &arguments).tend());
+            ExitCode::SUCCESS
+        }
+        Ok(Side::Parent(nursery)) => {
+            children::wait_for(nursery);
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+struct Nursery {
+    confined: Option<confine::Nursery>,
+    control: OwnedFd,
+    watch: Watch,
+    pool: Pool<Realm>,
+    cache: Arc<Cache>,
+    runs: u32,
+    /// Workers by their process.
+    workers: HashMap<i32, u32>,
+    processes: HashMap<u32, i32>,
+    last: u32,
+}
+
+impl Nursery {
+    fn new(confined: confine::Nursery, arguments: &Arguments) -> Self {
+        process::carry_on();
+        let pool = Pool::new(Realm::build, PoolOptions { ready: 1, ..PoolOptions::default() });
+        pool.fill(|| false);
+        Self {
+            confined: Some(confined),
+            control: std::os::fd::AsFd::as_fd(&std::io::stdin())
+                .try_clone_to_owned()
+                .unwrap_or_else(|_| std::process::exit(1)),
+            watch: Watch::new(),
+            pool,
+            cache: Arc::new(Cache::new(if arguments.runs > 1 { 4 << 20 } else { 0 })),
+            runs: arguments.runs,
+            workers: HashMap::new(),
+            processes: HashMap::new(),
+            last: 0,
+        }
+    }
+
+    /// Does what the host orders, until it is gone.
+    fn tend(&mut self) {
+        let confinement =
+            self.confined.as_ref().map(confine::Nursery::confinement).unwrap_or_default();
+        if (News::Hello { version: VERSION, confinement }).send(&self.control).is_err() {
+            return;
+        }
+        loop {
+            while let Some((process, ended)) = children::reap() {
+                if self.bury(process, ended).is_err() {
+                    return;
+                }
+            }
+            match Order::receive(&self.control) {
+                Ok(Some(order)) => {
+                    if self.obey(order).is_err() {
+                        return;
+                    }
+                }
+                Err(Errno::AGAIN | Errno::INTR) => self.watch.wait(&self.control),
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), Errno> {
+        match order {
+            Order::Fork(count) => (0..count).try_for_each(|_| self.fork()),
+            Order::Kill(worker) => {
+                self.processes.get(&worker).copied().map(children::kill);
+                Ok(())
+            }
+            Order::Demote(worker) => {
+                self.processes.get(&worker).copied().map(children::demote);
+                Ok(())
+            }
+        }
+    }
+
+    fn fork(&mut self) -> Result<(), Errno> {
+        let refused = |error: std::io::Error| {
+            News::Refused(error.raw_os_error().unwrap_or_default()).send(&self.control)
+        };
+        let (hosts, workers) = match UnixStream::pair() {
+            Ok(pair) => pair,
+            Err(error) => return refused(error),
+        };
+        match children::fork() {
+            Err(error) => refused(error),
+            Ok(Side::Child) => {
+                drop(hosts);
+                self.become_worker(workers);
+                std::process::exit(0);
+            }
+            Ok(Side::Parent(process)) => {
+                self.last += 1;
+                self.workers.insert(process, self.last);
+                self.processes.insert(self.last, process);
+                News::Born(self.last, hosts.into()).send(&self.control)
+            }
+        }
+    }
+
+    fn become_worker(&mut self, socket: UnixStream) {
+        let Some(confined) = self.confined.take() else { return };
+        let Some((worker, socket)) = confined.worker(socket.into()) else { return };
+        serve(UnixStream::from(socket), &worker, &self.pool, &self.cache, self.runs);
+    }
+
+    fn bury(&mut self, process: i32, ended: Ended) -> Result<(), Errno> {
+        let Some(worker) = self.workers.remove(&process) else { return Ok(()) };
+        self.processes.remove(&worker);
+        News::Ended(worker, ended).send(&self.control)
+    }
+}

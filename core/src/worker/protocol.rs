@@ -1,0 +1,406 @@
+//! What a host and a worker tell each other about one run.
+//!
+//! In: [`ToWorker`] and [`ToHost`], the acts of the trait `Outside` and of a host, as values. Out: frames,
+//! and back. A worker trusts its host; a host believes a worker nothing that it can check.
+
+use std::time::Duration;
+
+use super::frame::{Fields, Frame, Unreadable};
+use crate::{
+    host::{Completion, Refusal},
+    isolate::{End, Inbound},
+    options::{Language, Request, SourceText},
+    outcome::{ExecutionError, ExecutionLog, LogLevel, Status},
+    path::Step,
+    text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
+    value::{Purpose, Value},
+};
+
+/// What a host tells a worker.
+#[derive(Debug)]
+pub(crate) enum ToWorker {
+    /// The run: the first thing that a worker hears.
+    Begin(Box<Begin>),
+    /// The answer to its call.
+    Answer(Completion),
+    /// What the host sends on its own account.
+    Inbound(Inbound),
+    /// Whether the host can hold a message.
+    Verdict(Option<Refusal>),
+}
+
+/// A run as its worker gets it.
+#[derive(Debug)]
+pub(crate) struct Begin {
+    pub(crate) request: Request,
+    /// CPU time of the run.
+    pub(crate) safety_cap: Duration,
+    /// Whether the host is to be asked about messages that it may be unable to hold.
+    pub(crate) is_choosy: bool,
+}
+
+/// What a worker tells its host.
+#[derive(Debug)]
+pub(crate) enum ToHost {
+    /// The sandbox waits for the answer.
+    Call {
+        function: u32,
+        args: Value,
+    },
+    /// The sandbox has the promise already.
+    Start {
+        function: u32,
+        args: Value,
+        promise: u32,
+    },
+    /// With `waits`, the sandbox waits for the sink's answer.
+    Report {
+        value: Value,
+        waits: bool,
+    },
+    /// Can the host hold that? The sandbox waits for the verdict.
+    Ask(Value),
+    Log(ExecutionLog),
+    FunctionSettled {
+        call: u32,
+        completion: Completion,
+    },
+    PromiseSettled {
+        promise: u32,
+        completion: Completion,
+    },
+    /// There is nothing to do until the host says something, after so many things that it has said.
+    Parked {
+        taken: u64,
+    },
+    /// The last thing of a run.
+    Ended {
+        end: WorkersEnd,
+        peak_bytes: Option<u64>,
+    },
+}
+
+/// How a run ended, as its worker sees it.
+#[derive(Debug)]
+pub(crate) enum WorkersEnd {
+    End(End),
+    /// It computed for as long as it may.
+    Cap,
+    /// Nothing can make it go on.
+    Stalled,
+}
+
+const BEGIN: u8 = 1;
+const ANSWER: u8 = 2;
+const PROMISE: u8 = 3;
+const FUNCTION_CALL: u8 = 4;
+const FUNCTION_RELEASED: u8 = 5;
+const VERDICT: u8 = 6;
+
+const CALL: u8 = 1;
+const START: u8 = 2;
+const REPORT: u8 = 3;
+const ASK: u8 = 4;
+const LOG: u8 = 5;
+const FUNCTION_SETTLED: u8 = 6;
+const PROMISE_SETTLED: u8 = 7;
+const PARKED: u8 = 8;
+const ENDED: u8 = 9;
+
+const SUCCESS: u8 = 0;
+const ERROR: u8 = 1;
+const LINK_ERROR: u8 = 2;
+const MEMORY: u8 = 3;
+const ASKED: u8 = 4;
+const BROKEN: u8 = 5;
+const CAP: u8 = 6;
+const STALLED: u8 = 7;
+
+impl ToWorker {
+    pub(crate) fn into_frame(self) -> Frame {
+        match self {
+            Self::Begin(begin) => write_begin(*begin),
+            Self::Answer(completion) => write_completion(Frame::new(ANSWER), completion),
+            Self::Inbound(Inbound::PromiseSettled { promise, completion }) => {
+                write_completion(Frame::new(PROMISE).u32(promise), completion)
+            }
+            Self::Inbound(Inbound::FunctionCall { function, args, call }) => {
+                Frame::new(FUNCTION_CALL).u32(function).u32(call).value(args)
+            }
+            Self::Inbound(Inbound::FunctionReleased { function, times }) => {
+                Frame::new(FUNCTION_RELEASED).u32(function).u32(times)
+            }
+            Self::Verdict(refusal) => Frame::new(VERDICT).option(refusal, |frame, refusal| {
+                frame.list(refusal.path.into_iter(), write_step).text(&refusal.what)
+            }),
+        }
+    }
+
+    pub(crate) fn from_frame(frame: Frame) -> Result<Self, Unreadable> {
+        let (kind, mut fields) = frame.read()?;
+        let told = match kind {
+            BEGIN => Self::Begin(Box::new(read_begin(&mut fields)?)),
+            ANSWER => Self::Answer(read_completion(&mut fields, Fields::value)?),
+            PROMISE => Self::Inbound(Inbound::PromiseSettled {
+                promise: fields.u32()?,
+                completion: read_completion(&mut fields, Fields::value)?,
+            }),
+            FUNCTION_CALL => {
+                let (function, call) = (fields.u32()?, fields.u32()?);
+                Self::Inbound(Inbound::FunctionCall { function, args: fields.value()?, call })
+            }
+            FUNCTION_RELEASED => {
+                let (function, times) = (fields.u32()?, fields.u32()?);
+                Self::Inbound(Inbound::FunctionReleased { function, times })
+            }
+            VERDICT => Self::Verdict(fields.option(|fields| {
+                let path = fields.list(read_step)?;
+                Ok(Refusal { path, what: fields.text()? })
+            })?),
+            _ => return Err(Unreadable::Broken),
+        };
+        fields.end()?;
+        Ok(told)
+    }
+}
+
+impl ToHost {
+    pub(crate) fn into_frame(self) -> Frame {
+        match self {
+            Self::Call { function, args } => Frame::new(CALL).u32(function).value(args),
+            Self::Start { function, args, promise } => {
+                Frame::new(START).u32(function).u32(promise).value(args)
+            }
+            Self::Report { value, waits } => Frame::new(REPORT).u8(u8::from(waits)).value(value),
+            Self::Ask(message) => Frame::new(ASK).value(message),
+            Self::Log(log) => {
+                Frame::new(LOG).u8(log.level as u8).f64(log.timestamp).value(log.args)
+            }
+            Self::FunctionSettled { call, completion } => {
+                write_completion(Frame::new(FUNCTION_SETTLED).u32(call), completion)
+            }
+            Self::PromiseSettled { promise, completion } => {
+                write_completion(Frame::new(PROMISE_SETTLED).u32(promise), completion)
+            }
+            Self::Parked { taken } => Frame::new(PARKED).u64(taken),
+            Self::Ended { end, peak_bytes } => {
+                write_end(Frame::new(ENDED).option(peak_bytes, Frame::u64), end)
+            }
+        }
+    }
+
+    /// Reads what a worker sent, whose messages may hold that much each.
+    pub(crate) fn from_frame(frame: Frame, most_bytes: usize) -> Result<Self, Unreadable> {
+        let (kind, mut fields) = frame.read()?;
+        let value = |fields: &mut Fields, purpose| fields.checked_value(purpose, most_bytes);
+        let completion = |fields: &mut Fields| {
+            read_completion(fields, |fields| fields.checked_value(Purpose::Live, most_bytes))
+        };
+        let told = match kind {
+            CALL => {
+                let function = fields.u32()?;
+                Self::Call { function, args: value(&mut fields, Purpose::Arguments)? }
+            }
+            START => {
+                let (function, promise) = (fields.u32()?, fields.u32()?);
+                Self::Start { function, args: value(&mut fields, Purpose::Arguments)?, promise }
+            }
+            REPORT => {
+                let waits = fields.u8()? != 0;
+                Self::Report { value: value(&mut fields, Purpose::Final)?, waits }
+            }
+            ASK => Self::Ask(value(&mut fields, Purpose::Live)?),
+            LOG => {
+                let level = read_level(fields.u8()?)?;
+                let timestamp = fields.f64()?;
+                if !timestamp.is_finite() {
+                    return Err(Unreadable::Broken);
+                }
+                let args = value(&mut fields, Purpose::Log)?;
+                Self::Log(ExecutionLog { level, args, timestamp })
+            }
+            FUNCTION_SETTLED => {
+                let call = fields.u32()?;
+                Self::FunctionSettled { call, completion: completion(&mut fields)? }
+            }
+            PROMISE_SETTLED => {
+                let promise = fields.u32()?;
+                Self::PromiseSettled { promise, completion: completion(&mut fields)? }
+            }
+            PARKED => Self::Parked { taken: fields.u64()? },
+            ENDED => {
+                let peak_bytes = fields.option(Fields::u64)?;
+                let end = read_end(&mut fields, most_bytes)?;
+                Self::Ended { end, peak_bytes }
+            }
+            _ => return Err(Unreadable::Broken),
+        };
+        fields.end()?;
+        Ok(told)
+    }
+}
+
+fn write_completion(frame: Frame, completion: Completion) -> Frame {
+    match completion {
+        Ok(value) => frame.u8(0).value(value),
+        Err(thrown) => frame.u8(1).value(thrown),
+    }
+}
+
+fn read_completion(
+    fields: &mut Fields,
+    read: impl FnOnce(&mut Fields) -> Result<Value, Unreadable>,
+) -> Result<Completion, Unreadable> {
+    match fields.u8()? {
+        0 => read(fields).map(Ok),
+        1 => read(fields).map(Err),
+        _ => Err(Unreadable::Broken),
+    }
+}
+
+fn write_begin(begin: Begin) -> Frame {
+    let Begin { request, safety_cap, is_choosy } = begin;
+    let text = |frame: Frame, text: String| frame.text(&text);
+    Frame::new(BEGIN)
+        .u64(u64::try_from(safety_cap.as_micros()).unwrap_or(u64::MAX))
+        .u8(u8::from(is_choosy))
+        .u8(u8::from(request.language == Language::TypeScript))
+        .u8(u8::from(request.report))
+        .u64(request.memory_limit())
+        .option(request.filename, text)
+        .option(request.function, text)
+        .list([request.source].into_iter(), write_source)
+        .list(request.modules.into_iter(), |frame, (key, source)| {
+            write_source(frame.text(&key), source)
+        })
+        .list(request.globals.into_iter(), text)
+        .list(request.imports.into_iter(), |frame, (key, exports)| {
+            frame.text(&key).list(exports.into_iter(), text)
+        })
+        .value(request.inputs)
+}
+
+fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
+    let safety_cap = Duration::from_micros(fields.u64()?);
+    let is_choosy = fields.u8()? != 0;
+    let typescript = fields.u8()? != 0;
+    let report = fields.u8()? != 0;
+    #[expect(clippy::cast_precision_loss, reason = "a safe integer, as the host has checked")]
+    let memory_limit_bytes = Some(fields.u64()? as f64);
+    let (filename, function) = (fields.option(Fields::text)?, fields.option(Fields::text)?);
+    let source = fields.list(read_source)?.pop().ok_or(Unreadable::Broken)?;
+    let request = Request {
+        source,
+        filename,
+        language: if typescript { Language::TypeScript } else { Language::JavaScript },
+        function,
+        modules: fields.list(|fields| Ok((fields.text()?, read_source(fields)?)))?,
+        globals: fields.list(Fields::text)?,
+        imports: fields.list(|fields| Ok((fields.text()?, fields.list(Fields::text)?)))?,
+        inputs: fields.value()?,
+        report,
+        memory_limit_bytes,
+        spelling: crate::Spelling::default(),
+    };
+    Ok(Begin { request, safety_cap, is_choosy })
+}
+
+fn write_source(frame: Frame, source: SourceText) -> Frame {
+    let lone_surrogate = source.lone_surrogate.map(|at| at as u64);
+    frame.text(&source.text).option(lone_surrogate, Frame::u64)
+}
+
+fn read_source(fields: &mut Fields) -> Result<SourceText, Unreadable> {
+    let text = fields.text()?;
+    let lone_surrogate = fields.option(Fields::u64)?;
+    let lone_surrogate = lone_surrogate.map(usize::try_from).transpose();
+    Ok(SourceText { text, lone_surrogate: lone_surrogate.map_err(|_| Unreadable::Broken)? })
+}
+
+fn write_step(frame: Frame, step: Step) -> Frame {
+    match step {
+        Step::Key(key) => frame.u8(0).text(&key),
+        Step::Index(index) => frame.u8(1).u64(index as u64),
+        Step::MapKey(index) => frame.u8(2).u64(index as u64),
+        Step::Member(index) => frame.u8(3).u64(index as u64),
+        Step::Entry(text) => frame.u8(4).text(&text),
+    }
+}
+
+fn read_step(fields: &mut Fields) -> Result<Step, Unreadable> {
+    let kind = fields.u8()?;
+    if let 0 | 4 = kind {
+        let text = fields.text()?;
+        return Ok(if kind == 0 { Step::Key(text) } else { Step::Entry(text) });
+    }
+    let index = usize::try_from(fields.u64()?).map_err(|_| Unreadable::Broken)?;
+    match kind {
+        1 => Ok(Step::Index(index)),
+        2 => Ok(Step::MapKey(index)),
+        3 => Ok(Step::Member(index)),
+        _ => Err(Unreadable::Broken),
+    }
+}
+
+fn write_end(frame: Frame, end: WorkersEnd) -> Frame {
+    match end {
+        WorkersEnd::End(End::Success(value)) => frame.u8(SUCCESS).value(value),
+        WorkersEnd::End(End::Failed(status, error)) => {
+            let kind = if status == Status::LinkError { LINK_ERROR } else { ERROR };
+            write_error(frame.u8(kind), *error)
+        }
+        WorkersEnd::End(End::Memory) => frame.u8(MEMORY),
+        WorkersEnd::End(End::Asked) => frame.u8(ASKED),
+        WorkersEnd::End(End::Broken) => frame.u8(BROKEN),
+        WorkersEnd::Cap => frame.u8(CAP),
+        WorkersEnd::Stalled => frame.u8(STALLED),
+    }
+}
+
+fn read_end(fields: &mut Fields, most_bytes: usize) -> Result<WorkersEnd, Unreadable> {
+    Ok(match fields.u8()? {
+        SUCCESS => WorkersEnd::End(End::Success(fields.checked_value(Purpose::Final, most_bytes)?)),
+        ERROR => WorkersEnd::End(End::Failed(Status::Error, Box::new(read_error(fields)?))),
+        LINK_ERROR => {
+            WorkersEnd::End(End::Failed(Status::LinkError, Box::new(read_error(fields)?)))
+        }
+        MEMORY => WorkersEnd::End(End::Memory),
+        ASKED => WorkersEnd::End(End::Asked),
+        BROKEN => WorkersEnd::End(End::Broken),
+        CAP => WorkersEnd::Cap,
+        STALLED => WorkersEnd::Stalled,
+        _ => return Err(Unreadable::Broken),
+    })
+}
+
+fn write_error(frame: Frame, error: ExecutionError) -> Frame {
+    let text = |frame: Frame, text: String| frame.text(&text);
+    frame
+        .text(&error.name)
+        .text(&error.message)
+        .option(error.stack, text)
+        .option(error.specifier, text)
+        .option(error.filename, text)
+        .option(error.line, Frame::u32)
+        .option(error.column, Frame::u32)
+}
+
+/// Bounded here as well: a worker may send what it likes.
+fn read_error(fields: &mut Fields) -> Result<ExecutionError, Unreadable> {
+    let text = |fields: &mut Fields| Ok(bounded(fields.text()?, MESSAGE_LIMIT));
+    let stack = |fields: &mut Fields| Ok(bounded(fields.text()?, STACK_LIMIT));
+    Ok(ExecutionError {
+        name: text(fields)?,
+        message: text(fields)?,
+        stack: fields.option(stack)?,
+        specifier: fields.option(text)?,
+        filename: fields.option(text)?,
+        line: fields.option(Fields::u32)?,
+        column: fields.option(Fields::u32)?,
+    })
+}
+
+fn read_level(byte: u8) -> Result<LogLevel, Unreadable> {
+    let levels = [LogLevel::Log, LogLevel::Info, LogLevel::Warn, LogLevel::Error, LogLevel::Debug];
+    levels.into_iter().find(|level| *level as u8 == byte).ok_or(Unreadable::Broken)
+}

@@ -1,0 +1,500 @@
+//! One run in a worker, as its host sees it, from the call to settlement.
+//!
+//! In: a checked request and the host's side of it, what the host does to the run, and what its worker
+//! says. Out: one result, told to the host once. The worker may be in anybody's hands: whatever it says is
+//! held against what may be said now, and one that says anything else is killed. It can spoil its own run
+//! and no other.
+//!
+//! Everything but the link is behind one lock, which is never held while the host is called.
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{
+    confine::Ended,
+    frame::{Frame, Unreadable},
+    link::Link,
+    protocol::{Begin, ToHost, ToWorker, WorkersEnd},
+    workers::Workers,
+};
+use crate::{
+    execution::Live,
+    host::{Completion, Host, HostCall, REPORT_SINK},
+    isolate::{End, Inbound},
+    options::Request,
+    outcome::{ExecutionError, ExecutionResult, Status},
+    record::{Reason, Record},
+    sync::Mutex,
+    value::{InFlight, Value},
+};
+
+/// How long a run computes before others need not wait for it.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// The largest number of bytes that is told: what every language's numbers hold.
+const MOST_BYTES_TOLD: u64 = (1 << 53) - 1;
+
+pub(super) struct Run {
+    workers: Arc<Workers>,
+    place: usize,
+    host: Arc<dyn Host>,
+    memory_limit: usize,
+    report: bool,
+    is_choosy: bool,
+    /// Messages that the host has not taken yet.
+    in_flight: Arc<InFlight>,
+    link: OnceLock<Arc<Link>>,
+    settled: AtomicBool,
+    shared: Mutex<Shared>,
+}
+
+struct Shared {
+    record: Record,
+    phase: Phase,
+    request: Option<Box<Request>>,
+    /// What the host sent before the run had a worker.
+    early: Vec<Frame>,
+    calls: u64,
+    /// Whether the worker waits for the answer to its last call.
+    calling: bool,
+    /// What the host has sent on its own account.
+    sent: u64,
+    /// What is reported or logged and kept, in bytes.
+    kept_bytes: usize,
+    /// Whether it is counted as computing.
+    permit: bool,
+    /// Whether its worker was told to come after others.
+    demoted: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Waits for a worker.
+    Queued,
+    /// Its worker computes, since then.
+    Computing(Instant),
+    /// Its worker waits for the host.
+    Waiting,
+    /// Its worker has something to go on with, and waits for its turn.
+    Woken,
+    Over,
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Run").field("running", &self.running()).finish_non_exhaustive()
+    }
+}
+
+impl Run {
+    pub(super) fn new(
+        workers: Arc<Workers>,
+        place: usize,
+        request: Request,
+        host: Arc<dyn Host>,
+    ) -> Self {
+        let memory_limit = request.memory_limit();
+        Self {
+            workers,
+            place,
+            is_choosy: host.is_choosy(),
+            host,
+            memory_limit: usize::try_from(memory_limit).unwrap_or(usize::MAX),
+            report: request.report,
+            in_flight: Arc::default(),
+            link: OnceLock::new(),
+            settled: AtomicBool::new(false),
+            shared: Mutex::new(Shared {
+                record: Record::new(memory_limit),
+                phase: Phase::Queued,
+                request: Some(Box::new(request)),
+                early: Vec::new(),
+                calls: 0,
+                calling: false,
+                sent: 0,
+                kept_bytes: 0,
+                permit: false,
+                demoted: false,
+            }),
+        }
+    }
+
+    /// The most that one message of the worker may hold.
+    pub(super) fn most_bytes(&self) -> usize {
+        // What is charged for a message and what it is counted with here differ a little.
+        self.memory_limit.saturating_add(self.memory_limit / 8).saturating_add(1 << 20)
+    }
+
+    pub(super) fn parked(&self) -> bool {
+        self.shared.lock().phase == Phase::Waiting
+    }
+
+    /// Hands the run to a worker, with a permit; false if it needs neither any more.
+    pub(super) fn begin(self: &Arc<Self>, link: &Arc<Link>) -> bool {
+        let mut shared = self.shared.lock();
+        let Some(request) = shared.request.take().filter(|_| !self.is_settled()) else {
+            return false;
+        };
+        shared.phase = Phase::Computing(Instant::now());
+        shared.permit = true;
+        link.set_run(Some(Arc::clone(self)));
+        let _ = self.link.set(Arc::clone(link));
+        let safety_cap = self.workers.safety_cap();
+        let begin = Begin { request: *request, safety_cap, is_choosy: self.is_choosy };
+        link.send(ToWorker::Begin(Box::new(begin)).into_frame());
+        for frame in std::mem::take(&mut shared.early) {
+            link.send(frame);
+        }
+        true
+    }
+
+    /// Lets the worker go on, with a permit; false if it needs none any more.
+    pub(super) fn go_on(&self) -> bool {
+        let mut shared = self.shared.lock();
+        let Some(link) = self.link.get().filter(|_| shared.phase == Phase::Woken) else {
+            return false;
+        };
+        shared.phase = Phase::Computing(Instant::now());
+        shared.permit = true;
+        link.release();
+        true
+    }
+
+    /// Whether the run has computed for so long that others need not wait for it. If so it has no permit
+    /// any more; the worker to tell, if it was not yet told.
+    pub(super) fn step_aside(&self, now: Instant) -> Option<Option<u32>> {
+        let mut shared = self.shared.lock();
+        let Phase::Computing(since) = shared.phase else { return None };
+        if !shared.permit || now.saturating_duration_since(since) < SLICE {
+            return None;
+        }
+        shared.permit = false;
+        let told = std::mem::replace(&mut shared.demoted, true);
+        Some(self.link.get().filter(|_| !told).map(|link| link.worker))
+    }
+
+    /// Its worker, if it has one.
+    pub(super) fn worker(&self) -> Option<u32> {
+        self.link.get().map(|link| link.worker)
+    }
+
+    /// Takes what the worker said; true if that ended the run.
+    pub(super) fn receive(self: &Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
+        if self.is_settled() {
+            return Ok(false);
+        }
+        let told = ToHost::from_frame(frame, self.most_bytes())?;
+        let ends = matches!(told, ToHost::Ended { .. });
+        self.hear(told).map(|()| ends)
+    }
+
+    fn hear(self: &Arc<Self>, told: ToHost) -> Result<(), Unreadable> {
+        match told {
+            ToHost::Call { function: REPORT_SINK, .. } => Err(Unreadable::Broken),
+            ToHost::Call { function, args } => self.calls(function, args),
+            ToHost::Start { function, args, promise } => {
+                let args = self.take_in(args)?;
+                self.host.start(function, args, promise);
+                Ok(())
+            }
+            ToHost::Report { value, waits } => {
+                self.check_kept(&value)?;
+                if waits != self.report {
+                    return Err(Unreadable::Broken);
+                }
+                self.keep(|record| record.report(value));
+                if waits { self.calls(REPORT_SINK, Value::undefined()) } else { Ok(()) }
+            }
+            ToHost::Ask(message) => {
+                let verdict = ToWorker::Verdict(self.host.refuses(&message));
+                self.send(verdict.into_frame());
+                Ok(())
+            }
+            ToHost::Log(log) => {
+                self.check_kept(&log.args)?;
+                self.keep(|record| record.log(log));
+                Ok(())
+            }
+            ToHost::FunctionSettled { call, completion } => {
+                let completion = self.take_in_completion(completion)?;
+                self.host.function_settled(call, completion);
+                Ok(())
+            }
+            ToHost::PromiseSettled { promise, completion } => {
+                let completion = self.take_in_completion(completion)?;
+                self.host.promise_settled(promise, completion);
+                Ok(())
+            }
+            ToHost::Parked { taken } => {
+                self.parks(taken);
+                Ok(())
+            }
+            ToHost::Ended { end, peak_bytes } => self.ended(end, peak_bytes),
+        }
+    }
+
+    fn calls(self: &Arc<Self>, function: u32, args: Value) -> Result<(), Unreadable> {
+        let args = self.take_in(args)?;
+        let call = {
+            let mut shared = self.shared.lock();
+            if !matches!(shared.phase, Phase::Computing(_)) || shared.calling {
+                return Err(Unreadable::Broken);
+            }
+            if shared.record.is_asked() {
+                return Ok(());
+            }
+            shared.calls += 1;
+            shared.calling = true;
+            self.waits(&mut shared);
+            shared.calls
+        };
+        self.host.call(function, args, HostCall::new(Arc::clone(self) as Arc<dyn Live>, call));
+        self.workers.dispatch();
+        Ok(())
+    }
+
+    fn parks(&self, taken: u64) {
+        let mut shared = self.shared.lock();
+        // Otherwise something is on its way that it will go on with.
+        if taken == shared.sent && matches!(shared.phase, Phase::Computing(_)) {
+            self.waits(&mut shared);
+            drop(shared);
+            self.workers.dispatch();
+        }
+    }
+
+    /// From now on the worker computes nothing: others may.
+    fn waits(&self, shared: &mut Shared) {
+        shared.phase = Phase::Waiting;
+        if let Some(link) = self.link.get() {
+            link.hold();
+        }
+        if std::mem::take(&mut shared.permit) {
+            self.workers.give_back_permit();
+        }
+    }
+
+    /// A message that the host has to take, which counts until it has.
+    fn take_in(&self, message: Value) -> Result<Value, Unreadable> {
+        self.check_refusal(&message)?;
+        let under_way = self.in_flight.bytes().saturating_add(message.held_bytes());
+        if under_way > self.most_bytes() {
+            return Err(Unreadable::TooLarge);
+        }
+        Ok(message.sent(&self.in_flight))
+    }
+
+    fn take_in_completion(&self, completion: Completion) -> Result<Completion, Unreadable> {
+        Ok(match completion {
+            Ok(value) => Ok(self.take_in(value)?),
+            Err(thrown) => Err(self.take_in(thrown)?),
+        })
+    }
+
+    /// A worker asks before it sends what a host may refuse.
+    fn check_refusal(&self, message: &Value) -> Result<(), Unreadable> {
+        let refused =
+            self.is_choosy && message.may_be_refused() && self.host.refuses(message).is_some();
+        if refused { Err(Unreadable::Broken) } else { Ok(()) }
+    }
+
+    /// What is kept to the end may be no more than the run may hold.
+    fn check_kept(&self, message: &Value) -> Result<(), Unreadable> {
+        self.check_refusal(message)?;
+        let mut shared = self.shared.lock();
+        shared.kept_bytes = shared.kept_bytes.saturating_add(message.held_bytes());
+        if shared.kept_bytes > self.most_bytes() { Err(Unreadable::TooLarge) } else { Ok(()) }
+    }
+
+    /// Keeps a report or a log, unless the run is asked to end.
+    fn keep(&self, keep: impl FnOnce(&mut Record)) {
+        let mut shared = self.shared.lock();
+        if !self.is_settled() && !shared.record.is_asked() {
+            keep(&mut shared.record);
+        }
+    }
+
+    fn ended(&self, end: WorkersEnd, peak_bytes: Option<u64>) -> Result<(), Unreadable> {
+        if let WorkersEnd::End(End::Success(value)) = &end {
+            self.check_refusal(value)?;
+        }
+        let end = match end {
+            WorkersEnd::End(end) => end,
+            WorkersEnd::Cap => {
+                self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
+                End::Asked
+            }
+            WorkersEnd::Stalled => {
+                self.shared.lock().record.ask(Reason::stalled());
+                End::Asked
+            }
+        };
+        self.settle(end, peak_bytes.map(|bytes| bytes.min(MOST_BYTES_TOLD)));
+        Ok(())
+    }
+
+    /// The worker is no more, or cannot be had.
+    pub(super) fn lost(&self, how: &Lost) {
+        let end = match how {
+            Lost::Ended(Ended::Memory) | Lost::TooLarge => End::Memory,
+            Lost::Ended(Ended::CpuTime) => {
+                self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
+                End::Asked
+            }
+            how => {
+                let error = ExecutionError {
+                    name: "WorkerLost".to_owned(),
+                    message: how.message(),
+                    ..ExecutionError::default()
+                };
+                End::Failed(Status::Error, Box::new(error))
+            }
+        };
+        self.settle(end, None);
+    }
+
+    /// Settles a run whose worker did not end in time after it was asked to; it is being killed.
+    pub(super) fn give_up(&self) {
+        self.settle(End::Asked, None);
+    }
+
+    /// Hands something to the worker, or keeps it until there is one, or until it is its turn.
+    fn send(self: &Arc<Self>, frame: Frame) {
+        let mut shared = self.shared.lock();
+        let Some(link) = self.link.get() else {
+            shared.early.push(frame);
+            return;
+        };
+        link.send(frame);
+        // One that waits for an answer goes on with that, and with nothing else.
+        if shared.phase == Phase::Waiting && !shared.calling {
+            shared.phase = Phase::Woken;
+            drop(shared);
+            self.workers.wake(Arc::clone(self));
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire)
+    }
+
+    /// The end of the run, for everyone to see. The first to come settles it.
+    fn settle(&self, end: End, peak_bytes: Option<u64>) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() {
+            return;
+        }
+        let status = shared.record.settle(end, peak_bytes);
+        self.settled.store(true, Ordering::Release);
+        shared.phase = Phase::Over;
+        let permit = std::mem::take(&mut shared.permit);
+        let unused = (shared.request.take(), std::mem::take(&mut shared.early));
+        drop(shared);
+        drop(unused);
+        if permit {
+            self.workers.give_back_permit();
+        }
+        self.workers.settle(self.place, status);
+        // Whose thread this is has nothing to do with a host that panics here.
+        drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
+    }
+}
+
+impl Live for Run {
+    fn is_here(&self) -> bool {
+        self.workers.is_here()
+    }
+
+    fn running(&self) -> bool {
+        !self.is_settled()
+    }
+
+    fn terminate(self: Arc<Self>, reason: Option<&str>) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() || shared.record.is_asked() {
+            return;
+        }
+        shared.record.ask(Reason::of_caller(reason));
+        let link = self.link.get().cloned();
+        drop(shared);
+        match link {
+            None => self.settle(End::Asked, None),
+            Some(link) => {
+                link.close();
+                self.workers.watch_ending(&self);
+            }
+        }
+    }
+
+    fn deliver(self: Arc<Self>, inbound: Inbound) {
+        if self.is_settled() {
+            return;
+        }
+        let waiting = self.link.get().map_or(0, |link| link.waiting_bytes());
+        if waiting.saturating_add(inbound.held_bytes()) > self.memory_limit {
+            self.workers.kill(&self, &Lost::TooLarge);
+            return;
+        }
+        self.shared.lock().sent += 1;
+        self.send(ToWorker::Inbound(inbound).into_frame());
+    }
+
+    fn reply(self: Arc<Self>, call: u64, completion: Completion) {
+        {
+            let mut shared = self.shared.lock();
+            if shared.calls != call || !shared.calling || self.is_settled() {
+                return;
+            }
+            shared.calling = false;
+        }
+        self.send(ToWorker::Answer(completion).into_frame());
+    }
+
+    fn reports_since(&self, index: usize) -> Vec<Value> {
+        self.shared.lock().record.reports_since(index)
+    }
+
+    fn take_result(&self) -> Option<ExecutionResult> {
+        self.shared.lock().record.take_result()
+    }
+}
+
+/// Why a run has no worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// It ended before the run did.
+    Ended(Ended),
+    /// It said what no worker of ours says, and is being killed.
+    Broken,
+    /// It said more than the run may hold, and is being killed.
+    TooLarge,
+    /// None can be had.
+    Unavailable(String),
+}
+
+impl Lost {
+    fn message(&self) -> String {
+        match self {
+            Self::Ended(Ended::Exited(code)) => format!("the worker exited with code {code}"),
+            Self::Ended(Ended::Killed) => "the worker was killed".to_owned(),
+            Self::Ended(Ended::Crashed(signal)) => {
+                format!("the worker crashed: it ended by signal {signal}")
+            }
+            Self::Ended(Ended::ForbiddenCall) => {
+                "the worker was killed for a system call that it may not make".to_owned()
+            }
+            Self::Ended(Ended::Memory | Ended::CpuTime) | Self::TooLarge => {
+                "the worker used more than it may".to_owned()
+            }
+            Self::Broken => "the worker broke the protocol and was killed".to_owned(),
+            Self::Unavailable(why) => format!("no worker could be started: {why}"),
+        }
+    }
+}

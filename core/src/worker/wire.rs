@@ -1,0 +1,135 @@
+//! A worker's end of its socket.
+//!
+//! In: frames to tell, which may wait for the next ones. Out: frames that the host sent. All of it blocks:
+//! a worker has one thread, and nothing else to do.
+
+use std::{
+    io::{self, Read, Write},
+    os::unix::net::UnixStream,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{RecvFlags, recv},
+};
+
+use super::frame::{Frame, Inlet};
+
+/// Bytes that are read at once, and that may wait to be written.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// How long to wait for a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wait {
+    /// Not at all.
+    No,
+    For(Duration),
+    Ever,
+}
+
+/// What hearing came to.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Frame(Frame),
+    /// Nothing in time.
+    Nothing,
+    /// The host has said its last.
+    Closed,
+}
+
+pub(super) struct Wire {
+    stream: UnixStream,
+    inlet: Inlet,
+    buffer: Box<[u8]>,
+    /// What was read and not taken yet.
+    unread: std::ops::Range<usize>,
+    unwritten: Vec<u8>,
+}
+
+impl Wire {
+    pub(super) fn new(stream: UnixStream) -> Self {
+        Self {
+            stream,
+            inlet: Inlet::trusting(),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            unread: 0..0,
+            unwritten: Vec::new(),
+        }
+    }
+
+    /// Whether the host will say nothing more: it wants the run to end, or is gone.
+    pub(super) fn is_closing(&self) -> bool {
+        let mut asked = [PollFd::new(&self.stream, PollFlags::RDHUP)];
+        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(poll(&mut asked, Some(&none)), Ok(ready) if ready > 0)
+    }
+
+    /// Writes a frame soon: before the next one that is told, or when something is waited for.
+    pub(super) fn tell_soon(&mut self, frame: Frame) -> io::Result<()> {
+        for bytes in frame.into_bytes() {
+            if bytes.len() + self.unwritten.len() > BUFFER_BYTES {
+                self.flush()?;
+            }
+            if bytes.len() > BUFFER_BYTES {
+                self.stream.write_all(&bytes)?;
+            } else {
+                self.unwritten.extend(bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a frame, and all that waits.
+    pub(super) fn tell(&mut self, frame: Frame) -> io::Result<()> {
+        self.tell_soon(frame)?;
+        self.flush()
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.stream.write_all(&self.unwritten)?;
+        self.unwritten.clear();
+        Ok(())
+    }
+
+    /// The next frame.
+    pub(super) fn hear(&mut self, wait: Wait) -> Heard {
+        let deadline = match wait {
+            Wait::For(time) => Some(Instant::now() + time),
+            Wait::No | Wait::Ever => None,
+        };
+        loop {
+            let mut bytes = &self.buffer[self.unread.clone()];
+            let before = bytes.len();
+            let fed = self.inlet.feed(&mut bytes);
+            self.unread.start += before - bytes.len();
+            match fed {
+                Ok(Some(frame)) => return Heard::Frame(frame),
+                Ok(None) => {}
+                Err(_) => return Heard::Closed,
+            }
+            // Who has begun a frame finishes it soon.
+            let wait = if self.inlet.is_amid() { Wait::Ever } else { wait };
+            match self.read(wait, deadline) {
+                Ok(0) => return Heard::Closed,
+                Ok(read) => self.unread = 0..read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Nothing,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Heard::Closed,
+            }
+        }
+    }
+
+    fn read(&mut self, wait: Wait, deadline: Option<Instant>) -> io::Result<usize> {
+        match (wait, deadline) {
+            (Wait::Ever, _) => self.stream.read(&mut self.buffer),
+            (Wait::For(_), Some(deadline)) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let left = Timespec::try_from(left).map_err(io::Error::other)?;
+                poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&left))?;
+                Ok(recv(&self.stream, &mut *self.buffer, RecvFlags::DONTWAIT)?.0)
+            }
+            _ => Ok(recv(&self.stream, &mut *self.buffer, RecvFlags::DONTWAIT)?.0),
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! The workers of a runtime: who has one, who waits for one, and how many there are to be.
+//!
+//! In: runs that start, wait and go on, from any thread; workers that come and go, from the driver. Out:
+//! grants: a worker for a run that is new, and a permit to compute for each that may. As many compute at
+//! once as the runtime allows; one that computes for long gives its permit up and comes after others.
+
+use std::{
+    collections::{BinaryHeap, VecDeque},
+    os::fd::OwnedFd,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::{io::Errno, net::SendFlags};
+
+use super::{
+    confine::Confinement,
+    control::Order,
+    driver,
+    link::Link,
+    run::{Lost, Run},
+    timer::{Timer, What},
+};
+use crate::{
+    error::{Error, ErrorKind},
+    execution::Live,
+    host::Host,
+    options::{Request, RuntimeSettings, WorkerSettings},
+    outcome::Status,
+    process::Process,
+    registry::{CLOSED, Registry},
+    runtime::Stats,
+    sync::Mutex,
+};
+
+/// How long a worker that was asked to end a run has for it before it is killed.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// How often it is seen whether runs compute for long, while others wait.
+const TICK: Duration = Duration::from_millis(5);
+
+/// Workers that are started beyond the ready ones while runs wait.
+const AHEAD: usize = 16;
+
+pub(crate) struct Workers {
+    process: Process,
+    settings: RuntimeSettings,
+    pub(super) worker: WorkerSettings,
+    registry: Registry<Run>,
+    pub(super) driver: driver::Bell,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// The way to the nursery, once it has said hello.
+    control: Option<Arc<OwnedFd>>,
+    confinement: Option<Confinement>,
+    /// What the nursery is still to be told.
+    orders: VecDeque<Order>,
+    /// Workers that were ordered and are not there yet.
+    coming: usize,
+    /// Workers without a run, the one used last at the end.
+    ready: Vec<Ready>,
+    /// Workers in all.
+    alive: usize,
+    /// Runs without a worker.
+    fresh: VecDeque<Arc<Run>>,
+    /// Runs that have something to go on with.
+    woken: VecDeque<Arc<Run>>,
+    computing: usize,
+    timers: BinaryHeap<Timer>,
+    ticking: bool,
+    /// Whether workers are kept ready: not after a long time without runs.
+    warm: bool,
+    /// Whether the nursery takes no orders at the moment.
+    stuck: bool,
+}
+
+/// A worker that waits for a run.
+pub(super) struct Ready {
+    pub(super) link: Arc<Link>,
+    pub(super) since: Instant,
+}
+
+/// What `dispatch` found to do.
+enum Grant {
+    Begin(Arc<Run>, Ready),
+    GoOn(Arc<Run>),
+}
+
+/// Closes what a runtime holds when nobody has it any more.
+pub(crate) struct Keeper(pub(crate) Arc<Workers>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if self.0.is_here() {
+            self.0.close(Box::new(|| {}));
+        }
+    }
+}
+
+impl Workers {
+    /// Starts a nursery and what looks after it.
+    pub(crate) fn start(
+        settings: RuntimeSettings,
+        worker: WorkerSettings,
+    ) -> Result<Keeper, Error> {
+        let unavailable = |what: &str, error: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::Internal, format!("{what}: {error}"))
+        };
+        let driver = driver::Bell::new()
+            .map_err(|error| unavailable("the system has no descriptor left", &error))?;
+        let workers = Arc::new(Self {
+            process: Process::current(),
+            settings,
+            worker,
+            registry: Registry::default(),
+            driver,
+            state: Mutex::new(State { warm: true, ..State::default() }),
+        });
+        driver::start(&workers)
+            .map_err(|error| unavailable("the system has no thread left", &error))?;
+        Ok(Keeper(workers))
+    }
+
+    pub(crate) fn is_here(&self) -> bool {
+        self.process.is_current()
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        self.process
+    }
+
+    pub(super) fn safety_cap(&self) -> Duration {
+        self.settings.safety_cap
+    }
+
+    /// Starts a run.
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        request: Request,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn Live>, Error> {
+        if self.registry.is_closed() {
+            return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
+        }
+        if let Some(most) = self.settings.max_queued_runs
+            && self.state.lock().is_full(most, self.settings.max_concurrent_runs)
+        {
+            let message = format!("{most} runs are queued, as many as the runtime allows");
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        let run = self.registry.admit(|place| Run::new(Arc::clone(self), place, request, host));
+        let no_nursery = {
+            let mut state = self.state.lock();
+            state.warm = true;
+            state.fresh.push_back(Arc::clone(&run));
+            state.control.is_none()
+        };
+        if no_nursery {
+            self.driver.ring();
+        }
+        self.dispatch();
+        if self.registry.is_closed() {
+            // By another thread meanwhile, which may not have seen this run.
+            Arc::clone(&run).terminate(Some(CLOSED));
+        }
+        Ok(run)
+    }
+
+    /// Refuses new runs and ends the live ones; `done` is called when no process is left.
+    pub(crate) fn close(&self, done: Box<dyn FnOnce() + Send>) {
+        if !self.is_here() {
+            return done();
+        }
+        self.registry.close(done);
+        for run in self.registry.runs() {
+            run.terminate(Some(CLOSED));
+        }
+        self.driver.ring();
+    }
+
+    /// Whether it is closed and no run is left.
+    pub(super) fn is_over(&self) -> bool {
+        self.registry.is_closed() && self.registry.live() == 0
+    }
+
+    pub(super) fn take_closers(&self) -> Vec<crate::registry::Closer> {
+        self.registry.take_closers()
+    }
+
+    /// What the runtime is doing, but for the parts that are of threads.
+    pub(crate) fn stats(&self) -> Stats {
+        let settled = |status: Status| self.registry.settled(status);
+        let parked = self.registry.count(Run::parked);
+        let state = self.state.lock();
+        Stats {
+            computing: self.registry.live().saturating_sub(parked + state.queued()),
+            parked,
+            queued: state.queued(),
+            success: settled(Status::Success),
+            error: settled(Status::Error),
+            memory: settled(Status::Memory),
+            terminated: settled(Status::Terminated),
+            link_error: settled(Status::LinkError),
+            ready_isolates: state.ready.len(),
+            threads: 1,
+            workers: state.alive,
+            confinement: state.confinement,
+            ..Stats::default()
+        }
+    }
+
+    /// Gives workers and permits to those whose turn it is.
+    pub(super) fn dispatch(&self) {
+        loop {
+            let grant = {
+                let mut state = self.state.lock();
+                let grant = state.grant(&self.settings);
+                self.order_workers(&mut state);
+                if grant.is_none() && state.queued() > 0 && !state.ticking {
+                    state.ticking = true;
+                    state.timers.push(Timer { at: Instant::now() + TICK, what: What::Tick });
+                    self.driver.ring();
+                }
+                grant
+            };
+            let used = match grant {
+                None => return,
+                Some(Grant::GoOn(run)) => run.go_on(),
+                Some(Grant::Begin(run, ready)) => {
+                    let link = Arc::clone(&ready.link);
+                    let begun = run.begin(&link);
+                    if !begun {
+                        self.state.lock().ready.push(ready);
+                    }
+                    begun
+                }
+            };
+            if !used {
+                self.give_back_permit();
+            }
+        }
+    }
+
+    /// One that computed does not any more.
+    pub(super) fn give_back_permit(&self) {
+        self.state.lock().computing -= 1;
+    }
+
+    /// A run has something to go on with.
+    pub(super) fn wake(&self, run: Arc<Run>) {
+        self.state.lock().woken.push_back(run);
+        self.dispatch();
+    }
+
+    pub(super) fn settle(&self, place: usize, status: Status) {
+        self.registry.settle(place, status);
+        self.dispatch();
+        if self.is_over() {
+            self.driver.ring();
+        }
+    }
+
+    /// Looks after a run that was asked to end.
+    pub(super) fn watch_ending(&self, run: &Arc<Run>) {
+        let what = What::End(Arc::downgrade(run));
+        self.state.lock().timers.push(Timer { at: Instant::now() + GRACE, what });
+        self.driver.ring();
+    }
+
+    /// Kills the worker of a run, and settles the run.
+    pub(super) fn kill(&self, run: &Run, why: &Lost) {
+        self.kill_worker_of(run);
+        run.lost(why);
+    }
+
+    fn kill_worker_of(&self, run: &Run) {
+        if let Some(worker) = run.worker() {
+            self.order(Order::Kill(worker));
+        }
+    }
+
+    pub(super) fn order(&self, order: Order) {
+        let mut state = self.state.lock();
+        state.orders.push_back(order);
+        self.send_orders(&mut state);
+    }
+
+    // What the driver does.
+
+    /// The nursery is there.
+    pub(super) fn hello(&self, control: &Arc<OwnedFd>, confinement: Confinement) {
+        {
+            let mut state = self.state.lock();
+            state.control = Some(Arc::clone(control));
+            state.confinement = Some(confinement);
+        }
+        self.dispatch();
+    }
+
+    /// The nursery is gone, with all its workers.
+    pub(super) fn nursery_lost(&self) {
+        let gone = {
+            let mut state = self.state.lock();
+            state.control = None;
+            state.orders.clear();
+            (state.coming, state.alive) = (0, 0);
+            std::mem::take(&mut state.ready)
+        };
+        drop(gone);
+    }
+
+    /// Whether there is use for a nursery, if there is none.
+    pub(super) fn wait_for_nursery(&self) -> bool {
+        !self.state.lock().fresh.is_empty()
+    }
+
+    /// No worker can be had: every run that waits for one ends. The next one tries again.
+    pub(super) fn unavailable(&self, why: &str) {
+        let waiting = std::mem::take(&mut self.state.lock().fresh);
+        for run in waiting {
+            run.lost(&Lost::Unavailable(why.to_owned()));
+        }
+    }
+
+    /// A worker is there, or has done with a run and takes another.
+    pub(super) fn ready(&self, link: Arc<Link>, is_new: bool) {
+        {
+            let mut state = self.state.lock();
+            if is_new {
+                state.coming = state.coming.saturating_sub(1);
+                state.alive += 1;
+            }
+            state.ready.push(Ready { link, since: Instant::now() });
+        }
+        self.dispatch();
+    }
+
+    /// A worker is no more.
+    pub(super) fn gone(&self, worker: u32) {
+        let mut state = self.state.lock();
+        state.alive = state.alive.saturating_sub(1);
+        let place = state.ready.iter().position(|ready| ready.link.worker == worker);
+        let gone = place.map(|place| state.ready.remove(place));
+        drop(state);
+        drop(gone);
+        self.dispatch();
+    }
+
+    /// The system refuses a worker. Runs wait for others to end, if there are any.
+    pub(super) fn refused(&self, error: Errno) {
+        let waiting = {
+            let mut state = self.state.lock();
+            state.coming = state.coming.saturating_sub(1);
+            let none = state.alive == 0 && state.coming == 0;
+            if none { std::mem::take(&mut state.fresh) } else { VecDeque::new() }
+        };
+        for run in waiting {
+            run.lost(&Lost::Unavailable(error.to_string()));
+        }
+    }
+
+    /// What is due; and until when there is nothing to do.
+    pub(super) fn tend(&self, now: Instant) -> Option<Instant> {
+        loop {
+            let due = {
+                let mut state = self.state.lock();
+                match state.timers.peek() {
+                    Some(timer) if timer.at <= now => state.timers.pop(),
+                    next => return next.map(|timer| timer.at),
+                }
+            };
+            match due.map(|timer| timer.what) {
+                Some(What::End(run)) => {
+                    if let Some(run) = run.upgrade().filter(|run| run.running()) {
+                        self.kill_worker_of(&run);
+                        run.give_up();
+                    }
+                }
+                Some(What::Tick) => self.tick(now),
+                Some(What::Idle) => self.let_idle_go(now),
+                Some(What::Orders) => {
+                    let mut state = self.state.lock();
+                    state.stuck = false;
+                    self.send_orders(&mut state);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Has those that compute for long come after others.
+    fn tick(&self, now: Instant) {
+        let aside: Vec<_> =
+            self.registry.runs().iter().filter_map(|run| run.step_aside(now)).collect();
+        {
+            let mut state = self.state.lock();
+            state.ticking = false;
+            state.computing -= aside.len();
+            state.orders.extend(aside.into_iter().flatten().map(Order::Demote));
+        }
+        self.dispatch();
+    }
+
+    /// Lets workers go that nobody has used for long.
+    fn let_idle_go(&self, now: Instant) {
+        let mut state = self.state.lock();
+        let idle = self.worker.idle;
+        let used = |ready: &Ready| now.saturating_duration_since(ready.since) < idle;
+        if self.registry.live() == 0 && state.fresh.is_empty() {
+            let (kept, gone): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut state.ready).into_iter().partition(used);
+            state.ready = kept;
+            state.warm = !state.ready.is_empty();
+            for ready in &gone {
+                ready.link.close();
+            }
+        }
+        if state.warm {
+            state.timers.push(Timer { at: now + idle, what: What::Idle });
+        }
+    }
+
+    /// Orders as many workers as there are to be, and notes when to look whether they are used.
+    fn order_workers(&self, state: &mut State) {
+        if state.control.is_none() || !state.warm || self.registry.is_closed() {
+            return;
+        }
+        let wanted = self.settings.ready_isolates + state.fresh.len().min(AHEAD);
+        let missing = wanted.saturating_sub(state.ready.len() + state.coming);
+        if missing == 0 {
+            return;
+        }
+        if state.ready.is_empty() && state.coming == 0 {
+            let at = Instant::now() + self.worker.idle;
+            state.timers.push(Timer { at, what: What::Idle });
+        }
+        state.coming += missing;
+        state.orders.push_back(Order::Fork(u32::try_from(missing).unwrap_or(u32::MAX)));
+        self.send_orders(state);
+    }
+
+    /// Tells the nursery what it can take now; the driver goes on with the rest.
+    fn send_orders(&self, state: &mut State) {
+        let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
+        while let Some(order) = state.orders.front() {
+            match order.send(&control, SendFlags::DONTWAIT) {
+                Err(Errno::AGAIN) => {
+                    state.stuck = true;
+                    let at = Instant::now() + Duration::from_millis(1);
+                    state.timers.push(Timer { at, what: What::Orders });
+                    self.driver.ring();
+                    return;
+                }
+                // Told, or there is nobody to tell any more.
+                Ok(()) | Err(_) => drop(state.orders.pop_front()),
+            }
+        }
+    }
+}
+
+impl State {
+    /// Runs that wait for a worker or for their turn.
+    fn queued(&self) -> usize {
+        self.fresh.len() + self.woken.len()
+    }
+
+    /// Whether as many wait for their turn as may. Those for whom there is a permit do not wait.
+    fn is_full(&self, most: usize, permits: usize) -> bool {
+        let allowed = most + permits.saturating_sub(self.computing);
+        let live = || self.fresh.iter().filter(|run| run.running()).count();
+        self.fresh.len() >= allowed && live() >= allowed
+    }
+
+    fn grant(&mut self, settings: &RuntimeSettings) -> Option<Grant> {
+        if self.computing >= settings.max_concurrent_runs {
+            return None;
+        }
+        if let Some(run) = self.woken.pop_front() {
+            self.computing += 1;
+            return Some(Grant::GoOn(run));
+        }
+        while self.fresh.front().is_some_and(|run| !run.running()) {
+            self.fresh.pop_front();
+        }
+        if self.fresh.is_empty() {
+            return None;
+        }
+        let ready = self.ready.pop()?;
+        let run = self.fresh.pop_front()?;
+        self.computing += 1;
+        Some(Grant::Begin(run, ready))
+    }
+}

@@ -23,7 +23,7 @@ mod host;
 mod inspect;
 mod isolate;
 mod laps;
-#[cfg_attr(not(test), expect(dead_code, reason = "for runs in a process of their own"))]
+#[cfg(target_os = "linux")]
 mod ledger;
 mod link;
 mod options;

@@ -146,7 +146,6 @@ impl<R: Realm> Home<R> {
 
     /// Gives the addresses back that no run under this limit, or a lower one, can reach; for good. For a
     /// process that has one run and limits its addresses. Returns how many bytes that were.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no process has one run yet"))]
     pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
         self.slot.as_ref().map_or(0, |slot| slot.trim(limit_bytes))
     }

@@ -237,8 +237,10 @@ fn many_runs_leave_nothing_behind() {
         _ => "console.log('x'.repeat(1e5)); export default 'y'.repeat(1e5)",
     };
     let some = |count: u32| {
-        let options =
-            || ExecutionOptions { memory_limit_bytes: Some(4 << 20), ..ExecutionOptions::default() };
+        let options = || ExecutionOptions {
+            memory_limit_bytes: Some(4 << 20),
+            ..ExecutionOptions::default()
+        };
         let started: Vec<_> =
             (0..count).map(|round| runtime.run_code(mixed(round), options())).collect();
         for run in started {

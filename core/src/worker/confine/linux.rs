@@ -37,6 +37,8 @@ pub(crate) struct Nursery {
     process: i32,
     /// Compiled once; the workers have it by the fork.
     filter: Program,
+    /// The addresses that a worker begins with, where they can be limited.
+    mapped_bytes: Option<u64>,
 }
 
 /// A worker after its phase.
@@ -67,8 +69,7 @@ pub(crate) fn launcher(wanted: Confinement) -> Launched {
 }
 
 impl Launched {
-    /// Confines the nursery, which the launcher has just forked. Forks once itself, for a worker that
-    /// only tells what workers will get.
+    /// Confines the nursery, which the launcher has just forked.
     pub(crate) fn nursery(self) -> Nursery {
         let Self { wanted, mut got, mounts, process: launcher } = self;
         let process = kernel::own_process();
@@ -92,14 +93,20 @@ impl Launched {
             Program::compile(permitted::nursery()).install(process);
         }
         let filter = Program::compile(permitted::worker());
-        let mut nursery = Nursery { wanted, got, process, filter };
-        nursery.try_worker();
-        nursery
+        Nursery { wanted, got, process, filter, mapped_bytes: None }
     }
 }
 
 impl Nursery {
-    /// What holds for every worker of this nursery.
+    /// Gets ready to fork workers, with all in memory that they are to begin with. Forks once, for a worker
+    /// that only tells what they will get.
+    pub(crate) fn settle(&mut self) {
+        kernel::plain_signals();
+        self.mapped_bytes = self.wanted.resources.then(limits::of_nursery).flatten();
+        self.try_worker();
+    }
+
+    /// What holds for every worker of this nursery, once it has settled.
     pub(crate) fn confinement(&self) -> Confinement {
         self.got
     }
@@ -107,8 +114,9 @@ impl Nursery {
     /// Confines a worker, which the nursery has just forked, and moves its socket to descriptor 0;
     /// `None` if it does not get all that was announced: it must end then.
     pub(crate) fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
-        let (got, mapped_bytes, socket) = self.enter(socket)?;
+        let (got, socket) = self.enter(socket)?;
         let less = self.got.items().into_iter().zip(got.items()).any(|(said, had)| said > had);
+        let mapped_bytes = self.mapped_bytes.filter(|_| got.resources);
         (!less).then_some((Worker { mapped_bytes }, socket))
     }
 
@@ -116,7 +124,7 @@ impl Nursery {
     fn try_worker(&mut self) {
         let code = kernel::in_child(|| {
             let Some((socket, _)) = kernel::socket_pair() else { return 0 };
-            let Some((got, _, socket)) = self.enter(socket) else { return 0 };
+            let Some((got, socket)) = self.enter(socket) else { return 0 };
             std::mem::forget(socket);
             i32::from(got.descriptors)
                 | i32::from(got.resources) << 1
@@ -126,11 +134,13 @@ impl Nursery {
         self.got.descriptors = code & 1 != 0;
         self.got.resources = code & 2 != 0;
         self.got.system_calls = code & 4 != 0;
-        self.wanted.resources = self.got.resources;
+        if !self.got.resources {
+            self.mapped_bytes = None;
+        }
         self.wanted.system_calls = self.got.system_calls;
     }
 
-    fn enter(&self, socket: OwnedFd) -> Option<(Confinement, Option<u64>, OwnedFd)> {
+    fn enter(&self, socket: OwnedFd) -> Option<(Confinement, OwnedFd)> {
         let mut got = self.got;
         let socket = kernel::move_descriptor(socket, SOCKET)?;
         got.descriptors = self.wanted.descriptors && kernel::close_from(SOCKET + 1);
@@ -138,11 +148,9 @@ impl Nursery {
         if kernel::parent_process() != self.process {
             kernel::exit(1);
         }
-        kernel::plain_signals();
-        let mapped = self.wanted.resources.then(limits::of_every_worker).flatten();
-        got.resources = mapped.is_some();
+        got.resources = self.mapped_bytes.is_some() && limits::of_every_worker();
         got.system_calls = self.wanted.system_calls && self.filter.install(kernel::own_process());
-        Some((got, mapped, socket))
+        Some((got, socket))
     }
 }
 

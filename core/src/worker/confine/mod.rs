@@ -11,19 +11,15 @@
 
 mod allocator;
 mod ended;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(target_os = "linux")]
 mod linux;
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-mod other;
 #[cfg(all(test, not(isolane_sanitized), target_os = "linux", target_pointer_width = "64"))]
 mod tests;
 
 pub use allocator::Allocator;
 pub(crate) use ended::Ended;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(target_os = "linux")]
 pub(crate) use linux::{Nursery, Worker, launcher};
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub(crate) use other::{Nursery, Worker, launcher};
 
 const ITEMS: usize = 12;
 
@@ -38,7 +34,6 @@ const PLAIN_SPREAD: u64 = 2;
 /// What a run under this limit may have mapped beside what its worker has: for [`Worker::limit`]. A run
 /// in a slot has the addresses of its heap already, and the slot is to be trimmed before. It is a wall
 /// behind the limit, so it is far enough away never to be met by a run that the limit holds.
-#[cfg_attr(not(test), expect(dead_code, reason = "slots of workers are not trimmed yet"))]
 pub(crate) fn room_bytes(limit_bytes: u64, in_slot: bool) -> u64 {
     let share = if in_slot { ROOM } else { ROOM + PLAIN_SPREAD };
     limit_bytes.saturating_mul(share).saturating_add(FIXED_ROOM_BYTES)

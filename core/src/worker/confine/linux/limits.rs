@@ -5,19 +5,16 @@
 use super::kernel::{self, Limited, read_limit, set_limit};
 use std::time::Duration;
 
-/// What a worker may have of what it does not need at all. One descriptor is what it has; by less
-/// the system would not let it wait for that one.
-const NEEDLESS: [(libc::c_long, u64); 10] = [
-    (libc::RLIMIT_NOFILE as Limited, 1),
-    (libc::RLIMIT_NPROC as Limited, 0),
-    (libc::RLIMIT_FSIZE as Limited, 0),
-    (libc::RLIMIT_CORE as Limited, 0),
-    (libc::RLIMIT_MEMLOCK as Limited, 0),
-    (libc::RLIMIT_MSGQUEUE as Limited, 0),
-    (libc::RLIMIT_SIGPENDING as Limited, 0),
-    (libc::RLIMIT_LOCKS as Limited, 0),
-    (libc::RLIMIT_NICE as Limited, 0),
-    (libc::RLIMIT_RTPRIO as Limited, 0),
+/// What a worker does not need at all, nor does its nursery.
+const NEEDLESS: [libc::c_long; 8] = [
+    libc::RLIMIT_FSIZE as Limited,
+    libc::RLIMIT_CORE as Limited,
+    libc::RLIMIT_MEMLOCK as Limited,
+    libc::RLIMIT_MSGQUEUE as Limited,
+    libc::RLIMIT_SIGPENDING as Limited,
+    libc::RLIMIT_LOCKS as Limited,
+    libc::RLIMIT_NICE as Limited,
+    libc::RLIMIT_RTPRIO as Limited,
 ];
 
 /// How far the stack of the process itself may grow.
@@ -35,12 +32,19 @@ pub(super) fn no_core_dumps() {
     set_limit(libc::RLIMIT_CORE, 0, 0);
 }
 
-/// Sets what is the same for all workers. Returns how many bytes of addresses the process has, which
-/// is what its run's limit is counted from; `None` if it cannot be limited.
-pub(super) fn of_every_worker() -> Option<u64> {
-    let lowered = NEEDLESS.into_iter().all(|(what, most)| lower(what, most));
+/// Sets what is the same for all workers and no harm to their nursery, which hands it on. Returns how many
+/// bytes of addresses they begin with, which is what a run's limit is counted from; `None` if they cannot be
+/// limited.
+pub(super) fn of_nursery() -> Option<u64> {
+    let lowered = NEEDLESS.into_iter().all(|what| lower(what, 0));
     let lowered = lowered && lower(Limited::from(libc::RLIMIT_STACK), STACK_BYTES);
     lowered.then(mapped_bytes).flatten()
+}
+
+/// Sets what a nursery could not do with: no process, and no descriptor but the one that a worker has; by
+/// less the system would not let it wait for that one.
+pub(super) fn of_every_worker() -> bool {
+    set_limit(libc::RLIMIT_NOFILE, 1, 1) && set_limit(libc::RLIMIT_NPROC, 0, 0)
 }
 
 /// Limits addresses and CPU time.

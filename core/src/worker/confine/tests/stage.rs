@@ -135,7 +135,8 @@ fn inside_of_the_tests() {
 }
 
 fn nursery(launched: Launched, probes: &[probes::Probe]) -> i32 {
-    let nursery = launched.nursery();
+    let mut nursery = launched.nursery();
+    nursery.settle();
     let [low, high] = nursery.confinement().to_bytes();
     tell(&format!("{low} {high}\n"));
     for probe in probes {

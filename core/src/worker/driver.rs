@@ -295,8 +295,12 @@ impl Driver {
                     }
                     self.workers.ready(Arc::clone(&connection.link), false);
                 }
-                // How it ended, its nursery will tell.
-                Said::Last => return connection.link.unwatch(),
+                // How it ended, its nursery will tell; one that only says nothing more ends now.
+                Said::Last => {
+                    connection.link.unwatch();
+                    self.workers.order(Order::Kill(worker));
+                    return;
+                }
                 Said::Unreadable(why) => {
                     connection.link.unwatch();
                     self.workers.order(Order::Kill(worker));

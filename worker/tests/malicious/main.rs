@@ -1,0 +1,159 @@
+//! Workers in somebody else's hands: whatever they say, it spoils their own run at worst.
+//!
+//! This program is both sides. Started by cargo it runs the tests; started by a runtime, as its worker, it
+//! is the [`double`]: it plays the nursery and all workers, and does to its host what the source of each
+//! run tells it to.
+
+mod double;
+
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+use isolane::{
+    ExecutionOptions, ExecutionResult, HostError, HostFunction, Inputs, Isolation, Runtime,
+    RuntimeOptions, Status,
+};
+
+/// Small, so that what has no bound would show.
+const MEMORY_LIMIT_BYTES: u64 = 8 << 20;
+
+/// Longer than a run of a few frames takes on a machine that is busy with other things.
+const CEILING: Duration = Duration::from_secs(60);
+
+fn main() {
+    // A host starts it with a version and a number of runs, and nothing else.
+    if env::args().nth(1).is_some_and(|word| word.parse::<u32>().is_ok()) {
+        double::play();
+        return;
+    }
+    let tests: [(&str, fn()); 5] = [
+        ("what no worker says is the end of its run", no_worker_says_that),
+        ("what a host need not take ends as memory", too_much),
+        ("what is allowed does no harm", harmless),
+        ("random bytes", random_bytes),
+        ("honest frames, broken anywhere", broken_frames),
+    ];
+    for (name, test) in tests {
+        test();
+        println!("test {name} ... ok");
+    }
+}
+
+fn runtime() -> Runtime {
+    let options = RuntimeOptions {
+        isolation: Isolation::Process,
+        worker: Some(env::current_exe().expect("this program")),
+        ..RuntimeOptions::default()
+    };
+    Runtime::new(&options).expect("a runtime of processes")
+}
+
+/// What a run comes to whose worker does that. The host has functions and takes reports.
+fn run(runtime: &Runtime, act: &str) -> ExecutionResult {
+    let add = HostFunction::new(|a: f64, b: f64| Ok::<_, HostError>(a + b));
+    let later = HostFunction::future(|| async { Ok::<_, HostError>(1) });
+    let options = ExecutionOptions {
+        globals: Inputs::new().with("add", add).with("later", later),
+        memory_limit_bytes: Some(MEMORY_LIMIT_BYTES),
+        ..ExecutionOptions::default()
+    };
+    let started = Instant::now();
+    let source = format!("/*act:{act}*/");
+    let result = runtime.run_code(source, options).wait().expect("no misuse");
+    assert!(started.elapsed() < CEILING, "{act}: {:?}", started.elapsed());
+    if let Some(error) = &result.error {
+        assert!(error.message.len() <= 16 << 10 && error.name.len() <= 16 << 10, "{act}");
+    }
+    result
+}
+
+fn error_name(result: &ExecutionResult) -> &str {
+    result.error.as_ref().map_or("", |error| &error.name)
+}
+
+fn no_worker_says_that() {
+    let runtime = runtime();
+    let acts = [
+        "kind-0",
+        "kind-99",
+        "empty-head",
+        "long-head",
+        "many-chunks",
+        "call-sink",
+        "call-async",
+        "call-twice",
+        "call-malformed",
+        "start-taken",
+        "settle-function",
+        "settle-promise",
+        "settle-promise-twice",
+        "log-level",
+        "log-timestamp",
+        "log-object",
+        "result-promise",
+        "result-malformed",
+        "result-depth",
+        "result-blob",
+        "error-utf8",
+        "before-begin",
+        "report-waits",
+        "trailing",
+        "quit",
+        "half",
+    ];
+    for act in acts {
+        let result = run(&runtime, act);
+        assert_eq!(error_name(&result), "WorkerLost", "{act}: {result:?}");
+        assert_eq!(result.status, Status::Error);
+    }
+    assert_eq!(run(&runtime, "honest").status, Status::Success);
+}
+
+fn too_much() {
+    let runtime = runtime();
+    for act in ["large-frame", "logs", "reports", "starts", "promises", "functions", "large-result"]
+    {
+        let result = run(&runtime, act);
+        assert_eq!(result.status, Status::Memory, "{act}: {result:?}");
+    }
+    assert_eq!(run(&runtime, "honest").status, Status::Success);
+}
+
+fn harmless() {
+    let runtime = runtime();
+    // A function that was never given out throws inside; a lie about waiting costs the liar.
+    for act in ["call-unknown", "parked-lies", "status-made-up", "huge-peak", "slow", "after-end"] {
+        let result = run(&runtime, act);
+        assert_ne!(result.status, Status::Memory, "{act}");
+        assert_ne!(error_name(&result), "WorkerLost", "{act}: {result:?}");
+    }
+    let huge = run(&runtime, "huge-peak");
+    assert!(huge.memory_used_bytes.is_some_and(|bytes| bytes < 1 << 53), "{huge:?}");
+    let long = run(&runtime, "long-error");
+    assert_eq!(error_name(&long).len(), 16 << 10);
+    // One that never says a word is ended when its host says so.
+    let silent = runtime.run_code("/*act:silent*/", ExecutionOptions::default());
+    std::thread::sleep(Duration::from_millis(20));
+    silent.terminate(Some("enough"));
+    assert_eq!(error_name(&silent.wait().expect("no misuse")), "Terminated");
+}
+
+fn random_bytes() {
+    let runtime = runtime();
+    for seed in 0..200 {
+        let result = run(&runtime, &format!("random-{seed}"));
+        assert_ne!(result.status, Status::Success, "{seed}: {result:?}");
+    }
+    assert_eq!(run(&runtime, "honest").status, Status::Success);
+}
+
+fn broken_frames() {
+    let runtime = runtime();
+    for seed in 0..400 {
+        // Anything may come of it but a panic, a hang, or the end of another run.
+        run(&runtime, &format!("broken-{seed}"));
+    }
+    assert_eq!(run(&runtime, "honest").status, Status::Success);
+}

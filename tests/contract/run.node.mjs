@@ -8,8 +8,7 @@ import { appendFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { runCode } from 'isolane';
-
+import { isolation, runCode } from '../isolation.mjs';
 import { hostFunctions } from './host.node.mjs';
 import { cases } from './parse.mjs';
 import { mismatch, untag } from './tags.node.mjs';

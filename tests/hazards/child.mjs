@@ -8,7 +8,7 @@ import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';
 import { setTimeout as after } from 'node:timers/promises';
 
-import { Runtime } from 'isolane';
+import { Runtime } from '../isolation.mjs';
 
 const RUNS_FOR_MS = 40;
 const THREAD_BACK_MS = 1_500;

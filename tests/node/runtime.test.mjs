@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as after } from 'node:timers/promises';
 
-import { Runtime } from 'isolane';
+import { Runtime } from '../isolation.mjs';
 
 test('a runtime runs code, counts it, and closes', async () => {
   const runtime = new Runtime({ maxConcurrentRuns: 2 });

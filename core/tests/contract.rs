@@ -25,13 +25,27 @@ use std::{
     io::Write,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
     thread,
 };
 
-use isolane::Runtime;
+use isolane::{Isolation, Runtime, RuntimeOptions};
 
 use crate::parse::Case;
+
+/// Built as a test of the crate `isolane-worker`, this runs the table in processes.
+const WORKER: Option<&str> = option_env!("CARGO_BIN_EXE_isolane-worker");
+
+/// Where the cases run.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let Some(worker) = WORKER else { return Runtime::shared() };
+    let options = RuntimeOptions {
+        isolation: Isolation::Process,
+        worker: Some(worker.into()),
+        ..RuntimeOptions::default()
+    };
+    Runtime::new(&options).expect("a runtime of processes")
+});
 
 /// Files at work at once.
 const THREADS: usize = 2;
@@ -93,14 +107,14 @@ fn say_counts(ran: usize) {
     if let Some(path) = std::env::var_os("ISOLANE_CONTRACT_COUNTS") {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let mut file = file.expect("the file for the counts can be opened");
-        writeln!(file, "rust: {ran} ran, 0 skipped").expect("the counts can be written");
+        let face = if WORKER.is_some() { "rust in processes" } else { "rust" };
+        writeln!(file, "{face}: {ran} ran, 0 skipped").expect("the counts can be written");
     }
 }
 
 /// How a case failed, if it did.
 fn failure(case: &Case) -> Option<String> {
-    let runtime = Runtime::shared();
-    let checked = catch_unwind(AssertUnwindSafe(|| case::check(case, &runtime)));
+    let checked = catch_unwind(AssertUnwindSafe(|| case::check(case, &RUNTIME)));
     let why = match checked {
         Ok(Ok(())) => return None,
         Ok(Err(why)) => why,

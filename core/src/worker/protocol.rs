@@ -53,7 +53,8 @@ pub(crate) enum ToHost {
         args: Value,
         promise: u32,
     },
-    Report(Value),
+    /// With `waits`, the sandbox waits for the sink's answer.
+    Report { value: Value, waits: bool },
     /// Can the host hold that? The sandbox waits for the verdict.
     Ask(Value),
     Log(ExecutionLog),
@@ -167,7 +168,7 @@ impl ToHost {
             Self::Start { function, args, promise } => {
                 Frame::new(START).u32(function).u32(promise).value(args)
             }
-            Self::Report(value) => Frame::new(REPORT).value(value),
+            Self::Report { value, waits } => Frame::new(REPORT).u8(u8::from(waits)).value(value),
             Self::Ask(message) => Frame::new(ASK).value(message),
             Self::Log(log) => {
                 Frame::new(LOG).u8(log.level as u8).f64(log.timestamp).value(log.args)
@@ -201,7 +202,10 @@ impl ToHost {
                 let (function, promise) = (fields.u32()?, fields.u32()?);
                 Self::Start { function, args: value(&mut fields, Purpose::Arguments)?, promise }
             }
-            REPORT => Self::Report(value(&mut fields, Purpose::Final)?),
+            REPORT => {
+                let waits = fields.u8()? != 0;
+                Self::Report { value: value(&mut fields, Purpose::Final)?, waits }
+            }
             ASK => Self::Ask(value(&mut fields, Purpose::Live)?),
             LOG => {
                 let level = read_level(fields.u8()?)?;

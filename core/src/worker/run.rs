@@ -197,16 +197,20 @@ impl Run {
 
     fn hear(self: &Arc<Self>, told: ToHost) -> Result<(), Unreadable> {
         match told {
-            ToHost::Call { function, args } => self.called(function, args),
+            ToHost::Call { function: REPORT_SINK, .. } => Err(Unreadable::Broken),
+            ToHost::Call { function, args } => self.calls(function, args),
             ToHost::Start { function, args, promise } => {
                 let args = self.take_in(args)?;
                 self.host.start(function, args, promise);
                 Ok(())
             }
-            ToHost::Report(value) => {
+            ToHost::Report { value, waits } => {
                 self.check_kept(&value)?;
+                if waits != self.report {
+                    return Err(Unreadable::Broken);
+                }
                 self.keep(|record| record.report(value));
-                Ok(())
+                if waits { self.calls(REPORT_SINK, Value::undefined()) } else { Ok(()) }
             }
             ToHost::Ask(message) => {
                 let verdict = ToWorker::Verdict(self.host.refuses(&message));
@@ -236,10 +240,7 @@ impl Run {
         }
     }
 
-    fn called(self: &Arc<Self>, function: u32, args: Value) -> Result<(), Unreadable> {
-        if function == REPORT_SINK && !self.report {
-            return Err(Unreadable::Broken);
-        }
+    fn calls(self: &Arc<Self>, function: u32, args: Value) -> Result<(), Unreadable> {
         let args = self.take_in(args)?;
         let call = {
             let mut shared = self.shared.lock();

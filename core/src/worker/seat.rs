@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     clock::ThreadTime,
-    host::{Completion, REPORT_SINK, Refusal},
+    host::{Completion, Refusal},
     isolate::{Ending, Inbound, Outside},
     outcome::{ExecutionLog, LogLevel},
     sync::Mutex,
@@ -129,6 +129,13 @@ impl Seat {
         }
     }
 
+    fn answer(&self) -> Option<Completion> {
+        self.hear(|told| match told {
+            ToWorker::Answer(completion) => Ok(completion),
+            other => Err(other),
+        })
+    }
+
     /// Waits for what the host says to what it was told last; `None` when the run must end.
     fn hear<T>(&self, wanted: impl Fn(ToWorker) -> Result<T, ToWorker>) -> Option<T> {
         loop {
@@ -152,10 +159,7 @@ impl Seat {
 impl Outside for Seat {
     fn call(&self, function: u32, args: Value) -> Option<Completion> {
         self.tell(ToHost::Call { function, args });
-        self.hear(|told| match told {
-            ToWorker::Answer(completion) => Ok(completion),
-            other => Err(other),
-        })
+        self.answer()
     }
 
     fn start(&self, function: u32, args: Value, promise: u32) -> bool {
@@ -164,12 +168,8 @@ impl Outside for Seat {
     }
 
     fn report(&self, value: Value) -> Option<Completion> {
-        if self.report {
-            self.tell_soon(ToHost::Report(value));
-            return self.call(REPORT_SINK, Value::undefined());
-        }
-        self.tell(ToHost::Report(value));
-        Some(Ok(Value::undefined()))
+        self.tell(ToHost::Report { value, waits: self.report });
+        if self.report { self.answer() } else { Some(Ok(Value::undefined())) }
     }
 
     fn refuses(&self, message: &Value) -> Option<Refusal> {

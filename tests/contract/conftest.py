@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from isolation import install
+
 COUNTED = "run_python.py::test_case["
+
+# Before any test imports something of the package.
+install()
 
 _counts: Counter[str] = Counter()
 

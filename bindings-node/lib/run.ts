@@ -116,13 +116,14 @@ export class Run implements Numbering, Owners {
 
   /** The sandbox called an asynchronous function of the host, and goes on. */
   asyncCalled(fn: number, promise: number, mail: Mail): void {
-    let answer: unknown;
+    let answer: Promise<unknown>;
     try {
-      answer = this.invoke(this.functions[fn], mail.next(this, 'arguments') as unknown[]);
+      // A worker that was taken over may start one that is none, which answers with anything.
+      answer = Promise.resolve(this.invoke(this.functions[fn], mail.next(this, 'arguments') as unknown[]));
     } catch (thrown) {
       answer = Promise.reject(thrown);
     }
-    this.promises.watch(promise, answer as PromiseLike<unknown>);
+    this.promises.watch(promise, answer);
   }
 
   functionSettled(call: number, ok: boolean, mail: Mail): void {

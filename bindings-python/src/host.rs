@@ -21,7 +21,7 @@ use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 use crate::{
     execution::PyHostCall,
     lock::Lock,
-    value::{self, Holes, Owners},
+    value::{self, Allowance, Owners},
 };
 
 /// Events that Python gets at once. Beyond that its loop has other things to do first: no sandbox
@@ -196,13 +196,13 @@ fn silence(bell: &UnixStream) {
 #[derive(Debug)]
 pub(crate) struct PythonHost {
     address: Lock<(Arc<Mailbox>, u64)>,
-    holes: Holes,
+    allowance: Allowance,
 }
 
 impl PythonHost {
     pub(crate) fn new(mailbox: &PyMailbox, number: u64) -> Arc<Self> {
         let address = Lock::new((Arc::clone(&mailbox.mailbox), number));
-        Arc::new(Self { address, holes: Holes::default() })
+        Arc::new(Self { address, allowance: Allowance::default() })
     }
 
     fn push(&self, event: Event) {
@@ -252,7 +252,7 @@ impl Host for PythonHost {
     }
 
     fn refuses(&self, message: &Value) -> Option<Refusal> {
-        value::refuses(message, &self.holes)
+        value::refuses(message, &self.allowance)
     }
 }
 

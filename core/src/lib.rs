@@ -23,6 +23,8 @@ mod host;
 mod inspect;
 mod isolate;
 mod laps;
+#[cfg(target_os = "linux")]
+mod ledger;
 mod link;
 mod options;
 mod outcome;
@@ -66,9 +68,9 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
-pub use worker::Confinement;
 #[cfg(target_os = "linux")]
 pub use worker::worker_main;
+pub use worker::{Confinement, WorkerAllocator};
 
 /// Keeps the README's Rust.
 #[cfg(doctest)]

@@ -17,7 +17,7 @@ use std::{
 use isolane::{
     Completion, ErrorKind, Execute, ExecutionOptions, ExecutionResult, HostError, HostFunction,
     HostPromise, Input, Inputs, Report, Runtime, RuntimeOptions, SandboxFunction, SandboxPromise,
-    Status, Value, run_code,
+    Status, Value, run_code, value::Writer,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -1099,4 +1099,33 @@ fn a_pinned_handle_is_a_future_like_any_other() {
         Box::pin(run_code("export default 1", ExecutionOptions::default()));
     let first = block_on(run.as_mut()).expect("no misuse");
     assert_eq!(first.status, Status::Success);
+}
+
+/// What is shared is read anew wherever it stands: a small message must not become a large value.
+#[test]
+fn what_is_shared_is_read_a_few_times() {
+    const LARGE: usize = 1 << 20;
+    let message = |times: u32, shared: fn(&mut Writer)| {
+        let mut writer = Writer::new();
+        writer.array(times + 1);
+        let index = writer.next_object();
+        shared(&mut writer);
+        (0..times).for_each(|_| writer.reference(index));
+        writer.finish()
+    };
+    let text: fn(&mut Writer) = |writer| {
+        writer.array(1);
+        writer.string(&"x".repeat(LARGE));
+    };
+    let buffer: fn(&mut Writer) = |writer| {
+        let blob = writer.blob(vec![7; LARGE]);
+        writer.buffer(blob);
+    };
+    let few: Vec<Vec<String>> = message(9, text).deserialize().expect("ten of them");
+    assert_eq!(few.len(), 10);
+    for shared in [text, buffer] {
+        let outcome = message(200, shared).deserialize::<Vec<Value>>().map(drop);
+        let error = outcome.expect_err("more than it may be").to_string();
+        assert!(error.ends_with("the value repeats shared objects too often"), "{error}");
+    }
 }

@@ -52,6 +52,10 @@ const WALLS: &[(&str, &[&str])] = &[
     ("thread.rs", &["rquickjs_sys", "oxc_", "crate::"]),
     ("stack.rs", &["rquickjs_sys", "oxc_", "crate::run", "crate::runtime", "crate::value"]),
     ("turns.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
+    (
+        "ledger.rs",
+        &["unsafe", "rquickjs_sys", "oxc_", "crate::isolate", "crate::run", "crate::runtime"],
+    ),
     ("laps.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     ("patience.rs", &["rquickjs_sys", "oxc_", "crate::", "unsafe"]),
     (

@@ -7,6 +7,9 @@ would cost it far more than the sandbox, the SerializationError that the sandbox
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
+import textwrap
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -247,6 +250,39 @@ def test_holes_of_all_messages_are_bounded_together() -> None:
         "arguments[0]: an array of so many holes cannot be cloned",
     ]
     assert [len(log.args[0]) for log in result.logs] == [1_000_001]
+
+
+def test_what_shares_a_buffer_is_bounded() -> None:
+    # Each is `bytes` of its own here, and costs the sandbox next to nothing.
+    views = (
+        "const b = new ArrayBuffer(4 << 20); const views = (n) => Array.from({ length: n }, () =>"
+    )
+    views += " new Uint8Array(b));"
+    four = value_of(f"(() => {{ {views} return [b, ...views(4)] }})()")
+    assert [len(part) for part in four] == [4 << 20] * 5
+    result = isolane.run_code_sync(f"{views} export default [b, ...views(200)]")
+    assert result.error is not None
+    assert result.error.message == "result[5]: a buffer that so many others share cannot be cloned"
+
+    # One text or another for each of them, and all of what is left charged.
+    result = isolane.run_code_sync(f"{views} console.log(b, ...views(200)); export default 1")
+    assert result.status == "memory"
+
+
+def test_what_a_log_shares_is_charged_as_it_grows() -> None:
+    source = """
+        import resource, isolane
+        shared = "const big = ['x'.repeat(8 << 20)]; console.log(/x/, ...Array(200).fill(big))"
+        print(isolane.run_code_sync(shared).status)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(source)]
+    status, peak_kib = subprocess.run(
+        command, check=True, capture_output=True, text=True
+    ).stdout.split()
+    assert status == "memory"
+    # The limit, and about as much for Python and what it loaded; without a bound some 1,600 MiB.
+    assert int(peak_kib) < 600 << 10
 
 
 def test_a_run_settles_even_if_its_result_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:

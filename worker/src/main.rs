@@ -1,5 +1,9 @@
 //! The program that a runtime starts for isolation by process. It does nothing for anybody else.
 
+/// Has a worker that gets no memory end so that its host can tell.
+#[global_allocator]
+static ALLOCATOR: isolane::WorkerAllocator = isolane::WorkerAllocator;
+
 #[cfg(target_os = "linux")]
 fn main() -> std::process::ExitCode {
     isolane::worker_main()

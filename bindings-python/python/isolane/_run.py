@@ -246,16 +246,12 @@ class Run:
         """The sandbox called a coroutine function of the host, and goes on."""
         try:
             coroutine = self._invoke(self.remote.function(function), message.read(self))
+            # A worker that was taken over may start one that is none.
+            self._begin(promise, coroutine)
         except BaseException as raised:
             self.remote.settle_promise(promise, False, raised, self)
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
-            return
-        try:
-            self._begin(promise, coroutine)
-        except (KeyboardInterrupt, SystemExit) as raised:
-            self.remote.settle_promise(promise, False, raised, self)
-            raise
 
     def function_settled(self, call: int, ok: bool, message: Message) -> None:
         _settle(self._calls.pop(call, None), ok, message, self)

@@ -3,7 +3,7 @@
 //! In: a message on its way out, on the thread that computes the run, without the interpreter's
 //! lock. Out: the first thing in it that has no place in Python, so that the sandbox is told at the
 //! crossing itself. Keeps the contract's list of what is refused, and bounds what a small message
-//! could grow into: lists made of holes, and keys made to collide in a dict. Those of the walk itself
+//! could grow into: lists made of holes, copies of one buffer, and keys made to collide in a dict. Those of the walk itself
 //! are hashed with a secret.
 
 use std::{
@@ -42,22 +42,30 @@ pub(crate) fn ask(py: Python<'_>) {
     HALF_FLOATS.store(read.is_ok(), Ordering::Relaxed);
 }
 
-/// How many elements the messages of one run may have made of holes, all together and beyond those
-/// that they pay for by their size: what was reported or logged is held until the end.
+/// What the messages of one run may grow by, all together and beyond what they pay for by their size:
+/// what was reported or logged is held until the end.
 #[derive(Debug)]
-pub(crate) struct Holes(AtomicUsize);
+pub(crate) struct Allowance {
+    /// Elements made of holes.
+    holes: AtomicUsize,
+    /// Bytes of buffers that stand in a message more than once: what shares a buffer there is `bytes` of
+    /// its own here.
+    copies: AtomicUsize,
+}
 
-impl Default for Holes {
+impl Default for Allowance {
     fn default() -> Self {
-        Self(AtomicUsize::new(1 << 20))
+        Self { holes: AtomicUsize::new(1 << 20), copies: AtomicUsize::new(16 << 20) }
     }
 }
 
-/// What of a message Python cannot hold, if anything. What holes it has are taken off `left`.
-pub(crate) fn refuses(message: &Value, left: &Holes) -> Option<Refusal> {
+/// What of a message Python cannot hold, if anything. What it grows by is taken off `left`.
+pub(crate) fn refuses(message: &Value, left: &Allowance) -> Option<Refusal> {
     let paid = message.nodes().len() * HOLES_PER_BYTE;
+    let paid_bytes: usize = message.blobs().iter().map(Vec::len).sum();
     // Only the thread that computes the run takes any.
-    let unpaid = left.0.load(Ordering::Relaxed);
+    let unpaid = left.holes.load(Ordering::Relaxed);
+    let unpaid_bytes = left.copies.load(Ordering::Relaxed);
     let mut walk = Walk {
         reader: message.reader(),
         blobs: message.blobs(),
@@ -65,10 +73,12 @@ pub(crate) fn refuses(message: &Value, left: &Holes) -> Option<Refusal> {
         objects: 0,
         hashable: Vec::new(),
         holes: paid + unpaid,
+        copies: paid_bytes + unpaid_bytes,
     };
     // A message that is none is for its reader to find.
     let Err(Stop::Refused(what)) = walk.run() else {
-        left.0.store(unpaid.min(walk.holes), Ordering::Relaxed);
+        left.holes.store(unpaid.min(walk.holes), Ordering::Relaxed);
+        left.copies.store(unpaid_bytes.min(walk.copies), Ordering::Relaxed);
         return None;
     };
     let path = walk.frames.iter().map(Frame::step).collect();
@@ -158,6 +168,8 @@ struct Walk<'a> {
     hashable: Vec<(u32, Hashable)>,
     /// How many elements may still be made of holes.
     holes: usize,
+    /// How many bytes its buffers and views may still take.
+    copies: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -216,6 +228,14 @@ impl<'a> Walk<'a> {
             {
                 return Err(Stop::Refused("a Float16Array"));
             }
+            Event::Buffer(blob) => {
+                let bytes = self.blobs.get(blob as usize).map_or(0, Vec::len);
+                self.copy(bytes)?;
+            }
+            Event::View { kind, length, .. } => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                self.copy(length.saturating_mul(kind.element_bytes()))?;
+            }
             Event::SparseArray(length) => {
                 let holes = self.holes.checked_sub(length as usize);
                 self.holes = holes.ok_or(Stop::Refused("an array of so many holes"))?;
@@ -245,6 +265,12 @@ impl<'a> Walk<'a> {
             _ => {}
         }
         Ok(event)
+    }
+
+    fn copy(&mut self, bytes: usize) -> Result<(), Stop> {
+        let left = self.copies.checked_sub(bytes);
+        self.copies = left.ok_or(Stop::Refused("a buffer that so many others share"))?;
+        Ok(())
     }
 
     fn open(&mut self, kind: Container<'a>) {

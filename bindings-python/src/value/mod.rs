@@ -19,7 +19,7 @@ pub(crate) use self::{
     decode::{Owners, read},
     encode::Encoder,
     functions::Functions,
-    limits::{Holes, ask, refuses},
+    limits::{Allowance, ask, refuses},
 };
 
 /// Writes one value as a message; `root` says where it stands.

@@ -239,9 +239,7 @@ pub(super) struct Received {
 impl Received {
     pub(super) fn new(side: &Arc<Side>, message: &Value) -> Self {
         let (mut functions, mut promises) = (FxHashMap::default(), FxHashMap::default());
-        // Most messages lend nothing, which a look at the bytes settles.
-        let may_lend = |byte: &u8| *byte == LENT_FUNCTION || *byte == LENT_PROMISE;
-        if message.nodes().iter().any(may_lend) {
+        if message.may_lend() {
             // What cannot be read lends nothing.
             let _ = walk(message, |event| match event {
                 Event::SandboxFunction(number) => *functions.entry(*number).or_insert(0) += 1,
@@ -262,9 +260,6 @@ impl Received {
         }
     }
 }
-
-const LENT_FUNCTION: u8 = crate::value::tag::SANDBOX_FUNCTION;
-const LENT_PROMISE: u8 = crate::value::tag::SANDBOX_PROMISE;
 
 impl Links for Received {
     fn link(&self, event: &Event<'_>) -> Option<Link> {

@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{
     host::{ASYNC_FUNCTION, Completion},
-    value::{ErrorClass, Value, Writer},
+    value::{EXPORTED_BYTES, ErrorClass, HOST_PROMISE_BYTES, Value, Writer},
 };
 
 /// What the host sends to a run.
@@ -82,6 +82,13 @@ pub(super) struct Exported {
     sent: u32,
 }
 
+/// A promise of the sandbox that has a number for the host.
+pub(super) struct ExportedPromise {
+    promise: Local,
+    /// Whether the host will be told, or was told, what becomes of it.
+    watched: bool,
+}
+
 /// A promise of the host that the sandbox waits for.
 pub(super) struct HostPromise {
     promise: Local,
@@ -91,11 +98,8 @@ pub(super) struct HostPromise {
     charged: usize,
 }
 
-/// What the host's side of an entry takes, measured on Node.js: a pending promise with what waits for
-/// it, a function with its number, a function of the sandbox with what watches over it.
-const HOST_PROMISE_BYTES: usize = 512;
+/// What a function of the host with its number takes on the host's side, measured on Node.js.
 const HOST_FUNCTION_BYTES: usize = 192;
-const EXPORTED_BYTES: usize = 768;
 
 /// Calls of asynchronous functions that the sandbox may be ahead of its host. They reach it in order:
 /// the next one waits for its answer, and with it for all before it.
@@ -368,26 +372,40 @@ impl State {
         }
     }
 
-    /// The number of a promise for the host, which will be told what becomes of it.
+    /// The number of a promise for the host, which is told what becomes of it once it has the number:
+    /// see [`State::watch_promise`].
     pub(super) fn export_promise(&self, promise: Raw) -> Outcome<u32> {
         if let Some(&number) = self.exported_promise_numbers.borrow().get(&address_of(promise)) {
             return Ok(number);
         }
-        let cx = self.realm().cx;
         self.keep(EXPORTED_BYTES);
         let number = u32::try_from(self.exported_promises.borrow().len()).map_err(|_| Thrown)?;
-        let fulfilled = cx.numbered_function(settled, PROMISE_FULFILLED, number)?;
-        let rejected = cx.numbered_function(settled, PROMISE_REJECTED, number)?;
-        cx.then(promise, fulfilled.raw(), rejected.raw())?;
-        self.exported_promises.borrow_mut().push(cx.dup(promise));
+        let exported = ExportedPromise { promise: self.realm().cx.dup(promise), watched: false };
+        self.exported_promises.borrow_mut().push(exported);
         self.exported_promise_numbers.borrow_mut().insert(address_of(promise), number);
         Ok(number)
+    }
+
+    /// Has the host told what becomes of a promise that is on its way there. Not before: a message that
+    /// fails leaves its numbers to the next one, and the host would not know whom it is told of.
+    pub(super) fn watch_promise(&self, number: u32) -> Outcome<()> {
+        let promise = match self.exported_promises.borrow_mut().get_mut(number as usize) {
+            Some(exported) if !exported.watched => {
+                exported.watched = true;
+                exported.promise.clone()
+            }
+            _ => return Ok(()),
+        };
+        let cx = self.realm().cx;
+        let fulfilled = cx.numbered_function(settled, PROMISE_FULFILLED, number)?;
+        let rejected = cx.numbered_function(settled, PROMISE_REJECTED, number)?;
+        cx.then(promise.raw(), fulfilled.raw(), rejected.raw())
     }
 
     /// A promise of the sandbox that comes back from the host.
     pub(super) fn imported_promise(&self, number: u32) -> Outcome<Local> {
         match self.exported_promises.borrow().get(number as usize) {
-            Some(promise) => Ok(promise.clone()),
+            Some(exported) => Ok(exported.promise.clone()),
             None => Err(self.throw_serialization_error("an unknown promise cannot be cloned")),
         }
     }
@@ -418,17 +436,20 @@ impl State {
                     self.outside().function_settled(call, completion);
                 }
             }
-            Inbound::FunctionReleased { function, times } => {
-                let mut exported = self.exported.borrow_mut();
-                if let Some(entry) = exported.get_mut(&function) {
-                    entry.sent = entry.sent.saturating_sub(times);
-                    if entry.sent == 0 {
-                        let address = address_of(entry.function.raw());
-                        self.exported_numbers.borrow_mut().remove(&address);
-                        exported.remove(&function);
-                        self.let_go(EXPORTED_BYTES);
-                    }
-                }
+            Inbound::FunctionReleased { function, times } => self.release_function(function, times),
+        }
+    }
+
+    /// The host no longer holds a function that it received so many times, or never got it.
+    pub(super) fn release_function(&self, function: u32, times: u32) {
+        let mut exported = self.exported.borrow_mut();
+        if let Some(entry) = exported.get_mut(&function) {
+            entry.sent = entry.sent.saturating_sub(times);
+            if entry.sent == 0 {
+                let address = address_of(entry.function.raw());
+                self.exported_numbers.borrow_mut().remove(&address);
+                exported.remove(&function);
+                self.let_go(EXPORTED_BYTES);
             }
         }
     }

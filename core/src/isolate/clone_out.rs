@@ -71,8 +71,13 @@ pub(super) fn clone_out(
     let mut walk = Walk::new(state, crossing, root);
     let done = walk.run(value);
     let charged = walk.charged;
+    let (functions, promises) =
+        (std::mem::take(&mut walk.functions), std::mem::take(&mut walk.promises));
+    // What never reaches the host is not held by it.
+    let unsend = || functions.iter().for_each(|&number| state.release_function(number, 1));
     if let Err(thrown) = done {
         state.discharge(charged);
+        unsend();
         return Err(thrown);
     }
     let value = walk.finish();
@@ -80,13 +85,15 @@ pub(super) fn clone_out(
         Crossing::Live | Crossing::Final => state.refuses(&value),
         Crossing::Log | Crossing::Shown | Crossing::Inside => None,
     };
-    match refused {
-        None => Ok(value),
-        Some(refusal) => {
-            state.discharge(value.held_bytes());
-            Err(state.throw_serialization_error(&refusal.text(root)))
-        }
+    let sent = match refused {
+        None => promises.into_iter().try_for_each(|number| state.watch_promise(number)),
+        Some(refusal) => Err(state.throw_serialization_error(&refusal.text(root))),
+    };
+    if sent.is_err() {
+        state.discharge(value.held_bytes());
+        unsend();
     }
+    sent.map(|()| value)
 }
 
 /// Clones several values as one message, an array: the arguments of a call.
@@ -136,6 +143,9 @@ struct Walk<'s> {
     buffers: HashMap<usize, u32>,
     /// Views written so far, each over bytes of its own.
     views: Vec<OwnView>,
+    /// Functions and promises of the sandbox in the message, by number.
+    functions: Vec<u32>,
+    promises: Vec<u32>,
     /// Entries of Maps and members of Sets that were read at once.
     items: usize,
     charged: usize,
@@ -155,6 +165,8 @@ impl<'s> Walk<'s> {
             keys: HashMap::default(),
             buffers: HashMap::new(),
             views: Vec::new(),
+            functions: Vec::new(),
+            promises: Vec::new(),
             items: 0,
             charged: 0,
             nodes: 0,
@@ -676,6 +688,7 @@ impl<'s> Walk<'s> {
                 let number = self.state.export_function(value);
                 let name = self.state.function_name(value);
                 self.enter(value);
+                self.functions.push(number);
                 self.writer.sandbox_function(number);
                 self.writer.string(&name);
                 Ok(())
@@ -707,6 +720,7 @@ impl<'s> Walk<'s> {
                 let number = self.state.export_promise(value)?;
                 self.enter(value);
                 self.writer.sandbox_promise(number);
+                self.promises.push(number);
                 Ok(())
             }
         }

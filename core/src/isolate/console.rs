@@ -21,7 +21,7 @@ use super::{
 use crate::{
     inspect::inspect,
     outcome::LogLevel,
-    value::{Fault, Value, Writer, copy_message, from_value},
+    value::{Arguments, Fault, Value, Writer, copy_message},
 };
 
 /// A method of the console; its place in [`METHODS`] is the number that the engine calls it by.
@@ -139,31 +139,39 @@ fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     Ok(())
 }
 
-/// The arguments as the host can hold them: text in the place of each that it cannot.
+/// The arguments as the host can hold them: text in the place of each that it cannot. What they share
+/// each has for itself then, which is charged as it grows.
 fn held(state: &State, args: &Value) -> Value {
     let before = args.held_bytes();
-    let args = held_each(state, args).unwrap_or_else(|_| {
+    let mut charged = 0;
+    let args = held_each(state, args, &mut charged).unwrap_or_else(|_| {
         let mut writer = Writer::new();
         writer.array(1);
         writer.string("[values that share too much]");
         writer.finish()
     });
+    state.charge(args.held_bytes().saturating_sub(charged));
+    state.discharge(charged.saturating_sub(args.held_bytes()));
     state.discharge(before);
-    state.charge(args.held_bytes());
     args
 }
 
-fn held_each(state: &State, args: &Value) -> Result<Value, Fault> {
+fn held_each(state: &State, args: &Value, charged: &mut usize) -> Result<Value, Fault> {
     const LONGEST_TEXT: usize = 16 << 10;
-    let each: Vec<Value> = from_value(args, None)?;
+    let mut each = Arguments::new(args, None)?;
+    let count = each.left();
     let mut writer = Writer::new();
-    writer.array(u32::try_from(each.len()).unwrap_or_default());
-    for arg in &each {
-        if state.refuses(arg).is_some() {
-            writer.string(&inspect(arg, LONGEST_TEXT));
+    writer.array(count);
+    for _ in 0..count {
+        let arg: Value = each.next()?;
+        if state.refuses(&arg).is_some() {
+            writer.string(&inspect(&arg, LONGEST_TEXT));
         } else {
-            copy_message(arg, &mut writer, "", &mut |_, _, _| Ok(()))?;
+            copy_message(&arg, &mut writer, "", &mut |_, _, _| Ok(()))?;
         }
+        let held = writer.held_bytes();
+        state.charge(held.saturating_sub(*charged));
+        *charged = held.max(*charged);
     }
     Ok(writer.finish())
 }

@@ -22,6 +22,11 @@ use std::sync::Arc;
 const SPREAD: usize = 2;
 const SPREAD_BYTES: usize = 4 << 20;
 
+/// The highest that a block may end which is made under this limit. One that grows may end higher.
+pub(super) fn ceiling_bytes(limit_bytes: usize) -> usize {
+    limit_bytes.saturating_mul(SPREAD).saturating_add(SPREAD_BYTES)
+}
+
 /// The heap of one runtime.
 pub(crate) struct Heap {
     /// Owned; at one address for life, because the engine holds it.
@@ -107,7 +112,7 @@ impl Heap {
         books.ending.replace(Some(ending));
         if let Blocks::Arena(arena) = &books.blocks {
             arena.expect(limit_bytes);
-            arena.set_ceiling(limit_bytes.saturating_mul(SPREAD).saturating_add(SPREAD_BYTES));
+            arena.set_ceiling(ceiling_bytes(limit_bytes));
         }
     }
 

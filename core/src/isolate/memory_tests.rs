@@ -228,6 +228,32 @@ fn bombs_hit_their_limit_and_leave_nothing() {
     }
 }
 
+/// Blocks that grow in every way, from sizes that are moved at once to those that are moved in steps.
+const GROWERS: &[&str] = &[
+    "const a = []; for (;;) for (let i = 0; i < 9; i++) (a[i] ??= []).push(1)",
+    "const a = []; for (let n = 1; ; n++) { const b = []; a.push(b); for (let i = 0; i < 1e4 * n; i++) b.push(i) }",
+    "const a = []; for (;;) { const b = []; a.push(b); b.length = 4e4; b.fill(1); for (let i = 0; i < 3e5; i++) b.push(i) }",
+];
+
+#[test]
+fn no_run_reaches_what_is_trimmed() {
+    for mib in [1, 8, 64] {
+        for source in BOMBS.iter().chain(GROWERS) {
+            let mut home = slot();
+            assert!(home.trim(mib * MIB) > 1 << 30);
+            for _ in 0..2 {
+                home.arm(limited(mib));
+                run(&home, source);
+                assert!(home.heap().exhausted(), "{source} at {mib} MiB");
+                home = home.finish().expect("a slot");
+                home.arm(limited(mib));
+                assert_eq!(run(&home, "[3, 1, 2].sort().map(x => x * 2)"), "2,4,6");
+                home = home.finish().expect("a slot");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_limit_of_one_byte_is_exhausted_and_can_still_be_armed_and_restored() {
     for home in [slot(), Home::plain(build).expect("a plain home")] {

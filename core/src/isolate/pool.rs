@@ -166,6 +166,12 @@ impl<R: Realm> Pool<R> {
         }
     }
 
+    /// Gives the addresses of the homes that are ready back, as far as no run under this limit can reach
+    /// them; for good. For a process that has one run. Returns how many bytes that were.
+    pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
+        self.ready.lock().iter().map(|lease| lease.home.trim(limit_bytes)).sum()
+    }
+
     /// How many may be ready, with so many to spare.
     fn most(&self, spare: usize) -> usize {
         let open = self.open.load(Ordering::Relaxed);

@@ -5,7 +5,7 @@
 //! promise that what was given back reads as zero there is no range, and every home is a plain one.
 #![expect(unsafe_code, reason = "speaks to the operating system about raw memory")]
 
-use std::ptr::NonNull;
+use std::{cell::Cell, ptr::NonNull};
 
 /// The size of the steps in which memory is given back. Larger pages exist; giving back then fails
 /// and is done by hand.
@@ -15,6 +15,8 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 pub(crate) struct Range {
     start: NonNull<u8>,
     bytes: usize,
+    /// Where it has no addresses any more: from and to which offset.
+    hole: Cell<(usize, usize)>,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread, and this value alone ends it.
@@ -27,7 +29,7 @@ impl Range {
         if super::faults::refuses() {
             return None;
         }
-        Some(Self { start: system::reserve(bytes)?, bytes })
+        Some(Self { start: system::reserve(bytes)?, bytes, hole: Cell::new((bytes, bytes)) })
     }
 
     pub(crate) fn start(&self) -> *mut u8 {
@@ -52,6 +54,22 @@ impl Range {
                 start.write_bytes(0, bytes);
             }
         }
+    }
+
+    /// Gives the addresses between two offsets back, once and for good; both are multiples of the page
+    /// size. Others may be mapped there later. Returns how many bytes that were.
+    ///
+    /// # Safety
+    /// Nothing refers to what is in there, or ever will.
+    pub(crate) unsafe fn cut(&self, from: usize, to: usize) -> usize {
+        debug_assert!(from.is_multiple_of(PAGE_BYTES) && to.is_multiple_of(PAGE_BYTES));
+        if from >= to || to > self.bytes || self.hole.get() != (self.bytes, self.bytes) {
+            return 0;
+        }
+        self.hole.set((from, to));
+        // SAFETY: within the mapping, which is ours; the caller vouches that nobody looks there.
+        unsafe { system::release(self.start.as_ptr().add(from), to - from) };
+        to - from
     }
 
     /// Asks for small pages everywhere: a small heap then stays small.
@@ -86,8 +104,14 @@ pub(crate) unsafe fn give_back_pages(address: usize, bytes: usize) {
 
 impl Drop for Range {
     fn drop(&mut self) {
-        // SAFETY: mapped by `reserve` with exactly these bounds, and not unmapped before.
-        unsafe { system::release(self.start.as_ptr(), self.bytes) }
+        let (from, to) = self.hole.get();
+        // SAFETY: mapped by `reserve`, and not unmapped before but for the hole.
+        unsafe {
+            system::release(self.start.as_ptr(), from);
+            if to < self.bytes {
+                system::release(self.start.as_ptr().add(to), self.bytes - to);
+            }
+        }
     }
 }
 
@@ -159,6 +183,33 @@ mod tests {
             assert_eq!(*range.start().add(PAGE_BYTES), 0);
             assert_eq!(*range.start().add(3 * PAGE_BYTES), 0xa5);
         }
+    }
+
+    #[test]
+    fn what_is_cut_out_belongs_to_others() {
+        let range = Range::reserve(64 * PAGE_BYTES).expect("addresses");
+        // SAFETY: nothing refers to the range.
+        let bytes = unsafe { range.cut(16 * PAGE_BYTES, 63 * PAGE_BYTES) };
+        assert_eq!(bytes, 47 * PAGE_BYTES);
+        // Another thread may have taken some of the place by now.
+        let (access, kind) = (libc::PROT_READ, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let mut places = (16..63).map(|page| range.start().wrapping_add(page * PAGE_BYTES));
+        let mut taken = [0];
+        let other = places.find(|place| {
+            let fixed = kind | libc::MAP_FIXED_NOREPLACE;
+            // SAFETY: it only succeeds where nothing is mapped.
+            let start = unsafe { libc::mmap(place.cast(), PAGE_BYTES, access, fixed, -1, 0) };
+            start == place.cast()
+        });
+        let other = other.expect("the place is free");
+        // SAFETY: within the range, outside of its hole.
+        unsafe { range.start().add(63 * PAGE_BYTES).write(1) };
+        drop(range);
+        // SAFETY: writes one byte for one page.
+        let mapped = unsafe { libc::mincore(other.cast(), PAGE_BYTES, taken.as_mut_ptr()) };
+        assert_eq!(mapped, 0, "it is still there");
+        // SAFETY: mapped above.
+        unsafe { system::release(other, PAGE_BYTES) };
     }
 
     #[test]

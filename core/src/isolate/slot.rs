@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "copies raw memory")]
 
 use super::arena::TAIL_BYTES;
-use super::heap::{Heap, Mark};
+use super::heap::{Heap, Mark, ceiling_bytes};
 use super::range::{PAGE_BYTES, Range};
 use crate::laps::{Step, lap};
 use std::cell::Cell;
@@ -24,6 +24,9 @@ pub(crate) const LARGEST_LIMIT_BYTES: usize = RANGE_BYTES / 4;
 /// What a run wrote above the image is cleared by hand up to here: that is quicker than having it
 /// mapped anew (2 µs a page on the machine this was measured on), and a parked slot keeps it.
 const CLEARED_BY_HAND_BYTES: usize = 1 << 20;
+/// How far above the ceiling for new blocks those may end that grow, as a share of the limit: all of
+/// it, and once more while they are moved.
+const GROWTH: usize = 2;
 /// Within this much of either end, where a parked slot holds something, pages stay small.
 const SMALL_PAGES_BYTES: usize = 2 << 20;
 /// Under smaller limits all pages stay small: the last large one might reach far beyond.
@@ -80,6 +83,16 @@ impl Slot {
         if self.large_pages.replace(large) != large {
             self.range.set_large_pages(SMALL_PAGES_BYTES, large);
         }
+    }
+
+    /// Gives the addresses back that no run under this limit, or a lower one, can reach. For good: it is
+    /// for a process that has one run. Returns how many bytes that were.
+    pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
+        let reach = ceiling_bytes(limit_bytes).saturating_add(limit_bytes.saturating_mul(GROWTH));
+        let reach = reach.max(self.image_bytes).min(self.range.bytes());
+        let end = self.range.bytes() - PAGE_BYTES;
+        // SAFETY: no block will be there, and the tail, in the last page, stays.
+        unsafe { self.range.cut(reach.next_multiple_of(PAGE_BYTES), end) }
     }
 
     /// Undoes everything since the image was taken, the books of `heap` included.

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     Outside, Task,
-    bridge::{Exported, HostPromise},
+    bridge::{Exported, ExportedPromise, HostPromise},
     engine::Local,
     escape::leave,
     home::Home,
@@ -62,7 +62,7 @@ pub(super) struct State {
     pub(super) exported: RefCell<HashMap<u32, Exported>>,
     pub(super) exported_numbers: RefCell<HashMap<usize, u32>>,
     pub(super) next_number: Cell<u32>,
-    pub(super) exported_promises: RefCell<Vec<Local>>,
+    pub(super) exported_promises: RefCell<Vec<ExportedPromise>>,
     pub(super) exported_promise_numbers: RefCell<HashMap<usize, u32>>,
     pub(super) unhandled: RefCell<Vec<(Local, Local)>>,
     pub(super) collected: RefCell<Collected>,

@@ -118,11 +118,11 @@ fn copy(
             }
             Event::HostPromise(_) | Event::SandboxPromise(_) => rewrite(writer, event, "")?,
             Event::Buffer(blob) => {
-                let blob = copy_blob(cursor, writer, &mut blobs, blob);
+                let blob = copy_blob(cursor, writer, &mut blobs, blob)?;
                 writer.buffer(blob);
             }
             Event::View { kind, blob, byte_offset, length } => {
-                let blob = copy_blob(cursor, writer, &mut blobs, blob);
+                let blob = copy_blob(cursor, writer, &mut blobs, blob)?;
                 writer.view(kind, blob, byte_offset, length);
             }
             _ => frames.extend(write(writer, event)),
@@ -133,14 +133,19 @@ fn copy(
 }
 
 fn copy_blob(
-    cursor: &Cursor<'_>,
+    cursor: &mut Cursor<'_>,
     writer: &mut Writer,
     known: &mut FxHashMap<u32, u32>,
     blob: u32,
-) -> u32 {
-    *known.entry(blob).or_insert_with(|| {
-        writer.blob(cursor.blobs.get(blob as usize).cloned().unwrap_or_default())
-    })
+) -> Result<u32, Fault> {
+    if let Some(&copy) = known.get(&blob) {
+        return Ok(copy);
+    }
+    let bytes = cursor.blobs.get(blob as usize).map_or(&[][..], Vec::as_slice);
+    cursor.spend_bytes(bytes.len())?;
+    let copy = writer.blob(bytes.to_vec());
+    known.insert(blob, copy);
+    Ok(copy)
 }
 
 /// Writes one node; returns what must follow it.

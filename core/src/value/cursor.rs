@@ -2,7 +2,7 @@
 //!
 //! In: a message, perhaps of a hostile writer. Out: events with the index of the object that each
 //! begins, and jumps to earlier objects. Following references can blow a small message up, so all
-//! that is read counts against a budget in proportion to the message.
+//! that is read counts against a budget in proportion to the message: nodes, and bytes.
 
 use super::{
     Event, Fault, Reader, Value,
@@ -15,6 +15,10 @@ const LEAST_BUDGET: usize = 1 << 20;
 
 /// Nodes per byte of the message.
 const BUDGET_PER_BYTE: usize = 16;
+
+/// Bytes of texts and buffers that any message may read as, and as how many times its own.
+const LEAST_BYTES: usize = 64 << 20;
+const TIMES_ITS_BYTES: usize = 4;
 
 /// Turns the numbers of a message into what they stand for.
 pub(crate) trait Links {
@@ -29,17 +33,22 @@ pub(super) struct Cursor<'a> {
     /// Where each object begins, as far as the message was ever read.
     objects: Vec<Mark<'a>>,
     budget: usize,
+    /// Bytes of texts and buffers that may still be read.
+    bytes: usize,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(message: &'a Value, links: Option<&'a dyn Links>) -> Self {
         let budget = message.nodes().len().saturating_mul(BUDGET_PER_BYTE).max(LEAST_BUDGET);
+        let blobs: usize = message.blobs().iter().map(Vec::len).sum();
+        let bytes = blobs.saturating_add(message.nodes().len()).saturating_mul(TIMES_ITS_BYTES);
         Self {
             reader: message.reader(),
             blobs: message.blobs(),
             links,
             objects: Vec::new(),
             budget,
+            bytes: bytes.max(LEAST_BYTES),
         }
     }
 
@@ -48,6 +57,9 @@ impl<'a> Cursor<'a> {
         self.spend(1)?;
         let mark = self.reader.mark();
         let event = self.reader.event()?;
+        if matches!(event, Event::String(_) | Event::BigInt { .. }) {
+            self.spend_bytes(mark.left() - self.reader.left())?;
+        }
         let index = if event.is_object() { Some(self.index_of(mark)?) } else { None };
         Ok((event, index))
     }
@@ -61,6 +73,14 @@ impl<'a> Cursor<'a> {
             }
             None => Err(Fault::new("the value repeats shared objects or holes too often")),
         }
+    }
+
+    /// Counts what is read of texts and buffers against the budget.
+    pub(super) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Fault> {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes =
+            left.ok_or_else(|| Fault::new("the value repeats shared objects too often"))?;
+        Ok(())
     }
 
     /// Goes to an earlier object.

@@ -51,6 +51,11 @@ impl<'a> Arguments<'a> {
         Ok(Self { reading, left, index: 0 })
     }
 
+    /// How many there are still.
+    pub(crate) fn left(&self) -> u32 {
+        self.left
+    }
+
     /// The next argument; one that is missing reads as `undefined`.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<T, Fault> {
         let index = self.index;
@@ -349,6 +354,7 @@ impl Node<'_, '_> {
             }
             Event::Buffer(_) | Event::View { .. } => {
                 let bytes = reading.bytes(&event).ok_or(Malformed)?;
+                reading.cursor.spend_bytes(bytes.len())?;
                 if wish == Wish::Bytes {
                     return visitor.visit_bytes(bytes);
                 }
@@ -850,7 +856,9 @@ impl Plain<'_, '_> {
             Event::SparseArray(length) => self.write_sparse(length, serializer),
             Event::Buffer(_) | Event::View { .. } => {
                 let bytes = self.0.borrow().bytes(event);
-                serializer.serialize_bytes(bytes.ok_or(Malformed).map_err(S::Error::custom)?)
+                let bytes = bytes.ok_or(Malformed).map_err(S::Error::custom)?;
+                self.step::<_, S::Error>(|reading| reading.cursor.spend_bytes(bytes.len()))?;
+                serializer.serialize_bytes(bytes)
             }
             Event::Ref(_) => Err(S::Error::custom(Malformed)),
             Event::HostFunction(_) | Event::SandboxFunction(_) => {

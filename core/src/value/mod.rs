@@ -65,6 +65,7 @@ pub(crate) use de::{Arguments, from_value};
 pub(crate) use fault::Fault;
 pub(crate) use in_flight::InFlight;
 pub(crate) use ser::{LOCAL, Message, Thrown, to_message, to_outcome};
+pub(crate) use weight::{EXPORTED_BYTES, HOST_PROMISE_BYTES};
 
 use std::sync::Arc;
 
@@ -290,6 +291,13 @@ impl Value {
     #[must_use]
     pub fn may_be_refused(&self) -> bool {
         !self.plain
+    }
+
+    /// Whether there may be a function or a promise of the sandbox in it: most messages have none, which
+    /// a look at the bytes settles.
+    pub(crate) fn may_lend(&self) -> bool {
+        let is_lent = |byte: &u8| matches!(*byte, tag::SANDBOX_FUNCTION | tag::SANDBOX_PROMISE);
+        self.nodes.iter().any(is_lent)
     }
 
     /// The number of the promise of the host that this message is, if it is one.

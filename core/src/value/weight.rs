@@ -28,6 +28,12 @@ const REGEXP: usize = 136;
 const ERROR: usize = 240;
 const BUFFER: usize = 160;
 
+/// What the host's side of an entry takes that stands until it is settled or let go of, measured on
+/// Node.js: a pending promise with what waits for it, and a function or a promise of the sandbox with what
+/// watches over it.
+pub(crate) const HOST_PROMISE_BYTES: usize = 512;
+pub(crate) const EXPORTED_BYTES: usize = 768;
+
 /// What a node weighs, without what is nested in it.
 #[inline]
 pub(super) fn of(event: &Event<'_>) -> usize {

@@ -37,7 +37,7 @@ mod wire;
 #[cfg(target_os = "linux")]
 mod workers;
 
-pub use confine::Confinement;
+pub use confine::{Allocator as WorkerAllocator, Confinement};
 #[cfg(target_os = "linux")]
 pub use nursery::worker_main;
 #[cfg(target_os = "linux")]

@@ -78,7 +78,7 @@ pub fn worker_main() -> ExitCode {
 }
 
 struct Nursery {
-    confined: Option<confine::Nursery>,
+    confined: confine::Nursery,
     control: OwnedFd,
     watch: Watch,
     pool: Pool<Realm>,
@@ -96,7 +96,7 @@ impl Nursery {
         let pool = Pool::new(Realm::build, PoolOptions { ready: 1, ..PoolOptions::default() });
         pool.fill(|| false);
         Self {
-            confined: Some(confined),
+            confined,
             control: std::os::fd::AsFd::as_fd(&std::io::stdin())
                 .try_clone_to_owned()
                 .unwrap_or_else(|_| std::process::exit(1)),
@@ -112,8 +112,8 @@ impl Nursery {
 
     /// Does what the host orders, until it is gone.
     fn tend(&mut self) {
-        let confinement =
-            self.confined.as_ref().map(confine::Nursery::confinement).unwrap_or_default();
+        self.confined.settle();
+        let confinement = self.confined.confinement();
         if (News::Hello { version: VERSION, confinement }).send(&self.control).is_err() {
             return;
         }
@@ -174,8 +174,7 @@ impl Nursery {
     }
 
     fn become_worker(&mut self, socket: UnixStream) {
-        let Some(confined) = self.confined.take() else { return };
-        let Some((worker, socket)) = confined.worker(socket.into()) else { return };
+        let Some((worker, socket)) = self.confined.worker(socket.into()) else { return };
         serve(UnixStream::from(socket), &worker, &self.pool, &self.cache, self.runs);
     }
 

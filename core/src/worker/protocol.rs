@@ -54,7 +54,10 @@ pub(crate) enum ToHost {
         promise: u32,
     },
     /// With `waits`, the sandbox waits for the sink's answer.
-    Report { value: Value, waits: bool },
+    Report {
+        value: Value,
+        waits: bool,
+    },
     /// Can the host hold that? The sandbox waits for the verdict.
     Ask(Value),
     Log(ExecutionLog),

@@ -28,6 +28,7 @@ use crate::{
     execution::Live,
     host::{Completion, Host, HostCall, REPORT_SINK},
     isolate::{End, Inbound},
+    ledger::{Ledger, Overdrawn},
     options::Request,
     outcome::{ExecutionError, ExecutionResult, Status},
     record::{Reason, Record},
@@ -62,8 +63,9 @@ struct Shared {
     /// What the host sent before the run had a worker.
     early: Vec<Frame>,
     calls: u64,
-    /// Whether the worker waits for the answer to its last call.
-    calling: bool,
+    /// While the worker waits for the answer to its last call: how large its arguments were.
+    calling: Option<usize>,
+    ledger: Ledger,
     /// What the host has sent on its own account.
     sent: u64,
     /// What is reported or logged and kept, in bytes.
@@ -100,24 +102,26 @@ impl Run {
         request: Request,
         host: Arc<dyn Host>,
     ) -> Self {
-        let memory_limit = request.memory_limit();
+        let bytes = request.memory_limit();
+        let memory_limit = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
             workers,
             place,
             is_choosy: host.is_choosy(),
             host,
-            memory_limit: usize::try_from(memory_limit).unwrap_or(usize::MAX),
+            memory_limit,
             report: request.report,
             in_flight: Arc::default(),
             link: OnceLock::new(),
             settled: AtomicBool::new(false),
             shared: Mutex::new(Shared {
-                record: Record::new(memory_limit),
+                record: Record::new(bytes),
                 phase: Phase::Queued,
                 request: Some(Box::new(request)),
                 early: Vec::new(),
                 calls: 0,
-                calling: false,
+                calling: None,
+                ledger: Ledger::new(most_bytes(memory_limit)),
                 sent: 0,
                 kept_bytes: 0,
                 permit: false,
@@ -126,10 +130,9 @@ impl Run {
         }
     }
 
-    /// The most that one message of the worker may hold.
+    /// The most that one message of the worker may hold, and all that it makes its host keep.
     pub(super) fn most_bytes(&self) -> usize {
-        // What is charged for a message and what it is counted with here differ a little.
-        self.memory_limit.saturating_add(self.memory_limit / 8).saturating_add(1 << 20)
+        most_bytes(self.memory_limit)
     }
 
     pub(super) fn parked(&self) -> bool {
@@ -201,6 +204,7 @@ impl Run {
             ToHost::Call { function, args } => self.calls(function, args),
             ToHost::Start { function, args, promise } => {
                 let args = self.take_in(args)?;
+                self.shared.lock().ledger.start(promise, args.held_bytes())?;
                 self.host.start(function, args, promise);
                 Ok(())
             }
@@ -224,11 +228,13 @@ impl Run {
             }
             ToHost::FunctionSettled { call, completion } => {
                 let completion = self.take_in_completion(completion)?;
+                waited_for(self.shared.lock().ledger.finish_call(call))?;
                 self.host.function_settled(call, completion);
                 Ok(())
             }
             ToHost::PromiseSettled { promise, completion } => {
                 let completion = self.take_in_completion(completion)?;
+                waited_for(self.shared.lock().ledger.finish_promise(promise))?;
                 self.host.promise_settled(promise, completion);
                 Ok(())
             }
@@ -244,14 +250,14 @@ impl Run {
         let args = self.take_in(args)?;
         let call = {
             let mut shared = self.shared.lock();
-            if !matches!(shared.phase, Phase::Computing(_)) || shared.calling {
+            if !matches!(shared.phase, Phase::Computing(_)) || shared.calling.is_some() {
                 return Err(Unreadable::Broken);
             }
             if shared.record.is_asked() {
                 return Ok(());
             }
             shared.calls += 1;
-            shared.calling = true;
+            shared.calling = Some(args.held_bytes());
             self.waits(&mut shared);
             shared.calls
         };
@@ -288,6 +294,7 @@ impl Run {
         if under_way > self.most_bytes() {
             return Err(Unreadable::TooLarge);
         }
+        self.shared.lock().ledger.receive(&message)?;
         Ok(message.sent(&self.in_flight))
     }
 
@@ -374,7 +381,7 @@ impl Run {
         };
         link.send(frame);
         // One that waits for an answer goes on with that, and with nothing else.
-        if shared.phase == Phase::Waiting && !shared.calling {
+        if shared.phase == Phase::Waiting && shared.calling.is_none() {
             shared.phase = Phase::Woken;
             drop(shared);
             self.workers.wake(Arc::clone(self));
@@ -442,17 +449,34 @@ impl Live for Run {
             self.workers.kill(&self, &Lost::TooLarge);
             return;
         }
-        self.shared.lock().sent += 1;
+        {
+            let mut shared = self.shared.lock();
+            shared.sent += 1;
+            match &inbound {
+                Inbound::PromiseSettled { promise, .. } => shared.ledger.settle(*promise),
+                Inbound::FunctionCall { call, .. } => shared.ledger.call(*call),
+                Inbound::FunctionReleased { function, times } => {
+                    shared.ledger.release(*function, *times);
+                }
+            }
+        }
         self.send(ToWorker::Inbound(inbound).into_frame());
     }
 
     fn reply(self: Arc<Self>, call: u64, completion: Completion) {
-        {
+        let overdrawn = {
             let mut shared = self.shared.lock();
-            if shared.calls != call || !shared.calling || self.is_settled() {
+            if shared.calls != call || self.is_settled() {
                 return;
             }
-            shared.calling = false;
+            let Some(args_bytes) = shared.calling.take() else { return };
+            completion
+                .as_ref()
+                .is_ok_and(|answer| shared.ledger.answer(args_bytes, answer).is_err())
+        };
+        if overdrawn {
+            self.workers.kill(&self, &Lost::TooLarge);
+            return;
         }
         self.send(ToWorker::Answer(completion).into_frame());
     }
@@ -464,6 +488,22 @@ impl Live for Run {
     fn take_result(&self) -> Option<ExecutionResult> {
         self.shared.lock().record.take_result()
     }
+}
+
+impl From<Overdrawn> for Unreadable {
+    fn from(_: Overdrawn) -> Self {
+        Self::TooLarge
+    }
+}
+
+/// Nobody settles for the host what it does not wait for.
+fn waited_for(is_waited_for: bool) -> Result<(), Unreadable> {
+    if is_waited_for { Ok(()) } else { Err(Unreadable::Broken) }
+}
+
+/// What an isolate is charged for and what is counted here differ a little.
+fn most_bytes(memory_limit: usize) -> usize {
+    memory_limit.saturating_add(memory_limit / 8).saturating_add(1 << 20)
 }
 
 /// Why a run has no worker.

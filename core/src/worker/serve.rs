@@ -8,7 +8,7 @@
 use std::{os::unix::net::UnixStream, sync::Arc, time::Duration};
 
 use super::{
-    confine::Worker,
+    confine::{Worker, room_bytes},
     protocol::{Begin, ToHost, ToWorker, WorkersEnd},
     seat::{About, Seat},
     wire::{Heard, Wait, Wire},
@@ -17,6 +17,7 @@ use crate::{
     begin::{Begun, begin},
     cache::Cache,
     isolate::{End, Isolate, Outside, Pool, Realm, Turn},
+    options::Request,
     sync::Mutex,
 };
 
@@ -37,7 +38,7 @@ pub(super) fn serve(
         let heard = wire.lock().hear(Wait::Ever);
         let Heard::Frame(frame) = heard else { return };
         let Ok(ToWorker::Begin(begin)) = ToWorker::from_frame(frame) else { return };
-        let isolate = run(*begin, &wire, worker, pool, cache);
+        let isolate = run(*begin, &wire, worker, pool, cache, left);
         match isolate {
             Some(isolate) if left > 0 => pool.give_back(isolate.finish()),
             last => std::mem::forget(last),
@@ -45,9 +46,23 @@ pub(super) fn serve(
     }
 }
 
-/// Addresses beyond twice the limit: stacks that are only begun, and room between blocks. What is outside
-/// of the engine's heap is counted against the run's limit too, so this is met only by what is not ours.
-const BESIDE_BYTES: u64 = 512 << 20;
+/// Has the system hold a wall behind the run's own limits. It only ever gets lower, so in a process of many
+/// runs there is one for their CPU time together, and none for memory.
+fn wall(
+    worker: &Worker,
+    pool: &Pool<Realm>,
+    request: &Request,
+    safety_cap: Duration,
+    runs_left: u32,
+) -> bool {
+    if runs_left > 0 {
+        return worker.limit(0, u64::MAX, safety_cap.saturating_mul(runs_left + 1));
+    }
+    let limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
+    let given_back = pool.trim(limit);
+    let room_bytes = room_bytes(request.memory_limit(), given_back > 0);
+    worker.limit(given_back as u64, room_bytes, safety_cap)
+}
 
 fn run(
     begun: Begin,
@@ -55,11 +70,11 @@ fn run(
     worker: &Worker,
     pool: &Pool<Realm>,
     cache: &Arc<Cache>,
+    runs_left: u32,
 ) -> Option<Box<Isolate>> {
     let Begin { request, safety_cap, is_choosy } = begun;
     let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
-    let room_bytes = request.memory_limit().saturating_mul(2).saturating_add(BESIDE_BYTES);
-    if !worker.limit(room_bytes, safety_cap) {
+    if !wall(worker, pool, &request, safety_cap, runs_left) {
         // It was promised: without it nothing of the run may start.
         std::process::exit(1);
     }

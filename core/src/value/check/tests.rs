@@ -262,6 +262,16 @@ fn no_message_weighs_more_than_its_run_may_hold() {
 }
 
 #[test]
+fn no_message_lends_more_than_its_run_may_hold() {
+    let mut writer = Writer::new();
+    writer.array(1000);
+    (0..1000).for_each(|number| writer.sandbox_promise(number));
+    let (nodes, _) = writer.finish().into_parts();
+    assert!(check(nodes.clone(), Vec::new(), Purpose::Live, 1 << 20).is_ok());
+    assert_eq!(check(nodes, Vec::new(), Purpose::Live, 1 << 19), Err(Malformed));
+}
+
+#[test]
 fn what_some_host_may_be_unable_to_hold_is_known() {
     let refusable = |write: fn(&mut Writer)| {
         let message = written(Purpose::Live, write).expect("a message");

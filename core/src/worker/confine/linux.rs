@@ -37,11 +37,14 @@ pub(crate) struct Nursery {
     process: i32,
     /// Compiled once; the workers have it by the fork.
     filter: Program,
+    /// The addresses that a worker begins with, where they can be limited.
+    mapped_bytes: Option<u64>,
 }
 
 /// A worker after its phase.
 pub(crate) struct Worker {
-    resources: bool,
+    /// The addresses that it had at its start, where they can be limited.
+    mapped_bytes: Option<u64>,
 }
 
 /// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
@@ -66,8 +69,7 @@ pub(crate) fn launcher(wanted: Confinement) -> Launched {
 }
 
 impl Launched {
-    /// Confines the nursery, which the launcher has just forked. Forks once itself, for a worker that
-    /// only tells what workers will get.
+    /// Confines the nursery, which the launcher has just forked.
     pub(crate) fn nursery(self) -> Nursery {
         let Self { wanted, mut got, mounts, process: launcher } = self;
         let process = kernel::own_process();
@@ -88,17 +90,23 @@ impl Launched {
         got.landlock = wanted.landlock && landlock::restrict();
         if wanted.system_calls {
             // Its own filter is a bonus: it reads nothing from a worker.
-            Program::compile(&permitted::nursery()).install(process);
+            Program::compile(permitted::nursery()).install(process);
         }
-        let filter = Program::compile(&permitted::worker());
-        let mut nursery = Nursery { wanted, got, process, filter };
-        nursery.try_worker();
-        nursery
+        let filter = Program::compile(permitted::worker());
+        Nursery { wanted, got, process, filter, mapped_bytes: None }
     }
 }
 
 impl Nursery {
-    /// What holds for every worker of this nursery.
+    /// Gets ready to fork workers, with all in memory that they are to begin with. Forks once, for a worker
+    /// that only tells what they will get.
+    pub(crate) fn settle(&mut self) {
+        kernel::plain_signals();
+        self.mapped_bytes = self.wanted.resources.then(limits::of_nursery).flatten();
+        self.try_worker();
+    }
+
+    /// What holds for every worker of this nursery, once it has settled.
     pub(crate) fn confinement(&self) -> Confinement {
         self.got
     }
@@ -108,7 +116,8 @@ impl Nursery {
     pub(crate) fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (got, socket) = self.enter(socket)?;
         let less = self.got.items().into_iter().zip(got.items()).any(|(said, had)| said > had);
-        (!less).then_some((Worker { resources: got.resources }, socket))
+        let mapped_bytes = self.mapped_bytes.filter(|_| got.resources);
+        (!less).then_some((Worker { mapped_bytes }, socket))
     }
 
     /// Has a worker try what each will get, and takes back what it did not get.
@@ -125,33 +134,35 @@ impl Nursery {
         self.got.descriptors = code & 1 != 0;
         self.got.resources = code & 2 != 0;
         self.got.system_calls = code & 4 != 0;
-        self.wanted.resources = self.got.resources;
+        if !self.got.resources {
+            self.mapped_bytes = None;
+        }
         self.wanted.system_calls = self.got.system_calls;
     }
 
     fn enter(&self, socket: OwnedFd) -> Option<(Confinement, OwnedFd)> {
         let mut got = self.got;
-        let mut socket = socket;
-        if self.wanted.descriptors {
-            socket = kernel::move_descriptor(socket, SOCKET)?;
-            got.descriptors = kernel::close_from(SOCKET + 1);
-        }
+        let socket = kernel::move_descriptor(socket, SOCKET)?;
+        got.descriptors = self.wanted.descriptors && kernel::close_from(SOCKET + 1);
         kernel::die_with_parent();
         if kernel::parent_process() != self.process {
             kernel::exit(1);
         }
-        kernel::plain_signals();
-        got.resources = self.wanted.resources && limits::of_every_worker();
+        got.resources = self.mapped_bytes.is_some() && limits::of_every_worker();
         got.system_calls = self.wanted.system_calls && self.filter.install(kernel::own_process());
         Some((got, socket))
     }
 }
 
 impl Worker {
-    /// Limits the worker to one run: to `room_bytes` of addresses more than it has now, and to that
-    /// much CPU time in all, rounded up to seconds. For good: a worker cannot be given more later.
-    /// False if that was promised and is refused: the run must not start then.
-    pub(crate) fn limit(&self, room_bytes: u64, cpu: Duration) -> bool {
-        !self.resources || limits::of_run(room_bytes, cpu)
+    /// Limits the worker to one run: to `room_bytes` of addresses more than it had at its start, less
+    /// what it gave back since, and to that much CPU time in all, rounded up to seconds. For good: a
+    /// worker cannot be given more later. False if that was promised and is refused: the run must not
+    /// start then.
+    pub(crate) fn limit(&self, given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
+        self.mapped_bytes.is_none_or(|mapped| {
+            let had = mapped.saturating_sub(given_back_bytes);
+            limits::of_run(had.saturating_add(room_bytes), cpu)
+        })
     }
 }

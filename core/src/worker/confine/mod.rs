@@ -4,27 +4,40 @@
 //! socket, its memory and its time, and an account of what could be had of that ([`Confinement`]).
 //!
 //! There are three kinds of processes, each forked from the one before, and each enters its phase
-//! right after it began: [`launcher`] (namespaces, an empty environment), [`Launched::nursery`] (an
+//! right after it began: [`launcher`] (namespaces, an empty environment), `Launched::nursery` (an
 //! empty root, no privileges) and [`Nursery::worker`] (its descriptors, its limits, its calls). A
 //! worker that knows its run is limited to it with [`Worker::limit`]. All of it is for processes of
 //! one thread. Each item is tried by itself: one that is refused takes no other with it.
 
+mod allocator;
 mod ended;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(target_os = "linux")]
 mod linux;
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-mod other;
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(test, not(isolane_sanitized), target_os = "linux", target_pointer_width = "64"))]
 mod tests;
 
-pub(crate) use ended::{Ended, OUT_OF_MEMORY};
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-#[cfg_attr(test, expect(unused_imports, reason = "nothing enters a worker yet"))]
-pub(crate) use linux::{Launched, Nursery, Worker, launcher};
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub(crate) use other::{Launched, Nursery, Worker, launcher};
+pub use allocator::Allocator;
+pub(crate) use ended::Ended;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{Nursery, Worker, launcher};
 
 const ITEMS: usize = 12;
+
+/// The stack that the deepest source takes to compile, and as much again for all that is small.
+const FIXED_ROOM_BYTES: u64 = 128 << 20;
+/// How much of the limit may be mapped outside of the engine's heap: what a run makes others hold
+/// counts against it, and a buffer that grows is there twice for a moment.
+const ROOM: u64 = 2;
+/// How far the blocks of an engine without a slot spread at most.
+const PLAIN_SPREAD: u64 = 2;
+
+/// What a run under this limit may have mapped beside what its worker has: for [`Worker::limit`]. A run
+/// in a slot has the addresses of its heap already, and the slot is to be trimmed before. It is a wall
+/// behind the limit, so it is far enough away never to be met by a run that the limit holds.
+pub(crate) fn room_bytes(limit_bytes: u64, in_slot: bool) -> u64 {
+    let share = if in_slot { ROOM } else { ROOM + PLAIN_SPREAD };
+    limit_bytes.saturating_mul(share).saturating_add(FIXED_ROOM_BYTES)
+}
 
 /// What the workers of a runtime are kept from. An item that is false could not be had on this
 /// machine; what it is for is then possible as far as the other items leave it.

@@ -281,17 +281,17 @@ pub(super) fn set_limit(of: impl Into<Limited>, soft: u64, hard: u64) -> bool {
 }
 
 /// Addresses without access, which cost nothing; `None` if there is no room for them.
-pub(super) fn map_nothing(bytes: usize) -> Option<*mut libc::c_void> {
+pub(super) fn map_nothing(bytes: usize) -> Option<usize> {
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping at an address of the system's choice touches nothing.
     let start = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, kind, -1, 0) };
-    (start != libc::MAP_FAILED).then_some(start)
+    (start != libc::MAP_FAILED).then(|| start.expose_provenance())
 }
 
 /// Undoes `map_nothing`.
-pub(super) fn unmap_nothing(start: *mut libc::c_void, bytes: usize) {
+pub(super) fn unmap_nothing(start: usize, bytes: usize) {
     // SAFETY: nothing was ever there.
-    unsafe { libc::munmap(start, bytes) };
+    unsafe { libc::munmap(ptr::with_exposed_provenance_mut(start), bytes) };
 }
 
 /// Rules of Landlock: no right for what any of these bits stand for. No rule ever grants one.

@@ -5,48 +5,53 @@
 use super::kernel::{self, Limited, read_limit, set_limit};
 use std::time::Duration;
 
-/// What a worker may have of what it does not need at all. One descriptor is what it has; by less
-/// the system would not let it wait for that one.
-const NEEDLESS: [(libc::c_long, u64); 10] = [
-    (libc::RLIMIT_NOFILE as Limited, 1),
-    (libc::RLIMIT_NPROC as Limited, 0),
-    (libc::RLIMIT_FSIZE as Limited, 0),
-    (libc::RLIMIT_CORE as Limited, 0),
-    (libc::RLIMIT_MEMLOCK as Limited, 0),
-    (libc::RLIMIT_MSGQUEUE as Limited, 0),
-    (libc::RLIMIT_SIGPENDING as Limited, 0),
-    (libc::RLIMIT_LOCKS as Limited, 0),
-    (libc::RLIMIT_NICE as Limited, 0),
-    (libc::RLIMIT_RTPRIO as Limited, 0),
+/// What a worker does not need at all, nor does its nursery.
+const NEEDLESS: [libc::c_long; 8] = [
+    libc::RLIMIT_FSIZE as Limited,
+    libc::RLIMIT_CORE as Limited,
+    libc::RLIMIT_MEMLOCK as Limited,
+    libc::RLIMIT_MSGQUEUE as Limited,
+    libc::RLIMIT_SIGPENDING as Limited,
+    libc::RLIMIT_LOCKS as Limited,
+    libc::RLIMIT_NICE as Limited,
+    libc::RLIMIT_RTPRIO as Limited,
 ];
 
 /// How far the stack of the process itself may grow.
 const STACK_BYTES: u64 = 8 << 20;
 
 /// Only these many addresses are looked at: a process that has more is not limited.
-const LOOKED_AT_BYTES: u64 = 1 << 40;
+const LOOKED_AT_BYTES: u64 = 1 << 38;
 /// How exactly what is mapped is found out.
-const STEP_BYTES: usize = 64 << 10;
+const STEP_BYTES: usize = 1 << 20;
 
-/// If the code ends by its soft limit it can be told from a process that was killed.
+/// A process that ends by its soft limit can be told from one that was killed.
 const HARD_AFTER_SECONDS: u64 = 1;
 
 pub(super) fn no_core_dumps() {
     set_limit(libc::RLIMIT_CORE, 0, 0);
 }
 
-/// Sets what is the same for all workers, and finds out whether a run could be limited.
+/// Sets what is the same for all workers and no harm to their nursery, which hands it on. Returns how many
+/// bytes of addresses they begin with, which is what a run's limit is counted from; `None` if they cannot be
+/// limited.
+pub(super) fn of_nursery() -> Option<u64> {
+    let lowered = NEEDLESS.into_iter().all(|what| lower(what, 0));
+    let lowered = lowered && lower(Limited::from(libc::RLIMIT_STACK), STACK_BYTES);
+    lowered.then(mapped_bytes).flatten()
+}
+
+/// Sets what a nursery could not do with: no process, and no descriptor but the one that a worker has; by
+/// less the system would not let it wait for that one.
 pub(super) fn of_every_worker() -> bool {
-    let lowered = NEEDLESS.into_iter().all(|(what, most)| lower(what, most));
-    lowered && lower(Limited::from(libc::RLIMIT_STACK), STACK_BYTES) && mapped_bytes().is_some()
+    set_limit(libc::RLIMIT_NOFILE, 1, 1) && set_limit(libc::RLIMIT_NPROC, 0, 0)
 }
 
 /// Limits addresses and CPU time.
-pub(super) fn of_run(room_bytes: u64, cpu: Duration) -> bool {
-    let Some(mapped) = mapped_bytes() else { return false };
+pub(super) fn of_run(mapped_bytes: u64, cpu: Duration) -> bool {
     let seconds = cpu.as_secs().saturating_add(u64::from(cpu.subsec_nanos() > 0)).max(1);
     let (soft, hard) = (seconds, seconds.saturating_add(HARD_AFTER_SECONDS));
-    lower(Limited::from(libc::RLIMIT_AS), mapped.saturating_add(room_bytes))
+    lower(Limited::from(libc::RLIMIT_AS), mapped_bytes)
         && read_limit(libc::RLIMIT_CPU).is_ok_and(|old| {
             set_limit(libc::RLIMIT_CPU, soft.min(old.rlim_max), hard.min(old.rlim_max))
         })
@@ -68,13 +73,19 @@ fn mapped_bytes() -> Option<u64> {
     if !set_limit(libc::RLIMIT_AS, limit, old.rlim_max) {
         return None;
     }
-    let mut filled: Vec<(*mut libc::c_void, usize)> = Vec::with_capacity(32);
+    // What stands side by side goes at once.
+    let mut filled: Vec<(usize, usize)> = Vec::with_capacity(32);
     let mut step = usize::try_from(limit.next_power_of_two()).ok()?;
     let mut free = 0;
     while step >= STEP_BYTES {
         if let Some(start) = kernel::map_nothing(step) {
-            filled.push((start, step));
             free += step as u64;
+            match filled.last_mut() {
+                Some((last, bytes)) if start + step == *last => {
+                    (*last, *bytes) = (start, *bytes + step);
+                }
+                _ => filled.push((start, step)),
+            }
         }
         step /= 2;
     }

@@ -1,7 +1,10 @@
 //! What a stage asks of the system, with no help of the code that it tests.
 
-use super::super::Confinement;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use super::super::{Allocator, Confinement};
+use std::{
+    alloc::{GlobalAlloc, Layout},
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 const NOBODY: u32 = 65_534;
 
@@ -10,9 +13,15 @@ pub(super) fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
+/// Root that may become nobody. One from which that was taken stays root for ever.
+pub(super) fn is_mighty_root() -> bool {
+    // SAFETY: touches no memory of ours.
+    is_root() && in_child(|| unsafe { libc::setresuid(NOBODY, NOBODY, NOBODY) }) == Some(0)
+}
+
 /// Root becomes nobody, and can be looked at and mapped as such. Others stay who they are.
 pub(super) fn become_ordinary() {
-    if is_root() {
+    if is_mighty_root() {
         // SAFETY: touches no memory of ours.
         let became = unsafe {
             libc::setgroups(0, std::ptr::null())
@@ -26,7 +35,7 @@ pub(super) fn become_ordinary() {
 
 /// Gives root more groups than it needs.
 pub(super) fn join_groups() {
-    if is_root() {
+    if is_mighty_root() {
         // SAFETY: reads two numbers.
         assert_eq!(unsafe { libc::setgroups(2, [1, 2].as_ptr()) }, 0);
     }
@@ -51,13 +60,20 @@ pub(super) fn refuse_namespaces() {
     let program = libc::sock_fprog { len: 4, filter: program.as_ptr().cast_mut() };
     // SAFETY: reads a program of four instructions.
     unsafe {
-        if !is_root() {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        }
         let mode = libc::SECCOMP_SET_MODE_FILTER;
-        assert_eq!(libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program), 0);
+        if libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program) != 0 {
+            // The system asks that of all but the mighty.
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            assert_eq!(libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program), 0);
+        }
         assert_eq!(libc::unshare(libc::CLONE_NEWNS), -1, "it is refused");
     }
+}
+
+/// Whether a program that it started might have more privileges.
+pub(super) fn has_new_privileges() -> bool {
+    // SAFETY: takes no pointer.
+    unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0 }
 }
 
 /// The version of Landlock, 0 for none.
@@ -65,6 +81,11 @@ pub(super) fn landlock_version() -> i64 {
     let nothing: *const u8 = std::ptr::null();
     // SAFETY: with this flag it reads nothing.
     unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0_usize, 1_u32) }.max(0)
+}
+
+fn may_change_root() -> bool {
+    // SAFETY: a text that ends in zero.
+    in_child(|| unsafe { libc::chroot(c"/proc/self/fdinfo".as_ptr()) }) == Some(0)
 }
 
 /// What can be had here, tried in children. What every Linux has is true.
@@ -80,12 +101,13 @@ pub(super) fn available() -> Confinement {
     };
     let user = enters(0, true);
     Confinement {
+        capabilities: user || !is_root() || is_mighty_root(),
         user,
         network: enters(libc::CLONE_NEWNET, user),
         processes: enters(libc::CLONE_NEWPID, user),
         ipc: enters(libc::CLONE_NEWIPC, user),
         // Root can also leave for a folder that is gone.
-        file_system: enters(libc::CLONE_NEWNS, user) || is_root(),
+        file_system: enters(libc::CLONE_NEWNS, user) || may_change_root(),
         landlock: landlock_version() > 0,
         system_calls: cfg!(any(target_arch = "x86_64", target_arch = "aarch64")),
         ..Confinement::ALL
@@ -142,8 +164,10 @@ pub(super) fn zone_is_known() -> bool {
     local.tm_gmtoff == 3_600
 }
 
-/// Ends as a worker does that gets no memory.
-pub(super) fn leave() -> ! {
-    // SAFETY: nothing of this process is used again.
-    unsafe { libc::_exit(super::super::OUT_OF_MEMORY) }
+/// Asks for more memory than there is.
+pub(super) fn want_too_much() {
+    let layout = Layout::from_size_align(1 << 46, 16).expect("a layout");
+    // SAFETY: not of no size.
+    let block = unsafe { Allocator.alloc(layout) };
+    assert!(!block.is_null(), "an allocator that does not come back");
 }

@@ -1,6 +1,9 @@
 //! What a worker tries. A probe that gets what it wants is `Ok`; that is what must not happen.
 
-use super::{super::Worker, inside};
+use super::{
+    super::{Worker, room_bytes},
+    inside,
+};
 use std::{
     ffi::{CStr, CString},
     fs, io,
@@ -90,7 +93,7 @@ const PROBES: &[(&str, Try)] = &[
     ("make_code", |_, _| make_code()),
     ("raise_descriptors", |_, _| raise(libc::RLIMIT_NOFILE, 100)),
     ("raise_memory", |_, worker| {
-        found(worker.limit(64 << 20, Duration::from_secs(9)))?;
+        found(worker.limit(0, 64 << 20, Duration::from_secs(9)))?;
         raise(libc::RLIMIT_AS, libc::RLIM_INFINITY)
     }),
     ("duplicate", |_, _| call(libc::SYS_dup, [0; 5])),
@@ -109,21 +112,25 @@ const PROBES: &[(&str, Try)] = &[
     ("foreign_call", |_, _| call(libc::SYS_getpid + 0x4000_0000, [0; 5])),
     ("old_call", |_, _| old_call()),
     ("memory", |_, worker| {
-        found(worker.limit(64 << 20, Duration::from_secs(9)))?;
+        found(worker.limit(0, 64 << 20, Duration::from_secs(9)))?;
         map(libc::PROT_READ, libc::MAP_PRIVATE, 32 << 20)?;
         map(libc::PROT_READ, libc::MAP_PRIVATE, 64 << 20)
     }),
     ("limited_memory", |_, worker| {
-        found(worker.limit(64 << 20, Duration::from_secs(9)))?;
-        map(libc::PROT_READ, libc::MAP_PRIVATE, 60 << 20)
+        found(worker.limit(0, room_bytes(8 << 20, true), Duration::from_secs(9)))?;
+        // The stack that the deepest source takes, with the pages around it.
+        stacker::grow(64 << 20, || map(libc::PROT_READ, libc::MAP_PRIVATE, 60 << 20))
     }),
     ("cpu", |_, worker| {
-        found(worker.limit(64 << 20, Duration::from_millis(1)))?;
+        found(worker.limit(0, 64 << 20, Duration::from_millis(1)))?;
         burn(Duration::from_millis(2_500));
         Ok(())
     }),
     ("abort", |_, _| std::process::abort()),
-    ("leave", |_, _| inside::leave()),
+    ("too_much", |_, _| {
+        inside::want_too_much();
+        Ok(())
+    }),
 ];
 
 /// Makes the scene for those probes.
@@ -240,6 +247,8 @@ fn compute() -> io::Result<()> {
     let random = std::collections::HashMap::from([(text.len(), large.len())]);
     std::thread::yield_now();
     std::thread::sleep(Duration::from_millis(1));
+    // Without the kernel's own page, which some machines do not have.
+    call(libc::SYS_gettimeofday, [0; 5])?;
     found(random.len() == 1 && clock.elapsed() > Duration::ZERO)?;
     // What panics writes to a descriptor that is not there, and goes on.
     found(std::panic::catch_unwind(|| panic!("as the test wants")).is_err())?;

@@ -5,7 +5,7 @@
 //! waits and one which forks, so each child is as good as a process of one thread.
 
 use super::{
-    super::{Confinement, Ended, Launched, launcher},
+    super::{Confinement, Ended, launcher, linux::Launched},
     inside, probes,
 };
 use std::{
@@ -36,8 +36,10 @@ pub(super) struct Told {
     pub(super) got: Confinement,
     /// What this machine has, as found out by other means.
     pub(super) available: Confinement,
-    /// Whether the process was root when it entered.
+    /// Whether the process was root, with root's might, when it entered.
     pub(super) root: bool,
+    /// Whether it had not given up new privileges by then.
+    pub(super) new_privileges: bool,
     pub(super) outcomes: Vec<(String, Outcome)>,
 }
 
@@ -83,7 +85,8 @@ fn read(text: &str, names: &[&str]) -> Told {
     let confinement =
         |numbers: &[u8]| Confinement::from_bytes([numbers[0], numbers[1]]).expect("known items");
     let (available, got) = (numbers(), numbers());
-    let (root, available) = (available[2] == 1, confinement(&available));
+    let (root, new_privileges) = (available[2] == 1, available[3] == 1);
+    let available = confinement(&available);
     let got = confinement(&got);
     let outcomes: Vec<_> = lines
         .map(|line| {
@@ -102,7 +105,7 @@ fn read(text: &str, names: &[&str]) -> Told {
         .collect();
     let told: Vec<_> = outcomes.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(told, names, "every probe is told of:\n{text}");
-    Told { got, available, root, outcomes }
+    Told { got, available, root, new_privileges, outcomes }
 }
 
 #[test]
@@ -122,7 +125,8 @@ fn inside_of_the_tests() {
     let probes = probes::prepare(&words[4..]);
     let available = inside::available();
     let [low, high] = available.to_bytes();
-    tell(&format!("{low} {high} {}\n", u8::from(inside::is_root())));
+    let (root, new) = (inside::is_mighty_root(), inside::has_new_privileges());
+    tell(&format!("{low} {high} {} {}\n", u8::from(root), u8::from(new)));
     let code = inside::in_child(|| {
         let launched = launcher(wanted);
         inside::in_child(|| nursery(launched, &probes)).unwrap_or(3)
@@ -131,7 +135,8 @@ fn inside_of_the_tests() {
 }
 
 fn nursery(launched: Launched, probes: &[probes::Probe]) -> i32 {
-    let nursery = launched.nursery();
+    let mut nursery = launched.nursery();
+    nursery.settle();
     let [low, high] = nursery.confinement().to_bytes();
     tell(&format!("{low} {high}\n"));
     for probe in probes {

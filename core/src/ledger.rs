@@ -1,0 +1,200 @@
+//! What a run in another process may speak of, and what it makes its host keep.
+//!
+//! In: what a run and its host have sent each other. Out: whether somebody waits for what comes next, and
+//! whether the run has more outstanding than it may. An isolate keeps such books itself, and is charged by
+//! them; a worker that was taken over keeps none, so they are kept here once more, at the same prices. An
+//! honest run is refused nothing by them: whatever stands here stands in its own books too.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::value::{EXPORTED_BYTES, Event, HOST_PROMISE_BYTES, Value, walk};
+
+/// More is outstanding than the run may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Overdrawn;
+
+/// The numbers that are in use between a run and its host.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    most_bytes: usize,
+    bytes: usize,
+    /// Functions of the sandbox that the host has, and how often it received them.
+    functions: FxHashMap<u32, u32>,
+    /// Promises of the sandbox that the host has, and whether they have settled.
+    promises: FxHashMap<u32, bool>,
+    /// Promises of the host that stand for calls, and what each makes it keep.
+    pending: FxHashMap<u32, usize>,
+    /// Calls of the host that the sandbox has not finished.
+    calls: FxHashSet<u32>,
+}
+
+impl Ledger {
+    /// Of a run that may hold so much.
+    pub(crate) fn new(most_bytes: usize) -> Self {
+        Self {
+            most_bytes,
+            bytes: 0,
+            functions: FxHashMap::default(),
+            promises: FxHashMap::default(),
+            pending: FxHashMap::default(),
+            calls: FxHashSet::default(),
+        }
+    }
+
+    /// The host receives a message, with the functions and promises in it.
+    pub(crate) fn receive(&mut self, message: &Value) -> Result<(), Overdrawn> {
+        if !message.may_lend() {
+            return Ok(());
+        }
+        let mut new = 0_usize;
+        let see = |event: &Event<'_>| match *event {
+            Event::SandboxFunction(number) => {
+                let times = self.functions.entry(number).or_insert(0);
+                *times = times.saturating_add(1);
+                new += usize::from(*times == 1);
+            }
+            Event::SandboxPromise(number) => {
+                self.promises.entry(number).or_insert_with(|| {
+                    new += 1;
+                    false
+                });
+            }
+            _ => {}
+        };
+        // It was checked, so it can be read, and names no more than the run may hold.
+        walk(message, see).map_err(|_| Overdrawn)?;
+        self.draw(new.saturating_mul(EXPORTED_BYTES))
+    }
+
+    /// The sandbox starts a call that settles that promise; its host keeps the arguments until then.
+    pub(crate) fn start(&mut self, promise: u32, args_bytes: usize) -> Result<(), Overdrawn> {
+        let bytes = HOST_PROMISE_BYTES.saturating_add(args_bytes);
+        // A number that is taken is paid for twice.
+        let held = self.pending.entry(promise).or_insert(0);
+        *held = held.saturating_add(bytes);
+        self.draw(bytes)
+    }
+
+    /// The host answers a call whose arguments were so large. With a promise, it keeps them until that
+    /// settles.
+    pub(crate) fn answer(&mut self, args_bytes: usize, answer: &Value) -> Result<(), Overdrawn> {
+        answer.host_promise().map_or(Ok(()), |promise| self.start(promise, args_bytes))
+    }
+
+    /// The host settles one of its promises.
+    pub(crate) fn settle(&mut self, promise: u32) {
+        let held = self.pending.remove(&promise).unwrap_or(0);
+        self.bytes -= held;
+    }
+
+    /// The host calls a function of the sandbox.
+    pub(crate) fn call(&mut self, call: u32) {
+        self.calls.insert(call);
+    }
+
+    /// The sandbox finishes a call; false if nobody waits for that.
+    pub(crate) fn finish_call(&mut self, call: u32) -> bool {
+        self.calls.remove(&call)
+    }
+
+    /// A promise of the sandbox settles; false if the host has none of that number, or one that has settled.
+    pub(crate) fn finish_promise(&mut self, promise: u32) -> bool {
+        let settled = self.promises.get_mut(&promise);
+        settled.is_some_and(|settled| !std::mem::replace(settled, true))
+    }
+
+    /// The host lets go of a function that it received so many times.
+    pub(crate) fn release(&mut self, function: u32, times: u32) {
+        let Some(held) = self.functions.get_mut(&function) else { return };
+        *held = held.saturating_sub(times);
+        if *held == 0 {
+            self.functions.remove(&function);
+            self.bytes -= EXPORTED_BYTES;
+        }
+    }
+
+    fn draw(&mut self, bytes: usize) -> Result<(), Overdrawn> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > self.most_bytes { Err(Overdrawn) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::Writer;
+
+    const ARGS: usize = 1_000;
+    const PENDING: usize = HOST_PROMISE_BYTES + ARGS;
+
+    fn message(functions: &[u32], promises: &[u32]) -> Value {
+        let mut writer = Writer::new();
+        writer.array(u32::try_from(functions.len() + promises.len()).expect("few"));
+        for &number in functions {
+            writer.sandbox_function(number);
+            writer.string("f");
+        }
+        for &number in promises {
+            writer.sandbox_promise(number);
+        }
+        writer.finish()
+    }
+
+    fn promise(number: u32) -> Value {
+        let mut writer = Writer::new();
+        writer.host_promise(number);
+        writer.finish()
+    }
+
+    #[test]
+    fn what_the_host_has_of_the_sandbox_is_paid_for_once() {
+        let mut ledger = Ledger::new(3 * EXPORTED_BYTES);
+        for _ in 0..5 {
+            assert_eq!(ledger.receive(&message(&[7, 8], &[7])), Ok(()));
+        }
+        assert_eq!(ledger.receive(&message(&[], &[8])), Err(Overdrawn));
+    }
+
+    #[test]
+    fn a_function_is_paid_for_until_it_is_let_go_of_as_often_as_it_was_received() {
+        let mut ledger = Ledger::new(EXPORTED_BYTES);
+        for _ in 0..3 {
+            assert_eq!(ledger.receive(&message(&[7], &[])), Ok(()));
+        }
+        ledger.release(7, 2);
+        assert_eq!(ledger.bytes, EXPORTED_BYTES);
+        ledger.release(8, 9);
+        ledger.release(7, 1);
+        ledger.release(7, 1);
+        assert_eq!(ledger.bytes, 0);
+        assert_eq!(ledger.receive(&message(&[8], &[])), Ok(()));
+    }
+
+    #[test]
+    fn calls_without_end_are_paid_for_until_they_settle() {
+        let mut ledger = Ledger::new(2 * PENDING);
+        assert_eq!(ledger.start(1 << 31, ARGS), Ok(()));
+        assert_eq!(ledger.answer(ARGS, &promise(1)), Ok(()));
+        assert_eq!(ledger.answer(ARGS, &Value::undefined()), Ok(()));
+        ledger.settle(1);
+        ledger.settle(1);
+        assert_eq!(ledger.bytes, PENDING);
+        // The number is taken: both settle at once, and neither was free.
+        assert_eq!(ledger.start(1 << 31, ARGS), Ok(()));
+        assert_eq!(ledger.start(5, ARGS), Err(Overdrawn));
+        ledger.settle(1 << 31);
+        ledger.settle(5);
+        assert_eq!(ledger.bytes, 0);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_known() {
+        let mut ledger = Ledger::new(usize::MAX);
+        assert!(!ledger.finish_call(1) && !ledger.finish_promise(1));
+        ledger.call(1);
+        assert_eq!(ledger.receive(&message(&[], &[1])), Ok(()));
+        assert!(ledger.finish_call(1) && ledger.finish_promise(1));
+        assert_eq!(ledger.receive(&message(&[], &[1])), Ok(()));
+        assert!(!ledger.finish_call(1) && !ledger.finish_promise(1));
+    }
+}

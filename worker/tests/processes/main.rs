@@ -1,0 +1,318 @@
+//! What is special about isolates in processes: how many there are, how they die, and who notices.
+//!
+//! What a run comes to is the contract table's, which runs in processes too (`contract`).
+
+mod family;
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use family::{alone, eventually};
+use isolane::{
+    Execution, ExecutionOptions, ExecutionResult, HostError, HostFunction, Inputs, Isolation,
+    Runtime, RuntimeOptions, Status,
+};
+
+fn options() -> RuntimeOptions {
+    RuntimeOptions {
+        isolation: Isolation::Process,
+        worker: Some(env!("CARGO_BIN_EXE_isolane-worker").into()),
+        ..RuntimeOptions::default()
+    }
+}
+
+fn runtime(options: &RuntimeOptions) -> Runtime {
+    Runtime::new(options).expect("a runtime of processes")
+}
+
+/// One whose only workers are those that runs have.
+fn bare() -> Runtime {
+    runtime(&RuntimeOptions { ready_isolates: Some(0.0), ..options() })
+}
+
+fn run(runtime: &Runtime, source: &str) -> ExecutionResult {
+    runtime.run_code(source, ExecutionOptions::default()).wait().expect("no misuse")
+}
+
+fn start(runtime: &Runtime, source: &str, globals: Inputs) -> Execution {
+    runtime.run_code(source, ExecutionOptions { globals, ..ExecutionOptions::default() })
+}
+
+fn error(result: &ExecutionResult) -> (&str, &str) {
+    result.error.as_ref().map_or(("", ""), |error| (&error.name, &error.message))
+}
+
+/// Never answers; counts its calls.
+fn never(calls: &Arc<AtomicU32>) -> HostFunction {
+    let calls = Arc::clone(calls);
+    HostFunction::future(move || {
+        calls.fetch_add(1, Ordering::SeqCst);
+        std::future::pending::<Result<(), HostError>>()
+    })
+}
+
+#[test]
+fn no_two_runs_share_a_process_and_each_draws_its_own_numbers() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    let mut drawn = HashSet::new();
+    for _ in 0..20 {
+        let source = "globalThis.left ??= 0; export default [++globalThis.left, Math.random()]";
+        let result = run(&runtime, source);
+        let value: (u32, f64) =
+            result.result.unwrap_or_default().deserialize().expect("two numbers");
+        assert_eq!(value.0, 1);
+        assert!(drawn.insert(value.1.to_bits()), "drawn twice");
+    }
+}
+
+#[test]
+fn a_process_serves_as_many_runs_as_it_may_each_in_a_pristine_isolate() {
+    let _alone = alone();
+    let options =
+        RuntimeOptions { runs_per_worker: Some(3.0), ready_isolates: Some(1.0), ..options() };
+    let runtime = runtime(&options);
+    let mut seen = HashSet::new();
+    for _ in 0..9 {
+        let result = run(&runtime, "globalThis.left ??= 0; export default ++globalThis.left");
+        assert_eq!(result.result.unwrap_or_default().deserialize::<u32>().expect("a number"), 1);
+        seen.extend(family::workers());
+    }
+    assert!(seen.len() <= 6, "{} processes served nine runs", seen.len());
+    // An error, or an end that was asked for, is the end of no other run.
+    assert_eq!(run(&runtime, "throw 1").status, Status::Error);
+    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+}
+
+#[test]
+fn a_worker_killed_between_any_two_frames_loses_its_own_run_alone() {
+    let _alone = alone();
+    let other = runtime(&options());
+    for at in 0..12 {
+        let runtime = bare();
+        let calls = Arc::new(AtomicU32::new(0));
+        let kill = HostFunction::new(move |wait: bool| {
+            if calls.fetch_add(1, Ordering::SeqCst) == at {
+                family::kill_workers();
+                if wait {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            }
+            Ok::<_, HostError>(())
+        });
+        let source = "for (let i = 0; i < 6; i++) { console.log(i); step(i % 2 === 0); \
+                      await null; await later(); step(false); } export default 'done'";
+        let later = HostFunction::future(|| async { Ok::<_, HostError>(()) });
+        let globals = Inputs::new().with("step", kill).with("later", later);
+        let lost = start(&runtime, source, globals);
+        let result = lost.wait().expect("no misuse");
+        assert_eq!(error(&result), ("WorkerLost", "the worker was killed"), "at {at}: {result:?}");
+        assert_eq!(result.status, Status::Error);
+        // What it had told by then is kept.
+        assert_eq!(result.logs.len(), at as usize / 2 + 1);
+        assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+        assert_eq!(run(&other, "export default 1").status, Status::Success);
+    }
+}
+
+#[test]
+fn a_worker_killed_while_it_computes_loses_its_run() {
+    let _alone = alone();
+    for after_ms in [0, 1, 5, 20] {
+        let runtime = bare();
+        let busy = start(&runtime, "for (;;);", Inputs::new());
+        eventually("a worker", || !family::workers().is_empty());
+        std::thread::sleep(Duration::from_millis(after_ms));
+        family::kill_workers();
+        let result = busy.wait().expect("no misuse");
+        assert_eq!(error(&result).0, "WorkerLost");
+    }
+}
+
+#[test]
+fn a_nursery_that_is_killed_takes_its_runs_with_it_and_is_replaced() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    let calls = Arc::default();
+    let source = "await never(); export default 1";
+    let waiting = start(&runtime, source, Inputs::new().with("never", never(&calls)));
+    eventually("a call", || calls.load(Ordering::SeqCst) == 1);
+    family::kill_nurseries();
+    assert_eq!(error(&waiting.wait().expect("no misuse")).0, "WorkerLost");
+    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+}
+
+#[test]
+fn terminate_leaves_no_process_of_the_run() {
+    let _alone = alone();
+    let endless = "Array.prototype.reverse.call({ length: 2 ** 53 })";
+    for source in ["for (;;);", endless, "await new Promise(() => {})", "await never()"] {
+        let runtime = bare();
+        let calls = Arc::default();
+        let run = start(&runtime, source, Inputs::new().with("never", never(&calls)));
+        eventually("a worker", || !family::workers().is_empty());
+        std::thread::sleep(Duration::from_millis(20));
+        let asked = Instant::now();
+        run.terminate(Some("enough"));
+        let result = run.wait().expect("no misuse");
+        assert_eq!(error(&result), ("Terminated", "enough"), "{source}");
+        assert!(asked.elapsed() < Duration::from_secs(1), "{source}: {:?}", asked.elapsed());
+        eventually("its end", || family::workers().is_empty());
+    }
+}
+
+#[test]
+fn the_cap_on_cpu_time_holds_in_what_never_polls_too() {
+    let _alone = alone();
+    let options = RuntimeOptions { safety_cap_ms: Some(200.0), ..options() };
+    let runtime = runtime(&options);
+    for source in ["for (;;);", "Array.prototype.reverse.call({ length: 2 ** 53 })"] {
+        let result = run(&runtime, source);
+        assert_eq!(result.status, Status::Terminated, "{result:?}");
+        assert_eq!(error(&result).0, "SafetyCap");
+    }
+}
+
+#[test]
+fn runs_that_compute_for_long_hold_up_nobody() {
+    let _alone = alone();
+    let options = RuntimeOptions { max_concurrent_runs: Some(2.0), ..options() };
+    let runtime = runtime(&options);
+    let long: Vec<_> = (0..12).map(|_| start(&runtime, "for (;;);", Inputs::new())).collect();
+    for _ in 0..5 {
+        assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+    }
+    for run in &long {
+        run.terminate(None);
+    }
+    for run in long {
+        assert_eq!(run.wait().expect("no misuse").status, Status::Terminated);
+    }
+}
+
+#[test]
+fn runs_that_wait_hold_no_permit() {
+    let _alone = alone();
+    let options = RuntimeOptions { max_concurrent_runs: Some(1.0), ..options() };
+    let runtime = runtime(&options);
+    let calls = Arc::default();
+    let source = "await never()";
+    let start_one = |_| start(&runtime, source, Inputs::new().with("never", never(&calls)));
+    let waiting: Vec<_> = (0..40).map(start_one).collect();
+    eventually("all to wait", || runtime.stats().parked == 40);
+    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+    let stats = runtime.stats();
+    assert_eq!((stats.computing, stats.queued, stats.success), (0, 0, 1));
+    drop(waiting);
+    eventually("their end", || runtime.stats().terminated == 40);
+}
+
+#[test]
+fn a_queue_that_is_full_refuses_runs() {
+    let _alone = alone();
+    let options =
+        RuntimeOptions { max_concurrent_runs: Some(1.0), max_queued_runs: Some(2.0), ..options() };
+    let runtime = runtime(&options);
+    let started: Vec<_> =
+        (0..12).map(|_| start(&runtime, "for (let i = 0; i < 1e7; i++);", Inputs::new())).collect();
+    let came: Vec<_> = started.into_iter().map(Execution::wait).collect();
+    assert!(came.iter().any(Result::is_err), "none was refused");
+    assert!(came.iter().any(Result::is_ok), "all were refused");
+}
+
+#[test]
+fn many_runs_leave_nothing_behind() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    let mixed = |round: u32| match round % 4 {
+        0 => "export default 1",
+        1 => "throw new Error('x')",
+        2 => "const a = []; for (;;) a.push(new Array(1e6).fill(0))",
+        _ => "console.log('x'.repeat(1e5)); export default 'y'.repeat(1e5)",
+    };
+    let some = |count: u32| {
+        let options = || ExecutionOptions {
+            memory_limit_bytes: Some(4 << 20),
+            ..ExecutionOptions::default()
+        };
+        let started: Vec<_> =
+            (0..count).map(|round| runtime.run_code(mixed(round), options())).collect();
+        for run in started {
+            run.wait().expect("no misuse");
+        }
+        eventually("workers to go", || family::workers().len() <= 40);
+    };
+    some(40);
+    eventually("zombies to go", || family::zombies() == 0);
+    let before = family::descriptors();
+    for _ in 0..4 {
+        some(40);
+    }
+    let stats = runtime.stats();
+    eventually("descriptors", || family::descriptors() <= before + stats.ready_isolates + 8);
+    eventually("zombies to go", || family::zombies() == 0);
+    assert_eq!((stats.success, stats.error, stats.memory), (100, 50, 50));
+}
+
+#[test]
+fn a_closed_runtime_has_no_process() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    let busy = start(&runtime, "for (;;);", Inputs::new());
+    eventually("workers", || !family::workers().is_empty());
+    let (told, heard) = std::sync::mpsc::channel();
+    runtime.close(move || told.send(()).expect("it is waited for"));
+    heard.recv_timeout(Duration::from_secs(20)).expect("it closes");
+    assert_eq!(error(&busy.wait().expect("no misuse")), ("Terminated", "runtime closed"));
+    eventually("no process", || family::all().is_empty());
+    let refused = start(&runtime, "export default 1", Inputs::new()).wait();
+    assert!(refused.is_err());
+}
+
+#[test]
+fn a_runtime_that_is_dropped_has_none_either() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+    drop(runtime);
+    eventually("no process", || family::all().is_empty());
+}
+
+#[test]
+fn processes_that_nobody_uses_go() {
+    let _alone = alone();
+    let options = RuntimeOptions { worker_idle_ms: Some(50.0), ..options() };
+    let runtime = runtime(&options);
+    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+    eventually("no worker", || family::workers().is_empty());
+    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+}
+
+#[test]
+fn an_executable_that_is_none_is_told_at_once_or_by_its_runs() {
+    let _alone = alone();
+    let missing = RuntimeOptions { worker: Some("/nowhere/isolane-worker".into()), ..options() };
+    let refused = Runtime::new(&missing).expect_err("there is none");
+    assert!(refused.message().contains("/nowhere/isolane-worker"), "{refused}");
+    let another = RuntimeOptions { worker: Some("/bin/true".into()), ..options() };
+    let result = run(&runtime(&another), "export default 1");
+    assert_eq!(error(&result).0, "WorkerLost");
+    assert!(error(&result).1.contains("/bin/true"), "{result:?}");
+}
+
+#[test]
+fn what_was_taken_from_the_workers_is_told() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    run(&runtime, "export default 1");
+    let confinement = runtime.stats().confinement.expect("a worker was there");
+    // What needs no privileges of any kind is had everywhere.
+    assert!(confinement.environment && confinement.descriptors && confinement.privileges);
+    assert!(confinement.system_calls && confinement.resources);
+}

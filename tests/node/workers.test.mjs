@@ -30,6 +30,13 @@ const until = async (holds) => {
   while (!holds()) await after(5);
 };
 
+/** A runtime that is closed after the test, however that went. */
+function open(t, more) {
+  const runtime = new Runtime({ isolation: 'process', ...more });
+  t.after(() => runtime.close());
+  return runtime;
+}
+
 /** Starts a run; gives its handle, which must not be awaited for that, once it has begun. */
 async function begin(runtime, source, globals = {}) {
   const { promise, resolve } = gate();
@@ -44,7 +51,7 @@ function gate() {
 }
 
 /** A host in a process and a process group of its own, once it has said `ready`. */
-async function host(program) {
+async function host(t, program) {
   const prelude = `
     import { Runtime } from 'isolane';
     const runtime = new Runtime({ isolation: 'process', readyIsolates: 2 });
@@ -53,20 +60,21 @@ async function host(program) {
     });`;
   const args = ['--input-type=module', '-e', `${prelude}${program}`];
   const child = spawn(process.execPath, args, { cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const next = async () => (await lines.next()).value;
   assert.equal(await next(), 'ready');
   return { child, next, exited: new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code))) };
 }
 
-test('counts tell the workers, and what they are kept from', options, async () => {
+test('counts tell the workers, and what they are kept from', options, async (t) => {
   const threads = new Runtime();
   assert.equal((await threads.runCode('export default 1')).result, 1);
   assert.equal(threads.stats().workers, 0);
   assert.equal(Object.hasOwn(threads.stats(), 'confinement'), false);
   await threads.close();
 
-  const runtime = new Runtime({ isolation: 'process', readyIsolates: 2 });
+  const runtime = open(t, { readyIsolates: 2 });
   const { run } = await begin(runtime, 'await never()', { never });
   await until(() => runtime.stats().parked === 1 && runtime.stats().readyIsolates === 2);
   const { workers, confinement } = runtime.stats();
@@ -86,11 +94,11 @@ test('counts tell the workers, and what they are kept from', options, async () =
   assert.equal(runtime.stats().workers, 0);
 });
 
-test('a worker that is killed takes its run with it, and no other', options, async () => {
+test('a worker that is killed takes its run with it, and no other', options, async (t) => {
   // None is kept ready: the first worker is that of the first run.
-  const runtime = new Runtime({ isolation: 'process', readyIsolates: 0 });
-  const later = gate();
+  const runtime = open(t, { readyIsolates: 0 });
   for (const source of ['for (;;);', 'await never()', LONG]) {
+    const later = gate();
     const { run } = await begin(runtime, source, { never });
     const [victim, ...others] = workersOf(process.pid);
     assert.deepStrictEqual(others, []);
@@ -106,8 +114,8 @@ test('a worker that is killed takes its run with it, and no other', options, asy
   await runtime.close();
 });
 
-test('a nursery that is killed takes its runs with it, and the next run has another', options, async () => {
-  const runtime = new Runtime({ isolation: 'process', readyIsolates: 1 });
+test('a nursery that is killed takes its runs with it, and the next run has another', options, async (t) => {
+  const runtime = open(t, { readyIsolates: 1 });
   for (let depth = 0; depth < 2; depth += 1) {
     const begun = [await begin(runtime, 'for (;;);'), await begin(runtime, 'await never()', { never })];
     let [victim] = descendants(process.pid);
@@ -121,9 +129,9 @@ test('a nursery that is killed takes its runs with it, and the next run has anot
   await runtime.close();
 });
 
-test('each run has a worker of its own, unless the runtime says otherwise', options, async () => {
+test('each run has a worker of its own, unless the runtime says otherwise', options, async (t) => {
   for (const [runsPerWorker, expected] of [[undefined, 4], [3, 2]]) {
-    const runtime = new Runtime({ isolation: 'process', readyIsolates: 0, ...(runsPerWorker && { runsPerWorker }) });
+    const runtime = open(t, { readyIsolates: 0, ...(runsPerWorker && { runsPerWorker }) });
     const seen = new Set();
     for (let i = 0; i < 4; i += 1) {
       const later = gate();
@@ -139,8 +147,8 @@ test('each run has a worker of its own, unless the runtime says otherwise', opti
   }
 });
 
-test('workers that nobody uses go, and come again', options, async () => {
-  const runtime = new Runtime({ isolation: 'process', readyIsolates: 2, workerIdleMs: 50 });
+test('workers that nobody uses go, and come again', options, async (t) => {
+  const runtime = open(t, { readyIsolates: 2, workerIdleMs: 50 });
   assert.equal((await runtime.runCode('export default 1')).result, 1);
   await until(() => runtime.stats().workers === 0);
   assert.deepStrictEqual(workersOf(process.pid), []);
@@ -148,8 +156,8 @@ test('workers that nobody uses go, and come again', options, async () => {
   await runtime.close();
 });
 
-test('close leaves no process', options, async () => {
-  const runtime = new Runtime({ isolation: 'process', readyIsolates: 2 });
+test('close leaves no process', options, async (t) => {
+  const runtime = open(t, { readyIsolates: 2 });
   const begun = [await begin(runtime, 'for (;;);'), await begin(runtime, LONG), await begin(runtime, 'await never()', { never })];
   assert.ok(workersOf(process.pid).length >= begun.length);
   await runtime.close();
@@ -171,21 +179,22 @@ test('a runtime that is dropped leaves no process in the end', options, async ()
   });
 });
 
-test('a thread that ends leaves no process of its runtimes', options, async () => {
+test('a thread that ends leaves no process of its runtimes', options, async (t) => {
   const program = `
     const { Runtime } = require('isolane');
     const runtime = new Runtime({ isolation: 'process' });
     const begun = () => require('node:worker_threads').parentPort.postMessage('begun');
     runtime.runCode('begun(); for (;;);', { globals: { begun } });`;
   const thread = new Worker(program, { eval: true });
+  t.after(() => thread.terminate());
   await new Promise((resolve, reject) => thread.once('message', resolve).once('error', reject));
   assert.notDeepStrictEqual(workersOf(process.pid), []);
   await thread.terminate();
   await until(() => descendants(process.pid).length === 0);
 });
 
-test('a host that is killed leaves no process', options, async () => {
-  const { child, exited } = await host(`
+test('a host that is killed leaves no process', options, async (t) => {
+  const { child, exited } = await host(t, `
     const never = () => new Promise(() => {});
     await begin('for (;;);');
     await begin('await never()', { never });
@@ -198,8 +207,8 @@ test('a host that is killed leaves no process', options, async () => {
   await until(() => alive(below).length === 0);
 });
 
-test('a host that exits leaves no process', options, async () => {
-  const { child, exited } = await host(`
+test('a host that exits leaves no process', options, async (t) => {
+  const { child, exited } = await host(t, `
     await begin('for (;;);');
     console.log('ready');
     process.on('SIGTERM', () => process.exit(7));`);
@@ -209,8 +218,8 @@ test('a host that exits leaves no process', options, async () => {
   await until(() => alive(below).length === 0);
 });
 
-test('an interrupt of the host’s process group does not reach the workers', options, async () => {
-  const { child, next, exited } = await host(`
+test('an interrupt of the host’s process group does not reach the workers', options, async (t) => {
+  const { child, next, exited } = await host(t, `
     let go;
     const interrupted = new Promise((resolve) => { go = resolve; });
     process.on('SIGINT', () => go('interrupted'));
@@ -254,9 +263,9 @@ test('the executable is named by the option, by the environment, or beside the a
   }
 });
 
-test('a file that is no worker is said to be none', options, async () => {
+test('a file that is no worker is said to be none', options, async (t) => {
   for (const worker of [process.execPath, join(ROOT, 'package.json')]) {
-    const runtime = new Runtime({ isolation: 'process', worker });
+    const runtime = open(t, { worker });
     const { status, error } = await runtime.runCode('export default 1');
     assert.deepStrictEqual([status, error.name], ['error', 'WorkerLost']);
     assert.ok(error.message.startsWith(`no worker could be started: ${worker}: `), error.message);

@@ -17,7 +17,10 @@ export class Runtime extends Any {
   }
 }
 
-export const runCode = isolation === 'thread' ? inThreads : new Runtime().runCode;
+let shared;
+// Only where it is used: its workers would be among those of another runtime.
+const inProcesses = (...call) => (shared ??= new Runtime()).runCode(...call);
+export const runCode = isolation === 'thread' ? inThreads : inProcesses;
 
 /** The reason to skip a test that is about threads of a runtime. */
 export const ofThreads = isolation === 'process' && 'there are no such threads under isolation by process';

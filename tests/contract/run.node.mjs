@@ -32,7 +32,7 @@ after(() => {
   const said = `${counts.ran} ran, ${counts.skipped} skipped`;
   console.log(`contract: ${said}`);
   const path = process.env.ISOLANE_CONTRACT_COUNTS;
-  if (path) appendFileSync(path, `node: ${said}\n`);
+  if (path) appendFileSync(path, `node${isolation === 'process' ? ' in processes' : ''}: ${said}\n`);
 });
 
 async function check(one) {

@@ -266,39 +266,35 @@ impl Inlet {
 
     /// Takes bytes up to the end of a frame, which it returns, or all that there are.
     pub(crate) fn feed(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>, Unreadable> {
-        loop {
-            if self.first.len() < PREFIX {
-                if !fill(&mut self.first, PREFIX, bytes) {
-                    return Ok(None);
-                }
-                self.check_prefix()?;
+        if self.first.len() < PREFIX {
+            if !fill(&mut self.first, PREFIX, bytes) {
+                return Ok(None);
             }
-            let table = PREFIX + 8 * self.chunk_count();
-            let whole = table + self.head_length();
-            if self.first.len() < whole {
-                if !fill(&mut self.first, whole, bytes) {
-                    return Ok(None);
-                }
-                self.read_lengths(table)?;
-            }
-            while let Some(&length) = self.lengths.get(self.chunks.len().saturating_sub(1)) {
-                let chunk = match self.chunks.last_mut() {
-                    Some(chunk) => chunk,
-                    None => break,
-                };
-                if !fill(chunk, length, bytes) {
-                    return Ok(None);
-                }
-                if self.chunks.len() == self.lengths.len() {
-                    break;
-                }
-                self.open_chunk();
-            }
-            let head = self.first.split_off(table);
-            self.first.clear();
-            self.lengths.clear();
-            return Ok(Some(Frame { head, chunks: std::mem::take(&mut self.chunks) }));
+            self.check_prefix()?;
         }
+        let table = PREFIX + 8 * self.chunk_count();
+        let whole = table + self.head_length();
+        if self.first.len() < whole {
+            if !fill(&mut self.first, whole, bytes) {
+                return Ok(None);
+            }
+            self.read_lengths(table)?;
+        }
+        while let Some(opened) = self.chunks.len().checked_sub(1) {
+            let chunk = &mut self.chunks[opened];
+            let length = self.lengths.get(opened).copied().unwrap_or(0);
+            if !fill(chunk, length, bytes) {
+                return Ok(None);
+            }
+            if self.chunks.len() == self.lengths.len() {
+                break;
+            }
+            self.open_chunk();
+        }
+        let head = self.first.split_off(table);
+        self.first.clear();
+        self.lengths.clear();
+        Ok(Some(Frame { head, chunks: std::mem::take(&mut self.chunks) }))
     }
 
     fn word(&self, at: usize) -> usize {

@@ -139,13 +139,20 @@ impl Nursery {
         match order {
             Order::Fork(count) => (0..count).try_for_each(|_| self.fork()),
             Order::Kill(worker) => {
-                self.processes.get(&worker).copied().map(children::kill);
+                self.with(worker, children::kill);
                 Ok(())
             }
             Order::Demote(worker) => {
-                self.processes.get(&worker).copied().map(children::demote);
+                self.with(worker, children::demote);
                 Ok(())
             }
+        }
+    }
+
+    /// Does that to a worker that has not been buried.
+    fn with(&self, worker: u32, act: impl FnOnce(i32)) {
+        if let Some(&process) = self.processes.get(&worker) {
+            act(process);
         }
     }
 

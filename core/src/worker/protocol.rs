@@ -269,10 +269,8 @@ fn write_begin(begin: Begin) -> Frame {
         .u64(request.memory_limit())
         .option(request.filename, text)
         .option(request.function, text)
-        .list([request.source].into_iter(), write_source)
-        .list(request.modules.into_iter(), |frame, (key, source)| {
-            write_source(frame.text(&key), source)
-        })
+        .list([&request.source].into_iter(), write_source)
+        .list(request.modules.iter(), |frame, (key, source)| write_source(frame.text(key), source))
         .list(request.globals.into_iter(), text)
         .list(request.imports.into_iter(), |frame, (key, exports)| {
             frame.text(&key).list(exports.into_iter(), text)
@@ -305,7 +303,7 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
     Ok(Begin { request, safety_cap, is_choosy })
 }
 
-fn write_source(frame: Frame, source: SourceText) -> Frame {
+fn write_source(frame: Frame, source: &SourceText) -> Frame {
     let lone_surrogate = source.lone_surrogate.map(|at| at as u64);
     frame.text(&source.text).option(lone_surrogate, Frame::u64)
 }

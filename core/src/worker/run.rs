@@ -19,6 +19,7 @@ use std::{
 
 use super::{
     confine::Ended,
+    control::Order,
     frame::{Frame, Unreadable},
     link::Link,
     protocol::{Begin, ToHost, ToWorker, WorkersEnd},
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     execution::Live,
-    host::{Completion, Host, HostCall, REPORT_SINK},
+    host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK},
     isolate::{End, Inbound},
     ledger::{Ledger, Overdrawn},
     options::Request,
@@ -66,6 +67,8 @@ struct Shared {
     /// While the worker waits for the answer to its last call: how large its arguments were.
     calling: Option<usize>,
     ledger: Ledger,
+    /// The message that the host was asked about last, and can hold.
+    accepted: Option<Value>,
     /// What the host has sent on its own account.
     sent: u64,
     /// What is reported or logged and kept, in bytes.
@@ -122,6 +125,7 @@ impl Run {
                 calls: 0,
                 calling: None,
                 ledger: Ledger::new(most_bytes(memory_limit)),
+                accepted: None,
                 sent: 0,
                 kept_bytes: 0,
                 permit: false,
@@ -171,16 +175,20 @@ impl Run {
     }
 
     /// Whether the run has computed for so long that others need not wait for it. If so it has no permit
-    /// any more; the worker to tell, if it was not yet told.
-    pub(super) fn step_aside(&self, now: Instant) -> Option<Option<u32>> {
+    /// any more, and its worker comes after others.
+    pub(super) fn step_aside(&self, now: Instant) -> bool {
         let mut shared = self.shared.lock();
-        let Phase::Computing(since) = shared.phase else { return None };
+        let Phase::Computing(since) = shared.phase else { return false };
         if !shared.permit || now.saturating_duration_since(since) < SLICE {
-            return None;
+            return false;
         }
         shared.permit = false;
-        let told = std::mem::replace(&mut shared.demoted, true);
-        Some(self.link.get().filter(|_| !told).map(|link| link.worker))
+        let demoted = std::mem::replace(&mut shared.demoted, true);
+        drop(shared);
+        if let Some(worker) = self.worker().filter(|_| !demoted) {
+            self.workers.order(Order::Demote(worker));
+        }
+        true
     }
 
     /// Its worker, if it has one.
@@ -200,15 +208,24 @@ impl Run {
 
     fn hear(self: &Arc<Self>, told: ToHost) -> Result<(), Unreadable> {
         match told {
-            ToHost::Call { function: REPORT_SINK, .. } => Err(Unreadable::Broken),
+            // The sink's number is one of these.
+            ToHost::Call { function, .. } | ToHost::Start { function, .. }
+                if function & ASYNC_FUNCTION != 0 =>
+            {
+                Err(Unreadable::Broken)
+            }
             ToHost::Call { function, args } => self.calls(function, args),
             ToHost::Start { function, args, promise } => {
+                if promise & ASYNC_FUNCTION == 0 {
+                    return Err(Unreadable::Broken);
+                }
                 let args = self.take_in(args)?;
                 self.shared.lock().ledger.start(promise, args.held_bytes())?;
                 self.host.start(function, args, promise);
                 Ok(())
             }
             ToHost::Report { value, waits } => {
+                self.check_refusal(&value)?;
                 self.check_kept(&value)?;
                 if waits != self.report {
                     return Err(Unreadable::Broken);
@@ -217,11 +234,19 @@ impl Run {
                 if waits { self.calls(REPORT_SINK, Value::undefined()) } else { Ok(()) }
             }
             ToHost::Ask(message) => {
-                let verdict = ToWorker::Verdict(self.host.refuses(&message));
-                self.send(verdict.into_frame());
+                let verdict = self.host.refuses(&message);
+                if verdict.is_none() {
+                    self.shared.lock().accepted = Some(message);
+                }
+                self.send(ToWorker::Verdict(verdict).into_frame());
                 Ok(())
             }
-            ToHost::Log(log) => {
+            ToHost::Log(mut log) => {
+                // Put together of what was accepted and text for what was not, it was never asked about.
+                if self.check_refusal(&log.args).is_err() {
+                    log.args = Value::serialize(&["[a log that this host cannot hold]"])
+                        .map_err(|_| Unreadable::Broken)?;
+                }
                 self.check_kept(&log.args)?;
                 self.keep(|record| record.log(log));
                 Ok(())
@@ -305,16 +330,21 @@ impl Run {
         })
     }
 
-    /// A worker asks before it sends what a host may refuse.
+    /// A worker asks before it sends what a host may refuse. A host that has accepted a message is not asked
+    /// again: it may count what it accepts.
     fn check_refusal(&self, message: &Value) -> Result<(), Unreadable> {
-        let refused =
-            self.is_choosy && message.may_be_refused() && self.host.refuses(message).is_some();
-        if refused { Err(Unreadable::Broken) } else { Ok(()) }
+        if !self.is_choosy || !message.may_be_refused() {
+            return Ok(());
+        }
+        let accepted = self.shared.lock().accepted.take();
+        if accepted.is_some_and(|accepted| accepted == *message) {
+            return Ok(());
+        }
+        if self.host.refuses(message).is_some() { Err(Unreadable::Broken) } else { Ok(()) }
     }
 
     /// What is kept to the end may be no more than the run may hold.
     fn check_kept(&self, message: &Value) -> Result<(), Unreadable> {
-        self.check_refusal(message)?;
         let mut shared = self.shared.lock();
         shared.kept_bytes = shared.kept_bytes.saturating_add(message.held_bytes());
         if shared.kept_bytes > self.most_bytes() { Err(Unreadable::TooLarge) } else { Ok(()) }

@@ -393,13 +393,12 @@ impl Workers {
 
     /// Has those that compute for long come after others.
     fn tick(&self, now: Instant) {
-        let aside: Vec<_> =
-            self.registry.runs().iter().filter_map(|run| run.step_aside(now)).collect();
+        let runs = self.registry.runs();
+        let aside = runs.iter().filter(|run| run.step_aside(now)).count();
         {
             let mut state = self.state.lock();
             state.ticking = false;
-            state.computing -= aside.len();
-            state.orders.extend(aside.into_iter().flatten().map(Order::Demote));
+            state.computing -= aside;
         }
         self.dispatch();
     }

@@ -110,7 +110,10 @@ export function runCode(source: string, options?: CodeExecutionOptions): CodeExe
 
 /** What a {@link Runtime} is made with. An unknown key is a `TypeError`. */
 export interface RuntimeOptions {
-  /** Isolates on threads of this process, or in worker processes that can be killed. Default `'thread'`. This version offers no `'process'`. */
+  /**
+   * Isolates on threads of this process, or in worker processes that hold nothing and can be killed, on
+   * Linux. Default `'thread'`.
+   */
   isolation?: 'thread' | 'process';
   /** CPU time of one run, in milliseconds; waiting for the host does not count. Default 300,000. */
   safetyCapMs?: number;
@@ -124,10 +127,19 @@ export interface RuntimeOptions {
    * `SafetyCap`. Default 32.
    */
   maxStuckThreads?: number;
-  /** Isolates kept ready ahead of need. Each costs some hundred KiB. */
+  /** Isolates kept ready ahead of need, each in a worker of its own under `'process'`. Each costs some hundred KiB. */
   readyIsolates?: number;
-  /** Bytes of compiled code kept for sources that come again. */
+  /** Bytes of compiled code kept for sources that come again. Workers keep none. */
   compileCacheBytes?: number;
+  /**
+   * Under `'process'`: the path of the executable `isolane-worker`. Default: what the environment
+   * variable `ISOLANE_WORKER` names, or else the one that came with this package.
+   */
+  worker?: string;
+  /** Runs that a worker serves, one after another, before it ends. Default 1: none ever sees two. */
+  runsPerWorker?: number;
+  /** For how long workers are kept ready while there are no runs, in milliseconds. Default 60,000. */
+  workerIdleMs?: number;
 }
 
 /** A place to run code in, with caps of its own. */
@@ -157,12 +169,47 @@ export interface Stats {
   readonly settled: Readonly<Record<CodeExecutionResult['status'], number>>;
   /** Isolates that are pristine and wait for a run. */
   readonly readyIsolates: number;
-  /** Threads of the runtime. */
+  /** Threads of the runtime in this process. */
   readonly threads: number;
   /** Threads that do not come back from a builtin, although their run has settled. They have the lowest priority. */
   readonly stuckThreads: number;
   /** Bytes of compiled modules that are kept. */
   readonly compileCacheBytes: number;
+  /** Processes that run isolates or wait for a run, under isolation by process. */
+  readonly workers: number;
+  /** What workers are kept from on this machine. Absent until the first is on its way, and without isolation by process. */
+  readonly confinement?: Confinement;
+}
+
+/**
+ * What workers are kept from. An item that is `false` could not be had on this machine: what it is for is
+ * then possible as far as the other items leave it.
+ */
+export interface Confinement {
+  /** No variable of the host's environment; the time zone was read before. */
+  readonly environment: boolean;
+  /** No descriptor but the worker's own socket. */
+  readonly descriptors: boolean;
+  /** No program that it might start has more privileges than it has (`no_new_privs`). */
+  readonly privileges: boolean;
+  /** A user namespace of its own: what it may do as a user ends there. */
+  readonly user: boolean;
+  /** No capability, and not root. */
+  readonly capabilities: boolean;
+  /** A network namespace of its own, with nothing in it. */
+  readonly network: boolean;
+  /** Its root is an empty directory. */
+  readonly fileSystem: boolean;
+  /** A process namespace of its own: it can name no process but those that it was forked beside. */
+  readonly processes: boolean;
+  /** No System V object and no message queue of others. */
+  readonly ipc: boolean;
+  /** No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals. */
+  readonly landlock: boolean;
+  /** The few system calls that computing takes; any other one ends the process. */
+  readonly systemCalls: boolean;
+  /** Limits of the system on its memory, its time, and on all that it might make. */
+  readonly resources: boolean;
 }
 
 /**

@@ -1,6 +1,7 @@
-// Builds what is published, the addon and the wheel, with the engine's C compiled by what it does most.
+// Builds what is published, the addon, the worker and the wheel, with the engine's C compiled by what it does
+// most.
 //
-// Out: the addon where `build.mjs` has it, and the wheel in `target/wheels`. The engine is built to count, is
+// Out: the addon and the worker where `npm run build` has them, and the wheel in `target/wheels`. The engine is built to count, is
 // trained (`training/run.mjs`), and is built again by its counts, which stay in `target/profile`. The wheel's
 // module takes the objects that the addon took.
 
@@ -41,11 +42,12 @@ function train() {
     throw new Error(`no counts of the engine: ${written}`);
 }
 
-/** Both, and the addon must come to the results of the training itself. */
+/** All of it, and the addon must come to the results of the training itself. */
 function build(flags) {
   run('cargo', ['build', ...addon()], flags);
   place('release', HOME);
   execFileSync(process.execPath, [TRAINING], { cwd: ROOT, stdio: 'inherit' });
+  run(process.execPath, [join('worker', 'build.mjs'), '--release', ...APART], flags);
   run(join('.venv', 'bin', 'maturin'), ['build', '--release', '--quiet', ...APART], flags);
 }
 

@@ -33,7 +33,8 @@ const MORE = 0x8000_0000;
 
 const NO_BLOBS: readonly Uint8Array[] = [];
 
-export const native = loadNative();
+/** The addon, and the folder that it is in. */
+export const { native, folder } = loadNative();
 export const bridge = native.openBridge(receive);
 
 const runs = new Map<number, Run>();

@@ -1,9 +1,11 @@
 // The compiled half of the package.
 //
 // In: the platform this process runs on. Out: the addon, from the package of that platform, or from
-// a local build next to this folder. Nothing is downloaded and nothing is compiled here.
+// a local build next to this folder, and where that is: the executable of worker processes lies beside
+// it. Nothing is downloaded and nothing is compiled here.
 
 import { createRequire } from 'node:module';
+import { dirname } from 'node:path';
 
 /** What a call was refused for, to be thrown as an exception of the right class. */
 export interface Misuse {
@@ -59,15 +61,15 @@ const ABIS: Readonly<Record<string, readonly string[]>> = {
   darwin: [''],
 };
 
-/** Loads the addon; throws an error that says what to do when there is none. */
-export function loadNative(): Native {
+/** Loads the addon, and says where it is; throws an error that says what to do when there is none. */
+export function loadNative(): { native: Native; folder: string } {
   const require = createRequire(__filename);
   const failures: unknown[] = [];
   const names = (ABIS[process.platform] ?? ['']).map((abi) => `${process.platform}-${process.arch}${abi}`);
   for (const name of names) {
     for (const place of [`isolane-${name}`, `../isolane.${name}.node`]) {
       try {
-        return require(place) as Native;
+        return { native: require(place) as Native, folder: dirname(require.resolve(place)) };
       } catch (failure) {
         failures.push(failure);
       }

@@ -4,14 +4,17 @@
 // the core's.
 
 import type { CodeExecution, CodeExecutionOptions, Stats } from '../index.js';
-import { bridge, native, onClosed } from './bridge.js';
+import { bridge, folder, native, onClosed } from './bridge.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeRuntime } from './native.js';
 import { object, optional, refuseUnknown, wrongType } from './options.js';
 import { start } from './run-code.js';
 
-const NUMBERS = ['safetyCapMs', 'maxConcurrentRuns', 'maxQueuedRuns', 'maxStuckThreads', 'readyIsolates', 'compileCacheBytes'] as const;
-const RUNTIME_OPTIONS = new Set<string>(['isolation', ...NUMBERS]);
+const NUMBERS = [
+  'safetyCapMs', 'maxConcurrentRuns', 'maxQueuedRuns', 'maxStuckThreads', 'readyIsolates', 'compileCacheBytes',
+  'runsPerWorker', 'workerIdleMs',
+] as const;
+const RUNTIME_OPTIONS = new Set<string>(['isolation', 'worker', ...NUMBERS]);
 
 export class Runtime {
   readonly #native: NativeRuntime;
@@ -42,12 +45,13 @@ function readRuntimeOptions(options: unknown): Record<string, unknown> {
   if (options === undefined) return {};
   const bag = object(options, 'options');
   refuseUnknown('runtime', RUNTIME_OPTIONS, bag);
-  const read: Record<string, unknown> = {};
-  const { isolation } = bag;
+  const read: Record<string, unknown> = { workerFolder: folder };
+  const { isolation, worker } = bag;
   if (isolation !== undefined && isolation !== 'thread' && isolation !== 'process') {
     wrongType('isolation', "'thread' or 'process'", isolation);
   }
   if (isolation !== undefined) read['isolation'] = isolation;
+  if (optional(worker, 'string', 'worker') !== undefined) read['worker'] = worker;
   for (const name of NUMBERS) {
     const value = optional(bag[name], 'number', name);
     if (value !== undefined) read[name] = value;

@@ -8,12 +8,13 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
+    path::PathBuf,
     rc::Rc,
     sync::Arc,
 };
 
 use isolane::{
-    Completion, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats,
+    Completion, Confinement, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats,
     Turns, value::Value,
 };
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
@@ -56,6 +57,11 @@ pub struct NativeRuntimeOptions {
     pub max_stuck_threads: Option<f64>,
     pub ready_isolates: Option<f64>,
     pub compile_cache_bytes: Option<f64>,
+    pub worker: Option<String>,
+    /// Where the addon is.
+    pub worker_folder: Option<String>,
+    pub runs_per_worker: Option<f64>,
+    pub worker_idle_ms: Option<f64>,
 }
 
 /// Counts of a runtime, as of now.
@@ -69,6 +75,26 @@ pub struct NativeStats {
     pub threads: f64,
     pub stuck_threads: f64,
     pub compile_cache_bytes: f64,
+    pub workers: f64,
+    pub confinement: Option<NativeConfinement>,
+}
+
+/// What workers are kept from.
+#[napi(object)]
+#[expect(clippy::struct_excessive_bools, reason = "as the core has them")]
+pub struct NativeConfinement {
+    pub environment: bool,
+    pub descriptors: bool,
+    pub privileges: bool,
+    pub user: bool,
+    pub capabilities: bool,
+    pub network: bool,
+    pub file_system: bool,
+    pub processes: bool,
+    pub ipc: bool,
+    pub landlock: bool,
+    pub system_calls: bool,
+    pub resources: bool,
 }
 
 /// Runs that have settled, by status.
@@ -100,6 +126,27 @@ impl From<Stats> for NativeStats {
             threads: stats.threads as f64,
             stuck_threads: stats.stuck_threads as f64,
             compile_cache_bytes: stats.compile_cache_bytes as f64,
+            workers: stats.workers as f64,
+            confinement: stats.confinement.map(NativeConfinement::from),
+        }
+    }
+}
+
+impl From<Confinement> for NativeConfinement {
+    fn from(confinement: Confinement) -> Self {
+        Self {
+            environment: confinement.environment,
+            descriptors: confinement.descriptors,
+            privileges: confinement.privileges,
+            user: confinement.user,
+            capabilities: confinement.capabilities,
+            network: confinement.network,
+            file_system: confinement.file_system,
+            processes: confinement.processes,
+            ipc: confinement.ipc,
+            landlock: confinement.landlock,
+            system_calls: confinement.system_calls,
+            resources: confinement.resources,
         }
     }
 }
@@ -118,6 +165,10 @@ pub fn open_runtime(options: NativeRuntimeOptions) -> Either<NativeRuntime, Misu
         max_stuck_threads: options.max_stuck_threads,
         ready_isolates: options.ready_isolates,
         compile_cache_bytes: options.compile_cache_bytes,
+        worker: options.worker.map(PathBuf::from),
+        worker_folder: options.worker_folder.map(PathBuf::from),
+        runs_per_worker: options.runs_per_worker,
+        worker_idle_ms: options.worker_idle_ms,
         spelling: Spelling::Camel,
     };
     match Runtime::new(&options) {

@@ -1,7 +1,13 @@
 //! What outlives a run, and the start of one.
 
+use std::path::PathBuf;
+
 use isolane::{Isolation, Runtime, RuntimeOptions, Spelling, wrong_type};
-use pyo3::{exceptions::PyKeyError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyKeyError, PyTypeError},
+    prelude::*,
+    types::{IntoPyDict, PyDict},
+};
 
 use crate::{
     error::exception,
@@ -17,11 +23,14 @@ pub(crate) struct PyRuntime(Runtime);
 
 #[pymethods]
 impl PyRuntime {
-    /// `numbers` has every option that is one, by name, `None` for its default.
+    /// `worker_folder` is where the package keeps its executable. `numbers` has every option that is one,
+    /// by name, `None` for its default.
     #[new]
     fn new(
         py: Python<'_>,
         isolation: &Bound<'_, PyAny>,
+        worker: Option<&Bound<'_, PyAny>>,
+        worker_folder: PathBuf,
         numbers: &Bound<'_, PyDict>,
     ) -> PyResult<Self> {
         let number = |name| {
@@ -36,6 +45,10 @@ impl PyRuntime {
             max_stuck_threads: number("max_stuck_threads")?,
             ready_isolates: number("ready_isolates")?,
             compile_cache_bytes: number("compile_cache_bytes")?,
+            worker: worker.map(read_path).transpose()?,
+            worker_folder: Some(worker_folder),
+            runs_per_worker: number("runs_per_worker")?,
+            worker_idle_ms: number("worker_idle_ms")?,
             spelling: Spelling::Snake,
         };
         Runtime::new(&options).map(Self).map_err(|error| exception(py, &error))
@@ -65,6 +78,9 @@ impl PyRuntime {
         counts.set_item("threads", stats.threads)?;
         counts.set_item("stuck_threads", stats.stuck_threads)?;
         counts.set_item("compile_cache_bytes", stats.compile_cache_bytes)?;
+        counts.set_item("workers", stats.workers)?;
+        let confinement = stats.confinement.map(|confinement| confinement.items().into_py_dict(py));
+        counts.set_item("confinement", confinement.transpose()?)?;
         Ok(counts)
     }
 }
@@ -121,4 +137,16 @@ fn read_isolation(isolation: &Bound<'_, PyAny>) -> PyResult<Isolation> {
             Err(exception(isolation.py(), &error))
         }
     }
+}
+
+fn read_path(worker: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    worker.extract().map_err(|failure: PyErr| {
+        if !failure.is_instance_of::<PyTypeError>(worker.py()) {
+            return failure;
+        }
+        match options::shown(worker) {
+            Ok(got) => exception(worker.py(), &wrong_type("worker", "a path", &got)),
+            Err(failure) => failure,
+        }
+    })
 }

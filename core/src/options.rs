@@ -3,7 +3,11 @@
 //! In: options as a binding read them from its caller. Out: nothing, or the [`Error`] that the
 //! caller deserves, before anything starts. The lists of valid names live here and nowhere else.
 
-use std::{collections::HashMap, path::PathBuf, time::Duration};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use crate::{
     error::{Error, ErrorKind},
@@ -248,8 +252,10 @@ pub struct RuntimeOptions {
     /// Bytes of compiled modules that are kept; 32 MiB by default. Processes keep none.
     pub compile_cache_bytes: Option<f64>,
     /// Under [`Isolation::Process`]: the executable `isolane-worker`. By default what the environment
-    /// variable `ISOLANE_WORKER` names, or else the file of that name beside the running program.
+    /// variable `ISOLANE_WORKER` names, or else the file of that name in `worker_folder`.
     pub worker: Option<PathBuf>,
+    /// Where a binding keeps its executable; by default the folder of the running program.
+    pub worker_folder: Option<PathBuf>,
     /// Runs that a process serves, one after another, before it ends; 1 by default: none ever sees two.
     pub runs_per_worker: Option<f64>,
     /// For how long processes are kept ready, in milliseconds, while there are no runs; 60,000 by default.
@@ -307,22 +313,36 @@ impl RuntimeOptions {
             let message = "isolation 'process' is offered on Linux alone";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        let program = self.worker.clone().or_else(find_worker).filter(|path| path.is_file());
-        let Some(program) = program else {
-            let message = match &self.worker {
-                Some(path) => format!("worker: there is no file {}", path.display()),
-                None => format!(
-                    "isolation 'process' needs the executable {WORKER}: none is beside this program; name \
-                     it with the option 'worker' or the environment variable {WORKER_VARIABLE}"
-                ),
-            };
-            return Err(type_error(message));
-        };
+        let program = self.find_worker()?;
         Ok(Some(WorkerSettings {
             program,
             runs: runs.map_or(1, |runs| u32::try_from(runs).unwrap_or(u32::MAX)),
             idle: idle.map_or(Duration::from_mins(1), |ms| Duration::from_millis(ms as u64)),
         }))
+    }
+
+    /// The executable, by the first that names one.
+    fn find_worker(&self) -> Result<PathBuf, Error> {
+        let named = |name: &str, path: &Path| match file_at(path) {
+            Some(path) => Ok(path),
+            None => Err(type_error(format!("{name}: there is no file {}", path.display()))),
+        };
+        if let Some(path) = &self.worker {
+            return named("worker", path);
+        }
+        if let Some(path) = std::env::var_os(WORKER_VARIABLE) {
+            return named(WORKER_VARIABLE, Path::new(&path));
+        }
+        let running = || Some(std::env::current_exe().ok()?.parent()?.to_owned());
+        let folder = self.worker_folder.clone().or_else(running).unwrap_or_default();
+        file_at(&folder.join(WORKER)).ok_or_else(|| {
+            type_error(format!(
+                "isolation 'process' needs the executable {WORKER}, and there is none in {}; build or \
+                 install it, or name it with the option 'worker' or the environment variable \
+                 {WORKER_VARIABLE}",
+                folder.display()
+            ))
+        })
     }
 
     pub(crate) fn check(&self) -> Result<RuntimeSettings, Error> {
@@ -351,10 +371,9 @@ const WORKER: &str = "isolane-worker";
 /// Names it where it is elsewhere.
 const WORKER_VARIABLE: &str = "ISOLANE_WORKER";
 
-/// The executable, where nobody says where it is.
-fn find_worker() -> Option<PathBuf> {
-    let beside = || Some(std::env::current_exe().ok()?.parent()?.join(WORKER));
-    std::env::var_os(WORKER_VARIABLE).map(PathBuf::from).or_else(beside)
+/// That file wherever it is looked at from, if there is one: a worker starts in another folder.
+fn file_at(path: &Path) -> Option<PathBuf> {
+    std::path::absolute(path).ok().filter(|path| path.is_file())
 }
 
 /// A whole number of at least that.

@@ -12,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from isolation import ISOLATION, install
+
 COUNTED = "run_python.py::test_case["
+
+# Before any test imports something of the package.
+install()
 
 _counts: Counter[str] = Counter()
 
@@ -33,4 +38,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"contract: {counts}")
     if path := os.environ.get("ISOLANE_CONTRACT_COUNTS"):
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(f"python: {counts}\n")
+            file.write(f"python{' in processes' if ISOLATION == 'process' else ''}: {counts}\n")

@@ -8,8 +8,7 @@ import { appendFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { runCode } from 'isolane';
-
+import { isolation, runCode } from '../isolation.mjs';
 import { hostFunctions } from './host.node.mjs';
 import { cases } from './parse.mjs';
 import { mismatch, untag } from './tags.node.mjs';
@@ -33,7 +32,7 @@ after(() => {
   const said = `${counts.ran} ran, ${counts.skipped} skipped`;
   console.log(`contract: ${said}`);
   const path = process.env.ISOLANE_CONTRACT_COUNTS;
-  if (path) appendFileSync(path, `node: ${said}\n`);
+  if (path) appendFileSync(path, `node${isolation === 'process' ? ' in processes' : ''}: ${said}\n`);
 });
 
 async function check(one) {

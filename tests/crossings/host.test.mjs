@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { runCode } from 'isolane';
+import { runCode } from '../isolation.mjs';
 
 const CEILING = { timeout: 30_000 };
 

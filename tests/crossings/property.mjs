@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-import { runCode } from 'isolane';
+import { runCode } from '../isolation.mjs';
 
 import { randomness } from '../three-way/random.mjs';
 import { FUNCTION, PROMISE, describe } from './describe.mjs';

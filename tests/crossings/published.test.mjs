@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { runCode } from 'isolane';
+import { runCode } from '../isolation.mjs';
 
 const CASES = {
   // Out of the sandbox by what the host hands in.

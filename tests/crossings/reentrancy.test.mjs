@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Runtime } from 'isolane';
+import { Runtime } from '../isolation.mjs';
 
 import { describe } from './describe.mjs';
 

@@ -2,20 +2,24 @@
 //
 // In: a program as JSON on standard input, `{ source, go }`. Out: a line of JSON: whether it was still
 // running when it was told to end, how long it took to settle from then on and as what, what an innocent
-// run beside it came to, and whether the thread came back. Then the process must be able to end.
+// run beside it came to, and whether the thread came back, or under isolation by process whether the workers
+// are gone. Then the process must be able to end.
 
 import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';
 import { setTimeout as after } from 'node:timers/promises';
 
-import { Runtime } from 'isolane';
+import { Runtime, isolation } from '../isolation.mjs';
+import { alive, workersOf } from '../processes.mjs';
 
 const RUNS_FOR_MS = 40;
 const THREAD_BACK_MS = 1_500;
 const MEMORY = 256 * 1024 * 1024;
 
 const { source, go } = JSON.parse(await text(process.stdin));
-const runtime = new Runtime({ maxConcurrentRuns: 2 });
+// Each worker is of a run, and must be gone with it.
+const ready = isolation === 'process' ? { readyIsolates: 0 } : {};
+const runtime = new Runtime({ maxConcurrentRuns: 2, ...ready });
 // Everything is warm: what is measured is the end of the hazard alone.
 await runtime.runCode('export default 1');
 
@@ -33,6 +37,7 @@ await Promise.race([after(RUNS_FOR_MS), run]);
 
 const wasRunning = run.running;
 const beside = runtime.runCode('export default 6 * 7');
+const workers = isolation === 'process' ? workersOf(process.pid) : [];
 const asked = performance.now();
 run.terminate('hazard');
 const { status, error } = await run;
@@ -40,11 +45,11 @@ const settledMs = performance.now() - asked;
 const innocent = (await beside).result === 42;
 
 const deadline = performance.now() + THREAD_BACK_MS;
-let stats = runtime.stats();
-while ((stats.stuckThreads > 0 || stats.computing > 0) && performance.now() < deadline) {
-  await after(5);
-  stats = runtime.stats();
-}
+const isBack = () => {
+  const { stuckThreads, computing } = runtime.stats();
+  return stuckThreads === 0 && computing === 0 && alive(workers).length === 0;
+};
+while (!isBack() && performance.now() < deadline) await after(5);
 const threadMs = performance.now() - asked;
-const threadBack = stats.stuckThreads === 0 && stats.computing === 0;
+const threadBack = isBack();
 console.log(JSON.stringify({ wasRunning, status, error: error?.name, settledMs, innocent, threadBack, threadMs }));

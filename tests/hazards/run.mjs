@@ -1,15 +1,17 @@
 // The hazard suite: everything that can run long is told to end, each in a process of its own.
 //
 // In: `cases.mjs`; `--only text` for those whose name holds it, `--jobs n` to run that many at a time,
-// which makes the times worse, `--table` for a table in Markdown. Out: a non-zero exit code if a run did not settle, settled as something else than it came to, kept another run
-// from its result, or kept its process from ending. Times are printed and not judged, but for a ceiling
-// that is far above what is promised.
+// which makes the times worse, `--table` for a table in Markdown; ISOLANE_ISOLATION. Out: a non-zero exit code
+// if a run did not settle, settled as something else than it came to, kept another run from its result, or
+// kept its process from ending, or if its worker is left under isolation by process. Times are printed and
+// not judged, but for a ceiling that is far above what is promised.
 
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { isolation } from '../isolation.mjs';
 import { GROUPS, PRELUDE, SOURCES } from './cases.mjs';
 
 const PROCESS_CEILING_MS = 60_000;
@@ -58,13 +60,14 @@ async function measure({ source, go }) {
 }
 
 /** What is otherwise than promised. */
-function judge({ exit, errors, wasRunning, status, settledMs, innocent }) {
+function judge({ exit, errors, wasRunning, status, settledMs, innocent, threadBack }) {
   if (exit !== 0) return [`the process ended with ${exit} ${errors}`];
   const wrong = [];
   if (wasRunning && !['terminated', 'memory'].includes(status)) wrong.push(`status ${status}`);
   if (!wasRunning && status === 'terminated') wrong.push('terminated before it was told to end');
   if (settledMs > SETTLED_CEILING_MS) wrong.push(`settled after ${settledMs.toFixed(0)} ms`);
   if (!innocent) wrong.push('a run beside it did not come to its result');
+  if (!threadBack && isolation === 'process') wrong.push('its worker is still there');
   return wrong;
 }
 
@@ -91,6 +94,6 @@ function summary(rows) {
   return [
     `hazards: ${rows.length}, ${wrong} wrong; ${told.length} told to end, the others came to an end by themselves`,
     `settled after p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, at most ${at(1)} ms; over 50 ms: ${over(50)}, over 250 ms: ${over(250)}`,
-    `threads that did not come back in 1.5 s: ${stuck}`,
+    `${isolation === 'process' ? 'workers that were not gone' : 'threads that did not come back'} in 1.5 s: ${stuck}`,
   ].join('\n');
 }

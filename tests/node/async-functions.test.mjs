@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { test } from 'node:test';
 
-import { runCode } from 'isolane';
+import { runCode } from '../isolation.mjs';
 
 const CEILING_MS = 30_000;
 

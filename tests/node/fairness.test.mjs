@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Runtime } from 'isolane';
+import { Runtime } from '../isolation.mjs';
 
 const COUNT = 20_000;
 const FLOOD = `take(Array.from({ length: ${COUNT} }, (_, i) => Promise.resolve(i))); await go(); export default 'over';`;

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import vm from 'node:vm';
 
-import { runCode } from 'isolane';
+import { runCode } from '../isolation.mjs';
 
 test('callbacks run in the asynchronous context of their runCode call', async () => {
   const storage = new AsyncLocalStorage();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { runCode } from 'isolane';
+import { runCode } from '../isolation.mjs';
 
 const FOREVER = 'await new Promise(() => {}); export default 1;';
 const never = () => new Promise(() => {});

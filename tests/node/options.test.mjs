@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { Runtime, SerializationError, runCode } from 'isolane';
+import { Runtime, SerializationError, runCode } from '../isolation.mjs';
 
 test('options of the wrong type throw before anything starts', () => {
   const source = 'export default 1';

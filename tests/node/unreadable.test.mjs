@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { constants } from 'node:buffer';
 import { test } from 'node:test';
 
-import { SerializationError, runCode } from 'isolane';
+import { SerializationError, runCode } from '../isolation.mjs';
 
 // The isolate knows all of these.
 const PATTERN = ['/(?i:a)b/', '/(?<y>a)|(?<y>b)/', '/\\p{Script=Garay}/u'].find((pattern) => !known(pattern));

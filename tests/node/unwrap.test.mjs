@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 
-import { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtError, runCode, unwrap } from 'isolane';
+import { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtError, runCode, unwrap } from '../isolation.mjs';
 
 const CEILING_MS = 30_000;
 const filename = 'code.ts';

@@ -18,6 +18,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
+from isolation import ISOLATION
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -25,6 +27,9 @@ T = TypeVar("T")
 PATIENCE = int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))
 LOOP_CEILING_S = 30.0 * PATIENCE
 PROGRAM_CEILING_S = 30.0 * PATIENCE
+
+
+_CONTRACT = str(Path(__file__).parent.parent / "contract")
 
 
 def new_uvloop() -> asyncio.AbstractEventLoop:
@@ -64,6 +69,8 @@ def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 def run_program(source: str, *args: str, ceiling_s: float = PROGRAM_CEILING_S) -> list[str]:
     """The lines that a program prints. It has to end by itself, well, and without a word on its
     standard error."""
+    if ISOLATION != "thread":
+        source = f"import isolation; isolation.install()\n{textwrap.dedent(source)}"
     return _run("-c", textwrap.dedent(source), *args, ceiling_s=ceiling_s)
 
 
@@ -75,6 +82,7 @@ def run_file(path: Path, *args: str, ceiling_s: float = PROGRAM_CEILING_S) -> li
 def _run(*command: str, ceiling_s: float) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-W", "default", "-X", "faulthandler", *command],
+        env={**os.environ, "PYTHONPATH": _CONTRACT},
         capture_output=True,
         text=True,
         timeout=ceiling_s,

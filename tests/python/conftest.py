@@ -7,7 +7,11 @@ import os
 from collections.abc import Generator
 
 import pytest
-from isolane import Runtime
+
+from isolation import Runtime, install
+
+# Before any test imports something of the package.
+install()
 
 # Far above what any test takes; a test that hangs says where, and ends everything.
 _CEILING_S = 120 * int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))

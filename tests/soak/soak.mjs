@@ -6,7 +6,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
-import { Runtime } from 'isolane';
+import { Runtime } from '../isolation.mjs';
 
 import { Case, NAMES, SOON_MS, pick } from './mix.mjs';
 import { Samples, threads } from './samples.mjs';

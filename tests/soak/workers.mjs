@@ -7,7 +7,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 
-import { runCode } from 'isolane';
+import { runCode } from '../isolation.mjs';
 
 import { Case, pick, random } from './mix.mjs';
 import { threads } from './samples.mjs';

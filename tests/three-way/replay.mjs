@@ -3,7 +3,7 @@
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 
-import { runCode } from 'isolane';
+import { runCode } from '../isolation.mjs';
 
 import { hostFunctions } from '../contract/host.node.mjs';
 import { untag } from '../contract/tags.node.mjs';

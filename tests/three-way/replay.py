@@ -18,7 +18,10 @@ from canonical import canonical, text
 sys.path.insert(0, str(Path(__file__).parent.parent / "contract"))
 
 from host_python import host_functions
+from isolation import install
 from tags_python import Values
+
+install()
 
 AT_ONCE = 8
 # Values are written by recursion.

@@ -24,7 +24,7 @@ from ._result import (
     LogLevel,
     Status,
 )
-from ._runtime import Runtime, Stats, run_code, run_code_sync
+from ._runtime import Confinement, Runtime, Stats, run_code, run_code_sync
 from ._sandbox_function import SandboxFunction
 from ._undefined import Undefined, undefined
 
@@ -33,6 +33,7 @@ __all__ = [
     "CodeExecutionError",
     "CodeExecutionLog",
     "CodeExecutionResult",
+    "Confinement",
     "Execute",
     "Language",
     "LinkError",

@@ -1,5 +1,6 @@
 """The native half: messages, requests and events of the core."""
 
+from pathlib import Path
 from typing import Any, final
 
 from ._bridge import Event
@@ -47,7 +48,9 @@ class Remote:
 
 @final
 class Runtime:
-    def __new__(cls, isolation: object, numbers: dict[str, object]) -> Runtime: ...
+    def __new__(
+        cls, isolation: object, worker: object, worker_folder: Path, numbers: dict[str, object]
+    ) -> Runtime: ...
     def close(self, mailbox: Mailbox, number: int) -> None: ...
     def stats(self) -> dict[str, Any]: ...
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -14,6 +16,9 @@ from ._options import Execute, Globals, Imports, Language, Modules, Report
 from ._result import CodeExecutionResult, Status
 from ._run import Run
 from ._sync import close_loop, outside_of_loops, wait
+
+#: Where the wheel has the executable of worker processes.
+_FOLDER = Path(__file__).parent
 
 
 def run_code(
@@ -93,6 +98,39 @@ def run_code_sync(
 
 
 @dataclass(frozen=True)
+class Confinement:
+    """What workers are kept from. An item that is false could not be had on this machine: what it
+    is for is then possible as far as the other items leave it."""
+
+    environment: bool
+    """No variable of the host's environment; the time zone was read before."""
+    descriptors: bool
+    """No descriptor but the worker's own socket."""
+    privileges: bool
+    """No program that it might start has more privileges than it has (`no_new_privs`)."""
+    user: bool
+    """A user namespace of its own: what it may do as a user ends there."""
+    capabilities: bool
+    """No capability, and not root."""
+    network: bool
+    """A network namespace of its own, with nothing in it."""
+    file_system: bool
+    """Its root is an empty directory."""
+    processes: bool
+    """A process namespace of its own: it can name no process but those that it was forked
+    beside."""
+    ipc: bool
+    """No System V object and no message queue of others."""
+    landlock: bool
+    """No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets,
+    signals."""
+    system_calls: bool
+    """The few system calls that computing takes; any other one ends the process."""
+    resources: bool
+    """Limits of the system on its memory, its time, and on all that it might make."""
+
+
+@dataclass(frozen=True)
 class Stats:
     """Counts of a runtime, as of one moment."""
 
@@ -107,12 +145,17 @@ class Stats:
     ready_isolates: int
     """Isolates that are pristine and wait for a run."""
     threads: int
-    """Threads of the runtime."""
+    """Threads of the runtime in this process."""
     stuck_threads: int
     """Threads that do not come back from a builtin, although their run has settled. They have the
     lowest priority."""
     compile_cache_bytes: int
     """Bytes of compiled modules that are kept."""
+    workers: int
+    """Processes that run isolates or wait for a run, under isolation by process."""
+    confinement: Confinement | None
+    """What workers are kept from on this machine. `None` until the first is on its way, and without
+    isolation by process."""
 
 
 class Runtime:
@@ -129,11 +172,15 @@ class Runtime:
         max_stuck_threads: int | None = None,
         ready_isolates: int | None = None,
         compile_cache_bytes: int | None = None,
+        worker: str | os.PathLike[str] | None = None,
+        runs_per_worker: int | None = None,
+        worker_idle_ms: int | None = None,
     ) -> None:
-        """Makes a runtime; its threads start with its first run.
+        """Makes a runtime; its threads start with its first run, its workers at once.
 
         Args:
-            isolation: Isolates on threads of this process. This version offers no `process`.
+            isolation: Isolates on threads of this process, or in worker processes that hold nothing
+                and can be killed, on Linux.
             safety_cap_ms: CPU time of one run; waiting for the host does not count. Default
                 300,000.
             max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.
@@ -142,14 +189,25 @@ class Runtime:
             max_stuck_threads: Threads that may be lost to builtins that do not come back when their
                 run has ended. With that many no run starts until one does, and with twice as many
                 none goes on: they are `terminated`, by a `SafetyCap`. Default 32.
-            ready_isolates: Isolates kept ready ahead of need. Each costs some hundred KiB.
-            compile_cache_bytes: Bytes of compiled code kept for sources that come again.
+            ready_isolates: Isolates kept ready ahead of need, each in a worker of its own under
+                `process`. Each costs some hundred KiB.
+            compile_cache_bytes: Bytes of compiled code kept for sources that come again. Workers
+                keep none.
+            worker: Under `process`: the path of the executable `isolane-worker`. Default: what the
+                environment variable `ISOLANE_WORKER` names, or else the one that came with this
+                package.
+            runs_per_worker: Runs that a worker serves, one after another, before it ends. Default
+                1: none ever sees two.
+            worker_idle_ms: For how long workers are kept ready while there are no runs. Default
+                60,000.
 
         Raises:
             TypeError, ValueError: an option is not valid.
         """
         self._native = _isolane.Runtime(
             isolation,
+            worker,
+            _FOLDER,
             {
                 "safety_cap_ms": safety_cap_ms,
                 "max_concurrent_runs": max_concurrent_runs,
@@ -157,6 +215,8 @@ class Runtime:
                 "max_stuck_threads": max_stuck_threads,
                 "ready_isolates": ready_isolates,
                 "compile_cache_bytes": compile_cache_bytes,
+                "runs_per_worker": runs_per_worker,
+                "worker_idle_ms": worker_idle_ms,
             },
         )
 
@@ -225,7 +285,9 @@ class Runtime:
 
     def stats(self) -> Stats:
         """Counts as of now."""
-        return Stats(**self._native.stats())
+        counts = self._native.stats()
+        confinement = counts.pop("confinement")
+        return Stats(**counts, confinement=confinement and Confinement(**confinement))
 
     def __enter__(self) -> Runtime:
         return self

@@ -270,10 +270,10 @@ impl Workers {
         self.driver.ring();
     }
 
-    /// Kills the worker of a run, and settles the run.
+    /// Settles a run, and kills its worker. In this order: that the worker was killed is no reason of its own.
     pub(super) fn kill(&self, run: &Run, why: &Lost) {
-        self.kill_worker_of(run);
         run.lost(why);
+        self.kill_worker_of(run);
     }
 
     fn kill_worker_of(&self, run: &Run) {

@@ -1,0 +1,50 @@
+"""The package, with isolates where ISOLANE_ISOLATION says: `thread`, or `process` for those tests that
+hold of both.
+
+In: the environment. Out: after `install`, which is for conftest.py and for programs, what `isolane`
+exports gives runs and runtimes of that isolation.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import isolane
+import pytest
+
+ISOLATION = os.environ.get("ISOLANE_ISOLATION", "thread")
+
+#: For tests that are about threads of a runtime.
+of_threads = pytest.mark.skipif(
+    ISOLATION == "process", reason="there are no such threads under isolation by process"
+)
+
+_Runtime = isolane.Runtime
+#: The default runtime of each process: a forked child makes its own.
+_shared: dict[int, isolane.Runtime] = {}
+
+
+class Runtime(_Runtime):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"isolation": ISOLATION, **options})
+
+
+def install() -> None:
+    if ISOLATION == "thread":
+        return
+
+    def run_code(*args: Any, **options: Any) -> isolane.CodeExecution:
+        return _default().run_code(*args, **options)
+
+    def run_code_sync(*args: Any, **options: Any) -> isolane.CodeExecutionResult:
+        return _default().run_code_sync(*args, **options)
+
+    vars(isolane).update(Runtime=Runtime, run_code=run_code, run_code_sync=run_code_sync)
+
+
+def _default() -> isolane.Runtime:
+    here = os.getpid()
+    if here not in _shared:
+        _shared[here] = Runtime()
+    return _shared[here]

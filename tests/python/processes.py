@@ -1,0 +1,66 @@
+"""The processes of this system, as /proc has them.
+
+In: the number of a process. Out: those below it. A number may be used again, so a process is known by
+that and by the moment when it began.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Known:
+    pid: int
+    parent: int
+    began: int
+
+
+def descendants(host: int) -> list[Known]:
+    """Launchers, nurseries and workers below a host."""
+    everyone = _processes()
+    below: list[Known] = []
+    parents = {host}
+    while parents:
+        children = [one for one in everyone if one.parent in parents]
+        below += children
+        parents = {one.pid for one in children}
+    return below
+
+
+def workers_of(host: int) -> list[Known]:
+    """The workers among them: what the children of a host's children have forked."""
+    below = descendants(host)
+    of_host = {one.pid for one in below if one.parent == host}
+    nurseries = {one.pid for one in below if one.parent in of_host}
+    return [one for one in below if one.parent in nurseries]
+
+
+def alive(some: list[Known]) -> list[Known]:
+    """Those of them that still are, whoever their parent is now."""
+    now = {(one.pid, one.began) for one in _processes()}
+    return [one for one in some if (one.pid, one.began) in now]
+
+
+def until(holds: Callable[[], bool], ceiling_s: float = 20) -> None:
+    deadline = time.monotonic() + ceiling_s
+    while not holds():
+        assert time.monotonic() < deadline, f"not in {ceiling_s} s"
+        time.sleep(0.005)
+
+
+def _processes() -> list[Known]:
+    """All that have not ended; who has not been waited for yet holds nothing any more."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name, in parentheses, may hold anything.
+            fields = path.read_text(errors="replace").rpartition(") ")[2].split(" ")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if fields[0] not in "ZX":
+            found.append(Known(int(path.parent.name), int(fields[1]), int(fields[19])))
+    return found

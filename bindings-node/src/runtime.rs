@@ -14,8 +14,8 @@ use std::{
 };
 
 use isolane::{
-    Completion, Confinement, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions, Spelling, Stats,
-    Turns, value::Value,
+    Completion, Confinement, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions,
+    Spelling, Stats, Turns, value::Value,
 };
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;

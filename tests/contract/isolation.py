@@ -1,5 +1,5 @@
-"""The package, with isolates where ISOLANE_ISOLATION says: `thread`, or `process` for those tests that
-hold of both.
+"""The package, with isolates where ISOLANE_ISOLATION says: `thread`, or `process` for those tests
+that hold of both.
 
 In: the environment. Out: after `install`, which is for conftest.py and for programs, what `isolane`
 exports gives runs and runtimes of that isolation.

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -24,14 +24,10 @@ before(() => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The package of this platform, as `napi create-npm-dirs` lays it out and `napi artifacts` fills it. */
+/** The package of this platform, as `bindings-node/platform.mjs` lays it out. */
 function platformPackage() {
   const home = join(folder, triple);
-  const { version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  mkdirSync(home);
-  copyFileSync(join(root, 'bindings-node', addon), join(home, addon));
-  const manifest = { name: `isolane-${triple}`, version, license, main: addon, files: [addon], os: [process.platform], cpu: [process.arch] };
-  writeFileSync(join(home, 'package.json'), JSON.stringify(manifest));
+  execFileSync(process.execPath, [join(root, 'bindings-node', 'platform.mjs'), home]);
   return home;
 }
 
@@ -42,7 +38,7 @@ function pack(from) {
 
 test('two tarballs are all that an empty folder needs', { timeout: CEILING_MS, skip: addon === undefined && 'no addon was built' }, () => {
   const main = pack(root);
-  assert.ok(main.files.every((path) => !path.endsWith('.node') && !path.endsWith('.rs') && !path.includes('tests/')), main.files.join('\n'));
+  assert.ok(main.files.every((path) => !path.endsWith('.node') && !path.endsWith('isolane-worker') && !path.endsWith('.rs') && !path.includes('tests/')), main.files.join('\n'));
   const platform = pack(platformPackage());
   const home = join(folder, 'empty');
   mkdirSync(home);
@@ -52,6 +48,17 @@ test('two tarballs are all that an empty folder needs', { timeout: CEILING_MS, s
   const use = `runCode('export default f(1)', { globals: { f: (n) => n + 41 } }).then((r) => console.log(r.result))`;
   assert.equal(node(home, `const { runCode } = require('isolane'); ${use}`), '42');
   assert.equal(node(home, `import { runCode } from 'isolane'; ${use}`, '--input-type=module'), '42');
+  if (process.platform === 'linux') {
+    assert.equal(node(home, `const runtime = new (require('isolane').Runtime)({ isolation: 'process' }); const { runCode } = runtime; ${use}.then(() => runtime.close())`), '42');
+  }
+});
+
+test('without its worker the error says what to do', { timeout: CEILING_MS, skip: process.platform !== 'linux' || addon === undefined }, () => {
+  const home = join(folder, 'empty');
+  const place = join(home, 'node_modules', `isolane-${triple}`);
+  rmSync(join(place, 'isolane-worker'));
+  const message = node(home, `try { new (require('isolane').Runtime)({ isolation: 'process' }); } catch (error) { console.log(error.name, error.message); }`);
+  assert.equal(message, `TypeError isolation 'process' needs the executable isolane-worker, and there is none in ${realpathSync(place)}; build or install it, or name it with the option 'worker' or the environment variable ISOLANE_WORKER`);
 });
 
 test('without the platform’s package the error says what to do', { timeout: CEILING_MS, skip: addon === undefined && 'no addon was built' }, () => {

@@ -6,9 +6,10 @@ import faulthandler
 import os
 from collections.abc import Generator
 
+import isolane
 import pytest
 
-from isolation import Runtime, install
+from isolation import install
 
 # Before any test imports something of the package.
 install()
@@ -25,7 +26,7 @@ def _ceiling() -> Generator[None]:
 
 
 @pytest.fixture(scope="module")
-def runtime() -> Generator[Runtime]:
+def runtime() -> Generator[isolane.Runtime]:
     """One runtime for all tests of a file: what one leaves behind, the next would find."""
-    with Runtime() as shared:
+    with isolane.Runtime() as shared:
         yield shared

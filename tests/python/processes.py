@@ -1,7 +1,7 @@
 """The processes of this system, as /proc has them.
 
-In: the number of a process. Out: those below it. A number may be used again, so a process is known by
-that and by the moment when it began.
+In: the number of a process. Out: those below it. A number may be used again, so a process is known
+by that and by the moment when it began.
 """
 
 from __future__ import annotations

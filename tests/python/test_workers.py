@@ -1,4 +1,4 @@
-"""What only isolation by process has: workers that can be seen, killed, forked beside and outlived."""
+"""What only isolation by process has: workers that are seen, killed, forked beside and outlived."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ WORKER = Path(isolane.__file__).parent / "isolane-worker"
 LONG = "Array.prototype.reverse.call({ length: 2 ** 53 })"
 
 FORKED = (
-    "the runtime was made before this process was forked, which runtimes do not survive: make a new one"
+    "the runtime was made before this process was forked, which runtimes do not survive: "
+    "make a new one"
 )
 
 HOST = f"""
@@ -69,7 +70,8 @@ async def test_counts_tell_the_workers_and_what_they_are_kept_from() -> None:
 
     async with Runtime(isolation="process", ready_isolates=2) as runtime:
         run = await begin(runtime, "await never()", never=never)
-        while (stats := runtime.stats()).parked < 1 or stats.ready_isolates < 2:
+        # Nothing tells of counts but the runtime, when it is asked.
+        while (stats := runtime.stats()).parked < 1 or stats.ready_isolates < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
         assert stats.workers == 3
         assert len(workers_of(os.getpid())) == 3

@@ -205,9 +205,7 @@ impl Driver {
             // Its host may have waited for all of its children before.
             let _ = launcher.wait();
         }
-        for done in self.workers.take_closers() {
-            done();
-        }
+        self.workers.ended();
     }
 
     fn start_nursery(&mut self) {

@@ -75,6 +75,8 @@ pub(super) struct State {
     warm: bool,
     /// Whether the nursery takes no orders at the moment.
     stuck: bool,
+    /// Whether the driver has ended, after which it calls nobody.
+    ended: bool,
 }
 
 /// A worker that waits for a run.
@@ -178,7 +180,11 @@ impl Workers {
         for run in self.registry.runs() {
             run.terminate(Some(CLOSED));
         }
-        self.driver.ring();
+        if self.state.lock().ended {
+            self.call_closers();
+        } else {
+            self.driver.ring();
+        }
     }
 
     pub(super) fn has_runs(&self) -> bool {
@@ -190,8 +196,16 @@ impl Workers {
         self.registry.is_closed() && self.registry.live() == 0
     }
 
-    pub(super) fn take_closers(&self) -> Vec<crate::registry::Closer> {
-        self.registry.take_closers()
+    /// No process is left.
+    pub(super) fn ended(&self) {
+        self.state.lock().ended = true;
+        self.call_closers();
+    }
+
+    fn call_closers(&self) {
+        for done in self.registry.take_closers() {
+            done();
+        }
     }
 
     /// What the runtime is doing, but for the parts that are of threads.

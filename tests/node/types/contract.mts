@@ -15,6 +15,7 @@ import {
   type CodeExecutionLog,
   type CodeExecutionOptions,
   type CodeExecutionResult,
+  type Confinement,
   type RuntimeOptions,
   type Stats,
 } from 'isolane';
@@ -79,14 +80,17 @@ const awaited: CodeExecutionResult = await runCode('', { globals: { n: 1 } } sat
 const state: { runCode(source: string, options?: Options): Execution } = { runCode };
 void [handle, caught, last, awaited, state];
 
-const options: RuntimeOptions = { isolation: 'thread', safetyCapMs: 1, maxConcurrentRuns: 1, maxQueuedRuns: 1, maxStuckThreads: 1, readyIsolates: 1, compileCacheBytes: 1 };
+const options: RuntimeOptions = { isolation: 'thread', safetyCapMs: 1, maxConcurrentRuns: 1, maxQueuedRuns: 1, maxStuckThreads: 1, readyIsolates: 1, compileCacheBytes: 1, worker: '/isolane-worker', runsPerWorker: 1, workerIdleMs: 1 };
 const runtime = new Runtime(options);
 const run: CodeExecution = runtime.runCode('');
 const stats: Stats = runtime.stats();
 const settled: number = stats.settled.link_error + stats.computing;
+const workers: number = stats.workers;
+const confinement: Confinement | undefined = stats.confinement;
+const missing: boolean[] = confinement === undefined ? [] : [!confinement.systemCalls, !confinement.fileSystem];
 const closed: Promise<void> = runtime.close();
 const refused: TypeError = new SerializationError('x');
-void [run, settled, closed, refused];
+void [run, settled, workers, missing, closed, refused];
 
 const unknowing: unknown = unwrap(awaited);
 const typed: { total: number } = unwrap<{ total: number }>(awaited);

@@ -271,6 +271,9 @@ fn a_closed_runtime_has_no_process() {
     heard.recv_timeout(Duration::from_secs(20)).expect("it closes");
     assert_eq!(error(&busy.wait().expect("no misuse")), ("Terminated", "runtime closed"));
     eventually("no process", || family::all().is_empty());
+    let (told, heard) = std::sync::mpsc::channel();
+    runtime.close(move || told.send(()).expect("it is waited for"));
+    heard.recv_timeout(Duration::from_secs(20)).expect("it is closed already");
     let refused = start(&runtime, "export default 1", Inputs::new()).wait();
     assert!(refused.is_err());
 }

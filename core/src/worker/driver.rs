@@ -4,6 +4,7 @@
 //! it again when it is lost, and is the last to know that everything has ended.
 
 use std::{
+    cell::Cell,
     collections::HashMap,
     io,
     os::fd::OwnedFd,
@@ -16,7 +17,7 @@ use rustix::{
     buffer::spare_capacity,
     event::{
         EventfdFlags, Timespec,
-        epoll::{self, CreateFlags, EventData, EventFlags},
+        epoll::{self, CreateFlags, Event, EventData, EventFlags},
         eventfd,
     },
     io::{Errno, read, write},
@@ -32,6 +33,7 @@ use super::{
     run::Lost,
     workers::Workers,
 };
+use crate::patience::Patience;
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -84,6 +86,8 @@ struct Driver {
     failures: u32,
     connections: HashMap<u32, Connection>,
     buffer: Box<[u8]>,
+    /// With what workers say.
+    patience: Patience,
 }
 
 struct Nursery {
@@ -101,6 +105,7 @@ struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        self.link.unwatch();
         self.link.set_run(None);
     }
 }
@@ -126,6 +131,7 @@ impl Driver {
             failures: 0,
             connections: HashMap::new(),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            patience: Patience::new(),
         }
     }
 
@@ -139,9 +145,7 @@ impl Driver {
             let due = self.workers.tend(Instant::now());
             let left = due.map(|due| due.saturating_duration_since(Instant::now()));
             let left = left.and_then(|left| Timespec::try_from(left).ok());
-            events.clear();
-            let epoll = Arc::clone(&self.workers.driver.epoll);
-            if epoll::wait(&epoll, spare_capacity(&mut events), left.as_ref()).is_err() {
+            if self.wait(&mut events, left.as_ref()).is_err() {
                 continue;
             }
             for event in &events {
@@ -164,6 +168,32 @@ impl Driver {
             }
         }
         self.end();
+    }
+
+    /// Waits for something to listen to. While there are runs it looks out for a moment before it sleeps:
+    /// being woken takes longer than most workers do to say the next thing.
+    fn wait(&self, events: &mut Vec<Event>, most: Option<&Timespec>) -> Result<(), Errno> {
+        events.clear();
+        let epoll = &self.workers.driver.epoll;
+        if self.workers.has_runs() {
+            let started = Instant::now();
+            let seen = Cell::new(std::mem::take(events));
+            let found = self.patience.look(started, || {
+                let mut events = seen.take();
+                let none = Timespec { tv_sec: 0, tv_nsec: 0 };
+                let asked = epoll::wait(epoll, spare_capacity(&mut events), Some(&none));
+                let found = asked.is_ok_and(|count| count > 0);
+                seen.set(events);
+                found
+            });
+            *events = seen.take();
+            if !found {
+                epoll::wait(epoll, spare_capacity(events), most)?;
+            }
+            self.patience.learn(started.elapsed(), found);
+            return Ok(());
+        }
+        epoll::wait(epoll, spare_capacity(events), most).map(drop)
     }
 
     /// Everything that is left ends: no worker outlives its nursery, nor that its socket.

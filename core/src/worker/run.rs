@@ -5,13 +5,13 @@
 //! held against what may be said now, and one that says anything else is killed. It can spoil its own run
 //! and no other.
 //!
-//! Everything but the link is behind one lock, which is never held while the host is called.
+//! Everything is behind one lock, which is never held while the host is called.
 
 use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -52,7 +52,6 @@ pub(super) struct Run {
     is_choosy: bool,
     /// Messages that the host has not taken yet.
     in_flight: Arc<InFlight>,
-    link: OnceLock<Arc<Link>>,
     settled: AtomicBool,
     shared: Mutex<Shared>,
 }
@@ -60,6 +59,8 @@ pub(super) struct Run {
 struct Shared {
     record: Record,
     phase: Phase,
+    /// Its worker, while it has one.
+    link: Option<Arc<Link>>,
     request: Option<Box<Request>>,
     /// What the host sent before the run had a worker.
     early: Vec<Frame>,
@@ -115,11 +116,11 @@ impl Run {
             memory_limit,
             report: request.report,
             in_flight: Arc::default(),
-            link: OnceLock::new(),
             settled: AtomicBool::new(false),
             shared: Mutex::new(Shared {
                 record: Record::new(bytes),
                 phase: Phase::Queued,
+                link: None,
                 request: Some(Box::new(request)),
                 early: Vec::new(),
                 calls: 0,
@@ -152,7 +153,7 @@ impl Run {
         shared.phase = Phase::Computing(Instant::now());
         shared.permit = true;
         link.set_run(Some(Arc::clone(self)));
-        let _ = self.link.set(Arc::clone(link));
+        shared.link = Some(Arc::clone(link));
         let safety_cap = self.workers.safety_cap();
         let begin = Begin { request: *request, safety_cap, is_choosy: self.is_choosy };
         link.send(ToWorker::Begin(Box::new(begin)).into_frame());
@@ -165,12 +166,14 @@ impl Run {
     /// Lets the worker go on, with a permit; false if it needs none any more.
     pub(super) fn go_on(&self) -> bool {
         let mut shared = self.shared.lock();
-        let Some(link) = self.link.get().filter(|_| shared.phase == Phase::Woken) else {
+        if shared.phase != Phase::Woken {
             return false;
-        };
+        }
         shared.phase = Phase::Computing(Instant::now());
         shared.permit = true;
-        link.release();
+        if let Some(link) = &shared.link {
+            link.release();
+        }
         true
     }
 
@@ -193,7 +196,7 @@ impl Run {
 
     /// Its worker, if it has one.
     pub(super) fn worker(&self) -> Option<u32> {
-        self.link.get().map(|link| link.worker)
+        self.shared.lock().link.as_ref().map(|link| link.worker)
     }
 
     /// Takes what the worker said; true if that ended the run.
@@ -304,7 +307,7 @@ impl Run {
     /// From now on the worker computes nothing: others may.
     fn waits(&self, shared: &mut Shared) {
         shared.phase = Phase::Waiting;
-        if let Some(link) = self.link.get() {
+        if let Some(link) = &shared.link {
             link.hold();
         }
         if std::mem::take(&mut shared.permit) {
@@ -405,11 +408,11 @@ impl Run {
     /// Hands something to the worker, or keeps it until there is one, or until it is its turn.
     fn send(self: &Arc<Self>, frame: Frame) {
         let mut shared = self.shared.lock();
-        let Some(link) = self.link.get() else {
-            shared.early.push(frame);
-            return;
-        };
-        link.send(frame);
+        match &shared.link {
+            Some(link) => link.send(frame),
+            None if shared.phase == Phase::Queued => return shared.early.push(frame),
+            None => return,
+        }
         // One that waits for an answer goes on with that, and with nothing else.
         if shared.phase == Phase::Waiting && shared.calling.is_none() {
             shared.phase = Phase::Woken;
@@ -432,7 +435,7 @@ impl Run {
         self.settled.store(true, Ordering::Release);
         shared.phase = Phase::Over;
         let permit = std::mem::take(&mut shared.permit);
-        let unused = (shared.request.take(), std::mem::take(&mut shared.early));
+        let unused = (shared.request.take(), std::mem::take(&mut shared.early), shared.link.take());
         drop(shared);
         drop(unused);
         if permit {
@@ -459,7 +462,7 @@ impl Live for Run {
             return;
         }
         shared.record.ask(Reason::of_caller(reason));
-        let link = self.link.get().cloned();
+        let link = shared.link.clone();
         drop(shared);
         match link {
             None => self.settle(End::Asked, None),
@@ -474,7 +477,7 @@ impl Live for Run {
         if self.is_settled() {
             return;
         }
-        let waiting = self.link.get().map_or(0, |link| link.waiting_bytes());
+        let waiting = self.shared.lock().link.as_ref().map_or(0, |link| link.waiting_bytes());
         if waiting.saturating_add(inbound.held_bytes()) > self.memory_limit {
             self.workers.kill(&self, &Lost::TooLarge);
             return;

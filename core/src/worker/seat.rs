@@ -20,6 +20,7 @@ use crate::{
     host::{Completion, Refusal},
     isolate::{Ending, Inbound, Outside},
     outcome::{ExecutionLog, LogLevel},
+    patience::Patience,
     sync::Mutex,
     value::Value,
 };
@@ -40,6 +41,7 @@ pub(super) struct Seat {
     /// What the host has sent on its own account, and this worker has taken.
     taken: AtomicU64,
     capped: AtomicBool,
+    patience: Patience,
 }
 
 /// What a seat has to know of its run.
@@ -64,6 +66,7 @@ impl Seat {
             inbox: Mutex::default(),
             taken: AtomicU64::new(0),
             capped: AtomicBool::new(false),
+            patience: Patience::new(),
         }
     }
 
@@ -86,11 +89,21 @@ impl Seat {
     pub(super) fn wait(&self, most: Wait) -> bool {
         let parked = ToHost::Parked { taken: self.taken.load(Ordering::Relaxed) };
         self.tell(parked);
-        let heard = self.wire.lock().hear(most);
+        let heard = self.look_and_hear(most);
         !matches!(heard, Heard::Nothing) && {
             self.note(heard);
             true
         }
+    }
+
+    /// Hears what the host says next. To sleep and be woken takes longer than most answers do.
+    fn look_and_hear(&self, most: Wait) -> Heard {
+        let started = Instant::now();
+        let mut wire = self.wire.lock();
+        let found = self.patience.look(started, || wire.has_more());
+        let heard = wire.hear(most);
+        self.patience.learn(started.elapsed(), found);
+        heard
     }
 
     /// Takes something that the host sent on its own account; false if it is nothing of the kind.
@@ -139,7 +152,7 @@ impl Seat {
     /// Waits for what the host says to what it was told last; `None` when the run must end.
     fn hear<T>(&self, wanted: impl Fn(ToWorker) -> Result<T, ToWorker>) -> Option<T> {
         loop {
-            let heard = self.wire.lock().hear(Wait::Ever);
+            let heard = self.look_and_hear(Wait::Ever);
             let told = match heard {
                 Heard::Frame(frame) => ToWorker::from_frame(frame).ok(),
                 Heard::Nothing | Heard::Closed => None,

@@ -58,11 +58,20 @@ impl Wire {
         }
     }
 
+    /// Whether there is something to read.
+    pub(super) fn has_more(&self) -> bool {
+        self.asks(PollFlags::IN)
+    }
+
     /// Whether the host will say nothing more: it wants the run to end, or is gone.
     pub(super) fn is_closing(&self) -> bool {
-        let mut asked = [PollFd::new(&self.stream, PollFlags::RDHUP)];
+        self.asks(PollFlags::RDHUP)
+    }
+
+    fn asks(&self, what: PollFlags) -> bool {
         let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-        matches!(poll(&mut asked, Some(&none)), Ok(ready) if ready > 0)
+        let asked = poll(&mut [PollFd::new(&self.stream, what)], Some(&none));
+        matches!(asked, Ok(ready) if ready > 0)
     }
 
     /// Writes a frame soon: before the next one that is told, or when something is waited for.

@@ -191,6 +191,10 @@ impl Workers {
         }
     }
 
+    pub(super) fn has_runs(&self) -> bool {
+        self.registry.live() > 0
+    }
+
     /// Whether it is closed and no run is left.
     pub(super) fn is_over(&self) -> bool {
         self.registry.is_closed() && self.registry.live() == 0
@@ -290,12 +294,9 @@ impl Workers {
 
     /// Settles a run, and kills its worker. In this order: that the worker was killed is no reason of its own.
     pub(super) fn kill(&self, run: &Run, why: &Lost) {
+        let worker = run.worker();
         run.lost(why);
-        self.kill_worker_of(run);
-    }
-
-    fn kill_worker_of(&self, run: &Run) {
-        if let Some(worker) = run.worker() {
+        if let Some(worker) = worker {
             self.order(Order::Kill(worker));
         }
     }
@@ -393,8 +394,9 @@ impl Workers {
             match due.map(|timer| timer.what) {
                 Some(What::End(run)) => {
                     if let Some(run) = run.upgrade().filter(|run| run.running()) {
-                        self.kill_worker_of(&run);
+                        let worker = run.worker();
                         run.give_up();
+                        worker.map(Order::Kill).into_iter().for_each(|kill| self.order(kill));
                     }
                 }
                 Some(What::Tick) => self.tick(now),

@@ -49,7 +49,7 @@ pub(crate) fn play() {
                 for _ in 0..number {
                     let (hosts, ours) = UnixStream::pair().expect("a pair of sockets");
                     last += 1;
-                    tell_control(&control, 2, [last, 0, 0], Some(hosts.into()));
+                    tell_control(&control, 2, [last, 0, 0], Some(&hosts.into()));
                     let worker = last;
                     thread::spawn(move || {
                         act(ours);
@@ -65,12 +65,12 @@ pub(crate) fn play() {
     }
 }
 
-fn tell_control(control: impl AsFd, kind: u8, numbers: [u32; 3], socket: Option<OwnedFd>) {
+fn tell_control(control: impl AsFd, kind: u8, numbers: [u32; 3], socket: Option<&OwnedFd>) {
     let mut packet = vec![kind, 0, 0, 0];
     packet.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
-    let sockets: Vec<_> = socket.iter().map(AsFd::as_fd).collect();
+    let sockets: Vec<_> = socket.map(AsFd::as_fd).into_iter().collect();
     if !sockets.is_empty() {
         beside.push(SendAncillaryMessage::ScmRights(&sockets));
     }
@@ -143,7 +143,6 @@ fn perform(host: &mut UnixStream, act: &str) {
         "result-blob" => vec![success(&[0x19, 7, 0, 0, 0])],
         "error-utf8" => vec![ended(&[1]).u64(2).raw(&[0xff, 0xfe])],
         "after-end" => vec![success(ONE), success(ONE)],
-        "before-begin" => vec![],
         "report-waits" => vec![Frame::new(REPORT).raw(&[1]).message(ONE)],
         "trailing" => vec![success(ONE).raw(&[0])],
         "quit" => vec![],
@@ -194,14 +193,14 @@ fn perform(host: &mut UnixStream, act: &str) {
             let (kind, seed) = act.split_once('-').expect("an act with a number");
             let mut random = Random(seed.parse::<u64>().expect("a number") + 1);
             let mut bytes = if kind == "random" {
-                (0..random.below(4096)).map(|_| random.next() as u8).collect()
+                (0..random.below(4096)).map(|_| random.byte()).collect()
             } else {
                 corpus(&mut random)
             };
             if kind == "broken" {
                 for _ in 0..=random.below(4) {
                     let at = random.below(bytes.len());
-                    bytes[at] = random.next() as u8;
+                    bytes[at] = random.byte();
                 }
             }
             return drop(host.write_all(&bytes));
@@ -222,7 +221,7 @@ fn corpus(random: &mut Random) -> Vec<u8> {
         _ => success(&[0x13, 9, 1, 4, 2, 5, 0x16, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
     };
     let count = 1 + random.below(12);
-    let frames = (0..count).map(|_| of(random.below(7), random.next() as u32).bytes());
+    let frames = (0..count).map(|_| of(random.below(7), u32::from(random.byte())).bytes());
     frames.chain([success(ONE).bytes()]).flatten().collect()
 }
 
@@ -230,10 +229,10 @@ fn long_text(bytes: u32) -> Vec<u8> {
     let mut nodes = vec![0x07];
     let mut left = bytes;
     while left >= 0x80 {
-        nodes.push(left as u8 | 0x80);
+        nodes.push((left & 0x7f) as u8 | 0x80);
         left >>= 7;
     }
-    nodes.push(left as u8);
+    nodes.push((left & 0x7f) as u8);
     nodes.extend(std::iter::repeat_n(b'a', bytes as usize));
     nodes
 }
@@ -313,7 +312,11 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32
     }
 
+    fn byte(&mut self) -> u8 {
+        self.next().to_le_bytes()[1]
+    }
+
     fn below(&mut self, bound: usize) -> usize {
-        self.next() as usize % bound.max(1)
+        usize::try_from(self.next()).unwrap_or(0) % bound.max(1)
     }
 }

@@ -209,9 +209,9 @@ test('a host that is killed leaves no process', options, async (t) => {
 
 test('a host that exits leaves no process', options, async (t) => {
   const { child, exited } = await host(t, `
+    process.on('SIGTERM', () => process.exit(7));
     await begin('for (;;);');
-    console.log('ready');
-    process.on('SIGTERM', () => process.exit(7));`);
+    console.log('ready');`);
   const below = descendants(child.pid);
   child.kill('SIGTERM');
   assert.equal(await exited, 7);

@@ -11,14 +11,8 @@ import os
 from typing import Any
 
 import isolane
-import pytest
 
 ISOLATION = os.environ.get("ISOLANE_ISOLATION", "thread")
-
-#: For tests that are about threads of a runtime.
-of_threads = pytest.mark.skipif(
-    ISOLATION == "process", reason="there are no such threads under isolation by process"
-)
 
 _Runtime = isolane.Runtime
 #: The default runtime of each process: a forked child makes its own.

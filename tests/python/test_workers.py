@@ -20,11 +20,17 @@ import pytest
 from isolane import CodeExecution, Confinement, Runtime
 
 from ceilings import in_loop, run_program
+from isolation import ISOLATION
 from processes import alive, descendants, until, workers_of
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="isolation by process is offered on Linux alone"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="isolation by process is offered on Linux alone"
+    ),
+    pytest.mark.skipif(
+        ISOLATION == "process", reason="the same again, beside workers of other tests"
+    ),
+]
 
 WORKER = Path(isolane.__file__).parent / "isolane-worker"
 LONG = "Array.prototype.reverse.call({ length: 2 ** 53 })"

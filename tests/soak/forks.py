@@ -13,10 +13,17 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import isolane
 from mix import KINDS, Case, Random, pick, random
 from samples import threads
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "contract"))
+
+from isolation import install
+
+install()
 
 # It is what this is about.
 warnings.filterwarnings("ignore", category=DeprecationWarning)

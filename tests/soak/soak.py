@@ -13,10 +13,17 @@ import sys
 import time
 from array import array
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import isolane
 from mix import KINDS, SOON_S, Case, Random, pick
 from samples import HEADER, Samples, threads
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "contract"))
+
+from isolation import install
+
+install()
 
 SAMPLES = 20
 LOST_S = 120.0

@@ -7,7 +7,10 @@
 use std::{
     collections::{BinaryHeap, VecDeque},
     os::fd::OwnedFd,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -51,6 +54,8 @@ pub(crate) struct Workers {
     pub(super) worker: WorkerSettings,
     registry: Registry<Run>,
     pub(super) driver: driver::Bell,
+    /// Whether the driver has ended, after which it calls nobody.
+    ended: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -78,8 +83,6 @@ pub(super) struct State {
     warm: bool,
     /// Whether the nursery takes no orders at the moment.
     stuck: bool,
-    /// Whether the driver has ended, after which it calls nobody.
-    ended: bool,
 }
 
 /// A worker that waits for a run.
@@ -122,6 +125,7 @@ impl Workers {
             worker,
             registry: Registry::default(),
             driver,
+            ended: AtomicBool::new(false),
             state: Mutex::new(State { warm: true, ..State::default() }),
         });
         driver::start(&workers)
@@ -183,7 +187,7 @@ impl Workers {
         for run in self.registry.runs() {
             run.terminate(Some(CLOSED));
         }
-        if self.state.lock().ended {
+        if self.ended.load(Ordering::Acquire) {
             self.call_closers();
         } else {
             self.driver.ring();
@@ -201,7 +205,7 @@ impl Workers {
 
     /// No process is left.
     pub(super) fn ended(&self) {
-        self.state.lock().ended = true;
+        self.ended.store(true, Ordering::Release);
         self.call_closers();
     }
 

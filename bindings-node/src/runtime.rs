@@ -3,8 +3,6 @@
 //! In: requests. Out: numbers for the runs, and batches of events. A bridge belongs to one
 //! environment (the main thread's, or a worker's); when that ends, its runs are terminated.
 
-#![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
-
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,

@@ -27,6 +27,9 @@ const LONGEST_HEAD: usize = 512 << 10;
 /// What a chunk costs beyond its bytes.
 const CHUNK_OVERHEAD: usize = 64;
 
+/// What goes in one piece: copying it costs less than another call of the system.
+const ONE_PIECE_BYTES: usize = 16 << 10;
+
 /// The bytes before the table of lengths.
 const PREFIX: usize = 8;
 
@@ -103,9 +106,12 @@ impl Frame {
         self
     }
 
-    /// The bytes for a socket, in the order in which they go.
+    /// The bytes for a socket, in the order in which they go: in one piece if they are few.
     pub(crate) fn into_bytes(self) -> impl Iterator<Item = Vec<u8>> {
-        let mut first = Vec::with_capacity(PREFIX + 8 * self.chunks.len() + self.head.len());
+        let chunk_bytes: usize = self.chunks.iter().map(Vec::len).sum();
+        let first_bytes = PREFIX + 8 * self.chunks.len() + self.head.len();
+        let few = first_bytes + chunk_bytes <= ONE_PIECE_BYTES;
+        let mut first = Vec::with_capacity(first_bytes + if few { chunk_bytes } else { 0 });
         let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
         first.extend(count(self.head.len()));
         first.extend(count(self.chunks.len()));
@@ -113,7 +119,10 @@ impl Frame {
             first.extend((chunk.len() as u64).to_le_bytes());
         }
         first.extend(self.head);
-        std::iter::once(first).chain(self.chunks).filter(|bytes| !bytes.is_empty())
+        let (joined, apart) =
+            if few { (self.chunks, Vec::new()) } else { (Vec::new(), self.chunks) };
+        first.extend(joined.into_iter().flatten());
+        std::iter::once(first).chain(apart).filter(|bytes| !bytes.is_empty())
     }
 
     /// Reads the frame: its kind, and its fields.

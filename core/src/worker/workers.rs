@@ -42,6 +42,9 @@ const GRACE: Duration = Duration::from_millis(50);
 /// How often it is seen whether runs compute for long, while others wait.
 const TICK: Duration = Duration::from_millis(5);
 
+/// What part of the ready workers has to be missing before they are replaced.
+const SOME: usize = 4;
+
 /// Workers that are started beyond the ready ones while runs wait.
 const AHEAD: usize = 16;
 
@@ -240,7 +243,10 @@ impl Workers {
             let grant = {
                 let mut state = self.state.lock();
                 let grant = state.grant(&self.settings);
-                self.order_workers(&mut state);
+                if grant.is_none() {
+                    // After those who have their turn: the nursery needs a processor too.
+                    self.order_workers(&mut state);
+                }
                 if grant.is_none() && state.queued() > 0 && !state.ticking {
                     state.ticking = true;
                     state.timers.push(Timer { at: Instant::now() + TICK, what: What::Tick });
@@ -449,7 +455,8 @@ impl Workers {
         }
         let wanted = self.settings.ready_isolates + state.fresh.len().min(AHEAD);
         let missing = wanted.saturating_sub(state.ready.len() + state.coming);
-        if missing == 0 {
+        // Some at once: each time the nursery wakes it takes a processor from somebody.
+        if missing == 0 || (missing < wanted / SOME && state.fresh.is_empty()) {
             return;
         }
         if state.ready.is_empty() && state.coming == 0 {

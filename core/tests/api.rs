@@ -32,6 +32,7 @@ fn every_public_type_can_be_sent_and_shared() {
     let known: BTreeSet<&str> = shared![
         BoxedError,
         Completion,
+        Confinement,
         Error,
         ErrorClass,
         ErrorCode,
@@ -79,6 +80,7 @@ fn every_public_type_can_be_sent_and_shared() {
         Terminator,
         Turns<u8>,
         Value,
+        WorkerAllocator,
         ViewKind,
         Writer,
     ]

@@ -119,7 +119,14 @@ const WALLS: &[(&str, &[&str])] = &[
     ("cache.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     ("execution.rs", &["rquickjs_sys", "oxc_", "unsafe"]),
     // What is taken from a process has nothing to do with what runs in it.
-    ("worker/", &["rquickjs_sys", "oxc_"]),
+    ("worker/", &["rquickjs_sys", "oxc_", "crate::run::", "crate::scheduler", "crate::face"]),
+    // What reads the bytes of a worker has nothing that they could break.
+    ("worker/frame.rs", &["unsafe"]),
+    ("worker/protocol.rs", &["unsafe"]),
+    ("worker/run.rs", &["unsafe"]),
+    ("worker/link.rs", &["unsafe"]),
+    ("worker/driver.rs", &["unsafe"]),
+    ("worker/control.rs", &["unsafe"]),
     ("worker/confine/", &["crate::"]),
     // The Rust face uses what a binding uses.
     (

@@ -8,9 +8,10 @@ use std::{
     collections::HashMap,
     io,
     os::fd::OwnedFd,
+    panic::{AssertUnwindSafe, catch_unwind},
     process::{Child, Command, Stdio},
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -40,6 +41,9 @@ const BUFFER_BYTES: usize = 64 << 10;
 
 /// How often one worker is read before it is another's turn.
 const READS: usize = 4;
+
+/// How long a nursery has to end before it is killed.
+const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
 /// How often a nursery may fail to say hello, one time after another.
 const FAILURES: u32 = 3;
@@ -105,8 +109,7 @@ struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.link.unwatch();
-        self.link.set_run(None);
+        self.link.bury();
     }
 }
 
@@ -121,6 +124,8 @@ enum Said {
     /// It will say nothing any more.
     Last,
     Unreadable(Unreadable),
+    /// Whoever took what it said panicked.
+    Panicked,
 }
 
 impl Driver {
@@ -202,8 +207,14 @@ impl Driver {
         self.workers.nursery_lost();
         if let Some(Nursery { mut launcher, control, .. }) = self.nursery.take() {
             drop(control);
-            // Its host may have waited for all of its children before.
-            let _ = launcher.wait();
+            // It ends when the nursery does, which ends when nobody speaks to it any more.
+            let started = Instant::now();
+            while matches!(launcher.try_wait(), Ok(None)) {
+                if started.elapsed() > PATIENCE_AT_END {
+                    let _ = launcher.kill();
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         self.workers.ended();
     }
@@ -301,7 +312,7 @@ impl Driver {
     fn disconnect(&mut self, worker: u32, ended: Ended) {
         if let Some(mut connection) = self.connections.remove(&worker) {
             while let Said::More = connection.listen(&mut self.buffer) {}
-            if let Some(run) = connection.link.run() {
+            if let Some(run) = connection.link.bury() {
                 run.lost(&Lost::Ended(ended));
             }
         }
@@ -316,7 +327,7 @@ impl Driver {
                 Said::All => return,
                 Said::RunEnded => {
                     connection.runs_left -= 1;
-                    connection.link.set_run(None);
+                    connection.link.finish();
                     if connection.runs_left == 0 {
                         self.connections.remove(&worker);
                         return;
@@ -327,6 +338,14 @@ impl Driver {
                 Said::Last => {
                     connection.link.unwatch();
                     self.workers.order(Order::Kill(worker));
+                    return;
+                }
+                Said::Panicked => {
+                    connection.link.unwatch();
+                    self.workers.order(Order::Kill(worker));
+                    if let Some(run) = connection.link.run() {
+                        run.break_down();
+                    }
                     return;
                 }
                 Said::Unreadable(why) => {
@@ -363,9 +382,11 @@ impl Connection {
         while !bytes.is_empty() {
             let received = match self.inlet.feed(&mut bytes) {
                 Ok(None) => break,
-                Ok(Some(frame)) => run.receive(frame),
-                Err(unreadable) => Err(unreadable),
+                // A host that panics here does so for its own run.
+                Ok(Some(frame)) => catch_unwind(AssertUnwindSafe(|| run.receive(frame))),
+                Err(unreadable) => Ok(Err(unreadable)),
             };
+            let Ok(received) = received else { return Said::Panicked };
             match received {
                 Ok(false) => {}
                 Ok(true) if bytes.is_empty() => return Said::RunEnded,

@@ -25,8 +25,17 @@ pub(super) struct Link {
     socket: OwnedFd,
     epoll: Arc<OwnedFd>,
     out: Mutex<Out>,
-    /// The run that it has.
-    run: Mutex<Option<Arc<Run>>>,
+    task: Mutex<Task>,
+}
+
+/// What a worker is there for.
+#[derive(Debug, Default)]
+enum Task {
+    #[default]
+    None,
+    Run(Arc<Run>),
+    /// It is no more.
+    Gone,
 }
 
 #[derive(Debug, Default)]
@@ -55,17 +64,40 @@ impl Link {
             socket,
             epoll: Arc::clone(epoll),
             out: Mutex::default(),
-            run: Mutex::default(),
+            task: Mutex::default(),
         }))
     }
 
+    /// The run that it has.
     pub(super) fn run(&self) -> Option<Arc<Run>> {
-        self.run.lock().clone()
+        match &*self.task.lock() {
+            Task::Run(run) => Some(Arc::clone(run)),
+            Task::None | Task::Gone => None,
+        }
     }
 
-    pub(super) fn set_run(&self, run: Option<Arc<Run>>) {
-        let before = std::mem::replace(&mut *self.run.lock(), run);
-        drop(before);
+    /// Gives it a run; false if it is no more.
+    pub(super) fn take(&self, run: &Arc<Run>) -> bool {
+        let mut task = self.task.lock();
+        let there = !matches!(*task, Task::Gone);
+        if there {
+            *task = Task::Run(Arc::clone(run));
+        }
+        there
+    }
+
+    /// It has ended its run and takes another.
+    pub(super) fn finish(&self) {
+        drop(std::mem::take(&mut *self.task.lock()));
+    }
+
+    /// It is no more; the run that it had.
+    pub(super) fn bury(&self) -> Option<Arc<Run>> {
+        self.unwatch();
+        match std::mem::replace(&mut *self.task.lock(), Task::Gone) {
+            Task::Run(run) => Some(run),
+            Task::None | Task::Gone => None,
+        }
     }
 
     /// Sends a frame as soon as it goes.

@@ -6,7 +6,7 @@
 //! The host's side: `workers` (who gets a worker, and when), `run` (one run, from its call to its end),
 //! `link` (its socket), `driver` (the thread that listens) and `timer`. Between: `frame` (bytes),
 //! `protocol` (a run's messages) and `control` (what host and nursery say). The other side, a program of
-//! its own: `nursery` (forks workers), `children`, `serve` (a worker), `seat` (what its isolate sees of the
+//! its own: `nursery` (forks workers), `children`, `rehearsal`, `serve` (a worker), `seat` (what its isolate sees of the
 //! host), `wire`, and `confine`, which takes everything else from them.
 
 #[cfg(target_os = "linux")]
@@ -24,6 +24,8 @@ mod link;
 mod nursery;
 #[cfg(target_os = "linux")]
 mod protocol;
+#[cfg(target_os = "linux")]
+mod rehearsal;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]

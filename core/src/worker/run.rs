@@ -80,6 +80,15 @@ struct Shared {
     demoted: bool,
 }
 
+/// What handing a run to a worker came to.
+pub(super) enum Begun {
+    Yes,
+    /// It has settled before.
+    NotNeeded,
+    /// The worker is no more.
+    NoWorker,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Waits for a worker.
@@ -144,15 +153,18 @@ impl Run {
         self.shared.lock().phase == Phase::Waiting
     }
 
-    /// Hands the run to a worker, with a permit; false if it needs neither any more.
-    pub(super) fn begin(self: &Arc<Self>, link: &Arc<Link>) -> bool {
+    /// Hands the run to a worker, with a permit.
+    pub(super) fn begin(self: &Arc<Self>, link: &Arc<Link>) -> Begun {
         let mut shared = self.shared.lock();
-        let Some(request) = shared.request.take().filter(|_| !self.is_settled()) else {
-            return false;
-        };
+        if self.is_settled() || shared.request.is_none() {
+            return Begun::NotNeeded;
+        }
+        if !link.take(self) {
+            return Begun::NoWorker;
+        }
+        let Some(request) = shared.request.take() else { return Begun::NotNeeded };
         shared.phase = Phase::Computing(Instant::now());
         shared.permit = true;
-        link.set_run(Some(Arc::clone(self)));
         shared.link = Some(Arc::clone(link));
         let safety_cap = self.workers.safety_cap();
         let begin = Begin { request: *request, safety_cap, is_choosy: self.is_choosy };
@@ -160,7 +172,7 @@ impl Run {
         for frame in std::mem::take(&mut shared.early) {
             link.send(frame);
         }
-        true
+        Begun::Yes
     }
 
     /// Lets the worker go on, with a permit; false if it needs none any more.
@@ -398,6 +410,11 @@ impl Run {
             }
         };
         self.settle(end, None);
+    }
+
+    /// Settles a run whose host panicked when it was told something, or which failed here.
+    pub(super) fn break_down(&self) {
+        self.settle(End::Broken, None);
     }
 
     /// Settles a run whose worker did not end in time after it was asked to; it is being killed.

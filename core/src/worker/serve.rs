@@ -10,6 +10,7 @@ use std::{os::unix::net::UnixStream, sync::Arc, time::Duration};
 use super::{
     confine::{Worker, room_bytes},
     protocol::{Begin, ToHost, ToWorker, WorkersEnd},
+    rehearsal,
     seat::{About, Seat},
     wire::{Heard, Wait, Wire},
 };
@@ -34,6 +35,9 @@ pub(super) fn serve(
     runs: u32,
 ) {
     let wire = Arc::new(Mutex::new(Wire::new(stream)));
+    if !wire.lock().has_more() {
+        rehearsal::rehearse(pool, cache);
+    }
     for left in (0..runs).rev() {
         let heard = wire.lock().hear(Wait::Ever);
         let Heard::Frame(frame) = heard else { return };

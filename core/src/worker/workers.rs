@@ -21,7 +21,7 @@ use super::{
     control::Order,
     driver,
     link::Link,
-    run::{Lost, Run},
+    run::{Begun, Lost, Run},
     timer::{Timer, What},
 };
 use crate::{
@@ -257,14 +257,17 @@ impl Workers {
             let used = match grant {
                 None => return,
                 Some(Grant::GoOn(run)) => run.go_on(),
-                Some(Grant::Begin(run, ready)) => {
-                    let link = Arc::clone(&ready.link);
-                    let begun = run.begin(&link);
-                    if !begun {
+                Some(Grant::Begin(run, ready)) => match run.begin(&ready.link) {
+                    Begun::Yes => true,
+                    Begun::NotNeeded => {
                         self.state.lock().ready.push(ready);
+                        false
                     }
-                    begun
-                }
+                    Begun::NoWorker => {
+                        self.state.lock().fresh.push_front(run);
+                        false
+                    }
+                },
             };
             if !used {
                 self.give_back_permit();

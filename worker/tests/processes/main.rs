@@ -9,14 +9,16 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
+        mpsc,
     },
     time::{Duration, Instant},
 };
 
 use family::{alone, eventually};
 use isolane::{
-    Execution, ExecutionOptions, ExecutionResult, HostError, HostFunction, Inputs, Isolation,
-    Runtime, RuntimeOptions, Status,
+    Completion, Execution, ExecutionOptions, ExecutionResult, Host, HostCall, HostError,
+    HostFunction, Inputs, Isolation, Request, Runtime, RuntimeOptions, Status, Value,
+    value::Writer,
 };
 
 fn options() -> RuntimeOptions {
@@ -129,7 +131,10 @@ fn a_worker_killed_while_it_computes_loses_its_run() {
         let busy = start(&runtime, "for (;;);", Inputs::new());
         eventually("a worker", || !family::workers().is_empty());
         std::thread::sleep(Duration::from_millis(after_ms));
-        family::kill_workers();
+        // The first may be one that only tries what workers get.
+        while busy.running() {
+            family::kill_workers();
+        }
         let result = busy.wait().expect("no misuse");
         assert_eq!(error(&result).0, "WorkerLost");
     }
@@ -146,6 +151,48 @@ fn a_nursery_that_is_killed_takes_its_runs_with_it_and_is_replaced() {
     family::kill_nurseries();
     assert_eq!(error(&waiting.wait().expect("no misuse")).0, "WorkerLost");
     assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+}
+
+/// Panics when it is called, on whatever thread that is.
+struct Panics(mpsc::Sender<()>);
+
+impl Host for Panics {
+    fn call(&self, _function: u32, _args: Value, _call: HostCall) {
+        panic!("as the test wants");
+    }
+
+    fn function_settled(&self, _call: u32, _completion: Completion) {}
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn settled(&self) {
+        self.0.send(()).expect("it is waited for");
+    }
+}
+
+#[test]
+fn a_host_that_panics_ends_its_own_run_alone() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    let calls = Arc::default();
+    let other = start(&runtime, "await never()", Inputs::new().with("never", never(&calls)));
+    let mut inputs = Writer::new();
+    inputs.array(2);
+    inputs.host_function(0);
+    inputs.string("panics");
+    inputs.array(0);
+    let request = Request {
+        globals: vec!["panics".to_owned()],
+        inputs: inputs.finish(),
+        ..Request::new("panics()".to_owned().into())
+    };
+    let (told, heard) = mpsc::channel();
+    let broken = runtime.start(request, Arc::new(Panics(told))).expect("it starts");
+    heard.recv_timeout(Duration::from_secs(20)).expect("it settles");
+    let result = broken.take_result().expect("a result");
+    assert_eq!(error(&result).0, "InternalError");
+    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+    assert!(other.running());
 }
 
 #[test]
@@ -266,12 +313,12 @@ fn a_closed_runtime_has_no_process() {
     let runtime = runtime(&options());
     let busy = start(&runtime, "for (;;);", Inputs::new());
     eventually("workers", || !family::workers().is_empty());
-    let (told, heard) = std::sync::mpsc::channel();
+    let (told, heard) = mpsc::channel();
     runtime.close(move || told.send(()).expect("it is waited for"));
     heard.recv_timeout(Duration::from_secs(20)).expect("it closes");
     assert_eq!(error(&busy.wait().expect("no misuse")), ("Terminated", "runtime closed"));
     eventually("no process", || family::all().is_empty());
-    let (told, heard) = std::sync::mpsc::channel();
+    let (told, heard) = mpsc::channel();
     runtime.close(move || told.send(()).expect("it is waited for"));
     heard.recv_timeout(Duration::from_secs(20)).expect("it is closed already");
     let refused = start(&runtime, "export default 1", Inputs::new()).wait();

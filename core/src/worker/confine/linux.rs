@@ -18,6 +18,9 @@ use super::Confinement;
 use filter::Program;
 use std::{os::fd::OwnedFd, time::Duration};
 
+/// How many workers may be killed before one has told what it got.
+const TRIALS: u32 = 3;
+
 /// The descriptor of the one socket that each of these processes has.
 const SOCKET: i32 = 0;
 
@@ -122,14 +125,8 @@ impl Nursery {
 
     /// Has a worker try what each will get, and takes back what it did not get.
     fn try_worker(&mut self) {
-        let code = kernel::in_child(|| {
-            let Some((socket, _)) = kernel::socket_pair() else { return 0 };
-            let Some((got, socket)) = self.enter(socket) else { return 0 };
-            std::mem::forget(socket);
-            i32::from(got.descriptors)
-                | i32::from(got.resources) << 1
-                | i32::from(got.system_calls) << 2
-        });
+        // One that somebody kills tells nothing.
+        let code = (0..TRIALS).find_map(|_| self.trial());
         let code = code.unwrap_or(0);
         self.got.descriptors = code & 1 != 0;
         self.got.resources = code & 2 != 0;
@@ -138,6 +135,18 @@ impl Nursery {
             self.mapped_bytes = None;
         }
         self.wanted.system_calls = self.got.system_calls;
+    }
+
+    /// What a worker got, as bits; `None` if it did not come to telling that.
+    fn trial(&self) -> Option<i32> {
+        kernel::in_child(|| {
+            let Some((socket, _)) = kernel::socket_pair() else { return 0 };
+            let Some((got, socket)) = self.enter(socket) else { return 0 };
+            std::mem::forget(socket);
+            i32::from(got.descriptors)
+                | i32::from(got.resources) << 1
+                | i32::from(got.system_calls) << 2
+        })
     }
 
     fn enter(&self, socket: OwnedFd) -> Option<(Confinement, OwnedFd)> {

@@ -25,6 +25,9 @@ const report = ['# What a run costs', '', 'Read the ratios: absolute times are t
 
 section(rust, steps());
 section(`Node.js ${process.version}`, print('node', ['--expose-gc', 'tests/bench/node.mjs', ...flags]));
+if (process.platform === 'linux') {
+  section(`Node.js ${process.version}`, print('node', ['tests/bench/processes.mjs', ...flags]));
+}
 section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/python.py', ...flags]));
 section(rust, print('cargo', ['run', ...cargo(), '--example', 'cost', '--', ...flags]));
 

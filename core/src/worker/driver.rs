@@ -7,7 +7,7 @@ use std::{
     cell::Cell,
     collections::HashMap,
     io,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::process::CommandExt},
     panic::{AssertUnwindSafe, catch_unwind},
     process::{Child, Command, Stdio},
     sync::Arc,
@@ -234,6 +234,8 @@ impl Driver {
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let worker = &self.workers.worker;
         let mut command = Command::new(&worker.program);
+        // The path is none of a worker's business.
+        command.arg0("isolane-worker");
         command.args(Arguments { runs: worker.runs }.to_words()).env_clear();
         // Read once, before the file system that it names is out of reach.
         command.envs(std::env::var_os("TZ").map(|zone| ("TZ", zone)));

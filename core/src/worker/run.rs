@@ -235,8 +235,14 @@ impl Run {
                     return Err(Unreadable::Broken);
                 }
                 let args = self.take_in(args)?;
-                self.shared.lock().ledger.start(promise, args.held_bytes())?;
-                self.host.start(function, args, promise);
+                let asked = {
+                    let mut shared = self.shared.lock();
+                    shared.ledger.start(promise, args.held_bytes())?;
+                    shared.record.is_asked()
+                };
+                if !asked {
+                    self.host.start(function, args, promise);
+                }
                 Ok(())
             }
             ToHost::Report { value, waits } => {
@@ -245,7 +251,11 @@ impl Run {
                 if waits != self.report {
                     return Err(Unreadable::Broken);
                 }
-                self.keep(|record| record.report(value));
+                self.keep(|record| {
+                    if !record.is_asked() {
+                        record.report(value);
+                    }
+                });
                 if waits { self.calls(REPORT_SINK, Value::undefined()) } else { Ok(()) }
             }
             ToHost::Ask(message) => {
@@ -365,10 +375,10 @@ impl Run {
         if shared.kept_bytes > self.most_bytes() { Err(Unreadable::TooLarge) } else { Ok(()) }
     }
 
-    /// Keeps a report or a log, unless the run is asked to end.
+    /// Keeps a report or a log, unless the run has settled.
     fn keep(&self, keep: impl FnOnce(&mut Record)) {
         let mut shared = self.shared.lock();
-        if !self.is_settled() && !shared.record.is_asked() {
+        if !self.is_settled() {
             keep(&mut shared.record);
         }
     }

@@ -25,7 +25,8 @@ pub const ASYNC_FUNCTION: u32 = 1 << 31;
 /// Receives what a run asks of its host.
 ///
 /// Every method is called on a thread that computes the run, or on the one that ends it, and must
-/// return at once: queue the event for the thread where the caller lives, and wake it.
+/// return at once: queue the event for the thread where the caller lives, and wake it. Under isolation by
+/// process that is one thread for all runs of the runtime.
 pub trait Host: Send + Sync + 'static {
     /// The sandbox called the host function with that number. `args` is an array, one message. For
     /// [`REPORT_SINK`] it is `undefined`: the reported value is the newest of

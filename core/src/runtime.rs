@@ -33,7 +33,8 @@ const RUNS_PER_SLOT: u32 = 10_000;
 /// Where runs live. Cheap to clone; all clones are one runtime.
 ///
 /// Holds a few pristine isolates (some 350 KiB each) and compiled modules; starts its threads with
-/// the first run and lets them end when there is nothing to do.
+/// the first run and lets them end when there is nothing to do. Under isolation by process it starts one thread
+/// and the first processes at once, and keeps the thread until it is closed or dropped.
 ///
 /// A runtime does not survive a fork, as threads do not: in the child it refuses runs. What the
 /// child makes itself works, and so does [`Runtime::shared`], which is another one there.

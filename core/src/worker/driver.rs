@@ -22,7 +22,7 @@ use rustix::{
         eventfd,
     },
     io::{Errno, read, write},
-    net::{AddressFamily, SocketFlags, SocketType, socketpair},
+    net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair},
 };
 
 use super::{
@@ -97,7 +97,6 @@ struct Driver {
 struct Nursery {
     launcher: Child,
     control: Arc<OwnedFd>,
-    said_hello: bool,
 }
 
 /// A worker, as far as it is listened to.
@@ -205,8 +204,8 @@ impl Driver {
     fn end(mut self) {
         self.connections.clear();
         self.workers.nursery_lost();
-        if let Some(Nursery { mut launcher, control, .. }) = self.nursery.take() {
-            drop(control);
+        if let Some(Nursery { mut launcher, control }) = self.nursery.take() {
+            self.hang_up(&control);
             // It ends when the nursery does, which ends when nobody speaks to it any more.
             let started = Instant::now();
             while matches!(launcher.try_wait(), Ok(None)) {
@@ -243,7 +242,7 @@ impl Driver {
         let launcher = command.stdin(nurserys).spawn()?;
         let epoll = &self.workers.driver.epoll;
         epoll::add(epoll, &hosts, EventData::new_u64(CONTROL), EventFlags::IN)?;
-        Ok(Nursery { launcher, control: Arc::new(hosts), said_hello: false })
+        Ok(Nursery { launcher, control: Arc::new(hosts) })
     }
 
     fn hear_nursery(&mut self) {
@@ -255,8 +254,6 @@ impl Driver {
             };
             match news {
                 News::Hello { version: VERSION, confinement } => {
-                    nursery.said_hello = true;
-                    self.failures = 0;
                     let control = Arc::clone(&nursery.control);
                     self.workers.hello(&control, confinement);
                 }
@@ -265,7 +262,10 @@ impl Driver {
                     let why = format!("it is of version {version}, and {VERSION} is needed");
                     return self.lose_nursery(&why);
                 }
-                News::Born(worker, socket) => self.connect(worker, socket),
+                News::Born(worker, socket) => {
+                    self.failures = 0;
+                    self.connect(worker, socket);
+                }
                 News::Ended(worker, ended) => self.disconnect(worker, ended),
                 News::Refused(error) => {
                     self.workers.refused(Errno::from_raw_os_error(error));
@@ -276,10 +276,8 @@ impl Driver {
 
     /// What is left of a nursery that is gone: its workers are, too.
     fn lose_nursery(&mut self, why: &str) {
-        let Some(Nursery { mut launcher, control, said_hello }) = self.nursery.take() else {
-            return;
-        };
-        drop(control);
+        let Some(Nursery { mut launcher, control }) = self.nursery.take() else { return };
+        self.hang_up(&control);
         // It may hang, or not be ours to wait for.
         let _ = launcher.kill();
         let _ = launcher.wait();
@@ -288,9 +286,7 @@ impl Driver {
         for worker in workers {
             self.disconnect(worker, Ended::Killed);
         }
-        if !said_hello {
-            self.failures += 1;
-        }
+        self.failures += 1;
         if self.failures >= FAILURES {
             self.failures = 0;
             let path = self.workers.worker.program.display();
@@ -298,10 +294,20 @@ impl Driver {
         }
     }
 
+    /// Closes the way to a nursery, of which a forked child of this process may have a copy.
+    fn hang_up(&self, control: &OwnedFd) {
+        // What is gone needs no closing.
+        let _ = epoll::delete(&self.workers.driver.epoll, control);
+        let _ = shutdown(control, Shutdown::Both);
+    }
+
     fn connect(&mut self, worker: u32, socket: OwnedFd) {
-        let Ok(link) = Link::new(worker, socket, &self.workers.driver.epoll) else {
-            self.workers.order(Order::Kill(worker));
-            return;
+        let link = match Link::new(worker, socket, &self.workers.driver.epoll) {
+            Ok(link) => link,
+            Err(error) => {
+                self.workers.order(Order::Kill(worker));
+                return self.workers.refused(error);
+            }
         };
         let runs_left = self.workers.worker.runs;
         let connection =
@@ -330,8 +336,10 @@ impl Driver {
                 Said::RunEnded => {
                     connection.runs_left -= 1;
                     connection.link.finish();
-                    if connection.runs_left == 0 {
+                    if connection.runs_left == 0 || connection.link.is_spent() {
                         self.connections.remove(&worker);
+                        // It has nothing left to do, and may not say so itself.
+                        self.workers.order(Order::Kill(worker));
                         return;
                     }
                     self.workers.ready(Arc::clone(&connection.link), false);

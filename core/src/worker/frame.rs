@@ -298,7 +298,7 @@ impl Inlet {
             if self.chunks.len() == self.lengths.len() {
                 break;
             }
-            self.open_chunk();
+            self.open_chunk()?;
         }
         let head = self.first.split_off(table);
         self.first.clear();
@@ -341,16 +341,16 @@ impl Inlet {
         if bytes > self.most_bytes {
             return Err(Unreadable::TooLarge);
         }
-        if !self.lengths.is_empty() {
-            self.open_chunk();
-        }
-        Ok(())
+        if self.lengths.is_empty() { Ok(()) } else { self.open_chunk() }
     }
 
     /// Room for the next chunk. Its length is within what may be, and addresses are no memory yet.
-    fn open_chunk(&mut self) {
+    fn open_chunk(&mut self) -> Result<(), Unreadable> {
         let length = self.lengths.get(self.chunks.len()).copied().unwrap_or(0);
-        self.chunks.push(Vec::with_capacity(length));
+        let mut chunk = Vec::new();
+        chunk.try_reserve_exact(length).map_err(|_| Unreadable::TooLarge)?;
+        self.chunks.push(chunk);
+        Ok(())
     }
 }
 

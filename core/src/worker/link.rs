@@ -6,7 +6,10 @@
 use std::{
     collections::VecDeque,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use rustix::{
@@ -18,6 +21,9 @@ use rustix::{
 use super::{frame::Frame, run::Run};
 use crate::sync::Mutex;
 
+/// What a piece that waits costs beyond its bytes.
+const PIECE_BYTES: usize = 64;
+
 /// A worker as the host knows it.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -26,6 +32,8 @@ pub(super) struct Link {
     epoll: Arc<OwnedFd>,
     out: Mutex<Out>,
     task: Mutex<Task>,
+    /// Whether it comes after others, for good.
+    demoted: AtomicBool,
 }
 
 /// What a worker is there for.
@@ -65,6 +73,7 @@ impl Link {
             epoll: Arc::clone(epoll),
             out: Mutex::default(),
             task: Mutex::default(),
+            demoted: AtomicBool::new(false),
         }))
     }
 
@@ -88,7 +97,18 @@ impl Link {
 
     /// It has ended its run and takes another.
     pub(super) fn finish(&self) {
-        drop(std::mem::take(&mut *self.task.lock()));
+        let finished = std::mem::take(&mut *self.task.lock());
+        drop(finished);
+    }
+
+    /// Has it come after others; false if it does already.
+    pub(super) fn demote(&self) -> bool {
+        !self.demoted.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether it can have no further run.
+    pub(super) fn is_spent(&self) -> bool {
+        self.demoted.load(Ordering::Relaxed) || self.out.lock().closed
     }
 
     /// It is no more; the run that it had.
@@ -107,7 +127,7 @@ impl Link {
             return;
         }
         for bytes in frame.into_bytes() {
-            out.bytes += bytes.len();
+            out.bytes += bytes.len() + PIECE_BYTES;
             out.waiting.push_back(bytes);
         }
         self.write(&mut out);
@@ -162,7 +182,7 @@ impl Link {
             let rest = &bytes[out.written..];
             match send(&self.socket, rest, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
                 Ok(written) if written == rest.len() => {
-                    out.bytes -= bytes.len();
+                    out.bytes -= bytes.len() + PIECE_BYTES;
                     out.written = 0;
                     out.waiting.pop_front();
                 }

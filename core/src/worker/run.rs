@@ -2,8 +2,8 @@
 //!
 //! In: a checked request and the host's side of it, what the host does to the run, and what its worker
 //! says. Out: one result, told to the host once. The worker may be in anybody's hands: whatever it says is
-//! held against what may be said now, and one that says anything else is killed. It can spoil its own run
-//! and no other.
+//! held against what may be said now, and one that says anything else is killed. It can spoil its own run,
+//! and those that it is given after that, where it is given any.
 //!
 //! Everything is behind one lock, which is never held while the host is called.
 
@@ -72,12 +72,12 @@ struct Shared {
     accepted: Option<Value>,
     /// What the host has sent on its own account.
     sent: u64,
+    /// The least that the worker has taken when it waits the next time.
+    next_parked: u64,
     /// What is reported or logged and kept, in bytes.
     kept_bytes: usize,
     /// Whether it is counted as computing.
     permit: bool,
-    /// Whether its worker was told to come after others.
-    demoted: bool,
 }
 
 /// What handing a run to a worker came to.
@@ -137,9 +137,9 @@ impl Run {
                 ledger: Ledger::new(most_bytes(memory_limit)),
                 accepted: None,
                 sent: 0,
+                next_parked: 0,
                 kept_bytes: 0,
                 permit: false,
-                demoted: false,
             }),
         }
     }
@@ -156,7 +156,7 @@ impl Run {
     /// Hands the run to a worker, with a permit.
     pub(super) fn begin(self: &Arc<Self>, link: &Arc<Link>) -> Begun {
         let mut shared = self.shared.lock();
-        if self.is_settled() || shared.request.is_none() {
+        if self.is_settled() || shared.record.is_asked() || shared.request.is_none() {
             return Begun::NotNeeded;
         }
         if !link.take(self) {
@@ -168,6 +168,8 @@ impl Run {
         shared.link = Some(Arc::clone(link));
         let safety_cap = self.workers.safety_cap();
         let begin = Begin { request: *request, safety_cap, is_choosy: self.is_choosy };
+        // The run before may have ended while it waited.
+        link.release();
         link.send(ToWorker::Begin(Box::new(begin)).into_frame());
         for frame in std::mem::take(&mut shared.early) {
             link.send(frame);
@@ -198,17 +200,12 @@ impl Run {
             return false;
         }
         shared.permit = false;
-        let demoted = std::mem::replace(&mut shared.demoted, true);
+        let link = shared.link.clone();
         drop(shared);
-        if let Some(worker) = self.worker().filter(|_| !demoted) {
-            self.workers.order(Order::Demote(worker));
+        if let Some(link) = link.filter(|link| link.demote()) {
+            self.workers.order(Order::Demote(link.worker));
         }
         true
-    }
-
-    /// Its worker, if it has one.
-    pub(super) fn worker(&self) -> Option<u32> {
-        self.shared.lock().link.as_ref().map(|link| link.worker)
     }
 
     /// Takes what the worker said; true if that ended the run.
@@ -259,6 +256,14 @@ impl Run {
                 if waits { self.calls(REPORT_SINK, Value::undefined()) } else { Ok(()) }
             }
             ToHost::Ask(message) => {
+                {
+                    let shared = self.shared.lock();
+                    let computes = matches!(shared.phase, Phase::Computing(_));
+                    if !self.is_choosy || !computes || shared.calling.is_some() {
+                        return Err(Unreadable::Broken);
+                    }
+                    self.check_has_read(&shared)?;
+                }
                 let verdict = self.host.refuses(&message);
                 if verdict.is_none() {
                     self.shared.lock().accepted = Some(message);
@@ -288,10 +293,7 @@ impl Run {
                 self.host.promise_settled(promise, completion);
                 Ok(())
             }
-            ToHost::Parked { taken } => {
-                self.parks(taken);
-                Ok(())
-            }
+            ToHost::Parked { taken } => self.parks(taken),
             ToHost::Ended { end, peak_bytes } => self.ended(end, peak_bytes),
         }
     }
@@ -306,6 +308,7 @@ impl Run {
             if shared.record.is_asked() {
                 return Ok(());
             }
+            self.check_has_read(&shared)?;
             shared.calls += 1;
             shared.calling = Some(args.held_bytes());
             self.waits(&mut shared);
@@ -316,14 +319,28 @@ impl Run {
         Ok(())
     }
 
-    fn parks(&self, taken: u64) {
+    fn parks(&self, taken: u64) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
+        // Between one time and the next it has taken something.
+        let is_news = taken >= shared.next_parked && taken <= shared.sent;
+        if !is_news || !matches!(shared.phase, Phase::Computing(_)) {
+            return Err(Unreadable::Broken);
+        }
+        shared.next_parked = taken + 1;
         // Otherwise something is on its way that it will go on with.
-        if taken == shared.sent && matches!(shared.phase, Phase::Computing(_)) {
+        if taken == shared.sent {
             self.waits(&mut shared);
             drop(shared);
             self.workers.dispatch();
         }
+        Ok(())
+    }
+
+    /// One that waits for an answer has read what it was told before, but for what the host sent on its own
+    /// account.
+    fn check_has_read(&self, shared: &Shared) -> Result<(), Unreadable> {
+        let waiting = shared.link.as_ref().map_or(0, |link| link.waiting_bytes());
+        if waiting > self.memory_limit { Err(Unreadable::TooLarge) } else { Ok(()) }
     }
 
     /// From now on the worker computes nothing: others may.
@@ -402,8 +419,8 @@ impl Run {
         Ok(())
     }
 
-    /// The worker is no more, or cannot be had.
-    pub(super) fn lost(&self, how: &Lost) {
+    /// The worker is no more, or cannot be had. The worker that the run had, if this settled it.
+    pub(super) fn lost(&self, how: &Lost) -> Option<u32> {
         let end = match how {
             Lost::Ended(Ended::Memory) | Lost::TooLarge => End::Memory,
             Lost::Ended(Ended::CpuTime) => {
@@ -419,7 +436,7 @@ impl Run {
                 End::Failed(Status::Error, Box::new(error))
             }
         };
-        self.settle(end, None);
+        self.settle(end, None)
     }
 
     /// Settles a run whose host panicked when it was told something, or which failed here.
@@ -428,8 +445,8 @@ impl Run {
     }
 
     /// Settles a run whose worker did not end in time after it was asked to; it is being killed.
-    pub(super) fn give_up(&self) {
-        self.settle(End::Asked, None);
+    pub(super) fn give_up(&self) -> Option<u32> {
+        self.settle(End::Asked, None)
     }
 
     /// Hands something to the worker, or keeps it until there is one, or until it is its turn.
@@ -452,17 +469,21 @@ impl Run {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// The end of the run, for everyone to see. The first to come settles it.
-    fn settle(&self, end: End, peak_bytes: Option<u64>) {
+    /// The end of the run, for everyone to see. The first to come settles it, and gets the worker that it
+    /// had.
+    fn settle(&self, end: End, peak_bytes: Option<u64>) -> Option<u32> {
         let mut shared = self.shared.lock();
         if self.is_settled() {
-            return;
+            return None;
         }
         let status = shared.record.settle(end, peak_bytes);
         self.settled.store(true, Ordering::Release);
         shared.phase = Phase::Over;
         let permit = std::mem::take(&mut shared.permit);
-        let unused = (shared.request.take(), std::mem::take(&mut shared.early), shared.link.take());
+        let link = shared.link.take();
+        let worker = link.as_ref().map(|link| link.worker);
+        let early = std::mem::take(&mut shared.early);
+        let unused = (shared.request.take(), early, shared.accepted.take(), link);
         drop(shared);
         drop(unused);
         if permit {
@@ -471,6 +492,7 @@ impl Run {
         self.workers.settle(self.place, status);
         // Whose thread this is has nothing to do with a host that panics here.
         drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
+        worker
     }
 }
 
@@ -492,7 +514,9 @@ impl Live for Run {
         let link = shared.link.clone();
         drop(shared);
         match link {
-            None => self.settle(End::Asked, None),
+            None => {
+                self.settle(End::Asked, None);
+            }
             Some(link) => {
                 link.close();
                 self.workers.watch_ending(&self);
@@ -504,7 +528,13 @@ impl Live for Run {
         if self.is_settled() {
             return;
         }
-        let waiting = self.shared.lock().link.as_ref().map_or(0, |link| link.waiting_bytes());
+        let waiting = {
+            let shared = self.shared.lock();
+            if shared.record.is_asked() {
+                return;
+            }
+            shared.link.as_ref().map_or(0, |link| link.waiting_bytes())
+        };
         if waiting.saturating_add(inbound.held_bytes()) > self.memory_limit {
             self.workers.kill(&self, &Lost::TooLarge);
             return;

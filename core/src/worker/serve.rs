@@ -39,10 +39,8 @@ pub(super) fn serve(
         rehearsal::rehearse(pool, cache);
     }
     for left in (0..runs).rev() {
-        let heard = wire.lock().hear(Wait::Ever);
-        let Heard::Frame(frame) = heard else { return };
-        let Ok(ToWorker::Begin(begin)) = ToWorker::from_frame(frame) else { return };
-        let isolate = run(*begin, &wire, worker, pool, cache, left);
+        let Some(begin) = next(&wire) else { return };
+        let isolate = run(begin, &wire, worker, pool, cache, (left + 1 == runs).then_some(runs));
         match isolate {
             Some(isolate) if left > 0 => pool.give_back(isolate.finish()),
             last => std::mem::forget(last),
@@ -50,22 +48,34 @@ pub(super) fn serve(
     }
 }
 
-/// Has the system hold a wall behind the run's own limits. It only ever gets lower, so in a process of many
-/// runs there is one for their CPU time together, and none for memory.
+/// Has the system hold a wall behind the limits of so many runs, of which this is the first. It only ever gets
+/// lower, so in a process of several runs there is one for their CPU time together, and none for memory.
 fn wall(
     worker: &Worker,
     pool: &Pool<Realm>,
     request: &Request,
     safety_cap: Duration,
-    runs_left: u32,
+    runs: u32,
 ) -> bool {
-    if runs_left > 0 {
-        return worker.limit(0, u64::MAX, safety_cap.saturating_mul(runs_left + 1));
+    if runs > 1 {
+        return worker.limit(0, u64::MAX, safety_cap.saturating_mul(runs));
     }
     let limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     let given_back = pool.trim(limit);
     let room_bytes = room_bytes(request.memory_limit(), given_back > 0);
     worker.limit(given_back as u64, room_bytes, safety_cap)
+}
+
+/// The next run. What the host sent to the one before, before it heard of its end, is nothing to this one.
+fn next(wire: &Mutex<Wire>) -> Option<Begin> {
+    loop {
+        let Heard::Frame(frame) = wire.lock().hear(Wait::Ever) else { return None };
+        match ToWorker::from_frame(frame) {
+            Ok(ToWorker::Begin(begin)) => return Some(*begin),
+            Ok(ToWorker::Inbound(_)) => {}
+            Ok(ToWorker::Answer(_) | ToWorker::Verdict(_)) | Err(_) => return None,
+        }
+    }
 }
 
 fn run(
@@ -74,11 +84,11 @@ fn run(
     worker: &Worker,
     pool: &Pool<Realm>,
     cache: &Arc<Cache>,
-    runs_left: u32,
+    walls: Option<u32>,
 ) -> Option<Box<Isolate>> {
     let Begin { request, safety_cap, is_choosy } = begun;
     let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
-    if !wall(worker, pool, &request, safety_cap, runs_left) {
+    if !walls.is_none_or(|runs| wall(worker, pool, &request, safety_cap, runs)) {
         // It was promised: without it nothing of the run may start.
         std::process::exit(1);
     }

@@ -5,7 +5,7 @@
 //! once as the runtime allows; one that computes for long gives its permit up and comes after others.
 
 use std::{
-    collections::{BinaryHeap, VecDeque},
+    collections::{BinaryHeap, HashSet, VecDeque},
     os::fd::OwnedFd,
     sync::{
         Arc,
@@ -42,6 +42,9 @@ const GRACE: Duration = Duration::from_millis(50);
 /// How often it is seen whether runs compute for long, while others wait.
 const TICK: Duration = Duration::from_millis(5);
 
+/// How often at most it is seen to which workers nobody uses.
+const SHORTEST_IDLE: Duration = Duration::from_millis(10);
+
 /// What part of the ready workers has to be missing before they are replaced.
 const SOME: usize = 4;
 
@@ -60,6 +63,7 @@ pub(crate) struct Workers {
 }
 
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub(super) struct State {
     /// The way to the nursery, once it has said hello.
     control: Option<Arc<OwnedFd>>,
@@ -70,8 +74,8 @@ pub(super) struct State {
     coming: usize,
     /// Workers without a run, the one used last at the end.
     ready: Vec<Ready>,
-    /// Workers in all.
-    alive: usize,
+    /// Every worker, by its number.
+    alive: HashSet<u32>,
     /// Runs without a worker.
     fresh: VecDeque<Arc<Run>>,
     /// Runs that have something to go on with.
@@ -81,6 +85,8 @@ pub(super) struct State {
     ticking: bool,
     /// Whether workers are kept ready: not after a long time without runs.
     warm: bool,
+    /// Whether it will be seen to which of them nobody uses.
+    idling: bool,
     /// Whether the nursery takes no orders at the moment.
     stuck: bool,
 }
@@ -95,6 +101,8 @@ pub(super) struct Ready {
 enum Grant {
     Begin(Arc<Run>, Ready),
     GoOn(Arc<Run>),
+    /// One that was ended before it began: there is nothing to do.
+    Over(Arc<Run>),
 }
 
 /// Closes what a runtime holds when nobody has it any more.
@@ -231,7 +239,7 @@ impl Workers {
             link_error: settled(Status::LinkError),
             ready_isolates: state.ready.len(),
             threads: 1,
-            workers: state.alive,
+            workers: state.alive.len(),
             confinement: state.confinement,
             ..Stats::default()
         }
@@ -256,6 +264,11 @@ impl Workers {
             };
             let used = match grant {
                 None => return,
+                // Dropped here, and not while the state is locked: with it may go what its host has.
+                Some(Grant::Over(run)) => {
+                    drop(run);
+                    true
+                }
                 Some(Grant::GoOn(run)) => run.go_on(),
                 Some(Grant::Begin(run, ready)) => match run.begin(&ready.link) {
                     Begun::Yes => true,
@@ -303,9 +316,7 @@ impl Workers {
 
     /// Settles a run, and kills its worker. In this order: that the worker was killed is no reason of its own.
     pub(super) fn kill(&self, run: &Run, why: &Lost) {
-        let worker = run.worker();
-        run.lost(why);
-        if let Some(worker) = worker {
+        if let Some(worker) = run.lost(why) {
             self.order(Order::Kill(worker));
         }
     }
@@ -334,7 +345,8 @@ impl Workers {
             let mut state = self.state.lock();
             state.control = None;
             state.orders.clear();
-            (state.coming, state.alive) = (0, 0);
+            state.coming = 0;
+            state.alive.clear();
             std::mem::take(&mut state.ready)
         };
         drop(gone);
@@ -359,7 +371,7 @@ impl Workers {
             let mut state = self.state.lock();
             if is_new {
                 state.coming = state.coming.saturating_sub(1);
-                state.alive += 1;
+                state.alive.insert(link.worker);
             }
             state.ready.push(Ready { link, since: Instant::now() });
         }
@@ -369,7 +381,7 @@ impl Workers {
     /// A worker is no more.
     pub(super) fn gone(&self, worker: u32) {
         let mut state = self.state.lock();
-        state.alive = state.alive.saturating_sub(1);
+        state.alive.remove(&worker);
         let place = state.ready.iter().position(|ready| ready.link.worker == worker);
         let gone = place.map(|place| state.ready.remove(place));
         drop(state);
@@ -382,7 +394,7 @@ impl Workers {
         let waiting = {
             let mut state = self.state.lock();
             state.coming = state.coming.saturating_sub(1);
-            let none = state.alive == 0 && state.coming == 0;
+            let none = state.alive.is_empty() && state.coming == 0;
             if none { std::mem::take(&mut state.fresh) } else { VecDeque::new() }
         };
         for run in waiting {
@@ -402,10 +414,8 @@ impl Workers {
             };
             match due.map(|timer| timer.what) {
                 Some(What::End(run)) => {
-                    if let Some(run) = run.upgrade().filter(|run| run.running()) {
-                        let worker = run.worker();
-                        run.give_up();
-                        worker.map(Order::Kill).into_iter().for_each(|kill| self.order(kill));
+                    if let Some(worker) = run.upgrade().and_then(|run| run.give_up()) {
+                        self.order(Order::Kill(worker));
                     }
                 }
                 Some(What::Tick) => self.tick(now),
@@ -435,7 +445,7 @@ impl Workers {
     /// Lets workers go that nobody has used for long.
     fn let_idle_go(&self, now: Instant) {
         let mut state = self.state.lock();
-        let idle = self.worker.idle;
+        let idle = self.worker.idle.max(SHORTEST_IDLE);
         let used = |ready: &Ready| now.saturating_duration_since(ready.since) < idle;
         if self.registry.live() == 0 && state.fresh.is_empty() {
             let (kept, gone): (Vec<_>, Vec<_>) =
@@ -444,8 +454,11 @@ impl Workers {
             state.warm = !state.ready.is_empty();
             for ready in &gone {
                 ready.link.close();
+                state.orders.push_back(Order::Kill(ready.link.worker));
             }
+            self.send_orders(&mut state);
         }
+        state.idling = state.warm;
         if state.warm {
             state.timers.push(Timer { at: now + idle, what: What::Idle });
         }
@@ -462,8 +475,8 @@ impl Workers {
         if missing == 0 || (missing < wanted / SOME && state.fresh.is_empty()) {
             return;
         }
-        if state.ready.is_empty() && state.coming == 0 {
-            let at = Instant::now() + self.worker.idle;
+        if !std::mem::replace(&mut state.idling, true) {
+            let at = Instant::now() + self.worker.idle.max(SHORTEST_IDLE);
             state.timers.push(Timer { at, what: What::Idle });
         }
         state.coming += missing;
@@ -476,15 +489,17 @@ impl Workers {
         let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
         while let Some(order) = state.orders.front() {
             match order.send(&control, SendFlags::DONTWAIT) {
-                Err(Errno::AGAIN) => {
+                // Told, or there is nobody to tell any more.
+                Ok(()) | Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
+                    state.orders.pop_front();
+                }
+                Err(_) => {
                     state.stuck = true;
                     let at = Instant::now() + Duration::from_millis(1);
                     state.timers.push(Timer { at, what: What::Orders });
                     self.driver.ring();
                     return;
                 }
-                // Told, or there is nobody to tell any more.
-                Ok(()) | Err(_) => drop(state.orders.pop_front()),
             }
         }
     }
@@ -511,11 +526,8 @@ impl State {
             self.computing += 1;
             return Some(Grant::GoOn(run));
         }
-        while self.fresh.front().is_some_and(|run| !run.running()) {
-            self.fresh.pop_front();
-        }
-        if self.fresh.is_empty() {
-            return None;
+        if !self.fresh.front()?.running() {
+            return self.fresh.pop_front().map(Grant::Over);
         }
         let ready = self.ready.pop()?;
         let run = self.fresh.pop_front()?;

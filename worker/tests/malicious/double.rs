@@ -22,6 +22,7 @@ use rustix::net::{
 const CALL: u8 = 1;
 const START: u8 = 2;
 const REPORT: u8 = 3;
+const ASK: u8 = 4;
 const LOG: u8 = 5;
 const FUNCTION_SETTLED: u8 = 6;
 const PROMISE_SETTLED: u8 = 7;
@@ -144,6 +145,8 @@ fn perform(host: &mut UnixStream, act: &str) {
         "error-utf8" => vec![ended(&[1]).u64(2).raw(&[0xff, 0xfe])],
         "after-end" => vec![success(ONE), success(ONE)],
         "report-waits" => vec![Frame::new(REPORT).raw(&[1]).message(ONE)],
+        "asks" => vec![Frame::new(ASK).message(ONE)],
+        "parks-again" => vec![Frame::new(PARKED).u64(0), Frame::new(PARKED).u64(0)],
         "trailing" => vec![success(ONE).raw(&[0])],
         "quit" => vec![],
         "half" => return drop(host.write_all(&success(ONE).bytes()[..9])),
@@ -172,9 +175,8 @@ fn perform(host: &mut UnixStream, act: &str) {
                 start(0, &[&[0x12, 1, 0x1C][..], &number.to_le_bytes(), &[7, 1, b'f']].concat())
             });
         }
-        "parked-lies" => {
-            vec![Frame::new(PARKED).u64(u64::MAX), Frame::new(PARKED).u64(0), success(ONE)]
-        }
+        "parked-lies" => vec![Frame::new(PARKED).u64(0), success(ONE)],
+        "parks-too-far" => vec![Frame::new(PARKED).u64(u64::MAX)],
         "status-made-up" => vec![ended(&[6])],
         "huge-peak" => vec![Frame::new(ENDED).raw(&[1]).u64(u64::MAX).raw(&[0]).message(ONE)],
         "long-error" => vec![error(&"x".repeat(100 << 10))],

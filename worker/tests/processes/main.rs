@@ -87,9 +87,44 @@ fn a_process_serves_as_many_runs_as_it_may_each_in_a_pristine_isolate() {
         seen.extend(family::workers());
     }
     assert!(seen.len() <= 6, "{} processes served nine runs", seen.len());
-    // An error, or an end that was asked for, is the end of no other run.
-    assert_eq!(run(&runtime, "throw 1").status, Status::Error);
-    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+    // An error, an end that was asked for, and one that came while it waited are the end of no other run.
+    for source in ["throw 1", "for (;;);", "await new Promise(() => {})"] {
+        let ends = start(&runtime, source, Inputs::new());
+        std::thread::sleep(Duration::from_millis(5));
+        if source.starts_with("for") {
+            ends.terminate(None);
+        }
+        assert_ne!(ends.wait().expect("no misuse").status, Status::Success);
+        for _ in 0..4 {
+            assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_ended_while_it_gets_its_worker_is_over() {
+    let _alone = alone();
+    let runtime = runtime(&RuntimeOptions { ready_isolates: Some(4.0), ..options() });
+    for _ in 0..200 {
+        let ends = start(&runtime, "for (;;);", Inputs::new());
+        ends.terminate(None);
+        assert_eq!(ends.wait().expect("no misuse").status, Status::Terminated);
+    }
+    let ready = || runtime.stats().ready_isolates;
+    eventually("workers of ended runs to go", || family::workers().len() <= ready());
+}
+
+#[test]
+fn processes_are_kept_for_no_time_at_all_if_that_is_wanted() {
+    let _alone = alone();
+    let runtime = runtime(&RuntimeOptions { worker_idle_ms: Some(0.0), ..options() });
+    let calls = Arc::default();
+    let waiting = start(&runtime, "await never()", Inputs::new().with("never", never(&calls)));
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+    }
+    assert!(waiting.running());
 }
 
 #[test]

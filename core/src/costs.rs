@@ -21,10 +21,10 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    Completion, ExecutionOptions, LogLevel, Refusal, Request, Value,
+    ExecutionOptions, Request, Value,
     cache::Cache,
     isolate::{
-        End, Ending, Isolate, Outside, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Turn,
+        End, Ending, Isolate, Nobody, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Turn,
         cost::engine_alone,
     },
     laps::{Laps, Step, lap, watch},
@@ -62,35 +62,6 @@ const PAUSE: Duration = Duration::from_millis(10);
 const TO_SETTLED: usize = Step::ClonedOut as usize + 1;
 
 const FIFTY_LINES: &str = include_str!("../../tests/bench/fifty.ts");
-
-/// Nobody outside: the programs here call no one.
-struct Nobody;
-
-impl Outside for Nobody {
-    fn call(&self, _function: u32, _args: Value) -> Option<Completion> {
-        None
-    }
-
-    fn start(&self, _function: u32, _args: Value, _promise: u32) -> bool {
-        false
-    }
-
-    fn report(&self, _value: Value) -> Option<Completion> {
-        None
-    }
-
-    fn refuses(&self, _message: &Value) -> Option<Refusal> {
-        None
-    }
-
-    fn log(&self, _level: LogLevel, _args: Value) {}
-
-    fn function_settled(&self, _call: u32, _completion: Completion) {}
-
-    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
-
-    fn poll(&self, _now: Instant) {}
-}
 
 /// What a runtime has, but for its threads.
 struct Bench {

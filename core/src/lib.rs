@@ -12,6 +12,7 @@ mod begin;
 mod cache;
 mod clock;
 mod compile;
+mod confinement;
 #[cfg(test)]
 mod costs;
 mod error;
@@ -46,8 +47,10 @@ mod thread;
 mod turns;
 pub mod value;
 mod watchdog;
+#[cfg(target_os = "linux")]
 mod worker;
 
+pub use confinement::Confinement;
 pub use error::{Error, ErrorKind};
 pub use execution::Remote;
 pub use face::{
@@ -69,8 +72,7 @@ pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
 #[cfg(target_os = "linux")]
-pub use worker::worker_main;
-pub use worker::{Confinement, WorkerAllocator};
+pub use worker::{WorkerAllocator, worker_main};
 
 /// Keeps the README's Rust.
 #[cfg(doctest)]

@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 use crate::worker::{Keeper, Workers};
 use crate::{
     cache::Cache,
+    confinement::Confinement,
     error::{Error, ErrorKind},
     execution::{Live, Remote},
     host::Host,
@@ -18,7 +19,6 @@ use crate::{
     run::Run,
     scheduler::{Scheduler, SchedulerStats},
     watchdog::Watchdog,
-    worker::Confinement,
 };
 
 /// Slots alive at once. Parked runs beyond them live in plain isolates, which hold less.

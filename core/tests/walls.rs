@@ -42,6 +42,7 @@ const WALLS: &[(&str, &[&str])] = &[
         "status_error.rs",
         &["rquickjs_sys", "oxc_", "crate::isolate", "crate::run", "crate::runtime", "unsafe"],
     ),
+    ("confinement.rs", &["unsafe", "rquickjs_sys", "oxc_", "crate::"]),
     ("error.rs", &["unsafe", "rquickjs_sys", "oxc_", "crate::"]),
     ("text.rs", &["unsafe", "rquickjs_sys", "oxc_", "crate::"]),
     ("path.rs", &["unsafe", "rquickjs_sys", "oxc_", "crate::"]),
@@ -126,6 +127,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("worker/run.rs", &["unsafe"]),
     ("worker/link.rs", &["unsafe"]),
     ("worker/driver.rs", &["unsafe"]),
+    ("worker/aside.rs", &["unsafe"]),
     ("worker/control.rs", &["unsafe"]),
     ("worker/confine/", &["crate::"]),
     // The Rust face uses what a binding uses.

@@ -1,6 +1,7 @@
 //! The program that a runtime starts for isolation by process. It does nothing for anybody else.
 
 /// Has a worker that gets no memory end so that its host can tell.
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: isolane::WorkerAllocator = isolane::WorkerAllocator;
 

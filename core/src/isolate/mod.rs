@@ -11,7 +11,7 @@
 //! `loader` brings modules in, `globals` declares what they see, `clone_in` and `clone_out` carry values
 //! over, `bridge` functions and promises, `console`, `structured_clone` and `rejections` are what the
 //! sandbox sees beyond the language, `exception` describes what was thrown, and `settle` goes from
-//! evaluation to the end.
+//! evaluation to the end. `nobody` is whom programs of our own speak to.
 
 mod arena;
 mod books;
@@ -28,6 +28,8 @@ mod globals;
 mod heap;
 mod home;
 mod loader;
+#[cfg(any(test, target_os = "linux"))]
+mod nobody;
 mod poll;
 mod pool;
 mod range;
@@ -53,6 +55,8 @@ mod test_realm;
 
 use std::{sync::Arc, time::Instant};
 
+#[cfg(any(test, target_os = "linux"))]
+pub(crate) use self::nobody::Nobody;
 pub(crate) use self::{
     bridge::Inbound,
     ending::Ending,

@@ -17,7 +17,7 @@ use rustix::{
     },
 };
 
-use super::confine::{Confinement, Ended};
+use super::{Confinement, confine::Ended};
 
 /// The longest packet.
 const BYTES: usize = 16;

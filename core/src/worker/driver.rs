@@ -8,7 +8,6 @@ use std::{
     collections::HashMap,
     io,
     os::{fd::OwnedFd, unix::process::CommandExt},
-    panic::{AssertUnwindSafe, catch_unwind},
     process::{Child, Command, Stdio},
     sync::Arc,
     time::{Duration, Instant},
@@ -26,18 +25,22 @@ use rustix::{
 };
 
 use super::{
+    aside::{Aside, Parcel, Taken},
     confine::Ended,
     control::{News, Order},
-    frame::{Inlet, Unreadable, VERSION},
+    frame::{Frame, Inlet, Unreadable, VERSION},
     link::Link,
     nursery::Arguments,
-    run::Lost,
+    run::{Lost, Run},
     workers::Workers,
 };
 use crate::patience::Patience;
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 << 10;
+
+/// A message of more bytes is not read here: at about six nanoseconds a byte.
+const LARGE_BYTES: usize = 256 << 10;
 
 /// How often one worker is read before it is another's turn.
 const READS: usize = 4;
@@ -92,6 +95,7 @@ struct Driver {
     buffer: Box<[u8]>,
     /// With what workers say.
     patience: Patience,
+    aside: Aside,
 }
 
 struct Nursery {
@@ -104,6 +108,12 @@ struct Connection {
     link: Arc<Link>,
     inlet: Inlet,
     runs_left: u32,
+    /// Whether a large frame of it is being taken.
+    is_aside: bool,
+    /// What it said after that.
+    rest: Vec<u8>,
+    /// How it ended meanwhile.
+    ended: Option<Ended>,
 }
 
 impl Drop for Connection {
@@ -114,6 +124,8 @@ impl Drop for Connection {
 
 /// What a worker has said so far.
 enum Said {
+    /// Something that takes long to read.
+    Large(Arc<Run>, Frame),
     /// There may be more.
     More,
     /// There is no more for now.
@@ -127,6 +139,20 @@ enum Said {
     Panicked,
 }
 
+impl Taken {
+    /// What it means, with those bytes still to come.
+    fn with(self, rest: &[u8]) -> Said {
+        match self {
+            Self::Yes(false) => Said::More,
+            Self::Yes(true) if rest.is_empty() => Said::RunEnded,
+            // It has nothing to say that nobody asked it.
+            Self::Yes(true) => Said::Unreadable(Unreadable::Broken),
+            Self::Unreadable(why) => Said::Unreadable(why),
+            Self::Panicked => Said::Panicked,
+        }
+    }
+}
+
 impl Driver {
     fn new(workers: Arc<Workers>) -> Self {
         Self {
@@ -136,6 +162,7 @@ impl Driver {
             connections: HashMap::new(),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             patience: Patience::new(),
+            aside: Aside::default(),
         }
     }
 
@@ -155,20 +182,19 @@ impl Driver {
             for event in &events {
                 let flags = event.flags;
                 match event.data.u64() {
-                    BELL => self.workers.driver.quiet(),
+                    BELL => {
+                        self.workers.driver.quiet();
+                        self.take_back();
+                    }
                     CONTROL => self.hear_nursery(),
                     worker => {
-                        let Ok(worker) = u32::try_from(worker) else { continue };
-                        if flags.contains(EventFlags::OUT)
-                            && let Some(connection) = self.connections.get(&worker)
-                        {
-                            connection.link.flush();
-                        }
-                        if flags != EventFlags::OUT {
-                            self.hear(worker);
+                        if let Ok(worker) = u32::try_from(worker) {
+                            self.turn_to(worker, flags);
                         }
                     }
                 }
+                // What is due does not wait for all who have something to say.
+                self.workers.tend(Instant::now());
             }
         }
         self.end();
@@ -286,6 +312,12 @@ impl Driver {
         for worker in workers {
             self.disconnect(worker, Ended::Killed);
         }
+        // Their numbers will be others'.
+        for (_, connection) in self.connections.drain() {
+            if let Some(run) = connection.link.bury() {
+                run.lost(&Lost::Ended(Ended::Killed));
+            }
+        }
         self.failures += 1;
         if self.failures >= FAILURES {
             self.failures = 0;
@@ -310,65 +342,142 @@ impl Driver {
             }
         };
         let runs_left = self.workers.worker.runs;
-        let connection =
-            Connection { link: Arc::clone(&link), inlet: Inlet::hostile(0), runs_left };
+        let connection = Connection {
+            link: Arc::clone(&link),
+            inlet: Inlet::hostile(0),
+            runs_left,
+            is_aside: false,
+            rest: Vec::new(),
+            ended: None,
+        };
         self.connections.insert(worker, connection);
         self.workers.ready(link, true);
     }
 
     /// A worker has ended; what it said before counts.
     fn disconnect(&mut self, worker: u32, ended: Ended) {
-        if let Some(mut connection) = self.connections.remove(&worker) {
-            while let Said::More = connection.listen(&mut self.buffer) {}
-            if let Some(run) = connection.link.bury() {
-                run.lost(&Lost::Ended(ended));
+        if let Some(connection) = self.connections.get_mut(&worker) {
+            let mut said = if connection.is_aside { Said::All } else { Said::More };
+            while let Said::More = said {
+                said = connection.listen(&mut self.buffer);
             }
+            if let Said::Large(run, frame) = said {
+                self.set_aside(worker, run, frame);
+            }
+        }
+        match self.connections.get_mut(&worker) {
+            Some(connection) if connection.is_aside => {
+                connection.ended = Some(ended);
+                return;
+            }
+            Some(connection) => {
+                if let Some(run) = connection.link.bury() {
+                    run.lost(&Lost::Ended(ended));
+                }
+                self.connections.remove(&worker);
+            }
+            None => {}
         }
         self.workers.gone(worker);
     }
 
-    fn hear(&mut self, worker: u32) {
-        let Some(connection) = self.connections.get_mut(&worker) else { return };
+    fn turn_to(&mut self, worker: u32, flags: EventFlags) {
+        if let Some(connection) = self.connections.get(&worker)
+            && flags.contains(EventFlags::OUT)
+        {
+            connection.link.flush();
+        }
         for _ in 0..READS {
-            match connection.listen(&mut self.buffer) {
-                Said::More => {}
-                Said::All => return,
-                Said::RunEnded => {
-                    connection.runs_left -= 1;
-                    connection.link.finish();
-                    if connection.runs_left == 0 || connection.link.is_spent() {
-                        self.connections.remove(&worker);
-                        // It has nothing left to do, and may not say so itself.
-                        self.workers.order(Order::Kill(worker));
-                        return;
-                    }
+            let Some(connection) = self.connections.get_mut(&worker) else { return };
+            if flags == EventFlags::OUT || connection.is_aside {
+                return;
+            }
+            let said = connection.listen(&mut self.buffer);
+            if !self.heed(worker, said) {
+                return;
+            }
+        }
+    }
+
+    /// Does what follows from what a worker said; whether there may be more to hear.
+    fn heed(&mut self, worker: u32, said: Said) -> bool {
+        let Some(connection) = self.connections.get_mut(&worker) else { return false };
+        match said {
+            Said::More => return true,
+            Said::All => return false,
+            Said::Large(run, frame) => {
+                self.set_aside(worker, run, frame);
+                return false;
+            }
+            Said::RunEnded => {
+                connection.runs_left -= 1;
+                connection.link.finish();
+                self.workers.served();
+                if connection.runs_left > 0 && !connection.link.is_spent() {
                     self.workers.ready(Arc::clone(&connection.link), false);
+                    return true;
                 }
-                // How it ended, its nursery will tell; one that only says nothing more ends now.
-                Said::Last => {
-                    connection.link.unwatch();
-                    self.workers.order(Order::Kill(worker));
-                    return;
+                // It has nothing left to do, and may not say so itself.
+                self.connections.remove(&worker);
+                self.workers.order(Order::Kill(worker));
+                return false;
+            }
+            // How it ended, its nursery will tell; one that only says nothing more ends now.
+            Said::Last => connection.link.retire(),
+            Said::Panicked => {
+                if let Some(run) = connection.link.run() {
+                    run.break_down();
                 }
-                Said::Panicked => {
-                    connection.link.unwatch();
-                    self.workers.order(Order::Kill(worker));
-                    if let Some(run) = connection.link.run() {
-                        run.break_down();
-                    }
-                    return;
+            }
+            Said::Unreadable(why) => {
+                if let Some(run) = connection.link.run() {
+                    run.lost(match why {
+                        Unreadable::Broken => &Lost::Broken,
+                        Unreadable::TooLarge => &Lost::TooLarge,
+                    });
                 }
-                Said::Unreadable(why) => {
-                    connection.link.unwatch();
-                    self.workers.order(Order::Kill(worker));
-                    if let Some(run) = connection.link.run() {
-                        run.lost(match why {
-                            Unreadable::Broken => &Lost::Broken,
-                            Unreadable::TooLarge => &Lost::TooLarge,
-                        });
-                    }
-                    return;
-                }
+            }
+        }
+        connection.link.unwatch();
+        self.workers.order(Order::Kill(worker));
+        false
+    }
+
+    /// Has a frame taken by the thread that is there for large ones, and hears nothing more of its worker
+    /// until then: reading it would keep all others waiting.
+    fn set_aside(&mut self, worker: u32, run: Arc<Run>, frame: Frame) {
+        let Some(connection) = self.connections.get_mut(&worker) else { return };
+        let link = Arc::clone(&connection.link);
+        connection.is_aside = true;
+        link.unwatch();
+        self.aside.take(Parcel { link, run, frame }, &self.workers);
+        // If there is no such thread it is done.
+        self.take_back();
+    }
+
+    /// Goes on with workers whose large frames were taken.
+    fn take_back(&mut self) {
+        while let Some((link, taken)) = self.aside.taken() {
+            let worker = link.worker;
+            // Its number may be another's by now.
+            let connection = self.connections.get_mut(&worker);
+            let Some(connection) = connection.filter(|other| Arc::ptr_eq(&other.link, &link))
+            else {
+                continue;
+            };
+            connection.is_aside = false;
+            let rest = std::mem::take(&mut connection.rest);
+            let said = match (taken, link.run()) {
+                (Taken::Yes(false), Some(run)) => connection.take(&run, &rest),
+                (taken, _) => taken.with(&rest),
+            };
+            let ended = connection.ended.take();
+            if !matches!(said, Said::Large(..)) {
+                link.rewatch();
+            }
+            self.heed(worker, said);
+            if let Some(ended) = ended {
+                self.disconnect(worker, ended);
             }
         }
     }
@@ -388,24 +497,30 @@ impl Connection {
             return Said::Unreadable(Unreadable::Broken);
         };
         self.inlet.set_most_bytes(run.most_bytes());
-        let mut bytes = &buffer[..read];
+        match self.take(&run, &buffer[..read]) {
+            // A socket that had less than asked for is empty now; it will say so if it is not.
+            Said::More if read < buffer.len() => Said::All,
+            said => said,
+        }
+    }
+
+    /// Takes bytes that it said.
+    fn take(&mut self, run: &Arc<Run>, mut bytes: &[u8]) -> Said {
         while !bytes.is_empty() {
-            let received = match self.inlet.feed(&mut bytes) {
+            let taken = match self.inlet.feed(&mut bytes) {
                 Ok(None) => break,
-                // A host that panics here does so for its own run.
-                Ok(Some(frame)) => catch_unwind(AssertUnwindSafe(|| run.receive(frame))),
-                Err(unreadable) => Ok(Err(unreadable)),
+                Ok(Some(frame)) if frame.chunk_bytes() > LARGE_BYTES => {
+                    self.rest = bytes.to_vec();
+                    return Said::Large(Arc::clone(run), frame);
+                }
+                Ok(Some(frame)) => Taken::by(run, frame),
+                Err(unreadable) => Taken::Unreadable(unreadable),
             };
-            let Ok(received) = received else { return Said::Panicked };
-            match received {
-                Ok(false) => {}
-                Ok(true) if bytes.is_empty() => return Said::RunEnded,
-                // It has nothing to say that nobody asked it.
-                Ok(true) => return Said::Unreadable(Unreadable::Broken),
-                Err(unreadable) => return Said::Unreadable(unreadable),
+            match taken {
+                Taken::Yes(false) => {}
+                taken => return taken.with(bytes),
             }
         }
-        // A socket that had less than asked for is empty now; it will say so if it is not.
-        if read < buffer.len() { Said::All } else { Said::More }
+        Said::More
     }
 }

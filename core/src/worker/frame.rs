@@ -106,9 +106,14 @@ impl Frame {
         self
     }
 
+    /// What its messages hold.
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        self.chunks.iter().map(Vec::len).sum()
+    }
+
     /// The bytes for a socket, in the order in which they go: in one piece if they are few.
     pub(crate) fn into_bytes(self) -> impl Iterator<Item = Vec<u8>> {
-        let chunk_bytes: usize = self.chunks.iter().map(Vec::len).sum();
+        let chunk_bytes = self.chunk_bytes();
         let first_bytes = PREFIX + 8 * self.chunks.len() + self.head.len();
         let few = first_bytes + chunk_bytes <= ONE_PIECE_BYTES;
         let mut first = Vec::with_capacity(first_bytes + if few { chunk_bytes } else { 0 });

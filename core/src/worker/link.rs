@@ -66,7 +66,7 @@ impl Link {
         socket: OwnedFd,
         epoll: &Arc<OwnedFd>,
     ) -> Result<Arc<Self>, Errno> {
-        epoll::add(epoll, &socket, data(worker), EventFlags::IN | EventFlags::RDHUP)?;
+        epoll::add(epoll, &socket, data(worker), flags(false))?;
         Ok(Arc::new(Self {
             worker,
             socket,
@@ -93,6 +93,14 @@ impl Link {
             *task = Task::Run(Arc::clone(run));
         }
         there
+    }
+
+    /// It says its last without having a run: no run is given to it from now on.
+    pub(super) fn retire(&self) {
+        let mut task = self.task.lock();
+        if matches!(*task, Task::None) {
+            *task = Task::Gone;
+        }
     }
 
     /// It has ended its run and takes another.
@@ -176,6 +184,14 @@ impl Link {
         let _ = epoll::delete(&self.epoll, &self.socket);
     }
 
+    /// Has the driver look again.
+    pub(super) fn rewatch(&self) {
+        let out = self.out.lock();
+        // One that cannot be watched is as good as gone: nothing more is heard of it, and it is killed when
+        // its host is tired of it.
+        let _ = epoll::add(&self.epoll, &self.socket, data(self.worker), flags(out.watched));
+    }
+
     fn write(&self, out: &mut Out) {
         while !out.held {
             let Some(bytes) = out.waiting.front() else { break };
@@ -204,10 +220,8 @@ impl Link {
             return;
         }
         out.watched = writing;
-        let more = if writing { EventFlags::OUT } else { EventFlags::empty() };
-        let flags = EventFlags::IN | EventFlags::RDHUP | more;
-        // Not watched any more: then it is gone.
-        let _ = epoll::modify(&self.epoll, &self.socket, data(self.worker), flags);
+        // Not watched at the moment, or any more.
+        let _ = epoll::modify(&self.epoll, &self.socket, data(self.worker), flags(writing));
     }
 }
 
@@ -215,6 +229,12 @@ impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// What the driver waits for.
+fn flags(writing: bool) -> EventFlags {
+    let more = if writing { EventFlags::OUT } else { EventFlags::empty() };
+    EventFlags::IN | EventFlags::RDHUP | more
 }
 
 fn data(worker: u32) -> EventData {

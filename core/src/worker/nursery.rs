@@ -17,8 +17,9 @@ use rustix::{
 };
 
 use super::{
+    Confinement,
     children::{self, Side, Watch},
-    confine::{self, Confinement, Ended},
+    confine::{self, Ended},
     control::{News, Order},
     frame::VERSION,
     serve::serve,

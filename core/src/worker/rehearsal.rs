@@ -5,16 +5,13 @@
 //! of files: each is a fault when it is touched first, which together take longer than a small run does. So
 //! they are taken while the worker waits.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use crate::{
     begin::{Begun, begin},
     cache::Cache,
-    host::{Completion, Refusal},
-    isolate::{Ending, Outside, Pool, Realm},
+    isolate::{Ending, Nobody, Pool, Realm},
     options::Request,
-    outcome::LogLevel,
-    value::Value,
 };
 
 /// Something of each part of a small run: types to erase, a function, a promise, an object to clone.
@@ -29,33 +26,4 @@ pub(super) fn rehearse(pool: &Pool<Realm>, cache: &Arc<Cache>) {
         isolate.start();
         pool.give_back(isolate.finish());
     }
-}
-
-/// Whom that program speaks to.
-struct Nobody;
-
-impl Outside for Nobody {
-    fn call(&self, _function: u32, _args: Value) -> Option<Completion> {
-        None
-    }
-
-    fn start(&self, _function: u32, _args: Value, _promise: u32) -> bool {
-        false
-    }
-
-    fn report(&self, _value: Value) -> Option<Completion> {
-        None
-    }
-
-    fn refuses(&self, _message: &Value) -> Option<Refusal> {
-        None
-    }
-
-    fn log(&self, _level: LogLevel, _args: Value) {}
-
-    fn function_settled(&self, _call: u32, _completion: Completion) {}
-
-    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
-
-    fn poll(&self, _now: Instant) {}
 }

@@ -114,13 +114,14 @@ impl Run {
         place: usize,
         request: Request,
         host: Arc<dyn Host>,
+        is_choosy: bool,
     ) -> Self {
         let bytes = request.memory_limit();
         let memory_limit = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
             workers,
             place,
-            is_choosy: host.is_choosy(),
+            is_choosy,
             host,
             memory_limit,
             report: request.report,

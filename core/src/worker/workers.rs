@@ -17,7 +17,7 @@ use std::{
 use rustix::{io::Errno, net::SendFlags};
 
 use super::{
-    confine::Confinement,
+    Confinement,
     control::Order,
     driver,
     link::Link,
@@ -44,6 +44,12 @@ const TICK: Duration = Duration::from_millis(5);
 
 /// How often at most it is seen to which workers nobody uses.
 const SHORTEST_IDLE: Duration = Duration::from_millis(10);
+
+/// How long no worker is ordered after some that could not be had.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How many workers may end, one after another, before they have had a run.
+const MOST_UNUSED: u32 = 32;
 
 /// What part of the ready workers has to be missing before they are replaced.
 const SOME: usize = 4;
@@ -89,6 +95,10 @@ pub(super) struct State {
     idling: bool,
     /// Whether the nursery takes no orders at the moment.
     stuck: bool,
+    /// Until then no workers are ordered: the last ones could not be had, or ended at once.
+    pause: Option<Instant>,
+    /// Workers that ended without ever having had a run, one after another.
+    died_unused: u32,
 }
 
 /// A worker that waits for a run.
@@ -168,7 +178,10 @@ impl Workers {
             let message = format!("{most} runs are queued, as many as the runtime allows");
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        let run = self.registry.admit(|place| Run::new(Arc::clone(self), place, request, host));
+        let is_choosy = host.is_choosy();
+        let run = self
+            .registry
+            .admit(|place| Run::new(Arc::clone(self), place, request, host, is_choosy));
         let no_nursery = {
             let mut state = self.state.lock();
             state.warm = true;
@@ -228,10 +241,12 @@ impl Workers {
         let settled = |status: Status| self.registry.settled(status);
         let parked = self.registry.count(Run::parked);
         let state = self.state.lock();
+        let live = |runs: &VecDeque<Arc<Run>>| runs.iter().filter(|run| run.running()).count();
+        let queued = live(&state.fresh) + live(&state.woken);
         Stats {
-            computing: self.registry.live().saturating_sub(parked + state.queued()),
+            computing: self.registry.live().saturating_sub(parked + queued),
             parked,
-            queued: state.queued(),
+            queued,
             success: settled(Status::Success),
             error: settled(Status::Error),
             memory: settled(Status::Memory),
@@ -378,15 +393,42 @@ impl Workers {
         self.dispatch();
     }
 
+    /// A worker has done what it is there for.
+    pub(super) fn served(&self) {
+        self.state.lock().died_unused = 0;
+    }
+
     /// A worker is no more.
     pub(super) fn gone(&self, worker: u32) {
-        let mut state = self.state.lock();
-        state.alive.remove(&worker);
-        let place = state.ready.iter().position(|ready| ready.link.worker == worker);
-        let gone = place.map(|place| state.ready.remove(place));
-        drop(state);
+        let (gone, give_up) = {
+            let mut state = self.state.lock();
+            state.alive.remove(&worker);
+            let place = state.ready.iter().position(|ready| ready.link.worker == worker);
+            let gone = place.map(|place| state.ready.remove(place));
+            if gone.is_some() && state.warm {
+                state.died_unused += 1;
+                self.pause(&mut state);
+            }
+            let give_up = state.died_unused >= MOST_UNUSED;
+            if give_up {
+                // Until the next run tries again.
+                (state.died_unused, state.warm) = (0, false);
+            }
+            (gone, give_up)
+        };
         drop(gone);
+        if give_up {
+            self.unavailable("workers end as soon as they are started");
+        }
         self.dispatch();
+    }
+
+    /// Orders no workers for a moment.
+    fn pause(&self, state: &mut State) {
+        let until = Instant::now() + PAUSE;
+        state.pause = Some(until);
+        state.timers.push(Timer { at: until, what: What::Orders });
+        self.driver.ring();
     }
 
     /// The system refuses a worker. Runs wait for others to end, if there are any.
@@ -394,6 +436,7 @@ impl Workers {
         let waiting = {
             let mut state = self.state.lock();
             state.coming = state.coming.saturating_sub(1);
+            self.pause(&mut state);
             let none = state.alive.is_empty() && state.coming == 0;
             if none { std::mem::take(&mut state.fresh) } else { VecDeque::new() }
         };
@@ -421,9 +464,12 @@ impl Workers {
                 Some(What::Tick) => self.tick(now),
                 Some(What::Idle) => self.let_idle_go(now),
                 Some(What::Orders) => {
-                    let mut state = self.state.lock();
-                    state.stuck = false;
-                    self.send_orders(&mut state);
+                    {
+                        let mut state = self.state.lock();
+                        state.stuck = false;
+                        self.send_orders(&mut state);
+                    }
+                    self.dispatch();
                 }
                 None => {}
             }
@@ -467,6 +513,9 @@ impl Workers {
     /// Orders as many workers as there are to be, and notes when to look whether they are used.
     fn order_workers(&self, state: &mut State) {
         if state.control.is_none() || !state.warm || self.registry.is_closed() {
+            return;
+        }
+        if state.pause.is_some_and(|until| until > Instant::now()) {
             return;
         }
         let wanted = self.settings.ready_isolates + state.fresh.len().min(AHEAD);

@@ -17,7 +17,7 @@ use std::{
 use family::{alone, eventually};
 use isolane::{
     Completion, Execution, ExecutionOptions, ExecutionResult, Host, HostCall, HostError,
-    HostFunction, Inputs, Isolation, Request, Runtime, RuntimeOptions, Status, Value,
+    HostFunction, Inputs, Isolation, Report, Request, Runtime, RuntimeOptions, Status, Value,
     value::Writer,
 };
 
@@ -44,6 +44,11 @@ fn run(runtime: &Runtime, source: &str) -> ExecutionResult {
 
 fn start(runtime: &Runtime, source: &str, globals: Inputs) -> Execution {
     runtime.run_code(source, ExecutionOptions { globals, ..ExecutionOptions::default() })
+}
+
+fn reporting(runtime: &Runtime, source: &str) -> Execution {
+    let options = ExecutionOptions { report: Report::On, ..ExecutionOptions::default() };
+    runtime.run_code(source, options)
 }
 
 fn error(result: &ExecutionResult) -> (&str, &str) {
@@ -185,6 +190,56 @@ fn a_nursery_that_is_killed_takes_its_runs_with_it_and_is_replaced() {
     eventually("a call", || calls.load(Ordering::SeqCst) == 1);
     family::kill_nurseries();
     assert_eq!(error(&waiting.wait().expect("no misuse")).0, "WorkerLost");
+    assert_eq!(run(&runtime, "export default 1").status, Status::Success);
+}
+
+#[test]
+fn large_and_small_messages_come_in_order() {
+    let _alone = alone();
+    let source = "for (let i = 0; i < 9; i++) { \
+                  report(i % 3 ? `${i}` : `${i}`.repeat(2e6)); console.log(i) } \
+                  export default 'z'.repeat(3e6)";
+    for runs in [1.0, 3.0] {
+        let runtime = runtime(&RuntimeOptions { runs_per_worker: Some(runs), ..options() });
+        for _ in 0..3 {
+            let result = reporting(&runtime, source).wait().expect("no misuse");
+            assert_eq!((error(&result), result.logs.len()), (("", ""), 9));
+            let texts = result.reports.iter().chain(&result.result);
+            let texts: Vec<String> =
+                texts.map(|value| value.deserialize().expect("a text")).collect();
+            for (place, text) in texts.iter().enumerate() {
+                let (digit, times) = match place {
+                    9 => ("z".to_owned(), 3_000_000),
+                    _ => (place.to_string(), if place % 3 == 0 { 2_000_000 } else { 1 }),
+                };
+                assert_eq!(*text, digit.repeat(times), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_may_end_while_a_large_message_of_it_is_read() {
+    let _alone = alone();
+    let source =
+        "for (let i = 0; i < 4; i++) report('x'.repeat(3e6)); export default 'x'.repeat(9e6)";
+    let runtime = bare();
+    for after_ms in (0..120).step_by(6) {
+        let ended = reporting(&runtime, source);
+        let killed = reporting(&runtime, source);
+        std::thread::sleep(Duration::from_millis(after_ms));
+        family::kill_workers();
+        ended.terminate(Some("enough"));
+        for run in [ended, killed] {
+            let result = run.wait().expect("no misuse");
+            let came = matches!(
+                (result.status, error(&result).0),
+                (Status::Success, "") | (Status::Error, "WorkerLost") | (Status::Terminated, _)
+            );
+            assert!(came, "{after_ms}: {:?}", result.error);
+        }
+    }
+    eventually("their end", || family::workers().is_empty());
     assert_eq!(run(&runtime, "export default 1").status, Status::Success);
 }
 

@@ -7,8 +7,6 @@
 
 use super::ended::OUT_OF_MEMORY;
 use std::alloc::{GlobalAlloc, Layout, System};
-#[cfg(not(unix))]
-use std::process;
 
 /// The allocator of a program all of whose memory may be used up by what it runs.
 pub struct Allocator;
@@ -23,13 +21,8 @@ fn or_leave(block: *mut u8) -> *mut u8 {
 
 #[cold]
 fn leave() -> ! {
-    #[cfg(unix)]
     // SAFETY: nothing of this process is used again; what runs at exits might want memory.
-    unsafe {
-        libc::_exit(OUT_OF_MEMORY)
-    }
-    #[cfg(not(unix))]
-    process::exit(OUT_OF_MEMORY)
+    unsafe { libc::_exit(OUT_OF_MEMORY) }
 }
 
 // SAFETY: each call is the system allocator's own, or does not return.

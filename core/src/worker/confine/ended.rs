@@ -24,7 +24,6 @@ pub(crate) enum Ended {
     Crashed(i32),
 }
 
-#[cfg(unix)]
 impl Ended {
     /// What `status` says; `None` while the process is there.
     pub(crate) fn from_status(status: i32) -> Option<Self> {

@@ -200,12 +200,12 @@ impl Driver {
         self.end();
     }
 
-    /// Waits for something to listen to. While there are runs it looks out for a moment before it sleeps:
+    /// Waits for something to listen to. While there are runs it may look out for a moment before it sleeps:
     /// being woken takes longer than most workers do to say the next thing.
     fn wait(&self, events: &mut Vec<Event>, most: Option<&Timespec>) -> Result<(), Errno> {
         events.clear();
         let epoll = &self.workers.driver.epoll;
-        if self.workers.has_runs() {
+        if self.workers.looks_out() {
             let started = Instant::now();
             let seen = Cell::new(std::mem::take(events));
             let found = self.patience.look(started, || {

@@ -16,6 +16,7 @@ mod confine;
 mod control;
 mod driver;
 mod frame;
+mod inherited;
 mod link;
 mod nursery;
 mod protocol;

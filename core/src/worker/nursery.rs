@@ -22,6 +22,7 @@ use super::{
     confine::{self, Ended},
     control::{News, Order},
     frame::VERSION,
+    inherited, rehearsal,
     serve::serve,
 };
 use crate::{
@@ -55,6 +56,7 @@ impl Arguments {
 /// descriptor 0. Returns when the host is gone.
 #[must_use]
 pub fn worker_main() -> ExitCode {
+    inherited::hand_on_files();
     let launched = confine::launcher(Confinement::ALL);
     // By the thread of the host that started it, which lives for as long as the runtime does.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
@@ -96,6 +98,8 @@ impl Nursery {
         process::carry_on();
         let pool = Pool::new(Realm::build, PoolOptions { ready: 1, ..PoolOptions::default() });
         pool.fill(|| false);
+        let cache = Arc::new(Cache::new(if arguments.runs > 1 { 4 << 20 } else { 0 }));
+        rehearsal::rehearse(&pool, &cache);
         Self {
             confined,
             control: std::os::fd::AsFd::as_fd(&std::io::stdin())
@@ -103,7 +107,7 @@ impl Nursery {
                 .unwrap_or_else(|_| std::process::exit(1)),
             watch: Watch::new(),
             pool,
-            cache: Arc::new(Cache::new(if arguments.runs > 1 { 4 << 20 } else { 0 })),
+            cache,
             runs: arguments.runs,
             workers: HashMap::new(),
             processes: HashMap::new(),
@@ -170,7 +174,8 @@ impl Nursery {
             Ok(Side::Child) => {
                 drop(hosts);
                 self.become_worker(workers);
-                std::process::exit(0);
+                // Nothing of it is for anybody: tidying up would be for nothing.
+                children::leave()
             }
             Ok(Side::Parent(process)) => {
                 self.last += 1;

@@ -19,6 +19,9 @@ use super::frame::{Frame, Inlet};
 /// Bytes that are read at once, and that may wait to be written.
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// Bytes that are read at first. Each page that a worker writes to is copied for it.
+const FIRST_BYTES: usize = 4 << 10;
+
 /// How long to wait for a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wait {
@@ -42,6 +45,8 @@ pub(super) struct Wire {
     stream: UnixStream,
     inlet: Inlet,
     buffer: Box<[u8]>,
+    /// Whether there was more to read than fits.
+    is_full: bool,
     /// What was read and not taken yet.
     unread: std::ops::Range<usize>,
     unwritten: Vec<u8>,
@@ -52,7 +57,8 @@ impl Wire {
         Self {
             stream,
             inlet: Inlet::trusting(),
-            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            buffer: vec![0; FIRST_BYTES].into_boxed_slice(),
+            is_full: false,
             unread: 0..0,
             unwritten: Vec::new(),
         }
@@ -121,7 +127,10 @@ impl Wire {
             let wait = if self.inlet.is_amid() { Wait::Ever } else { wait };
             match self.read(wait, deadline) {
                 Ok(0) => return Heard::Closed,
-                Ok(read) => self.unread = 0..read,
+                Ok(read) => {
+                    self.unread = 0..read;
+                    self.is_full = read == self.buffer.len();
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Nothing,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Heard::Closed,
@@ -129,7 +138,11 @@ impl Wire {
         }
     }
 
+    /// Reads into the buffer, all of which was taken.
     fn read(&mut self, wait: Wait, deadline: Option<Instant>) -> io::Result<usize> {
+        if self.is_full && self.buffer.len() < BUFFER_BYTES {
+            self.buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        }
         match (wait, deadline) {
             (Wait::Ever, _) => self.stream.read(&mut self.buffer),
             (Wait::For(_), Some(deadline)) => {

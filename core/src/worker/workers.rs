@@ -215,8 +215,10 @@ impl Workers {
         }
     }
 
-    pub(super) fn has_runs(&self) -> bool {
-        self.registry.live() > 0
+    /// Whether looking out for what workers say is worth a processor: not where runs wait for workers, which
+    /// have better use for it.
+    pub(super) fn looks_out(&self) -> bool {
+        self.registry.live() > 0 && self.state.lock().fresh.is_empty()
     }
 
     /// Whether it is closed and no run is left.

@@ -5,7 +5,7 @@
 //! dropped: a sandbox that still waits for an answer is told that there will be none.
 
 use std::sync::{
-    Arc, Mutex, PoisonError, RwLock,
+    Arc, Mutex, MutexGuard, PoisonError, RwLock,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -57,7 +57,7 @@ impl Mailbox {
             match &*wake {
                 None => Some(event),
                 Some(wake) => {
-                    self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+                    self.queued().push(event);
                     if !self.woken.swap(true, Ordering::AcqRel) {
                         wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
                     }
@@ -72,14 +72,28 @@ impl Mailbox {
     /// All events so far. What comes from now on wakes the thread again.
     pub(crate) fn take(&self) -> Vec<Event> {
         self.woken.store(self.polled.load(Ordering::Acquire), Ordering::Release);
-        std::mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.queued())
     }
 
     /// Whether the thread looks by itself from now on; and whether there is something to see.
     pub(crate) fn poll(&self, polls: bool) -> bool {
         self.polled.store(polls, Ordering::Release);
         self.woken.store(polls, Ordering::Release);
-        !self.events.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.has_events()
+    }
+
+    fn queued(&self) -> MutexGuard<'_, Vec<Event>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is something to take.
+    pub(crate) fn has_events(&self) -> bool {
+        !self.queued().is_empty()
+    }
+
+    /// Whether the thread looks by itself.
+    pub(crate) fn is_polled(&self) -> bool {
+        self.polled.load(Ordering::Acquire)
     }
 
     /// Makes the thread's event loop wait for events, or not.

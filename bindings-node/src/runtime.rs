@@ -9,11 +9,12 @@ use std::{
     path::PathBuf,
     rc::Rc,
     sync::Arc,
+    time::{Duration, Instant},
 };
 
 use isolane::{
-    Completion, Confinement, HostCall, Isolation, REPORT_SINK, Remote, Runtime, RuntimeOptions,
-    Spelling, Stats, Turns, value::Value,
+    Completion, Confinement, HostCall, Isolation, Listener, REPORT_SINK, Remote, Runtime,
+    RuntimeOptions, Spelling, Stats, Turns, value::Value,
 };
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
@@ -35,6 +36,9 @@ const MOST_EVENTS: u32 = 256;
 
 /// Bytes of events after which no more are added, for the same reason.
 const MOST_BYTES: usize = 1 << 20;
+
+/// About as long as a turn of the event loop takes in which nothing happens.
+const TURN: Duration = Duration::from_micros(15);
 
 /// In the count of a frame's events: there are more to come.
 const MORE: u32 = 1 << 31;
@@ -214,6 +218,8 @@ pub(crate) struct State {
     pub(crate) calls: RefCell<HashMap<u32, HostCall>>,
     /// The blobs of the frame handed over last, until JavaScript fetches them.
     pub(crate) blobs: RefCell<Vec<Vec<u8>>>,
+    /// Where to hear the run that was started last, if it is in another process.
+    listener: RefCell<Option<Listener>>,
     /// What JavaScript's event loop waits for: live runs and closing runtimes.
     pending: Cell<usize>,
     last_run: Cell<u32>,
@@ -245,6 +251,7 @@ pub fn open_bridge(env: Env, wake: Wake) -> Result<u32> {
         runs: RefCell::default(),
         calls: RefCell::default(),
         blobs: RefCell::default(),
+        listener: RefCell::default(),
         pending: Cell::new(0),
         last_run: Cell::new(0),
         last_call: Cell::new(0),
@@ -285,6 +292,9 @@ pub fn start(
         };
         match started {
             Ok(remote) => {
+                if let Some(listener) = remote.listener() {
+                    state.listener.replace(Some(listener));
+                }
                 state
                     .runs
                     .borrow_mut()
@@ -307,7 +317,10 @@ pub fn drain<'env>(
     bridge: u32,
     inbox: Inbox<'_>,
 ) -> Result<Either<u32, Uint8ArraySlice<'env>>> {
-    let frame = with_bridge(bridge, |state| state.drain(*env))?;
+    let frame = with_bridge(bridge, |state| {
+        state.look();
+        state.drain(*env)
+    })?;
     let Some(frame) = frame else {
         // Whom this thread waits for may be waiting for its processor.
         std::thread::yield_now();
@@ -327,7 +340,12 @@ pub fn drain<'env>(
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn poll(bridge: u32, polls: bool) -> Result<bool> {
-    with_bridge(bridge, |state| state.mailbox.poll(polls))
+    with_bridge(bridge, |state| {
+        if !polls {
+            state.listen(Listener::rest);
+        }
+        state.mailbox.poll(polls)
+    })
 }
 
 /// The blobs of the frame handed over last, in order, once.
@@ -382,6 +400,28 @@ impl State {
         self.pending.set(self.pending.get().saturating_sub(1));
         if self.pending.get() == 0 {
             self.mailbox.hold_event_loop(env, false);
+        }
+    }
+
+    /// Where the thread looks by itself, and for what comes from another process, it looks for as long as a
+    /// turn of the event loop takes.
+    fn look(&self) {
+        if !self.mailbox.is_polled() {
+            return;
+        }
+        self.listen(|listener| {
+            let started = Instant::now();
+            while listener.hear() && !self.mailbox.has_events() && started.elapsed() < TURN {
+                std::hint::spin_loop();
+            }
+        });
+    }
+
+    /// Does that with what hears runs in other processes. No borrow is held meanwhile.
+    fn listen(&self, act: impl FnOnce(&Listener)) {
+        let listener = self.listener.borrow().clone();
+        if let Some(listener) = listener {
+            act(&listener);
         }
     }
 

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use isolane::{Completion, Host, HostCall, Patience, Refusal, Turns, Value};
+use isolane::{Completion, Host, HostCall, Listener, Patience, Refusal, Remote, Turns, Value};
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 
 use crate::{
@@ -73,6 +73,8 @@ pub(crate) struct Mailbox {
     /// Whether the thread looks by itself for now, and no one has to wake it.
     polled: AtomicBool,
     patience: Patience,
+    /// Where to hear the run that was started last, if it is in another process.
+    listener: Lock<Option<Listener>>,
 }
 
 #[derive(Debug, Default)]
@@ -155,6 +157,20 @@ impl Mailbox {
         taken
     }
 
+    /// Hears what runs in other processes say, where the thread looks by itself.
+    fn hear(&self) {
+        let listener = self.listener.lock().clone();
+        let _ = listener.is_some_and(|listener| listener.hear());
+    }
+
+    /// The thread does not look any more.
+    fn rest(&self) {
+        let listener = self.listener.lock().clone();
+        if let Some(listener) = listener {
+            listener.rest();
+        }
+    }
+
     fn has_events(&self) -> bool {
         !self.inside.lock().events.is_empty()
     }
@@ -162,7 +178,11 @@ impl Mailbox {
     /// Waits for an event for a moment; says whether there is one.
     fn wait(&self) -> bool {
         let since = self.inside.lock().expect();
-        self.patience.look(since, || self.woken.load(Ordering::Acquire));
+        self.patience.look(since, || {
+            self.hear();
+            self.woken.load(Ordering::Acquire)
+        });
+        self.rest();
         let mut inside = self.inside.lock();
         if inside.events.is_empty() {
             inside.found = false;
@@ -178,6 +198,7 @@ impl Mailbox {
         // Whoever pushes would ring otherwise.
         self.woken.store(true, Ordering::Release);
         while !self.has_events() && started.elapsed() < AT_ONCE {
+            self.hear();
             std::hint::spin_loop();
         }
     }
@@ -264,6 +285,13 @@ pub(crate) struct PyMailbox {
 }
 
 impl PyMailbox {
+    /// Hears that run, too, if it is in another process.
+    pub(crate) fn listen(&self, remote: &Remote) {
+        if let Some(listener) = remote.listener() {
+            *self.mailbox.listener.lock() = Some(listener);
+        }
+    }
+
     /// What tells that a runtime has closed, under that number.
     pub(crate) fn closed(&self, number: u64) -> impl FnOnce() + Send + 'static {
         let mailbox = Arc::clone(&self.mailbox);
@@ -363,8 +391,11 @@ impl PyMailbox {
         let lasts = since.is_some_and(|since| self.mailbox.patience.lasts(since));
         if !lasts {
             self.mailbox.inside.lock().found = false;
+            self.mailbox.rest();
             self.mailbox.polled.store(false, Ordering::Release);
             self.mailbox.woken.store(false, Ordering::Release);
+        } else if self.mailbox.polled.load(Ordering::Acquire) {
+            self.mailbox.hear();
         }
         lasts
     }

@@ -124,6 +124,7 @@ pub(crate) fn start(
         None => Runtime::shared().start(request, host.clone()),
     };
     let remote = start().map_err(|error| exception(py, &error))?;
+    mailbox.listen(&remote);
     Ok(PyRemote::new(remote, host, functions))
 }
 

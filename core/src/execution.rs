@@ -1,6 +1,9 @@
 //! Handles on a run: what a caller, or a binding on its behalf, holds while it goes on.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Weak},
+};
 
 use crate::{host::Completion, isolate::Inbound, outcome::ExecutionResult, value::Value};
 
@@ -29,6 +32,49 @@ pub(crate) trait Live: fmt::Debug + Send + Sync {
 
     /// What it came to, once.
     fn take_result(&self) -> Option<ExecutionResult>;
+
+    /// Where it can be heard on the caller's thread, if it has to be heard from somewhere.
+    fn ears(&self) -> Option<Weak<dyn Hear>> {
+        None
+    }
+}
+
+/// What hears what runs in other processes say.
+pub(crate) trait Hear: fmt::Debug + Send + Sync {
+    /// Hears a little of what was said by now; false if that is better left to others.
+    fn hear(&self) -> bool;
+
+    /// The caller will not hear more shortly.
+    fn rest(&self);
+}
+
+/// Hears runs in other processes on the caller's own thread, so that no other one has to be woken for
+/// what they say: for a binding that looks for events by itself for a moment, and would otherwise only
+/// compete for a processor with the thread that brings them.
+///
+/// Cheap to clone, and keeps nothing alive. Does nothing in a process that was forked from its own.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    ears: Weak<dyn Hear>,
+}
+
+impl Listener {
+    /// Hears what runs have said by now, up to some 64 KiB of each of a few: their hosts are called on
+    /// this thread. Costs a call of the system, and a lock that it does not wait for. To be called again
+    /// within half a millisecond, or followed by [`Listener::rest`]: no other thread is woken meanwhile.
+    /// Returns whether looking again is worth it; not where runs wait for processes, which need the
+    /// processors more.
+    #[must_use]
+    pub fn hear(&self) -> bool {
+        self.ears.upgrade().is_some_and(|ears| ears.hear())
+    }
+
+    /// Leaves it to others again.
+    pub fn rest(&self) {
+        if let Some(ears) = self.ears.upgrade() {
+            ears.rest();
+        }
+    }
 }
 
 /// A run as a binding holds it: everything that the host's side may do to it, by number.
@@ -101,6 +147,13 @@ impl Remote {
     #[must_use]
     pub fn take_result(&self) -> Option<ExecutionResult> {
         self.here()?.take_result()
+    }
+
+    /// Where to hear the run on the caller's own thread; `None` where it is in this process, and speaks
+    /// for itself.
+    #[must_use]
+    pub fn listener(&self) -> Option<Listener> {
+        self.here()?.ears().map(|ears| Listener { ears })
     }
 
     fn deliver(&self, inbound: Inbound) {

@@ -52,7 +52,7 @@ mod worker;
 
 pub use confinement::Confinement;
 pub use error::{Error, ErrorKind};
-pub use execution::Remote;
+pub use execution::{Listener, Remote};
 pub use face::{
     BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,
     FutureCallable, HostError, HostFunction, HostPromise, Input, Inputs, IntoOutput, Parameters,

@@ -6,7 +6,7 @@
 
 use std::{
     sync::{
-        self, MutexGuard, PoisonError,
+        self, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -32,6 +32,17 @@ impl<T> Mutex<T> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sanitized::acquired(&guard);
         guard
+    }
+
+    /// `None` if somebody holds it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        let guard = match self.0.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        sanitized::acquired(&guard);
+        Some(guard)
     }
 }
 

@@ -53,6 +53,7 @@ fn every_public_type_can_be_sent_and_shared() {
         Inputs,
         Isolation,
         Language,
+        Listener,
         LogLevel,
         Malformed,
         OptionSet,

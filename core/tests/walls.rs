@@ -128,6 +128,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("worker/link.rs", &["unsafe"]),
     ("worker/driver.rs", &["unsafe"]),
     ("worker/aside.rs", &["unsafe"]),
+    ("worker/attendance.rs", &["unsafe"]),
     ("worker/control.rs", &["unsafe"]),
     ("worker/confine/", &["crate::"]),
     // The Rust face uses what a binding uses.

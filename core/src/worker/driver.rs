@@ -1,12 +1,14 @@
 //! The host's thread that listens to the nursery and to all workers.
 //!
 //! In: what they say, and what is due. Out: calls of runs and of [`Workers`]. It starts the nursery, starts
-//! it again when it is lost, and is the last to know that everything has ended.
+//! it again when it is lost, and is the last to know that everything has ended. A thread of the host that
+//! looks for events by itself takes its place for that time ([`Driver::glance`]).
 
 use std::{
     cell::Cell,
     collections::HashMap,
     io,
+    mem::MaybeUninit,
     os::{fd::OwnedFd, unix::process::CommandExt},
     process::{Child, Command, Stdio},
     sync::Arc,
@@ -34,7 +36,7 @@ use super::{
     run::{Lost, Run},
     workers::Workers,
 };
-use crate::patience::Patience;
+use crate::{patience::Patience, sync::Mutex};
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -44,6 +46,11 @@ const LARGE_BYTES: usize = 256 << 10;
 
 /// How often one worker is read before it is another's turn.
 const READS: usize = 4;
+
+/// How many are heard at once on a thread of the host, each once: it has something else to do.
+const GLANCE: usize = 4;
+
+const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// How long a nursery has to end before it is killed.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
@@ -80,21 +87,82 @@ impl Bell {
     }
 }
 
-/// Starts the thread.
+/// Starts the thread; until it ends, others can listen, too.
 pub(super) fn start(workers: &Arc<Workers>) -> io::Result<()> {
-    let workers = Arc::clone(workers);
+    let driver = Arc::new(Mutex::new(Driver::new(Arc::clone(workers))));
+    workers.share(Some(Arc::clone(&driver)));
     let thread = std::thread::Builder::new().name("isolane workers".to_owned());
-    thread.spawn(move || Driver::new(workers).drive()).map(drop)
+    let work = {
+        let workers = Arc::clone(workers);
+        move || {
+            drive(&driver, &workers);
+            workers.share(None);
+            workers.ended();
+        }
+    };
+    thread.spawn(work).map(drop).inspect_err(|_| workers.share(None))
 }
 
-struct Driver {
+/// Listens and does what is due, until the runtime is closed and nothing is left. It holds nothing while it
+/// waits.
+fn drive(driver: &Mutex<Driver>, workers: &Workers) {
+    let patience = Patience::new();
+    let mut events = Vec::with_capacity(64);
+    driver.lock().start_nursery();
+    while !workers.is_over() {
+        if workers.wait_for_nursery() {
+            driver.lock().have_nursery();
+        }
+        let due = workers.tend(Instant::now());
+        if workers.attendance.wait(due) {
+            continue;
+        }
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        if wait(workers, &patience, &mut events, left.as_ref()).is_ok() {
+            driver.lock().take_up(&events);
+        }
+    }
+    driver.lock().end();
+}
+
+/// Waits for something to listen to. While there are runs it may look out for a moment before it sleeps:
+/// being woken takes longer than most workers do to say the next thing.
+fn wait(
+    workers: &Workers,
+    patience: &Patience,
+    events: &mut Vec<Event>,
+    most: Option<&Timespec>,
+) -> Result<(), Errno> {
+    events.clear();
+    let epoll = &workers.driver.epoll;
+    if !workers.looks_out() {
+        return epoll::wait(epoll, spare_capacity(events), most).map(drop);
+    }
+    let started = Instant::now();
+    let seen = Cell::new(std::mem::take(events));
+    let found = patience.look(started, || {
+        let mut events = seen.take();
+        let asked = epoll::wait(epoll, spare_capacity(&mut events), Some(&NO_TIME));
+        let found = asked.is_ok_and(|count| count > 0);
+        seen.set(events);
+        found || workers.attendance.is_on()
+    });
+    *events = seen.take();
+    if !found {
+        epoll::wait(epoll, spare_capacity(events), most)?;
+    }
+    patience.learn(started.elapsed(), found);
+    Ok(())
+}
+
+/// What listens: all that is known of what workers are about to say.
+pub(super) struct Driver {
     workers: Arc<Workers>,
     nursery: Option<Nursery>,
     failures: u32,
     connections: HashMap<u32, Connection>,
     buffer: Box<[u8]>,
-    /// With what workers say.
-    patience: Patience,
     aside: Aside,
 }
 
@@ -161,73 +229,50 @@ impl Driver {
             failures: 0,
             connections: HashMap::new(),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
-            patience: Patience::new(),
             aside: Aside::default(),
         }
     }
 
-    fn drive(mut self) {
-        self.start_nursery();
-        let mut events = Vec::with_capacity(64);
-        while !self.workers.is_over() {
-            if self.nursery.is_none() && self.workers.wait_for_nursery() {
-                self.start_nursery();
-            }
-            let due = self.workers.tend(Instant::now());
-            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-            let left = left.and_then(|left| Timespec::try_from(left).ok());
-            if self.wait(&mut events, left.as_ref()).is_err() {
-                continue;
-            }
-            for event in &events {
-                let flags = event.flags;
-                match event.data.u64() {
-                    BELL => {
-                        self.workers.driver.quiet();
-                        self.take_back();
-                    }
-                    CONTROL => self.hear_nursery(),
-                    worker => {
-                        if let Ok(worker) = u32::try_from(worker) {
-                            self.turn_to(worker, flags);
-                        }
-                    }
+    /// Takes up what there is to listen to.
+    fn take_up(&mut self, events: &[Event]) {
+        for event in events {
+            match event.data.u64() {
+                BELL => {
+                    self.workers.driver.quiet();
+                    self.take_back();
                 }
-                // What is due does not wait for all who have something to say.
-                self.workers.tend(Instant::now());
+                who => self.listen_to(who, event.flags, READS),
             }
+            // What is due does not wait for all who have something to say.
+            self.workers.tend(Instant::now());
         }
-        self.end();
     }
 
-    /// Waits for something to listen to. While there are runs it may look out for a moment before it sleeps:
-    /// being woken takes longer than most workers do to say the next thing.
-    fn wait(&self, events: &mut Vec<Event>, most: Option<&Timespec>) -> Result<(), Errno> {
-        events.clear();
-        let epoll = &self.workers.driver.epoll;
-        if self.workers.looks_out() {
-            let started = Instant::now();
-            let seen = Cell::new(std::mem::take(events));
-            let found = self.patience.look(started, || {
-                let mut events = seen.take();
-                let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-                let asked = epoll::wait(epoll, spare_capacity(&mut events), Some(&none));
-                let found = asked.is_ok_and(|count| count > 0);
-                seen.set(events);
-                found
-            });
-            *events = seen.take();
-            if !found {
-                epoll::wait(epoll, spare_capacity(events), most)?;
+    /// Takes up a little of what there is, on a thread of the host. The bell is for the thread of the driver:
+    /// it rings for what is due.
+    pub(super) fn glance(&mut self) {
+        let mut room = [const { MaybeUninit::uninit() }; GLANCE];
+        let epoll = Arc::clone(&self.workers.driver.epoll);
+        // An interrupted look is as good as one that saw nothing.
+        let Ok((events, _)) = epoll::wait(&epoll, &mut room, Some(&NO_TIME)) else { return };
+        for event in events {
+            match event.data.u64() {
+                BELL => {}
+                who => self.listen_to(who, event.flags, 1),
             }
-            self.patience.learn(started.elapsed(), found);
-            return Ok(());
         }
-        epoll::wait(epoll, spare_capacity(events), most).map(drop)
+    }
+
+    fn listen_to(&mut self, who: u64, flags: EventFlags, reads: usize) {
+        if who == CONTROL {
+            self.hear_nursery();
+        } else if let Ok(worker) = u32::try_from(who) {
+            self.turn_to(worker, flags, reads);
+        }
     }
 
     /// Everything that is left ends: no worker outlives its nursery, nor that its socket.
-    fn end(mut self) {
+    fn end(&mut self) {
         self.connections.clear();
         self.workers.nursery_lost();
         if let Some(Nursery { mut launcher, control }) = self.nursery.take() {
@@ -241,7 +286,12 @@ impl Driver {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-        self.workers.ended();
+    }
+
+    fn have_nursery(&mut self) {
+        if self.nursery.is_none() {
+            self.start_nursery();
+        }
     }
 
     fn start_nursery(&mut self) {
@@ -324,6 +374,8 @@ impl Driver {
             let path = self.workers.worker.program.display();
             self.workers.unavailable(&format!("{path}: {why}"));
         }
+        // Another one may be needed, and this may be a thread of the host.
+        self.workers.driver.ring();
     }
 
     /// Closes the way to a nursery, of which a forked child of this process may have a copy.
@@ -381,13 +433,13 @@ impl Driver {
         self.workers.gone(worker);
     }
 
-    fn turn_to(&mut self, worker: u32, flags: EventFlags) {
+    fn turn_to(&mut self, worker: u32, flags: EventFlags, reads: usize) {
         if let Some(connection) = self.connections.get(&worker)
             && flags.contains(EventFlags::OUT)
         {
             connection.link.flush();
         }
-        for _ in 0..READS {
+        for _ in 0..reads {
             let Some(connection) = self.connections.get_mut(&worker) else { return };
             if flags == EventFlags::OUT || connection.is_aside {
                 return;

@@ -11,7 +11,7 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -26,7 +26,7 @@ use super::{
     workers::Workers,
 };
 use crate::{
-    execution::Live,
+    execution::{Hear, Live},
     host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK},
     isolate::{End, Inbound},
     ledger::{Ledger, Overdrawn},
@@ -570,6 +570,11 @@ impl Live for Run {
             return;
         }
         self.send(ToWorker::Answer(completion).into_frame());
+    }
+
+    fn ears(&self) -> Option<Weak<dyn Hear>> {
+        let workers = Arc::downgrade(&self.workers);
+        Some(workers)
     }
 
     fn reports_since(&self, index: usize) -> Vec<Value> {

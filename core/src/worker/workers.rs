@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BinaryHeap, HashSet, VecDeque},
+    fmt,
     os::fd::OwnedFd,
     sync::{
         Arc,
@@ -18,15 +19,16 @@ use rustix::{io::Errno, net::SendFlags};
 
 use super::{
     Confinement,
+    attendance::Attendance,
     control::Order,
-    driver,
+    driver::{self, Driver},
     link::Link,
     run::{Begun, Lost, Run},
     timer::{Timer, What},
 };
 use crate::{
     error::{Error, ErrorKind},
-    execution::Live,
+    execution::{Hear, Live},
     host::Host,
     options::{Request, RuntimeSettings, WorkerSettings},
     outcome::Status,
@@ -63,6 +65,9 @@ pub(crate) struct Workers {
     pub(super) worker: WorkerSettings,
     registry: Registry<Run>,
     pub(super) driver: driver::Bell,
+    /// What listens, for a thread of the host that does for a moment; until the driver has ended.
+    ears: Mutex<Option<Arc<Mutex<Driver>>>>,
+    pub(super) attendance: Attendance,
     /// Whether the driver has ended, after which it calls nobody.
     ended: AtomicBool,
     state: Mutex<State>,
@@ -143,6 +148,8 @@ impl Workers {
             worker,
             registry: Registry::default(),
             driver,
+            ears: Mutex::new(None),
+            attendance: Attendance::default(),
             ended: AtomicBool::new(false),
             state: Mutex::new(State { warm: true, ..State::default() }),
         });
@@ -213,6 +220,12 @@ impl Workers {
         } else {
             self.driver.ring();
         }
+    }
+
+    /// Lets threads of the host listen with it.
+    pub(super) fn share(&self, driver: Option<Arc<Mutex<Driver>>>) {
+        let before = std::mem::replace(&mut *self.ears.lock(), driver);
+        drop(before);
     }
 
     /// Whether looking out for what workers say is worth a processor: not where runs wait for workers, which
@@ -529,6 +542,7 @@ impl Workers {
         if !std::mem::replace(&mut state.idling, true) {
             let at = Instant::now() + self.worker.idle.max(SHORTEST_IDLE);
             state.timers.push(Timer { at, what: What::Idle });
+            self.driver.ring();
         }
         state.coming += missing;
         state.orders.push_back(Order::Fork(u32::try_from(missing).unwrap_or(u32::MAX)));
@@ -553,6 +567,32 @@ impl Workers {
                 }
             }
         }
+    }
+}
+
+impl Hear for Workers {
+    fn hear(&self) -> bool {
+        if !self.is_here() || !self.looks_out() {
+            return false;
+        }
+        self.attendance.begin();
+        let ears = self.ears.lock().clone();
+        if let Some(mut driver) = ears.as_deref().and_then(Mutex::try_lock) {
+            driver.glance();
+        }
+        true
+    }
+
+    fn rest(&self) {
+        if self.is_here() {
+            self.attendance.end();
+        }
+    }
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Workers").finish_non_exhaustive()
     }
 }
 

@@ -59,7 +59,8 @@ pub trait Host: Send + Sync + 'static {
     /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled.
     fn promise_settled(&self, promise: u32, completion: Completion);
 
-    /// The run has settled; its result can be taken. The last call that a run makes.
+    /// The run has settled; its result can be taken. The last call that a run makes, but for one that was
+    /// on its way when somebody else ended the run: what comes later is to be dropped.
     fn settled(&self);
 
     /// Whether [`Host::refuses`] is to be asked at all.

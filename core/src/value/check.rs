@@ -64,6 +64,7 @@ pub(crate) fn check(
         lent: 0,
         room,
         named: vec![Named::Not; message.blobs().len()],
+        views: 0,
         plain: true,
     };
     walk.whole()?;
@@ -108,6 +109,7 @@ struct Walk<'a> {
     /// What it may weigh.
     room: usize,
     named: Vec<Named>,
+    views: usize,
     plain: bool,
 }
 
@@ -151,8 +153,11 @@ impl<'a> Walk<'a> {
             self.node(holes)?;
         }
         // A view that moved onto another blob leaves its own behind, empty.
-        let unnamed = self.named.iter().zip(self.blobs).filter(|(named, _)| **named == Named::Not);
-        ensure(unnamed.into_iter().all(|(_, blob)| blob.is_empty()))?;
+        let named = self.named.iter().zip(self.blobs);
+        let unnamed = named.filter(|(named, _)| **named == Named::Not);
+        let (count, bytes) =
+            unnamed.fold((0, 0), |(count, bytes), (_, blob)| (count + 1, bytes + blob.len()));
+        ensure(bytes == 0 && count <= self.views)?;
         ensure(self.reader.is_empty() && self.reader.is_shortest())
     }
 
@@ -285,6 +290,7 @@ impl<'a> Walk<'a> {
         byte_offset: u64,
         length: u64,
     ) -> Result<(), Malformed> {
+        self.views += 1;
         let named = self.named.get_mut(blob as usize).ok_or(Malformed)?;
         self.plain &= *named == Named::Not && kind != ViewKind::Float16Array;
         if *named == Named::Not {

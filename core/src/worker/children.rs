@@ -25,12 +25,6 @@ pub(super) fn fork() -> io::Result<Side> {
     }
 }
 
-/// Ends this child as it is.
-pub(super) fn leave() -> ! {
-    // SAFETY: nothing of this process is used again.
-    unsafe { libc::_exit(0) }
-}
-
 /// Waits for a child to end.
 pub(super) fn wait_for(child: i32) -> Ended {
     loop {

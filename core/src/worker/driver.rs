@@ -42,7 +42,7 @@ use crate::{patience::Patience, sync::Mutex};
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// A message of more bytes is not read here: at about six nanoseconds a byte.
-const LARGE_BYTES: usize = 256 << 10;
+const LARGE_BYTES: usize = 64 << 10;
 
 /// How often one worker is read before it is another's turn.
 const READS: usize = 4;
@@ -160,6 +160,8 @@ fn wait(
 pub(super) struct Driver {
     workers: Arc<Workers>,
     nursery: Option<Nursery>,
+    /// Launchers that nobody has waited for yet.
+    killed: Vec<Child>,
     failures: u32,
     connections: HashMap<u32, Connection>,
     buffer: Box<[u8]>,
@@ -226,6 +228,7 @@ impl Driver {
         Self {
             workers,
             nursery: None,
+            killed: Vec::new(),
             failures: 0,
             connections: HashMap::new(),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
@@ -240,6 +243,7 @@ impl Driver {
                 BELL => {
                     self.workers.driver.quiet();
                     self.take_back();
+                    self.wait_for_killed();
                 }
                 who => self.listen_to(who, event.flags, READS),
             }
@@ -248,8 +252,8 @@ impl Driver {
         }
     }
 
-    /// Takes up a little of what there is, on a thread of the host. The bell is for the thread of the driver:
-    /// it rings for what is due.
+    /// Takes up a little of what there is, on a thread of the host. The bell goes on ringing for the thread of
+    /// the driver, and for what is due.
     pub(super) fn glance(&mut self) {
         let mut room = [const { MaybeUninit::uninit() }; GLANCE];
         let epoll = Arc::clone(&self.workers.driver.epoll);
@@ -257,7 +261,7 @@ impl Driver {
         let Ok((events, _)) = epoll::wait(&epoll, &mut room, Some(&NO_TIME)) else { return };
         for event in events {
             match event.data.u64() {
-                BELL => {}
+                BELL => self.take_back(),
                 who => self.listen_to(who, event.flags, 1),
             }
         }
@@ -274,6 +278,7 @@ impl Driver {
     /// Everything that is left ends: no worker outlives its nursery, nor that its socket.
     fn end(&mut self) {
         self.connections.clear();
+        self.wait_for_killed();
         self.workers.nursery_lost();
         if let Some(Nursery { mut launcher, control }) = self.nursery.take() {
             self.hang_up(&control);
@@ -354,9 +359,9 @@ impl Driver {
     fn lose_nursery(&mut self, why: &str) {
         let Some(Nursery { mut launcher, control }) = self.nursery.take() else { return };
         self.hang_up(&control);
-        // It may hang, or not be ours to wait for.
+        // It may hang, or be gone.
         let _ = launcher.kill();
-        let _ = launcher.wait();
+        self.killed.push(launcher);
         self.workers.nursery_lost();
         let workers: Vec<u32> = self.connections.keys().copied().collect();
         for worker in workers {
@@ -374,8 +379,15 @@ impl Driver {
             let path = self.workers.worker.program.display();
             self.workers.unavailable(&format!("{path}: {why}"));
         }
-        // Another one may be needed, and this may be a thread of the host.
+        // Another one may be needed, and this one waited for, which is not for a thread of the host to do.
         self.workers.driver.ring();
+    }
+
+    fn wait_for_killed(&mut self) {
+        for mut launcher in self.killed.drain(..) {
+            // It may not be ours to wait for.
+            let _ = launcher.wait();
+        }
     }
 
     /// Closes the way to a nursery, of which a forked child of this process may have a copy.
@@ -408,28 +420,26 @@ impl Driver {
 
     /// A worker has ended; what it said before counts.
     fn disconnect(&mut self, worker: u32, ended: Ended) {
-        if let Some(connection) = self.connections.get_mut(&worker) {
-            let mut said = if connection.is_aside { Said::All } else { Said::More };
-            while let Said::More = said {
-                said = connection.listen(&mut self.buffer);
-            }
-            if let Said::Large(run, frame) = said {
-                self.set_aside(worker, run, frame);
-            }
+        let Some(connection) = self.connections.get_mut(&worker) else {
+            return self.workers.gone(worker);
+        };
+        if connection.is_aside {
+            connection.ended = Some(ended);
+            return;
         }
-        match self.connections.get_mut(&worker) {
-            Some(connection) if connection.is_aside => {
-                connection.ended = Some(ended);
-                return;
-            }
-            Some(connection) => {
-                if let Some(run) = connection.link.bury() {
-                    run.lost(&Lost::Ended(ended));
-                }
-                self.connections.remove(&worker);
-            }
-            None => {}
+        let mut said = Said::More;
+        while let Said::More = said {
+            said = connection.listen(&mut self.buffer);
         }
+        if let Said::Large(run, frame) = said {
+            // To be told once more when that was taken.
+            connection.ended = Some(ended);
+            return self.set_aside(worker, run, frame);
+        }
+        if let Some(run) = connection.link.bury() {
+            run.lost(&Lost::Ended(ended));
+        }
+        self.connections.remove(&worker);
         self.workers.gone(worker);
     }
 
@@ -501,6 +511,7 @@ impl Driver {
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         let link = Arc::clone(&connection.link);
         connection.is_aside = true;
+        link.set_aside(true);
         link.unwatch();
         self.aside.take(Parcel { link, run, frame }, &self.workers);
         // If there is no such thread it is done.
@@ -518,15 +529,18 @@ impl Driver {
                 continue;
             };
             connection.is_aside = false;
+            link.set_aside(false);
             let rest = std::mem::take(&mut connection.rest);
             let said = match (taken, link.run()) {
                 (Taken::Yes(false), Some(run)) => connection.take(&run, &rest),
                 (taken, _) => taken.with(&rest),
             };
             let ended = connection.ended.take();
-            if !matches!(said, Said::Large(..)) {
-                link.rewatch();
+            if ended.is_some() {
+                // It takes no further run.
+                connection.runs_left = 1;
             }
+            link.rewatch();
             self.heed(worker, said);
             if let Some(ended) = ended {
                 self.disconnect(worker, ended);
@@ -561,7 +575,7 @@ impl Connection {
         while !bytes.is_empty() {
             let taken = match self.inlet.feed(&mut bytes) {
                 Ok(None) => break,
-                Ok(Some(frame)) if frame.chunk_bytes() > LARGE_BYTES => {
+                Ok(Some(frame)) if frame.held_bytes() > LARGE_BYTES => {
                     self.rest = bytes.to_vec();
                     return Said::Large(Arc::clone(run), frame);
                 }

@@ -106,8 +106,12 @@ impl Frame {
         self
     }
 
-    /// What its messages hold.
-    pub(crate) fn chunk_bytes(&self) -> usize {
+    /// What its messages hold, and what each of their parts costs.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.chunk_bytes().saturating_add(self.chunks.len().saturating_mul(CHUNK_OVERHEAD))
+    }
+
+    fn chunk_bytes(&self) -> usize {
         self.chunks.iter().map(Vec::len).sum()
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Link {
     task: Mutex<Task>,
     /// Whether it comes after others, for good.
     demoted: AtomicBool,
+    /// Whether something large that it said is being read, for which it waits.
+    aside: AtomicBool,
 }
 
 /// What a worker is there for.
@@ -74,6 +76,7 @@ impl Link {
             out: Mutex::default(),
             task: Mutex::default(),
             demoted: AtomicBool::new(false),
+            aside: AtomicBool::new(false),
         }))
     }
 
@@ -109,9 +112,14 @@ impl Link {
         drop(finished);
     }
 
-    /// Has it come after others; false if it does already.
+    /// Something large that it said is being read, or was.
+    pub(super) fn set_aside(&self, aside: bool) {
+        self.aside.store(aside, Ordering::Relaxed);
+    }
+
+    /// Has it come after others; false if it does already, or if it is not what keeps them waiting.
     pub(super) fn demote(&self) -> bool {
-        !self.demoted.swap(true, Ordering::Relaxed)
+        !self.aside.load(Ordering::Relaxed) && !self.demoted.swap(true, Ordering::Relaxed)
     }
 
     /// Whether it can have no further run.

@@ -8,7 +8,7 @@
 use std::{os::unix::net::UnixStream, sync::Arc, time::Duration};
 
 use super::{
-    confine::{Worker, room_bytes},
+    confine::{Worker, exit, room_bytes},
     protocol::{Begin, ToHost, ToWorker, WorkersEnd},
     rehearsal,
     seat::{About, Seat},
@@ -90,7 +90,7 @@ fn run(
     let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     if !walls.is_none_or(|runs| wall(worker, pool, &request, safety_cap, runs)) {
         // It was promised: without it nothing of the run may start.
-        std::process::exit(1);
+        exit(1);
     }
     let about = About { memory_limit, report: request.report, is_choosy, safety_cap };
     let seat = Arc::new(Seat::new(Arc::clone(wire), &about));

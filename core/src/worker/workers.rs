@@ -110,6 +110,8 @@ pub(super) struct State {
 pub(super) struct Ready {
     pub(super) link: Arc<Link>,
     pub(super) since: Instant,
+    /// Whether it has had no run.
+    is_new: bool,
 }
 
 /// What `dispatch` found to do.
@@ -403,7 +405,7 @@ impl Workers {
                 state.coming = state.coming.saturating_sub(1);
                 state.alive.insert(link.worker);
             }
-            state.ready.push(Ready { link, since: Instant::now() });
+            state.ready.push(Ready { link, since: Instant::now(), is_new });
         }
         self.dispatch();
     }
@@ -420,7 +422,7 @@ impl Workers {
             state.alive.remove(&worker);
             let place = state.ready.iter().position(|ready| ready.link.worker == worker);
             let gone = place.map(|place| state.ready.remove(place));
-            if gone.is_some() && state.warm {
+            if gone.as_ref().is_some_and(|ready| ready.is_new) && state.warm {
                 state.died_unused += 1;
                 self.pause(&mut state);
             }
@@ -512,7 +514,7 @@ impl Workers {
             let (kept, gone): (Vec<_>, Vec<_>) =
                 std::mem::take(&mut state.ready).into_iter().partition(used);
             state.ready = kept;
-            state.warm = !state.ready.is_empty();
+            state.warm = !state.ready.is_empty() || state.coming > 0;
             for ready in &gone {
                 ready.link.close();
                 state.orders.push_back(Order::Kill(ready.link.worker));
@@ -533,16 +535,16 @@ impl Workers {
         if state.pause.is_some_and(|until| until > Instant::now()) {
             return;
         }
+        if !std::mem::replace(&mut state.idling, true) {
+            let at = Instant::now() + self.worker.idle.max(SHORTEST_IDLE);
+            state.timers.push(Timer { at, what: What::Idle });
+            self.driver.ring();
+        }
         let wanted = self.settings.ready_isolates + state.fresh.len().min(AHEAD);
         let missing = wanted.saturating_sub(state.ready.len() + state.coming);
         // Some at once: each time the nursery wakes it takes a processor from somebody.
         if missing == 0 || (missing < wanted / SOME && state.fresh.is_empty()) {
             return;
-        }
-        if !std::mem::replace(&mut state.idling, true) {
-            let at = Instant::now() + self.worker.idle.max(SHORTEST_IDLE);
-            state.timers.push(Timer { at, what: What::Idle });
-            self.driver.ring();
         }
         state.coming += missing;
         state.orders.push_back(Order::Fork(u32::try_from(missing).unwrap_or(u32::MAX)));
@@ -572,7 +574,11 @@ impl Workers {
 
 impl Hear for Workers {
     fn hear(&self) -> bool {
-        if !self.is_here() || !self.looks_out() {
+        if !self.is_here() {
+            return false;
+        }
+        if !self.looks_out() {
+            self.attendance.end();
             return false;
         }
         self.attendance.begin();

@@ -118,6 +118,7 @@ fn perform(host: &mut UnixStream, act: &str) {
             let frame = Frame { head: vec![CALL], chunks: vec![Vec::new(); 20_000] };
             vec![frame]
         }
+        "call-empty-blobs" => vec![Frame::new(CALL).u32(1).with_blobs(NO_ARGS, 100_000)],
         "call-sink" => vec![Frame::new(CALL).u32(u32::MAX).message(UNDEFINED)],
         "call-async" => vec![Frame::new(CALL).u32(ASYNC).message(NO_ARGS)],
         "call-twice" => vec![
@@ -283,6 +284,13 @@ impl Frame {
 
     fn text(self, text: &str) -> Self {
         self.u64(text.len() as u64).raw(text.as_bytes())
+    }
+
+    /// A message with blobs that nothing in it is about, all empty.
+    fn with_blobs(mut self, nodes: &[u8], blobs: u32) -> Self {
+        self.chunks.push(nodes.to_vec());
+        self.chunks.extend((0..blobs).map(|_| Vec::new()));
+        self.u32(blobs)
     }
 
     /// A message without blobs.

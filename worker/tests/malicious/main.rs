@@ -81,6 +81,7 @@ fn no_worker_says_that() {
         "empty-head",
         "long-head",
         "many-chunks",
+        "call-empty-blobs",
         "call-sink",
         "call-async",
         "call-twice",

@@ -18,8 +18,8 @@ use std::{
 use family::{alone, eventually};
 use isolane::{
     Completion, Execution, ExecutionOptions, ExecutionResult, Host, HostCall, HostError,
-    HostFunction, Inputs, Isolation, Report, Request, Runtime, RuntimeOptions, Status, Value,
-    value::Writer,
+    HostFunction, Inputs, Isolation, Remote, Report, Request, Runtime, RuntimeOptions, Status,
+    Value, value::Writer,
 };
 
 fn options() -> RuntimeOptions {
@@ -274,21 +274,45 @@ impl Host for Answers {
     }
 }
 
+/// A run of a host that answers.
+fn answered(runtime: &Runtime, source: &str) -> (Remote, mpsc::Receiver<Option<ThreadId>>) {
+    let request = Request {
+        globals: vec!["answers".to_owned()],
+        inputs: function("answers"),
+        ..Request::new(source.to_owned().into())
+    };
+    let (told, heard) = mpsc::channel();
+    let remote = runtime.start(request, Arc::new(Answers(told))).expect("it starts");
+    (remote, heard)
+}
+
+#[test]
+fn what_is_large_is_read_while_the_host_listens() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    let (busy, _calls) = answered(&runtime, "for (;;) answers()");
+    let source = "for (let i = 0; i < 5; i++) answers('x'.repeat(1e6)); \
+                  export default 'x'.repeat(1e6)";
+    let (large, heard) = answered(&runtime, source);
+    let listener = busy.listener().expect("it is in another process");
+    let began = Instant::now();
+    while large.running() && began.elapsed() < Duration::from_secs(20) {
+        let _ = listener.hear();
+    }
+    assert_eq!(heard.iter().take(6).flatten().count(), 5);
+    assert_eq!(error(&large.take_result().expect("a result")), ("", ""));
+    assert!(busy.running());
+    listener.rest();
+    busy.terminate(None);
+}
+
 #[test]
 fn a_thread_of_the_host_may_listen() {
     let _alone = alone();
     let runtime = runtime(&options());
     let start = |calls: u32| {
-        let request = Request {
-            globals: vec!["answers".to_owned()],
-            inputs: function("answers"),
-            ..Request::new(
-                format!("for (let i = 0; i < {calls}; i++) answers(); export default 1").into(),
-            )
-        };
-        let (told, heard) = mpsc::channel();
-        let remote = runtime.start(request, Arc::new(Answers(told))).expect("it starts");
-        (remote, heard)
+        let source = format!("for (let i = 0; i < {calls}; i++) answers(); export default 1");
+        answered(&runtime, &source)
     };
     for calls in [0, 1, 500] {
         let (remote, heard) = start(calls);

@@ -246,6 +246,17 @@ fn each_blob_has_one_buffer_and_a_use() {
     assert!(!named(buffer, buffer));
     assert!(!named(Writer::null, Writer::null));
     assert!(!named(buffer, |w| w.buffer(1)));
+    // A view that moved onto another blob leaves one behind; nothing else does.
+    let empty = |blobs: usize, write: Write| {
+        live(|w| {
+            w.blob(vec![0; 4]);
+            (0..blobs).for_each(|_| drop(w.blob(Vec::new())));
+            w.array(1);
+            write(w);
+        })
+    };
+    assert!(empty(0, view) && empty(1, view) && !empty(2, view));
+    assert!(!empty(1, buffer));
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod root;
 
 use super::Confinement;
 use filter::Program;
+pub(crate) use kernel::exit;
 use std::{os::fd::OwnedFd, time::Duration};
 
 /// How many workers may be killed before one has told what it got.

@@ -19,7 +19,7 @@ use super::Confinement;
 
 pub use allocator::Allocator;
 pub(crate) use ended::Ended;
-pub(crate) use linux::{Nursery, Worker, launcher};
+pub(crate) use linux::{Nursery, Worker, exit, launcher};
 
 /// The stack that the deepest source takes to compile, and as much again for all that is small.
 const FIXED_ROOM_BYTES: u64 = 128 << 20;

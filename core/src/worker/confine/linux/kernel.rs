@@ -38,7 +38,7 @@ pub(super) fn own_identity() -> (u32, u32) {
 }
 
 /// Ends the process without a look back.
-pub(super) fn exit(code: i32) -> ! {
+pub(crate) fn exit(code: i32) -> ! {
     // SAFETY: nothing of this process is used again.
     unsafe { libc::_exit(code) }
 }

@@ -250,7 +250,9 @@ fn each_blob_has_one_buffer_and_a_use() {
     let empty = |blobs: usize, write: Write| {
         live(|w| {
             w.blob(vec![0; 4]);
-            (0..blobs).for_each(|_| drop(w.blob(Vec::new())));
+            for _ in 0..blobs {
+                w.blob(Vec::new());
+            }
             w.array(1);
             write(w);
         })

@@ -127,6 +127,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("worker/run.rs", &["unsafe"]),
     ("worker/link.rs", &["unsafe"]),
     ("worker/driver.rs", &["unsafe"]),
+    ("worker/connection.rs", &["unsafe"]),
     ("worker/aside.rs", &["unsafe"]),
     ("worker/attendance.rs", &["unsafe"]),
     ("worker/control.rs", &["unsafe"]),

@@ -29,8 +29,9 @@ use rustix::{
 use super::{
     aside::{Aside, Parcel, Taken},
     confine::Ended,
+    connection::{Connection, Said},
     control::{News, Order},
-    frame::{Frame, Inlet, Unreadable, VERSION},
+    frame::{Frame, Unreadable, VERSION},
     link::Link,
     nursery::Arguments,
     run::{Lost, Run},
@@ -40,9 +41,6 @@ use crate::{patience::Patience, sync::Mutex};
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 << 10;
-
-/// A message of more bytes is not read here: at about six nanoseconds a byte.
-const LARGE_BYTES: usize = 64 << 10;
 
 /// How often one worker is read before it is another's turn.
 const READS: usize = 4;
@@ -171,56 +169,6 @@ pub(super) struct Driver {
 struct Nursery {
     launcher: Child,
     control: Arc<OwnedFd>,
-}
-
-/// A worker, as far as it is listened to.
-struct Connection {
-    link: Arc<Link>,
-    inlet: Inlet,
-    runs_left: u32,
-    /// Whether a large frame of it is being taken.
-    is_aside: bool,
-    /// What it said after that.
-    rest: Vec<u8>,
-    /// How it ended meanwhile.
-    ended: Option<Ended>,
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.link.bury();
-    }
-}
-
-/// What a worker has said so far.
-enum Said {
-    /// Something that takes long to read.
-    Large(Arc<Run>, Frame),
-    /// There may be more.
-    More,
-    /// There is no more for now.
-    All,
-    /// It has ended its run.
-    RunEnded,
-    /// It will say nothing any more.
-    Last,
-    Unreadable(Unreadable),
-    /// Whoever took what it said panicked.
-    Panicked,
-}
-
-impl Taken {
-    /// What it means, with those bytes still to come.
-    fn with(self, rest: &[u8]) -> Said {
-        match self {
-            Self::Yes(false) => Said::More,
-            Self::Yes(true) if rest.is_empty() => Said::RunEnded,
-            // It has nothing to say that nobody asked it.
-            Self::Yes(true) => Said::Unreadable(Unreadable::Broken),
-            Self::Unreadable(why) => Said::Unreadable(why),
-            Self::Panicked => Said::Panicked,
-        }
-    }
 }
 
 impl Driver {
@@ -405,15 +353,7 @@ impl Driver {
                 return self.workers.refused(error);
             }
         };
-        let runs_left = self.workers.worker.runs;
-        let connection = Connection {
-            link: Arc::clone(&link),
-            inlet: Inlet::hostile(0),
-            runs_left,
-            is_aside: false,
-            rest: Vec::new(),
-            ended: None,
-        };
+        let connection = Connection::new(Arc::clone(&link), self.workers.worker.runs);
         self.connections.insert(worker, connection);
         self.workers.ready(link, true);
     }
@@ -546,47 +486,5 @@ impl Driver {
                 self.disconnect(worker, ended);
             }
         }
-    }
-}
-
-impl Connection {
-    /// Takes what the worker has said, up to the end of its run.
-    fn listen(&mut self, buffer: &mut [u8]) -> Said {
-        let read = match self.link.read(buffer) {
-            Ok(0) => return Said::Last,
-            Ok(read) => read,
-            Err(Errno::AGAIN) => return Said::All,
-            Err(Errno::INTR) => return Said::More,
-            Err(_) => return Said::Last,
-        };
-        let Some(run) = self.link.run() else {
-            return Said::Unreadable(Unreadable::Broken);
-        };
-        self.inlet.set_most_bytes(run.most_bytes());
-        match self.take(&run, &buffer[..read]) {
-            // A socket that had less than asked for is empty now; it will say so if it is not.
-            Said::More if read < buffer.len() => Said::All,
-            said => said,
-        }
-    }
-
-    /// Takes bytes that it said.
-    fn take(&mut self, run: &Arc<Run>, mut bytes: &[u8]) -> Said {
-        while !bytes.is_empty() {
-            let taken = match self.inlet.feed(&mut bytes) {
-                Ok(None) => break,
-                Ok(Some(frame)) if frame.held_bytes() > LARGE_BYTES => {
-                    self.rest = bytes.to_vec();
-                    return Said::Large(Arc::clone(run), frame);
-                }
-                Ok(Some(frame)) => Taken::by(run, frame),
-                Err(unreadable) => Taken::Unreadable(unreadable),
-            };
-            match taken {
-                Taken::Yes(false) => {}
-                taken => return taken.with(bytes),
-            }
-        }
-        Said::More
     }
 }

@@ -4,17 +4,18 @@
 //! different: `isolate/` is what computes there too, and what crosses are the messages of `value/`.
 //!
 //! The host's side: `workers` (who gets a worker, and when), `run` (one run, from its call to its end),
-//! `link` (its socket), `driver` (the thread that listens), `attendance` (whether the host does in its
-//! place), `aside` (another thread, for what is large) and `timer`. Between: `frame` (bytes), `protocol`
-//! (a run's messages) and `control` (what host and nursery say). The other side, a program of its own:
-//! `nursery` (forks workers), `inherited` (what forks hand on), `children`, `rehearsal`, `serve` (a
-//! worker), `seat` (what its isolate sees of the host), `wire`, and `confine`, which takes everything else
-//! from them.
+//! `link` (its socket), `driver` (the thread that listens), `connection` (what one worker says),
+//! `attendance` (whether the host listens in the driver's place), `aside` (another thread, for what is
+//! large) and `timer`. Between: `frame` (bytes), `protocol` (a run's messages) and `control` (what host and
+//! nursery say). The other side, a program of its own: `nursery` (forks workers), `inherited` (what forks
+//! hand on), `children`, `rehearsal`, `serve` (a worker), `seat` (what its isolate sees of the host),
+//! `wire`, and `confine`, which takes everything else from them.
 
 mod aside;
 mod attendance;
 mod children;
 mod confine;
+mod connection;
 mod control;
 mod driver;
 mod frame;

@@ -1,0 +1,123 @@
+//! One worker, as far as it is listened to.
+//!
+//! In: the bytes that it says. Out: frames, taken by its run; and what the driver has to do about them
+//! ([`Said`]).
+
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::{
+    aside::Taken,
+    confine::Ended,
+    frame::{Frame, Inlet, Unreadable},
+    link::Link,
+    run::Run,
+};
+
+/// A message of more bytes is not read on the spot: at about six nanoseconds a byte.
+const LARGE_BYTES: usize = 64 << 10;
+
+/// A worker, as far as it is listened to.
+pub(super) struct Connection {
+    pub(super) link: Arc<Link>,
+    inlet: Inlet,
+    pub(super) runs_left: u32,
+    /// Whether a large frame of it is being taken.
+    pub(super) is_aside: bool,
+    /// What it said after that.
+    pub(super) rest: Vec<u8>,
+    /// How it ended meanwhile.
+    pub(super) ended: Option<Ended>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.link.bury();
+    }
+}
+
+/// What a worker has said so far.
+pub(super) enum Said {
+    /// Something that takes long to read.
+    Large(Arc<Run>, Frame),
+    /// There may be more.
+    More,
+    /// There is no more for now.
+    All,
+    /// It has ended its run.
+    RunEnded,
+    /// It will say nothing any more.
+    Last,
+    Unreadable(Unreadable),
+    /// Whoever took what it said panicked.
+    Panicked,
+}
+
+impl Taken {
+    /// What it means, with those bytes still to come.
+    pub(super) fn with(self, rest: &[u8]) -> Said {
+        match self {
+            Self::Yes(false) => Said::More,
+            Self::Yes(true) if rest.is_empty() => Said::RunEnded,
+            // It has nothing to say that nobody asked it.
+            Self::Yes(true) => Said::Unreadable(Unreadable::Broken),
+            Self::Unreadable(why) => Said::Unreadable(why),
+            Self::Panicked => Said::Panicked,
+        }
+    }
+}
+
+impl Connection {
+    /// A worker that serves so many runs.
+    pub(super) fn new(link: Arc<Link>, runs: u32) -> Self {
+        Self {
+            link,
+            inlet: Inlet::hostile(0),
+            runs_left: runs,
+            is_aside: false,
+            rest: Vec::new(),
+            ended: None,
+        }
+    }
+
+    /// Takes what the worker has said, up to the end of its run.
+    pub(super) fn listen(&mut self, buffer: &mut [u8]) -> Said {
+        let read = match self.link.read(buffer) {
+            Ok(0) => return Said::Last,
+            Ok(read) => read,
+            Err(Errno::AGAIN) => return Said::All,
+            Err(Errno::INTR) => return Said::More,
+            Err(_) => return Said::Last,
+        };
+        let Some(run) = self.link.run() else {
+            return Said::Unreadable(Unreadable::Broken);
+        };
+        self.inlet.set_most_bytes(run.most_bytes());
+        match self.take(&run, &buffer[..read]) {
+            // A socket that had less than asked for is empty now; it will say so if it is not.
+            Said::More if read < buffer.len() => Said::All,
+            said => said,
+        }
+    }
+
+    /// Takes bytes that it said.
+    pub(super) fn take(&mut self, run: &Arc<Run>, mut bytes: &[u8]) -> Said {
+        while !bytes.is_empty() {
+            let taken = match self.inlet.feed(&mut bytes) {
+                Ok(None) => break,
+                Ok(Some(frame)) if frame.held_bytes() > LARGE_BYTES => {
+                    self.rest = bytes.to_vec();
+                    return Said::Large(Arc::clone(run), frame);
+                }
+                Ok(Some(frame)) => Taken::by(run, frame),
+                Err(unreadable) => Taken::Unreadable(unreadable),
+            };
+            match taken {
+                Taken::Yes(false) => {}
+                taken => return taken.with(bytes),
+            }
+        }
+        Said::More
+    }
+}

@@ -1,9 +1,9 @@
 // Builds what is published, the addon, the worker and the wheel, with the engine's C compiled by what it does
 // most.
 //
-// Out: the addon and the worker where `npm run build` has them, and the wheel in `target/wheels`. The engine is built to count, is
-// trained (`training/run.mjs`), and is built again by its counts, which stay in `target/profile`. The wheel's
-// module takes the objects that the addon took.
+// Out: the addon and the worker where `npm run build` has them, and the wheel in `target/wheels`. The engine
+// is built to count, is trained (`training/run.mjs`), and is built again by its counts, which stay in
+// `target/profile`. The wheel's module takes the objects that the addon took.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';

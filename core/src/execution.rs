@@ -59,11 +59,11 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Hears what runs have said by now, up to some 64 KiB of each of a few: their hosts are called on
+    /// Hears what runs have said by now, up to some 4 KiB of each of a few: their hosts are called on
     /// this thread. Costs a call of the system, and a lock that it does not wait for. To be called again
     /// within half a millisecond, or followed by [`Listener::rest`]: no other thread is woken meanwhile.
-    /// Returns whether looking again is worth it; not where runs wait for processes, which need the
-    /// processors more.
+    /// Returns whether looking again is worth it; not where somebody says a lot, nor where runs wait for
+    /// processes, which need the processors more.
     #[must_use]
     pub fn hear(&self) -> bool {
         self.ears.upgrade().is_some_and(|ears| ears.hear())

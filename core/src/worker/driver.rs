@@ -45,8 +45,10 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// How often one worker is read before it is another's turn.
 const READS: usize = 4;
 
-/// How many are heard at once on a thread of the host, each once: it has something else to do.
+/// How many are heard at once on a thread of the host, each once, and how much of each: it has something
+/// else to do than to read what a sandbox pours out.
 const GLANCE: usize = 4;
+const GLANCE_BYTES: usize = 4 << 10;
 
 const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
@@ -193,34 +195,38 @@ impl Driver {
                     self.take_back();
                     self.wait_for_killed();
                 }
-                who => self.listen_to(who, event.flags, READS),
+                who => {
+                    self.listen_to(who, event.flags, READS, BUFFER_BYTES);
+                }
             }
             // What is due does not wait for all who have something to say.
             self.workers.tend(Instant::now());
         }
     }
 
-    /// Takes up a little of what there is, on a thread of the host. The bell goes on ringing for the thread of
-    /// the driver, and for what is due.
-    pub(super) fn glance(&mut self) {
+    /// Takes up a little of what there is, on a thread of the host; whether there may be more. The bell goes
+    /// on ringing for the thread of the driver, and for what is due.
+    pub(super) fn glance(&mut self) -> bool {
         let mut room = [const { MaybeUninit::uninit() }; GLANCE];
         let epoll = Arc::clone(&self.workers.driver.epoll);
         // An interrupted look is as good as one that saw nothing.
-        let Ok((events, _)) = epoll::wait(&epoll, &mut room, Some(&NO_TIME)) else { return };
+        let Ok((events, _)) = epoll::wait(&epoll, &mut room, Some(&NO_TIME)) else { return false };
+        let mut more = false;
         for event in events {
             match event.data.u64() {
                 BELL => self.take_back(),
-                who => self.listen_to(who, event.flags, 1),
+                who => more |= self.listen_to(who, event.flags, 1, GLANCE_BYTES),
             }
         }
+        more
     }
 
-    fn listen_to(&mut self, who: u64, flags: EventFlags, reads: usize) {
+    /// Reads so often, and so much each time; whether there may be more.
+    fn listen_to(&mut self, who: u64, flags: EventFlags, reads: usize, bytes: usize) -> bool {
         if who == CONTROL {
             self.hear_nursery();
-        } else if let Ok(worker) = u32::try_from(who) {
-            self.turn_to(worker, flags, reads);
         }
+        u32::try_from(who).is_ok_and(|worker| self.turn_to(worker, flags, reads, bytes))
     }
 
     /// Everything that is left ends: no worker outlives its nursery, nor that its socket.
@@ -383,22 +389,23 @@ impl Driver {
         self.workers.gone(worker);
     }
 
-    fn turn_to(&mut self, worker: u32, flags: EventFlags, reads: usize) {
+    fn turn_to(&mut self, worker: u32, flags: EventFlags, reads: usize, bytes: usize) -> bool {
         if let Some(connection) = self.connections.get(&worker)
             && flags.contains(EventFlags::OUT)
         {
             connection.link.flush();
         }
         for _ in 0..reads {
-            let Some(connection) = self.connections.get_mut(&worker) else { return };
+            let Some(connection) = self.connections.get_mut(&worker) else { return false };
             if flags == EventFlags::OUT || connection.is_aside {
-                return;
+                return false;
             }
-            let said = connection.listen(&mut self.buffer);
+            let said = connection.listen(&mut self.buffer[..bytes]);
             if !self.heed(worker, said) {
-                return;
+                return false;
             }
         }
+        true
     }
 
     /// Does what follows from what a worker said; whether there may be more to hear.

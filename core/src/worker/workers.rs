@@ -581,12 +581,18 @@ impl Hear for Workers {
             self.attendance.end();
             return false;
         }
-        self.attendance.begin();
         let ears = self.ears.lock().clone();
-        if let Some(mut driver) = ears.as_deref().and_then(Mutex::try_lock) {
-            driver.glance();
+        let more = match ears.as_deref().and_then(Mutex::try_lock) {
+            Some(mut driver) => driver.glance(),
+            // The driver is at it.
+            None => return true,
+        };
+        if more {
+            self.attendance.end();
+        } else {
+            self.attendance.begin();
         }
-        true
+        !more
     }
 
     fn rest(&self) {

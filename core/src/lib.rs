@@ -8,6 +8,11 @@
 //! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
 //! [`Host`], [`Remote`].
 
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, unused_imports, reason = "what only `worker` uses")
+)]
+
 mod begin;
 mod cache;
 mod clock;

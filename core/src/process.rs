@@ -4,7 +4,10 @@
 //! middle of stays half-done there, and a lock that one of them held stays locked. So nothing that
 //! was made before the fork is used after it. In: a [`Process`] noted when something is made. Out:
 //! whether it is of this process. [`PerProcess`] is a static that starts anew in a child.
-#![expect(unsafe_code, reason = "follows a pointer that is published once per process")]
+#![expect(
+    unsafe_code,
+    reason = "follows a pointer that is published once per process; asks the system"
+)]
 
 use std::{
     hash::{BuildHasher, Hasher, RandomState},
@@ -33,8 +36,9 @@ pub(crate) fn random() -> u64 {
     #[cfg(unix)]
     if CARRIED.load(Ordering::Relaxed) != 0 {
         // What the standard library drew once, each of them would have.
-        let mut bytes = [0; 8];
-        if rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) == Ok(8) {
+        let mut bytes = [0_u8; 8];
+        // SAFETY: writes those eight bytes.
+        if unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) } == 0 {
             return u64::from_le_bytes(bytes);
         }
     }

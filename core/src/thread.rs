@@ -1,7 +1,7 @@
 //! Threads as the system knows them.
 //!
 //! In: the thread that asks. Out: a name for it, by which another can have it give way to all others.
-#![expect(unsafe_code, reason = "asks the system")]
+#![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "asks the system"))]
 
 use std::sync::{
     Arc,

@@ -678,14 +678,16 @@ impl Cx {
         unsafe { sys::JS_HasException(self.0) }
     }
 
-    /// Compiles a text to bytecode. The context must have a compiler.
-    pub(super) fn compile(self, text: &CStr, name: &CStr, flags: u32) -> Outcome<Vec<u8>> {
+    /// Compiles a text to bytecode; zero bytes in it are characters as any other. The context must have a
+    /// compiler.
+    pub(super) fn compile(self, text: &str, name: &CStr, flags: u32) -> Outcome<Vec<u8>> {
         let flags = (flags | sys::JS_EVAL_FLAG_COMPILE_ONLY).cast_signed();
-        let text_bytes = text.to_bytes().len();
-        // SAFETY: the text ends with a zero byte, as the engine asks for.
+        let ended = [text.as_bytes(), b"\0"].concat();
+        // SAFETY: the text ends with a zero byte, as the engine asks for, and its length is that without it.
         let compiled = self.own(unsafe {
-            sys::JS_Eval(self.0, text.as_ptr(), text_bytes as _, name.as_ptr(), flags)
+            sys::JS_Eval(self.0, ended.as_ptr().cast(), text.len() as _, name.as_ptr(), flags)
         })?;
+        drop(ended);
         let mut length = 0;
         let write = sys::JS_WRITE_OBJ_BYTECODE.cast_signed();
         // SAFETY: compiled code and a place for the length.

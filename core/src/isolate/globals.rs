@@ -52,8 +52,7 @@ fn bytecode(compiler: Cx) -> Outcome<&'static [Vec<u8>; 2]> {
         return Ok(made);
     }
     let compile = |names: &[String]| {
-        let text = loader::c_text(&script(names, HOLDER));
-        compiler.compile(&text, &c_string(FILE), sys::JS_EVAL_TYPE_GLOBAL)
+        compiler.compile(&script(names, HOLDER), &c_string(FILE), sys::JS_EVAL_TYPE_GLOBAL)
     };
     let names = ["console".to_owned(), "report".to_owned()];
     let made = [compile(&names[..1])?, compile(&names)?];

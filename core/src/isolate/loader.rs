@@ -176,7 +176,7 @@ fn compile(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8
     let compiler = state.realm().compiler;
     let text_bytes = code.text().len();
     state.keep(text_bytes);
-    let compiled = compiler.compile(&c_text(code.text()), &c_string(name), kind);
+    let compiled = compiler.compile(code.text(), &c_string(name), kind);
     state.let_go(text_bytes);
     match compiled {
         Ok(bytecode) => {
@@ -272,11 +272,4 @@ unsafe fn text(text: *const c_char) -> String {
     }
     // SAFETY: as the caller promises.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
-/// A source as a C string. A zero byte inside ends the text for no one: the length is passed too.
-pub(super) fn c_text(text: &str) -> std::ffi::CString {
-    // SAFETY: the engine reads exactly `len` bytes and needs one zero byte after them; it never
-    // looks for the first zero byte, so one inside the text is part of it.
-    unsafe { std::ffi::CString::from_vec_unchecked(text.as_bytes().to_vec()) }
 }

@@ -112,7 +112,7 @@ export function runCode(source: string, options?: CodeExecutionOptions): CodeExe
 export interface RuntimeOptions {
   /**
    * Isolates on threads of this process, or in worker processes that hold nothing and can be killed, on
-   * Linux. Default `'thread'`.
+   * Linux and macOS. Default `'thread'`.
    */
   isolation?: 'thread' | 'process';
   /** CPU time of one run, in milliseconds; waiting for the host does not count. Default 300,000. */
@@ -190,25 +190,31 @@ export interface Confinement {
   readonly environment: boolean;
   /** No descriptor but the worker's own socket. */
   readonly descriptors: boolean;
-  /** No program that it might start has more privileges than it has (`no_new_privs`). */
+  /** No program that it might start has more privileges than it has (`no_new_privs`). On macOS: it can start none, by Seatbelt. */
   readonly privileges: boolean;
-  /** A user namespace of its own: what it may do as a user ends there. */
+  /** A user namespace of its own: what it may do as a user ends there. Never on macOS. */
   readonly user: boolean;
   /** No capability, and not root. */
   readonly capabilities: boolean;
-  /** A network namespace of its own, with nothing in it. */
+  /** A network namespace of its own, with nothing in it. On macOS: no use of the network, by Seatbelt. */
   readonly network: boolean;
-  /** Its root is an empty directory. */
+  /** Its root is an empty directory. On macOS: no file can be opened, by Seatbelt. */
   readonly fileSystem: boolean;
-  /** A process namespace of its own: it can name no process but those that it was forked beside. */
+  /**
+   * A process namespace of its own: it can name no process but those that it was forked beside. On macOS: no
+   * signal to any other, and no look at one, by Seatbelt.
+   */
   readonly processes: boolean;
-  /** No System V object and no message queue of others. */
+  /** No System V object and no message queue of others. On macOS: no POSIX object and no service either, by Seatbelt. */
   readonly ipc: boolean;
-  /** No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals. */
+  /** No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals. Never on macOS. */
   readonly landlock: boolean;
-  /** The few system calls that computing takes; any other one ends the process. */
+  /** The few system calls that computing takes; any other one ends the process. Never on macOS. */
   readonly systemCalls: boolean;
-  /** Limits of the system on its memory, its time, and on all that it might make. */
+  /**
+   * Limits of the system on its memory, its time, and on all that it might make. Never on macOS, where those are
+   * set but memory has none.
+   */
   readonly resources: boolean;
 }
 

@@ -2,7 +2,7 @@
 //
 //     node bindings-node/platform.mjs FOLDER
 //
-// In: the addon and, on Linux, the worker beside this file. Out: that folder, which must not be there yet, with
+// In: the addon and, on Linux and macOS, the worker beside this file. Out: that folder, which must not be there yet, with
 // both and their manifest. `files` keeps what it names executable.
 
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ if (folder === undefined) throw new Error('usage: node bindings-node/platform.mj
 
 const addon = readdirSync(HOME).find((name) => name.endsWith('.node'));
 if (addon === undefined) throw new Error('no addon was built: npm run build');
-const files = process.platform === 'linux' ? [addon, 'isolane-worker'] : [addon];
+const files = process.platform === 'win32' ? [addon] : [addon, 'isolane-worker'];
 
 const { version, license, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const name = `isolane-${addon.split('.')[1]}`;

@@ -2,8 +2,8 @@
 // beside the addon of Node.js, and in Python's package.
 //
 // In: options of `cargo build`. Out: two files `isolane-worker`; none where there is no isolation by process.
-// It has the C library in it where that is there as an archive: a process that maps nothing else is forked
-// and ends in four fifths of the time.
+// On Linux it has the C library in it where that is there as an archive: a process that maps nothing else is
+// forked and ends in four fifths of the time.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, renameSync } from 'node:fs';
@@ -18,8 +18,8 @@ const HOMES = ['bindings-node', join('bindings-python', 'python', 'isolane')];
 
 const options = process.argv.slice(2);
 
-if (process.platform === 'linux') {
-  const linking = hasArchives() ? ['--', '-C', 'target-feature=+crt-static'] : [];
+if (['linux', 'darwin'].includes(process.platform)) {
+  const linking = process.platform === 'linux' && hasArchives() ? ['--', '-C', 'target-feature=+crt-static'] : [];
   const flags = ['rustc', '--locked', '--package', WORKER, '--bin', WORKER, ...options, ...linking];
   execFileSync('cargo', flags, { cwd: ROOT, stdio: 'inherit' });
   const built = join(targetFolder(), options.includes('--release') ? 'release' : 'debug', WORKER);

@@ -15,25 +15,30 @@ pub struct Confinement {
     pub environment: bool,
     /// No descriptor but the worker's own socket.
     pub descriptors: bool,
-    /// No program that it might start has more privileges than it has (`no_new_privs`).
+    /// No program that it might start has more privileges than it has (`no_new_privs`). On macOS: it can start
+    /// none, by Seatbelt.
     pub privileges: bool,
-    /// A user namespace of its own: what it may do as a user ends there.
+    /// A user namespace of its own: what it may do as a user ends there. Never on macOS.
     pub user: bool,
     /// No capability, and not root.
     pub capabilities: bool,
-    /// A network namespace of its own, with nothing in it.
+    /// A network namespace of its own, with nothing in it. On macOS: no use of the network, by Seatbelt.
     pub network: bool,
-    /// Its root is an empty directory.
+    /// Its root is an empty directory. On macOS: no file can be opened, by Seatbelt.
     pub file_system: bool,
-    /// A process namespace of its own: it can name no process but those of its nursery.
+    /// A process namespace of its own: it can name no process but those of its nursery. On macOS: no signal to
+    /// any other, and no look at one, by Seatbelt.
     pub processes: bool,
-    /// No System V object and no message queue of others.
+    /// No System V object and no message queue of others. On macOS: no POSIX object and no service either, by
+    /// Seatbelt.
     pub ipc: bool,
-    /// No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals.
+    /// No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals. Never on
+    /// macOS.
     pub landlock: bool,
-    /// The few system calls that computing takes; any other one ends the process.
+    /// The few system calls that computing takes; any other one ends the process. Never on macOS.
     pub system_calls: bool,
-    /// Limits of the system on its memory, its time, and on all that it might make.
+    /// Limits of the system on its memory, its time, and on all that it might make. Never on macOS, where those
+    /// are set but memory has none.
     pub resources: bool,
 }
 

@@ -9,7 +9,7 @@
 //! [`Host`], [`Remote`].
 
 #![cfg_attr(
-    not(target_os = "linux"),
+    not(any(target_os = "linux", target_os = "macos")),
     allow(dead_code, unused_imports, reason = "what only `worker` uses")
 )]
 
@@ -29,7 +29,7 @@ mod host;
 mod inspect;
 mod isolate;
 mod laps;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 mod ledger;
 mod link;
 mod options;
@@ -52,7 +52,7 @@ mod thread;
 mod turns;
 pub mod value;
 mod watchdog;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 mod worker;
 
 pub use confinement::Confinement;
@@ -76,7 +76,7 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
-#[cfg(target_os = "linux")]
+#[cfg(any(target_os = "linux", target_os = "macos"))]
 pub use worker::{WorkerAllocator, worker_main};
 
 /// Keeps the README's Rust.

@@ -228,7 +228,7 @@ pub enum Isolation {
     /// On threads of this process.
     #[default]
     Thread,
-    /// In processes of their own, one for each run unless the runtime says otherwise. On Linux.
+    /// In processes of their own, one for each run unless the runtime says otherwise. On Linux and macOS.
     Process,
 }
 
@@ -309,8 +309,8 @@ impl RuntimeOptions {
         if self.isolation == Isolation::Thread {
             return Ok(None);
         }
-        if cfg!(not(target_os = "linux")) {
-            let message = "isolation 'process' is offered on Linux alone";
+        if cfg!(not(any(target_os = "linux", target_os = "macos"))) {
+            let message = "isolation 'process' is offered on Linux and macOS";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
         let program = self.find_worker()?;

@@ -131,6 +131,11 @@ const WALLS: &[(&str, &[&str])] = &[
     ("worker/aside.rs", &["unsafe"]),
     ("worker/attendance.rs", &["unsafe"]),
     ("worker/control.rs", &["unsafe"]),
+    ("worker/control/", &["unsafe"]),
+    ("worker/readiness.rs", &["unsafe"]),
+    ("worker/readiness/", &["unsafe"]),
+    ("worker/sockets.rs", &["unsafe"]),
+    ("worker/kin/", &["unsafe"]),
     ("worker/confine/", &["crate::"]),
     // The Rust face uses what a binding uses.
     (

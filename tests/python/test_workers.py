@@ -25,7 +25,7 @@ from processes import alive, descendants, until, workers_of
 
 pytestmark = [
     pytest.mark.skipif(
-        sys.platform != "linux", reason="isolation by process is offered on Linux alone"
+        sys.platform != "linux", reason="looks at processes as Linux lists them"
     ),
     pytest.mark.skipif(
         ISOLATION == "process", reason="the same again, beside workers of other tests"

@@ -107,27 +107,31 @@ class Confinement:
     descriptors: bool
     """No descriptor but the worker's own socket."""
     privileges: bool
-    """No program that it might start has more privileges than it has (`no_new_privs`)."""
+    """No program that it might start has more privileges than it has (`no_new_privs`). On macOS: it
+    can start none, by Seatbelt."""
     user: bool
-    """A user namespace of its own: what it may do as a user ends there."""
+    """A user namespace of its own: what it may do as a user ends there. Never on macOS."""
     capabilities: bool
     """No capability, and not root."""
     network: bool
-    """A network namespace of its own, with nothing in it."""
+    """A network namespace of its own, with nothing in it. On macOS: no use of the network, by
+    Seatbelt."""
     file_system: bool
-    """Its root is an empty directory."""
+    """Its root is an empty directory. On macOS: no file can be opened, by Seatbelt."""
     processes: bool
     """A process namespace of its own: it can name no process but those that it was forked
-    beside."""
+    beside. On macOS: no signal to any other, and no look at one, by Seatbelt."""
     ipc: bool
-    """No System V object and no message queue of others."""
+    """No System V object and no message queue of others. On macOS: no POSIX object and no service either,
+    by Seatbelt."""
     landlock: bool
     """No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets,
-    signals."""
+    signals. Never on macOS."""
     system_calls: bool
-    """The few system calls that computing takes; any other one ends the process."""
+    """The few system calls that computing takes; any other one ends the process. Never on macOS."""
     resources: bool
-    """Limits of the system on its memory, its time, and on all that it might make."""
+    """Limits of the system on its memory, its time, and on all that it might make. Never on macOS, where those
+    are set but memory has none."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,7 @@ class Runtime:
 
         Args:
             isolation: Isolates on threads of this process, or in worker processes that hold nothing
-                and can be killed, on Linux.
+                and can be killed, on Linux and macOS.
             safety_cap_ms: CPU time of one run; waiting for the host does not count. Default
                 300,000.
             max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.

@@ -268,7 +268,7 @@ unsafe fn give_back(start: usize, end: usize) -> usize {
 
 const _: () = assert!(mem::align_of::<Blocks>() <= super::range::PAGE_BYTES);
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
 mod tests {
     use super::*;
 

@@ -246,7 +246,7 @@ impl Drop for Seat {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
 mod tests {
     use super::super::home::Run;
     use super::super::test_realm::{TestRealm, build, run};

@@ -115,7 +115,7 @@ impl Drop for Range {
     }
 }
 
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
 mod system {
     use super::NonNull;
     use std::ptr;
@@ -152,8 +152,9 @@ mod system {
 }
 
 /// macOS keeps the content of what is given back, Windows wants memory committed first, and 32 bits
-/// have no addresses to spare: no ranges there, until someone writes and measures them.
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+/// have no addresses to spare: no ranges there, until someone writes and measures them. Tests of what is for
+/// other systems have none on Linux either.
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(isolane_portable))))]
 mod system {
     use super::NonNull;
 
@@ -168,7 +169,7 @@ mod system {
     pub(super) unsafe fn release(_start: *mut u8, _bytes: usize) {}
 }
 
-#[cfg(all(test, target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
 mod tests {
     use super::*;
 

@@ -4,7 +4,19 @@
 //! thread.
 #![expect(unsafe_code, reason = "forks, and waits for children and a socket at once")]
 
-use std::{io, mem, os::fd::AsRawFd, ptr};
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
+#[path = "children/ppoll.rs"]
+mod asked;
+#[cfg(any(isolane_portable, not(target_os = "linux")))]
+#[path = "children/pselect.rs"]
+mod asked;
+
+use std::{
+    io, mem,
+    os::fd::{AsRawFd, OwnedFd},
+    ptr,
+    time::Duration,
+};
 
 use super::confine::Ended;
 
@@ -26,6 +38,7 @@ pub(super) fn fork() -> io::Result<Side> {
 }
 
 /// Waits for a child to end.
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
 pub(super) fn wait_for(child: i32) -> Ended {
     loop {
         let mut status = 0;
@@ -84,10 +97,12 @@ impl Watch {
         }
     }
 
-    /// Waits until the socket can be read or a child has ended.
-    pub(super) fn wait(&self, socket: &impl AsRawFd) {
-        let mut asked = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor to ask about, and a set of signals.
-        unsafe { libc::ppoll(&raw mut asked, 1, ptr::null(), &raw const self.waiting) };
+    /// Waits until the socket can be read or a child has ended, but no longer than that.
+    pub(super) fn wait(&self, socket: Option<&OwnedFd>, most: Option<Duration>) {
+        let most = most.map(|most| libc::timespec {
+            tv_sec: libc::time_t::try_from(most.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: most.subsec_nanos().into(),
+        });
+        asked::wait(socket.map(AsRawFd::as_raw_fd), most.as_ref(), &self.waiting);
     }
 }

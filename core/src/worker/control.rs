@@ -1,10 +1,16 @@
 //! What a host and a nursery tell each other: which workers there are to be.
 //!
-//! In: [`Order`] and [`News`]. Out: packets on a socket that keeps them apart, a descriptor beside those
-//! that tell of a new worker. Neither side has ever seen a byte of a sandbox.
+//! In: [`Order`] and [`News`]. Out: packets on a socket that keeps them apart (`packets`) or does not
+//! (`stream`), a descriptor beside those that tell of a new worker. Neither side has ever seen a byte of a
+//! sandbox.
+
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
+mod packets;
+#[cfg(any(test, isolane_portable, not(target_os = "linux")))]
+mod stream;
 
 use std::{
-    io::{IoSlice, IoSliceMut},
+    io::IoSlice,
     mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
 };
@@ -12,14 +18,26 @@ use std::{
 use rustix::{
     io::Errno,
     net::{
-        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+        RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage,
+        SendFlags, sendmsg,
     },
 };
 
-use super::{Confinement, confine::Ended};
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
+pub(super) use packets::{Inbox, pair};
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
+use packets::{broken, receive};
+#[cfg(any(isolane_portable, not(target_os = "linux")))]
+pub(super) use stream::{Inbox, pair};
+#[cfg(any(isolane_portable, not(target_os = "linux")))]
+use stream::{broken, receive};
 
-/// The longest packet.
+use super::{Confinement, confine::Ended, sockets::NO_SIGNAL};
+
+/// Whether who is sent a descriptor tells that it has it, so that it stays open where it came from until then.
+pub(super) const ACKNOWLEDGES: bool = cfg!(any(isolane_portable, not(target_os = "linux")));
+
+/// The size of a packet.
 const BYTES: usize = 16;
 
 /// What a host wants of a nursery.
@@ -30,6 +48,8 @@ pub(super) enum Order {
     Kill(u32),
     /// To come after others.
     Demote(u32),
+    /// The host has its end of that worker's socket, where it tells ([`ACKNOWLEDGES`]).
+    Received(u32),
 }
 
 /// What a nursery tells.
@@ -42,6 +62,8 @@ pub(super) enum News {
     },
     /// A worker, by its number, with the host's end of its socket.
     Born(u32, OwnedFd),
+    /// A worker whose socket did not come: this process has as many descriptors as it may have.
+    Lost(u32),
     Ended(u32, Ended),
     /// The system refused a worker, with that error.
     Refused(i32),
@@ -50,6 +72,7 @@ pub(super) enum News {
 const FORK: u8 = 1;
 const KILL: u8 = 2;
 const DEMOTE: u8 = 3;
+const RECEIVED: u8 = 4;
 
 const HELLO: u8 = 1;
 const BORN: u8 = 2;
@@ -62,17 +85,20 @@ impl Order {
             Self::Fork(count) => (FORK, count),
             Self::Kill(worker) => (KILL, worker),
             Self::Demote(worker) => (DEMOTE, worker),
+            Self::Received(worker) => (RECEIVED, worker),
         };
         send(control, &packet(kind, [number, 0, 0]), None, flags)
     }
 
     /// The next order; `None` when the host is gone.
-    pub(super) fn receive(control: impl AsFd) -> Result<Option<Self>, Errno> {
-        let Some((kind, [number, ..], _)) = receive(control)? else { return Ok(None) };
+    pub(super) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
+        let Some((packet, _)) = receive(control, inbox)? else { return Ok(None) };
+        let (kind, [number, ..]) = read(packet);
         match kind {
             FORK => Ok(Some(Self::Fork(number))),
             KILL => Ok(Some(Self::Kill(number))),
             DEMOTE => Ok(Some(Self::Demote(number))),
+            RECEIVED => Ok(Some(Self::Received(number))),
             _ => Err(Errno::PROTO),
         }
     }
@@ -86,6 +112,8 @@ impl News {
                 (packet(HELLO, [*version, items, 0]), None)
             }
             Self::Born(worker, socket) => (packet(BORN, [*worker, 0, 0]), Some(socket.as_fd())),
+            // Nothing that a nursery tells.
+            Self::Lost(worker) => (packet(BORN, [*worker, 0, 0]), None),
             Self::Ended(worker, ended) => {
                 let (cause, code) = write_ended(*ended);
                 (packet(ENDED, [*worker, cause, code]), None)
@@ -96,10 +124,9 @@ impl News {
     }
 
     /// What was told next; `None` when the nursery is gone.
-    pub(super) fn receive(control: impl AsFd) -> Result<Option<Self>, Errno> {
-        let Some((kind, [first, second, third], socket)) = receive(control)? else {
-            return Ok(None);
-        };
+    pub(super) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
+        let Some((packet, socket)) = receive(control, inbox)? else { return Ok(None) };
+        let (kind, [first, second, third]) = read(packet);
         let told = match (kind, socket) {
             (HELLO, _) => {
                 let items = u16::try_from(second).map_err(|_| Errno::PROTO)?;
@@ -107,8 +134,7 @@ impl News {
                 Self::Hello { version: first, confinement: confinement.ok_or(Errno::PROTO)? }
             }
             (BORN, Some(socket)) => Self::Born(first, socket),
-            // This process has as many descriptors as it may have.
-            (BORN, None) => Self::Refused(Errno::MFILE.raw_os_error()),
+            (BORN, None) => Self::Lost(first),
             (ENDED, _) => Self::Ended(first, read_ended(second, third).ok_or(Errno::PROTO)?),
             (REFUSED, _) => Self::Refused(first.cast_signed()),
             _ => return Err(Errno::PROTO),
@@ -161,36 +187,35 @@ fn send(
     if !descriptors.is_empty() {
         beside.push(SendAncillaryMessage::ScmRights(&descriptors));
     }
-    let flags = flags | SendFlags::NOSIGNAL;
+    let flags = flags | NO_SIGNAL;
     loop {
         match sendmsg(&control, &[IoSlice::new(packet)], &mut beside, flags) {
             Err(Errno::INTR) => {}
-            sent => return sent.map(drop),
+            Ok(BYTES) => return Ok(()),
+            Ok(_) => return Err(broken(control)),
+            Err(error) => return Err(error),
         }
     }
 }
 
-type Packet = (u8, [u32; 3], Option<OwnedFd>);
+/// What was received, and what beside it.
+type Packet = ([u8; BYTES], Option<OwnedFd>);
 
-fn receive(control: impl AsFd) -> Result<Option<Packet>, Errno> {
-    let mut bytes = [0; BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut beside = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received = recvmsg(control, &mut [IoSliceMut::new(&mut bytes)], &mut beside, flags)?;
-    if received.bytes == 0 {
-        return Ok(None);
-    }
-    if received.bytes != BYTES {
-        return Err(Errno::PROTO);
-    }
-    let socket = beside.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    });
+fn read(packet: [u8; BYTES]) -> (u8, [u32; 3]) {
     let mut numbers = [0; 3];
-    for (number, place) in numbers.iter_mut().zip(bytes[4..].chunks_exact(4)) {
+    for (number, place) in numbers.iter_mut().zip(packet[4..].chunks_exact(4)) {
         *number = place.try_into().map_or(0, u32::from_le_bytes);
     }
-    Ok(Some((bytes[0], numbers, socket)))
+    (packet[0], numbers)
 }
+
+/// The descriptor that came, if one did.
+fn descriptor(beside: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> {
+    beside.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

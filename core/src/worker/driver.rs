@@ -8,7 +8,6 @@ use std::{
     cell::Cell,
     collections::HashMap,
     io,
-    mem::MaybeUninit,
     os::{fd::OwnedFd, unix::process::CommandExt},
     process::{Child, Command, Stdio},
     sync::Arc,
@@ -16,24 +15,20 @@ use std::{
 };
 
 use rustix::{
-    buffer::spare_capacity,
-    event::{
-        EventfdFlags, Timespec,
-        epoll::{self, CreateFlags, Event, EventData, EventFlags},
-        eventfd,
-    },
-    io::{Errno, read, write},
-    net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair},
+    io::Errno,
+    net::{Shutdown, shutdown},
 };
 
 use super::{
     aside::{Aside, Parcel, Taken},
     confine::Ended,
     connection::{Connection, Said},
-    control::{News, Order},
+    control::{self, Inbox, News, Order},
     frame::{Frame, Unreadable, VERSION},
+    kin,
     link::Link,
     nursery::Arguments,
+    readiness::{BELL, Event, Events},
     run::{Lost, Run},
     workers::Workers,
 };
@@ -50,42 +45,17 @@ const READS: usize = 4;
 const GLANCE: usize = 4;
 const GLANCE_BYTES: usize = 4 << 10;
 
-const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-
 /// How long a nursery has to end before it is killed.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
 /// How often a nursery may fail to say hello, one time after another.
 const FAILURES: u32 = 3;
 
-/// What no worker has as its number.
-const BELL: u64 = u64::MAX;
-const CONTROL: u64 = u64::MAX - 1;
+/// What listens at once on the thread of the driver.
+const EVENTS: usize = 64;
 
-/// Wakes the driver.
-pub(super) struct Bell {
-    epoll: Arc<OwnedFd>,
-    event: OwnedFd,
-}
-
-impl Bell {
-    pub(super) fn new() -> Result<Self, Errno> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &event, EventData::new_u64(BELL), EventFlags::IN)?;
-        Ok(Self { epoll: Arc::new(epoll), event })
-    }
-
-    /// Has the driver look what is due.
-    pub(super) fn ring(&self) {
-        // A count that is full rings already.
-        let _ = write(&self.event, &1_u64.to_ne_bytes());
-    }
-
-    fn quiet(&self) {
-        let _ = read(&self.event, &mut [0_u8; 8]);
-    }
-}
+/// The number of the nursery, which no worker has.
+const CONTROL: u64 = BELL - 1;
 
 /// Starts the thread; until it ends, others can listen, too.
 pub(super) fn start(workers: &Arc<Workers>) -> io::Result<()> {
@@ -107,7 +77,7 @@ pub(super) fn start(workers: &Arc<Workers>) -> io::Result<()> {
 /// waits.
 fn drive(driver: &Mutex<Driver>, workers: &Workers) {
     let patience = Patience::new();
-    let mut events = Vec::with_capacity(64);
+    let mut events = Events::of(EVENTS);
     driver.lock().start_nursery();
     while !workers.is_over() {
         if workers.wait_for_nursery() {
@@ -118,8 +88,7 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers) {
             continue;
         }
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-        let left = left.and_then(|left| Timespec::try_from(left).ok());
-        if wait(workers, &patience, &mut events, left.as_ref()).is_ok() {
+        if wait(workers, &patience, &mut events, left).is_ok() {
             driver.lock().take_up(&events);
         }
     }
@@ -131,26 +100,24 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers) {
 fn wait(
     workers: &Workers,
     patience: &Patience,
-    events: &mut Vec<Event>,
-    most: Option<&Timespec>,
+    events: &mut Events,
+    most: Option<Duration>,
 ) -> Result<(), Errno> {
-    events.clear();
-    let epoll = &workers.driver.epoll;
     if !workers.looks_out() {
-        return epoll::wait(epoll, spare_capacity(events), most).map(drop);
+        return workers.driver.wait(events, most).map(drop);
     }
     let started = Instant::now();
     let seen = Cell::new(std::mem::take(events));
     let found = patience.look(started, || {
         let mut events = seen.take();
-        let asked = epoll::wait(epoll, spare_capacity(&mut events), Some(&NO_TIME));
+        let asked = workers.driver.wait(&mut events, Some(Duration::ZERO));
         let found = asked.is_ok_and(|count| count > 0);
         seen.set(events);
         found || workers.attendance.is_on()
     });
     *events = seen.take();
     if !found {
-        epoll::wait(epoll, spare_capacity(events), most)?;
+        workers.driver.wait(events, most)?;
     }
     patience.learn(started.elapsed(), found);
     Ok(())
@@ -171,6 +138,7 @@ pub(super) struct Driver {
 struct Nursery {
     launcher: Child,
     control: Arc<OwnedFd>,
+    inbox: Inbox,
 }
 
 impl Driver {
@@ -187,16 +155,16 @@ impl Driver {
     }
 
     /// Takes up what there is to listen to.
-    fn take_up(&mut self, events: &[Event]) {
-        for event in events {
-            match event.data.u64() {
+    fn take_up(&mut self, events: &Events) {
+        for event in events.iter() {
+            match event.who() {
                 BELL => {
                     self.workers.driver.quiet();
                     self.take_back();
                     self.wait_for_killed();
                 }
                 who => {
-                    self.listen_to(who, event.flags, READS, BUFFER_BYTES);
+                    self.listen_to(who, event, READS, BUFFER_BYTES);
                 }
             }
             // What is due does not wait for all who have something to say.
@@ -207,26 +175,22 @@ impl Driver {
     /// Takes up a little of what there is, on a thread of the host; whether there may be more. The bell goes
     /// on ringing for the thread of the driver, and for what is due.
     pub(super) fn glance(&mut self) -> bool {
-        let mut room = [const { MaybeUninit::uninit() }; GLANCE];
-        let epoll = Arc::clone(&self.workers.driver.epoll);
-        // An interrupted look is as good as one that saw nothing.
-        let Ok((events, _)) = epoll::wait(&epoll, &mut room, Some(&NO_TIME)) else { return false };
         let mut more = false;
-        for event in events {
-            match event.data.u64() {
+        for event in self.workers.driver.glance::<GLANCE>().into_iter().flatten() {
+            match event.who() {
                 BELL => self.take_back(),
-                who => more |= self.listen_to(who, event.flags, 1, GLANCE_BYTES),
+                who => more |= self.listen_to(who, event, 1, GLANCE_BYTES),
             }
         }
         more
     }
 
     /// Reads so often, and so much each time; whether there may be more.
-    fn listen_to(&mut self, who: u64, flags: EventFlags, reads: usize, bytes: usize) -> bool {
+    fn listen_to(&mut self, who: u64, event: Event, reads: usize, bytes: usize) -> bool {
         if who == CONTROL {
             self.hear_nursery();
         }
-        u32::try_from(who).is_ok_and(|worker| self.turn_to(worker, flags, reads, bytes))
+        u32::try_from(who).is_ok_and(|worker| self.turn_to(worker, event, reads, bytes))
     }
 
     /// Everything that is left ends: no worker outlives its nursery, nor that its socket.
@@ -234,13 +198,13 @@ impl Driver {
         self.connections.clear();
         self.wait_for_killed();
         self.workers.nursery_lost();
-        if let Some(Nursery { mut launcher, control }) = self.nursery.take() {
+        if let Some(Nursery { mut launcher, control, .. }) = self.nursery.take() {
             self.hang_up(&control);
             // It ends when the nursery does, which ends when nobody speaks to it any more.
             let started = Instant::now();
             while matches!(launcher.try_wait(), Ok(None)) {
                 if started.elapsed() > PATIENCE_AT_END {
-                    let _ = launcher.kill();
+                    kin::kill(&mut launcher);
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -264,8 +228,7 @@ impl Driver {
     }
 
     fn spawn(&self) -> io::Result<Nursery> {
-        let (hosts, nurserys) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let (hosts, nurserys) = control::pair()?;
         let worker = &self.workers.worker;
         let mut command = Command::new(&worker.program);
         // The path is none of a worker's business.
@@ -275,14 +238,14 @@ impl Driver {
         command.envs(std::env::var_os("TZ").map(|zone| ("TZ", zone)));
         command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
         let launcher = command.stdin(nurserys).spawn()?;
-        let epoll = &self.workers.driver.epoll;
-        epoll::add(epoll, &hosts, EventData::new_u64(CONTROL), EventFlags::IN)?;
-        Ok(Nursery { launcher, control: Arc::new(hosts) })
+        let control = Arc::new(hosts);
+        self.workers.driver.add(&control, CONTROL, false)?;
+        Ok(Nursery { launcher, control, inbox: Inbox::default() })
     }
 
     fn hear_nursery(&mut self) {
         while let Some(nursery) = &mut self.nursery {
-            let news = match News::receive(&nursery.control) {
+            let news = match News::receive(&nursery.control, &mut nursery.inbox) {
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 Ok(Some(news)) => news,
                 Ok(None) | Err(_) => return self.lose_nursery("it ended before it was ready"),
@@ -299,7 +262,16 @@ impl Driver {
                 }
                 News::Born(worker, socket) => {
                     self.failures = 0;
+                    if control::ACKNOWLEDGES {
+                        self.workers.order(Order::Received(worker));
+                    }
                     self.connect(worker, socket);
+                }
+                News::Lost(worker) => {
+                    if control::ACKNOWLEDGES {
+                        self.workers.order(Order::Kill(worker));
+                    }
+                    self.workers.refused(Errno::MFILE);
                 }
                 News::Ended(worker, ended) => self.disconnect(worker, ended),
                 News::Refused(error) => {
@@ -311,10 +283,10 @@ impl Driver {
 
     /// What is left of a nursery that is gone: its workers are, too.
     fn lose_nursery(&mut self, why: &str) {
-        let Some(Nursery { mut launcher, control }) = self.nursery.take() else { return };
+        let Some(Nursery { mut launcher, control, .. }) = self.nursery.take() else { return };
         self.hang_up(&control);
         // It may hang, or be gone.
-        let _ = launcher.kill();
+        kin::kill(&mut launcher);
         self.killed.push(launcher);
         self.workers.nursery_lost();
         let workers: Vec<u32> = self.connections.keys().copied().collect();
@@ -345,14 +317,14 @@ impl Driver {
     }
 
     /// Closes the way to a nursery, of which a forked child of this process may have a copy.
-    fn hang_up(&self, control: &OwnedFd) {
+    fn hang_up(&self, control: &Arc<OwnedFd>) {
+        self.workers.driver.remove(control);
         // What is gone needs no closing.
-        let _ = epoll::delete(&self.workers.driver.epoll, control);
         let _ = shutdown(control, Shutdown::Both);
     }
 
     fn connect(&mut self, worker: u32, socket: OwnedFd) {
-        let link = match Link::new(worker, socket, &self.workers.driver.epoll) {
+        let link = match Link::new(worker, socket, &self.workers.driver) {
             Ok(link) => link,
             Err(error) => {
                 self.workers.order(Order::Kill(worker));
@@ -389,15 +361,15 @@ impl Driver {
         self.workers.gone(worker);
     }
 
-    fn turn_to(&mut self, worker: u32, flags: EventFlags, reads: usize, bytes: usize) -> bool {
+    fn turn_to(&mut self, worker: u32, event: Event, reads: usize, bytes: usize) -> bool {
         if let Some(connection) = self.connections.get(&worker)
-            && flags.contains(EventFlags::OUT)
+            && event.has_room()
         {
             connection.link.flush();
         }
         for _ in 0..reads {
             let Some(connection) = self.connections.get_mut(&worker) else { return false };
-            if flags == EventFlags::OUT || connection.is_aside {
+            if !event.is_more_than_room() || connection.is_aside {
                 return false;
             }
             let said = connection.listen(&mut self.buffer[..bytes]);

@@ -13,12 +13,11 @@ use std::{
 };
 
 use rustix::{
-    event::epoll::{self, EventData, EventFlags},
     io::Errno,
     net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},
 };
 
-use super::{frame::Frame, run::Run};
+use super::{frame::Frame, readiness::Readiness, run::Run, sockets::NO_SIGNAL};
 use crate::sync::Mutex;
 
 /// What a piece that waits costs beyond its bytes.
@@ -28,8 +27,8 @@ const PIECE_BYTES: usize = 64;
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) worker: u32,
-    socket: OwnedFd,
-    epoll: Arc<OwnedFd>,
+    socket: Arc<OwnedFd>,
+    driver: Arc<Readiness>,
     out: Mutex<Out>,
     task: Mutex<Task>,
     /// Whether it comes after others, for good.
@@ -66,13 +65,14 @@ impl Link {
     pub(super) fn new(
         worker: u32,
         socket: OwnedFd,
-        epoll: &Arc<OwnedFd>,
+        driver: &Arc<Readiness>,
     ) -> Result<Arc<Self>, Errno> {
-        epoll::add(epoll, &socket, data(worker), flags(false))?;
+        let socket = Arc::new(socket);
+        driver.add(&socket, u64::from(worker), false)?;
         Ok(Arc::new(Self {
             worker,
             socket,
-            epoll: Arc::clone(epoll),
+            driver: Arc::clone(driver),
             out: Mutex::default(),
             task: Mutex::default(),
             demoted: AtomicBool::new(false),
@@ -188,8 +188,7 @@ impl Link {
 
     /// Has the driver look no more.
     pub(super) fn unwatch(&self) {
-        // One that is not watched is what is wanted.
-        let _ = epoll::delete(&self.epoll, &self.socket);
+        self.driver.remove(&self.socket);
     }
 
     /// Has the driver look again.
@@ -197,14 +196,14 @@ impl Link {
         let out = self.out.lock();
         // One that cannot be watched is as good as gone: nothing more is heard of it, and it is killed when
         // its host is tired of it.
-        let _ = epoll::add(&self.epoll, &self.socket, data(self.worker), flags(out.watched));
+        let _ = self.driver.add(&self.socket, u64::from(self.worker), out.watched);
     }
 
     fn write(&self, out: &mut Out) {
         while !out.held {
             let Some(bytes) = out.waiting.front() else { break };
             let rest = &bytes[out.written..];
-            match send(&self.socket, rest, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            match send(&self.socket, rest, SendFlags::DONTWAIT | NO_SIGNAL) {
                 Ok(written) if written == rest.len() => {
                     out.bytes -= bytes.len() + PIECE_BYTES;
                     out.written = 0;
@@ -228,8 +227,7 @@ impl Link {
             return;
         }
         out.watched = writing;
-        // Not watched at the moment, or any more.
-        let _ = epoll::modify(&self.epoll, &self.socket, data(self.worker), flags(writing));
+        self.driver.modify(&self.socket, u64::from(self.worker), writing);
     }
 }
 
@@ -237,14 +235,4 @@ impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
-}
-
-/// What the driver waits for.
-fn flags(writing: bool) -> EventFlags {
-    let more = if writing { EventFlags::OUT } else { EventFlags::empty() };
-    EventFlags::IN | EventFlags::RDHUP | more
-}
-
-fn data(worker: u32) -> EventData {
-    EventData::new_u64(u64::from(worker))
 }

@@ -5,11 +5,15 @@
 //!
 //! The host's side: `workers` (who gets a worker, and when), `run` (one run, from its call to its end),
 //! `link` (its socket), `driver` (the thread that listens), `connection` (what one worker says),
-//! `attendance` (whether the host listens in the driver's place), `aside` (another thread, for what is
-//! large) and `timer`. Between: `frame` (bytes), `protocol` (a run's messages) and `control` (what host and
-//! nursery say). The other side, a program of its own: `nursery` (forks workers), `inherited` (what forks
-//! hand on), `children`, `rehearsal`, `serve` (a worker), `seat` (what its isolate sees of the host),
-//! `wire`, and `confine`, which takes everything else from them.
+//! `readiness` (which sockets it has to look at), `attendance` (whether the host listens in the driver's
+//! place), `aside` (another thread, for what is large) and `timer`. Between: `frame` (bytes), `protocol` (a
+//! run's messages), `control` (what host and nursery say), `sockets` and `kin` (who ends with whom). The other
+//! side, a program of its own: `nursery` (forks workers), `inherited` (what forks hand on), `children`,
+//! `rehearsal`, `serve` (a worker), `seat` (what its isolate sees of the host), `wire`, and `confine`, which
+//! takes everything else from them.
+//!
+//! What systems do differently is in small files beside each other: those of Linux, and others that are for
+//! every Unix. `--cfg isolane_portable` has Linux take the latter, but for `confine`: for tests.
 
 mod aside;
 mod attendance;
@@ -19,14 +23,18 @@ mod connection;
 mod control;
 mod driver;
 mod frame;
+#[cfg(target_os = "linux")]
 mod inherited;
+mod kin;
 mod link;
 mod nursery;
 mod protocol;
+mod readiness;
 mod rehearsal;
 mod run;
 mod seat;
 mod serve;
+mod sockets;
 mod timer;
 mod wire;
 mod workers;

@@ -11,19 +11,18 @@ use std::{
     sync::Arc,
 };
 
-use rustix::{
-    io::Errno,
-    process::{Signal, set_parent_process_death_signal},
-};
+use rustix::io::Errno;
 
 use super::{
     Confinement,
     children::{self, Side, Watch},
     confine::{self, Ended},
-    control::{News, Order},
+    control::{self, Inbox, News, Order},
     frame::VERSION,
-    inherited, rehearsal,
+    kin::Parent,
+    rehearsal,
     serve::serve,
+    sockets::no_signal,
 };
 use crate::{
     cache::Cache,
@@ -56,10 +55,11 @@ impl Arguments {
 /// descriptor 0. Returns when the host is gone.
 #[must_use]
 pub fn worker_main() -> ExitCode {
-    inherited::hand_on_files();
+    #[cfg(target_os = "linux")]
+    super::inherited::hand_on_files();
     let launched = confine::launcher(Confinement::ALL);
-    // By the thread of the host that started it, which lives for as long as the runtime does.
-    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    // The thread of the host that started it lives for as long as the runtime does.
+    let host = Parent::to_die_with();
     let Some(arguments) = Arguments::from_words(std::env::args().skip(1)) else {
         // Of another version: the host is told which, and gives up.
         let hello = News::Hello { version: VERSION, confinement: Confinement::default() };
@@ -69,11 +69,15 @@ pub fn worker_main() -> ExitCode {
     match children::fork() {
         Ok(Side::Child) => {
             let nursery = launched.nursery();
-            stacker::grow(STACK_BYTES, || Nursery::new(nursery, &arguments).tend());
+            stacker::grow(STACK_BYTES, || {
+                let mut nursery = Nursery::new(nursery, &arguments);
+                nursery.tend();
+                nursery.end();
+            });
             ExitCode::SUCCESS
         }
         Ok(Side::Parent(nursery)) => {
-            children::wait_for(nursery);
+            host.outlive(nursery);
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
@@ -82,7 +86,9 @@ pub fn worker_main() -> ExitCode {
 
 struct Nursery {
     confined: confine::Nursery,
+    launcher: Parent,
     control: OwnedFd,
+    inbox: Inbox,
     watch: Watch,
     pool: Pool<Realm>,
     cache: Arc<Cache>,
@@ -90,6 +96,8 @@ struct Nursery {
     /// Workers by their process.
     workers: HashMap<i32, u32>,
     processes: HashMap<u32, i32>,
+    /// The host's ends of sockets that it may not have yet.
+    given: HashMap<u32, News>,
     last: u32,
 }
 
@@ -102,15 +110,18 @@ impl Nursery {
         rehearsal::rehearse(&pool, &cache);
         Self {
             confined,
+            launcher: Parent::of_confined(),
             control: std::os::fd::AsFd::as_fd(&std::io::stdin())
                 .try_clone_to_owned()
                 .unwrap_or_else(|_| std::process::exit(1)),
+            inbox: Inbox::default(),
             watch: Watch::new(),
             pool,
             cache,
             runs: arguments.runs,
             workers: HashMap::new(),
             processes: HashMap::new(),
+            given: HashMap::new(),
             last: 0,
         }
     }
@@ -128,22 +139,37 @@ impl Nursery {
                     return;
                 }
             }
-            match Order::receive(&self.control) {
+            match Order::receive(&self.control, &mut self.inbox) {
                 Ok(Some(order)) => {
                     if self.obey(order).is_err() {
                         return;
                     }
                 }
-                Err(Errno::AGAIN | Errno::INTR) => self.watch.wait(&self.control),
+                Err(Errno::AGAIN | Errno::INTR) if self.launcher.is_gone() => return,
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    self.watch.wait(Some(&self.control), Parent::LOOK);
+                }
                 Ok(None) | Err(_) => return,
             }
+        }
+    }
+
+    /// Leaves no worker behind, where the system does not see to that.
+    fn end(&self) {
+        if Parent::LOOK.is_some() {
+            self.workers.keys().copied().for_each(children::kill);
         }
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Errno> {
         match order {
             Order::Fork(count) => (0..count).try_for_each(|_| self.fork()),
+            Order::Received(worker) => {
+                self.given.remove(&worker);
+                Ok(())
+            }
             Order::Kill(worker) => {
+                self.given.remove(&worker);
                 self.with(worker, children::kill);
                 Ok(())
             }
@@ -169,6 +195,10 @@ impl Nursery {
             Ok(pair) => pair,
             Err(error) => return refused(error),
         };
+        // For the host, which need not be a program that ignores the signal.
+        if let Err(error) = no_signal(&hosts) {
+            return refused(error.into());
+        }
         match children::fork() {
             Err(error) => refused(error),
             Ok(Side::Child) => {
@@ -181,7 +211,12 @@ impl Nursery {
                 self.last += 1;
                 self.workers.insert(process, self.last);
                 self.processes.insert(self.last, process);
-                News::Born(self.last, hosts.into()).send(&self.control)
+                let born = News::Born(self.last, hosts.into());
+                born.send(&self.control)?;
+                if control::ACKNOWLEDGES {
+                    self.given.insert(self.last, born);
+                }
+                Ok(())
             }
         }
     }

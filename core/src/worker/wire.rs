@@ -22,6 +22,12 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Bytes that are read at first. Each page that a worker writes to is copied for it.
 const FIRST_BYTES: usize = 4 << 10;
 
+/// How poll tells that the other side writes no more.
+#[cfg(target_os = "linux")]
+const CLOSING: PollFlags = PollFlags::RDHUP;
+#[cfg(not(target_os = "linux"))]
+const CLOSING: PollFlags = PollFlags::HUP;
+
 /// How long to wait for a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wait {
@@ -71,7 +77,7 @@ impl Wire {
 
     /// Whether the host will say nothing more: it wants the run to end, or is gone.
     pub(super) fn is_closing(&self) -> bool {
-        self.asks(PollFlags::RDHUP)
+        self.asks(CLOSING)
     }
 
     fn asks(&self, what: PollFlags) -> bool {

@@ -23,6 +23,7 @@ use super::{
     control::Order,
     driver::{self, Driver},
     link::Link,
+    readiness::Readiness,
     run::{Begun, Lost, Run},
     timer::{Timer, What},
 };
@@ -64,7 +65,7 @@ pub(crate) struct Workers {
     settings: RuntimeSettings,
     pub(super) worker: WorkerSettings,
     registry: Registry<Run>,
-    pub(super) driver: driver::Bell,
+    pub(super) driver: Arc<Readiness>,
     /// What listens, for a thread of the host that does for a moment; until the driver has ended.
     ears: Mutex<Option<Arc<Mutex<Driver>>>>,
     pub(super) attendance: Attendance,
@@ -142,14 +143,14 @@ impl Workers {
         let unavailable = |what: &str, error: &dyn std::fmt::Display| {
             Error::new(ErrorKind::Internal, format!("{what}: {error}"))
         };
-        let driver = driver::Bell::new()
+        let driver = Readiness::new()
             .map_err(|error| unavailable("the system has no descriptor left", &error))?;
         let workers = Arc::new(Self {
             process: Process::current(),
             settings,
             worker,
             registry: Registry::default(),
-            driver,
+            driver: Arc::new(driver),
             ears: Mutex::new(None),
             attendance: Attendance::default(),
             ended: AtomicBool::new(false),

@@ -75,8 +75,8 @@ fn tell_control(control: impl AsFd, kind: u8, numbers: [u32; 3], socket: Option<
     if !sockets.is_empty() {
         beside.push(SendAncillaryMessage::ScmRights(&sockets));
     }
-    // A host that is gone hears nothing.
-    let _ = sendmsg(control, &[IoSlice::new(&packet)], &mut beside, SendFlags::NOSIGNAL);
+    // A host that is gone hears nothing; the signal of that is ignored in every program in Rust.
+    let _ = sendmsg(control, &[IoSlice::new(&packet)], &mut beside, SendFlags::empty());
 }
 
 /// The act that the source of a run names.

@@ -56,6 +56,11 @@ pub(crate) fn kill_workers() {
     kill(&workers());
 }
 
+/// Kills the launchers.
+pub(crate) fn kill_launchers() {
+    kill(&at(WORKERS - 2));
+}
+
 /// Kills the nurseries.
 pub(crate) fn kill_nurseries() {
     kill(&at(WORKERS - 1));
@@ -70,7 +75,7 @@ pub(crate) fn zombies() -> usize {
 
 /// The descriptors that this process has.
 pub(crate) fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").expect("a list of descriptors").count()
+    fs::read_dir("/dev/fd").expect("a list of descriptors").count()
 }
 
 fn at(distance: usize) -> Vec<u32> {
@@ -85,6 +90,20 @@ fn kill(processes: &[u32]) {
 }
 
 /// Every process, its state and its parent.
+#[cfg(not(target_os = "linux"))]
+fn listed() -> Vec<(u32, char, u32)> {
+    let list = Command::new("ps").args(["-axo", "pid=,state=,ppid="]).output();
+    let list = String::from_utf8(list.expect("a list of processes").stdout).expect("text");
+    let read = |line: &str| {
+        let mut words = line.split_whitespace();
+        let process = words.next()?.parse().ok()?;
+        Some((process, words.next()?.chars().next()?, words.next()?.parse().ok()?))
+    };
+    list.lines().filter_map(read).collect()
+}
+
+/// Every process, its state and its parent.
+#[cfg(target_os = "linux")]
 fn listed() -> Vec<(u32, char, u32)> {
     let entries = fs::read_dir("/proc").expect("a list of processes").flatten();
     let read = |name: String| {

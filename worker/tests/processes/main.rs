@@ -194,13 +194,22 @@ fn a_worker_killed_while_it_computes_loses_its_run() {
 
 #[test]
 fn a_nursery_that_is_killed_takes_its_runs_with_it_and_is_replaced() {
+    loses_its_runs_and_is_replaced(family::kill_nurseries);
+}
+
+#[test]
+fn a_launcher_that_is_killed_takes_its_runs_with_it_and_is_replaced() {
+    loses_its_runs_and_is_replaced(family::kill_launchers);
+}
+
+fn loses_its_runs_and_is_replaced(kill: fn()) {
     let _alone = alone();
     let runtime = runtime(&options());
     let calls = Arc::default();
     let source = "await never(); export default 1";
     let waiting = start(&runtime, source, Inputs::new().with("never", never(&calls)));
     eventually("a call", || calls.load(Ordering::SeqCst) == 1);
-    family::kill_nurseries();
+    kill();
     assert_eq!(error(&waiting.wait().expect("no misuse")).0, "WorkerLost");
     assert_eq!(run(&runtime, "export default 1").status, Status::Success);
 }

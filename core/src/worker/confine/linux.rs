@@ -4,7 +4,6 @@
 //! refuses is false in the account. A worker is the exception: what its nursery has announced to the
 //! host holds for each of its workers, so one that gets less is not to be used.
 
-mod environment;
 mod filter;
 mod identity;
 mod kernel;
@@ -14,9 +13,8 @@ mod namespaces;
 mod permitted;
 mod root;
 
-use super::Confinement;
+use super::{Confinement, environment, unix::exit};
 use filter::Program;
-pub(crate) use kernel::exit;
 use std::{os::fd::OwnedFd, time::Duration};
 
 /// How many workers may be killed before one has told what it got.
@@ -88,7 +86,7 @@ impl Launched {
         kernel::die_with_parent();
         // Seen from its own process namespace a launcher that is still there has number 0.
         if !got.processes && kernel::parent_process() != launcher {
-            kernel::exit(1);
+            exit(1);
         }
         got.privileges = wanted.privileges && kernel::no_new_privileges();
         got.landlock = wanted.landlock && landlock::restrict();
@@ -156,7 +154,7 @@ impl Nursery {
         got.descriptors = self.wanted.descriptors && kernel::close_from(SOCKET + 1);
         kernel::die_with_parent();
         if kernel::parent_process() != self.process {
-            kernel::exit(1);
+            exit(1);
         }
         got.resources = self.mapped_bytes.is_some() && limits::of_every_worker();
         got.system_calls = self.wanted.system_calls && self.filter.install(kernel::own_process());

@@ -7,19 +7,29 @@
 //! right after it began: [`launcher`] (namespaces, an empty environment), `Launched::nursery` (an
 //! empty root, no privileges) and [`Nursery::worker`] (its descriptors, its limits, its calls). A
 //! worker that knows its run is limited to it with [`Worker::limit`]. All of it is for processes of
-//! one thread. Each item is tried by itself: one that is refused takes no other with it.
+//! one thread. Each item is tried by itself: one that is refused takes no other with it. What systems have
+//! for this is different: `linux`, `macos`, and `unix` for both.
 
 mod allocator;
 mod ended;
+mod environment;
+#[cfg(target_os = "linux")]
 mod linux;
-#[cfg(all(test, not(isolane_sanitized), target_pointer_width = "64"))]
+#[cfg(target_os = "macos")]
+mod macos;
+#[cfg(all(test, target_os = "linux", not(isolane_sanitized), target_pointer_width = "64"))]
 mod tests;
+mod unix;
 
 use super::Confinement;
 
 pub use allocator::Allocator;
 pub(crate) use ended::Ended;
-pub(crate) use linux::{Nursery, Worker, exit, launcher};
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{Nursery, Worker, launcher};
+#[cfg(target_os = "macos")]
+pub(crate) use macos::{Nursery, Worker, launcher};
+pub(crate) use unix::exit;
 
 /// The stack that the deepest source takes to compile, and as much again for all that is small.
 const FIXED_ROOM_BYTES: u64 = 128 << 20;

@@ -3,6 +3,11 @@
 //! In: numbers, paths, descriptors. Out: whether it worked. All of them are for processes of one thread.
 #![expect(unsafe_code, reason = "calls the system")]
 
+use super::super::unix::{finish_child, works};
+pub(super) use super::super::unix::{
+    in_child, leave_groups, move_descriptor, new_session, no_file_modes, own_identity, own_process,
+    parent_process, plain_signals, silence_output, socket_pair,
+};
 use std::{
     ffi::CStr,
     io,
@@ -15,38 +20,6 @@ type Word = libc::c_ulong;
 /// What a call returned, unless it failed.
 fn checked(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-fn works(result: libc::c_int) -> bool {
-    result >= 0
-}
-
-pub(super) fn own_process() -> i32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::getpid() }
-}
-
-pub(super) fn parent_process() -> i32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::getppid() }
-}
-
-/// User and group.
-pub(super) fn own_identity() -> (u32, u32) {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { (libc::geteuid(), libc::getegid()) }
-}
-
-/// Ends the process without a look back.
-pub(crate) fn exit(code: i32) -> ! {
-    // SAFETY: nothing of this process is used again.
-    unsafe { libc::_exit(code) }
-}
-
-/// A terminal's signals do not reach another session.
-pub(super) fn new_session() -> bool {
-    // SAFETY: touches no memory.
-    works(unsafe { libc::setsid() })
 }
 
 /// Closes that descriptor and all above it.
@@ -63,56 +36,6 @@ pub(super) fn close_from(first: RawFd) -> bool {
         unsafe { libc::close(descriptor.cast_signed()) };
     }
     true
-}
-
-/// Sends what is written to descriptors 1 and 2 nowhere.
-pub(super) fn silence_output() {
-    let access = libc::O_RDWR | libc::O_CLOEXEC;
-    // SAFETY: a path that ends in zero; three calls on numbers.
-    unsafe {
-        let null = libc::open(c"/dev/null".as_ptr(), access);
-        // No such file: the end of a pipe that nobody reads does as well.
-        let sink = if null >= 0 { null } else { unread_pipe() };
-        libc::dup2(sink, 1);
-        libc::dup2(sink, 2);
-        if sink > 2 {
-            libc::close(sink);
-        }
-    }
-}
-
-fn unread_pipe() -> RawFd {
-    let mut ends = [-1; 2];
-    // SAFETY: writes two numbers.
-    unsafe {
-        libc::pipe(ends.as_mut_ptr());
-        libc::close(ends[0]);
-    }
-    ends[1]
-}
-
-/// Moves a descriptor to that number, in the place of what has it now.
-pub(super) fn move_descriptor(from: OwnedFd, to: RawFd) -> Option<OwnedFd> {
-    if from.as_raw_fd() == to {
-        return Some(from);
-    }
-    // SAFETY: two numbers.
-    if !works(unsafe { libc::dup2(from.as_raw_fd(), to) }) {
-        return None;
-    }
-    drop(from);
-    // SAFETY: opened just now, and owned by nobody else.
-    Some(unsafe { OwnedFd::from_raw_fd(to) })
-}
-
-pub(super) fn socket_pair() -> Option<(OwnedFd, OwnedFd)> {
-    std::os::unix::net::UnixStream::pair().ok().map(|(one, other)| (one.into(), other.into()))
-}
-
-/// Files that are made nevertheless are for nobody.
-pub(super) fn no_file_modes() {
-    // SAFETY: touches no memory.
-    unsafe { libc::umask(0o777) };
 }
 
 fn control(option: libc::c_int, value: Word) -> bool {
@@ -164,12 +87,6 @@ pub(super) fn capabilities() -> Option<Capabilities> {
     checked(read).ok().map(|_| sets)
 }
 
-/// Leaves all supplementary groups.
-pub(super) fn leave_groups() -> bool {
-    // SAFETY: a list of no length is not read.
-    works(unsafe { libc::setgroups(0, ptr::null()) })
-}
-
 /// Becomes that user and group for good: real, effective and saved.
 pub(super) fn become_user(user: u32, group: u32) -> bool {
     // SAFETY: touch no memory of ours.
@@ -213,13 +130,6 @@ pub(super) fn change_root(path: &CStr) -> bool {
     works(unsafe { libc::chroot(path.as_ptr()) })
 }
 
-/// Does something in a forked child; its exit code, unless it was killed.
-pub(super) fn in_child(body: impl FnOnce() -> i32) -> Option<i32> {
-    // SAFETY: this process has one thread, so the child finds nothing half-done.
-    let child = unsafe { libc::fork() };
-    finish_child(child.into(), body)
-}
-
 /// The same in a child that shares its root and its current folder with this process. It must not
 /// use the memory: libraries do not know of this fork.
 pub(super) fn in_child_of_same_root(body: impl FnOnce() -> i32) -> Option<i32> {
@@ -228,35 +138,6 @@ pub(super) fn in_child_of_same_root(body: impl FnOnce() -> i32) -> Option<i32> {
     // SAFETY: without a stack of its own the child goes on as after a fork.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags, none, none, none, none) };
     finish_child(child, body)
-}
-
-fn finish_child(child: libc::c_long, body: impl FnOnce() -> i32) -> Option<i32> {
-    let child = i32::try_from(child).ok().filter(|child| *child >= 0)?;
-    if child == 0 {
-        exit(body());
-    }
-    let mut status = 0;
-    loop {
-        // SAFETY: writes one number.
-        if works(unsafe { libc::waitpid(child, &raw mut status, 0) }) {
-            break;
-        }
-        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            return None;
-        }
-    }
-    libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))
-}
-
-/// What a process does of itself on signals that say that it is broken, or has used up its time:
-/// it ends by them, so that they can be told.
-pub(super) fn plain_signals() {
-    for signal in
-        [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGXCPU]
-    {
-        // SAFETY: no handler of ours is entered any more.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
 }
 
 /// Which limit: their type differs between C libraries.

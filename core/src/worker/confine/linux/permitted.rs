@@ -46,6 +46,8 @@ const NURSERY: &[libc::c_long] = &[
     libc::SYS_sendto,
     libc::SYS_sendmsg,
     libc::SYS_ppoll,
+    #[cfg(isolane_portable)]
+    libc::SYS_pselect6,
     libc::SYS_epoll_create1,
     libc::SYS_epoll_ctl,
     libc::SYS_epoll_pwait,

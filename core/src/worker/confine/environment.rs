@@ -15,19 +15,19 @@ pub(super) fn read_time_zone() {
 }
 
 /// Removes every variable, and wipes where the system had put them. The path of the program stands
-/// there as well.
+/// there as well, and is wiped where the system tells where.
 pub(super) fn clear() -> bool {
     let zone = kept_zone();
     // SAFETY: one thread, and what is overwritten are texts that end in zero, within themselves, on
     // the stack: nobody else has them, since they are forgotten below.
     unsafe {
-        let mut entry = environ;
+        let mut entry = variables();
         while !entry.is_null() && !(*entry).is_null() {
             wipe(*entry);
             entry = entry.add(1);
         }
-        wipe(ptr::with_exposed_provenance_mut(path_of_program()));
-        libc::clearenv();
+        wipe(path_of_program());
+        forget();
         if let Some(zone) = zone {
             env::set_var("TZ", zone);
         }
@@ -40,13 +40,50 @@ fn kept_zone() -> Option<std::ffi::OsString> {
     if cfg!(target_env = "gnu") { None } else { env::var_os("TZ") }
 }
 
-fn path_of_program() -> usize {
+#[cfg(target_os = "linux")]
+fn path_of_program() -> *mut libc::c_char {
     // SAFETY: asks for a number that the system left.
-    usize::try_from(unsafe { libc::getauxval(libc::AT_EXECFN) }).unwrap_or(0)
+    let path = usize::try_from(unsafe { libc::getauxval(libc::AT_EXECFN) }).unwrap_or(0);
+    ptr::with_exposed_provenance_mut(path)
 }
 
-unsafe extern "C" {
-    static mut environ: *mut *mut libc::c_char;
+#[cfg(not(target_os = "linux"))]
+fn path_of_program() -> *mut libc::c_char {
+    ptr::null_mut()
+}
+
+/// The list of variables, which ends in null.
+#[cfg(target_os = "linux")]
+unsafe fn variables() -> *mut *mut libc::c_char {
+    unsafe extern "C" {
+        static mut environ: *mut *mut libc::c_char;
+    }
+    // SAFETY: one thread, so nobody writes it.
+    unsafe { environ }
+}
+
+#[cfg(target_os = "macos")]
+unsafe fn variables() -> *mut *mut libc::c_char {
+    // SAFETY: it returns where that list is named; one thread, so nobody writes there.
+    unsafe { *libc::_NSGetEnviron() }
+}
+
+/// Has the list be empty.
+#[cfg(target_os = "linux")]
+unsafe fn forget() {
+    // SAFETY: one thread, so nobody reads it.
+    unsafe { libc::clearenv() };
+}
+
+#[cfg(target_os = "macos")]
+unsafe fn forget() {
+    // SAFETY: one thread, so nobody reads the list; it has an end, if it is there.
+    unsafe {
+        let first = variables();
+        if !first.is_null() {
+            *first = ptr::null_mut();
+        }
+    }
 }
 
 /// # Safety

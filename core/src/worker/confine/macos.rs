@@ -1,0 +1,165 @@
+//! The phases on macOS.
+//!
+//! In: what is wanted of a [`Confinement`]. Out: what was had, as on Linux: what the system refuses is false in
+//! the account, and a worker that gets less than its nursery announced is not to be used. Seatbelt is what
+//! keeps nearly all away. It is entered by each worker and by nothing before: a process enters it once, and a
+//! nursery has to fork. The nursery stays in the session and the process group of its launcher, which ends them
+//! together.
+
+mod kernel;
+mod limits;
+mod seatbelt;
+
+use super::{
+    Confinement, environment,
+    unix::{self, exit},
+};
+use std::{os::fd::OwnedFd, time::Duration};
+
+/// How many workers may be killed before one has told what it got.
+const TRIALS: u32 = 3;
+
+/// The descriptor of the one socket that each of these processes has.
+const SOCKET: i32 = 0;
+
+/// A launcher after its phase.
+pub(crate) struct Launched {
+    wanted: Confinement,
+    got: Confinement,
+}
+
+/// A nursery after its phase.
+pub(crate) struct Nursery {
+    wanted: Confinement,
+    got: Confinement,
+    /// Whether a worker enters Seatbelt.
+    seatbelt: bool,
+    process: i32,
+}
+
+/// A worker after its phase.
+pub(crate) struct Worker;
+
+/// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
+/// forks next is the nursery.
+pub(crate) fn launcher(wanted: Confinement) -> Launched {
+    let mut got = Confinement::default();
+    unix::new_session();
+    if wanted.descriptors {
+        kernel::close_from(SOCKET + 1, limits::most_descriptors());
+        unix::silence_output();
+        limits::few_descriptors();
+    }
+    environment::read_time_zone();
+    got.environment = wanted.environment && environment::clear();
+    unix::no_file_modes();
+    if wanted.resources {
+        limits::of_all();
+    }
+    kernel::deny_attach();
+    Launched { wanted, got }
+}
+
+impl Launched {
+    /// Confines the nursery, which the launcher has just forked.
+    pub(crate) fn nursery(self) -> Nursery {
+        let Self { wanted, mut got } = self;
+        got.capabilities = wanted.capabilities && kernel::become_nobody();
+        kernel::deny_attach();
+        let seatbelt = wanted.file_system;
+        Nursery { wanted, got, seatbelt, process: unix::own_process() }
+    }
+}
+
+impl Nursery {
+    /// Gets ready to fork workers. Forks for workers that only tell what they will get.
+    pub(crate) fn settle(&mut self) {
+        unix::plain_signals();
+        // One that somebody kills tells nothing; one that Seatbelt breaks goes without it.
+        let (descriptors, seatbelt) = self.trials().unwrap_or_else(|| {
+            self.seatbelt = false;
+            self.trials().unwrap_or_default()
+        });
+        self.seatbelt = seatbelt;
+        self.got = self.with(descriptors, seatbelt);
+    }
+
+    /// What holds for every worker of this nursery, once it has settled.
+    pub(crate) fn confinement(&self) -> Confinement {
+        self.got
+    }
+
+    /// Confines a worker, which the nursery has just forked, and moves its socket to descriptor 0;
+    /// `None` if it does not get all that was announced: it must end then.
+    pub(crate) fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
+        let (descriptors, seatbelt, socket) = self.enter(socket, false)?;
+        (self.with(descriptors, seatbelt) == self.got).then_some((Worker, socket))
+    }
+
+    /// The account of a worker. What Seatbelt refuses is all of it, or nothing.
+    fn with(&self, descriptors: bool, seatbelt: bool) -> Confinement {
+        Confinement {
+            descriptors,
+            privileges: self.wanted.privileges && seatbelt,
+            network: self.wanted.network && seatbelt,
+            file_system: self.wanted.file_system && seatbelt,
+            processes: self.wanted.processes && seatbelt,
+            ipc: self.wanted.ipc && seatbelt,
+            // There is no such thing here, or it keeps less than its name says: a limit on memory that the
+            // system does not hold.
+            user: false,
+            landlock: false,
+            system_calls: false,
+            resources: false,
+            ..self.got
+        }
+    }
+
+    fn trials(&self) -> Option<(bool, bool)> {
+        (0..TRIALS).find_map(|_| self.trial())
+    }
+
+    /// What a worker got; `None` if it did not come to telling that.
+    fn trial(&self) -> Option<(bool, bool)> {
+        const TOLD: i32 = 4;
+        let code = unix::in_child(|| {
+            let Some((socket, _)) = unix::socket_pair() else { return 0 };
+            let Some((descriptors, seatbelt, socket)) = self.enter(socket, true) else {
+                return 0;
+            };
+            std::mem::forget(socket);
+            TOLD | i32::from(descriptors) | i32::from(seatbelt) << 1
+        });
+        let code = code.filter(|code| code & TOLD != 0)?;
+        Some((code & 1 != 0, code & 2 != 0))
+    }
+
+    /// What each worker does; one that is there for that also tries whether it holds.
+    fn enter(&self, socket: OwnedFd, tries: bool) -> Option<(bool, bool, OwnedFd)> {
+        // The first thing: what it is made from is loaded from files.
+        let seatbelt = self.seatbelt && seatbelt::enter() && !(tries && seatbelt::is_open());
+        let socket = unix::move_descriptor(socket, SOCKET)?;
+        let descriptors = self.wanted.descriptors;
+        if descriptors {
+            kernel::close_from(SOCKET + 1, limits::most_descriptors());
+        }
+        kernel::deny_attach();
+        if unix::parent_process() != self.process {
+            exit(1);
+        }
+        if self.wanted.resources {
+            limits::of_every_worker();
+        }
+        Some((descriptors, seatbelt, socket))
+    }
+}
+
+impl Worker {
+    /// Limits the worker to that much CPU time in all, rounded up to seconds, for good. Its memory cannot be
+    /// limited. Nothing of that was promised, so it is never false.
+    #[expect(clippy::unused_self, reason = "it is of use elsewhere")]
+    pub(crate) fn limit(&self, _given_back_bytes: u64, _room_bytes: u64, cpu: Duration) -> bool {
+        limits::of_run(cpu);
+        true
+    }
+}

@@ -1,0 +1,34 @@
+//! The calls of macOS that the phases make, each behind a plain function.
+#![expect(unsafe_code, reason = "calls the system")]
+
+use std::{os::fd::RawFd, ptr};
+
+use super::super::unix::{leave_groups, own_identity, works};
+
+/// The user and the group that own nothing.
+const NOBODY: u32 = u32::MAX - 1;
+
+/// Closes that descriptor and all above it, below the other one.
+pub(super) fn close_from(first: RawFd, end: RawFd) {
+    for descriptor in first..end {
+        // SAFETY: descriptors that somebody here still knows are only looked at by their number.
+        unsafe { libc::close(descriptor) };
+    }
+}
+
+/// Has the system refuse whoever wants to trace this process.
+pub(super) fn deny_attach() {
+    // SAFETY: this request reads nothing.
+    unsafe { libc::ptrace(libc::PT_DENY_ATTACH, 0, ptr::null_mut(), 0) };
+}
+
+/// Becomes nobody, where it is root. False if it stays root.
+pub(super) fn become_nobody() -> bool {
+    if own_identity().0 != 0 {
+        return true;
+    }
+    leave_groups();
+    // SAFETY: touch no memory of ours.
+    let became = unsafe { works(libc::setgid(NOBODY)) && works(libc::setuid(NOBODY)) };
+    became && own_identity().0 != 0
+}

@@ -1,0 +1,45 @@
+//! Packets that the system keeps apart.
+
+use std::{
+    io::IoSliceMut,
+    mem::MaybeUninit,
+    os::fd::{AsFd, OwnedFd},
+};
+
+use rustix::{
+    io::Errno,
+    net::{
+        AddressFamily, RecvAncillaryBuffer, RecvFlags, SocketFlags, SocketType, recvmsg, socketpair,
+    },
+};
+
+use super::{BYTES, Packet, descriptor};
+
+/// What was received in part: nothing ever is.
+#[derive(Debug, Default)]
+pub(in super::super) struct Inbox(());
+
+/// The two ends of a control socket.
+pub(in super::super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+}
+
+/// Sent in part.
+pub(super) fn broken(_control: impl AsFd) -> Errno {
+    Errno::PROTO
+}
+
+pub(super) fn receive(control: impl AsFd, _inbox: &mut Inbox) -> Result<Option<Packet>, Errno> {
+    let mut bytes = [0; BYTES];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = recvmsg(control, &mut [IoSliceMut::new(&mut bytes)], &mut beside, flags)?;
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    if received.bytes != BYTES {
+        return Err(Errno::PROTO);
+    }
+    Ok(Some((bytes, descriptor(&mut beside))))
+}

@@ -1,0 +1,163 @@
+//! What crosses, whole and in pieces.
+
+use std::{io::IoSlice, os::unix::net::UnixStream};
+
+use rustix::{
+    io::{FdFlags, fcntl_getfd, write},
+    net::sendmsg,
+};
+
+use super::*;
+
+const KEPT: Confinement = Confinement { network: true, ..Confinement::ALL };
+
+/// What the next news is, as text; a socket that comes with it is the other end of `socket`.
+fn next(control: &OwnedFd, inbox: &mut Inbox, socket: &OwnedFd) -> String {
+    match News::receive(control, inbox) {
+        Ok(Some(News::Born(worker, received))) => {
+            assert!(fcntl_getfd(&received).expect("it is open").contains(FdFlags::CLOEXEC));
+            write(&received, b"x").expect("room");
+            rustix::io::read(socket, &mut [0]).expect("what was written to its other end");
+            format!("Born({worker})")
+        }
+        told => format!("{told:?}"),
+    }
+}
+
+#[test]
+fn orders_and_news_come_as_they_were_sent() {
+    let (hosts, nurserys) = pair().expect("a pair of sockets");
+    let (mine, given) = UnixStream::pair().expect("a pair of sockets");
+    let mine = OwnedFd::from(mine);
+    for end in [&hosts, &nurserys] {
+        assert!(fcntl_getfd(end).expect("it is open").contains(FdFlags::CLOEXEC));
+    }
+    let mut inbox = Inbox::default();
+    let orders = [Order::Fork(1), Order::Kill(u32::MAX), Order::Demote(0), Order::Received(7)];
+    assert_eq!(Order::receive(&nurserys, &mut inbox), Err(Errno::AGAIN));
+    for order in orders {
+        order.send(&hosts, SendFlags::DONTWAIT).expect("room");
+    }
+    for order in orders {
+        assert_eq!(Order::receive(&nurserys, &mut inbox), Ok(Some(order)));
+    }
+
+    let mut inbox = Inbox::default();
+    let born = News::Born(3, given.into());
+    let ended = News::Ended(3, Ended::Crashed(11));
+    let news = [
+        News::Hello { version: 9, confinement: KEPT },
+        born,
+        ended,
+        News::Lost(4),
+        News::Refused(-1),
+    ];
+    for news in &news {
+        news.send(&nurserys).expect("room");
+    }
+    let told: Vec<String> = news.iter().map(|_| next(&hosts, &mut inbox, &mine)).collect();
+    let hello = format!("Ok(Some(Hello {{ version: 9, confinement: {KEPT:?} }}))");
+    assert_eq!(
+        told,
+        [
+            &hello,
+            "Born(3)",
+            "Ok(Some(Ended(3, Crashed(11))))",
+            "Ok(Some(Lost(4)))",
+            "Ok(Some(Refused(-1)))"
+        ]
+    );
+    assert_eq!(next(&hosts, &mut inbox, &mine), format!("{:?}", Err::<(), _>(Errno::AGAIN)));
+    drop(nurserys);
+    assert_eq!(next(&hosts, &mut inbox, &mine), "Ok(None)");
+}
+
+#[test]
+fn what_nobody_sends_is_refused() {
+    let (hosts, nurserys) = pair().expect("a pair of sockets");
+    for bytes in [packet(0, [0; 3]), packet(9, [0; 3]), packet(HELLO, [1, u32::MAX, 0])] {
+        send(&nurserys, &bytes, None, SendFlags::empty()).expect("room");
+        assert_eq!(News::receive(&hosts, &mut Inbox::default()).err(), Some(Errno::PROTO));
+    }
+    send(&nurserys, &packet(ENDED, [1, 6, 0]), None, SendFlags::empty()).expect("room");
+    assert_eq!(News::receive(&hosts, &mut Inbox::default()).err(), Some(Errno::PROTO));
+}
+
+#[test]
+fn a_socket_that_is_full_takes_all_of_an_order_or_nothing() {
+    let (hosts, nurserys) = pair().expect("a pair of sockets");
+    let mut sent = 0;
+    let refused = loop {
+        match Order::Kill(sent).send(&hosts, SendFlags::DONTWAIT) {
+            Ok(()) => sent += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused, Errno::AGAIN);
+    let mut inbox = Inbox::default();
+    for worker in 0..sent {
+        assert_eq!(Order::receive(&nurserys, &mut inbox), Ok(Some(Order::Kill(worker))));
+    }
+    assert_eq!(Order::receive(&nurserys, &mut inbox), Err(Errno::AGAIN));
+}
+
+/// Sends some bytes, and a descriptor beside them.
+fn send_piece(control: &OwnedFd, bytes: &[u8], beside: Option<&OwnedFd>) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    let descriptors: Vec<_> = beside.into_iter().map(AsFd::as_fd).collect();
+    if !descriptors.is_empty() {
+        message.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    let sent = sendmsg(control, &[IoSlice::new(bytes)], &mut message, NO_SIGNAL);
+    assert_eq!(sent, Ok(bytes.len()));
+}
+
+#[test]
+fn a_stream_in_pieces_is_put_together() {
+    let (hosts, nurserys) = stream::pair().expect("a pair of sockets");
+    let (_mine, given) = UnixStream::pair().expect("a pair of sockets");
+    let given = OwnedFd::from(given);
+    let [ended, born, hello] =
+        [packet(ENDED, [1, 0, 0]), packet(BORN, [2, 0, 0]), packet(HELLO, [1, 0, 0])];
+    for cut in 1..BYTES {
+        let mut inbox = stream::Inbox::default();
+        let mut receive = || stream::receive(&hosts, &mut inbox);
+        // The end of one and the beginning of the next at once, and a descriptor in between.
+        send_piece(&nurserys, &ended[..cut], None);
+        assert_eq!(receive().map(|_| ()), Err(Errno::AGAIN));
+        send_piece(&nurserys, &ended[cut..], None);
+        send_piece(&nurserys, &born[..cut], Some(&given));
+        let (packet, socket) = receive().expect("it is there").expect("it is open");
+        assert_eq!((packet, socket.is_some()), (ended, false), "{cut}");
+        assert_eq!(receive().map(|_| ()), Err(Errno::AGAIN));
+        send_piece(&nurserys, &[&born[cut..], &hello[..cut]].concat(), None);
+        let (packet, socket) = receive().expect("it is there").expect("it is open");
+        assert_eq!(packet, born, "{cut}");
+        let socket = socket.expect("it came with the first piece");
+        assert!(fcntl_getfd(&socket).expect("it is open").contains(FdFlags::CLOEXEC));
+        assert_eq!(receive().map(|_| ()), Err(Errno::AGAIN));
+        send_piece(&nurserys, &hello[cut..], None);
+        let (packet, socket) = receive().expect("it is there").expect("it is open");
+        assert_eq!((packet, socket.is_some()), (hello, false), "{cut}");
+    }
+}
+
+#[test]
+fn a_stream_that_ends_has_ended_amid_a_packet_too() {
+    for sent in [0, 5] {
+        let (hosts, nurserys) = stream::pair().expect("a pair of sockets");
+        send_piece(&nurserys, &packet(HELLO, [0; 3])[..sent], None);
+        drop(nurserys);
+        let mut inbox = stream::Inbox::default();
+        assert!(stream::receive(&hosts, &mut inbox).is_ok_and(|received| received.is_none()));
+    }
+}
+
+#[test]
+fn a_stream_that_took_a_part_is_closed() {
+    let (hosts, nurserys) = stream::pair().expect("a pair of sockets");
+    assert_eq!(stream::broken(&nurserys), Errno::PIPE);
+    assert!(stream::receive(&hosts, &mut stream::Inbox::default()).is_ok_and(|it| it.is_none()));
+    assert_eq!(Order::Fork(1).send(&hosts, SendFlags::empty()), Err(Errno::PIPE));
+}

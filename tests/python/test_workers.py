@@ -24,9 +24,7 @@ from isolation import ISOLATION
 from processes import alive, descendants, until, workers_of
 
 pytestmark = [
-    pytest.mark.skipif(
-        sys.platform != "linux", reason="looks at processes as Linux lists them"
-    ),
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux lists them"),
     pytest.mark.skipif(
         ISOLATION == "process", reason="the same again, beside workers of other tests"
     ),

@@ -122,16 +122,16 @@ class Confinement:
     """A process namespace of its own: it can name no process but those that it was forked
     beside. On macOS: no signal to any other, and no look at one, by Seatbelt."""
     ipc: bool
-    """No System V object and no message queue of others. On macOS: no POSIX object and no service either,
-    by Seatbelt."""
+    """No System V object and no message queue of others. On macOS: no POSIX object and no service
+    either, by Seatbelt."""
     landlock: bool
     """No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets,
     signals. Never on macOS."""
     system_calls: bool
     """The few system calls that computing takes; any other one ends the process. Never on macOS."""
     resources: bool
-    """Limits of the system on its memory, its time, and on all that it might make. Never on macOS, where those
-    are set but memory has none."""
+    """Limits of the system on its memory, its time, and on all that it might make. Never on macOS,
+    where those are set but memory has none."""
 
 
 @dataclass(frozen=True)

@@ -68,9 +68,10 @@ pub fn worker_main() -> ExitCode {
     };
     match children::fork() {
         Ok(Side::Child) => {
+            let launcher = Parent::of_confined();
             let nursery = launched.nursery();
             stacker::grow(STACK_BYTES, || {
-                let mut nursery = Nursery::new(nursery, &arguments);
+                let mut nursery = Nursery::new(nursery, launcher, &arguments);
                 nursery.tend();
                 nursery.end();
             });
@@ -102,7 +103,7 @@ struct Nursery {
 }
 
 impl Nursery {
-    fn new(confined: confine::Nursery, arguments: &Arguments) -> Self {
+    fn new(confined: confine::Nursery, launcher: Parent, arguments: &Arguments) -> Self {
         process::carry_on();
         let pool = Pool::new(Realm::build, PoolOptions { ready: 1, ..PoolOptions::default() });
         pool.fill(|| false);
@@ -110,7 +111,7 @@ impl Nursery {
         rehearsal::rehearse(&pool, &cache);
         Self {
             confined,
-            launcher: Parent::of_confined(),
+            launcher,
             control: std::os::fd::AsFd::as_fd(&std::io::stdin())
                 .try_clone_to_owned()
                 .unwrap_or_else(|_| std::process::exit(1)),

@@ -1,6 +1,7 @@
 // The soak in processes that the system gives little: descriptors, threads, addresses.
 //
-// In: `--quick` for those that take a moment. Out: what each came to, and a non-zero exit code if one crashed, hung, or lost a run. A run that the
+// In: `--quick` for those that take a moment; `ISOLANE_ISOLATION=process` for workers, which are given as
+// little. Out: what each came to, and a non-zero exit code if one crashed, hung, or lost a run. A run that the
 // system has no thread for is refused when it is started, with an exception; nothing else may be.
 
 import { spawnSync } from 'node:child_process';
@@ -21,10 +22,12 @@ const cases = [
   ...[0, 1, 2, 4].map((more) => [`${more} more threads, Python`, ':', [PYTHON, `${HERE}threads.py`, `${more}`]]),
 ];
 
+const ofThreads = (command) => command[1].endsWith('threads.py');
+const inProcesses = process.env.ISOLANE_ISOLATION === 'process';
 const { values: { quick } } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 let failed = 0;
 for (const [name, limit, command] of cases) {
-  if (quick && !command[1].endsWith('threads.py')) continue;
+  if (inProcesses ? ofThreads(command) : quick && !ofThreads(command)) continue;
   const options = { encoding: 'utf8', timeout: CEILING_MS, killSignal: 'SIGKILL' };
   const { status, signal, stdout, stderr } = spawnSync('sh', ['-c', `${limit} && exec "$@"`, 'sh', ...command], options);
   const fine = status === 0;

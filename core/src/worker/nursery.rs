@@ -22,7 +22,7 @@ use super::{
     kin::Parent,
     rehearsal,
     serve::serve,
-    sockets::no_signal,
+    sockets::{make_room, no_signal},
 };
 use crate::{
     cache::Cache,
@@ -196,6 +196,8 @@ impl Nursery {
             Ok(pair) => pair,
             Err(error) => return refused(error),
         };
+        make_room(&hosts);
+        make_room(&workers);
         // For the host, which need not be a program that ignores the signal.
         if let Err(error) = no_signal(&hosts) {
             return refused(error.into());

@@ -1,11 +1,18 @@
-//! Writing to a socket whose other side is gone, as an error and not as a signal.
+//! What the sockets between host and workers are like.
 //!
-//! A system asks for that with each write or once for the socket: the code does both, and each is nothing where
-//! it is not needed.
+//! Writing to one whose other side is gone is an error and not a signal. A system asks for that with each write
+//! or once for the socket: the code does both, and each is nothing where it is not needed. And there is room for
+//! much under way: a large value takes as many turns of both sides as it does not fit.
 
 use std::os::fd::AsFd;
 
-use rustix::{io::Errno, net::SendFlags};
+use rustix::{
+    io::Errno,
+    net::{SendFlags, sockopt::set_socket_send_buffer_size},
+};
+
+/// What is asked of the system, which gives what it allows everybody if that is less.
+const ROOM_BYTES: usize = 512 << 10;
 
 /// For each write.
 #[cfg(not(target_vendor = "apple"))]
@@ -23,4 +30,13 @@ pub(super) fn no_signal(_socket: impl AsFd) -> Result<(), Errno> {
 #[cfg(target_vendor = "apple")]
 pub(super) fn no_signal(socket: impl AsFd) -> Result<(), Errno> {
     rustix::net::sockopt::set_socket_nosigpipe(socket, true)
+}
+
+/// Has what is sent by it wait for its reader, as much as the system allows.
+pub(super) fn make_room(socket: impl AsFd) {
+    // With less it is only slower.
+    let _ = set_socket_send_buffer_size(&socket, ROOM_BYTES);
+    // Where what was sent waits on the side of its reader.
+    #[cfg(target_vendor = "apple")]
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, ROOM_BYTES);
 }

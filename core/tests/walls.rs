@@ -125,6 +125,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("worker/frame.rs", &["unsafe"]),
     ("worker/protocol.rs", &["unsafe"]),
     ("worker/run.rs", &["unsafe"]),
+    ("worker/run/", &["unsafe"]),
     ("worker/link.rs", &["unsafe"]),
     ("worker/driver.rs", &["unsafe"]),
     ("worker/connection.rs", &["unsafe"]),

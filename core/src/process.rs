@@ -33,16 +33,35 @@ pub(crate) fn carry_on() {
 
 /// A number that cannot be guessed, another one each time, also in processes that [`carry_on`].
 pub(crate) fn random() -> u64 {
-    #[cfg(unix)]
-    if CARRIED.load(Ordering::Relaxed) != 0 {
-        // What the standard library drew once, each of them would have.
-        let mut bytes = [0_u8; 8];
-        // SAFETY: writes those eight bytes.
-        if unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) } == 0 {
-            return u64::from_le_bytes(bytes);
-        }
+    // What the standard library drew once, each of them would have.
+    if CARRIED.load(Ordering::Relaxed) != 0
+        && let Some(drawn) = drawn()
+    {
+        return drawn;
     }
     RandomState::new().build_hasher().finish()
+}
+
+/// What the system draws, if it does.
+#[cfg(target_os = "linux")]
+fn drawn() -> Option<u64> {
+    let mut bytes = [0; 8];
+    let drawn = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    (drawn == Ok(bytes.len())).then(|| u64::from_le_bytes(bytes))
+}
+
+#[cfg(target_os = "macos")]
+fn drawn() -> Option<u64> {
+    let mut bytes = [0_u8; 8];
+    // SAFETY: writes those eight bytes.
+    let drawn = unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) };
+    (drawn == 0).then(|| u64::from_le_bytes(bytes))
+}
+
+/// Where no process is forked.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn drawn() -> Option<u64> {
+    None
 }
 
 impl Process {

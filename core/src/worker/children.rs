@@ -100,7 +100,7 @@ impl Watch {
     /// Waits until the socket can be read or a child has ended, but no longer than that.
     pub(super) fn wait(&self, socket: Option<&OwnedFd>, most: Option<Duration>) {
         let most = most.map(|most| libc::timespec {
-            tv_sec: libc::time_t::try_from(most.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_sec: most.as_secs().try_into().unwrap_or_else(|_| i32::MAX.into()),
             tv_nsec: most.subsec_nanos().into(),
         });
         asked::wait(socket.map(AsRawFd::as_raw_fd), most.as_ref(), &self.waiting);

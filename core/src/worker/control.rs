@@ -32,7 +32,11 @@ pub(super) use stream::{Inbox, pair};
 #[cfg(any(isolane_portable, not(target_os = "linux")))]
 use stream::{broken, receive};
 
-use super::{Confinement, confine::Ended, sockets::NO_SIGNAL};
+use super::{
+    Confinement,
+    confine::Ended,
+    sockets::{NO_SIGNAL, NO_WAIT},
+};
 
 /// Whether who is sent a descriptor tells that it has it, so that it stays open where it came from until then.
 pub(super) const ACKNOWLEDGES: bool = cfg!(any(isolane_portable, not(target_os = "linux")));
@@ -80,14 +84,15 @@ const ENDED: u8 = 3;
 const REFUSED: u8 = 4;
 
 impl Order {
-    pub(super) fn send(self, control: impl AsFd, flags: SendFlags) -> Result<(), Errno> {
+    /// Does not wait for room.
+    pub(super) fn send(self, control: impl AsFd) -> Result<(), Errno> {
         let (kind, number) = match self {
             Self::Fork(count) => (FORK, count),
             Self::Kill(worker) => (KILL, worker),
             Self::Demote(worker) => (DEMOTE, worker),
             Self::Received(worker) => (RECEIVED, worker),
         };
-        send(control, &packet(kind, [number, 0, 0]), None, flags)
+        send(control, &packet(kind, [number, 0, 0]), None, NO_WAIT)
     }
 
     /// The next order; `None` when the host is gone.

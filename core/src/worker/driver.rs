@@ -88,8 +88,12 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers) {
             continue;
         }
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = left.into_iter().chain(kin::Parent::LOOK).min();
         if wait(workers, &patience, &mut events, left).is_ok() {
             driver.lock().take_up(&events);
+        }
+        if kin::Parent::LOOK.is_some() {
+            driver.lock().look_after_nursery();
         }
     }
     driver.lock().end();
@@ -278,6 +282,15 @@ impl Driver {
                     self.workers.refused(Errno::from_raw_os_error(error));
                 }
             }
+        }
+    }
+
+    /// Notices the end of a nursery that nobody tells of.
+    fn look_after_nursery(&mut self) {
+        if self.nursery.as_ref().is_some_and(|nursery| kin::has_ended(&nursery.launcher)) {
+            // What it said before counts.
+            self.hear_nursery();
+            self.lose_nursery("it ended");
         }
     }
 

@@ -9,6 +9,6 @@ mod asked;
 mod told;
 
 #[cfg(any(isolane_portable, not(target_os = "linux")))]
-pub(super) use asked::{Parent, kill};
+pub(super) use asked::{Parent, has_ended, kill};
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
-pub(super) use told::{Parent, kill};
+pub(super) use told::{Parent, has_ended, kill};

@@ -14,10 +14,15 @@ use std::{
 
 use rustix::{
     io::Errno,
-    net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown},
+    net::{RecvFlags, Shutdown, recv, send, shutdown},
 };
 
-use super::{frame::Frame, readiness::Readiness, run::Run, sockets::NO_SIGNAL};
+use super::{
+    frame::Frame,
+    readiness::Readiness,
+    run::Run,
+    sockets::{NO_SIGNAL, NO_WAIT, no_wait},
+};
 use crate::sync::Mutex;
 
 /// What a piece that waits costs beyond its bytes.
@@ -67,6 +72,7 @@ impl Link {
         socket: OwnedFd,
         driver: &Arc<Readiness>,
     ) -> Result<Arc<Self>, Errno> {
+        no_wait(&socket)?;
         let socket = Arc::new(socket);
         driver.add(&socket, u64::from(worker), false)?;
         Ok(Arc::new(Self {
@@ -177,6 +183,7 @@ impl Link {
         (out.bytes, out.closed) = (0, true);
         // One that is gone needs no telling.
         let _ = shutdown(&self.socket, Shutdown::Write);
+        self.watch(&mut out, false);
         drop(out);
         drop(waiting);
     }
@@ -203,7 +210,7 @@ impl Link {
         while !out.held {
             let Some(bytes) = out.waiting.front() else { break };
             let rest = &bytes[out.written..];
-            match send(&self.socket, rest, SendFlags::DONTWAIT | NO_SIGNAL) {
+            match send(&self.socket, rest, NO_WAIT | NO_SIGNAL) {
                 Ok(written) if written == rest.len() => {
                     out.bytes -= bytes.len() + PIECE_BYTES;
                     out.written = 0;

@@ -1,8 +1,9 @@
 //! What the sockets between host and workers are like.
 //!
 //! Writing to one whose other side is gone is an error and not a signal. A system asks for that with each write
-//! or once for the socket: the code does both, and each is nothing where it is not needed. And there is room for
-//! much under way: a large value takes as many turns of both sides as it does not fit.
+//! or once for the socket: the code does both, and each is nothing where it is not needed. The same holds of a
+//! host's writing, which never waits for room. And there is room for much under way: a large value takes as many
+//! turns of both sides as it does not fit.
 
 use std::os::fd::AsFd;
 
@@ -19,6 +20,25 @@ const ROOM_BYTES: usize = 512 << 10;
 pub(super) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 pub(super) const NO_SIGNAL: SendFlags = SendFlags::empty();
+
+/// For each write of a host.
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
+pub(super) const NO_WAIT: SendFlags = SendFlags::DONTWAIT;
+#[cfg(any(isolane_portable, not(target_os = "linux")))]
+pub(super) const NO_WAIT: SendFlags = SendFlags::empty();
+
+/// For the host's end of a socket; the other end still waits.
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
+#[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
+pub(super) fn no_wait(_socket: impl AsFd) -> Result<(), Errno> {
+    Ok(())
+}
+
+/// For the host's end of a socket; the other end still waits. Not every system heeds the flag of a write.
+#[cfg(any(isolane_portable, not(target_os = "linux")))]
+pub(super) fn no_wait(socket: impl AsFd) -> Result<(), Errno> {
+    rustix::io::ioctl_fionbio(socket, true)
+}
 
 /// For the socket.
 #[cfg(not(target_vendor = "apple"))]

@@ -1,13 +1,14 @@
 //! The environment of the process, and what must be read before it and the files are gone.
 //!
-//! In: an environment with at most a time zone in it. Out: none, and the zone known to the C library.
+//! In: an environment with at most a time zone in it. Out: none, and the zone known to the C library, if that
+//! keeps it.
 #![expect(unsafe_code, reason = "wipes what the system put on the stack")]
 
 use std::{env, ptr};
 
-/// Has the C library read the time zone, which it keeps.
+/// Has the C library read the time zone, which keeps it where the system lets it.
 pub(super) fn read_time_zone() {
-    let now: libc::time_t = 0;
+    let now = 0;
     // SAFETY: all zero is a value of this structure of numbers and a pointer, which is written.
     let mut local: libc::tm = unsafe { std::mem::zeroed() };
     // SAFETY: reads one number and writes one structure.

@@ -46,7 +46,7 @@ pub(crate) fn launcher(wanted: Confinement) -> Launched {
     let mut got = Confinement::default();
     unix::new_session();
     if wanted.descriptors {
-        kernel::close_from(SOCKET + 1, limits::most_descriptors());
+        got.descriptors = kernel::close_listed(SOCKET + 1);
         unix::silence_output();
         limits::few_descriptors();
     }
@@ -123,11 +123,19 @@ impl Nursery {
     fn trial(&self) -> Option<(bool, bool)> {
         const TOLD: i32 = 4;
         let code = unix::in_child(|| {
-            let Some((socket, _)) = unix::socket_pair() else { return 0 };
+            let Some((socket, other)) = unix::socket_pair() else { return 0 };
+            if rustix::io::write(&other, &[1]) != Ok(1) {
+                return 0;
+            }
             let Some((descriptors, seatbelt, socket)) = self.enter(socket, true) else {
                 return 0;
             };
-            std::mem::forget(socket);
+            // A worker that may not even hear its host is of no use.
+            let hears = rustix::io::read(&socket, &mut [0_u8; 1]) == Ok(1);
+            std::mem::forget((socket, other));
+            if !hears {
+                return 0;
+            }
             TOLD | i32::from(descriptors) | i32::from(seatbelt) << 1
         });
         let code = code.filter(|code| code & TOLD != 0)?;
@@ -139,8 +147,8 @@ impl Nursery {
         // The first thing: what it is made from is loaded from files.
         let seatbelt = self.seatbelt && seatbelt::enter() && !(tries && seatbelt::is_open());
         let socket = unix::move_descriptor(socket, SOCKET)?;
-        let descriptors = self.wanted.descriptors;
-        if descriptors {
+        let descriptors = self.got.descriptors;
+        if self.wanted.descriptors {
             kernel::close_from(SOCKET + 1, limits::most_descriptors());
         }
         kernel::deny_attach();

@@ -19,7 +19,7 @@ use super::{BYTES, Packet, descriptor};
 #[derive(Debug, Default)]
 pub(in super::super) struct Inbox(());
 
-/// The two ends of a control socket.
+/// The two ends of a control socket, the host's first.
 pub(in super::super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }

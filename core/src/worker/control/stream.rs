@@ -19,7 +19,7 @@ use rustix::{
 };
 
 use super::{
-    super::sockets::no_signal,
+    super::sockets::{no_signal, no_wait},
     {BYTES, Packet, descriptor},
 };
 
@@ -31,7 +31,7 @@ pub(in super::super) struct Inbox {
     socket: Option<OwnedFd>,
 }
 
-/// The two ends of a control socket.
+/// The two ends of a control socket, the host's first.
 pub(in super::super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (one, other) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)?;
@@ -39,6 +39,7 @@ pub(in super::super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
         fcntl_setfd(end, FdFlags::CLOEXEC)?;
         no_signal(end)?;
     }
+    no_wait(&one)?;
     Ok((one, other))
 }
 

@@ -36,7 +36,7 @@ fn orders_and_news_come_as_they_were_sent() {
     let orders = [Order::Fork(1), Order::Kill(u32::MAX), Order::Demote(0), Order::Received(7)];
     assert_eq!(Order::receive(&nurserys, &mut inbox), Err(Errno::AGAIN));
     for order in orders {
-        order.send(&hosts, SendFlags::DONTWAIT).expect("room");
+        order.send(&hosts).expect("room");
     }
     for order in orders {
         assert_eq!(Order::receive(&nurserys, &mut inbox), Ok(Some(order)));
@@ -88,7 +88,7 @@ fn a_socket_that_is_full_takes_all_of_an_order_or_nothing() {
     let (hosts, nurserys) = pair().expect("a pair of sockets");
     let mut sent = 0;
     let refused = loop {
-        match Order::Kill(sent).send(&hosts, SendFlags::DONTWAIT) {
+        match Order::Kill(sent).send(&hosts) {
             Ok(()) => sent += 1,
             Err(error) => break error,
         }
@@ -159,5 +159,5 @@ fn a_stream_that_took_a_part_is_closed() {
     let (hosts, nurserys) = stream::pair().expect("a pair of sockets");
     assert_eq!(stream::broken(&nurserys), Errno::PIPE);
     assert!(stream::receive(&hosts, &mut stream::Inbox::default()).is_ok_and(|it| it.is_none()));
-    assert_eq!(Order::Fork(1).send(&hosts, SendFlags::empty()), Err(Errno::PIPE));
+    assert_eq!(Order::Fork(1).send(&hosts), Err(Errno::PIPE));
 }

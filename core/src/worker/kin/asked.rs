@@ -8,8 +8,8 @@ use std::{process::Child, time::Duration};
 use rustix::{
     io::Errno,
     process::{
-        Pid, Signal, WaitOptions, getpgrp, getpid, getppid, kill_current_process_group,
-        kill_process_group, waitpid,
+        Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, getpgrp, getpid, getppid,
+        kill_current_process_group, kill_process_group, waitid, waitpid,
     },
 };
 
@@ -60,13 +60,31 @@ fn is_there(child: i32) -> bool {
     matches!(ended, Ok(None) | Err(Errno::INTR))
 }
 
-/// Kills a launcher that nobody has waited for, and all that comes from it.
+/// Whether a launcher has ended, which its host is not told of if somebody else has the other end of its socket.
+pub(in super::super) fn has_ended(launcher: &Child) -> bool {
+    number(launcher).is_none_or(|process| !matches!(ended(process), Ok(None) | Err(Errno::INTR)))
+}
+
+/// Kills a launcher, and all that comes from it.
 pub(in super::super) fn kill(launcher: &mut Child) {
-    // One that has just been started may lead no group yet, and one that is gone has none.
-    if let Some(group) = i32::try_from(launcher.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
+    let Some(group) = number(launcher) else { return };
+    // If somebody has waited for it in our place, its number may be another's by now.
+    if matches!(ended(group), Err(Errno::CHILD)) {
+        return;
     }
+    // One that has just been started may lead no group yet.
+    let _ = kill_process_group(group, Signal::KILL);
     let _ = launcher.kill();
+}
+
+fn number(launcher: &Child) -> Option<Pid> {
+    i32::try_from(launcher.id()).ok().and_then(Pid::from_raw)
+}
+
+/// Whether a child has ended; it keeps its number until it is waited for.
+fn ended(child: Pid) -> Result<Option<WaitIdStatus>, Errno> {
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(child), how)
 }
 
 #[cfg(test)]

@@ -36,6 +36,11 @@ impl Parent {
     }
 }
 
+/// Whether a launcher has ended and its host has to look to learn that.
+pub(in super::super) fn has_ended(_launcher: &Child) -> bool {
+    false
+}
+
 /// Kills a launcher, and all that comes from it.
 pub(in super::super) fn kill(launcher: &mut Child) {
     // It may be gone.

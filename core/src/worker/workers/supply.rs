@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::{io::Errno, net::SendFlags};
+use rustix::io::Errno;
 
 use super::{
     super::{
@@ -197,7 +197,7 @@ impl Workers {
     pub(super) fn send_orders(&self, state: &mut State) {
         let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
         while let Some(order) = state.orders.front() {
-            match order.send(&control, SendFlags::DONTWAIT) {
+            match order.send(&control) {
                 // Told, or there is nobody to tell any more.
                 Ok(()) | Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
                     state.orders.pop_front();

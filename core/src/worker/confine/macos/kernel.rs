@@ -1,7 +1,7 @@
 //! The calls of macOS that the phases make, each behind a plain function.
 #![expect(unsafe_code, reason = "calls the system")]
 
-use std::{os::fd::RawFd, ptr};
+use std::{fs, os::fd::RawFd, ptr};
 
 use super::super::unix::{leave_groups, own_identity, works};
 
@@ -14,6 +14,17 @@ pub(super) fn close_from(first: RawFd, end: RawFd) {
         // SAFETY: descriptors that somebody here still knows are only looked at by their number.
         unsafe { libc::close(descriptor) };
     }
+}
+
+/// Closes that descriptor and all above it, as the system lists them; false if it does not.
+pub(super) fn close_listed(first: RawFd) -> bool {
+    let Ok(list) = fs::read_dir("/dev/fd") else { return false };
+    let open: Vec<RawFd> =
+        list.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor >= first) {
+        close_from(descriptor, descriptor + 1);
+    }
+    true
 }
 
 /// Has the system refuse whoever wants to trace this process.

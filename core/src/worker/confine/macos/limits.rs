@@ -11,9 +11,6 @@ const DESCRIPTORS: u64 = 1 << 18;
 /// What a nursery does with: a socket for each worker that its host has not heard of yet.
 const FEW_DESCRIPTORS: u64 = 1024;
 
-/// A process that ends by its soft limit can be told from one that was killed.
-const HARD_AFTER_SECONDS: u64 = 1;
-
 /// What every descriptor is below.
 pub(super) fn most_descriptors() -> i32 {
     let most = read(libc::RLIMIT_NOFILE).map_or(DESCRIPTORS, |limit| limit.rlim_max);
@@ -38,13 +35,10 @@ pub(super) fn of_every_worker() {
     lower(libc::RLIMIT_NPROC, 0);
 }
 
-/// Limits CPU time.
+/// Limits CPU time: a signal then ends whoever has not learnt to ignore it, and nothing comes after it.
 pub(super) fn of_run(cpu: Duration) {
     let seconds = cpu.as_secs().saturating_add(u64::from(cpu.subsec_nanos() > 0)).max(1);
-    if let Some(old) = read(libc::RLIMIT_CPU) {
-        let hard = seconds.saturating_add(HARD_AFTER_SECONDS).min(old.rlim_max);
-        set(libc::RLIMIT_CPU, seconds.min(hard), hard);
-    }
+    lower(libc::RLIMIT_CPU, seconds);
 }
 
 /// Sets a limit for good, to less if no more is to be had.

@@ -47,6 +47,7 @@ impl Confinement {
     pub(crate) const BYTES: usize = 2;
 
     /// Everything.
+    #[cfg(any(unix, test))]
     pub(crate) const ALL: Self = Self {
         environment: true,
         descriptors: true,

@@ -9,7 +9,7 @@
 //! [`Host`], [`Remote`].
 
 #![cfg_attr(
-    not(any(target_os = "linux", target_os = "macos")),
+    not(any(target_os = "linux", target_os = "macos", windows)),
     allow(dead_code, unused_imports, reason = "what only `worker` uses")
 )]
 
@@ -29,7 +29,7 @@ mod host;
 mod inspect;
 mod isolate;
 mod laps;
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", windows))]
 mod ledger;
 mod link;
 mod options;
@@ -52,7 +52,7 @@ mod thread;
 mod turns;
 pub mod value;
 mod watchdog;
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", windows))]
 mod worker;
 
 pub use confinement::Confinement;
@@ -76,7 +76,7 @@ pub use runtime::{Runtime, Stats};
 pub use status_error::StatusError;
 pub use turns::Turns;
 pub use value::Value;
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", windows))]
 pub use worker::{WorkerAllocator, worker_main};
 
 /// Keeps the README's Rust.

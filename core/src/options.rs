@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    env::consts::EXE_SUFFIX,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -309,8 +310,8 @@ impl RuntimeOptions {
         if self.isolation == Isolation::Thread {
             return Ok(None);
         }
-        if cfg!(not(any(target_os = "linux", target_os = "macos"))) {
-            let message = "isolation 'process' is offered on Linux and macOS";
+        if cfg!(not(any(target_os = "linux", target_os = "macos", windows))) {
+            let message = "isolation 'process' is offered on Linux, macOS and Windows";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
         let program = self.find_worker()?;
@@ -335,7 +336,8 @@ impl RuntimeOptions {
         }
         let running = || Some(std::env::current_exe().ok()?.parent()?.to_owned());
         let folder = self.worker_folder.clone().or_else(running).unwrap_or_default();
-        file_at(&folder.join(WORKER)).ok_or_else(|| {
+        let file = format!("{WORKER}{EXE_SUFFIX}");
+        file_at(&folder.join(file)).ok_or_else(|| {
             type_error(format!(
                 "isolation 'process' needs the executable {WORKER}, and there is none in {}; build or \
                  install it, or name it with the option 'worker' or the environment variable \

@@ -27,6 +27,7 @@ static CARRIED: AtomicU32 = AtomicU32::new(0);
 
 /// From here on this process and all that are forked from it count as one: what it has made stays valid in
 /// them. For a process of one thread, whose forks find nothing half-done and no lock held.
+#[cfg(unix)]
 pub(crate) fn carry_on() {
     CARRIED.store(std::process::id(), Ordering::Relaxed);
 }

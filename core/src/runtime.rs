@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[cfg(any(target_os = "linux", target_os = "macos", windows))]
 use crate::worker::{Keeper, Workers};
 use crate::{
     cache::Cache,
@@ -47,7 +47,7 @@ pub struct Runtime {
 #[derive(Clone)]
 enum Place {
     Threads(Arc<Inner>),
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    #[cfg(any(target_os = "linux", target_os = "macos", windows))]
     Workers(Arc<Keeper>),
 }
 
@@ -117,12 +117,12 @@ impl Runtime {
     /// An option out of range, or one that this version does not offer.
     pub fn new(options: &RuntimeOptions) -> Result<Self, Error> {
         let settings = options.check()?;
-        #[cfg(any(target_os = "linux", target_os = "macos"))]
+        #[cfg(any(target_os = "linux", target_os = "macos", windows))]
         if let Some(worker) = options.check_workers()? {
             let keeper = Workers::start(settings, worker)?;
             return Ok(Self { place: Place::Workers(Arc::new(keeper)) });
         }
-        #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+        #[cfg(not(any(target_os = "linux", target_os = "macos", windows)))]
         options.check_workers()?;
         Ok(Self::with(&settings))
     }
@@ -161,7 +161,7 @@ impl Runtime {
     pub(crate) fn scheduler(&self) -> &Scheduler {
         match &self.place {
             Place::Threads(inner) => &inner.scheduler,
-            #[cfg(any(target_os = "linux", target_os = "macos"))]
+            #[cfg(any(target_os = "linux", target_os = "macos", windows))]
             Place::Workers(_) => panic!("a runtime of threads"),
         }
     }
@@ -170,7 +170,7 @@ impl Runtime {
     pub(crate) fn process(&self) -> Process {
         match &self.place {
             Place::Threads(inner) => inner.process,
-            #[cfg(any(target_os = "linux", target_os = "macos"))]
+            #[cfg(any(target_os = "linux", target_os = "macos", windows))]
             Place::Workers(keeper) => keeper.0.process(),
         }
     }
@@ -189,7 +189,7 @@ impl Runtime {
         }
         match &self.place {
             Place::Threads(inner) => inner.start(request, host).map(|run| Remote::new(run)),
-            #[cfg(any(target_os = "linux", target_os = "macos"))]
+            #[cfg(any(target_os = "linux", target_os = "macos", windows))]
             Place::Workers(keeper) => keeper.0.run(request, host).map(Remote::new),
         }
     }
@@ -203,7 +203,7 @@ impl Runtime {
         }
         match &self.place {
             Place::Threads(inner) => inner.close(Box::new(done)),
-            #[cfg(any(target_os = "linux", target_os = "macos"))]
+            #[cfg(any(target_os = "linux", target_os = "macos", windows))]
             Place::Workers(keeper) => keeper.0.close(Box::new(done)),
         }
     }
@@ -216,7 +216,7 @@ impl Runtime {
         }
         match &self.place {
             Place::Threads(inner) => inner.stats(),
-            #[cfg(any(target_os = "linux", target_os = "macos"))]
+            #[cfg(any(target_os = "linux", target_os = "macos", windows))]
             Place::Workers(keeper) => keeper.0.stats(),
         }
     }

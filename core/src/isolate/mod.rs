@@ -28,7 +28,7 @@ mod globals;
 mod heap;
 mod home;
 mod loader;
-#[cfg(any(test, target_os = "linux", target_os = "macos"))]
+#[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
 mod nobody;
 mod poll;
 mod pool;
@@ -55,7 +55,7 @@ mod test_realm;
 
 use std::{sync::Arc, time::Instant};
 
-#[cfg(any(test, target_os = "linux", target_os = "macos"))]
+#[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
 pub(crate) use self::nobody::Nobody;
 pub(crate) use self::{
     bridge::Inbound,

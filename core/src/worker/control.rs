@@ -1,54 +1,28 @@
 //! What a host and a nursery tell each other: which workers there are to be.
 //!
-//! In: [`Order`] and [`News`]. Out: packets on a socket that keeps them apart (`packets`) or does not
-//! (`stream`), a descriptor beside those that tell of a new worker. Neither side has ever seen a byte of a
+//! In: [`Order`] and [`News`]. Out: the same on the other side. A nursery that is a process has a socket for
+//! them (`coded`), one that is a thread of the host a queue (`queue`). Neither side has ever seen a byte of a
 //! sandbox.
 
-#[cfg(all(target_os = "linux", not(isolane_portable)))]
-mod packets;
-#[cfg(any(test, isolane_portable, not(target_os = "linux")))]
-mod stream;
+#[cfg(unix)]
+mod coded;
+#[cfg(windows)]
+mod queue;
 
-use std::{
-    io::IoSlice,
-    mem::MaybeUninit,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-};
+use rustix::fd::OwnedFd;
 
-use rustix::{
-    io::Errno,
-    net::{
-        RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage,
-        SendFlags, sendmsg,
-    },
-};
+#[cfg(unix)]
+pub(super) use coded::{ACKNOWLEDGES, Control, Inbox, pair};
+#[cfg(windows)]
+pub(super) use queue::{ACKNOWLEDGES, Control, Inbox, Nurserys, Told, pair};
 
-#[cfg(all(target_os = "linux", not(isolane_portable)))]
-pub(super) use packets::{Inbox, pair};
-#[cfg(all(target_os = "linux", not(isolane_portable)))]
-use packets::{broken, receive};
-#[cfg(any(isolane_portable, not(target_os = "linux")))]
-pub(super) use stream::{Inbox, pair};
-#[cfg(any(isolane_portable, not(target_os = "linux")))]
-use stream::{broken, receive};
-
-use super::{
-    Confinement,
-    confine::Ended,
-    sockets::{NO_SIGNAL, NO_WAIT},
-};
-
-/// Whether who is sent a descriptor tells that it has it, so that it stays open where it came from until then.
-pub(super) const ACKNOWLEDGES: bool = cfg!(any(isolane_portable, not(target_os = "linux")));
-
-/// The size of a packet.
-const BYTES: usize = 16;
+use super::{Confinement, confine::Ended};
 
 /// What a host wants of a nursery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// So many workers more.
-    Fork(u32),
+    Start(u32),
     Kill(u32),
     /// To come after others.
     Demote(u32),
@@ -67,160 +41,19 @@ pub(super) enum News {
     /// A worker, by its number, with the host's end of its socket.
     Born(u32, OwnedFd),
     /// A worker whose socket did not come: this process has as many descriptors as it may have.
+    #[cfg_attr(windows, expect(dead_code, reason = "of other systems"))]
     Lost(u32),
     Ended(u32, Ended),
     /// The system refused a worker, with that error.
     Refused(i32),
 }
 
-const FORK: u8 = 1;
-const KILL: u8 = 2;
-const DEMOTE: u8 = 3;
-const RECEIVED: u8 = 4;
-
-const HELLO: u8 = 1;
-const BORN: u8 = 2;
-const ENDED: u8 = 3;
-const REFUSED: u8 = 4;
-
-impl Order {
-    /// Does not wait for room.
-    pub(super) fn send(self, control: impl AsFd) -> Result<(), Errno> {
-        let (kind, number) = match self {
-            Self::Fork(count) => (FORK, count),
-            Self::Kill(worker) => (KILL, worker),
-            Self::Demote(worker) => (DEMOTE, worker),
-            Self::Received(worker) => (RECEIVED, worker),
-        };
-        send(control, &packet(kind, [number, 0, 0]), None, NO_WAIT)
-    }
-
-    /// The next order; `None` when the host is gone.
-    pub(super) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
-        let Some((packet, _)) = receive(control, inbox)? else { return Ok(None) };
-        let (kind, [number, ..]) = read(packet);
-        match kind {
-            FORK => Ok(Some(Self::Fork(number))),
-            KILL => Ok(Some(Self::Kill(number))),
-            DEMOTE => Ok(Some(Self::Demote(number))),
-            RECEIVED => Ok(Some(Self::Received(number))),
-            _ => Err(Errno::PROTO),
-        }
-    }
+/// Why an order was not told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Untold {
+    /// There is no room for it now.
+    #[cfg_attr(windows, expect(dead_code, reason = "of other systems"))]
+    Full,
+    /// There is nobody to tell any more.
+    Gone,
 }
-
-impl News {
-    pub(super) fn send(&self, control: impl AsFd) -> Result<(), Errno> {
-        let (packet, descriptor) = match self {
-            Self::Hello { version, confinement } => {
-                let items = u32::from(u16::from_le_bytes(confinement.to_bytes()));
-                (packet(HELLO, [*version, items, 0]), None)
-            }
-            Self::Born(worker, socket) => (packet(BORN, [*worker, 0, 0]), Some(socket.as_fd())),
-            // Nothing that a nursery tells.
-            Self::Lost(worker) => (packet(BORN, [*worker, 0, 0]), None),
-            Self::Ended(worker, ended) => {
-                let (cause, code) = write_ended(*ended);
-                (packet(ENDED, [*worker, cause, code]), None)
-            }
-            Self::Refused(error) => (packet(REFUSED, [error.cast_unsigned(), 0, 0]), None),
-        };
-        send(control, &packet, descriptor, SendFlags::empty())
-    }
-
-    /// What was told next; `None` when the nursery is gone.
-    pub(super) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
-        let Some((packet, socket)) = receive(control, inbox)? else { return Ok(None) };
-        let (kind, [first, second, third]) = read(packet);
-        let told = match (kind, socket) {
-            (HELLO, _) => {
-                let items = u16::try_from(second).map_err(|_| Errno::PROTO)?;
-                let confinement = Confinement::from_bytes(items.to_le_bytes());
-                Self::Hello { version: first, confinement: confinement.ok_or(Errno::PROTO)? }
-            }
-            (BORN, Some(socket)) => Self::Born(first, socket),
-            (BORN, None) => Self::Lost(first),
-            (ENDED, _) => Self::Ended(first, read_ended(second, third).ok_or(Errno::PROTO)?),
-            (REFUSED, _) => Self::Refused(first.cast_signed()),
-            _ => return Err(Errno::PROTO),
-        };
-        Ok(Some(told))
-    }
-}
-
-fn write_ended(ended: Ended) -> (u32, u32) {
-    match ended {
-        Ended::Exited(code) => (0, code.cast_unsigned()),
-        Ended::Memory => (1, 0),
-        Ended::CpuTime => (2, 0),
-        Ended::ForbiddenCall => (3, 0),
-        Ended::Killed => (4, 0),
-        Ended::Crashed(signal) => (5, signal.cast_unsigned()),
-    }
-}
-
-fn read_ended(cause: u32, code: u32) -> Option<Ended> {
-    Some(match cause {
-        0 => Ended::Exited(code.cast_signed()),
-        1 => Ended::Memory,
-        2 => Ended::CpuTime,
-        3 => Ended::ForbiddenCall,
-        4 => Ended::Killed,
-        5 => Ended::Crashed(code.cast_signed()),
-        _ => return None,
-    })
-}
-
-fn packet(kind: u8, numbers: [u32; 3]) -> [u8; BYTES] {
-    let mut packet = [0; BYTES];
-    packet[0] = kind;
-    for (place, number) in packet[4..].chunks_exact_mut(4).zip(numbers) {
-        place.copy_from_slice(&number.to_le_bytes());
-    }
-    packet
-}
-
-fn send(
-    control: impl AsFd,
-    packet: &[u8; BYTES],
-    descriptor: Option<BorrowedFd<'_>>,
-    flags: SendFlags,
-) -> Result<(), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut beside = SendAncillaryBuffer::new(&mut space);
-    let descriptors: Vec<BorrowedFd<'_>> = descriptor.into_iter().collect();
-    if !descriptors.is_empty() {
-        beside.push(SendAncillaryMessage::ScmRights(&descriptors));
-    }
-    let flags = flags | NO_SIGNAL;
-    loop {
-        match sendmsg(&control, &[IoSlice::new(packet)], &mut beside, flags) {
-            Err(Errno::INTR) => {}
-            Ok(BYTES) => return Ok(()),
-            Ok(_) => return Err(broken(control)),
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// What was received, and what beside it.
-type Packet = ([u8; BYTES], Option<OwnedFd>);
-
-fn read(packet: [u8; BYTES]) -> (u8, [u32; 3]) {
-    let mut numbers = [0; 3];
-    for (number, place) in numbers.iter_mut().zip(packet[4..].chunks_exact(4)) {
-        *number = place.try_into().map_or(0, u32::from_le_bytes);
-    }
-    (packet[0], numbers)
-}
-
-/// The descriptor that came, if one did.
-fn descriptor(beside: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> {
-    beside.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-        _ => None,
-    })
-}
-
-#[cfg(test)]
-mod tests;

@@ -8,26 +8,20 @@ use std::{
     cell::Cell,
     collections::HashMap,
     io,
-    os::{fd::OwnedFd, unix::process::CommandExt},
-    process::{Child, Command, Stdio},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use rustix::{
-    io::Errno,
-    net::{Shutdown, shutdown},
-};
+use rustix::{fd::OwnedFd, io::Errno};
 
 use super::{
     aside::{Aside, Parcel, Taken},
     confine::Ended,
     connection::{Connection, Said},
-    control::{self, Inbox, News, Order},
+    control::{self, News, Order},
     frame::{Frame, Unreadable, VERSION},
-    kin,
     link::Link,
-    nursery::Arguments,
+    nursery::{Killed, Nursery},
     readiness::{BELL, Event, Events},
     run::{Lost, Run},
     workers::Workers,
@@ -44,9 +38,6 @@ const READS: usize = 4;
 /// else to do than to read what a sandbox pours out.
 const GLANCE: usize = 4;
 const GLANCE_BYTES: usize = 4 << 10;
-
-/// How long a nursery has to end before it is killed.
-const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
 /// How often a nursery may fail to say hello, one time after another.
 const FAILURES: u32 = 3;
@@ -88,11 +79,11 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers) {
             continue;
         }
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-        let left = left.into_iter().chain(kin::Parent::LOOK).min();
+        let left = left.into_iter().chain(Nursery::LOOK).min();
         if wait(workers, &patience, &mut events, left).is_ok() {
             driver.lock().take_up(&events);
         }
-        if kin::Parent::LOOK.is_some() {
+        if Nursery::LOOK.is_some() {
             driver.lock().look_after_nursery();
         }
     }
@@ -131,18 +122,12 @@ fn wait(
 pub(super) struct Driver {
     workers: Arc<Workers>,
     nursery: Option<Nursery>,
-    /// Launchers that nobody has waited for yet.
-    killed: Vec<Child>,
+    /// Nurseries that nobody has waited for yet.
+    killed: Vec<Killed>,
     failures: u32,
     connections: HashMap<u32, Connection>,
     buffer: Box<[u8]>,
     aside: Aside,
-}
-
-struct Nursery {
-    launcher: Child,
-    control: Arc<OwnedFd>,
-    inbox: Inbox,
 }
 
 impl Driver {
@@ -164,6 +149,9 @@ impl Driver {
             match event.who() {
                 BELL => {
                     self.workers.driver.quiet();
+                    if Nursery::RINGS {
+                        self.hear_nursery();
+                    }
                     self.take_back();
                     self.wait_for_killed();
                 }
@@ -202,16 +190,8 @@ impl Driver {
         self.connections.clear();
         self.wait_for_killed();
         self.workers.nursery_lost();
-        if let Some(Nursery { mut launcher, control, .. }) = self.nursery.take() {
-            self.hang_up(&control);
-            // It ends when the nursery does, which ends when nobody speaks to it any more.
-            let started = Instant::now();
-            while matches!(launcher.try_wait(), Ok(None)) {
-                if started.elapsed() > PATIENCE_AT_END {
-                    kin::kill(&mut launcher);
-                }
-                std::thread::sleep(Duration::from_millis(1));
-            }
+        if let Some(nursery) = self.nursery.take() {
+            nursery.end(&self.workers.driver);
         }
     }
 
@@ -222,41 +202,26 @@ impl Driver {
     }
 
     fn start_nursery(&mut self) {
-        match self.spawn() {
+        let Workers { worker, driver, .. } = &*self.workers;
+        match Nursery::start(worker, driver, CONTROL) {
             Ok(nursery) => self.nursery = Some(nursery),
             Err(error) => {
-                let path = self.workers.worker.program.display();
+                let path = worker.program.display();
                 self.workers.unavailable(&format!("{path}: {error}"));
             }
         }
     }
 
-    fn spawn(&self) -> io::Result<Nursery> {
-        let (hosts, nurserys) = control::pair()?;
-        let worker = &self.workers.worker;
-        let mut command = Command::new(&worker.program);
-        // The path is none of a worker's business.
-        command.arg0("isolane-worker");
-        command.args(Arguments { runs: worker.runs }.to_words()).env_clear();
-        // Read once, before the file system that it names is out of reach.
-        command.envs(std::env::var_os("TZ").map(|zone| ("TZ", zone)));
-        command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
-        let launcher = command.stdin(nurserys).spawn()?;
-        let control = Arc::new(hosts);
-        self.workers.driver.add(&control, CONTROL, false)?;
-        Ok(Nursery { launcher, control, inbox: Inbox::default() })
-    }
-
     fn hear_nursery(&mut self) {
         while let Some(nursery) = &mut self.nursery {
-            let news = match News::receive(&nursery.control, &mut nursery.inbox) {
+            let news = match nursery.news() {
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 Ok(Some(news)) => news,
                 Ok(None) | Err(_) => return self.lose_nursery("it ended before it was ready"),
             };
             match news {
                 News::Hello { version: VERSION, confinement } => {
-                    let control = Arc::clone(&nursery.control);
+                    let control = Arc::clone(nursery.control());
                     self.workers.hello(&control, confinement);
                 }
                 News::Hello { version, .. } => {
@@ -287,7 +252,7 @@ impl Driver {
 
     /// Notices the end of a nursery that nobody tells of.
     fn look_after_nursery(&mut self) {
-        if self.nursery.as_ref().is_some_and(|nursery| kin::has_ended(&nursery.launcher)) {
+        if self.nursery.as_ref().is_some_and(Nursery::has_ended) {
             // What it said before counts.
             self.hear_nursery();
             self.lose_nursery("it ended");
@@ -296,11 +261,8 @@ impl Driver {
 
     /// What is left of a nursery that is gone: its workers are, too.
     fn lose_nursery(&mut self, why: &str) {
-        let Some(Nursery { mut launcher, control, .. }) = self.nursery.take() else { return };
-        self.hang_up(&control);
-        // It may hang, or be gone.
-        kin::kill(&mut launcher);
-        self.killed.push(launcher);
+        let Some(nursery) = self.nursery.take() else { return };
+        self.killed.push(nursery.kill(&self.workers.driver));
         self.workers.nursery_lost();
         let workers: Vec<u32> = self.connections.keys().copied().collect();
         for worker in workers {
@@ -323,17 +285,7 @@ impl Driver {
     }
 
     fn wait_for_killed(&mut self) {
-        for mut launcher in self.killed.drain(..) {
-            // It may not be ours to wait for.
-            let _ = launcher.wait();
-        }
-    }
-
-    /// Closes the way to a nursery, of which a forked child of this process may have a copy.
-    fn hang_up(&self, control: &Arc<OwnedFd>) {
-        self.workers.driver.remove(control);
-        // What is gone needs no closing.
-        let _ = shutdown(control, Shutdown::Both);
+        self.killed.drain(..).for_each(Killed::wait);
     }
 
     fn connect(&mut self, worker: u32, socket: OwnedFd) {

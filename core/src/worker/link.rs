@@ -5,7 +5,6 @@
 
 use std::{
     collections::VecDeque,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -13,15 +12,16 @@ use std::{
 };
 
 use rustix::{
+    fd::{AsFd, BorrowedFd, OwnedFd},
     io::Errno,
-    net::{RecvFlags, Shutdown, recv, send, shutdown},
+    net::{Shutdown, send, shutdown},
 };
 
 use super::{
     frame::Frame,
     readiness::Readiness,
     run::Run,
-    sockets::{NO_SIGNAL, NO_WAIT, no_wait},
+    sockets::{NO_SIGNAL, NO_WAIT, no_wait, read_hosts},
 };
 use crate::sync::Mutex;
 
@@ -190,7 +190,7 @@ impl Link {
 
     /// What the worker has said, as much as there is and fits.
     pub(super) fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        recv(&self.socket, buffer, RecvFlags::DONTWAIT).map(|(read, _)| read)
+        read_hosts(&self.socket, buffer)
     }
 
     /// Has the driver look no more.

@@ -18,6 +18,7 @@
 
 mod aside;
 mod attendance;
+#[cfg(unix)]
 mod children;
 mod confine;
 mod connection;
@@ -26,6 +27,7 @@ mod driver;
 mod frame;
 #[cfg(target_os = "linux")]
 mod inherited;
+#[cfg(unix)]
 mod kin;
 mod link;
 mod nursery;

@@ -397,8 +397,11 @@ impl Lost {
         match self {
             Self::Ended(Ended::Exited(code)) => format!("the worker exited with code {code}"),
             Self::Ended(Ended::Killed) => "the worker was killed".to_owned(),
-            Self::Ended(Ended::Crashed(signal)) => {
+            Self::Ended(Ended::Crashed(signal)) if cfg!(unix) => {
                 format!("the worker crashed: it ended by signal {signal}")
+            }
+            Self::Ended(Ended::Crashed(exception)) => {
+                format!("the worker crashed: it ended by exception {exception:#x}")
             }
             Self::Ended(Ended::ForbiddenCall) => {
                 "the worker was killed for a system call that it may not make".to_owned()

@@ -5,13 +5,14 @@
 //! end; on the one thread that there is, and without anybody else to look after it: who does not come
 //! back from a builtin is killed.
 
-use std::{os::unix::net::UnixStream, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::{
     confine::{Worker, exit, room_bytes},
     protocol::{Begin, ToHost, ToWorker, WorkersEnd},
     rehearsal,
     seat::{About, Seat},
+    sockets::Stream,
     wire::{Heard, Wait, Wire},
 };
 use crate::{
@@ -28,7 +29,7 @@ const STALLED: Duration = Duration::from_secs(1);
 /// Serves so many runs, or as many as the host has. What the last one left is not tidied up: the process
 /// is about to end.
 pub(super) fn serve(
-    stream: UnixStream,
+    stream: Stream,
     worker: &Worker,
     pool: &Pool<Realm>,
     cache: &Arc<Cache>,

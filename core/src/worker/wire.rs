@@ -5,16 +5,15 @@
 
 use std::{
     io::{self, Read, Write},
-    os::unix::net::UnixStream,
     time::{Duration, Instant},
 };
 
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    net::{RecvFlags, recv},
-};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::frame::{Frame, Inlet};
+use super::{
+    frame::{Frame, Inlet},
+    sockets::{self, Stream},
+};
 
 /// Bytes that are read at once, and that may wait to be written.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -22,11 +21,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Bytes that are read at first. Each page that a worker writes to is copied for it.
 const FIRST_BYTES: usize = 4 << 10;
 
-/// How poll tells that the other side writes no more.
-#[cfg(target_os = "linux")]
-const CLOSING: PollFlags = PollFlags::RDHUP;
-#[cfg(not(target_os = "linux"))]
-const CLOSING: PollFlags = PollFlags::HUP;
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// How long to wait for a frame.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +43,7 @@ pub(super) enum Heard {
 }
 
 pub(super) struct Wire {
-    stream: UnixStream,
+    stream: Stream,
     inlet: Inlet,
     buffer: Box<[u8]>,
     /// Whether there was more to read than fits.
@@ -59,7 +54,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(stream: UnixStream) -> Self {
+    pub(super) fn new(stream: Stream) -> Self {
         Self {
             stream,
             inlet: Inlet::trusting(),
@@ -72,18 +67,15 @@ impl Wire {
 
     /// Whether there is something to read.
     pub(super) fn has_more(&self) -> bool {
-        self.asks(PollFlags::IN)
+        let mut asked = [PollFd::new(&self.stream, PollFlags::IN)];
+        matches!(poll(&mut asked, Some(&NOW)), Ok(ready) if ready > 0)
     }
 
     /// Whether the host will say nothing more: it wants the run to end, or is gone.
     pub(super) fn is_closing(&self) -> bool {
-        self.asks(CLOSING)
-    }
-
-    fn asks(&self, what: PollFlags) -> bool {
-        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let asked = poll(&mut [PollFd::new(&self.stream, what)], Some(&none));
-        matches!(asked, Ok(ready) if ready > 0)
+        // What is told is told unasked on some systems, and others refuse the question.
+        let mut asked = [PollFd::new(&self.stream, sockets::ASKS_CLOSING)];
+        poll(&mut asked, Some(&NOW)).is_ok() && asked[0].revents().intersects(sockets::CLOSING)
     }
 
     /// Writes a frame soon: before the next one that is told, or when something is waited for.
@@ -155,9 +147,9 @@ impl Wire {
                 let left = deadline.saturating_duration_since(Instant::now());
                 let left = Timespec::try_from(left).map_err(io::Error::other)?;
                 poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&left))?;
-                Ok(recv(&self.stream, &mut *self.buffer, RecvFlags::DONTWAIT)?.0)
+                Ok(sockets::read_now(&self.stream, &mut self.buffer)?)
             }
-            _ => Ok(recv(&self.stream, &mut *self.buffer, RecvFlags::DONTWAIT)?.0),
+            _ => Ok(sockets::read_now(&self.stream, &mut self.buffer)?),
         }
     }
 }

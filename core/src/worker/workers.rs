@@ -9,7 +9,6 @@ mod supply;
 use std::{
     collections::{BinaryHeap, HashSet, VecDeque},
     fmt,
-    os::fd::OwnedFd,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -20,7 +19,7 @@ use std::{
 use super::{
     Confinement,
     attendance::Attendance,
-    control::Order,
+    control::{Control, Order},
     driver::{self, Driver},
     link::Link,
     readiness::Readiness,
@@ -63,7 +62,7 @@ pub(crate) struct Workers {
 #[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub(super) struct State {
     /// The way to the nursery, once it has said hello.
-    control: Option<Arc<OwnedFd>>,
+    control: Option<Arc<Control>>,
     confinement: Option<Confinement>,
     /// What the nursery is still to be told.
     orders: VecDeque<Order>,

@@ -1,22 +1,20 @@
 //! A nursery and its workers, who say what they are told to say.
 //!
-//! In: the host's orders, and the source of each run, which names an act. Out: bytes. Each worker is a thread
-//! here: the host cannot tell, and there is nothing to protect.
+//! In: the host's orders, and the source of each run, which names an act. Out: bytes.
+
+#[cfg_attr(unix, path = "double/nursery.rs")]
+#[cfg_attr(windows, path = "double/worker.rs")]
+mod played;
 
 use std::{
-    io::{IoSlice, Read, Write},
-    mem::MaybeUninit,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixStream,
-    },
+    io::{Read, Write},
+    net::Shutdown,
     thread,
     time::Duration,
 };
 
-use rustix::net::{
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, recv, sendmsg, shutdown,
-};
+use played::Stream;
+pub(crate) use played::play;
 
 /// What a worker tells its host, by number, as `core/src/worker/protocol.rs` has them.
 const CALL: u8 = 1;
@@ -37,50 +35,8 @@ const ONE: &[u8] = &[0x04, 2];
 /// Set in the number of a promise that the sandbox has given out.
 const ASYNC: u32 = 1 << 31;
 
-/// Is the nursery until the host goes.
-pub(crate) fn play() {
-    let control = std::io::stdin();
-    tell_control(&control, 1, [1, 0, 0], None);
-    let mut last = 0;
-    let mut packet = [0; 16];
-    while let Ok((16, _)) = recv(&control, &mut packet, rustix::net::RecvFlags::empty()) {
-        let number = u32::from_le_bytes(packet[4..8].try_into().expect("four bytes"));
-        match packet[0] {
-            1 => {
-                for _ in 0..number {
-                    let (hosts, ours) = UnixStream::pair().expect("a pair of sockets");
-                    last += 1;
-                    tell_control(&control, 2, [last, 0, 0], Some(&hosts.into()));
-                    let worker = last;
-                    thread::spawn(move || {
-                        act(ours);
-                        // As the real one tells of a worker that has ended by itself.
-                        tell_control(std::io::stdin(), 3, [worker, 0, 0], None);
-                    });
-                }
-            }
-            // A thread cannot be killed: it ends when nobody listens.
-            2 => tell_control(&control, 3, [number, 4, 0], None),
-            _ => {}
-        }
-    }
-}
-
-fn tell_control(control: impl AsFd, kind: u8, numbers: [u32; 3], socket: Option<&OwnedFd>) {
-    let mut packet = vec![kind, 0, 0, 0];
-    packet.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut beside = SendAncillaryBuffer::new(&mut space);
-    let sockets: Vec<_> = socket.map(AsFd::as_fd).into_iter().collect();
-    if !sockets.is_empty() {
-        beside.push(SendAncillaryMessage::ScmRights(&sockets));
-    }
-    // A host that is gone hears nothing; the signal of that is ignored in every program in Rust.
-    let _ = sendmsg(control, &[IoSlice::new(&packet)], &mut beside, SendFlags::empty());
-}
-
 /// The act that the source of a run names.
-fn act(mut host: UnixStream) {
+fn act(mut host: Stream) {
     let mut heard = Vec::new();
     let mut buffer = [0; 4096];
     let name = loop {
@@ -95,14 +51,14 @@ fn act(mut host: UnixStream) {
     };
     perform(&mut host, &name);
     // Says nothing more, and waits for the host to have read it all.
-    let _ = shutdown(&host, Shutdown::Write);
+    let _ = host.shutdown(Shutdown::Write);
     let _ = host.read_to_end(&mut heard);
 }
 
 #[expect(clippy::too_many_lines, reason = "a list")]
-fn perform(host: &mut UnixStream, act: &str) {
+fn perform(host: &mut Stream, act: &str) {
     let error = |name: &str| ended(&[1]).text(name).text("").raw(&[0, 0, 0, 0, 0]);
-    let endless = |host: &mut UnixStream, next: &dyn Fn(u32) -> Frame| {
+    let endless = |host: &mut Stream, next: &dyn Fn(u32) -> Frame| {
         let mut number = 0;
         while say(host, &[next(number)]) {
             number += 1;
@@ -253,7 +209,7 @@ fn success(nodes: &[u8]) -> Frame {
 }
 
 /// Whether the host still listens.
-fn say(host: &mut UnixStream, frames: &[Frame]) -> bool {
+fn say(host: &mut Stream, frames: &[Frame]) -> bool {
     let bytes: Vec<u8> = frames.iter().flat_map(Frame::bytes).collect();
     host.write_all(&bytes).is_ok()
 }

@@ -1,8 +1,8 @@
 //! Workers in somebody else's hands: whatever they say, it spoils their own run at worst.
 //!
 //! This program is both sides. Started by cargo it runs the tests; started by a runtime, as its worker, it
-//! is the [`double`]: it plays the nursery and all workers, and does to its host what the source of each
-//! run tells it to.
+//! is the [`double`]: it plays the nursery and all workers, or one worker, and does to its host what the source
+//! of each run tells it to.
 
 mod double;
 
@@ -23,7 +23,7 @@ const MEMORY_LIMIT_BYTES: u64 = 8 << 20;
 const CEILING: Duration = Duration::from_mins(1);
 
 fn main() {
-    // A host starts it with a version and a number of runs, and nothing else.
+    // A host starts it with a version and other numbers.
     if env::args().nth(1).is_some_and(|word| word.parse::<u32>().is_ok()) {
         double::play();
         return;

@@ -12,6 +12,7 @@
 
 mod allocator;
 mod ended;
+#[cfg(unix)]
 mod environment;
 #[cfg(target_os = "linux")]
 mod linux;
@@ -19,7 +20,10 @@ mod linux;
 mod macos;
 #[cfg(all(test, target_os = "linux", not(isolane_sanitized), target_pointer_width = "64"))]
 mod tests;
+#[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
 
 use super::Confinement;
 
@@ -29,7 +33,10 @@ pub(crate) use ended::Ended;
 pub(crate) use linux::{Nursery, Worker, launcher};
 #[cfg(target_os = "macos")]
 pub(crate) use macos::{Nursery, Worker, launcher};
+#[cfg(unix)]
 pub(crate) use unix::exit;
+#[cfg(windows)]
+pub(crate) use windows::{Inherited, Launcher, Process, Worker, exit, tried, worker};
 
 /// The stack that the deepest source takes to compile, and as much again for all that is small.
 const FIXED_ROOM_BYTES: u64 = 128 << 20;

@@ -5,7 +5,6 @@
 
 use std::{
     io::{Read, Write},
-    os::{fd::OwnedFd, unix::net::UnixStream},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -15,18 +14,22 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    fd::OwnedFd,
     io::Errno,
 };
 
-use super::BELL;
+use super::{
+    super::sockets::{Stream, pair},
+    BELL,
+};
 use crate::sync::Mutex;
 
 #[derive(Debug)]
 pub(in super::super) struct Readiness {
     registry: Mutex<Registry>,
     /// What is read while it rings, and what is written to ring it.
-    bell: UnixStream,
-    rope: UnixStream,
+    bell: Stream,
+    rope: Stream,
     /// Who is asked first the next time: those who were not told of last time.
     first: AtomicUsize,
 }
@@ -47,13 +50,13 @@ struct Entry {
 
 impl Readiness {
     pub(in super::super) fn new() -> Result<Self, Errno> {
-        let pair = || {
-            let (bell, rope) = UnixStream::pair()?;
+        let silent = || {
+            let (bell, rope) = pair()?;
             bell.set_nonblocking(true)?;
             rope.set_nonblocking(true)?;
             Ok((bell, rope))
         };
-        let (bell, rope) = pair().map_err(|error: std::io::Error| {
+        let (bell, rope) = silent().map_err(|error: std::io::Error| {
             Errno::from_io_error(&error).unwrap_or(Errno::MFILE)
         })?;
         Ok(Self { registry: Mutex::default(), bell, rope, first: AtomicUsize::new(0) })
@@ -68,7 +71,7 @@ impl Readiness {
     ) -> Result<(), Errno> {
         self.change(|entries| {
             if place(entries, socket).is_some() {
-                return Err(Errno::EXIST);
+                return Err(Errno::ALREADY);
             }
             let socket = Arc::clone(socket);
             Arc::make_mut(entries).push(Entry { socket, who, writing });

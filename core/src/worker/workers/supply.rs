@@ -6,7 +6,6 @@
 
 use std::{
     collections::VecDeque,
-    os::fd::OwnedFd,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -16,7 +15,7 @@ use rustix::io::Errno;
 use super::{
     super::{
         Confinement,
-        control::Order,
+        control::{Control, Order, Untold},
         link::Link,
         run::Lost,
         timer::{Timer, What},
@@ -47,7 +46,7 @@ impl Workers {
     }
 
     /// The nursery is there.
-    pub(in crate::worker) fn hello(&self, control: &Arc<OwnedFd>, confinement: Confinement) {
+    pub(in crate::worker) fn hello(&self, control: &Arc<Control>, confinement: Confinement) {
         {
             let mut state = self.state.lock();
             state.control = Some(Arc::clone(control));
@@ -189,7 +188,7 @@ impl Workers {
             return;
         }
         state.coming += missing;
-        state.orders.push_back(Order::Fork(u32::try_from(missing).unwrap_or(u32::MAX)));
+        state.orders.push_back(Order::Start(u32::try_from(missing).unwrap_or(u32::MAX)));
         self.send_orders(state);
     }
 
@@ -197,12 +196,12 @@ impl Workers {
     pub(super) fn send_orders(&self, state: &mut State) {
         let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
         while let Some(order) = state.orders.front() {
-            match order.send(&control) {
+            match order.send(&*control) {
                 // Told, or there is nobody to tell any more.
-                Ok(()) | Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => {
+                Ok(()) | Err(Untold::Gone) => {
                     state.orders.pop_front();
                 }
-                Err(_) => {
+                Err(Untold::Full) => {
                     state.stuck = true;
                     let at = Instant::now() + Duration::from_millis(1);
                     state.timers.push(Timer { at, what: What::Orders });

@@ -33,7 +33,7 @@ fn orders_and_news_come_as_they_were_sent() {
         assert!(fcntl_getfd(end).expect("it is open").contains(FdFlags::CLOEXEC));
     }
     let mut inbox = Inbox::default();
-    let orders = [Order::Fork(1), Order::Kill(u32::MAX), Order::Demote(0), Order::Received(7)];
+    let orders = [Order::Start(1), Order::Kill(u32::MAX), Order::Demote(0), Order::Received(7)];
     assert_eq!(Order::receive(&nurserys, &mut inbox), Err(Errno::AGAIN));
     for order in orders {
         order.send(&hosts).expect("room");
@@ -93,7 +93,7 @@ fn a_socket_that_is_full_takes_all_of_an_order_or_nothing() {
             Err(error) => break error,
         }
     };
-    assert_eq!(refused, Errno::AGAIN);
+    assert_eq!(refused, Untold::Full);
     let mut inbox = Inbox::default();
     for worker in 0..sent {
         assert_eq!(Order::receive(&nurserys, &mut inbox), Ok(Some(Order::Kill(worker))));
@@ -159,5 +159,5 @@ fn a_stream_that_took_a_part_is_closed() {
     let (hosts, nurserys) = stream::pair().expect("a pair of sockets");
     assert_eq!(stream::broken(&nurserys), Errno::PIPE);
     assert!(stream::receive(&hosts, &mut stream::Inbox::default()).is_ok_and(|it| it.is_none()));
-    assert_eq!(Order::Fork(1).send(&hosts), Err(Errno::PIPE));
+    assert_eq!(Order::Start(1).send(&hosts), Err(Untold::Gone));
 }

@@ -1,0 +1,133 @@
+//! The phases on Windows.
+//!
+//! In: a program to start and the other end of its socket, and in that program what it inherited. Out: a process
+//! that has nothing but that socket, and an account of what could be had of that. A worker is started with a token
+//! that opens nothing, in a job; until it has loaded what it needs, its thread acts under another token. Each
+//! item of the account but those that a call tells of was tried: a process of the same strength did what a
+//! worker must not, and could not.
+
+mod handles;
+mod job;
+mod mitigations;
+mod probes;
+mod process;
+mod socket;
+mod token;
+
+use std::{io, net::TcpStream, path::Path, time::Duration};
+
+use self::{handles::Owned, job::Job, process::Program, token::Tokens};
+use super::Confinement;
+
+pub(crate) use self::process::{Process, exit};
+
+/// How a host starts programs.
+pub(crate) struct Launcher {
+    /// `None` where the system does not start a process under them.
+    tokens: Option<Tokens>,
+}
+
+impl Launcher {
+    /// All that may be had, what keeps most away first.
+    pub(crate) fn strongest_first() -> impl Iterator<Item = Self> {
+        let confined = Tokens::of_nothing().map(|tokens| Self { tokens: Some(tokens) });
+        confined.into_iter().chain([Self { tokens: None }])
+    }
+
+    /// Starts a program with that socket. Its words are made of the numbers of what it inherits.
+    pub(crate) fn start<const WORDS: usize>(
+        &self,
+        program: &Path,
+        socket: &TcpStream,
+        words: impl FnOnce(usize, usize) -> [String; WORDS],
+    ) -> io::Result<Process> {
+        let job = Job::new()?;
+        let (theirs, parcel) = socket::parcel()?;
+        let limits = job.inheritable()?;
+        let words = words(theirs.number(), limits.number());
+        let inherits = [&theirs, &limits];
+        let started = Program { path: program, words: &words, inherits: &inherits }
+            .start(self.tokens.as_ref(), job)?;
+        parcel.send(socket, started.number())?;
+        started.resume()
+    }
+}
+
+/// What a program was given.
+pub(crate) struct Inherited {
+    socket: TcpStream,
+    job: Owned,
+}
+
+impl Inherited {
+    /// By their numbers, as [`Launcher::start`] said them. Only once.
+    pub(crate) fn from_words(words: &mut impl Iterator<Item = String>) -> Option<Self> {
+        let socket = Owned::inherited(words.next()?.parse().ok()?)?;
+        let job = Owned::inherited(words.next()?.parse().ok()?)?;
+        Some(Self { socket: socket::received(socket)?, job })
+    }
+
+    pub(crate) fn into_socket(self) -> TcpStream {
+        self.socket
+    }
+}
+
+/// A worker after its phase.
+pub(crate) struct Worker {
+    job: Job,
+}
+
+/// Confines a worker; `None` if it does not get all that was announced: it must end then.
+pub(crate) fn worker(inherited: Inherited, announced: Confinement) -> Option<(Worker, TcpStream)> {
+    let Inherited { socket, job } = inherited;
+    let got = enter(&socket);
+    let Confinement { environment, user, capabilities, .. } = announced;
+    let all = Confinement { environment, user, capabilities, ..Confinement::default() };
+    (got == all).then_some((Worker { job: Job::of(job) }, socket))
+}
+
+/// Confines a process that only tells what it is kept from, and tries the rest.
+pub(crate) fn tried(inherited: Inherited, host: u32) -> (Confinement, TcpStream) {
+    let Inherited { socket, job } = inherited;
+    let got = enter(&socket);
+    let resources = Job::of(job).limit(u64::MAX, Duration::MAX);
+    let tried = Confinement {
+        // By the list of what it inherits, without which it is not started.
+        descriptors: true,
+        resources,
+        privileges: !probes::starts_a_program(),
+        network: !probes::opens_a_socket(),
+        file_system: !probes::opens_a_file(),
+        processes: !probes::opens_a_process(host),
+        ipc: !probes::makes_a_named_object(),
+        ..got
+    };
+    (tried, socket)
+}
+
+/// What each of them does.
+fn enter(socket: &TcpStream) -> Confinement {
+    socket::warm(socket);
+    let token = token::Own::open();
+    mitigations::apply();
+    if let Some(token) = &token {
+        token.trust_nothing();
+    }
+    token::give_back();
+    Confinement {
+        environment: process::clear_environment(),
+        user: token.as_ref().is_some_and(token::Own::is_restricted),
+        capabilities: token.as_ref().is_some_and(token::Own::has_no_privilege),
+        ..Confinement::default()
+    }
+}
+
+impl Worker {
+    /// Limits the worker to that much memory more, and to that much CPU time, for good: what it could raise them
+    /// with is closed here.
+    pub(crate) fn limit(&self, _given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
+        let limited = self.job.limit(room_bytes, cpu);
+        self.job.close();
+        limited
+    }
+}

@@ -1,0 +1,79 @@
+//! Handles, each closed by who has it, and those that a process inherits.
+#![expect(unsafe_code, reason = "takes handles by their numbers")]
+
+use std::{
+    io,
+    os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle},
+    ptr,
+};
+
+use windows_sys::Win32::{
+    Foundation::{
+        DUPLICATE_SAME_ACCESS, DuplicateHandle, HANDLE, HANDLE_FLAG_INHERIT, INVALID_HANDLE_VALUE,
+        SetHandleInformation,
+    },
+    System::Threading::GetCurrentProcess,
+};
+
+/// A handle of this process.
+#[derive(Debug)]
+pub(super) struct Owned(OwnedHandle);
+
+impl Owned {
+    /// What a call gave, if it is one.
+    ///
+    /// # Safety
+    /// It is open and nobody else's, or null, or invalid.
+    pub(super) unsafe fn from_call(handle: HANDLE) -> io::Result<Self> {
+        if handle.is_null() || handle == INVALID_HANDLE_VALUE {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: as the caller vouches.
+        Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
+    }
+
+    /// One that this process inherited, by its number.
+    pub(super) fn inherited(number: usize) -> Option<Self> {
+        if number == 0 {
+            return None;
+        }
+        let handle = ptr::with_exposed_provenance_mut(number);
+        not_inherited_further(handle);
+        // SAFETY: the number that the host said is that of a handle that it opened for this process; if it is
+        // not, all that is done with it fails.
+        Some(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
+    }
+
+    pub(super) fn into_inner(self) -> OwnedHandle {
+        self.0
+    }
+
+    pub(super) fn raw(&self) -> HANDLE {
+        self.0.as_raw_handle()
+    }
+
+    /// By which another process knows it, if that inherits it.
+    pub(super) fn number(&self) -> usize {
+        self.raw().addr()
+    }
+}
+
+/// The same with these rights, or with those that it has, for a process to inherit.
+pub(super) fn inheritable(handle: HANDLE, rights: Option<u32>) -> io::Result<Owned> {
+    let mut copy = ptr::null_mut();
+    let how = if rights.is_none() { DUPLICATE_SAME_ACCESS } else { 0 };
+    // SAFETY: the handles of this process, and a place for another one.
+    unsafe {
+        let this = GetCurrentProcess();
+        let rights = rights.unwrap_or_default();
+        if DuplicateHandle(this, handle, this, &raw mut copy, rights, 1, how) == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Owned::from_call(copy)
+    }
+}
+
+fn not_inherited_further(handle: HANDLE) {
+    // SAFETY: a number.
+    unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) };
+}

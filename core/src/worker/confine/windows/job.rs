@@ -1,0 +1,134 @@
+//! Jobs: what a process ends with, and what it may use.
+#![expect(unsafe_code, reason = "calls the system")]
+
+use std::{cell::RefCell, ffi::c_void, io, mem, ptr, time::Duration};
+
+use windows_sys::Win32::System::{
+    JobObjects::{
+        AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT,
+        JOB_OBJECT_LIMIT_ACTIVE_PROCESS, JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION,
+        JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOB_OBJECT_LIMIT_PROCESS_MEMORY,
+        JOB_OBJECT_LIMIT_PROCESS_TIME, JOB_OBJECT_UILIMIT_DESKTOP,
+        JOB_OBJECT_UILIMIT_DISPLAYSETTINGS, JOB_OBJECT_UILIMIT_EXITWINDOWS,
+        JOB_OBJECT_UILIMIT_GLOBALATOMS, JOB_OBJECT_UILIMIT_HANDLES,
+        JOB_OBJECT_UILIMIT_READCLIPBOARD, JOB_OBJECT_UILIMIT_SYSTEMPARAMETERS,
+        JOB_OBJECT_UILIMIT_WRITECLIPBOARD, JOBOBJECT_BASIC_UI_RESTRICTIONS,
+        JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS, JobObjectBasicUIRestrictions,
+        JobObjectExtendedLimitInformation, SetInformationJobObject,
+    },
+    ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS},
+    Threading::GetCurrentProcess,
+};
+
+use super::handles::{Owned, inheritable};
+
+/// A job ends all its processes when the last handle on it is closed, has one process, and shows no dialog.
+const ALWAYS: JOB_OBJECT_LIMIT = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+    | JOB_OBJECT_LIMIT_ACTIVE_PROCESS
+    | JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION;
+
+/// What processes of a window system might do to others.
+const NO_WINDOWS: u32 = JOB_OBJECT_UILIMIT_DESKTOP
+    | JOB_OBJECT_UILIMIT_DISPLAYSETTINGS
+    | JOB_OBJECT_UILIMIT_EXITWINDOWS
+    | JOB_OBJECT_UILIMIT_GLOBALATOMS
+    | JOB_OBJECT_UILIMIT_HANDLES
+    | JOB_OBJECT_UILIMIT_READCLIPBOARD
+    | JOB_OBJECT_UILIMIT_SYSTEMPARAMETERS
+    | JOB_OBJECT_UILIMIT_WRITECLIPBOARD;
+
+/// The right to limit a job, and no other.
+const JOB_OBJECT_SET_ATTRIBUTES: u32 = 2;
+
+/// Of 100 nanoseconds.
+const TICKS_PER_SECOND: u64 = 10_000_000;
+
+#[derive(Debug)]
+pub(super) struct Job(RefCell<Option<Owned>>);
+
+impl Job {
+    pub(super) fn new() -> io::Result<Self> {
+        // SAFETY: no name and no attributes; what it gives is nobody else's.
+        let job =
+            Self::of(unsafe { Owned::from_call(CreateJobObjectW(ptr::null(), ptr::null()))? });
+        let mut limits = limits();
+        limits.BasicLimitInformation.LimitFlags = ALWAYS;
+        if !job.set(JobObjectExtendedLimitInformation, &limits) {
+            return Err(io::Error::last_os_error());
+        }
+        // Where there are no windows there is nothing to be kept from them.
+        let windows = JOBOBJECT_BASIC_UI_RESTRICTIONS { UIRestrictionsClass: NO_WINDOWS };
+        job.set(JobObjectBasicUIRestrictions, &windows);
+        Ok(job)
+    }
+
+    pub(super) fn of(handle: Owned) -> Self {
+        Self(RefCell::new(Some(handle)))
+    }
+
+    /// With which a process that inherits it may limit it.
+    pub(super) fn inheritable(&self) -> io::Result<Owned> {
+        inheritable(self.raw(), Some(JOB_OBJECT_SET_ATTRIBUTES))
+    }
+
+    pub(super) fn take_in(&self, process: &Owned) -> io::Result<()> {
+        // SAFETY: two handles.
+        if unsafe { AssignProcessToJobObject(self.raw(), process.raw()) } == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+
+    /// Limits this process, which is in it, to that much memory more than it has and to that much time in all.
+    pub(super) fn limit(&self, room_bytes: u64, cpu: Duration) -> bool {
+        let mut limits = limits();
+        limits.BasicLimitInformation.LimitFlags = ALWAYS | JOB_OBJECT_LIMIT_PROCESS_TIME;
+        let ticks = u64::try_from(cpu.as_nanos() / 100).unwrap_or(u64::MAX);
+        let ticks = ticks.max(TICKS_PER_SECOND).min(i64::MAX.cast_unsigned());
+        limits.BasicLimitInformation.PerProcessUserTimeLimit = ticks.cast_signed();
+        let most = committed_bytes().saturating_add(room_bytes);
+        if let Ok(most) = usize::try_from(most)
+            && most < usize::MAX
+        {
+            limits.BasicLimitInformation.LimitFlags |= JOB_OBJECT_LIMIT_PROCESS_MEMORY;
+            limits.ProcessMemoryLimit = most;
+        }
+        self.set(JobObjectExtendedLimitInformation, &limits)
+    }
+
+    /// Nothing can be done with it any more.
+    pub(super) fn close(&self) {
+        self.0.borrow_mut().take();
+    }
+
+    fn raw(&self) -> *mut c_void {
+        self.0.borrow().as_ref().map_or(ptr::null_mut(), Owned::raw)
+    }
+
+    fn set<T>(&self, what: JOBOBJECTINFOCLASS, information: &T) -> bool {
+        let bytes = u32::try_from(size_of::<T>()).unwrap_or(0);
+        // SAFETY: a structure of that size.
+        unsafe {
+            SetInformationJobObject(self.raw(), what, ptr::from_ref(information).cast(), bytes) != 0
+        }
+    }
+}
+
+/// One process, and nothing else.
+fn limits() -> JOBOBJECT_EXTENDED_LIMIT_INFORMATION {
+    // SAFETY: a structure of numbers.
+    let mut limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = unsafe { mem::zeroed() };
+    limits.BasicLimitInformation.ActiveProcessLimit = 1;
+    limits
+}
+
+/// What this process may already count on having.
+fn committed_bytes() -> u64 {
+    let bytes = u32::try_from(size_of::<PROCESS_MEMORY_COUNTERS>()).unwrap_or(0);
+    // SAFETY: a structure of numbers, and its size.
+    unsafe {
+        let mut counters: PROCESS_MEMORY_COUNTERS = mem::zeroed();
+        K32GetProcessMemoryInfo(GetCurrentProcess(), &raw mut counters, bytes);
+        counters.PagefileUsage as u64
+    }
+}

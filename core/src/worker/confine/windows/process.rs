@@ -1,0 +1,307 @@
+//! A process that a host starts for a worker, and this process itself.
+#![expect(unsafe_code, reason = "calls the system")]
+
+use std::{
+    env,
+    ffi::{OsStr, c_void},
+    io, mem,
+    os::windows::ffi::OsStrExt,
+    path::Path,
+    ptr,
+};
+
+use windows_sys::Win32::{
+    Foundation::{HANDLE, INVALID_HANDLE_VALUE, STILL_ACTIVE},
+    System::Threading::{
+        BELOW_NORMAL_PRIORITY_CLASS, CREATE_SUSPENDED, CREATE_UNICODE_ENVIRONMENT,
+        CreateProcessAsUserW, CreateProcessW, DETACHED_PROCESS, DeleteProcThreadAttributeList,
+        EXTENDED_STARTUPINFO_PRESENT, GetCurrentProcess, GetExitCodeProcess, INFINITE,
+        InitializeProcThreadAttributeList, LPPROC_THREAD_ATTRIBUTE_LIST,
+        PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROCESS_INFORMATION, RegisterWaitForSingleObject,
+        ResumeThread, STARTUPINFOEXW, SetPriorityClass, TerminateProcess, UnregisterWaitEx,
+        UpdateProcThreadAttribute, WT_EXECUTEINWAITTHREAD, WT_EXECUTEONLYONCE, WaitForSingleObject,
+    },
+};
+
+use super::{
+    super::ended::{Ended, KILLED},
+    handles::Owned,
+    job::Job,
+    token::Tokens,
+};
+
+/// How long a killed process has to be gone.
+const GONE_MS: u32 = 2_000;
+
+/// A process that ends with what holds this.
+pub(crate) struct Process {
+    process: Owned,
+    /// Ends the process when it is closed.
+    job: Job,
+    watch: Option<Watch>,
+}
+
+/// What the system does when a process has ended.
+struct Watch {
+    wait: HANDLE,
+    tell: *mut Box<dyn Fn() + Send>,
+}
+
+// SAFETY: a number, and a box that only the system's thread looks into until the wait is over.
+unsafe impl Send for Process {}
+
+/// What is started.
+pub(super) struct Program<'a> {
+    pub(super) path: &'a Path,
+    pub(super) words: &'a [String],
+    /// And nothing else.
+    pub(super) inherits: &'a [&'a Owned],
+}
+
+/// A process that does not run yet.
+pub(super) struct Started {
+    process: Process,
+    thread: Owned,
+    number: u32,
+}
+
+impl Started {
+    /// By which others know it.
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Has it run.
+    pub(super) fn resume(self) -> io::Result<Process> {
+        // SAFETY: a handle.
+        if unsafe { ResumeThread(self.thread.raw()) } == u32::MAX {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(self.process)
+    }
+}
+
+impl Program<'_> {
+    /// Starts it in a job.
+    pub(super) fn start(self, tokens: Option<&Tokens>, job: Job) -> io::Result<Started> {
+        let (process, thread, number) = self.create(tokens)?;
+        let process = Process { process, job, watch: None };
+        process.job.take_in(&process.process)?;
+        if let Some(tokens) = tokens {
+            tokens.lend(&thread)?;
+        }
+        Ok(Started { process, thread, number })
+    }
+
+    /// A process and its thread, which does not run yet.
+    fn create(self, tokens: Option<&Tokens>) -> io::Result<(Owned, Owned, u32)> {
+        let handles: Vec<HANDLE> = self.inherits.iter().map(|handle| handle.raw()).collect();
+        let mut attributes = Attributes::inheriting(&handles)?;
+        let path = text(self.path);
+        // The path is none of a worker's business.
+        let mut line = text(format!("isolane-worker {}", self.words.join(" ")));
+        let environment = environment();
+        // What is there on every machine.
+        let folder = text(env::var_os("SystemRoot").unwrap_or_else(|| "C:\\".into()));
+        // SAFETY: all zero is a value of these structures of numbers and pointers.
+        let (mut startup, mut started) =
+            unsafe { (mem::zeroed::<STARTUPINFOEXW>(), mem::zeroed::<PROCESS_INFORMATION>()) };
+        startup.StartupInfo.cb = u32::try_from(size_of::<STARTUPINFOEXW>()).unwrap_or(0);
+        startup.lpAttributeList = attributes.as_list();
+        let how = CREATE_SUSPENDED
+            | CREATE_UNICODE_ENVIRONMENT
+            | DETACHED_PROCESS
+            | EXTENDED_STARTUPINFO_PRESENT;
+        let (line, environment) = (line.as_mut_ptr(), environment.as_ptr().cast::<c_void>());
+        let (path, folder) = (path.as_ptr(), folder.as_ptr());
+        let (startup, told) = ((&raw const startup).cast(), &raw mut started);
+        let none = ptr::null();
+        // SAFETY: texts that end in zero, and structures as they are asked for, all of which outlive the calls;
+        // handles that are nobody else's.
+        unsafe {
+            let worked = match tokens.map(Tokens::of_process) {
+                Some(token) => CreateProcessAsUserW(
+                    token,
+                    path,
+                    line,
+                    none,
+                    none,
+                    1,
+                    how,
+                    environment,
+                    folder,
+                    startup,
+                    told,
+                ),
+                None => CreateProcessW(
+                    path,
+                    line,
+                    none,
+                    none,
+                    1,
+                    how,
+                    environment,
+                    folder,
+                    startup,
+                    told,
+                ),
+            };
+            if worked == 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let number = started.dwProcessId;
+            Ok((Owned::from_call(started.hProcess)?, Owned::from_call(started.hThread)?, number))
+        }
+    }
+}
+
+impl Process {
+    /// Has that called, on a thread of the system, when it has ended.
+    pub(crate) fn when_ended(&mut self, tell: impl Fn() + Send + 'static) -> io::Result<()> {
+        unsafe extern "system" fn ended(tell: *mut c_void, _timed_out: bool) {
+            // SAFETY: what was given with the wait, which is freed after that is over.
+            let tell = unsafe { &*tell.cast::<Box<dyn Fn() + Send>>() };
+            tell();
+        }
+        let mut wait = ptr::null_mut();
+        let tell: *mut Box<dyn Fn() + Send> = Box::into_raw(Box::new(Box::new(tell)));
+        let how = WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD;
+        // SAFETY: a place for a handle, a handle, and a function with what it is called with.
+        unsafe {
+            let process = self.process.raw();
+            let tells = tell.cast_const().cast();
+            let worked = RegisterWaitForSingleObject(
+                &raw mut wait,
+                process,
+                Some(ended),
+                tells,
+                INFINITE,
+                how,
+            );
+            if worked == 0 {
+                let error = io::Error::last_os_error();
+                drop(Box::from_raw(tell));
+                return Err(error);
+            }
+        }
+        self.watch = Some(Watch { wait, tell });
+        Ok(())
+    }
+
+    pub(crate) fn kill(&self) {
+        // SAFETY: a handle. One that has ended is not ended again.
+        unsafe { TerminateProcess(self.process.raw(), KILLED) };
+    }
+
+    /// Has it come after others.
+    pub(crate) fn demote(&self) {
+        // SAFETY: a handle.
+        unsafe { SetPriorityClass(self.process.raw(), BELOW_NORMAL_PRIORITY_CLASS) };
+    }
+
+    /// How it ended; `None` while it is there.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        let mut code = 0;
+        // SAFETY: a handle, and a place for a number.
+        let told = unsafe { GetExitCodeProcess(self.process.raw(), &raw mut code) };
+        (told != 0 && code != STILL_ACTIVE.cast_unsigned()).then(|| Ended::from_code(code))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        // SAFETY: handles; the box that only the wait had, which is over then.
+        unsafe {
+            WaitForSingleObject(self.process.raw(), GONE_MS);
+            if let Some(Watch { wait, tell }) = self.watch.take() {
+                UnregisterWaitEx(wait, INVALID_HANDLE_VALUE);
+                drop(Box::from_raw(tell));
+            }
+        }
+    }
+}
+
+/// What a process is started with beyond the usual.
+struct Attributes {
+    list: Vec<u64>,
+}
+
+impl Attributes {
+    /// It inherits those and nothing else. They must outlive this.
+    fn inheriting(handles: &[HANDLE]) -> io::Result<Self> {
+        let mut bytes = 0;
+        // SAFETY: asks how large it is, and makes it in a place that is; the list is of handles, and as long as
+        // is said.
+        unsafe {
+            InitializeProcThreadAttributeList(ptr::null_mut(), 1, 0, &raw mut bytes);
+            let mut list = vec![0_u64; bytes.div_ceil(size_of::<u64>()).max(1)];
+            if InitializeProcThreadAttributeList(list.as_mut_ptr().cast(), 1, 0, &raw mut bytes)
+                == 0
+            {
+                return Err(io::Error::last_os_error());
+            }
+            let mut made = Self { list };
+            let worked = UpdateProcThreadAttribute(
+                made.as_list(),
+                0,
+                PROC_THREAD_ATTRIBUTE_HANDLE_LIST as usize,
+                handles.as_ptr().cast(),
+                size_of_val(handles),
+                ptr::null_mut(),
+                ptr::null(),
+            );
+            if worked == 0 { Err(io::Error::last_os_error()) } else { Ok(made) }
+        }
+    }
+
+    fn as_list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
+        self.list.as_mut_ptr().cast()
+    }
+}
+
+impl Drop for Attributes {
+    fn drop(&mut self) {
+        // SAFETY: it was made.
+        unsafe { DeleteProcThreadAttributeList(self.as_list()) };
+    }
+}
+
+/// What the libraries of the system do not do without, and the time zone.
+fn environment() -> Vec<u16> {
+    let mut block = Vec::new();
+    for name in ["SystemRoot", "TZ"] {
+        if let Some(value) = env::var_os(name) {
+            block.extend(OsStr::new(name).encode_wide());
+            block.push(u16::from(b'='));
+            block.extend(value.encode_wide());
+            block.push(0);
+        }
+    }
+    // An empty one ends in two as well.
+    block.extend([0, 0]);
+    block
+}
+
+/// Removes every variable of this process.
+pub(super) fn clear_environment() -> bool {
+    let names: Vec<_> = env::vars_os().map(|(name, _)| name).collect();
+    for name in names {
+        // SAFETY: this process has one thread.
+        unsafe { env::remove_var(name) };
+    }
+    env::vars_os().next().is_none()
+}
+
+/// Ends this process without a look back.
+pub(crate) fn exit(code: i32) -> ! {
+    // SAFETY: nothing of this process is used again.
+    unsafe {
+        TerminateProcess(GetCurrentProcess(), code.cast_unsigned());
+        libc::_exit(code)
+    }
+}
+
+fn text(text: impl AsRef<OsStr>) -> Vec<u16> {
+    text.as_ref().encode_wide().chain([0]).collect()
+}

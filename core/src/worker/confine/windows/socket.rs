@@ -1,0 +1,79 @@
+//! How a socket gets into another process.
+//!
+//! In: a socket, and a process that does not run yet. Out: the same socket in there. A process cannot inherit one:
+//! it makes its own from a description that the system gives for it alone, which comes through a pipe.
+#![expect(unsafe_code, reason = "calls the system")]
+
+use std::{
+    io::{self, PipeReader, PipeWriter, Read, Write},
+    mem,
+    net::TcpStream,
+    os::windows::io::{AsRawHandle, AsRawSocket, FromRawSocket},
+};
+
+use windows_sys::Win32::Networking::WinSock::{
+    FROM_PROTOCOL_INFO, INVALID_SOCKET, WSA_FLAG_NO_HANDLE_INHERIT, WSA_FLAG_OVERLAPPED, WSADATA,
+    WSADuplicateSocketW, WSAPROTOCOL_INFOW, WSASocketW, WSAStartup,
+};
+
+use super::handles::{Owned, inheritable};
+
+/// The version of the calls that sockets are made with.
+const VERSION: u16 = 0x0202;
+
+const DESCRIPTION_BYTES: usize = size_of::<WSAPROTOCOL_INFOW>();
+
+/// The way for a description.
+pub(super) struct Parcel(PipeWriter);
+
+/// What a process is to inherit, and what is sent to it by that.
+pub(super) fn parcel() -> io::Result<(Owned, Parcel)> {
+    let (theirs, ours) = io::pipe()?;
+    Ok((inheritable(theirs.as_raw_handle(), None)?, Parcel(ours)))
+}
+
+impl Parcel {
+    /// Sends a socket to that process. Does not wait for it.
+    pub(super) fn send(mut self, socket: &TcpStream, process: u32) -> io::Result<()> {
+        let mut description = [0; DESCRIPTION_BYTES];
+        let number = usize::try_from(socket.as_raw_socket()).map_err(io::Error::other)?;
+        // SAFETY: a socket, and a place for what is told.
+        let told = unsafe {
+            let mut told: WSAPROTOCOL_INFOW = mem::zeroed();
+            if WSADuplicateSocketW(number, process, &raw mut told) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            mem::transmute::<WSAPROTOCOL_INFOW, [u8; DESCRIPTION_BYTES]>(told)
+        };
+        description.copy_from_slice(&told);
+        self.0.write_all(&description)
+    }
+}
+
+/// The socket that was sent to this process.
+pub(super) fn received(pipe: Owned) -> Option<TcpStream> {
+    let mut description = [0; DESCRIPTION_BYTES];
+    PipeReader::from(pipe.into_inner()).read_exact(&mut description).ok()?;
+    // SAFETY: numbers, all of whose values are valid; a place for what is told; a socket that is nobody else's.
+    unsafe {
+        let mut told: WSADATA = mem::zeroed();
+        if WSAStartup(VERSION, &raw mut told) != 0 {
+            return None;
+        }
+        let description = mem::transmute::<[u8; DESCRIPTION_BYTES], WSAPROTOCOL_INFOW>(description);
+        let how = WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT;
+        let any = FROM_PROTOCOL_INFO;
+        let socket = WSASocketW(any, any, any, &raw const description, 0, how);
+        if socket == INVALID_SOCKET {
+            return None;
+        }
+        Some(TcpStream::from_raw_socket(u64::try_from(socket).ok()?))
+    }
+}
+
+/// Has what is behind calls on that socket loaded.
+pub(super) fn warm(socket: &TcpStream) {
+    // What it comes to is nothing to a socket on which nothing was sent.
+    let _ = socket.set_nodelay(true);
+    let _ = super::super::super::sockets::read_now(socket, &mut []);
+}

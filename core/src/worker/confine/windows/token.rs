@@ -1,0 +1,216 @@
+//! Tokens: who a process is, and so what it may open.
+#![expect(unsafe_code, reason = "calls the system")]
+
+use std::{ffi::c_void, io, mem, ptr};
+
+use windows_sys::Win32::{
+    Foundation::HANDLE,
+    Security::{
+        CreateRestrictedToken, CreateWellKnownSid, DuplicateTokenEx, GetTokenInformation,
+        IsTokenRestricted, LUID_AND_ATTRIBUTES, RevertToSelf, SECURITY_MAX_SID_SIZE,
+        SID_AND_ATTRIBUTES, SecurityImpersonation, SetTokenInformation, TOKEN_ADJUST_DEFAULT,
+        TOKEN_ALL_ACCESS, TOKEN_GROUPS, TOKEN_INFORMATION_CLASS, TOKEN_MANDATORY_LABEL,
+        TOKEN_PRIVILEGES, TOKEN_QUERY, TOKEN_USER, TokenGroups, TokenImpersonation,
+        TokenIntegrityLevel, TokenPrivileges, TokenUser, WELL_KNOWN_SID_TYPE, WinNullSid,
+        WinUntrustedLabelSid,
+    },
+    System::{
+        SystemServices::{SE_GROUP_INTEGRITY, SE_GROUP_LOGON_ID},
+        Threading::{GetCurrentProcess, OpenProcessToken, SetThreadToken},
+    },
+};
+
+use super::handles::Owned;
+
+/// What a worker is started with.
+pub(super) struct Tokens {
+    /// The process's own: without a right, and with no name that anything is open to.
+    nothing: Owned,
+    /// Of its thread, until it has loaded what it needs: the host's own rights.
+    at_first: Owned,
+}
+
+impl Tokens {
+    pub(super) fn of_nothing() -> Option<Self> {
+        let own = open(TOKEN_ALL_ACCESS).ok()?;
+        let (user, groups) = (Told::of(&own, TokenUser)?, Told::of(&own, TokenGroups)?);
+        let privileges = Told::of(&own, TokenPrivileges)?;
+        let mut names = user.as_user();
+        names.extend(groups.as_groups());
+        let null = well_known(WinNullSid)?;
+        let nobody = [SID_AND_ATTRIBUTES { Sid: null.as_ptr().cast_mut().cast(), Attributes: 0 }];
+        let nothing = restricted(&own, &names, &privileges.as_privileges(), &nobody)?;
+        // One that is not restricted at all may not stand in for one that is.
+        let at_first = restricted(&own, &[], &[], &names)?;
+        Some(Self { nothing, at_first: impersonation(&at_first)? })
+    }
+
+    pub(super) fn of_process(&self) -> HANDLE {
+        self.nothing.raw()
+    }
+
+    /// Has a thread act with the host's rights.
+    pub(super) fn lend(&self, thread: &Owned) -> io::Result<()> {
+        let thread = thread.raw();
+        // SAFETY: two handles.
+        if unsafe { SetThreadToken(&raw const thread, self.at_first.raw()) } == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    }
+}
+
+/// This process's own token.
+pub(super) struct Own(Owned);
+
+impl Own {
+    pub(super) fn open() -> Option<Self> {
+        open(TOKEN_QUERY | TOKEN_ADJUST_DEFAULT).ok().map(Self)
+    }
+
+    /// Whether nothing is open to it but what is open to nobody.
+    pub(super) fn is_restricted(&self) -> bool {
+        // SAFETY: a handle.
+        unsafe { IsTokenRestricted(self.0.raw()) != 0 }
+    }
+
+    pub(super) fn has_no_privilege(&self) -> bool {
+        let told = Told::of(&self.0, TokenPrivileges);
+        told.is_some_and(|told| told.as_privileges().is_empty())
+    }
+
+    /// Has the process write to nothing that anybody has labelled. What the system refuses is left as it is.
+    pub(super) fn trust_nothing(&self) {
+        let Some(sid) = well_known(WinUntrustedLabelSid) else { return };
+        let label = SID_AND_ATTRIBUTES {
+            Sid: sid.as_ptr().cast_mut().cast(),
+            Attributes: SE_GROUP_INTEGRITY.cast_unsigned(),
+        };
+        let label = TOKEN_MANDATORY_LABEL { Label: label };
+        let bytes = u32::try_from(size_of::<TOKEN_MANDATORY_LABEL>() + sid.len()).unwrap_or(0);
+        let what = TokenIntegrityLevel;
+        // SAFETY: a structure, and a name that outlives the call.
+        unsafe { SetTokenInformation(self.0.raw(), what, ptr::from_ref(&label).cast(), bytes) };
+    }
+}
+
+/// Ends what the thread was lent, if it was.
+pub(super) fn give_back() {
+    // SAFETY: takes nothing.
+    unsafe { RevertToSelf() };
+}
+
+fn open(rights: u32) -> io::Result<Owned> {
+    let mut token = ptr::null_mut();
+    // SAFETY: a place for a handle.
+    unsafe {
+        if OpenProcessToken(GetCurrentProcess(), rights, &raw mut token) == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Owned::from_call(token)
+    }
+}
+
+/// The same with these names only refused and never granted, without these privileges, and with nothing open that
+/// is not open to one of those others.
+fn restricted(
+    token: &Owned,
+    deny: &[SID_AND_ATTRIBUTES],
+    privileges: &[LUID_AND_ATTRIBUTES],
+    only: &[SID_AND_ATTRIBUTES],
+) -> Option<Owned> {
+    let count = |list: usize| u32::try_from(list).ok();
+    let (denied, fewer, others) =
+        (count(deny.len())?, count(privileges.len())?, count(only.len())?);
+    let mut made = ptr::null_mut();
+    // SAFETY: lists with their lengths, whose names outlive the call, and a place for a handle.
+    unsafe {
+        let worked = CreateRestrictedToken(
+            token.raw(),
+            0,
+            denied,
+            deny.as_ptr(),
+            fewer,
+            privileges.as_ptr(),
+            others,
+            only.as_ptr(),
+            &raw mut made,
+        );
+        if worked == 0 { None } else { Owned::from_call(made).ok() }
+    }
+}
+
+fn impersonation(token: &Owned) -> Option<Owned> {
+    let mut made = ptr::null_mut();
+    // SAFETY: a handle, no attributes, and a place for a handle.
+    unsafe {
+        let worked = DuplicateTokenEx(
+            token.raw(),
+            TOKEN_ALL_ACCESS,
+            ptr::null(),
+            SecurityImpersonation,
+            TokenImpersonation,
+            &raw mut made,
+        );
+        if worked == 0 { None } else { Owned::from_call(made).ok() }
+    }
+}
+
+fn well_known(kind: WELL_KNOWN_SID_TYPE) -> Option<Vec<u8>> {
+    let mut bytes = SECURITY_MAX_SID_SIZE;
+    let mut sid = vec![0; bytes as usize];
+    // SAFETY: a place, and how large it is.
+    let made = unsafe {
+        CreateWellKnownSid(kind, ptr::null_mut(), sid.as_mut_ptr().cast(), &raw mut bytes)
+    };
+    (made != 0).then_some(sid)
+}
+
+/// What is told of a token, laid out as the system does.
+struct Told(Vec<u64>);
+
+impl Told {
+    fn of(token: &Owned, what: TOKEN_INFORMATION_CLASS) -> Option<Self> {
+        let mut bytes = 0;
+        // SAFETY: asks how large it is, and then for that, into a place that is.
+        unsafe {
+            GetTokenInformation(token.raw(), what, ptr::null_mut(), 0, &raw mut bytes);
+            let mut told = vec![0_u64; (bytes as usize).div_ceil(size_of::<u64>()).max(1)];
+            let place: *mut c_void = told.as_mut_ptr().cast();
+            let worked = GetTokenInformation(token.raw(), what, place, bytes, &raw mut bytes);
+            (worked != 0).then_some(Self(told))
+        }
+    }
+
+    fn as_user(&self) -> Vec<SID_AND_ATTRIBUTES> {
+        // SAFETY: told as this, with what it points to behind it.
+        let user = unsafe { &*self.0.as_ptr().cast::<TOKEN_USER>() };
+        vec![SID_AND_ATTRIBUTES { Sid: user.User.Sid, Attributes: 0 }]
+    }
+
+    /// Its groups, without the label that is told among them, and without the session, which cannot be denied.
+    fn as_groups(&self) -> Vec<SID_AND_ATTRIBUTES> {
+        let kept = |group: &&SID_AND_ATTRIBUTES| {
+            group.Attributes & (SE_GROUP_INTEGRITY | SE_GROUP_LOGON_ID).cast_unsigned() == 0
+        };
+        // SAFETY: told as this, and as many as it says.
+        let groups: &[SID_AND_ATTRIBUTES] = unsafe {
+            let told = self.0.as_ptr().cast::<TOKEN_GROUPS>();
+            let first = self.0.as_ptr().byte_add(mem::offset_of!(TOKEN_GROUPS, Groups)).cast();
+            std::slice::from_raw_parts(first, (*told).GroupCount as usize)
+        };
+        let named =
+            |group: &SID_AND_ATTRIBUTES| SID_AND_ATTRIBUTES { Sid: group.Sid, Attributes: 0 };
+        groups.iter().filter(kept).map(named).collect()
+    }
+
+    fn as_privileges(&self) -> Vec<LUID_AND_ATTRIBUTES> {
+        // SAFETY: told as this, and as many as it says.
+        unsafe {
+            let told = self.0.as_ptr().cast::<TOKEN_PRIVILEGES>();
+            let first = self.0.as_ptr().byte_add(mem::offset_of!(TOKEN_PRIVILEGES, Privileges));
+            let count = (*told).PrivilegeCount as usize;
+            std::slice::from_raw_parts(first.cast::<LUID_AND_ATTRIBUTES>(), count).to_vec()
+        }
+    }
+}

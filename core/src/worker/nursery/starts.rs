@@ -1,0 +1,214 @@
+//! A nursery that is a thread of the host, and starts a program for each worker.
+//!
+//! In: orders. Out: workers, and news of how they end. The first program that it starts tells what it was kept
+//! from, and is no worker. All that it started end with it, and with the host.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read},
+    path::PathBuf,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use rustix::io::Errno;
+
+use super::{
+    super::{
+        Confinement,
+        confine::{Ended, Launcher, Process},
+        control::{Control, Inbox, News, Nurserys, Order, Told, pair},
+        frame::VERSION,
+        readiness::Readiness,
+        sockets::{self, Stream, make_room},
+    },
+    program::{Arguments, HELLO_BYTES, hello_from},
+};
+use crate::options::WorkerSettings;
+
+/// How long a program that tells what it was kept from has for that.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(in super::super) struct Nursery {
+    control: Arc<Control>,
+    inbox: Inbox,
+    thread: JoinHandle<()>,
+}
+
+/// One that was told to end, and that nobody has waited for yet.
+pub(in super::super) struct Killed(JoinHandle<()>);
+
+impl Nursery {
+    /// How often it is to be seen whether it has ended.
+    pub(in super::super) const LOOK: Option<Duration> = None;
+
+    /// Whether the bell rings when there are news.
+    pub(in super::super) const RINGS: bool = true;
+
+    /// Starts one.
+    pub(in super::super) fn start(
+        worker: &WorkerSettings,
+        driver: &Arc<Readiness>,
+        _who: u64,
+    ) -> io::Result<Self> {
+        let (control, inbox, nurserys) = pair(driver);
+        let (program, runs) = (worker.program.clone(), worker.runs);
+        let work = {
+            let control = control.clone();
+            move || {
+                if let Some(mut work) = Work::new(program, runs, control, nurserys) {
+                    work.tend();
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("isolane nursery".to_owned()).spawn(work)?;
+        Ok(Self { control: Arc::new(control), inbox, thread })
+    }
+
+    /// The way for orders.
+    pub(in super::super) fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
+    /// What it tells next; `None` when it is gone.
+    pub(in super::super) fn news(&mut self) -> Result<Option<News>, Errno> {
+        self.inbox.receive()
+    }
+
+    /// Whether it has ended and nobody tells of that.
+    #[expect(clippy::unused_self, reason = "it is of use elsewhere")]
+    pub(in super::super) fn has_ended(&self) -> bool {
+        false
+    }
+
+    /// Has it end, with all its workers.
+    pub(in super::super) fn kill(self, _driver: &Readiness) -> Killed {
+        // One that is gone needs no telling.
+        let _ = self.control.tell(Told::End);
+        Killed(self.thread)
+    }
+
+    /// Has it end, and waits for that.
+    pub(in super::super) fn end(self, driver: &Readiness) {
+        self.kill(driver).wait();
+    }
+}
+
+impl Killed {
+    pub(in super::super) fn wait(self) {
+        // One that panicked has ended, too.
+        let _ = self.0.join();
+    }
+}
+
+struct Work {
+    launcher: Launcher,
+    program: PathBuf,
+    arguments: Arguments,
+    control: Control,
+    nurserys: Nurserys,
+    workers: HashMap<u32, Process>,
+    last: u32,
+}
+
+impl Work {
+    /// Finds out what workers can be kept from, and says hello; `None` if none can be started.
+    fn new(program: PathBuf, runs: u32, control: Control, nurserys: Nurserys) -> Option<Self> {
+        let arguments = Arguments::of_trial(runs);
+        for launcher in Launcher::strongest_first() {
+            let told = trial(&launcher, &program, &arguments);
+            let Some((version, confinement)) = told else { continue };
+            nurserys.send(News::Hello { version, confinement });
+            let arguments = arguments.with(confinement);
+            let workers = HashMap::new();
+            return (version == VERSION).then_some(Self {
+                launcher,
+                program,
+                arguments,
+                control,
+                nurserys,
+                workers,
+                last: 0,
+            });
+        }
+        None
+    }
+
+    /// Does what the host orders, until it has it end.
+    fn tend(&mut self) {
+        loop {
+            match self.nurserys.receive() {
+                Told::End => return,
+                Told::Ended(worker) => self.bury(worker),
+                Told::Order(Order::Start(count)) => (0..count).for_each(|_| self.start()),
+                Told::Order(Order::Kill(worker)) => self.with(worker, Process::kill),
+                Told::Order(Order::Demote(worker)) => self.with(worker, Process::demote),
+                Told::Order(Order::Received(_)) => {}
+            }
+        }
+    }
+
+    /// Does that to a worker that has not been buried.
+    fn with(&self, worker: u32, act: impl FnOnce(&Process)) {
+        if let Some(process) = self.workers.get(&worker) {
+            act(process);
+        }
+    }
+
+    fn start(&mut self) {
+        let worker = self.last + 1;
+        let started = start(&self.launcher, &self.program, &self.arguments).and_then(|started| {
+            let (mut process, hosts) = started;
+            let control = self.control.clone();
+            process.when_ended(move || {
+                // One that is gone has no workers.
+                let _ = control.tell(Told::Ended(worker));
+            })?;
+            Ok((process, hosts))
+        });
+        match started {
+            Ok((process, hosts)) => {
+                self.last = worker;
+                self.workers.insert(worker, process);
+                self.nurserys.send(News::Born(worker, hosts.into()));
+            }
+            Err(error) => {
+                self.nurserys.send(News::Refused(error.raw_os_error().unwrap_or_default()));
+            }
+        }
+    }
+
+    fn bury(&mut self, worker: u32) {
+        let Some(process) = self.workers.remove(&worker) else { return };
+        let ended = process.ended().unwrap_or(Ended::Killed);
+        self.nurserys.send(News::Ended(worker, ended));
+    }
+}
+
+/// A program, and the host's end of its socket.
+fn start(
+    launcher: &Launcher,
+    program: &std::path::Path,
+    arguments: &Arguments,
+) -> io::Result<(Process, Stream)> {
+    let (hosts, workers) = sockets::pair()?;
+    make_room(&hosts);
+    make_room(&workers);
+    let process =
+        launcher.start(program, &workers, |socket, job| arguments.to_words(socket, job))?;
+    Ok((process, hosts))
+}
+
+/// What a program of that strength tells: its version, and what it is kept from. `None` if it tells nothing.
+fn trial(
+    launcher: &Launcher,
+    program: &std::path::Path,
+    arguments: &Arguments,
+) -> Option<(u32, Confinement)> {
+    let (_process, mut hosts) = start(launcher, program, arguments).ok()?;
+    hosts.set_read_timeout(Some(PATIENCE)).ok()?;
+    let mut told = [0; HELLO_BYTES];
+    hosts.read_exact(&mut told).ok()?;
+    hello_from(told)
+}

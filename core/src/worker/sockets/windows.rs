@@ -1,0 +1,79 @@
+//! Pairs over the loopback: of nothing else can be asked of many at once whether it can be read.
+
+use std::{
+    io,
+    net::{Ipv4Addr, TcpListener, TcpStream},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fd::AsSocket,
+    io::Errno,
+    net::{RecvFlags, SendFlags, recv, sockopt::set_socket_send_buffer_size},
+};
+
+/// What is asked of the system.
+const ROOM_BYTES: usize = 512 << 10;
+
+/// How many that nobody called may be sent away before the one that was.
+const STRANGERS: usize = 64;
+
+/// A socket of which bytes are read and written, and nothing else.
+pub(in super::super) type Stream = TcpStream;
+
+/// How poll tells that the other side writes no more.
+pub(in super::super) const CLOSING: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
+
+/// What poll is asked for that: nothing, it is told in any case.
+pub(in super::super) const ASKS_CLOSING: PollFlags = PollFlags::empty();
+
+/// For each write.
+pub(in super::super) const NO_SIGNAL: SendFlags = SendFlags::empty();
+
+/// For each write of a host.
+pub(in super::super) const NO_WAIT: SendFlags = SendFlags::empty();
+
+/// Two that are each other's other end. Others on this machine may call while one is listened for: who it is
+/// shows in the address.
+pub(in super::super) fn pair() -> io::Result<(Stream, Stream)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let one = TcpStream::connect(listener.local_addr()?)?;
+    let wanted = one.local_addr()?;
+    for _ in 0..STRANGERS {
+        let (other, from) = listener.accept()?;
+        if from == wanted {
+            one.set_nodelay(true)?;
+            other.set_nodelay(true)?;
+            return Ok((one, other));
+        }
+    }
+    Err(io::ErrorKind::ConnectionRefused.into())
+}
+
+/// Reads what there is, of a socket whose other reads wait.
+pub(in super::super) fn read_now(socket: impl AsSocket, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&now))? {
+        0 => Err(Errno::AGAIN),
+        _ => recv(socket.as_socket(), buffer, RecvFlags::empty()).map(|(read, _)| read),
+    }
+}
+
+/// Reads what there is, of a socket that was told [`no_wait`].
+pub(in super::super) fn read_hosts(
+    socket: impl AsSocket,
+    buffer: &mut [u8],
+) -> Result<usize, Errno> {
+    recv(socket, buffer, RecvFlags::empty()).map(|(read, _)| read)
+}
+
+/// For the host's end of a socket; the other end still waits.
+pub(in super::super) fn no_wait(socket: impl AsSocket) -> Result<(), Errno> {
+    rustix::io::ioctl_fionbio(socket, true)
+}
+
+/// Has what is sent by it wait for its reader.
+pub(in super::super) fn make_room(socket: impl AsSocket) {
+    // With less it is only slower.
+    let _ = set_socket_send_buffer_size(socket, ROOM_BYTES);
+}

@@ -282,6 +282,16 @@ impl Inlet {
         !self.first.is_empty()
     }
 
+    /// The chunk that is being filled, if at least that much of it is missing: what comes next can be read into
+    /// what room it has.
+    pub(crate) fn open(&mut self, missing: usize) -> Option<&mut Vec<u8>> {
+        let length = self.chunks.len().checked_sub(1).and_then(|opened| self.lengths.get(opened));
+        let (chunk, length) = self.chunks.last_mut().zip(length)?;
+        // One with room for more would take what comes after it.
+        let fits = chunk.capacity() == *length && length - chunk.len() >= missing.max(1);
+        fits.then_some(chunk)
+    }
+
     /// Takes bytes up to the end of a frame, which it returns, or all that there are.
     pub(crate) fn feed(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>, Unreadable> {
         if self.first.len() < PREFIX {
@@ -403,6 +413,24 @@ mod tests {
             assert!(!inlet.is_amid());
             assert_eq!(came, [frame(), Frame::new(1), frame()], "in steps of {step}");
         }
+    }
+
+    #[test]
+    fn a_chunk_can_be_filled_as_it_is() {
+        let sent = bytes(frame());
+        let mut inlet = Inlet::hostile(4096);
+        let (first, mut rest) = sent.split_at(sent.len() - 500);
+        assert_eq!(inlet.feed(&mut &*first), Ok(None));
+        assert_eq!(inlet.open(501), None);
+        while let Some(chunk) = inlet.open(1) {
+            let (taken, left) = rest.split_at(250);
+            chunk.extend_from_slice(taken);
+            rest = left;
+            assert!(rest.is_empty() || inlet.is_amid());
+        }
+        assert!(rest.is_empty());
+        assert_eq!(inlet.feed(&mut &*rest), Ok(Some(frame())));
+        assert_eq!(inlet.open(0), None);
     }
 
     #[test]

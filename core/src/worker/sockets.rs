@@ -12,11 +12,10 @@ mod windows;
 
 #[cfg(unix)]
 pub(super) use unix::{
-    ASKS_CLOSING, CLOSING, NO_SIGNAL, NO_WAIT, Stream, make_room, no_signal, no_wait, pair,
-    read_hosts, read_now,
+    ASKS_CLOSING, CLOSING, NO_SIGNAL, NO_WAIT, Stream, make_room, no_signal, no_wait, pair, read,
+    read_hosts,
 };
 #[cfg(windows)]
 pub(super) use windows::{
-    ASKS_CLOSING, CLOSING, NO_SIGNAL, NO_WAIT, Stream, make_room, no_wait, pair, read_hosts,
-    read_now,
+    ASKS_CLOSING, CLOSING, NO_SIGNAL, NO_WAIT, Stream, make_room, no_wait, pair, read, read_hosts,
 };

@@ -4,11 +4,14 @@
 //! a worker has one thread, and nothing else to do.
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, Write},
     time::{Duration, Instant},
 };
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::{
+    buffer::spare_capacity,
+    event::{PollFd, PollFlags, Timespec, poll},
+};
 
 use super::{
     frame::{Frame, Inlet},
@@ -125,10 +128,7 @@ impl Wire {
             let wait = if self.inlet.is_amid() { Wait::Ever } else { wait };
             match self.read(wait, deadline) {
                 Ok(0) => return Heard::Closed,
-                Ok(read) => {
-                    self.unread = 0..read;
-                    self.is_full = read == self.buffer.len();
-                }
+                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::Nothing,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Heard::Closed,
@@ -136,20 +136,24 @@ impl Wire {
         }
     }
 
-    /// Reads into the buffer, all of which was taken.
+    /// Reads into the chunk that is being filled, if much of it is missing, or into the buffer, all of which was
+    /// taken.
     fn read(&mut self, wait: Wait, deadline: Option<Instant>) -> io::Result<usize> {
+        if let (Wait::For(_), Some(deadline)) = (wait, deadline) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).map_err(io::Error::other)?;
+            poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&left))?;
+        }
+        let waits = matches!(wait, Wait::Ever);
+        if let Some(chunk) = self.inlet.open(self.buffer.len()) {
+            return Ok(sockets::read(&self.stream, spare_capacity(chunk), waits)?);
+        }
         if self.is_full && self.buffer.len() < BUFFER_BYTES {
             self.buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         }
-        match (wait, deadline) {
-            (Wait::Ever, _) => self.stream.read(&mut self.buffer),
-            (Wait::For(_), Some(deadline)) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                let left = Timespec::try_from(left).map_err(io::Error::other)?;
-                poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], Some(&left))?;
-                Ok(sockets::read_now(&self.stream, &mut self.buffer)?)
-            }
-            _ => Ok(sockets::read_now(&self.stream, &mut self.buffer)?),
-        }
+        let read = sockets::read(&self.stream, &mut *self.buffer, waits)?;
+        self.unread = 0..read;
+        self.is_full = read == self.buffer.len();
+        Ok(read)
     }
 }

@@ -3,6 +3,7 @@
 use std::{io, os::unix::net::UnixStream};
 
 use rustix::{
+    buffer::Buffer,
     event::PollFlags,
     fd::AsFd,
     io::Errno,
@@ -20,14 +21,22 @@ pub(in super::super) fn pair() -> io::Result<(Stream, Stream)> {
     UnixStream::pair()
 }
 
-/// Reads what there is, of a socket whose other reads wait.
-pub(in super::super) fn read_now(socket: impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {
-    recv(socket, buffer, RecvFlags::DONTWAIT).map(|(read, _)| read)
+/// Reads what there is, of a worker's own socket: it waits until that is something, or not at all.
+pub(in super::super) fn read<Into: Buffer<u8, Output = usize>>(
+    socket: impl AsFd,
+    buffer: Into,
+    waits: bool,
+) -> Result<usize, Errno> {
+    let flags = if waits { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+    recv(socket, buffer, flags).map(|(read, _)| read)
 }
 
 /// Reads what there is, of a socket that was told [`no_wait`].
-pub(in super::super) fn read_hosts(socket: impl AsFd, buffer: &mut [u8]) -> Result<usize, Errno> {
-    read_now(socket, buffer)
+pub(in super::super) fn read_hosts<Into: Buffer<u8, Output = usize>>(
+    socket: impl AsFd,
+    buffer: Into,
+) -> Result<usize, Errno> {
+    read(socket, buffer, false)
 }
 
 /// How poll tells that the other side writes no more.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use rustix::{
+    buffer::Buffer,
     event::{PollFd, PollFlags, Timespec, poll},
     fd::AsSocket,
     io::Errno,
@@ -50,19 +51,24 @@ pub(in super::super) fn pair() -> io::Result<(Stream, Stream)> {
     Err(io::ErrorKind::ConnectionRefused.into())
 }
 
-/// Reads what there is, of a socket whose other reads wait.
-pub(in super::super) fn read_now(socket: impl AsSocket, buffer: &mut [u8]) -> Result<usize, Errno> {
+/// Reads what there is, of a worker's own socket: it waits until that is something, or not at all.
+pub(in super::super) fn read<Into: Buffer<u8, Output = usize>>(
+    socket: impl AsSocket,
+    buffer: Into,
+    waits: bool,
+) -> Result<usize, Errno> {
+    let socket = socket.as_socket();
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&now))? {
-        0 => Err(Errno::AGAIN),
-        _ => recv(socket.as_socket(), buffer, RecvFlags::empty()).map(|(read, _)| read),
+    if !waits && poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&now))? == 0 {
+        return Err(Errno::AGAIN);
     }
+    recv(socket, buffer, RecvFlags::empty()).map(|(read, _)| read)
 }
 
 /// Reads what there is, of a socket that was told [`no_wait`].
-pub(in super::super) fn read_hosts(
+pub(in super::super) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     socket: impl AsSocket,
-    buffer: &mut [u8],
+    buffer: Into,
 ) -> Result<usize, Errno> {
     recv(socket, buffer, RecvFlags::empty()).map(|(read, _)| read)
 }

@@ -28,6 +28,8 @@ mod windows;
 use super::Confinement;
 
 pub use allocator::Allocator;
+#[cfg(unix)]
+pub(crate) use allocator::keep_large_block;
 pub(crate) use ended::Ended;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Nursery, Worker, launcher};

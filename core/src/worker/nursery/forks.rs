@@ -102,6 +102,8 @@ impl Nursery {
         process::carry_on();
         let (pool, cache) = (pristine(), cache_for(arguments.runs));
         rehearsal::rehearse(&pool, &cache);
+        // After that, so that nothing is in it yet.
+        confine::keep_large_block();
         Self {
             confined,
             launcher,

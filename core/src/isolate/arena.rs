@@ -26,6 +26,9 @@ const UNIT_BYTES: usize = 4 * size_of::<usize>();
 const SIZES_PER_DOUBLING: usize = 16;
 /// Free blocks from this size on are worth a call of the system.
 const LARGE_BYTES: usize = 32 << 10;
+/// What one fault maps where pages are large, and from what size on a block is worth that.
+const LARGE_PAGE_BYTES: usize = 2 << 20;
+const SKIPPED_FOR_BYTES: usize = 256 << 10;
 /// The share of what is expected that may be handed out between two looks for holes.
 const PATIENCE_SHARE: usize = 32;
 /// How much of a large block is moved at once.
@@ -47,6 +50,8 @@ pub(crate) struct Arena {
     ceiling: Cell<usize>,
     /// Above this, blocks stand higher than they would without holes between them.
     expected: Cell<usize>,
+    /// Nothing large begins below.
+    large_from: Cell<usize>,
     /// What was handed out since the holes were last looked for, and how much of it makes that due.
     touched: Cell<usize>,
     patience: Cell<usize>,
@@ -74,6 +79,7 @@ impl Arena {
             high: Cell::new(start + state_bytes + MARGIN_BYTES),
             ceiling: Cell::new(usize::MAX),
             expected: Cell::new(usize::MAX),
+            large_from: Cell::new(0),
             touched: Cell::new(0),
             patience: Cell::new(0),
         })
@@ -101,7 +107,16 @@ impl Arena {
         self.ceiling.set(self.start.saturating_add(bytes));
     }
 
+    /// Has large blocks begin with the first large page from that offset on. What is below is left unused when
+    /// the first of them comes; that is for an arena which is not restored.
+    pub(crate) fn start_large_at(&self, offset: usize) {
+        self.large_from.set((self.start + offset).next_multiple_of(LARGE_PAGE_BYTES));
+    }
+
     pub(crate) fn allocate(&self, bytes: usize) -> *mut u8 {
+        if bytes >= SKIPPED_FOR_BYTES {
+            self.skip();
+        }
         let Some(layout) = layout(bytes) else { return ptr::null_mut() };
         // SAFETY: the state was written by `new`, the engine calls from one thread at a time, and
         // no reference to the state outlives a call.
@@ -113,6 +128,14 @@ impl Arena {
             return ptr::null_mut();
         }
         block.as_ptr()
+    }
+
+    /// Takes what is below the place of large blocks.
+    fn skip(&self) {
+        let bytes = self.large_from.replace(0).saturating_sub(self.high.get());
+        if bytes > 0 {
+            self.allocate(bytes);
+        }
     }
 
     /// As `allocate`, cleared. Above the high-water mark nothing has to be.
@@ -337,6 +360,20 @@ mod tests {
             assert_eq!(old.read(), 0, "nothing of a block that has moved stays");
             arena.free(last);
         }
+    }
+
+    #[test]
+    fn large_blocks_begin_with_a_large_page() {
+        const KIB: usize = 1 << 10;
+        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        let from = (range.start().addr() + (2 << 20)).next_multiple_of(LARGE_PAGE_BYTES);
+        arena.start_large_at(2 << 20);
+        let small = arena.allocate(64 * KIB).addr();
+        let large = arena.allocate_zeroed(1 << 20).addr();
+        assert!(small + 64 * KIB < from && (from..from + 128 * KIB).contains(&large));
+        // Small ones go on above: nothing is left below.
+        assert!(arena.allocate(64 * KIB).addr() > large);
     }
 
     #[test]

@@ -116,6 +116,13 @@ impl Heap {
         }
     }
 
+    /// Has large blocks of an arena begin with the first large page from that offset on.
+    pub(crate) fn start_large_at(&self, offset: usize) {
+        if let Blocks::Arena(arena) = &self.books().blocks {
+            arena.start_large_at(offset);
+        }
+    }
+
     /// Counts `bytes` that the run makes others hold; false, and the limit is hit, if they do not
     /// fit: the caller then drops them.
     pub(crate) fn charge(&self, bytes: usize) -> bool {

@@ -147,7 +147,7 @@ impl<R: Realm> Home<R> {
     /// Gives the addresses back that no run under this limit, or a lower one, can reach; for good. For a
     /// process that has one run and limits its addresses. Returns how many bytes that were.
     pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
-        self.slot.as_ref().map_or(0, |slot| slot.trim(limit_bytes))
+        self.slot.as_ref().map_or(0, |slot| slot.trim(&self.heap, limit_bytes))
     }
 
     /// The one way into the engine. Within it, on the same thread, one may enter again, or call the

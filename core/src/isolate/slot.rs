@@ -85,9 +85,13 @@ impl Slot {
         }
     }
 
-    /// Gives the addresses back that no run under this limit, or a lower one, can reach. For good: it is
-    /// for a process that has one run. Returns how many bytes that were.
-    pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
+    /// Gives the addresses back that no run under this limit, or a lower one, can reach, and has large blocks
+    /// begin where pages are large. For good: it is for a process that has one run. Returns how many bytes that
+    /// were.
+    pub(crate) fn trim(&self, heap: &Heap, limit_bytes: usize) -> usize {
+        if limit_bytes >= LARGE_PAGES_FROM_BYTES {
+            heap.start_large_at(SMALL_PAGES_BYTES);
+        }
         let reach = ceiling_bytes(limit_bytes).saturating_add(limit_bytes.saturating_mul(GROWTH));
         let reach = reach.max(self.image_bytes).min(self.range.bytes());
         let end = self.range.bytes() - PAGE_BYTES;

@@ -15,7 +15,8 @@ use super::{
     run::Run,
 };
 
-/// A message of more bytes is not read on the spot: at about six nanoseconds a byte.
+/// A message of more bytes is not read on the spot: at about six nanoseconds a byte. What is missing of a chunk is
+/// read into it if it is more than that.
 const LARGE_BYTES: usize = 64 << 10;
 
 /// A worker, as far as it is listened to.
@@ -81,10 +82,21 @@ impl Connection {
         }
     }
 
+    /// Whether all that the worker has said so far may be read at once: as much as waits in a socket.
+    pub(super) fn reads_all(&mut self, bytes: usize) -> bool {
+        bytes >= LARGE_BYTES && self.inlet.open(LARGE_BYTES).is_some()
+    }
+
     /// Takes what the worker has said, up to the end of its run.
     pub(super) fn listen(&mut self, buffer: &mut [u8]) -> Said {
-        let read = match self.link.read(buffer) {
+        let reads_all = self.reads_all(buffer.len());
+        let read = match self.inlet.open(LARGE_BYTES).filter(|_| reads_all) {
+            Some(chunk) => self.link.read_on(chunk),
+            None => self.link.read(buffer),
+        };
+        let read = match read {
             Ok(0) => return Said::Last,
+            Ok(_) if reads_all => 0,
             Ok(read) => read,
             Err(Errno::AGAIN) => return Said::All,
             Err(Errno::INTR) => return Said::More,
@@ -96,14 +108,14 @@ impl Connection {
         self.inlet.set_most_bytes(run.most_bytes());
         match self.take(&run, &buffer[..read]) {
             // A socket that had less than asked for is empty now; it will say so if it is not.
-            Said::More if read < buffer.len() => Said::All,
+            Said::More if read < buffer.len() && !reads_all => Said::All,
             said => said,
         }
     }
 
     /// Takes bytes that it said.
     pub(super) fn take(&mut self, run: &Arc<Run>, mut bytes: &[u8]) -> Said {
-        while !bytes.is_empty() {
+        loop {
             let taken = match self.inlet.feed(&mut bytes) {
                 Ok(None) => break,
                 Ok(Some(frame)) if frame.held_bytes() > LARGE_BYTES => {

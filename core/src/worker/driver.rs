@@ -337,9 +337,13 @@ impl Driver {
             if !event.is_more_than_room() || connection.is_aside {
                 return false;
             }
+            let read_all = connection.reads_all(bytes);
             let said = connection.listen(&mut self.buffer[..bytes]);
             if !self.heed(worker, said) {
                 return false;
+            }
+            if read_all {
+                break;
             }
         }
         true

@@ -12,6 +12,7 @@ use std::{
 };
 
 use rustix::{
+    buffer::spare_capacity,
     fd::{AsFd, BorrowedFd, OwnedFd},
     io::Errno,
     net::{Shutdown, send, shutdown},
@@ -191,6 +192,11 @@ impl Link {
     /// What the worker has said, as much as there is and fits.
     pub(super) fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         read_hosts(&self.socket, buffer)
+    }
+
+    /// The same, into what room there is behind what was read before.
+    pub(super) fn read_on(&self, chunk: &mut Vec<u8>) -> Result<usize, Errno> {
+        read_hosts(&self.socket, spare_capacity(chunk))
     }
 
     /// Has the driver look no more.

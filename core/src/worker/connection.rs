@@ -118,7 +118,7 @@ impl Connection {
         loop {
             let taken = match self.inlet.feed(&mut bytes) {
                 Ok(None) => break,
-                Ok(Some(frame)) if frame.held_bytes() > LARGE_BYTES => {
+                Ok(Some(frame)) if frame.nodes_bytes() > LARGE_BYTES => {
                     self.rest = bytes.to_vec();
                     return Said::Large(Arc::clone(run), frame);
                 }

@@ -106,9 +106,11 @@ impl Frame {
         self
     }
 
-    /// What its messages hold, and what each of their parts costs.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.chunk_bytes().saturating_add(self.chunks.len().saturating_mul(CHUNK_OVERHEAD))
+    /// What reading the message of a worker goes through, of which a frame has one: its nodes, and for each of its
+    /// blobs that it is there.
+    pub(crate) fn nodes_bytes(&self) -> usize {
+        let nodes_bytes = self.chunks.first().map_or(0, Vec::len);
+        nodes_bytes.saturating_add(self.chunks.len().saturating_mul(CHUNK_OVERHEAD))
     }
 
     fn chunk_bytes(&self) -> usize {

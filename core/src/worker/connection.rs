@@ -44,6 +44,8 @@ pub(super) enum Said {
     Large(Arc<Run>, Frame),
     /// There may be more.
     More,
+    /// There may be more, and this was so much that it is another's turn.
+    Much,
     /// There is no more for now.
     All,
     /// It has ended its run.
@@ -82,21 +84,17 @@ impl Connection {
         }
     }
 
-    /// Whether all that the worker has said so far may be read at once: as much as waits in a socket.
-    pub(super) fn reads_all(&mut self, bytes: usize) -> bool {
-        bytes >= LARGE_BYTES && self.inlet.open(LARGE_BYTES).is_some()
-    }
-
-    /// Takes what the worker has said, up to the end of its run.
+    /// Takes what the worker has said, up to the end of its run. Into a large buffer, or rather in its place,
+    /// all may be read that waits in the socket.
     pub(super) fn listen(&mut self, buffer: &mut [u8]) -> Said {
-        let reads_all = self.reads_all(buffer.len());
-        let read = match self.inlet.open(LARGE_BYTES).filter(|_| reads_all) {
+        let chunk = self.inlet.open(LARGE_BYTES).filter(|_| buffer.len() >= LARGE_BYTES);
+        let is_much = chunk.is_some();
+        let read = match chunk {
             Some(chunk) => self.link.read_on(chunk),
             None => self.link.read(buffer),
         };
         let read = match read {
             Ok(0) => return Said::Last,
-            Ok(_) if reads_all => 0,
             Ok(read) => read,
             Err(Errno::AGAIN) => return Said::All,
             Err(Errno::INTR) => return Said::More,
@@ -106,9 +104,10 @@ impl Connection {
             return Said::Unreadable(Unreadable::Broken);
         };
         self.inlet.set_most_bytes(run.most_bytes());
-        match self.take(&run, &buffer[..read]) {
+        match self.take(&run, if is_much { &[] } else { &buffer[..read] }) {
+            Said::More if is_much => Said::Much,
             // A socket that had less than asked for is empty now; it will say so if it is not.
-            Said::More if read < buffer.len() && !reads_all => Said::All,
+            Said::More if read < buffer.len() => Said::All,
             said => said,
         }
     }

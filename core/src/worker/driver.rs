@@ -311,7 +311,7 @@ impl Driver {
             return;
         }
         let mut said = Said::More;
-        while let Said::More = said {
+        while let Said::More | Said::Much = said {
             said = connection.listen(&mut self.buffer);
         }
         if let Said::Large(run, frame) = said {
@@ -337,13 +337,9 @@ impl Driver {
             if !event.is_more_than_room() || connection.is_aside {
                 return false;
             }
-            let read_all = connection.reads_all(bytes);
             let said = connection.listen(&mut self.buffer[..bytes]);
             if !self.heed(worker, said) {
                 return false;
-            }
-            if read_all {
-                break;
             }
         }
         true
@@ -354,7 +350,7 @@ impl Driver {
         let Some(connection) = self.connections.get_mut(&worker) else { return false };
         match said {
             Said::More => return true,
-            Said::All => return false,
+            Said::All | Said::Much => return false,
             Said::Large(run, frame) => {
                 self.set_aside(worker, run, frame);
                 return false;

@@ -10,6 +10,9 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const HOME = join(ROOT, 'bindings-node');
 
+/** The executable of worker processes, which stands beside the addon. */
+export const WORKER_FILE = process.platform === 'win32' ? 'isolane-worker.exe' : 'isolane-worker';
+
 const library =
   { darwin: 'libisolane_node.dylib', win32: 'isolane_node.dll' }[process.platform] ?? 'libisolane_node.so';
 const abi =

@@ -2,21 +2,21 @@
 //
 //     node bindings-node/platform.mjs FOLDER
 //
-// In: the addon and, on Linux and macOS, the worker beside this file. Out: that folder, which must not be there yet, with
-// both and their manifest. `files` keeps what it names executable.
+// In: the addon and the worker beside this file. Out: that folder, which must not be there yet, with both and their
+// manifest. `files` keeps what it names executable.
 
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 
-import { HOME, ROOT } from './addon.mjs';
+import { HOME, ROOT, WORKER_FILE } from './addon.mjs';
 
 const [folder] = process.argv.slice(2);
 if (folder === undefined) throw new Error('usage: node bindings-node/platform.mjs FOLDER');
 
 const addon = readdirSync(HOME).find((name) => name.endsWith('.node'));
 if (addon === undefined) throw new Error('no addon was built: npm run build');
-const files = process.platform === 'win32' ? [addon] : [addon, 'isolane-worker'];
+const files = [addon, WORKER_FILE];
 
 const { version, license, engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const name = `isolane-${addon.split('.')[1]}`;

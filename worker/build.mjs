@@ -1,16 +1,17 @@
 // Builds the executable of worker processes for this machine, and puts it where the faces look for it:
 // beside the addon of Node.js, and in Python's package.
 //
-// In: options of `cargo build`. Out: two files `isolane-worker`; none where there is no isolation by process.
-// On Linux it has the C library in it where that is there as an archive: a process that maps nothing else is
-// forked and ends in four fifths of the time.
+// In: options of `cargo build`. Out: two files `isolane-worker`, `.exe` on Windows; none where there is no
+// isolation by process. On Linux it has the C library in it where that is there as an archive: a process that maps
+// nothing else is forked and ends in four fifths of the time. On Windows it always has: a worker may not load what
+// the system's maker has not signed.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, renameSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import process from 'node:process';
 
-import { ROOT, targetFolder } from '../bindings-node/addon.mjs';
+import { ROOT, WORKER_FILE, targetFolder } from '../bindings-node/addon.mjs';
 import { compiler } from '../bindings-node/profile.mjs';
 
 const WORKER = 'isolane-worker';
@@ -18,14 +19,15 @@ const HOMES = ['bindings-node', join('bindings-python', 'python', 'isolane')];
 
 const options = process.argv.slice(2);
 
-if (['linux', 'darwin'].includes(process.platform)) {
-  const linking = process.platform === 'linux' && hasArchives() ? ['--', '-C', 'target-feature=+crt-static'] : [];
+if (['linux', 'darwin', 'win32'].includes(process.platform)) {
+  const isStatic = process.platform === 'win32' || (process.platform === 'linux' && hasArchives());
+  const linking = isStatic ? ['--', '-C', 'target-feature=+crt-static'] : [];
   const flags = ['rustc', '--locked', '--package', WORKER, '--bin', WORKER, ...options, ...linking];
   execFileSync('cargo', flags, { cwd: ROOT, stdio: 'inherit' });
-  const built = join(targetFolder(), options.includes('--release') ? 'release' : 'debug', WORKER);
+  const built = join(targetFolder(), options.includes('--release') ? 'release' : 'debug', WORKER_FILE);
   for (const home of HOMES) {
-    const place = join(ROOT, home, WORKER);
-    // Moved into place: a runtime that has the old one running keeps it.
+    const place = join(ROOT, home, WORKER_FILE);
+    // Moved into place: a runtime that has the old one running keeps it, where the system lets it.
     copyFileSync(built, `${place}.new`);
     renameSync(`${place}.new`, place);
   }

@@ -22,7 +22,7 @@ use super::{
     frame::Frame,
     readiness::Readiness,
     run::Run,
-    sockets::{NO_SIGNAL, NO_WAIT, no_wait, read_hosts},
+    sockets::{MOST_AT_ONCE, NO_SIGNAL, NO_WAIT, is_full, no_wait, read_hosts},
 };
 use crate::sync::Mutex;
 
@@ -216,15 +216,16 @@ impl Link {
         while !out.held {
             let Some(bytes) = out.waiting.front() else { break };
             let rest = &bytes[out.written..];
+            let rest = &rest[..rest.len().min(MOST_AT_ONCE)];
             match send(&self.socket, rest, NO_WAIT | NO_SIGNAL) {
-                Ok(written) if written == rest.len() => {
+                Ok(written) if out.written + written == bytes.len() => {
                     out.bytes -= bytes.len() + PIECE_BYTES;
                     out.written = 0;
                     out.waiting.pop_front();
                 }
                 Ok(written) => out.written += written,
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return self.watch(out, true),
+                Err(error) if is_full(error) => return self.watch(out, true),
                 // It is gone, which the driver is told of too.
                 Err(_) => {
                     out.waiting.clear();

@@ -9,7 +9,7 @@
 //! which stays when the block is freed.
 #![expect(unsafe_code, reason = "an allocator")]
 
-use super::ended::OUT_OF_MEMORY;
+use super::{ended::OUT_OF_MEMORY, exit};
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     ptr,
@@ -84,8 +84,8 @@ fn or_leave(block: *mut u8) -> *mut u8 {
 
 #[cold]
 fn leave() -> ! {
-    // SAFETY: nothing of this process is used again; what runs at exits might want memory.
-    unsafe { libc::_exit(OUT_OF_MEMORY) }
+    // What runs at exits might want memory.
+    exit(OUT_OF_MEMORY)
 }
 
 // SAFETY: each call is the system allocator's own, or does not return, or is about the one block in a place that

@@ -8,6 +8,7 @@
 
 mod handles;
 mod job;
+mod loader;
 mod mitigations;
 mod probes;
 mod process;
@@ -34,21 +35,18 @@ impl Launcher {
         confined.into_iter().chain([Self { tokens: None }])
     }
 
-    /// Starts a program with that socket. Its words are made of the numbers of what it inherits.
+    /// Starts a program with that socket. Its words are made of the number of what it inherits.
     pub(crate) fn start<const WORDS: usize>(
         &self,
         program: &Path,
         socket: &TcpStream,
-        words: impl FnOnce(usize, usize) -> [String; WORDS],
+        words: impl FnOnce(usize) -> [String; WORDS],
     ) -> io::Result<Process> {
-        let job = Job::new()?;
         let (theirs, parcel) = socket::parcel()?;
-        let limits = job.inheritable()?;
-        let words = words(theirs.number(), limits.number());
-        let inherits = [&theirs, &limits];
-        let started = Program { path: program, words: &words, inherits: &inherits }
-            .start(self.tokens.as_ref(), job)?;
-        parcel.send(socket, started.number())?;
+        let words = words(theirs.number());
+        let program = Program { path: program, words: &words, inherits: &theirs };
+        let started = program.start(self.tokens.as_ref(), Job::new()?)?;
+        parcel.send(socket, started.number(), started.lend_job()?)?;
         started.resume()
     }
 }
@@ -60,11 +58,10 @@ pub(crate) struct Inherited {
 }
 
 impl Inherited {
-    /// By their numbers, as [`Launcher::start`] said them. Only once.
-    pub(crate) fn from_words(words: &mut impl Iterator<Item = String>) -> Option<Self> {
-        let socket = Owned::inherited(words.next()?.parse().ok()?)?;
-        let job = Owned::inherited(words.next()?.parse().ok()?)?;
-        Some(Self { socket: socket::received(socket)?, job })
+    /// What came through that pipe, by its number as [`Launcher::start`] said it. Only once.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        let (socket, job) = socket::received(Owned::inherited(word.parse().ok()?)?)?;
+        Some(Self { socket, job })
     }
 
     pub(crate) fn into_socket(self) -> TcpStream {
@@ -80,46 +77,48 @@ pub(crate) struct Worker {
 /// Confines a worker; `None` if it does not get all that was announced: it must end then.
 pub(crate) fn worker(inherited: Inherited, announced: Confinement) -> Option<(Worker, TcpStream)> {
     let Inherited { socket, job } = inherited;
-    let got = enter(&socket);
+    let got = enter(&socket)?;
     let Confinement { environment, user, capabilities, .. } = announced;
     let all = Confinement { environment, user, capabilities, ..Confinement::default() };
     (got == all).then_some((Worker { job: Job::of(job) }, socket))
 }
 
-/// Confines a process that only tells what it is kept from, and tries the rest.
-pub(crate) fn tried(inherited: Inherited, host: u32) -> (Confinement, TcpStream) {
+/// Confines a process that only tells what it is kept from, and tries the rest; `None` as for a worker.
+pub(crate) fn tried(inherited: Inherited, host: u32) -> Option<(Confinement, TcpStream)> {
     let Inherited { socket, job } = inherited;
-    let got = enter(&socket);
+    let got = enter(&socket)?;
     let resources = Job::of(job).limit(u64::MAX, Duration::MAX);
     let tried = Confinement {
         // By the list of what it inherits, without which it is not started.
         descriptors: true,
         resources,
         privileges: !probes::starts_a_program(),
-        network: !probes::opens_a_socket(),
+        // What it has is a socket of the network, which the system may be brought to connect to another service
+        // of this machine.
+        network: false,
         file_system: !probes::opens_a_file(),
         processes: !probes::opens_a_process(host),
         ipc: !probes::makes_a_named_object(),
         ..got
     };
-    (tried, socket)
+    Some((tried, socket))
 }
 
-/// What each of them does.
-fn enter(socket: &TcpStream) -> Confinement {
+/// What each of them does. `None` if it still acts with the host's rights.
+fn enter(socket: &TcpStream) -> Option<Confinement> {
     socket::warm(socket);
     let token = token::Own::open();
     mitigations::apply();
-    if let Some(token) = &token {
-        token.trust_nothing();
+    let trusts_nothing = token.as_ref().is_some_and(token::Own::trust_nothing);
+    if !token::give_back() {
+        return None;
     }
-    token::give_back();
-    Confinement {
+    Some(Confinement {
         environment: process::clear_environment(),
-        user: token.as_ref().is_some_and(token::Own::is_restricted),
+        user: trusts_nothing && token.as_ref().is_some_and(token::Own::is_restricted),
         capabilities: token.as_ref().is_some_and(token::Own::has_no_privilege),
         ..Confinement::default()
-    }
+    })
 }
 
 impl Worker {

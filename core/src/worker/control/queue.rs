@@ -28,22 +28,30 @@ pub(in super::super) enum Told {
     End,
 }
 
-/// What the host hears.
+/// What the host hears. When nobody hears any more, the nursery is to end.
 #[derive(Debug)]
-pub(in super::super) struct Inbox(Receiver<News>);
+pub(in super::super) struct Inbox {
+    news: Receiver<News>,
+    nursery: Control,
+}
 
 /// The nursery's side.
 pub(in super::super) struct Nurserys {
     told: Receiver<Told>,
     news: Sender<News>,
-    driver: Arc<Readiness>,
+    /// Behind the others, so that it rings when they are gone.
+    bell: Bell,
 }
+
+struct Bell(Arc<Readiness>);
 
 /// Both sides, the host's first.
 pub(in super::super) fn pair(driver: &Arc<Readiness>) -> (Control, Inbox, Nurserys) {
     let (tell, told) = mpsc::channel();
     let (news, inbox) = mpsc::channel();
-    (Control(tell), Inbox(inbox), Nurserys { told, news, driver: Arc::clone(driver) })
+    let (control, bell) = (Control(tell), Bell(Arc::clone(driver)));
+    let inbox = Inbox { news: inbox, nursery: control.clone() };
+    (control, inbox, Nurserys { told, news, bell })
 }
 
 impl Control {
@@ -61,7 +69,7 @@ impl Order {
 impl Inbox {
     /// What was told next; `None` when the nursery is gone.
     pub(in super::super) fn receive(&self) -> Result<Option<News>, Errno> {
-        match self.0.try_recv() {
+        match self.news.try_recv() {
             Ok(news) => Ok(Some(news)),
             Err(TryRecvError::Empty) => Err(Errno::AGAIN),
             Err(TryRecvError::Disconnected) => Ok(None),
@@ -75,15 +83,27 @@ impl Nurserys {
         self.told.recv().unwrap_or(Told::End)
     }
 
+    /// What has reached it.
+    pub(in super::super) fn received(&self) -> Option<Told> {
+        self.told.try_recv().ok()
+    }
+
     pub(in super::super) fn send(&self, news: News) {
         // A host that is gone hears nothing.
         let _ = self.news.send(news);
-        self.driver.ring();
+        self.bell.0.ring();
     }
 }
 
-impl Drop for Nurserys {
+impl Drop for Inbox {
     fn drop(&mut self) {
-        self.driver.ring();
+        // One that is gone needs no telling.
+        let _ = self.nursery.tell(Told::End);
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        self.0.ring();
     }
 }

@@ -46,13 +46,12 @@ impl Arguments {
         Self { announced: Some(announced), ..self }
     }
 
-    /// With what it inherits, by its numbers.
-    pub(super) fn to_words(self, socket: usize, job: usize) -> [String; 6] {
+    /// With what it inherits, by its number.
+    pub(super) fn to_words(self, inherited: usize) -> [String; 5] {
         let announced = self.announced.map(|all| u16::from_le_bytes(all.to_bytes()).to_string());
         [
             VERSION.to_string(),
-            socket.to_string(),
-            job.to_string(),
+            inherited.to_string(),
             self.runs.to_string(),
             std::process::id().to_string(),
             announced.unwrap_or_else(|| TRIAL.to_owned()),
@@ -101,7 +100,8 @@ pub(super) fn hello_from(bytes: [u8; HELLO_BYTES]) -> Option<(u32, Confinement)>
 pub fn worker_main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let version = words.next().and_then(|word| word.parse::<u32>().ok());
-    let Some(inherited) = Inherited::from_words(&mut words) else { return ExitCode::from(2) };
+    let inherited = words.next().and_then(|word| Inherited::from_word(&word));
+    let Some(inherited) = inherited else { return ExitCode::from(2) };
     let said = Said::from_words(words).filter(|_| version == Some(VERSION));
     let Some(Said { arguments, host }) = said else {
         // Of another version: the host is told which, and gives up.
@@ -116,7 +116,9 @@ fn work(inherited: Inherited, arguments: Arguments, host: u32) -> ExitCode {
     // What is loaded when it is needed first has to be loaded before nothing can be.
     rehearsal::rehearse(&pool, &cache);
     let Some(announced) = arguments.announced else {
-        let (confinement, mut socket) = confine::tried(inherited, host);
+        let Some((confinement, mut socket)) = confine::tried(inherited, host) else {
+            return ExitCode::FAILURE;
+        };
         let told = socket.write_all(&hello(confinement));
         return if told.is_ok() { linger(socket) } else { ExitCode::FAILURE };
     };

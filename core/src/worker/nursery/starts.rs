@@ -6,10 +6,11 @@
 use std::{
     collections::HashMap,
     io::{self, Read},
-    path::PathBuf,
+    path::{Path, PathBuf},
+    rc::Rc,
     sync::Arc,
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::io::Errno;
@@ -27,8 +28,13 @@ use super::{
 };
 use crate::options::WorkerSettings;
 
-/// How long a program that tells what it was kept from has for that.
+/// How long a program that tells what it was kept from has for that, and how often it is seen whether the host still
+/// wants to know.
 const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How many programs of one strength may end before they have told anything.
+const TRIALS: u32 = 3;
 
 pub(in super::super) struct Nursery {
     control: Arc<Control>,
@@ -103,45 +109,65 @@ impl Killed {
 }
 
 struct Work {
-    launcher: Launcher,
+    launcher: Rc<Launcher>,
     program: PathBuf,
     arguments: Arguments,
     control: Control,
     nurserys: Nurserys,
     workers: HashMap<u32, Process>,
     last: u32,
+    /// Workers that were ordered and are not started yet.
+    ordered: u32,
 }
 
 impl Work {
     /// Finds out what workers can be kept from, and says hello; `None` if none can be started.
     fn new(program: PathBuf, runs: u32, control: Control, nurserys: Nurserys) -> Option<Self> {
         let arguments = Arguments::of_trial(runs);
-        for launcher in Launcher::strongest_first() {
-            let told = trial(&launcher, &program, &arguments);
-            let Some((version, confinement)) = told else { continue };
-            nurserys.send(News::Hello { version, confinement });
-            let arguments = arguments.with(confinement);
-            let workers = HashMap::new();
-            return (version == VERSION).then_some(Self {
-                launcher,
-                program,
-                arguments,
-                control,
-                nurserys,
-                workers,
-                last: 0,
-            });
-        }
-        None
+        let trials = Launcher::strongest_first().flat_map(|launcher| {
+            let launcher = Rc::new(launcher);
+            (0..TRIALS).map(move |_| Rc::clone(&launcher))
+        });
+        // One that is slow is not tried with less: it would be slow again.
+        let (launcher, (version, confinement)) = trials
+            .map(|launcher| (trial(&launcher, &program, &arguments, &nurserys), launcher))
+            .take_while(|(told, _)| !told.as_ref().is_err_and(is_final))
+            .find_map(|(told, launcher)| Some((launcher, told.ok()?)))?;
+        nurserys.send(News::Hello { version, confinement });
+        let arguments = arguments.with(confinement);
+        let workers = HashMap::new();
+        (version == VERSION).then_some(Self {
+            launcher,
+            program,
+            arguments,
+            control,
+            nurserys,
+            workers,
+            last: 0,
+            ordered: 0,
+        })
     }
 
     /// Does what the host orders, until it has it end.
     fn tend(&mut self) {
         loop {
-            match self.nurserys.receive() {
-                Told::End => return,
+            // Starting one takes long: whatever else there is to do comes first.
+            let told = match self.nurserys.received() {
+                None if self.ordered > 0 => {
+                    self.ordered -= 1;
+                    self.start();
+                    continue;
+                }
+                None => self.nurserys.receive(),
+                Some(told) => told,
+            };
+            match told {
+                // All at once, and then each is waited for.
+                Told::End => return self.workers.values().for_each(Process::kill),
                 Told::Ended(worker) => self.bury(worker),
-                Told::Order(Order::Start(count)) => (0..count).for_each(|_| self.start()),
+                Told::Order(Order::Start(count)) => {
+                    self.ordered = self.ordered.saturating_add(count);
+                }
                 Told::Order(Order::Kill(worker)) => self.with(worker, Process::kill),
                 Told::Order(Order::Demote(worker)) => self.with(worker, Process::demote),
                 Told::Order(Order::Received(_)) => {}
@@ -189,26 +215,51 @@ impl Work {
 /// A program, and the host's end of its socket.
 fn start(
     launcher: &Launcher,
-    program: &std::path::Path,
+    program: &Path,
     arguments: &Arguments,
 ) -> io::Result<(Process, Stream)> {
     let (hosts, workers) = sockets::pair()?;
     make_room(&hosts);
     make_room(&workers);
-    let process =
-        launcher.start(program, &workers, |socket, job| arguments.to_words(socket, job))?;
+    let process = launcher.start(program, &workers, |inherited| arguments.to_words(inherited))?;
     Ok((process, hosts))
 }
 
-/// What a program of that strength tells: its version, and what it is kept from. `None` if it tells nothing.
+/// Whether there is no use in another trial, nor in one of another strength.
+fn is_final(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// What a program of that strength tells: its version, and what it is kept from.
 fn trial(
     launcher: &Launcher,
-    program: &std::path::Path,
+    program: &Path,
     arguments: &Arguments,
-) -> Option<(u32, Confinement)> {
-    let (_process, mut hosts) = start(launcher, program, arguments).ok()?;
-    hosts.set_read_timeout(Some(PATIENCE)).ok()?;
-    let mut told = [0; HELLO_BYTES];
-    hosts.read_exact(&mut told).ok()?;
-    hello_from(told)
+    nurserys: &Nurserys,
+) -> io::Result<(u32, Confinement)> {
+    let (_process, mut hosts) = start(launcher, program, arguments)?;
+    hosts.set_read_timeout(Some(LOOK))?;
+    let started = Instant::now();
+    let (mut told, mut heard) = ([0; HELLO_BYTES], 0);
+    while heard < told.len() {
+        match hosts.read(&mut told[heard..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => heard += read,
+            Err(error) if is_late(&error) => {
+                // Nothing but the end is told to one that has not said hello.
+                if nurserys.received().is_some() {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+                if started.elapsed() > PATIENCE {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    hello_from(told).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }

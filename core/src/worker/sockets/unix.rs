@@ -16,7 +16,10 @@ pub(in super::super) type Stream = UnixStream;
 /// What is asked of the system, which gives what it allows everybody if that is less.
 const ROOM_BYTES: usize = 512 << 10;
 
-/// Two that are each other's other end.
+/// What is sent at once.
+pub(in super::super) const MOST_AT_ONCE: usize = usize::MAX;
+
+/// Two that are each other's other end, the host's first.
 pub(in super::super) fn pair() -> io::Result<(Stream, Stream)> {
     UnixStream::pair()
 }
@@ -37,6 +40,11 @@ pub(in super::super) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     buffer: Into,
 ) -> Result<usize, Errno> {
     read(socket, buffer, false)
+}
+
+/// Whether a write is for later.
+pub(in super::super) fn is_full(error: Errno) -> bool {
+    error == Errno::AGAIN
 }
 
 /// How poll tells that the other side writes no more.

@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{Ipv4Addr, TcpListener, TcpStream},
+    time::Duration,
 };
 
 use rustix::{
@@ -10,14 +11,21 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fd::AsSocket,
     io::Errno,
-    net::{RecvFlags, SendFlags, recv, sockopt::set_socket_send_buffer_size},
+    net::{
+        RecvFlags, SendFlags, recv,
+        sockopt::{set_socket_linger, set_socket_send_buffer_size},
+    },
 };
 
 /// What is asked of the system.
 const ROOM_BYTES: usize = 512 << 10;
 
-/// How many that nobody called may be sent away before the one that was.
+/// What is sent at once, of which the system takes all or nothing. More would wait where nothing is counted.
+pub(in super::super) const MOST_AT_ONCE: usize = 64 << 10;
+
+/// How many that nobody called may be sent away before the one that was, and how long it has.
 const STRANGERS: usize = 64;
+const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// A socket of which bytes are read and written, and nothing else.
 pub(in super::super) type Stream = TcpStream;
@@ -34,17 +42,22 @@ pub(in super::super) const NO_SIGNAL: SendFlags = SendFlags::empty();
 /// For each write of a host.
 pub(in super::super) const NO_WAIT: SendFlags = SendFlags::empty();
 
-/// Two that are each other's other end. Others on this machine may call while one is listened for: who it is
+/// Two that are each other's other end, the host's first. Others on this machine may call while one is listened for: who it is
 /// shows in the address.
 pub(in super::super) fn pair() -> io::Result<(Stream, Stream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let one = TcpStream::connect(listener.local_addr()?)?;
     let wanted = one.local_addr()?;
     for _ in 0..STRANGERS {
+        if poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&PATIENCE))? == 0 {
+            break;
+        }
         let (other, from) = listener.accept()?;
         if from == wanted {
             one.set_nodelay(true)?;
             other.set_nodelay(true)?;
+            // Who closes it closes it at once, and its number can be another's.
+            set_socket_linger(&one, Some(Duration::ZERO))?;
             return Ok((one, other));
         }
     }
@@ -71,6 +84,11 @@ pub(in super::super) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     buffer: Into,
 ) -> Result<usize, Errno> {
     recv(socket, buffer, RecvFlags::empty()).map(|(read, _)| read)
+}
+
+/// Whether a write is for later.
+pub(in super::super) fn is_full(error: Errno) -> bool {
+    matches!(error, Errno::AGAIN | Errno::NOBUFS)
 }
 
 /// For the host's end of a socket; the other end still waits.

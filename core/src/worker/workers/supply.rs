@@ -146,17 +146,16 @@ impl Workers {
         }
     }
 
-    /// Lets workers go that nobody has used for long.
+    /// Lets all workers go once nobody has used one for long. If some went earlier others would be ordered in their
+    /// place.
     pub(super) fn let_idle_go(&self, now: Instant) {
         let mut state = self.state.lock();
         let idle = self.worker.idle.max(SHORTEST_IDLE);
         let used = |ready: &Ready| now.saturating_duration_since(ready.since) < idle;
-        if self.registry.live() == 0 && state.fresh.is_empty() {
-            let (kept, gone): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut state.ready).into_iter().partition(used);
-            state.ready = kept;
-            state.warm = !state.ready.is_empty() || state.coming > 0;
-            for ready in &gone {
+        let no_runs = self.registry.live() == 0 && state.fresh.is_empty();
+        if no_runs && state.coming == 0 && !state.ready.iter().any(used) {
+            state.warm = false;
+            for ready in std::mem::take(&mut state.ready) {
                 ready.link.close();
                 state.orders.push_back(Order::Kill(ready.link.worker));
             }

@@ -32,7 +32,7 @@ impl Owned {
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
-    /// One that this process inherited, by its number.
+    /// One that this process inherited or was given, by its number.
     pub(super) fn inherited(number: usize) -> Option<Self> {
         if number == 0 {
             return None;
@@ -58,15 +58,14 @@ impl Owned {
     }
 }
 
-/// The same with these rights, or with those that it has, for a process to inherit.
-pub(super) fn inheritable(handle: HANDLE, rights: Option<u32>) -> io::Result<Owned> {
+/// The same for a process to inherit.
+pub(super) fn inheritable(handle: HANDLE) -> io::Result<Owned> {
     let mut copy = ptr::null_mut();
-    let how = if rights.is_none() { DUPLICATE_SAME_ACCESS } else { 0 };
     // SAFETY: the handles of this process, and a place for another one.
     unsafe {
         let this = GetCurrentProcess();
-        let rights = rights.unwrap_or_default();
-        if DuplicateHandle(this, handle, this, &raw mut copy, rights, 1, how) == 0 {
+        let how = DUPLICATE_SAME_ACCESS;
+        if DuplicateHandle(this, handle, this, &raw mut copy, 0, 1, how) == 0 {
             return Err(io::Error::last_os_error());
         }
         Owned::from_call(copy)

@@ -3,39 +3,28 @@
 
 use std::{cell::RefCell, ffi::c_void, io, mem, ptr, time::Duration};
 
-use windows_sys::Win32::System::{
-    JobObjects::{
-        AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT,
-        JOB_OBJECT_LIMIT_ACTIVE_PROCESS, JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION,
-        JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE, JOB_OBJECT_LIMIT_PROCESS_MEMORY,
-        JOB_OBJECT_LIMIT_PROCESS_TIME, JOB_OBJECT_UILIMIT_DESKTOP,
-        JOB_OBJECT_UILIMIT_DISPLAYSETTINGS, JOB_OBJECT_UILIMIT_EXITWINDOWS,
-        JOB_OBJECT_UILIMIT_GLOBALATOMS, JOB_OBJECT_UILIMIT_HANDLES,
-        JOB_OBJECT_UILIMIT_READCLIPBOARD, JOB_OBJECT_UILIMIT_SYSTEMPARAMETERS,
-        JOB_OBJECT_UILIMIT_WRITECLIPBOARD, JOBOBJECT_BASIC_UI_RESTRICTIONS,
-        JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS, JobObjectBasicUIRestrictions,
-        JobObjectExtendedLimitInformation, SetInformationJobObject,
+use windows_sys::Win32::{
+    Foundation::DuplicateHandle,
+    System::{
+        JobObjects::{
+            CreateJobObjectW, JOB_OBJECT_LIMIT, JOB_OBJECT_LIMIT_ACTIVE_PROCESS,
+            JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+            JOB_OBJECT_LIMIT_PROCESS_MEMORY, JOB_OBJECT_LIMIT_PROCESS_TIME,
+            JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JOBOBJECTINFOCLASS,
+            JobObjectExtendedLimitInformation, SetInformationJobObject,
+        },
+        ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS},
+        Threading::GetCurrentProcess,
     },
-    ProcessStatus::{K32GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS},
-    Threading::GetCurrentProcess,
 };
 
-use super::handles::{Owned, inheritable};
+use super::handles::Owned;
 
-/// A job ends all its processes when the last handle on it is closed, has one process, and shows no dialog.
+/// A job ends its process when the last handle on it is closed, has no other, and shows no dialog. It has no limits
+/// about windows: a job with those is in no other one, as the host may be.
 const ALWAYS: JOB_OBJECT_LIMIT = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
     | JOB_OBJECT_LIMIT_ACTIVE_PROCESS
     | JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION;
-
-/// What processes of a window system might do to others.
-const NO_WINDOWS: u32 = JOB_OBJECT_UILIMIT_DESKTOP
-    | JOB_OBJECT_UILIMIT_DISPLAYSETTINGS
-    | JOB_OBJECT_UILIMIT_EXITWINDOWS
-    | JOB_OBJECT_UILIMIT_GLOBALATOMS
-    | JOB_OBJECT_UILIMIT_HANDLES
-    | JOB_OBJECT_UILIMIT_READCLIPBOARD
-    | JOB_OBJECT_UILIMIT_SYSTEMPARAMETERS
-    | JOB_OBJECT_UILIMIT_WRITECLIPBOARD;
 
 /// The right to limit a job, and no other.
 const JOB_OBJECT_SET_ATTRIBUTES: u32 = 2;
@@ -56,9 +45,6 @@ impl Job {
         if !job.set(JobObjectExtendedLimitInformation, &limits) {
             return Err(io::Error::last_os_error());
         }
-        // Where there are no windows there is nothing to be kept from them.
-        let windows = JOBOBJECT_BASIC_UI_RESTRICTIONS { UIRestrictionsClass: NO_WINDOWS };
-        job.set(JobObjectBasicUIRestrictions, &windows);
         Ok(job)
     }
 
@@ -66,17 +52,15 @@ impl Job {
         Self(RefCell::new(Some(handle)))
     }
 
-    /// With which a process that inherits it may limit it.
-    pub(super) fn inheritable(&self) -> io::Result<Owned> {
-        inheritable(self.raw(), Some(JOB_OBJECT_SET_ATTRIBUTES))
-    }
-
-    pub(super) fn take_in(&self, process: &Owned) -> io::Result<()> {
-        // SAFETY: two handles.
-        if unsafe { AssignProcessToJobObject(self.raw(), process.raw()) } == 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+    /// The number of a handle in that process with which it may limit the job, and do nothing else.
+    pub(super) fn lend(&self, process: &Owned) -> io::Result<usize> {
+        let mut theirs = ptr::null_mut();
+        // SAFETY: handles, and a place for a number.
+        let lent = unsafe {
+            let (this, right) = (GetCurrentProcess(), JOB_OBJECT_SET_ATTRIBUTES);
+            DuplicateHandle(this, self.raw(), process.raw(), &raw mut theirs, right, 0, 0)
+        };
+        if lent == 0 { Err(io::Error::last_os_error()) } else { Ok(theirs.addr()) }
     }
 
     /// Limits this process, which is in it, to that much memory more than it has and to that much time in all.
@@ -101,7 +85,7 @@ impl Job {
         self.0.borrow_mut().take();
     }
 
-    fn raw(&self) -> *mut c_void {
+    pub(super) fn raw(&self) -> *mut c_void {
         self.0.borrow().as_ref().map_or(ptr::null_mut(), Owned::raw)
     }
 

@@ -3,38 +3,48 @@
 //! In: a process that is confined. Out: for each, whether it can do it nevertheless.
 #![expect(unsafe_code, reason = "calls the system")]
 
-use std::{
-    fs::File,
-    net::{Ipv4Addr, UdpSocket},
-    process::{Command, Stdio},
-    ptr,
-};
+use std::{fs::File, mem, os::windows::ffi::OsStrExt, ptr};
 
 use windows_sys::Win32::{
     Foundation::CloseHandle,
-    System::Threading::{CreateEventW, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION},
+    System::Threading::{
+        CREATE_SUSPENDED, CreateEventW, CreateProcessW, DETACHED_PROCESS, OpenProcess,
+        PROCESS_INFORMATION, PROCESS_QUERY_LIMITED_INFORMATION, STARTUPINFOW, TerminateProcess,
+    },
 };
 
 pub(super) fn opens_a_file() -> bool {
     std::env::current_exe().is_ok_and(|program| File::open(program).is_ok())
 }
 
-pub(super) fn opens_a_socket() -> bool {
-    UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).is_ok()
-}
-
 /// This one, which told of nobody to speak to would end at once.
 pub(super) fn starts_a_program() -> bool {
     let Ok(program) = std::env::current_exe() else { return false };
-    let nobody = [Stdio::null(), Stdio::null(), Stdio::null()];
-    let [stdin, stdout, stderr] = nobody;
-    let started = Command::new(program).stdin(stdin).stdout(stdout).stderr(stderr).spawn();
-    started.is_ok_and(|mut child| {
-        // It was started, that is what counts.
-        let _ = child.kill();
-        let _ = child.wait();
-        true
-    })
+    let program: Vec<u16> = program.as_os_str().encode_wide().chain([0]).collect();
+    // SAFETY: a text that ends in zero, and structures of numbers and pointers, for which zero is a value; handles that
+    // nobody else has.
+    unsafe {
+        let (mut startup, mut started): (STARTUPINFOW, PROCESS_INFORMATION) =
+            (mem::zeroed(), mem::zeroed());
+        startup.cb = u32::try_from(size_of::<STARTUPINFOW>()).unwrap_or(0);
+        let (none, how) = (ptr::null(), CREATE_SUSPENDED | DETACHED_PROCESS);
+        let worked = CreateProcessW(
+            program.as_ptr(),
+            ptr::null_mut(),
+            none,
+            none,
+            0,
+            how,
+            ptr::null(),
+            ptr::null(),
+            &raw const startup,
+            &raw mut started,
+        );
+        worked != 0 && {
+            TerminateProcess(started.hProcess, 0);
+            CloseHandle(started.hThread) != 0 && CloseHandle(started.hProcess) != 0
+        }
+    }
 }
 
 pub(super) fn opens_a_process(process: u32) -> bool {

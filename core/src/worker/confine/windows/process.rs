@@ -17,9 +17,10 @@ use windows_sys::Win32::{
         CreateProcessAsUserW, CreateProcessW, DETACHED_PROCESS, DeleteProcThreadAttributeList,
         EXTENDED_STARTUPINFO_PRESENT, GetCurrentProcess, GetExitCodeProcess, INFINITE,
         InitializeProcThreadAttributeList, LPPROC_THREAD_ATTRIBUTE_LIST,
-        PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROCESS_INFORMATION, RegisterWaitForSingleObject,
-        ResumeThread, STARTUPINFOEXW, SetPriorityClass, TerminateProcess, UnregisterWaitEx,
-        UpdateProcThreadAttribute, WT_EXECUTEINWAITTHREAD, WT_EXECUTEONLYONCE, WaitForSingleObject,
+        PROC_THREAD_ATTRIBUTE_HANDLE_LIST, PROC_THREAD_ATTRIBUTE_JOB_LIST, PROCESS_INFORMATION,
+        RegisterWaitForSingleObject, ResumeThread, STARTUPINFOEXW, SetPriorityClass,
+        TerminateProcess, UnregisterWaitEx, UpdateProcThreadAttribute, WT_EXECUTEINWAITTHREAD,
+        WT_EXECUTEONLYONCE, WaitForSingleObject,
     },
 };
 
@@ -27,6 +28,7 @@ use super::{
     super::ended::{Ended, KILLED},
     handles::Owned,
     job::Job,
+    loader,
     token::Tokens,
 };
 
@@ -55,7 +57,7 @@ pub(super) struct Program<'a> {
     pub(super) path: &'a Path,
     pub(super) words: &'a [String],
     /// And nothing else.
-    pub(super) inherits: &'a [&'a Owned],
+    pub(super) inherits: &'a Owned,
 }
 
 /// A process that does not run yet.
@@ -71,6 +73,11 @@ impl Started {
         self.number
     }
 
+    /// The number of a handle that it has from now on, with which it may limit itself.
+    pub(super) fn lend_job(&self) -> io::Result<usize> {
+        self.process.job.lend(&self.process.process)
+    }
+
     /// Has it run.
     pub(super) fn resume(self) -> io::Result<Process> {
         // SAFETY: a handle.
@@ -84,21 +91,20 @@ impl Started {
 impl Program<'_> {
     /// Starts it in a job.
     pub(super) fn start(self, tokens: Option<&Tokens>, job: Job) -> io::Result<Started> {
-        let (process, thread, number) = self.create(tokens)?;
+        let (process, thread, number) = self.create(tokens, &job)?;
         let process = Process { process, job, watch: None };
-        process.job.take_in(&process.process)?;
         if let Some(tokens) = tokens {
+            loader::keep_to_first_thread(&process.process)?;
             tokens.lend(&thread)?;
         }
         Ok(Started { process, thread, number })
     }
 
     /// A process and its thread, which does not run yet.
-    fn create(self, tokens: Option<&Tokens>) -> io::Result<(Owned, Owned, u32)> {
-        let handles: Vec<HANDLE> = self.inherits.iter().map(|handle| handle.raw()).collect();
-        let mut attributes = Attributes::inheriting(&handles)?;
+    fn create(self, tokens: Option<&Tokens>, job: &Job) -> io::Result<(Owned, Owned, u32)> {
+        let (inherits, jobs) = ([self.inherits.raw()], [job.raw()]);
+        let mut attributes = Attributes::new(&inherits, &jobs)?;
         let path = text(self.path);
-        // The path is none of a worker's business.
         let mut line = text(format!("isolane-worker {}", self.words.join(" ")));
         let environment = environment();
         // What is there on every machine.
@@ -214,8 +220,9 @@ impl Drop for Process {
         // SAFETY: handles; the box that only the wait had, which is over then.
         unsafe {
             WaitForSingleObject(self.process.raw(), GONE_MS);
-            if let Some(Watch { wait, tell }) = self.watch.take() {
-                UnregisterWaitEx(wait, INVALID_HANDLE_VALUE);
+            if let Some(Watch { wait, tell }) = self.watch.take()
+                && UnregisterWaitEx(wait, INVALID_HANDLE_VALUE) != 0
+            {
                 drop(Box::from_raw(tell));
             }
         }
@@ -228,31 +235,38 @@ struct Attributes {
 }
 
 impl Attributes {
-    /// It inherits those and nothing else. They must outlive this.
-    fn inheriting(handles: &[HANDLE]) -> io::Result<Self> {
+    /// It inherits those and nothing else, and is in those jobs from the first. They must outlive this.
+    fn new(inherits: &[HANDLE], jobs: &[HANDLE]) -> io::Result<Self> {
         let mut bytes = 0;
-        // SAFETY: asks how large it is, and makes it in a place that is; the list is of handles, and as long as
-        // is said.
+        // SAFETY: asks how large it is, and makes it in a place that is.
         unsafe {
-            InitializeProcThreadAttributeList(ptr::null_mut(), 1, 0, &raw mut bytes);
+            InitializeProcThreadAttributeList(ptr::null_mut(), 2, 0, &raw mut bytes);
             let mut list = vec![0_u64; bytes.div_ceil(size_of::<u64>()).max(1)];
-            if InitializeProcThreadAttributeList(list.as_mut_ptr().cast(), 1, 0, &raw mut bytes)
-                == 0
-            {
+            let place = list.as_mut_ptr().cast();
+            if InitializeProcThreadAttributeList(place, 2, 0, &raw mut bytes) == 0 {
                 return Err(io::Error::last_os_error());
             }
             let mut made = Self { list };
-            let worked = UpdateProcThreadAttribute(
-                made.as_list(),
+            made.add(PROC_THREAD_ATTRIBUTE_HANDLE_LIST, inherits)?;
+            made.add(PROC_THREAD_ATTRIBUTE_JOB_LIST, jobs)?;
+            Ok(made)
+        }
+    }
+
+    fn add(&mut self, what: u32, handles: &[HANDLE]) -> io::Result<()> {
+        // SAFETY: a list of handles, as long as is said.
+        let worked = unsafe {
+            UpdateProcThreadAttribute(
+                self.as_list(),
                 0,
-                PROC_THREAD_ATTRIBUTE_HANDLE_LIST as usize,
+                what as usize,
                 handles.as_ptr().cast(),
                 size_of_val(handles),
                 ptr::null_mut(),
                 ptr::null(),
-            );
-            if worked == 0 { Err(io::Error::last_os_error()) } else { Ok(made) }
-        }
+            )
+        };
+        if worked == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     fn as_list(&mut self) -> LPPROC_THREAD_ATTRIBUTE_LIST {
@@ -267,16 +281,11 @@ impl Drop for Attributes {
     }
 }
 
-/// What the libraries of the system do not do without, and the time zone.
+/// What the libraries of the system do not do without.
 fn environment() -> Vec<u16> {
     let mut block = Vec::new();
-    for name in ["SystemRoot", "TZ"] {
-        if let Some(value) = env::var_os(name) {
-            block.extend(OsStr::new(name).encode_wide());
-            block.push(u16::from(b'='));
-            block.extend(value.encode_wide());
-            block.push(0);
-        }
+    if let Some(folder) = env::var_os("SystemRoot") {
+        block.extend("SystemRoot=".encode_utf16().chain(folder.encode_wide()).chain([0]));
     }
     // An empty one ends in two as well.
     block.extend([0, 0]);
@@ -287,7 +296,7 @@ fn environment() -> Vec<u16> {
 pub(super) fn clear_environment() -> bool {
     let names: Vec<_> = env::vars_os().map(|(name, _)| name).collect();
     for name in names {
-        // SAFETY: this process has one thread.
+        // SAFETY: nobody else is about to look at them.
         unsafe { env::remove_var(name) };
     }
     env::vars_os().next().is_none()

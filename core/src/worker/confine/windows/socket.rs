@@ -1,7 +1,8 @@
-//! How a socket gets into another process.
+//! How a socket and a job get into another process.
 //!
-//! In: a socket, and a process that does not run yet. Out: the same socket in there. A process cannot inherit one:
-//! it makes its own from a description that the system gives for it alone, which comes through a pipe.
+//! In: both, and a process that does not run yet. Out: the same in there. A process cannot inherit a socket: it makes
+//! its own from a description that the system gives for it alone, which comes through a pipe. That pipe is all that
+//! it inherits, and so all that any other process might that is started at the same time.
 #![expect(unsafe_code, reason = "calls the system")]
 
 use std::{
@@ -23,37 +24,46 @@ const VERSION: u16 = 0x0202;
 
 const DESCRIPTION_BYTES: usize = size_of::<WSAPROTOCOL_INFOW>();
 
-/// The way for a description.
+const NUMBER_BYTES: usize = size_of::<usize>();
+
+/// The way for them.
 pub(super) struct Parcel(PipeWriter);
 
 /// What a process is to inherit, and what is sent to it by that.
 pub(super) fn parcel() -> io::Result<(Owned, Parcel)> {
     let (theirs, ours) = io::pipe()?;
-    Ok((inheritable(theirs.as_raw_handle(), None)?, Parcel(ours)))
+    Ok((inheritable(theirs.as_raw_handle())?, Parcel(ours)))
 }
 
 impl Parcel {
-    /// Sends a socket to that process. Does not wait for it.
-    pub(super) fn send(mut self, socket: &TcpStream, process: u32) -> io::Result<()> {
-        let mut description = [0; DESCRIPTION_BYTES];
+    /// Sends a socket to that process, and the number of a handle that it has. Does not wait for it.
+    pub(super) fn send(
+        mut self,
+        socket: &TcpStream,
+        process: u32,
+        handle: usize,
+    ) -> io::Result<()> {
         let number = usize::try_from(socket.as_raw_socket()).map_err(io::Error::other)?;
         // SAFETY: a socket, and a place for what is told.
-        let told = unsafe {
+        let description = unsafe {
             let mut told: WSAPROTOCOL_INFOW = mem::zeroed();
             if WSADuplicateSocketW(number, process, &raw mut told) != 0 {
                 return Err(io::Error::last_os_error());
             }
             mem::transmute::<WSAPROTOCOL_INFOW, [u8; DESCRIPTION_BYTES]>(told)
         };
-        description.copy_from_slice(&told);
-        self.0.write_all(&description)
+        self.0.write_all(&description)?;
+        self.0.write_all(&handle.to_le_bytes())
     }
 }
 
-/// The socket that was sent to this process.
-pub(super) fn received(pipe: Owned) -> Option<TcpStream> {
-    let mut description = [0; DESCRIPTION_BYTES];
-    PipeReader::from(pipe.into_inner()).read_exact(&mut description).ok()?;
+/// The socket that was sent to this process, and the handle.
+pub(super) fn received(pipe: Owned) -> Option<(TcpStream, Owned)> {
+    let (mut description, mut handle) = ([0; DESCRIPTION_BYTES], [0; NUMBER_BYTES]);
+    let mut pipe = PipeReader::from(pipe.into_inner());
+    pipe.read_exact(&mut description).ok()?;
+    pipe.read_exact(&mut handle).ok()?;
+    let handle = Owned::inherited(usize::from_le_bytes(handle))?;
     // SAFETY: numbers, all of whose values are valid; a place for what is told; a socket that is nobody else's.
     unsafe {
         let mut told: WSADATA = mem::zeroed();
@@ -67,7 +77,7 @@ pub(super) fn received(pipe: Owned) -> Option<TcpStream> {
         if socket == INVALID_SOCKET {
             return None;
         }
-        Some(TcpStream::from_raw_socket(u64::try_from(socket).ok()?))
+        Some((TcpStream::from_raw_socket(u64::try_from(socket).ok()?), handle))
     }
 }
 

@@ -4,19 +4,21 @@
 use std::{ffi::c_void, io, mem, ptr};
 
 use windows_sys::Win32::{
-    Foundation::HANDLE,
+    Foundation::{ERROR_NO_TOKEN, GetLastError, HANDLE},
     Security::{
         CreateRestrictedToken, CreateWellKnownSid, DuplicateTokenEx, GetTokenInformation,
         IsTokenRestricted, LUID_AND_ATTRIBUTES, RevertToSelf, SECURITY_MAX_SID_SIZE,
         SID_AND_ATTRIBUTES, SecurityImpersonation, SetTokenInformation, TOKEN_ADJUST_DEFAULT,
         TOKEN_ALL_ACCESS, TOKEN_GROUPS, TOKEN_INFORMATION_CLASS, TOKEN_MANDATORY_LABEL,
         TOKEN_PRIVILEGES, TOKEN_QUERY, TOKEN_USER, TokenGroups, TokenImpersonation,
-        TokenIntegrityLevel, TokenPrivileges, TokenUser, WELL_KNOWN_SID_TYPE, WinNullSid,
-        WinUntrustedLabelSid,
+        TokenIntegrityLevel, TokenPrivileges, TokenUser, WELL_KNOWN_SID_TYPE,
+        WinBuiltinAdministratorsSid, WinNullSid, WinUntrustedLabelSid,
     },
     System::{
         SystemServices::{SE_GROUP_INTEGRITY, SE_GROUP_LOGON_ID},
-        Threading::{GetCurrentProcess, OpenProcessToken, SetThreadToken},
+        Threading::{
+            GetCurrentProcess, GetCurrentThread, OpenProcessToken, OpenThreadToken, SetThreadToken,
+        },
     },
 };
 
@@ -36,12 +38,16 @@ impl Tokens {
         let (user, groups) = (Told::of(&own, TokenUser)?, Told::of(&own, TokenGroups)?);
         let privileges = Told::of(&own, TokenPrivileges)?;
         let mut names = user.as_user();
-        names.extend(groups.as_groups());
+        names.extend(groups.as_groups(SE_GROUP_INTEGRITY | SE_GROUP_LOGON_ID));
+        let privileges = privileges.as_privileges();
         let null = well_known(WinNullSid)?;
-        let nobody = [SID_AND_ATTRIBUTES { Sid: null.as_ptr().cast_mut().cast(), Attributes: 0 }];
-        let nothing = restricted(&own, &names, &privileges.as_privileges(), &nobody)?;
-        // One that is not restricted at all may not stand in for one that is.
-        let at_first = restricted(&own, &[], &[], &names)?;
+        let nothing = restricted(&own, &names, &privileges, &[named(&null)])?;
+        // One that is not restricted at all may not stand in for one that is. What is opened by it stays open, so
+        // it is of no administrator.
+        let administrators = well_known(WinBuiltinAdministratorsSid)?;
+        let mut names = user.as_user();
+        names.extend(groups.as_groups(SE_GROUP_INTEGRITY));
+        let at_first = restricted(&own, &[named(&administrators)], &privileges, &names)?;
         Some(Self { nothing, at_first: impersonation(&at_first)? })
     }
 
@@ -79,25 +85,31 @@ impl Own {
         told.is_some_and(|told| told.as_privileges().is_empty())
     }
 
-    /// Has the process write to nothing that anybody has labelled. What the system refuses is left as it is.
-    pub(super) fn trust_nothing(&self) {
-        let Some(sid) = well_known(WinUntrustedLabelSid) else { return };
-        let label = SID_AND_ATTRIBUTES {
-            Sid: sid.as_ptr().cast_mut().cast(),
-            Attributes: SE_GROUP_INTEGRITY.cast_unsigned(),
+    /// Has the process write to nothing that anybody has labelled; false if the system refuses that.
+    pub(super) fn trust_nothing(&self) -> bool {
+        let Some(sid) = well_known(WinUntrustedLabelSid) else { return false };
+        let integrity = SE_GROUP_INTEGRITY.cast_unsigned();
+        let label = TOKEN_MANDATORY_LABEL {
+            Label: SID_AND_ATTRIBUTES { Attributes: integrity, ..named(&sid) },
         };
-        let label = TOKEN_MANDATORY_LABEL { Label: label };
         let bytes = u32::try_from(size_of::<TOKEN_MANDATORY_LABEL>() + sid.len()).unwrap_or(0);
         let what = TokenIntegrityLevel;
         // SAFETY: a structure, and a name that outlives the call.
-        unsafe { SetTokenInformation(self.0.raw(), what, ptr::from_ref(&label).cast(), bytes) };
+        unsafe { SetTokenInformation(self.0.raw(), what, ptr::from_ref(&label).cast(), bytes) != 0 }
     }
 }
 
-/// Ends what the thread was lent, if it was.
-pub(super) fn give_back() {
-    // SAFETY: takes nothing.
-    unsafe { RevertToSelf() };
+/// Ends what the thread was lent, if it was; false if it still has it.
+pub(super) fn give_back() -> bool {
+    let mut token = ptr::null_mut();
+    // SAFETY: a place for a handle, which is nobody else's.
+    unsafe {
+        if RevertToSelf() == 0 {
+            return false;
+        }
+        let has_one = OpenThreadToken(GetCurrentThread(), TOKEN_QUERY, 1, &raw mut token) != 0;
+        !has_one && GetLastError() == ERROR_NO_TOKEN
+    }
 }
 
 fn open(rights: u32) -> io::Result<Owned> {
@@ -156,6 +168,11 @@ fn impersonation(token: &Owned) -> Option<Owned> {
     }
 }
 
+/// As a list of names has it.
+fn named(sid: &[u8]) -> SID_AND_ATTRIBUTES {
+    SID_AND_ATTRIBUTES { Sid: sid.as_ptr().cast_mut().cast(), Attributes: 0 }
+}
+
 fn well_known(kind: WELL_KNOWN_SID_TYPE) -> Option<Vec<u8>> {
     let mut bytes = SECURITY_MAX_SID_SIZE;
     let mut sid = vec![0; bytes as usize];
@@ -188,11 +205,9 @@ impl Told {
         vec![SID_AND_ATTRIBUTES { Sid: user.User.Sid, Attributes: 0 }]
     }
 
-    /// Its groups, without the label that is told among them, and without the session, which cannot be denied.
-    fn as_groups(&self) -> Vec<SID_AND_ATTRIBUTES> {
-        let kept = |group: &&SID_AND_ATTRIBUTES| {
-            group.Attributes & (SE_GROUP_INTEGRITY | SE_GROUP_LOGON_ID).cast_unsigned() == 0
-        };
+    /// Its groups but those of that kind: the label that is told among them is none, and the session cannot be denied.
+    fn as_groups(&self, left_out: i32) -> Vec<SID_AND_ATTRIBUTES> {
+        let kept = |group: &&SID_AND_ATTRIBUTES| group.Attributes & left_out.cast_unsigned() == 0;
         // SAFETY: told as this, and as many as it says.
         let groups: &[SID_AND_ATTRIBUTES] = unsafe {
             let told = self.0.as_ptr().cast::<TOKEN_GROUPS>();

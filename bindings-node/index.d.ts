@@ -112,7 +112,7 @@ export function runCode(source: string, options?: CodeExecutionOptions): CodeExe
 export interface RuntimeOptions {
   /**
    * Isolates on threads of this process, or in worker processes that hold nothing and can be killed, on
-   * Linux and macOS. Default `'thread'`.
+   * Linux, macOS and Windows. Default `'thread'`.
    */
   isolation?: 'thread' | 'process';
   /** CPU time of one run, in milliseconds; waiting for the host does not count. Default 300,000. */
@@ -183,38 +183,33 @@ export interface Stats {
 
 /**
  * What workers are kept from. An item that is `false` could not be had on this machine: what it is for is
- * then possible as far as the other items leave it.
+ * then possible as far as the other items leave it. What is said here of each is how Linux keeps it;
+ * `SECURITY.md` says what macOS and Windows have in its place, and which they never have.
  */
 export interface Confinement {
   /** No variable of the host's environment; the time zone was read before. */
   readonly environment: boolean;
   /** No descriptor but the worker's own socket. */
   readonly descriptors: boolean;
-  /** No program that it might start has more privileges than it has (`no_new_privs`). On macOS: it can start none, by Seatbelt. */
+  /** No program that it might start has more privileges than it has (`no_new_privs`). */
   readonly privileges: boolean;
-  /** A user namespace of its own: what it may do as a user ends there. Never on macOS. */
+  /** A user namespace of its own: what it may do as a user ends there. */
   readonly user: boolean;
   /** No capability, and not root. */
   readonly capabilities: boolean;
-  /** A network namespace of its own, with nothing in it. On macOS: no use of the network, by Seatbelt. */
+  /** A network namespace of its own, with nothing in it. */
   readonly network: boolean;
-  /** Its root is an empty directory. On macOS: no file can be opened, by Seatbelt. */
+  /** Its root is an empty directory. */
   readonly fileSystem: boolean;
-  /**
-   * A process namespace of its own: it can name no process but those that it was forked beside. On macOS: no
-   * signal to any other, and no look at one, by Seatbelt.
-   */
+  /** A process namespace of its own: it can name no process but those that it was forked beside. */
   readonly processes: boolean;
-  /** No System V object and no message queue of others. On macOS: no POSIX object and no service either, by Seatbelt. */
+  /** No System V object and no message queue of others. */
   readonly ipc: boolean;
-  /** No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals. Never on macOS. */
+  /** No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals. */
   readonly landlock: boolean;
-  /** The few system calls that computing takes; any other one ends the process. Never on macOS. */
+  /** The few system calls that computing takes; any other one ends the process. */
   readonly systemCalls: boolean;
-  /**
-   * Limits of the system on its memory, its time, and on all that it might make. Never on macOS, where those are
-   * set but memory has none.
-   */
+  /** Limits of the system on its memory, its time, and on all that it might make. */
   readonly resources: boolean;
 }
 

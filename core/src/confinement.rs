@@ -6,7 +6,8 @@
 const ITEMS: usize = 12;
 
 /// What the workers of a runtime are kept from. An item that is false could not be had on this
-/// machine; what it is for is then possible as far as the other items leave it.
+/// machine; what it is for is then possible as far as the other items leave it. What is said here of each is how Linux
+/// keeps it; `SECURITY.md` says what macOS and Windows have in its place, and which they never have.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each was had or not, on its own")]
@@ -15,30 +16,25 @@ pub struct Confinement {
     pub environment: bool,
     /// No descriptor but the worker's own socket.
     pub descriptors: bool,
-    /// No program that it might start has more privileges than it has (`no_new_privs`). On macOS: it can start
-    /// none, by Seatbelt.
+    /// No program that it might start has more privileges than it has (`no_new_privs`).
     pub privileges: bool,
-    /// A user namespace of its own: what it may do as a user ends there. Never on macOS.
+    /// A user namespace of its own: what it may do as a user ends there.
     pub user: bool,
     /// No capability, and not root.
     pub capabilities: bool,
-    /// A network namespace of its own, with nothing in it. On macOS: no use of the network, by Seatbelt.
+    /// A network namespace of its own, with nothing in it.
     pub network: bool,
-    /// Its root is an empty directory. On macOS: no file can be opened, by Seatbelt.
+    /// Its root is an empty directory.
     pub file_system: bool,
-    /// A process namespace of its own: it can name no process but those of its nursery. On macOS: no signal to
-    /// any other, and no look at one, by Seatbelt.
+    /// A process namespace of its own: it can name no process but those of its nursery.
     pub processes: bool,
-    /// No System V object and no message queue of others. On macOS: no POSIX object and no service either, by
-    /// Seatbelt.
+    /// No System V object and no message queue of others.
     pub ipc: bool,
-    /// No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals. Never on
-    /// macOS.
+    /// No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals.
     pub landlock: bool,
-    /// The few system calls that computing takes; any other one ends the process. Never on macOS.
+    /// The few system calls that computing takes; any other one ends the process.
     pub system_calls: bool,
-    /// Limits of the system on its memory, its time, and on all that it might make. Never on macOS, where those
-    /// are set but memory has none.
+    /// Limits of the system on its memory, its time, and on all that it might make.
     pub resources: bool,
 }
 

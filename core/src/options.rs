@@ -229,7 +229,7 @@ pub enum Isolation {
     /// On threads of this process.
     #[default]
     Thread,
-    /// In processes of their own, one for each run unless the runtime says otherwise. On Linux and macOS.
+    /// In processes of their own, one for each run unless the runtime says otherwise. On Linux, macOS and Windows.
     Process,
 }
 

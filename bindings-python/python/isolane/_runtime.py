@@ -100,38 +100,36 @@ def run_code_sync(
 @dataclass(frozen=True)
 class Confinement:
     """What workers are kept from. An item that is false could not be had on this machine: what it
-    is for is then possible as far as the other items leave it."""
+    is for is then possible as far as the other items leave it. What is said here of each is how
+    Linux keeps it; `SECURITY.md` says what macOS and Windows have in its place, and which they never
+    have."""
 
     environment: bool
     """No variable of the host's environment; the time zone was read before."""
     descriptors: bool
     """No descriptor but the worker's own socket."""
     privileges: bool
-    """No program that it might start has more privileges than it has (`no_new_privs`). On macOS: it
-    can start none, by Seatbelt."""
+    """No program that it might start has more privileges than it has (`no_new_privs`)."""
     user: bool
-    """A user namespace of its own: what it may do as a user ends there. Never on macOS."""
+    """A user namespace of its own: what it may do as a user ends there."""
     capabilities: bool
     """No capability, and not root."""
     network: bool
-    """A network namespace of its own, with nothing in it. On macOS: no use of the network, by
-    Seatbelt."""
+    """A network namespace of its own, with nothing in it."""
     file_system: bool
-    """Its root is an empty directory. On macOS: no file can be opened, by Seatbelt."""
+    """Its root is an empty directory."""
     processes: bool
     """A process namespace of its own: it can name no process but those that it was forked
-    beside. On macOS: no signal to any other, and no look at one, by Seatbelt."""
+    beside."""
     ipc: bool
-    """No System V object and no message queue of others. On macOS: no POSIX object and no service
-    either, by Seatbelt."""
+    """No System V object and no message queue of others."""
     landlock: bool
     """No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets,
-    signals. Never on macOS."""
+    signals."""
     system_calls: bool
-    """The few system calls that computing takes; any other one ends the process. Never on macOS."""
+    """The few system calls that computing takes; any other one ends the process."""
     resources: bool
-    """Limits of the system on its memory, its time, and on all that it might make. Never on macOS,
-    where those are set but memory has none."""
+    """Limits of the system on its memory, its time, and on all that it might make."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +182,7 @@ class Runtime:
 
         Args:
             isolation: Isolates on threads of this process, or in worker processes that hold nothing
-                and can be killed, on Linux and macOS.
+                and can be killed, on Linux, macOS and Windows.
             safety_cap_ms: CPU time of one run; waiting for the host does not count. Default
                 300,000.
             max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.

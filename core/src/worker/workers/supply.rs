@@ -195,7 +195,7 @@ impl Workers {
     pub(super) fn send_orders(&self, state: &mut State) {
         let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
         while let Some(order) = state.orders.front() {
-            match order.send(&*control) {
+            match order.send(&control) {
                 // Told, or there is nobody to tell any more.
                 Ok(()) | Err(Untold::Gone) => {
                     state.orders.pop_front();

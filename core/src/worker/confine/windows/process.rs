@@ -37,7 +37,7 @@ const GONE_MS: u32 = 2_000;
 
 /// A process that ends with what holds this.
 pub(crate) struct Process {
-    process: Owned,
+    handle: Owned,
     /// Ends the process when it is closed.
     job: Job,
     watch: Option<Watch>,
@@ -75,7 +75,7 @@ impl Started {
 
     /// The number of a handle that it has from now on, with which it may limit itself.
     pub(super) fn lend_job(&self) -> io::Result<usize> {
-        self.process.job.lend(&self.process.process)
+        self.process.job.lend(&self.process.handle)
     }
 
     /// Has it run.
@@ -91,10 +91,10 @@ impl Started {
 impl Program<'_> {
     /// Starts it in a job.
     pub(super) fn start(self, tokens: Option<&Tokens>, job: Job) -> io::Result<Started> {
-        let (process, thread, number) = self.create(tokens, &job)?;
-        let process = Process { process, job, watch: None };
+        let (handle, thread, number) = self.create(tokens, &job)?;
+        let process = Process { handle, job, watch: None };
         if let Some(tokens) = tokens {
-            loader::keep_to_first_thread(&process.process)?;
+            loader::keep_to_first_thread(&process.handle)?;
             tokens.lend(&thread)?;
         }
         Ok(Started { process, thread, number })
@@ -174,7 +174,7 @@ impl Process {
         let how = WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD;
         // SAFETY: a place for a handle, a handle, and a function with what it is called with.
         unsafe {
-            let process = self.process.raw();
+            let process = self.handle.raw();
             let tells = tell.cast_const().cast();
             let worked = RegisterWaitForSingleObject(
                 &raw mut wait,
@@ -196,20 +196,20 @@ impl Process {
 
     pub(crate) fn kill(&self) {
         // SAFETY: a handle. One that has ended is not ended again.
-        unsafe { TerminateProcess(self.process.raw(), KILLED) };
+        unsafe { TerminateProcess(self.handle.raw(), KILLED) };
     }
 
     /// Has it come after others.
     pub(crate) fn demote(&self) {
         // SAFETY: a handle.
-        unsafe { SetPriorityClass(self.process.raw(), BELOW_NORMAL_PRIORITY_CLASS) };
+        unsafe { SetPriorityClass(self.handle.raw(), BELOW_NORMAL_PRIORITY_CLASS) };
     }
 
     /// How it ended; `None` while it is there.
     pub(crate) fn ended(&self) -> Option<Ended> {
         let mut code = 0;
         // SAFETY: a handle, and a place for a number.
-        let told = unsafe { GetExitCodeProcess(self.process.raw(), &raw mut code) };
+        let told = unsafe { GetExitCodeProcess(self.handle.raw(), &raw mut code) };
         (told != 0 && code != STILL_ACTIVE.cast_unsigned()).then(|| Ended::from_code(code))
     }
 }
@@ -219,7 +219,7 @@ impl Drop for Process {
         self.kill();
         // SAFETY: handles; the box that only the wait had, which is over then.
         unsafe {
-            WaitForSingleObject(self.process.raw(), GONE_MS);
+            WaitForSingleObject(self.handle.raw(), GONE_MS);
             if let Some(Watch { wait, tell }) = self.watch.take()
                 && UnregisterWaitEx(wait, INVALID_HANDLE_VALUE) != 0
             {

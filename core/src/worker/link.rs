@@ -22,7 +22,7 @@ use super::{
     frame::Frame,
     readiness::Readiness,
     run::Run,
-    sockets::{MOST_AT_ONCE, NO_SIGNAL, NO_WAIT, is_full, no_wait, read_hosts},
+    sockets::{NO_SIGNAL, NO_WAIT, at_once, is_full, no_wait, read_hosts},
 };
 use crate::sync::Mutex;
 
@@ -215,9 +215,7 @@ impl Link {
     fn write(&self, out: &mut Out) {
         while !out.held {
             let Some(bytes) = out.waiting.front() else { break };
-            let rest = &bytes[out.written..];
-            let rest = &rest[..rest.len().min(MOST_AT_ONCE)];
-            match send(&self.socket, rest, NO_WAIT | NO_SIGNAL) {
+            match send(&self.socket, at_once(&bytes[out.written..]), NO_WAIT | NO_SIGNAL) {
                 Ok(written) if out.written + written == bytes.len() => {
                     out.bytes -= bytes.len() + PIECE_BYTES;
                     out.written = 0;

@@ -12,11 +12,11 @@ mod windows;
 
 #[cfg(unix)]
 pub(super) use unix::{
-    ASKS_CLOSING, CLOSING, MOST_AT_ONCE, NO_SIGNAL, NO_WAIT, Stream, is_full, make_room, no_signal,
+    ASKS_CLOSING, CLOSING, NO_SIGNAL, NO_WAIT, Stream, at_once, is_full, make_room, no_signal,
     no_wait, pair, read, read_hosts,
 };
 #[cfg(windows)]
 pub(super) use windows::{
-    ASKS_CLOSING, CLOSING, MOST_AT_ONCE, NO_SIGNAL, NO_WAIT, Stream, is_full, make_room, no_wait,
-    pair, read, read_hosts,
+    ASKS_CLOSING, CLOSING, NO_SIGNAL, NO_WAIT, Stream, at_once, is_full, make_room, no_wait, pair,
+    read, read_hosts,
 };

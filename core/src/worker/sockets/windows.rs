@@ -21,7 +21,7 @@ use rustix::{
 const ROOM_BYTES: usize = 512 << 10;
 
 /// What is sent at once, of which the system takes all or nothing. More would wait where nothing is counted.
-pub(in super::super) const MOST_AT_ONCE: usize = 64 << 10;
+const MOST_AT_ONCE: usize = 64 << 10;
 
 /// How many that nobody called may be sent away before the one that was, and how long it has.
 const STRANGERS: usize = 64;
@@ -84,6 +84,11 @@ pub(in super::super) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     buffer: Into,
 ) -> Result<usize, Errno> {
     recv(socket, buffer, RecvFlags::empty()).map(|(read, _)| read)
+}
+
+/// What of it is sent at once.
+pub(in super::super) fn at_once(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len().min(MOST_AT_ONCE)]
 }
 
 /// Whether a write is for later.

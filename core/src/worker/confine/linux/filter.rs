@@ -20,7 +20,7 @@ const ARCHITECTURE_AT: u32 = 4;
 const ARGUMENTS_AT: u32 = 16;
 
 /// What becomes of a call.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Allow,
     /// It fails with that error.
@@ -97,7 +97,7 @@ const fn word_of(argument: u32) -> u32 {
 }
 
 /// Up to here a list of rules is gone through one by one.
-const FEW: usize = 4;
+const FEW: usize = 8;
 
 impl Program {
     pub(super) fn compile(rules: Rules) -> Self {
@@ -132,58 +132,96 @@ impl Program {
 /// Finds the rule by halves: the kernel runs the program for many numbers when it is installed.
 fn search(rules: &[Rule], otherwise: Verdict) -> Vec<Instruction> {
     if rules.len() <= FEW {
-        let mut few: Vec<_> = rules.iter().flat_map(apply).collect();
-        few.push(decide(otherwise));
-        return few;
+        return try_each(rules, otherwise);
     }
     let (lower, upper) = rules.split_at(rules.len() / 2);
     let (mut left, mut right) = (search(lower, otherwise), search(upper, otherwise));
     let first = upper.first().map_or(u32::MAX, Rule::number);
-    let far = u32::try_from(left.len()).unwrap_or(u32::MAX);
-    // A jump on a condition reaches no further than a byte says.
-    let mut found =
-        vec![jump(libc::BPF_JGE, first, 0, 1), encode(libc::BPF_JMP | libc::BPF_JA, far, 0, 0)];
+    let mut found = match u8::try_from(left.len()) {
+        Ok(far) => vec![jump(libc::BPF_JGE, first, far, 0)],
+        // A jump on a condition reaches no further than a byte says.
+        Err(_) => {
+            let far = u32::try_from(left.len()).unwrap_or(u32::MAX);
+            vec![jump(libc::BPF_JGE, first, 0, 1), encode(libc::BPF_JMP | libc::BPF_JA, far, 0, 0)]
+        }
+    };
     found.append(&mut left);
     found.append(&mut right);
     found
 }
 
-/// Decides if the call is the rule's; goes on behind it if not, with the number still loaded.
-fn apply(rule: &Rule) -> Vec<Instruction> {
-    let mut body = Vec::new();
-    for tests in &rule.allowed {
-        let mut checks: Vec<Instruction> = Vec::new();
-        // From the last to the first, because each jumps over those that follow, and the verdict.
-        for test in tests.iter().rev() {
-            checks.splice(0..0, check(test, checks.len() + 1));
+/// Tries one rule after another. Each worker has the kernel compile the program, so what can be said once for all of
+/// them is: the verdicts, behind them.
+fn try_each(rules: &[Rule], otherwise: Verdict) -> Vec<Instruction> {
+    let mut verdicts = vec![otherwise];
+    for verdict in rules.iter().flat_map(Rule::verdicts) {
+        if !verdicts.contains(&verdict) {
+            verdicts.push(verdict);
         }
-        body.append(&mut checks);
-        body.push(decide(Verdict::Allow));
     }
-    body.push(decide(rule.otherwise));
-    body.insert(0, jump(libc::BPF_JEQ, rule.number(), 0, short(body.len())));
-    body
-}
-
-/// Jumps over so many instructions unless it holds.
-fn check(test: &Test, skipped: usize) -> Vec<Instruction> {
-    let mut checks = vec![load(test.word)];
-    if test.mask != u32::MAX {
-        checks.push(encode(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, test.mask, 0, 0));
-    }
-    let (value, own_process) = match test.value {
-        Value::Known(value) => (value, false),
-        Value::OwnProcess => (0, true),
-    };
-    checks.push(Instruction { own_process, ..jump(libc::BPF_JEQ, value, 0, short(skipped)) });
-    checks
+    let mut code: Vec<_> = verdicts.into_iter().map(decide).collect();
+    rules.iter().rev().for_each(|rule| rule.put_before(&mut code));
+    code
 }
 
 impl Rule {
+    fn verdicts(&self) -> impl Iterator<Item = Verdict> {
+        let allows = !self.allowed.is_empty();
+        allows.then_some(Verdict::Allow).into_iter().chain([self.otherwise])
+    }
+
+    /// Decides if the call is the rule's; goes on with the code if not, in which the verdicts are. Whatever is put
+    /// before it, a place in the code stays as far from the end as it is.
+    fn put_before(&self, code: &mut Vec<Instruction>) {
+        let behind = code.len();
+        let mut failed = from_end(code, self.otherwise);
+        if self.allowed.is_empty() {
+            let decided = short(behind - failed);
+            return code.insert(0, jump(libc::BPF_JEQ, self.number(), decided, 0));
+        }
+        let allowed = from_end(code, Verdict::Allow);
+        for tests in self.allowed.iter().rev() {
+            let mut held = allowed;
+            for test in tests.iter().rev() {
+                let (held_at, failed_at) = (short(code.len() - held), short(code.len() - failed));
+                code.splice(0..0, test.check(held_at, failed_at));
+                held = code.len();
+            }
+            failed = code.len();
+        }
+        let others = short(code.len() - behind);
+        code.insert(0, jump(libc::BPF_JEQ, self.number(), 0, others));
+    }
+
     fn number(&self) -> u32 {
         // A call's number is small on every architecture.
         u32::try_from(self.call).unwrap_or(u32::MAX)
     }
+}
+
+impl Test {
+    /// Goes on behind so many instructions, whether it holds or not.
+    fn check(&self, held: u8, failed: u8) -> Vec<Instruction> {
+        let mut checks = vec![load(self.word)];
+        if self.mask != u32::MAX {
+            checks.push(encode(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, self.mask, 0, 0));
+        }
+        let (value, own_process) = match self.value {
+            Value::Known(value) => (value, false),
+            Value::OwnProcess => (0, true),
+        };
+        checks.push(Instruction { own_process, ..jump(libc::BPF_JEQ, value, held, failed) });
+        checks
+    }
+}
+
+/// How far from the end of the code the verdict is.
+fn from_end(code: &[Instruction], verdict: Verdict) -> usize {
+    let decision = decide(verdict).encoded;
+    let at = code.iter().position(|instruction| {
+        (instruction.encoded.code, instruction.encoded.k) == (decision.code, decision.k)
+    });
+    code.len() - at.expect("the verdicts of all its rules are in it")
 }
 
 /// A rule is some tests long; one that were too long would let its call fall into another rule.
@@ -212,4 +250,85 @@ fn encode(code: u32, k: u32, jt: u8, jf: u8) -> Instruction {
     // Codes have 16 bits.
     let code = u16::try_from(code).expect("a code of the filter's machine");
     Instruction { encoded: libc::sock_filter { code, jt, jf, k }, own_process: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::permitted, *};
+
+    const PROCESS: u32 = 77;
+
+    /// What the kernel's machine comes to with that program.
+    fn run(program: &Program, words: &[u32]) -> u32 {
+        let (mut at, mut loaded) = (0, 0);
+        loop {
+            let Instruction { encoded, own_process } = program.instructions[at];
+            let k = if own_process { PROCESS } else { encoded.k };
+            let on = |holds: bool| usize::from(if holds { encoded.jt } else { encoded.jf });
+            at += 1;
+            match u32::from(encoded.code) {
+                code if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS => {
+                    loaded = words[k as usize / 4];
+                }
+                code if code == libc::BPF_ALU | libc::BPF_AND | libc::BPF_K => loaded &= k,
+                code if code == libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K => {
+                    at += on(loaded == k)
+                }
+                code if code == libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K => {
+                    at += on(loaded >= k)
+                }
+                code if code == libc::BPF_JMP | libc::BPF_JA => at += k as usize,
+                code if code == libc::BPF_RET | libc::BPF_K => return k,
+                code => panic!("{code}: an instruction that is not made here"),
+            }
+        }
+    }
+
+    /// What the rules say.
+    fn judged(rules: &Rules, words: &[u32]) -> u32 {
+        let holds = |test: &Test| {
+            let value = match test.value {
+                Value::Known(value) => value,
+                Value::OwnProcess => PROCESS,
+            };
+            words[test.word as usize / 4] & test.mask == value
+        };
+        let rule = rules.rules.iter().find(|rule| rule.number() == words[0]);
+        let verdict = rule.map_or(rules.otherwise, |rule| {
+            let allowed = rule.allowed.iter().any(|tests| tests.iter().all(holds));
+            if allowed { Verdict::Allow } else { rule.otherwise }
+        });
+        decide(verdict).encoded.k
+    }
+
+    #[test]
+    fn a_program_decides_as_its_rules_do() {
+        let made: [fn() -> Rules; 2] = [permitted::worker, permitted::nursery];
+        for make in made {
+            let (program, rules) = (Program::compile(make()), make());
+            let mut values: Vec<u32> = vec![0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 22, PROCESS, u32::MAX];
+            let tests = rules.rules.iter().flat_map(|rule| rule.allowed.iter().flatten());
+            values.extend(tests.filter_map(|test| match test.value {
+                Value::Known(value) => Some(value),
+                Value::OwnProcess => None,
+            }));
+            values.sort_unstable();
+            values.dedup();
+            for number in (0..600).chain([0x4000_0000, u32::MAX]) {
+                for &one in &values {
+                    for &other in &values {
+                        let mut words = [one; 16];
+                        (words[0], words[1]) = (number, ARCHITECTURE.unwrap_or(0));
+                        for argument in [1, 3, 4] {
+                            words[word_of(argument) as usize / 4] = other;
+                        }
+                        assert_eq!(run(&program, &words), judged(&rules, &words), "{words:?}");
+                    }
+                }
+            }
+            let mut others = [0; 16];
+            others[1] = 1;
+            assert_eq!(run(&program, &others), libc::SECCOMP_RET_KILL_PROCESS);
+        }
+    }
 }

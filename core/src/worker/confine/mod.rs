@@ -3,12 +3,13 @@
 //! In: what is wanted, a fresh process, a socket. Out: the same process with nothing left but that
 //! socket, its memory and its time, and an account of what could be had of that ([`Confinement`]).
 //!
-//! There are three kinds of processes, each forked from the one before, and each enters its phase
+//! On Unix there are three kinds of processes, each forked from the one before, and each enters its phase
 //! right after it began: [`launcher`] (namespaces, an empty environment), `Launched::nursery` (an
 //! empty root, no privileges) and [`Nursery::worker`] (its descriptors, its limits, its calls). A
 //! worker that knows its run is limited to it with [`Worker::limit`]. All of it is for processes of
 //! one thread. Each item is tried by itself: one that is refused takes no other with it. What systems have
-//! for this is different: `linux`, `macos`, and `unix` for both.
+//! for this is different: `linux`, `macos`, and `unix` for both; and `windows`, where a worker is started with less
+//! than its host has, and gives up the rest itself.
 
 mod allocator;
 mod ended;

@@ -272,10 +272,10 @@ mod tests {
                 }
                 code if code == libc::BPF_ALU | libc::BPF_AND | libc::BPF_K => loaded &= k,
                 code if code == libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K => {
-                    at += on(loaded == k)
+                    at += on(loaded == k);
                 }
                 code if code == libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K => {
-                    at += on(loaded >= k)
+                    at += on(loaded >= k);
                 }
                 code if code == libc::BPF_JMP | libc::BPF_JA => at += k as usize,
                 code if code == libc::BPF_RET | libc::BPF_K => return k,

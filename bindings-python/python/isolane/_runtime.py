@@ -101,8 +101,8 @@ def run_code_sync(
 class Confinement:
     """What workers are kept from. An item that is false could not be had on this machine: what it
     is for is then possible as far as the other items leave it. What is said here of each is how
-    Linux keeps it; `SECURITY.md` says what macOS and Windows have in its place, and which they never
-    have."""
+    Linux keeps it; `SECURITY.md` says what macOS and Windows have in its place, and which they
+    never have."""
 
     environment: bool
     """No variable of the host's environment; the time zone was read before."""

@@ -7,7 +7,7 @@ use std::{
     io::{Read, Write},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -30,6 +30,8 @@ pub(in super::super) struct Readiness {
     /// What is read while it rings, and what is written to ring it.
     bell: Stream,
     rope: Stream,
+    /// Whether it rings, or is about to.
+    rings: AtomicBool,
     /// Who is asked first the next time: those who were not told of last time.
     first: AtomicUsize,
 }
@@ -59,7 +61,8 @@ impl Readiness {
         let (bell, rope) = silent().map_err(|error: std::io::Error| {
             Errno::from_io_error(&error).unwrap_or(Errno::MFILE)
         })?;
-        Ok(Self { registry: Mutex::default(), bell, rope, first: AtomicUsize::new(0) })
+        let (rings, first) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Ok(Self { registry: Mutex::default(), bell, rope, rings, first })
     }
 
     /// Has whoever waits told of a socket: that it can be read, or is at its end; and that it can be written.
@@ -108,12 +111,15 @@ impl Readiness {
 
     /// Wakes whoever waits.
     pub(in super::super) fn ring(&self) {
-        // One that takes no more rings already.
-        let _ = (&self.rope).write(&[1]);
+        if !self.rings.swap(true, Ordering::AcqRel) {
+            // There is room for one.
+            let _ = (&self.rope).write(&[1]);
+        }
     }
 
-    /// Ends the ringing.
+    /// Ends the ringing. Who rings meanwhile rings for what is seen to after it.
     pub(in super::super) fn quiet(&self) {
+        self.rings.store(false, Ordering::Release);
         let mut bytes = [0; 64];
         while (&self.bell).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
     }

@@ -244,7 +244,14 @@ impl Driver {
                 }
                 News::Ended(worker, ended) => self.disconnect(worker, ended),
                 News::Refused(error) => {
-                    self.workers.refused(Errno::from_raw_os_error(error));
+                    let error = Errno::from_raw_os_error(error);
+                    if self.workers.has_nursery() {
+                        self.workers.refused(error);
+                    } else {
+                        // Before it said hello: not a worker more was refused, but the program.
+                        let path = self.workers.worker.program.display();
+                        self.workers.unavailable(&format!("{path}: {error}"));
+                    }
                 }
             }
         }

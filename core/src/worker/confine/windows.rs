@@ -1,7 +1,7 @@
 //! The phases on Windows.
 //!
 //! In: a program to start and the other end of its socket, and in that program what it inherited. Out: a process
-//! that has nothing but that socket, and an account of what could be had of that. A worker is started with a token
+//! that has of its host's nothing but that socket, and an account of what could be had of that. A worker is started with a token
 //! that opens nothing, in a job; until it has loaded what it needs, its thread acts under another token. Each
 //! item of the account but those that a call tells of was tried: a process of the same strength did what a
 //! worker must not, and could not.

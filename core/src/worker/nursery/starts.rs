@@ -121,18 +121,27 @@ struct Work {
 }
 
 impl Work {
-    /// Finds out what workers can be kept from, and says hello; `None` if none can be started.
+    /// Finds out what workers can be kept from, and says hello; `None` if none can be started, of which the system's
+    /// reason is told if it gave one.
     fn new(program: PathBuf, runs: u32, control: Control, nurserys: Nurserys) -> Option<Self> {
         let arguments = Arguments::of_trial(runs);
         let trials = Launcher::strongest_first().flat_map(|launcher| {
             let launcher = Rc::new(launcher);
             (0..TRIALS).map(move |_| Rc::clone(&launcher))
         });
+        let mut refused = None;
         // One that is slow is not tried with less: it would be slow again.
-        let (launcher, (version, confinement)) = trials
+        let found = trials
             .map(|launcher| (trial(&launcher, &program, &arguments, &nurserys), launcher))
             .take_while(|(told, _)| !told.as_ref().is_err_and(is_final))
-            .find_map(|(told, launcher)| Some((launcher, told.ok()?)))?;
+            .inspect(|(told, _)| refused = told.as_ref().err().and_then(io::Error::raw_os_error))
+            .find_map(|(told, launcher)| Some((launcher, told.ok()?)));
+        let Some((launcher, (version, confinement))) = found else {
+            if let Some(error) = refused {
+                nurserys.send(News::Refused(error));
+            }
+            return None;
+        };
         nurserys.send(News::Hello { version, confinement });
         let arguments = arguments.with(confinement);
         let workers = HashMap::new();

@@ -68,6 +68,11 @@ impl Workers {
         drop(gone);
     }
 
+    /// Whether a nursery has said hello.
+    pub(in crate::worker) fn has_nursery(&self) -> bool {
+        self.state.lock().control.is_some()
+    }
+
     /// Whether there is use for a nursery, if there is none.
     pub(in crate::worker) fn wait_for_nursery(&self) -> bool {
         !self.state.lock().fresh.is_empty()

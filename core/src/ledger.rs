@@ -5,7 +5,7 @@
 //! them; a worker that was taken over keeps none, so they are kept here once more, at the same prices. An
 //! honest run is refused nothing by them: whatever stands here stands in its own books too.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::{HashMap, HashSet};
 
 use crate::value::{EXPORTED_BYTES, Event, HOST_PROMISE_BYTES, Value, walk};
 
@@ -13,19 +13,20 @@ use crate::value::{EXPORTED_BYTES, Event, HOST_PROMISE_BYTES, Value, walk};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overdrawn;
 
-/// The numbers that are in use between a run and its host.
+/// The numbers that are in use between a run and its host. A worker chooses most of them, so they are hashed with
+/// a key that it does not know.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     most_bytes: usize,
     bytes: usize,
     /// Functions of the sandbox that the host has, and how often it received them.
-    functions: FxHashMap<u32, u32>,
+    functions: HashMap<u32, u32>,
     /// Promises of the sandbox that the host has, and whether they have settled.
-    promises: FxHashMap<u32, bool>,
+    promises: HashMap<u32, bool>,
     /// Promises of the host that stand for calls, and what each makes it keep.
-    pending: FxHashMap<u32, usize>,
+    pending: HashMap<u32, usize>,
     /// Calls of the host that the sandbox has not finished.
-    calls: FxHashSet<u32>,
+    calls: HashSet<u32>,
 }
 
 impl Ledger {
@@ -34,10 +35,10 @@ impl Ledger {
         Self {
             most_bytes,
             bytes: 0,
-            functions: FxHashMap::default(),
-            promises: FxHashMap::default(),
-            pending: FxHashMap::default(),
-            calls: FxHashSet::default(),
+            functions: HashMap::new(),
+            promises: HashMap::new(),
+            pending: HashMap::new(),
+            calls: HashSet::new(),
         }
     }
 

@@ -19,6 +19,7 @@ export class Promises {
   private readonly run: Run;
   /** Own promises that have not settled, so that one handed back is itself again. */
   private readonly own = new Map<number, PromiseLike<unknown>>();
+  /** Promises of the sandbox that have not settled. */
   private readonly theirs = new Map<number, Waiting>();
   private given = 0;
 
@@ -67,7 +68,10 @@ export class Promises {
     return promise;
   }
 
-  /** A promise of the sandbox settled. It is kept: it may cross again, and is not told of again. */
+  /**
+   * A promise of the sandbox settled. Its number is dead when the value is read, which may name it once more:
+   * should the promise cross again, it has another number, and its outcome is told again.
+   */
   settle(number: number, ok: boolean, read: () => unknown): void {
     const waiting = this.theirs.get(number);
     if (waiting === undefined) return;
@@ -77,6 +81,8 @@ export class Promises {
       else waiting.reject(value);
     } catch (failure) {
       waiting.reject(failure);
+    } finally {
+      this.theirs.delete(number);
     }
   }
 

@@ -56,7 +56,8 @@ pub trait Host: Send + Sync + 'static {
     /// [`Remote::call_function`]: crate::Remote::call_function
     fn function_settled(&self, call: u32, completion: Completion);
 
-    /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled.
+    /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled. Nothing speaks of the number
+    /// after this message, which may itself: if the promise crosses again it has another one.
     fn promise_settled(&self, promise: u32, completion: Completion);
 
     /// The run has settled; its result can be taken. The last call that a run makes, but for one that was

@@ -21,8 +21,8 @@ pub(crate) struct Ledger {
     bytes: usize,
     /// Functions of the sandbox that the host has, and how often it received them.
     functions: HashMap<u32, u32>,
-    /// Promises of the sandbox that the host has, and whether they have settled.
-    promises: HashMap<u32, bool>,
+    /// Promises of the sandbox that the host has, until they settle.
+    promises: HashSet<u32>,
     /// Promises of the host that stand for calls, and what each makes it keep.
     pending: HashMap<u32, usize>,
     /// Calls of the host that the sandbox has not finished.
@@ -36,7 +36,7 @@ impl Ledger {
             most_bytes,
             bytes: 0,
             functions: HashMap::new(),
-            promises: HashMap::new(),
+            promises: HashSet::new(),
             pending: HashMap::new(),
             calls: HashSet::new(),
         }
@@ -54,12 +54,7 @@ impl Ledger {
                 *times = times.saturating_add(1);
                 new += usize::from(*times == 1);
             }
-            Event::SandboxPromise(number) => {
-                self.promises.entry(number).or_insert_with(|| {
-                    new += 1;
-                    false
-                });
-            }
+            Event::SandboxPromise(number) => new += usize::from(self.promises.insert(number)),
             _ => {}
         };
         // It was checked, so it can be read, and names no more than the run may hold.
@@ -98,10 +93,12 @@ impl Ledger {
         self.calls.remove(&call)
     }
 
-    /// A promise of the sandbox settles; false if the host has none of that number, or one that has settled.
+    /// A promise of the sandbox settles; false if the host waits for none of that number. From then on the host
+    /// does not know the number: a worker that gives it out again, as no isolate does, speaks of another promise.
     pub(crate) fn finish_promise(&mut self, promise: u32) -> bool {
-        let settled = self.promises.get_mut(&promise);
-        settled.is_some_and(|settled| !std::mem::replace(settled, true))
+        let waits = self.promises.remove(&promise);
+        self.bytes -= if waits { EXPORTED_BYTES } else { 0 };
+        waits
     }
 
     /// The host lets go of a function that it received so many times.
@@ -195,7 +192,20 @@ mod tests {
         ledger.call(1);
         assert_eq!(ledger.receive(&message(&[], &[1])), Ok(()));
         assert!(ledger.finish_call(1) && ledger.finish_promise(1));
-        assert_eq!(ledger.receive(&message(&[], &[1])), Ok(()));
         assert!(!ledger.finish_call(1) && !ledger.finish_promise(1));
+    }
+
+    #[test]
+    fn promises_without_end_are_paid_for_until_they_settle() {
+        let mut ledger = Ledger::new(2 * EXPORTED_BYTES);
+        for number in (0..1_000).chain(0..10) {
+            assert_eq!(ledger.receive(&message(&[], &[number, number])), Ok(()));
+            // What a promise comes to may name the promise.
+            assert_eq!(ledger.receive(&message(&[], &[number])), Ok(()));
+            assert_eq!(ledger.bytes, EXPORTED_BYTES);
+            assert!(ledger.finish_promise(number));
+            assert_eq!(ledger.bytes, 0);
+        }
+        assert_eq!(ledger.receive(&message(&[], &[1, 2, 3])), Err(Overdrawn));
     }
 }

@@ -749,6 +749,34 @@ fn a_released_function_lets_a_run_stall() {
 }
 
 #[test]
+fn what_a_promise_of_the_sandbox_came_to_is_its_handles() {
+    #[derive(Deserialize)]
+    struct Told {
+        n: u8,
+        itself: SandboxPromise,
+    }
+    let kept: Arc<Mutex<Option<SandboxPromise>>> = Arc::default();
+    let (keep, give) = (Arc::clone(&kept), Arc::clone(&kept));
+    let globals = Inputs::new()
+        .with(
+            "keep",
+            HostFunction::new(move |p: SandboxPromise| *keep.lock().expect("lock") = Some(p)),
+        )
+        .with("give", HostFunction::new(move || give.lock().expect("lock").clone()))
+        .with("tick", HostFunction::future(|| async {}));
+    let source = "const itself = Promise.resolve().then(() => ({ itself, n: 3, f: () => 4 }));
+        keep(itself); await tick(); await tick();
+        const back = await give();
+        export default [back.n, back.f(), (await back.itself).n, give() instanceof Promise]";
+    assert_eq!(eval::<(u8, u8, u8, bool)>(source, globals), (3, 4, 3, true));
+    let promise = kept.lock().expect("lock").take().expect("kept");
+    let told: Told = block_on(promise.settled()).expect("it settled in time");
+    drop(promise);
+    let again: Told = block_on(told.itself.settled()).expect("it is the same promise");
+    assert_eq!((told.n, again.n), (3, 3));
+}
+
+#[test]
 fn promises_cross_in_values() {
     let make = |name: &'static str| {
         let promise = move || match name {

@@ -257,8 +257,9 @@ class Run:
         _settle(self._calls.pop(call, None), ok, message, self)
 
     def promise_settled(self, number: int, ok: bool, message: Message) -> None:
-        # Kept: it may cross again, and is not told of again.
+        # Its number is dead once the value is read, which may name it.
         _settle(self._sandbox_promises.get(number), ok, message, self)
+        self._sandbox_promises.pop(number, None)
 
     def settled(self) -> None:
         """The run has settled; its result is there."""

@@ -4,26 +4,29 @@
 //! go. Serde reads them where a type has a field of theirs.
 
 use std::{
+    collections::HashMap,
     fmt,
     future::Future,
     marker::PhantomData,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Weak},
     task::{Context, Poll, Waker},
 };
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 
 use super::{
-    HostError,
+    HostError, Returned,
     function::{deserialize_link, serialize_link},
     side::Side,
 };
 use crate::{
     Completion, Value,
     sync::Mutex,
-    value::{Event, Fault, Links, Message, Writer, from_value, link::Link, to_message, walk},
+    value::{
+        Event, Fault, LOCAL, Links, Message, Writer, copy_message, from_value, link::Link,
+        to_message, walk,
+    },
 };
 
 /// A function of the sandbox.
@@ -47,7 +50,9 @@ use crate::{
 #[derive(Clone)]
 pub struct SandboxFunction(Arc<Borrowed>);
 
-/// A promise of the sandbox, to be awaited with [`SandboxPromise::settled`] until the run settles.
+/// A promise of the sandbox, to be awaited with [`SandboxPromise::settled`] until the run settles. What it came
+/// to before that is kept for as long as a clone of it lives. Given back to the sandbox it is a promise of the
+/// same outcome.
 #[derive(Clone)]
 pub struct SandboxPromise(Arc<Borrowed>);
 
@@ -55,12 +60,25 @@ pub struct SandboxPromise(Arc<Borrowed>);
 pub(super) struct Borrowed {
     side: Arc<Side>,
     pub(super) number: u32,
-    pub(super) is_function: bool,
+    lent: Lent,
+}
+
+enum Lent {
     /// How often the message named it: so often it must be released.
-    times: u32,
+    Function { times: u32 },
+    /// Its number is dead when it has settled; this is what knows the outcome.
+    Promise(Arc<Waiter>),
 }
 
 impl Borrowed {
+    /// Who waits for it, if it is a promise.
+    pub(super) fn waiter(&self) -> Option<&Arc<Waiter>> {
+        match &self.lent {
+            Lent::Function { .. } => None,
+            Lent::Promise(waiter) => Some(waiter),
+        }
+    }
+
     pub(super) fn is_of(&self, side: &Side) -> bool {
         std::ptr::eq(&raw const *self.side, side)
     }
@@ -68,10 +86,10 @@ impl Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        if self.is_function
+        if let Lent::Function { times } = self.lent
             && let Some(remote) = self.side.remote()
         {
-            remote.release_function(self.number, self.times);
+            remote.release_function(self.number, times);
         }
     }
 }
@@ -96,7 +114,8 @@ impl SandboxFunction {
 impl SandboxPromise {
     /// What it comes to.
     pub fn settled<R: DeserializeOwned>(&self) -> SandboxCall<R> {
-        SandboxCall::new(Ok(self.0.side.sandbox_promise(self.0.number)))
+        let gone = || HostError::new("Error", GONE);
+        SandboxCall::new(self.0.waiter().cloned().ok_or_else(gone))
     }
 }
 
@@ -123,7 +142,7 @@ macro_rules! lent {
         impl<'de> Deserialize<'de> for $handle {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let lent = deserialize_link::<Borrowed, D>(deserializer, $name)?;
-                if lent.is_function == ($name == FUNCTION) {
+                if lent.waiter().is_none() == ($name == FUNCTION) {
                     Ok(Self(lent))
                 } else {
                     Err(serde::de::Error::custom(concat!("expected ", $name)))
@@ -166,31 +185,17 @@ impl<R: DeserializeOwned> Future for SandboxCall<R> {
             Ok(waiter) => waiter,
             Err(error) => return Poll::Ready(Err(error.clone())),
         };
-        let mut state = waiter.0.lock();
-        match &*state {
-            Wait::Settled(completion, received) => {
-                let (completion, received) = (completion.clone(), Arc::clone(received));
-                drop(state);
-                Poll::Ready(match &completion {
-                    Ok(value) => from_value(value, Some(&*received))
-                        .map_err(|fault| HostError::new("TypeError", fault.text("result"))),
-                    Err(thrown) => Err(HostError::from_value(thrown)),
-                })
-            }
-            Wait::Closed => {
-                let text = "the run has settled: its functions and promises are gone";
-                Poll::Ready(Err(HostError::new("Error", text)))
-            }
-            Wait::Open(_) => {
-                if let Wait::Open(wakers) = &mut *state {
-                    wakers.retain(|known| !known.will_wake(context.waker()));
-                    wakers.push(context.waker().clone());
-                }
-                Poll::Pending
-            }
-        }
+        waiter.poll(context).map(|settled| match settled {
+            Some((Ok(value), received)) => from_value(&value, Some(&*received))
+                .map_err(|fault| HostError::new("TypeError", fault.text("result"))),
+            Some((Err(thrown), _)) => Err(HostError::from_value(&thrown)),
+            None => Err(HostError::new("Error", GONE)),
+        })
     }
 }
+
+/// What is said of functions and promises that came too late.
+const GONE: &str = "the run has settled: its functions and promises are gone";
 
 /// Waits for one outcome.
 pub(super) struct Waiter(Mutex<Wait>);
@@ -209,6 +214,30 @@ impl Default for Waiter {
 }
 
 impl Waiter {
+    /// What it came to, `None` if the run settled first.
+    fn poll(&self, context: &Context<'_>) -> Poll<Option<(Completion, Arc<Received>)>> {
+        match &mut *self.0.lock() {
+            Wait::Settled(completion, received) => {
+                Poll::Ready(Some((completion.clone(), Arc::clone(received))))
+            }
+            Wait::Closed => Poll::Ready(None),
+            Wait::Open(wakers) => {
+                wakers.retain(|known| !known.will_wake(context.waker()));
+                wakers.push(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// What it came to, on its way back to the sandbox.
+    pub(super) async fn outcome(&self) -> Returned {
+        match std::future::poll_fn(|context| self.poll(context)).await {
+            Some((Ok(value), received)) => Returned(Ok(received.message(&value))),
+            Some((Err(thrown), received)) => Returned(Err(received.message(&thrown))),
+            None => Returned::error(&HostError::new("Error", GONE)),
+        }
+    }
+
     pub(super) fn settle(&self, completion: Completion, received: Arc<Received>) {
         self.finish(Wait::Settled(completion, received));
     }
@@ -232,31 +261,54 @@ impl Waiter {
 #[derive(Default)]
 pub(super) struct Received {
     side: Option<Arc<Side>>,
-    functions: FxHashMap<u32, Arc<Borrowed>>,
-    promises: FxHashMap<u32, Arc<Borrowed>>,
+    functions: HashMap<u32, Arc<Borrowed>>,
+    promises: HashMap<u32, Arc<Borrowed>>,
+    /// The promise whose outcome the message is, where it names that: it holds this, so this must not hold it.
+    itself: Option<(u32, Weak<Waiter>)>,
 }
 
 impl Received {
-    pub(super) fn new(side: &Arc<Side>, message: &Value) -> Self {
-        let (mut functions, mut promises) = (FxHashMap::default(), FxHashMap::default());
-        if message.may_lend() {
-            // What cannot be read lends nothing.
-            let _ = walk(message, |event| match event {
-                Event::SandboxFunction(number) => *functions.entry(*number).or_insert(0) += 1,
-                Event::SandboxPromise(number) => *promises.entry(*number).or_insert(0) += 1,
-                _ => {}
-            });
+    /// `outcome_of` is the promise that the message settles.
+    pub(super) fn new(side: &Arc<Side>, message: &Value, outcome_of: Option<u32>) -> Self {
+        let mut received = Self { side: Some(Arc::clone(side)), ..Self::default() };
+        if !message.may_lend() {
+            return received;
         }
-        let lend = |counts: FxHashMap<u32, u32>, is_function| {
-            let lent = |(number, times)| {
-                (number, Arc::new(Borrowed { side: Arc::clone(side), number, is_function, times }))
-            };
-            counts.into_iter().map(lent).collect()
-        };
-        Self {
-            side: Some(Arc::clone(side)),
-            functions: lend(functions, true),
-            promises: lend(promises, false),
+        let (mut functions, mut promises) = (HashMap::new(), Vec::new());
+        // What cannot be read lends nothing.
+        let _ = walk(message, |event| match event {
+            Event::SandboxFunction(number) => *functions.entry(*number).or_insert(0) += 1,
+            Event::SandboxPromise(number) => promises.push(*number),
+            _ => {}
+        });
+        let borrowed =
+            |number, lent| (number, Arc::new(Borrowed { side: Arc::clone(side), number, lent }));
+        for number in promises {
+            let waiter = side.sandbox_promise(number);
+            if outcome_of == Some(number) {
+                received.itself = Some((number, Arc::downgrade(&waiter)));
+            } else {
+                received.promises.extend([borrowed(number, Lent::Promise(waiter))]);
+            }
+        }
+        let lend = |(number, times)| borrowed(number, Lent::Function { times });
+        received.functions = functions.into_iter().map(lend).collect();
+        received
+    }
+
+    /// A message of what came in one, which keeps what that lent.
+    fn message(&self, value: &Value) -> Message {
+        let (mut writer, mut links) = (Writer::new(), Vec::new());
+        let copied = copy_message(value, &mut writer, "", &mut |writer, event, name| {
+            let link = self.link(&event).ok_or_else(|| Fault::new("a promise is missing"))?;
+            writer.host_function(LOCAL | u32::try_from(links.len()).unwrap_or(LOCAL - 1));
+            writer.string(name);
+            links.push(link);
+            Ok(())
+        });
+        match copied {
+            Ok(()) => Message { value: writer.finish(), links },
+            Err(_) => Message { value: value.clone(), links: Vec::new() },
         }
     }
 }
@@ -271,9 +323,13 @@ impl Links for Received {
             Event::SandboxFunction(number) => {
                 self.functions.get(number).map(|lent| Arc::clone(lent) as Link)
             }
-            Event::SandboxPromise(number) => {
-                self.promises.get(number).map(|lent| Arc::clone(lent) as Link)
-            }
+            Event::SandboxPromise(number) => match &self.itself {
+                Some((itself, waiter)) if itself == number => {
+                    let (side, lent) = (self.side.clone()?, Lent::Promise(waiter.upgrade()?));
+                    Some(Arc::new(Borrowed { side, number: *number, lent }))
+                }
+                _ => self.promises.get(number).map(|lent| Arc::clone(lent) as Link),
+            },
             _ => None,
         }
     }

@@ -5,6 +5,7 @@
 //! the run settles; so neither side keeps the other alive.
 
 use std::{
+    collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Weak,
@@ -69,7 +70,8 @@ struct Tables {
     tasks: FxHashMap<u32, Option<AbortHandle>>,
     next_call: u32,
     calls: FxHashMap<u32, Arc<Waiter>>,
-    sandbox_promises: FxHashMap<u32, Arc<Waiter>>,
+    /// Promises of the sandbox that have not settled.
+    sandbox_promises: HashMap<u32, Arc<Waiter>>,
 }
 
 impl Side {
@@ -212,11 +214,11 @@ impl Side {
         }
         match Arc::clone(link).downcast::<Borrowed>() {
             Ok(lent) if lent.is_of(self) => {
-                if lent.is_function {
+                if let Some(waiter) = lent.waiter() {
+                    writer.host_promise(self.relay(waiter));
+                } else {
                     writer.sandbox_function(lent.number);
                     writer.string(name);
-                } else {
-                    writer.sandbox_promise(lent.number);
                 }
                 Ok(())
             }
@@ -251,6 +253,13 @@ impl Side {
             tables.promises.push(Arc::clone(promise));
             number
         })
+    }
+
+    /// The number of a promise of the host that comes to what a promise of the sandbox does, whose own number
+    /// may be dead by the time that this arrives.
+    fn relay(&self, waiter: &Arc<Waiter>) -> u32 {
+        let waiter = Arc::clone(waiter);
+        self.spawn(async move |_| waiter.outcome().await)
     }
 
     /// The function of that number.
@@ -340,7 +349,7 @@ impl Side {
         Ok(waiter)
     }
 
-    /// The one who waits for a promise of the sandbox, known from when it first arrived.
+    /// The one who waits for a promise of the sandbox, known from when it first arrived until it settles.
     pub(super) fn sandbox_promise(&self, number: u32) -> Arc<Waiter> {
         let mut tables = self.tables.lock();
         let waiter = Arc::clone(tables.sandbox_promises.entry(number).or_default());
@@ -350,15 +359,15 @@ impl Side {
         waiter
     }
 
-    fn received(&self, message: &Value) -> Arc<Received> {
+    fn received(&self, message: &Value, outcome_of: Option<u32>) -> Arc<Received> {
         Arc::new(match self.me.upgrade() {
-            Some(me) => Received::new(&me, message),
+            Some(me) => Received::new(&me, message, outcome_of),
             None => Received::default(),
         })
     }
 
     fn run_function(&self, function: &Arc<Function>, args: Value, call: HostCall) {
-        let received = self.received(&args);
+        let received = self.received(&args, None);
         match &**function {
             Function::Sync(body) => {
                 let _entered = self.tokio.as_ref().map(Handle::enter);
@@ -421,7 +430,7 @@ impl Host for Side {
 
     fn function_settled(&self, call: u32, completion: Completion) {
         let (Ok(value) | Err(value)) = &completion;
-        let received = self.received(value);
+        let received = self.received(value, None);
         let waiter = self.tables.lock().calls.remove(&call);
         if let Some(waiter) = waiter {
             waiter.settle(completion, received);
@@ -430,8 +439,11 @@ impl Host for Side {
 
     fn promise_settled(&self, promise: u32, completion: Completion) {
         let (Ok(value) | Err(value)) = &completion;
-        let received = self.received(value);
-        self.sandbox_promise(promise).settle(completion, received);
+        let received = self.received(value, Some(promise));
+        let waiter = self.tables.lock().sandbox_promises.remove(&promise);
+        if let Some(waiter) = waiter {
+            waiter.settle(completion, received);
+        }
     }
 
     fn settled(&self) {

@@ -4,6 +4,7 @@ mod allocations;
 mod corpus;
 mod host_calls;
 mod messages;
+mod promises;
 mod stage;
 
 /// Numbers that look random and are the same for the same seed.

@@ -82,10 +82,10 @@ pub(super) struct Exported {
     sent: u32,
 }
 
-/// A promise of the sandbox that has a number for the host.
+/// A promise of the sandbox that has a number for the host, until the host is told what became of it.
 pub(super) struct ExportedPromise {
     promise: Local,
-    /// Whether the host will be told, or was told, what becomes of it.
+    /// Whether the host will be told what becomes of it.
     watched: bool,
 }
 
@@ -272,6 +272,7 @@ unsafe extern "C-unwind" fn settled(
         };
         match magic {
             PROMISE_FULFILLED | PROMISE_REJECTED => {
+                state.forget_promise(number);
                 state.outside().promise_settled(number, completion);
             }
             _ => state.outside().function_settled(number, completion),
@@ -379,9 +380,11 @@ impl State {
             return Ok(number);
         }
         self.keep(EXPORTED_BYTES);
-        let number = u32::try_from(self.exported_promises.borrow().len()).map_err(|_| Thrown)?;
+        let number = self.next_promise.get();
+        // No number is given out twice: the host may still speak of one that is dead here.
+        self.next_promise.set(number.checked_add(1).ok_or(Thrown)?);
         let exported = ExportedPromise { promise: self.realm().cx.dup(promise), watched: false };
-        self.exported_promises.borrow_mut().push(exported);
+        self.exported_promises.borrow_mut().insert(number, exported);
         self.exported_promise_numbers.borrow_mut().insert(address_of(promise), number);
         Ok(number)
     }
@@ -389,7 +392,7 @@ impl State {
     /// Has the host told what becomes of a promise that is on its way there. Not before: a message that
     /// fails leaves its numbers to the next one, and the host would not know whom it is told of.
     pub(super) fn watch_promise(&self, number: u32) -> Outcome<()> {
-        let promise = match self.exported_promises.borrow_mut().get_mut(number as usize) {
+        let promise = match self.exported_promises.borrow_mut().get_mut(&number) {
             Some(exported) if !exported.watched => {
                 exported.watched = true;
                 exported.promise.clone()
@@ -402,9 +405,20 @@ impl State {
         cx.then(promise.raw(), fulfilled.raw(), rejected.raw())
     }
 
-    /// A promise of the sandbox that comes back from the host.
+    /// Lets go of a promise of which the host knows the outcome by now, and of its number: what it came to
+    /// is the host's own from there on. Until then the message of that outcome may itself name the promise.
+    fn forget_promise(&self, number: u32) {
+        let known = self.exported_promises.borrow_mut().remove(&number);
+        if let Some(known) = known {
+            let address = address_of(known.promise.raw());
+            self.exported_promise_numbers.borrow_mut().remove(&address);
+            self.let_go(EXPORTED_BYTES);
+        }
+    }
+
+    /// A promise of the sandbox that comes back from the host before it settled.
     pub(super) fn imported_promise(&self, number: u32) -> Outcome<Local> {
-        match self.exported_promises.borrow().get(number as usize) {
+        match self.exported_promises.borrow().get(&number) {
             Some(exported) => Ok(exported.promise.clone()),
             None => Err(self.throw_serialization_error("an unknown promise cannot be cloned")),
         }

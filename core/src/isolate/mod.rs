@@ -180,8 +180,13 @@ impl Isolate {
     /// What the run makes others hold by now.
     #[cfg(test)]
     pub(crate) fn charged_bytes(&self) -> usize {
-        let kept = self.state.as_ref().map_or(0, |state| state.kept_bytes());
-        self.home.heap().charged_bytes() - kept
+        self.home.heap().charged_bytes() - self.kept_bytes()
+    }
+
+    /// What its tables are charged at.
+    #[cfg(test)]
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.state.as_ref().map_or(0, |state| state.kept_bytes())
     }
 
     /// Lets go of everything that the run left behind.

@@ -41,7 +41,9 @@
 //! UTF-8), 2 is a new key with a lone surrogate (varint *n*, *n* code units), *k* ≥ 3 is the key
 //! *k* − 3 of those that were new in this message, in order. All nodes that name the same blob
 //! share one `ArrayBuffer`. Functions and promises cross as numbers that the side which owns them
-//! gave out: no closure and no engine object is ever part of a message.
+//! gave out: no closure and no engine object is ever part of a message. A promise of the sandbox has its
+//! number until its host is told what became of it, and none is given out twice. So no host names one
+//! but in the answer to a call that the sandbox waits for: what a host sends back is a promise of its own.
 
 mod check;
 mod copy;

@@ -388,6 +388,7 @@ impl<'s> Walk<'s> {
 
     fn object(&mut self, value: Raw) -> Outcome<()> {
         if let Some(&index) = self.seen.get(&address_of(value)) {
+            self.check_thenable(value)?;
             self.writer.reference(index);
             return Ok(());
         }
@@ -669,6 +670,7 @@ impl<'s> Walk<'s> {
             }
             Crossing::Inside => self.refuse("a function"),
             Crossing::Live | Crossing::Final => {
+                self.check_thenable(value)?;
                 self.enter(value);
                 self.writer.host_function(number & !ASYNC_FUNCTION);
                 self.writer.string("");
@@ -685,6 +687,7 @@ impl<'s> Walk<'s> {
             }
             Crossing::Inside | Crossing::Final => self.refuse("a function"),
             Crossing::Live => {
+                self.check_thenable(value)?;
                 let number = self.state.export_function(value);
                 let name = self.state.function_name(value);
                 self.enter(value);
@@ -694,6 +697,22 @@ impl<'s> Walk<'s> {
                 Ok(())
             }
         }
+    }
+
+    /// Refuses a function that is the `then` of an object: a host that awaits the object, or resolves a promise
+    /// with it, would call the function and wait for what it never says. Whether there is one is known only
+    /// here, after getters have run.
+    fn check_thenable(&self, value: Raw) -> Outcome<()> {
+        let cx = self.state.realm().cx;
+        let Some(Frame::Object { keys, next, .. }) = self.frames.last() else { return Ok(()) };
+        let key = next.checked_sub(1).and_then(|last| keys.atom(last));
+        if !cx.is_function(value) || key != Some(cx.atom("then")?.id) {
+            return Ok(());
+        }
+        let path = self.path();
+        Err(self.state.throw_serialization_error(&format!(
+            "{path}: a function named 'then' cannot be cloned: its reader would take the object for a promise"
+        )))
     }
 
     fn function_text(&mut self, value: Raw) {

@@ -59,7 +59,9 @@ pub(crate) fn check(
         reader: message.reader(),
         frames: Vec::new(),
         objects: 0,
+        functions: Vec::new(),
         keys: 0,
+        at_then: false,
         weight: 0,
         lent: 0,
         room,
@@ -102,7 +104,12 @@ struct Walk<'a> {
     reader: Reader<'a>,
     frames: Vec<Frame>,
     objects: u32,
+    /// The indices of objects that are functions, rising.
+    functions: Vec<u32>,
     keys: u32,
+    /// Whether the next node is the value of a key `then`: no function, or its reader would take the object for
+    /// a promise.
+    at_then: bool,
     weight: usize,
     /// What its functions and promises are charged at.
     lent: usize,
@@ -171,12 +178,14 @@ impl<'a> Walk<'a> {
             ensure(is_well_put(key.text))?;
             self.weigh(weight::of_new_key(key.text))?;
         }
+        self.at_then = key.text == Str::Utf8("then");
         Ok(true)
     }
 
     /// One node, up to what is nested in it.
     fn node(&mut self, holes: bool) -> Result<Event<'a>, Malformed> {
         let start = self.nodes.len() - self.reader.left();
+        let at_then = std::mem::take(&mut self.at_then);
         let event = self.leaf()?;
         if event.is_object() {
             self.objects = self.objects.checked_add(1).ok_or(Malformed)?;
@@ -186,7 +195,10 @@ impl<'a> Walk<'a> {
                 self.plain = false;
                 ensure(holes)?;
             }
-            Event::Ref(object) => ensure(object < self.objects)?,
+            Event::Ref(object) => {
+                ensure(object < self.objects)?;
+                ensure(!at_then || self.functions.binary_search(&object).is_err())?;
+            }
             Event::BigInt { .. } => ensure(self.byte_after(start) <= 1)?,
             Event::Object => self.frames.push(Frame::Object),
             Event::Array(length) => self.counted(length.into(), true)?,
@@ -226,11 +238,14 @@ impl<'a> Walk<'a> {
                 self.view(kind, blob, byte_offset, length)?;
             }
             Event::HostFunction(number) => {
-                ensure(self.purpose != Purpose::Log && number <= LAST_HOST_FUNCTION)?;
+                ensure(self.purpose != Purpose::Log && number <= LAST_HOST_FUNCTION && !at_then)?;
+                self.functions.push(self.objects - 1);
                 ensure(self.text()? == Str::Utf8(""))?;
             }
             Event::SandboxFunction(_) => {
                 self.lend()?;
+                ensure(!at_then)?;
+                self.functions.push(self.objects - 1);
                 ensure(matches!(self.text()?, Str::Utf8(_)))?;
             }
             Event::SandboxPromise(_) => self.lend()?,

@@ -61,6 +61,54 @@ fn what_may_stand_in_a_message_depends_on_what_it_is_for() {
 }
 
 #[test]
+fn no_object_has_a_function_as_its_then() {
+    let function = |w: &mut Writer| w.function(Writer::sandbox_function, "f");
+    let host_function = |w: &mut Writer| w.function(Writer::host_function, "");
+    let object = |w: &mut Writer, key: &str, value: &dyn Fn(&mut Writer)| {
+        w.object();
+        w.new_key(key);
+        value(w);
+        w.end_object();
+    };
+    assert!(live(|w| object(w, "other", &function)));
+    assert!(live(|w| object(w, "then", &Writer::null)));
+    assert!(live(|w| object(w, "then", &|w| object(w, "f", &function))));
+    assert!(!live(|w| object(w, "then", &function)));
+    assert!(!live(|w| object(w, "then", &host_function)));
+    // A key that stands there twice, and one that is known.
+    for key in [0, 2] {
+        assert!(!live(|w| {
+            w.array(2);
+            w.object();
+            for text in ["then", "other", "then"] {
+                w.new_key(text);
+                w.null();
+            }
+            w.end_object();
+            w.object();
+            w.known_key(key);
+            function(w);
+            w.end_object();
+        }));
+    }
+    // One that stood there before.
+    for (object, fine) in [(2, false), (1, true)] {
+        assert_eq!(
+            live(|w| {
+                w.array(3);
+                w.array(0);
+                function(w);
+                w.object();
+                w.new_key("then");
+                w.reference(object);
+                w.end_object();
+            }),
+            fine
+        );
+    }
+}
+
+#[test]
 fn functions_of_the_host_have_no_name_and_the_number_that_was_given_out() {
     assert!(!live(|w| w.function(Writer::host_function, "name")));
     let numbered = |number: u32| {

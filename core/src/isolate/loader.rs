@@ -20,6 +20,7 @@ use super::{
     State, bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, c_string},
     exception,
+    state::Linking,
 };
 use crate::{
     laps::{Step, lap},
@@ -40,8 +41,23 @@ pub(super) fn install(runtime: *mut sys::JSRuntime) {
     }
 }
 
-/// Loads the entry and everything that it imports; nothing runs yet.
-pub(super) fn load_entry(state: &State) -> Outcome<Local> {
+/// Loads the entry and everything that it imports; nothing runs yet. So whatever the engine throws here is a
+/// link error, and nothing that it throws later is.
+pub(super) fn load_entry(state: &State) -> Result<Local, Box<ExecutionError>> {
+    state.linking.replace(Linking::Entry);
+    let loaded = load_static(state);
+    let linking = state.linking.take();
+    loaded.map_err(|Thrown| {
+        let thrown = state.realm().cx.exception();
+        match linking {
+            Linking::Failed(error) => error,
+            _ if state.must_end() => Box::default(),
+            _ => Box::new(exception::execution_error(state, thrown.raw())),
+        }
+    })
+}
+
+fn load_static(state: &State) -> Outcome<Local> {
     let name = state.linker.borrow().entry().to_owned();
     let module = load_module(state, &name)?;
     let cx = state.realm().cx;
@@ -209,7 +225,12 @@ fn throw_link_error(state: &State, error: &ExecutionError) -> Thrown {
         "RangeError" => ErrorClass::RangeError,
         _ => ErrorClass::Error,
     };
-    state.link_error.replace(Some(error.clone()));
+    // A dynamic import only throws: what becomes of that is for the sandbox's code to say.
+    let mut linking = state.linking.borrow_mut();
+    if !matches!(*linking, Linking::Idle) {
+        *linking = Linking::Failed(Box::new(error.clone()));
+    }
+    drop(linking);
     state.throw_error(class, &error.name, &format!("{}{place}", error.message))
 }
 

@@ -69,7 +69,24 @@ const NAMED_EXPORTS: usize = 20;
 pub(super) fn start(state: &State) -> Turn {
     match evaluate(state) {
         Ok(()) => go_on(state),
-        Err(Thrown) => Turn::Ended(failure(state)),
+        Err(NotStarted::Unlinked(error)) => {
+            Turn::Ended(finish(state, End::Failed(Status::LinkError, error)))
+        }
+        Err(NotStarted::Thrown) => Turn::Ended(failure(state)),
+    }
+}
+
+/// Why there is nothing to wait for.
+enum NotStarted {
+    /// The static graph could not be loaded; nothing has run.
+    Unlinked(Box<ExecutionError>),
+    /// An exception is pending.
+    Thrown,
+}
+
+impl From<Thrown> for NotStarted {
+    fn from(Thrown: Thrown) -> Self {
+        Self::Thrown
     }
 }
 
@@ -92,7 +109,7 @@ pub(super) fn go_on(state: &State) -> Turn {
     }
 }
 
-fn evaluate(state: &State) -> Outcome<()> {
+fn evaluate(state: &State) -> Result<(), NotStarted> {
     let cx = state.realm().cx;
     let inputs = std::mem::take(&mut state.task.borrow_mut().inputs);
     let inputs = clone_args_in(state, &inputs)?;
@@ -101,24 +118,12 @@ fn evaluate(state: &State) -> Outcome<()> {
     state.charge_compiled(0);
     globals::declare(state)?;
     lap(Step::Bound);
-    let module = match loader::load_entry(state) {
-        Ok(module) => module,
-        Err(Thrown) => return Err(keep_link_error(state)),
-    };
+    let module = loader::load_entry(state).map_err(NotStarted::Unlinked)?;
     state.module.replace(Some(module.clone()));
     lap(Step::Loaded);
     let promise = cx.evaluate(module)?;
     lap(Step::Evaluated);
-    await_promise(state, promise.raw(), EVALUATED)
-}
-
-/// Whatever an engine says while it loads and links is a link error: nothing has run yet.
-fn keep_link_error(state: &State) -> Thrown {
-    let thrown = state.realm().cx.exception();
-    if state.link_error.borrow().is_none() && !state.must_end() {
-        state.link_error.replace(Some(exception::execution_error(state, thrown.raw())));
-    }
-    state.realm().cx.throw(thrown)
+    Ok(await_promise(state, promise.raw(), EVALUATED)?)
 }
 
 /// Has the run told when a promise settles; rejections end it.
@@ -160,10 +165,7 @@ unsafe extern "C-unwind" fn signal(
 
 fn take_signal(state: &State, Signal { what, value }: Signal) -> Outcome<Option<End>> {
     match what {
-        EVALUATED => {
-            state.link_error.replace(None);
-            select(state)
-        }
+        EVALUATED => select(state),
         RESOLVED => {
             lap(Step::Awaited);
             let result = clone_out(state, value.raw(), Crossing::Final, "result")?;
@@ -263,15 +265,8 @@ fn failure(state: &State) -> End {
     if state.must_end() {
         return forced(state);
     }
-    let link_error = state.link_error.borrow_mut().take();
-    let end = match link_error {
-        Some(error) => End::Failed(Status::LinkError, Box::new(error)),
-        None => {
-            let error = exception::execution_error(state, thrown.raw());
-            End::Failed(Status::Error, Box::new(error))
-        }
-    };
-    finish(state, end)
+    let error = exception::execution_error(state, thrown.raw());
+    finish(state, End::Failed(Status::Error, Box::new(error)))
 }
 
 /// The end of a run that had one of its own; even now the limit may have been hit.

@@ -37,6 +37,17 @@ pub(super) struct Collected {
     pub(super) charged: usize,
 }
 
+/// How far loading the entry is, with everything that it imports.
+#[derive(Default)]
+pub(super) enum Linking {
+    /// Not begun, or over: what is imported now is so by code that runs.
+    #[default]
+    Idle,
+    Entry,
+    /// Why a module of the static graph could not be loaded.
+    Failed(Box<ExecutionError>),
+}
+
 /// The state of one run, on the thread that computes it.
 pub(super) struct State {
     realm: Realm,
@@ -51,8 +62,7 @@ pub(super) struct State {
     pub(super) inputs: RefCell<Vec<Local>>,
     /// Bridged modules by address: their exports, and where their values start in `inputs`.
     pub(super) bridges: RefCell<Vec<(usize, Vec<String>, usize)>>,
-    /// Why a module could not be linked, when that is what the pending exception says.
-    pub(super) link_error: RefCell<Option<ExecutionError>>,
+    pub(super) linking: RefCell<Linking>,
     pub(super) host_functions: RefCell<HashMap<u32, Local>>,
     pub(super) host_promises: RefCell<HashMap<u32, HostPromise>>,
     /// Calls of asynchronous host functions that the host was not seen to take, and the number of the
@@ -98,7 +108,7 @@ impl State {
             task: RefCell::new(task),
             inputs: RefCell::default(),
             bridges: RefCell::default(),
-            link_error: RefCell::default(),
+            linking: RefCell::default(),
             host_functions: RefCell::default(),
             host_promises: RefCell::default(),
             ahead: Cell::new(0),

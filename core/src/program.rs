@@ -111,6 +111,9 @@ pub(crate) trait Linker: Send {
         room_bytes: usize,
     ) -> Result<String, Unlinked>;
 
+    /// A specifier that is longer than so many bytes means nothing.
+    fn longest_specifier_bytes(&self) -> usize;
+
     /// What was compiled since this was last asked, for the books.
     fn take_compiled(&mut self) -> Compiled;
 
@@ -271,6 +274,10 @@ impl Linker for Program {
             Resolved::Module(key) => engine_name(&self.graph.label(&key)),
             Resolved::Bridge(key) => format!("{BRIDGE}{key}"),
         })
+    }
+
+    fn longest_specifier_bytes(&self) -> usize {
+        self.graph.longest_specifier_bytes()
     }
 
     fn take_compiled(&mut self) -> Compiled {

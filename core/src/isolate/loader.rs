@@ -9,6 +9,7 @@
 #![expect(unsafe_code, reason = "the engine calls these functions with raw pointers")]
 
 use std::{
+    borrow::Cow,
     ffi::{CStr, c_char, c_int, c_void},
     ptr,
     sync::Arc,
@@ -83,10 +84,12 @@ unsafe extern "C-unwind" fn normalize(
         // SAFETY: copies a C string into memory that the engine frees.
         return unsafe { sys::js_strdup(ctx, PLACEHOLDER.as_ptr()) };
     }
-    // SAFETY: the engine passes two texts that live as long as the call.
-    let (importer, specifier) = unsafe { (text(importer), text(specifier)) };
     let mut name = ptr::null_mut();
     bridge::enter(ctx, |state| {
+        let longest = state.linker.borrow().longest_specifier_bytes();
+        // SAFETY: the engine passes two texts that live as long as the call.
+        let (importer, specifier) =
+            unsafe { (text(importer, usize::MAX), text(specifier, longest.saturating_add(1))) };
         let (held, room) = state.held_and_room_bytes();
         let found = state.linker.borrow_mut().resolve(&importer, &specifier, room);
         state.charge_compiled(held);
@@ -114,7 +117,7 @@ unsafe extern "C-unwind" fn load(
         return unsafe { sys::JS_NewCModule(ctx, name, None) };
     }
     // SAFETY: the engine passes a text that lives as long as the call.
-    let name = unsafe { text(name) };
+    let name = unsafe { text(name, usize::MAX) };
     let mut module = ptr::null_mut();
     bridge::enter(ctx, |state| {
         module = load_module(state, &name)?;
@@ -285,12 +288,15 @@ unsafe extern "C-unwind" fn fill_bridge(
     if unsafe { sys::JS_IsException(result) } { -1 } else { 0 }
 }
 
+/// At most so many bytes of a text, which is copied only where it is not well-formed.
+///
 /// # Safety
-/// `text` is null or a C string that lives as long as the call.
-unsafe fn text(text: *const c_char) -> String {
+/// `text` is null or a C string that lives as long as what is made of it.
+unsafe fn text<'a>(text: *const c_char, most_bytes: usize) -> Cow<'a, str> {
     if text.is_null() {
-        return String::new();
+        return Cow::default();
     }
     // SAFETY: as the caller promises.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+    String::from_utf8_lossy(bytes.get(..most_bytes).unwrap_or(bytes))
 }

@@ -83,7 +83,7 @@ impl Graph {
             self.specifiers.resolve(importer, specifier).map_err(|message| LinkError {
                 name: "ReferenceError",
                 message,
-                specifier: Some(specifier.to_owned()),
+                specifier: Some(beginning(specifier)),
                 filename: self.label(importer),
                 position: None,
                 out_of_memory: false,
@@ -92,6 +92,11 @@ impl Graph {
             self.extend(key, compile)?;
         }
         Ok(resolved)
+    }
+
+    /// A specifier that is longer means nothing.
+    pub(crate) fn longest_specifier_bytes(&self) -> usize {
+        self.specifiers.most_bytes()
     }
 
     /// What a specifier of a linked module means.
@@ -338,12 +343,18 @@ impl Graph {
         LinkError {
             name,
             message,
-            specifier: Some(request.specifier.clone()),
+            specifier: Some(beginning(&request.specifier)),
             filename: self.label(&node.key),
             position: Some(position),
             out_of_memory: false,
         }
     }
+}
+
+/// As much of a specifier as any error shows.
+fn beginning(specifier: &str) -> String {
+    const SHOWN_BYTES: usize = 64 << 10;
+    specifier.get(..specifier.floor_char_boundary(SHOWN_BYTES)).unwrap_or_default().to_owned()
 }
 
 /// An error met while loading: at which node and request.

@@ -82,7 +82,13 @@ pub(crate) struct Specifiers {
     modules: BTreeSet<String>,
     /// Bridges by key, with their export names.
     bridges: BTreeMap<String, BTreeSet<String>>,
+    /// The length of the longest key, if that is beyond `LONG_BYTES`.
+    most_bytes: usize,
 }
+
+/// What is longer than this, and than every key, is no specifier. Steps up and down may make one longer than the
+/// key that it means, but nobody writes so many; code that runs can make any number of them.
+const LONG_BYTES: usize = 64 << 10;
 
 impl Specifiers {
     /// `modules` are normalized keys; a bridge comes with the names that it exports.
@@ -92,12 +98,21 @@ impl Specifiers {
         bridges: impl IntoIterator<Item = (String, Vec<String>)>,
     ) -> Self {
         let bridges = bridges.into_iter().map(|(key, names)| (key, names.into_iter().collect()));
+        let bridges: BTreeMap<String, BTreeSet<String>> = bridges.collect();
+        let modules: BTreeSet<String> = modules.into_iter().collect();
+        let longest = modules.iter().chain(bridges.keys()).map(String::len).max().unwrap_or(0);
         Self {
             filename: filename.to_owned(),
             entry: entry_path(filename),
-            modules: modules.into_iter().collect(),
-            bridges: bridges.collect(),
+            most_bytes: longest.max(filename.len()).max(LONG_BYTES),
+            modules,
+            bridges,
         }
+    }
+
+    /// A specifier that is longer means nothing, whatever it says.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.most_bytes
     }
 
     /// The names that a bridge exports.
@@ -111,6 +126,12 @@ impl Specifiers {
         importer: &ModuleKey,
         specifier: &str,
     ) -> Result<Resolved, String> {
+        if specifier.len() > self.most_bytes {
+            let (shown, from) = (quote(specifier), self.importer_label(importer));
+            return Err(format!(
+                "Cannot find module {shown} imported from {from}: the specifier is longer than any that means one"
+            ));
+        }
         if is_relative(specifier) {
             return self.resolve_relative(importer, specifier);
         }
@@ -130,7 +151,8 @@ impl Specifiers {
                 "Cannot import {shown} in {from}: URLs are not loaded, only the given modules and imports are"
             )
         } else {
-            let hint = hint(specifier, self.bridges.keys().map(String::as_str), "imports");
+            let names: Vec<&str> = self.bridges.keys().map(String::as_str).take(HINTED).collect();
+            let hint = hint(&names, nearest(specifier, &names), "imports");
             format!("Cannot find module {shown} imported from {from}{hint}")
         })
     }
@@ -142,7 +164,8 @@ impl Specifiers {
         };
         let from = self.importer_label(importer);
         let directory = label(base).rfind('/').and_then(|end| label(base).get(..end));
-        let Some(path) = join(directory.unwrap_or_default(), specifier) else {
+        let directory = directory.unwrap_or_default();
+        let Some(path) = join(directory, specifier) else {
             let shown = quote(specifier);
             return Err(format!(
                 "Cannot import {shown} in {from}: it climbs above the root of the modules"
@@ -153,11 +176,27 @@ impl Specifiers {
             .iter()
             .zip([".ts", ".mts"])
             .find_map(|(js, ts)| key.strip_suffix(js).map(|stem| format!("{stem}{ts}")));
-        let found = [Some(key), source].into_iter().flatten().find_map(|key| self.module(&key));
+        let candidates = [Some(&key), source.as_ref()];
+        let found = candidates.into_iter().flatten().find_map(|key| self.module(key));
         found.map(Resolved::Module).ok_or_else(|| {
-            let hint = hint(specifier, self.modules.iter().map(String::as_str), "modules");
+            let hint = self.hint_module(directory, specifier, &key);
             format!("Cannot find module {} imported from {from}{hint}", quote(specifier))
         })
+    }
+
+    /// What modules there are, as a file in that directory would import them; `key` is what it asked for.
+    fn hint_module(&self, directory: &str, specifier: &str, key: &str) -> String {
+        let keys: Vec<&str> = self.modules.iter().map(String::as_str).take(HINTED).collect();
+        let names: Vec<String> = keys.iter().map(|key| relative(directory, label(key))).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        // First one that differs in nothing but its extension, then one that is meant from the root.
+        let from_root = join("", specifier);
+        let meant = keys
+            .iter()
+            .position(|given| stem(given) == stem(key))
+            .or_else(|| keys.iter().position(|given| Some(label(given)) == from_root.as_deref()))
+            .and_then(|index| names.get(index).copied());
+        hint(&names, meant.or_else(|| nearest(specifier, &names)), "modules")
     }
 
     fn module(&self, key: &str) -> Option<ModuleKey> {
@@ -186,16 +225,16 @@ pub(super) fn quote(name: &str) -> String {
     format!("'{}…'", name.get(..name.floor_char_boundary(197)).unwrap_or_default())
 }
 
-/// What is there instead: the nearest name, or all of them when they are few.
-pub(super) fn hint<'n>(wanted: &str, names: impl Iterator<Item = &'n str>, what: &str) -> String {
-    let names: Vec<&str> = names.take(512).collect();
-    if names.is_empty() {
-        return format!("; no {what} were given");
+/// How many names are looked at for a hint.
+const HINTED: usize = 512;
+
+/// What is there instead: the name that may be meant, or all of them when they are few.
+fn hint(names: &[&str], meant: Option<&str>, what: &str) -> String {
+    match meant {
+        _ if names.is_empty() => format!("; no {what} were given"),
+        Some(meant) => format!("; did you mean {}?", quote(meant)),
+        None => format!("; {what} given: {}", list(names.iter().copied())),
     }
-    if let Some(nearest) = nearest(wanted, &names) {
-        return format!("; did you mean {}?", quote(nearest));
-    }
-    format!("; {what} given: {}", list(names.into_iter()))
 }
 
 /// The names in quotes, cut short when they are many.
@@ -260,17 +299,45 @@ fn has_scheme(specifier: &str) -> bool {
 
 /// Joins a relative path to a directory, both without a leading `./`; none if it climbs out.
 fn join(directory: &str, path: &str) -> Option<String> {
-    let mut parts: Vec<&str> = Vec::new();
+    let mut joined = String::new();
     for part in directory.split('/').chain(path.split('/')) {
         match part {
             "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            _ => parts.push(part),
+            ".." if joined.is_empty() => return None,
+            ".." => joined.truncate(joined.rfind('/').unwrap_or(0)),
+            _ if joined.is_empty() => joined.push_str(part),
+            _ => joined.extend(["/", part]),
         }
     }
-    Some(parts.join("/"))
+    Some(joined)
+}
+
+/// The specifier of a path in a file of that directory, both without a leading `./`.
+fn relative(directory: &str, path: &str) -> String {
+    let (mut from, mut to) = (directory, path);
+    while let (Some((left, from_rest)), Some((right, to_rest))) = (first(from), to.split_once('/'))
+        && left == right
+    {
+        (from, to) = (from_rest, to_rest);
+    }
+    let up = from.split('/').filter(|part| !part.is_empty()).count();
+    if up == 0 { format!("./{to}") } else { format!("{}{to}", "../".repeat(up)) }
+}
+
+/// The first part of a directory, and what is below.
+fn first(directory: &str) -> Option<(&str, &str)> {
+    if directory.is_empty() {
+        None
+    } else {
+        Some(directory.split_once('/').unwrap_or((directory, "")))
+    }
+}
+
+/// A path without the extension of its file.
+fn stem(path: &str) -> &str {
+    let name = path.rfind('/').map_or(0, |slash| slash + 1);
+    let dot = path.get(name..).and_then(|file| file.rfind('.')).filter(|dot| *dot > 0);
+    dot.and_then(|dot| path.get(..name + dot)).unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -354,7 +421,31 @@ mod tests {
                 "<runCode>",
                 "",
                 "./math",
-                "Cannot find module './math' imported from '<runCode>'; modules given: './both.js', './both.ts', './lib/a.ts', './lib/b.mts', './math.js'",
+                "Cannot find module './math' imported from '<runCode>'; did you mean './math.js'?",
+            ),
+            (
+                "<runCode>",
+                "./lib/a.ts",
+                "./nothing.js",
+                "Cannot find module './nothing.js' imported from 'lib/a.ts'; modules given: '../both.js', '../both.ts', './a.ts', './b.mts', '../math.js'",
+            ),
+            (
+                "src/main.ts",
+                "",
+                "./lib/a.ts",
+                "Cannot find module './lib/a.ts' imported from 'src/main.ts'; did you mean '../lib/a.ts'?",
+            ),
+            (
+                "src/deep/in/main.ts",
+                "",
+                "./math.js",
+                "Cannot find module './math.js' imported from 'src/deep/in/main.ts'; did you mean '../../../math.js'?",
+            ),
+            (
+                "<runCode>",
+                "./lib/a.ts",
+                "./b.cjs",
+                "Cannot find module './b.cjs' imported from 'lib/a.ts'; did you mean './b.mts'?",
             ),
             (
                 "a.ts",
@@ -404,9 +495,37 @@ mod tests {
     }
 
     #[test]
+    fn suggestions_are_specifiers_as_the_importer_would_write_them() {
+        for (directory, path, expected) in [
+            ("", "a.js", "./a.js"),
+            ("", "lib/a.js", "./lib/a.js"),
+            ("lib", "lib/a.js", "./a.js"),
+            ("lib", "a.js", "../a.js"),
+            ("src/x", "src/y/a.js", "../y/a.js"),
+            ("lib", "library/a.js", "../library/a.js"),
+            ("a/b", "a", "../../a"),
+        ] {
+            assert_eq!(relative(directory, path), expected, "{directory} {path}");
+            assert_eq!(join(directory, expected).as_deref(), Some(path));
+        }
+        assert_eq!(
+            ["./a.b/c", "./.hidden", "./a.d.ts"].map(stem),
+            ["./a.b/c", "./.hidden", "./a.d"]
+        );
+    }
+
+    #[test]
     fn names_in_messages_are_bounded() {
-        let message = resolve("a.ts", "", &"é".repeat(100_000));
-        assert!(message.len() < 400, "{}", message.len());
+        for specifier in ["é".repeat(100_000), format!("./{}", "a/".repeat(100_000))] {
+            let message = resolve("a.ts", "", &specifier);
+            assert!(message.len() < 400, "{}", message.len());
+            assert!(message.ends_with("longer than any that means one"), "{message}");
+        }
+        let long = format!("./{}math.js", "a/../".repeat(1_000));
+        assert_eq!(resolve("a.ts", "", &long), "./math.js");
+        let key = "k".repeat(100_000);
+        let specifiers = Specifiers::new("a.ts", [], [(key.clone(), vec![])]);
+        assert_eq!(specifiers.resolve(&ModuleKey::Entry, &key), Ok(Resolved::Bridge(key.clone())));
         let many: Vec<String> = (0..5_000).map(|n| format!("name{n}")).collect();
         assert!(list(many.iter().map(String::as_str)).len() < 400);
     }

@@ -17,7 +17,7 @@ mod process;
 
 use std::{env, process::Command, time::Instant};
 
-use isolane::{Runtime, RuntimeOptions, Status};
+use isolane::{Language, Runtime, RuntimeOptions, Status};
 
 const MIB: usize = 1 << 20;
 
@@ -185,6 +185,61 @@ fn nothing_is_left_of_thousands_of_bombs() {
     }
     // One run may be being put back at either time.
     assert!(!MEASURED || after <= before + 4 * MIB, "{before} bytes, then {after}");
+}
+
+/// Whatever a source is full of, compiling it takes no more than its run may hold; of each kind there are so many
+/// that it just fits, more, and fewer.
+#[test]
+fn no_source_takes_more_than_its_limit() {
+    if !alone("no_source_takes_more_than_its_limit") {
+        return;
+    }
+    let only = env::var("ISOLANE_BOMBS_ONLY").unwrap_or_default();
+    let limit = if all() { 32 * MIB } else { 8 * MIB };
+    let sizes: &[usize] = if all() { &[2, 4, 8, 16, 32, 64, 128, 256] } else { &[8, 120] };
+    let mut wrong = Vec::new();
+    for (name, [before, unit, after]) in kinds::CHEAP {
+        if !name.contains(&only) {
+            continue;
+        }
+        for language in [Language::JavaScript, Language::TypeScript] {
+            let mut most = (0, 0, Status::Success);
+            for size in sizes {
+                let count = limit / size / unit.len();
+                let body = if unit.contains('#') {
+                    (0..count).map(|number| unit.replace('#', &number.to_string())).collect()
+                } else {
+                    unit.repeat(count)
+                };
+                let (status, grew) = compile(&format!("{before}{body}{after}"), language, limit);
+                if grew > most.0 {
+                    most = (grew, limit / size, status);
+                }
+            }
+            let (grew, bytes, status) = most;
+            if all() || grew > limit + limit / 10 + ALLOWANCE {
+                println!("{name:<35} {language:?} {bytes} bytes: grew by {grew}, {status:?}");
+            }
+            if MEASURED && grew > limit + limit / 10 + ALLOWANCE {
+                wrong.push(format!("{name} {language:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// What became of a source, and by how much the process grew meanwhile.
+fn compile(source: &str, language: Language, limit: usize) -> (Status, usize) {
+    let options = RuntimeOptions { ready_isolates: Some(1.0), ..RuntimeOptions::default() };
+    let runtime = Runtime::new(&options).expect("valid options");
+    host::run(&runtime, "export default 1", 8 * MIB);
+    process::trim();
+    process::reset_peak();
+    let before = process::resident_bytes();
+    let status = host::run_in(&runtime, source, language, limit).status;
+    let grew = process::peak_bytes().saturating_sub(before);
+    host::close(&runtime);
+    (status, grew)
 }
 
 /// What one run may compile does not depend on what another has compiled before.

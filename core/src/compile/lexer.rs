@@ -49,6 +49,8 @@ pub(super) struct Lexer<'a> {
     uncertain: bool,
     /// Bytes that may still be read ahead in search of the end of a regular expression.
     ahead: usize,
+    comments: usize,
+    rare_blanks: usize,
 }
 
 impl<'a> Lexer<'a> {
@@ -64,6 +66,8 @@ impl<'a> Lexer<'a> {
             newline: false,
             uncertain: false,
             ahead: 4 * text.len() + 4096,
+            comments: 0,
+            rare_blanks: 0,
         };
         if text.starts_with("#!") {
             lexer.skip_line();
@@ -74,6 +78,16 @@ impl<'a> Lexer<'a> {
     /// Whether from here on nothing can be known to end.
     pub(super) fn uncertain(&self) -> bool {
         self.uncertain
+    }
+
+    /// How many comments were read.
+    pub(super) fn comments(&self) -> usize {
+        self.comments
+    }
+
+    /// How many blanks were read that are neither spaces, tabs nor line breaks.
+    pub(super) fn rare_blanks(&self) -> usize {
+        self.rare_blanks
     }
 
     pub(super) fn next_token(&mut self) -> Option<Token<'a>> {
@@ -131,12 +145,23 @@ impl<'a> Lexer<'a> {
                     self.newline = true;
                     self.at += 1;
                 }
-                b' ' | b'\t' | 0x0b | 0x0c => self.at += 1,
-                b'/' if self.byte(1) == Some(b'/') => self.skip_line(),
-                b'/' if self.byte(1) == Some(b'*') => self.skip_block_comment(),
+                b' ' | b'\t' => self.at += 1,
+                0x0b | 0x0c => {
+                    self.rare_blanks += 1;
+                    self.at += 1;
+                }
+                b'/' if self.byte(1) == Some(b'/') => {
+                    self.comments += 1;
+                    self.skip_line();
+                }
+                b'/' if self.byte(1) == Some(b'*') => {
+                    self.comments += 1;
+                    self.skip_block_comment();
+                }
                 0x80.. => match self.rest().chars().next() {
                     Some(char) if char.is_whitespace() || char == '\u{feff}' => {
                         self.newline |= matches!(char, '\u{2028}' | '\u{2029}');
+                        self.rare_blanks += 1;
                         self.at += char.len_utf8();
                     }
                     _ => return,

@@ -170,7 +170,8 @@ impl CompiledModule {
             return Some(lines.position(offset));
         };
         // Comments are gone from printed code, so U+2028 and U+2029 stand in literals alone.
-        let engine = Lines::new(&printed.code, &Silent { everywhere: true, ..Silent::default() });
+        let everywhere = Silent { everywhere: true, ..Silent::default() };
+        let engine = Lines::new(&printed.code, &everywhere);
         let offset = engine.offset(line, engine_column(&printed.code, line, column))?;
         let place = Lines::new(&printed.code, &Silent::default()).position(offset);
         let (line, column) = printed.map.find((place.line - 1, place.column - 1))?;

@@ -40,17 +40,19 @@ pub(crate) struct Weight {
 
 /// Upper bounds of what compiling `text` takes.
 pub(crate) fn weigh(text: &str, typescript: bool) -> Result<Weight, TooDeep> {
-    let mut bytes = memory::of_text(text);
+    let mut bytes = memory::of_text(text, typescript);
     let mut lexer = Lexer::new(text, typescript);
     let mut scale = Scale { typescript, ..Scale::default() };
+    let mut names = memory::Names::default();
     let rereads = MAX_REREADS + text.len() / 4;
     while let Some(token) = lexer.next_token() {
         scale.put(token, lexer.uncertain());
-        bytes += memory::of_token(token, lexer.uncertain(), typescript);
+        bytes += memory::of_token(token, lexer.uncertain(), typescript) + names.of(token);
         if scale.open > MAX_WEIGHT || scale.rereads > rereads {
             return Err(TooDeep { offset: token.start });
         }
     }
+    bytes += memory::of_comments(lexer.comments()) + memory::of_rare_blanks(lexer.rare_blanks());
     Ok(Weight { levels: scale.most, bytes })
 }
 

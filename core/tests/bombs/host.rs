@@ -10,7 +10,7 @@ use std::{
 };
 
 use isolane::{
-    Completion, ExecutionResult, Host, HostCall, Remote, Request, Runtime,
+    Completion, ExecutionResult, Host, HostCall, Language, Remote, Request, Runtime,
     value::{Value, Writer},
 };
 
@@ -66,6 +66,16 @@ impl Host for BombHost {
 
 /// Runs a source with these functions to its end.
 pub(crate) fn run(runtime: &Runtime, source: &str, limit: usize) -> ExecutionResult {
+    run_in(runtime, source, Language::TypeScript, limit)
+}
+
+/// As `run`, in one language or the other.
+pub(crate) fn run_in(
+    runtime: &Runtime,
+    source: &str,
+    language: Language,
+    limit: usize,
+) -> ExecutionResult {
     let mut inputs = Writer::new();
     inputs.array(u32::try_from(FUNCTIONS.len()).expect("few") + 1);
     for (number, name) in (0..).zip(FUNCTIONS) {
@@ -80,6 +90,7 @@ pub(crate) fn run(runtime: &Runtime, source: &str, limit: usize) -> ExecutionRes
         modules: vec![("./m.js".to_owned(), "export const x = 1".to_owned().into())],
         inputs: inputs.finish(),
         report: true,
+        language,
         memory_limit_bytes,
         ..Request::new(source.to_owned().into())
     };

@@ -8,10 +8,13 @@
 //! wrote. Three things keep these near each other. Sizes are rounded up to those that the allocator
 //! sorts free blocks by, so that a block that was freed fits the next of its size. Once blocks stand
 //! higher than all that may be in use at once, the pages of large free blocks go back to the system.
-//! And a large block that grows is moved page by page, so that it is never there twice.
+//! And a large block that grows is moved page by page, so that it is never there twice. Where all that
+//! is not enough, because what is in use stands scattered among small holes, there are no more blocks:
+//! the process never holds more than [`most_held_bytes`] says.
 #![expect(unsafe_code, reason = "hands out raw memory")]
 
-use super::range::{self, PAGE_BYTES, Range};
+use super::range::{self, LARGE_PAGE_BYTES, LARGE_PAGES_FROM_BYTES, PAGE_BYTES, Range};
+use super::returned::Returned;
 use std::{alloc::Layout, cell::Cell, mem, ptr, ptr::NonNull};
 
 /// 16-byte steps in 27 doublings: blocks of up to 4 GiB.
@@ -26,17 +29,27 @@ const UNIT_BYTES: usize = 4 * size_of::<usize>();
 const SIZES_PER_DOUBLING: usize = 16;
 /// Free blocks from this size on are worth a call of the system.
 const LARGE_BYTES: usize = 32 << 10;
-/// What one fault maps where pages are large, and from what size on a block is worth that.
-const LARGE_PAGE_BYTES: usize = 2 << 20;
+/// From what size on a block is worth a large page.
 const SKIPPED_FOR_BYTES: usize = 256 << 10;
 /// The share of what is expected that may be handed out between two looks for holes.
 const PATIENCE_SHARE: usize = 32;
+/// What the process may hold beyond what is in use, for holes between blocks: a share of that, and as much as
+/// a small run may waste.
+const HOLES_SHARE: usize = 4;
+const HOLES_BYTES: usize = 1 << 20;
+/// The share of what is expected that has to be free for more after a search for every hole, which is slow.
+const ROOM_SHARE: usize = 64;
 /// How much of a large block is moved at once.
 const MOVED_AT_ONCE_BYTES: usize = 256 << 10;
 /// The header of a free block may stand this far above the last block in use.
 const MARGIN_BYTES: usize = 64;
 /// The end of the range holds the mark of its last block.
 pub(crate) const TAIL_BYTES: usize = 64;
+
+/// The most that the process holds for an arena of which so much may be in use.
+pub(super) fn most_held_bytes(expected_bytes: usize) -> usize {
+    expected_bytes.saturating_add(expected_bytes / HOLES_SHARE).saturating_add(HOLES_BYTES)
+}
 
 /// The allocator of one range. It does not own the range: whoever made both keeps it mapped for as
 /// long as the arena is used.
@@ -55,6 +68,8 @@ pub(crate) struct Arena {
     /// What was handed out since the holes were last looked for, and how much of it makes that due.
     touched: Cell<usize>,
     patience: Cell<usize>,
+    /// Which pages below `high` the system has back, by their offset from the start.
+    returned: Returned,
 }
 
 impl Arena {
@@ -82,6 +97,7 @@ impl Arena {
             large_from: Cell::new(0),
             touched: Cell::new(0),
             patience: Cell::new(0),
+            returned: Returned::default(),
         })
     }
 
@@ -93,6 +109,12 @@ impl Arena {
     /// Declares everything above `bytes` zero again.
     pub(crate) fn lower_high(&self, bytes: usize) {
         self.high.set(self.start + bytes);
+        self.returned.clear();
+    }
+
+    /// What the process holds for the range, at most.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.high_bytes().saturating_sub(self.returned.bytes())
     }
 
     /// Says that at most `bytes` will be in use at once: what stands higher shows that there are holes.
@@ -114,20 +136,29 @@ impl Arena {
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> *mut u8 {
-        if bytes >= SKIPPED_FOR_BYTES {
-            self.skip();
-        }
-        let Some(layout) = layout(bytes) else { return ptr::null_mut() };
-        // SAFETY: the state was written by `new`, the engine calls from one thread at a time, and
-        // no reference to the state outlives a call.
-        let block = unsafe { (*self.blocks.as_ptr()).allocate(layout) };
-        let Some(block) = block else { return ptr::null_mut() };
-        if !self.reach(block) {
-            // SAFETY: allocated above with this alignment, and known to nobody.
+        let Some(block) = self.place(bytes) else { return ptr::null_mut() };
+        if !self.holds_little() {
+            // SAFETY: placed above with this alignment, and known to nobody.
             unsafe { (*self.blocks.as_ptr()).deallocate(block, ALIGN) };
             return ptr::null_mut();
         }
         block.as_ptr()
+    }
+
+    /// A block, however much the process holds with it once it is written.
+    fn place(&self, bytes: usize) -> Option<NonNull<u8>> {
+        if bytes >= SKIPPED_FOR_BYTES {
+            self.skip();
+        }
+        // SAFETY: the state was written by `new`, the engine calls from one thread at a time, and
+        // no reference to the state outlives a call.
+        let block = unsafe { (*self.blocks.as_ptr()).allocate(layout(bytes)?) }?;
+        if !self.reach(block) {
+            // SAFETY: allocated above with this alignment, and known to nobody.
+            unsafe { (*self.blocks.as_ptr()).deallocate(block, ALIGN) };
+            return None;
+        }
+        Some(block)
     }
 
     /// Takes what is below the place of large blocks.
@@ -174,7 +205,7 @@ impl Arena {
         unsafe {
             if self.high.get() > self.expected.get() {
                 let bytes = Self::usable_bytes(block);
-                give_back(block.addr().get(), block.addr().get() + bytes);
+                self.give_back(block.addr().get(), block.addr().get() + bytes, LARGE_BYTES);
             }
             (*self.blocks.as_ptr()).deallocate(block, ALIGN);
         }
@@ -194,14 +225,15 @@ impl Arena {
         if old_bytes < 2 * MOVED_AT_ONCE_BYTES || bytes <= old_bytes || is_last || !spreads {
             return None;
         }
-        let new = NonNull::new(self.allocate(bytes))?;
+        // As much of the new one is written as of the old one goes back.
+        let new = self.place(bytes)?;
         let mut moved = 0;
         while moved < old_bytes {
             let step = MOVED_AT_ONCE_BYTES.min(old_bytes - moved);
             // SAFETY: two blocks in use, both at least that long; what was copied is read no more.
             unsafe {
                 new.add(moved).copy_from_nonoverlapping(block.add(moved), step);
-                give_back(start + moved, start + moved + step);
+                self.give_back(start + moved, start + moved + step, LARGE_BYTES);
             }
             moved += step;
         }
@@ -213,23 +245,81 @@ impl Arena {
     /// Gives the pages of large free blocks back to the system. Looks at every block, so it is done
     /// less often the less comes of it.
     fn sweep(&self) {
+        let given_bytes = self.give_back_holes(LARGE_BYTES);
+        let least = (self.expected.get() - self.start) / PATIENCE_SHARE;
+        let came_of_it = given_bytes >= self.touched.replace(0) / 2;
+        self.patience.set(if came_of_it { least } else { 2 * least });
+    }
+
+    /// Whether the process holds no more than it may, once every hole of a page was given back if it must be.
+    fn holds_little(&self) -> bool {
+        if self.high.get() <= self.expected.get() {
+            return true;
+        }
+        let expected_bytes = self.expected.get() - self.start;
+        let most_bytes = most_held_bytes(expected_bytes);
+        self.held_bytes() <= most_bytes || {
+            self.give_back_holes(PAGE_BYTES);
+            self.held_bytes() <= most_bytes - expected_bytes / ROOM_SHARE
+        }
+    }
+
+    /// Gives back what free blocks have of whole pages, if it is so much; returns how many bytes.
+    fn give_back_holes(&self, least_bytes: usize) -> usize {
         let state_bytes = size_of::<Blocks>().next_multiple_of(MARGIN_BYTES);
         let (start, high) = (self.start + state_bytes, self.high.get().min(self.end));
         let mut given_bytes = 0;
         let pool = self.blocks.as_ptr().cast::<u8>().wrapping_add(state_bytes);
-        let Some(pool) = NonNull::new(pool) else { return };
+        let Some(pool) = NonNull::new(pool) else { return 0 };
         let pool = NonNull::slice_from_raw_parts(pool, self.end - start);
         // SAFETY: the pool as `new` inserted it, which no one changes while it is walked.
         let blocks = unsafe { (*self.blocks.as_ptr()).iter_blocks(pool) };
         for block in blocks.filter(|block| !block.is_occupied()) {
             let start = block.as_ptr().addr().get() + BLOCK_OVERHEAD_BYTES;
             // SAFETY: a free block; its header and links stay.
-            given_bytes +=
-                unsafe { give_back(start, (start + block.max_payload_size()).min(high)) };
+            given_bytes += unsafe {
+                self.give_back(start, (start + block.max_payload_size()).min(high), least_bytes)
+            };
         }
-        let least = (self.expected.get() - self.start) / PATIENCE_SHARE;
-        let came_of_it = given_bytes >= self.touched.replace(0) / 2;
-        self.patience.set(if came_of_it { least } else { 2 * least });
+        given_bytes
+    }
+
+    /// Counts pages as held that may be written from now on.
+    fn take_back(&self, start: usize, end: usize) {
+        if self.returned.bytes() == 0 {
+            return;
+        }
+        if self.expected.get() - self.start >= LARGE_PAGES_FROM_BYTES {
+            // The first byte that is written in a large page without content brings in all of it.
+            for place in [start, end - 1] {
+                let page = place / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+                let (from, to) = (page.max(self.start), page + LARGE_PAGE_BYTES);
+                if self.returned.has_all(from - self.start, to - self.start) {
+                    self.returned.remove(from - self.start, to - self.start);
+                }
+            }
+        }
+        self.returned.remove(start - self.start, end - self.start);
+    }
+
+    /// Gives whole pages within a free block, or one that is about to be, back to the system, if there are
+    /// enough; returns how many bytes. Its first bytes stay: the allocator writes there.
+    ///
+    /// # Safety
+    /// The addresses are those of such a block, below `high`.
+    unsafe fn give_back(&self, start: usize, end: usize, least_bytes: usize) -> usize {
+        let start = (start + MARGIN_BYTES).next_multiple_of(PAGE_BYTES);
+        let end = end / PAGE_BYTES * PAGE_BYTES;
+        if end < start.saturating_add(least_bytes)
+            || self.returned.has_all(start - self.start, end - self.start)
+        {
+            return 0;
+        }
+        // SAFETY: whole pages whose content is of no use. What declines keeps its memory.
+        if unsafe { range::give_back_pages(start, end - start) } {
+            self.returned.insert(start - self.start, end - self.start);
+        }
+        end - start
     }
 
     /// # Safety
@@ -253,6 +343,8 @@ impl Arena {
         // SAFETY: called with blocks just handed out.
         let end = block.addr().get() + unsafe { Self::usable_bytes(block) };
         self.high.set(self.high.get().max(end + MARGIN_BYTES));
+        // The header of what is left of a free block stands behind.
+        self.take_back(block.addr().get() - MARGIN_BYTES, end + MARGIN_BYTES);
         if self.high.get() > self.expected.get() {
             let touched = self.touched.get() + end - block.addr().get();
             self.touched.set(touched);
@@ -271,22 +363,6 @@ fn layout(bytes: usize) -> Option<Layout> {
     let step = (whole.checked_next_power_of_two()? / (2 * SIZES_PER_DOUBLING)).max(UNIT_BYTES);
     let whole = whole.checked_next_multiple_of(step)?;
     Layout::from_size_align(whole - BLOCK_OVERHEAD_BYTES, ALIGN).ok()
-}
-
-/// Gives whole pages within a free block, or one that is about to be, back to the system, if there are
-/// many; returns how many bytes. Its first bytes stay: the allocator writes there.
-///
-/// # Safety
-/// The addresses are those of such a block.
-unsafe fn give_back(start: usize, end: usize) -> usize {
-    let start = (start + MARGIN_BYTES).next_multiple_of(PAGE_BYTES);
-    let end = end / PAGE_BYTES * PAGE_BYTES;
-    if end < start.saturating_add(LARGE_BYTES) {
-        return 0;
-    }
-    // SAFETY: whole pages whose content is of no use. What declines keeps its memory.
-    unsafe { range::give_back_pages(start, end - start) };
-    end - start
 }
 
 const _: () = assert!(mem::align_of::<Blocks>() <= super::range::PAGE_BYTES);
@@ -341,7 +417,7 @@ mod tests {
         const MIB: usize = 1 << 20;
         let range = Range::reserve(64 * MIB).expect("64 MiB of addresses");
         let arena = Arena::new(&range).expect("an arena");
-        arena.expect(4 * MIB);
+        arena.expect(5 * MIB);
         let block = |bytes: usize| NonNull::new(arena.allocate(bytes)).expect("memory");
         let (grows, hole, last) = (block(3 * MIB), block(3 * MIB), block(64));
         // SAFETY: blocks in use, each as long as it was asked for.
@@ -360,6 +436,60 @@ mod tests {
             assert_eq!(old.read(), 0, "nothing of a block that has moved stays");
             arena.free(last);
         }
+    }
+
+    #[test]
+    fn holes_of_any_size_hold_no_more_than_a_quarter_more() {
+        const LIMIT: usize = 16 << 20;
+        let range = Range::reserve(256 << 20).expect("256 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        arena.expect(LIMIT);
+        let mut kept: Vec<NonNull<u8>> = Vec::new();
+        let (mut used, mut bytes, mut most) = (0, 500, 0);
+        'full: loop {
+            let mut round = Vec::new();
+            while used + bytes < LIMIT {
+                let Some(block) = NonNull::new(arena.allocate(bytes)) else { break 'full };
+                // SAFETY: the block is that long.
+                unsafe { block.write_bytes(1, bytes) };
+                // SAFETY: in use.
+                used += unsafe { Arena::cost_bytes(block) };
+                round.push(block);
+                most = most.max(resident_bytes(&range));
+                assert!(arena.held_bytes() <= most_held_bytes(LIMIT));
+            }
+            if round.is_empty() {
+                break;
+            }
+            for (index, block) in round.into_iter().enumerate() {
+                if index % 4 == 0 {
+                    kept.push(block);
+                } else {
+                    // SAFETY: in use until now.
+                    unsafe {
+                        used -= Arena::cost_bytes(block);
+                        arena.free(block);
+                    }
+                }
+            }
+            bytes = bytes * 5 / 4;
+        }
+        assert!(most > LIMIT, "there were holes: {most}");
+        assert!(most <= most_held_bytes(LIMIT) + (256 << 10), "{most} bytes for {LIMIT}");
+    }
+
+    /// What the system says, looked at every now and then.
+    fn resident_bytes(range: &Range) -> usize {
+        thread_local!(static CALLS: Cell<usize> = const { Cell::new(0) });
+        if !CALLS.replace(CALLS.get() + 1).is_multiple_of(500) {
+            return 0;
+        }
+        let mut pages = vec![0; range.bytes() / PAGE_BYTES];
+        // SAFETY: a byte for each page of the mapping.
+        let told =
+            unsafe { libc::mincore(range.start().cast(), range.bytes(), pages.as_mut_ptr()) };
+        assert_eq!(told, 0);
+        pages.iter().filter(|page| **page & 1 == 1).count() * PAGE_BYTES
     }
 
     #[test]

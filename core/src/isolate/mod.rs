@@ -3,7 +3,8 @@
 //! An [`Isolate`] is one run in one home: in goes a [`Task`], a [`Linker`] to ask for modules and
 //! the [`Outside`] to speak to; out comes a [`Turn`] each time it stops, and at last an [`End`].
 //!
-//! From the bottom up. Memory: `range` reserves addresses, `arena` and `system` hand out blocks,
+//! From the bottom up. Memory: `range` reserves addresses, `arena` and `system` hand out blocks, `returned`
+//! knows which pages the system has back,
 //! `heap` and `books` account for them, `slot` takes and restores images, `calibrate` finds two fields
 //! of the engine, `ending` and `poll` decide when code must stop, `escape` stops it, `home` puts these
 //! together into a place where one run lives, and `pool` keeps homes ready. The engine: `sys` declares its
@@ -35,6 +36,7 @@ mod pool;
 mod range;
 mod realm;
 mod rejections;
+mod returned;
 mod settle;
 mod slot;
 mod state;

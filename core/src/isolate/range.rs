@@ -11,6 +11,11 @@ use std::{cell::Cell, ptr::NonNull};
 /// and is done by hand.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
+/// What one fault maps where pages are large.
+pub(crate) const LARGE_PAGE_BYTES: usize = 2 << 20;
+/// Under smaller limits all pages stay small: the last large one might reach far beyond.
+pub(crate) const LARGE_PAGES_FROM_BYTES: usize = 40 << 20;
+
 /// A reserved range of addresses; unmapped when dropped.
 pub(crate) struct Range {
     start: NonNull<u8>,
@@ -93,13 +98,14 @@ impl Range {
     }
 }
 
-/// Gives the memory of whole pages back; they read as zero then, or as before if the system declines.
+/// Gives the memory of whole pages back; they read as zero then, or as before if the system declines, and
+/// then this is false.
 ///
 /// # Safety
 /// The pages are within a range, and nothing refers to what is in there.
-pub(crate) unsafe fn give_back_pages(address: usize, bytes: usize) {
+pub(crate) unsafe fn give_back_pages(address: usize, bytes: usize) -> bool {
     // SAFETY: as the caller promises.
-    unsafe { system::give_back(std::ptr::with_exposed_provenance_mut(address), bytes) };
+    unsafe { system::give_back(std::ptr::with_exposed_provenance_mut(address), bytes) }
 }
 
 impl Drop for Range {

@@ -11,7 +11,7 @@
 
 use super::arena::TAIL_BYTES;
 use super::heap::{Heap, Mark, ceiling_bytes};
-use super::range::{PAGE_BYTES, Range};
+use super::range::{LARGE_PAGES_FROM_BYTES, PAGE_BYTES, Range};
 use crate::laps::{Step, lap};
 use std::cell::Cell;
 #[cfg(test)]
@@ -29,8 +29,6 @@ const CLEARED_BY_HAND_BYTES: usize = 1 << 20;
 const GROWTH: usize = 2;
 /// Within this much of either end, where a parked slot holds something, pages stay small.
 const SMALL_PAGES_BYTES: usize = 2 << 20;
-/// Under smaller limits all pages stay small: the last large one might reach far beyond.
-const LARGE_PAGES_FROM_BYTES: usize = 40 << 20;
 
 /// A range and the image of its pristine content. Owns both; the heap over it must not be used
 /// after this is dropped.

@@ -205,6 +205,10 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
         "for (let n = 1e4; ; n = n * 1.3 | 0) { const a = []; for (let b = 0; b < LIMIT / 2; b += n) a.push(new Uint8Array(n).fill(1)); keep.push(a.filter((_, i) => i % 8 === 0)) }",
     ),
     (
+        "holes between large blocks and small ones",
+        "let held = 0; for (let n = 600; ; n = n * 1.3 | 0) { const a = []; while (held + n < LIMIT * 0.85 - 1e6) { a.push(new Uint8Array(n).fill(1)); held += n + 250 } if (!a.length) for (;;) keep.push({}); keep.push(a.filter((_, i) => i % 2 === 0 || (held -= n + 250, false))) }",
+    ),
+    (
         "lists beside each other",
         "const l = Array.from({ length: 8 }, () => []); for (;;) for (const a of l) a.push(0.5)",
     ),

@@ -15,7 +15,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use isolane::{Completion, Host, HostCall, Listener, Patience, Refusal, Remote, Turns, Value};
+use isolane::{
+    Completion, Host, HostCall, Listener, Patience, Refusal, Remote, Turns, Value, value::Kinds,
+};
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 
 use crate::{
@@ -268,8 +270,8 @@ impl Host for PythonHost {
         self.push(Event::Settled);
     }
 
-    fn is_choosy(&self) -> bool {
-        true
+    fn choosy_about(&self) -> Kinds {
+        Kinds::ALL
     }
 
     fn refuses(&self, message: &Value) -> Option<Refusal> {

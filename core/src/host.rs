@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::{
     execution::Live,
     path::{self, Step},
-    value::{ErrorClass, Value, Writer},
+    value::{ErrorClass, Kinds, Value, Writer},
 };
 
 /// What a function or a promise came to: a value, or what was thrown.
@@ -30,11 +30,12 @@ pub const ASYNC_FUNCTION: u32 = 1 << 31;
 pub trait Host: Send + Sync + 'static {
     /// The sandbox called the host function with that number. `args` is an array, one message. For
     /// [`REPORT_SINK`] it is `undefined`: the reported value is the newest of
-    /// [`Remote::reports_since`]. The sandbox waits until `call` is answered; to answer later, answer at once with a message that is a
+    /// [`Remote::reports_since`], which [`Remote::take_report`] hands over. The sandbox waits until `call` is answered; to answer later, answer at once with a message that is a
     /// promise of the host (`HOST_PROMISE`) and settle that one through [`Remote::settle_promise`].
     ///
     /// [`Remote::settle_promise`]: crate::Remote::settle_promise
     /// [`Remote::reports_since`]: crate::Remote::reports_since
+    /// [`Remote::take_report`]: crate::Remote::take_report
     fn call(&self, function: u32, args: Value, call: HostCall);
 
     /// The sandbox called an asynchronous host function: one that crossed with [`ASYNC_FUNCTION`] in its
@@ -64,14 +65,14 @@ pub trait Host: Send + Sync + 'static {
     /// on its way when somebody else ended the run: what comes later is to be dropped.
     fn settled(&self);
 
-    /// Whether [`Host::refuses`] is to be asked at all.
-    fn is_choosy(&self) -> bool {
-        false
+    /// The kinds of values that [`Host::refuses`] is to be asked about.
+    fn choosy_about(&self) -> Kinds {
+        Kinds::NONE
     }
 
     /// What of a message the host's language cannot hold, if anything: the value does not cross
-    /// then, as one that cannot be cloned. Asked only of messages that [`Value::may_be_refused`], before
-    /// the host is told of them, on the thread that computes the run, while the host's own thread
+    /// then, as one that cannot be cloned. Asked only of messages with [`Value::kinds`] that it is
+    /// [`Host::choosy_about`], before the host is told of them, on the thread that computes the run, while the host's own thread
     /// goes on.
     fn refuses(&self, message: &Value) -> Option<Refusal> {
         let _ = message;

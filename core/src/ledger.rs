@@ -42,24 +42,26 @@ impl Ledger {
         }
     }
 
-    /// The host receives a message, with the functions and promises in it.
-    pub(crate) fn receive(&mut self, message: &Value) -> Result<(), Overdrawn> {
+    /// The host receives a message, with the functions and promises in it; says how many promises it did not
+    /// have.
+    pub(crate) fn receive(&mut self, message: &Value) -> Result<usize, Overdrawn> {
         if !message.may_lend() {
-            return Ok(());
+            return Ok(0);
         }
-        let mut new = 0_usize;
+        let (mut new, mut promises) = (0_usize, 0_usize);
         let see = |event: &Event<'_>| match *event {
             Event::SandboxFunction(number) => {
                 let times = self.functions.entry(number).or_insert(0);
                 *times = times.saturating_add(1);
                 new += usize::from(*times == 1);
             }
-            Event::SandboxPromise(number) => new += usize::from(self.promises.insert(number)),
+            Event::SandboxPromise(number) => promises += usize::from(self.promises.insert(number)),
             _ => {}
         };
         // It was checked, so it can be read, and names no more than the run may hold.
         walk(message, see).map_err(|_| Overdrawn)?;
-        self.draw(new.saturating_mul(EXPORTED_BYTES))
+        self.draw((new + promises).saturating_mul(EXPORTED_BYTES))?;
+        Ok(promises)
     }
 
     /// The sandbox starts a call that settles that promise; its host keeps the arguments until then.
@@ -95,10 +97,19 @@ impl Ledger {
 
     /// A promise of the sandbox settles; false if the host waits for none of that number. From then on the host
     /// does not know the number: a worker that gives it out again, as no isolate does, speaks of another promise.
-    pub(crate) fn finish_promise(&mut self, promise: u32) -> bool {
+    /// An outcome with promises that the host did not have, of so many bytes, is a link of a chain, and stays
+    /// counted.
+    pub(crate) fn finish_promise(
+        &mut self,
+        promise: u32,
+        link_bytes: Option<usize>,
+    ) -> Result<bool, Overdrawn> {
         let waits = self.promises.remove(&promise);
-        self.bytes -= if waits { EXPORTED_BYTES } else { 0 };
-        waits
+        match link_bytes {
+            Some(bytes) => self.draw(bytes)?,
+            None => self.bytes -= if waits { EXPORTED_BYTES } else { 0 },
+        }
+        Ok(waits)
     }
 
     /// The host lets go of a function that it received so many times.
@@ -148,7 +159,7 @@ mod tests {
     fn what_the_host_has_of_the_sandbox_is_paid_for_once() {
         let mut ledger = Ledger::new(3 * EXPORTED_BYTES);
         for _ in 0..5 {
-            assert_eq!(ledger.receive(&message(&[7, 8], &[7])), Ok(()));
+            assert!(ledger.receive(&message(&[7, 8], &[7])).is_ok());
         }
         assert_eq!(ledger.receive(&message(&[], &[8])), Err(Overdrawn));
     }
@@ -157,7 +168,7 @@ mod tests {
     fn a_function_is_paid_for_until_it_is_let_go_of_as_often_as_it_was_received() {
         let mut ledger = Ledger::new(EXPORTED_BYTES);
         for _ in 0..3 {
-            assert_eq!(ledger.receive(&message(&[7], &[])), Ok(()));
+            assert!(ledger.receive(&message(&[7], &[])).is_ok());
         }
         ledger.release(7, 2);
         assert_eq!(ledger.bytes, EXPORTED_BYTES);
@@ -165,7 +176,7 @@ mod tests {
         ledger.release(7, 1);
         ledger.release(7, 1);
         assert_eq!(ledger.bytes, 0);
-        assert_eq!(ledger.receive(&message(&[8], &[])), Ok(()));
+        assert!(ledger.receive(&message(&[8], &[])).is_ok());
     }
 
     #[test]
@@ -188,22 +199,22 @@ mod tests {
     #[test]
     fn what_nobody_waits_for_is_known() {
         let mut ledger = Ledger::new(usize::MAX);
-        assert!(!ledger.finish_call(1) && !ledger.finish_promise(1));
+        assert!(!ledger.finish_call(1) && ledger.finish_promise(1, None) == Ok(false));
         ledger.call(1);
-        assert_eq!(ledger.receive(&message(&[], &[1])), Ok(()));
-        assert!(ledger.finish_call(1) && ledger.finish_promise(1));
-        assert!(!ledger.finish_call(1) && !ledger.finish_promise(1));
+        assert!(ledger.receive(&message(&[], &[1])).is_ok());
+        assert!(ledger.finish_call(1) && ledger.finish_promise(1, None) == Ok(true));
+        assert!(!ledger.finish_call(1) && ledger.finish_promise(1, None) == Ok(false));
     }
 
     #[test]
     fn promises_without_end_are_paid_for_until_they_settle() {
         let mut ledger = Ledger::new(2 * EXPORTED_BYTES);
         for number in (0..1_000).chain(0..10) {
-            assert_eq!(ledger.receive(&message(&[], &[number, number])), Ok(()));
+            assert!(ledger.receive(&message(&[], &[number, number])).is_ok());
             // What a promise comes to may name the promise.
-            assert_eq!(ledger.receive(&message(&[], &[number])), Ok(()));
+            assert!(ledger.receive(&message(&[], &[number])).is_ok());
             assert_eq!(ledger.bytes, EXPORTED_BYTES);
-            assert!(ledger.finish_promise(number));
+            assert_eq!(ledger.finish_promise(number, None), Ok(true));
             assert_eq!(ledger.bytes, 0);
         }
         assert_eq!(ledger.receive(&message(&[], &[1, 2, 3])), Err(Overdrawn));

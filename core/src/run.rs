@@ -509,8 +509,12 @@ impl Live for Run {
         }
     }
 
-    fn reports_since(&self, index: usize) -> Vec<Value> {
-        self.shared.lock().record.reports_since(index)
+    fn reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value> {
+        self.shared.lock().record.reports_since(index, most_bytes)
+    }
+
+    fn take_report(&self) -> Option<Value> {
+        self.shared.lock().record.take_report()
     }
 
     fn take_result(&self) -> Option<ExecutionResult> {
@@ -576,7 +580,8 @@ impl Outside for Seat {
     }
 
     fn refuses(&self, message: &Value) -> Option<Refusal> {
-        self.0.host.refuses(message)
+        let host = &self.0.host;
+        if message.kinds().intersects(host.choosy_about()) { host.refuses(message) } else { None }
     }
 
     fn log(&self, level: LogLevel, args: Value) {

@@ -129,3 +129,16 @@ fn a_promise_that_crosses_again_has_another_number() {
     assert_eq!(*host.named.lock().expect("ours"), [0, 0, 1, 2, 2]);
     assert_eq!(*host.settled.lock().expect("ours"), [0, 1, 2]);
 }
+
+#[test]
+fn a_chain_of_promises_is_charged_link_by_link() {
+    let source = "const wait = () => { let resolve; const promise = new Promise((r) => { resolve = r }); return [promise, resolve] };
+        const [first, settleFirst] = wait(), [second, settleSecond] = wait();
+        const big = 'x'.repeat(1e4);
+        settleFirst({ second, big }); settleSecond({ first, big });
+        h(first);
+        for (;;) await 0;";
+    let (turn, host, _) = run(source);
+    assert!(matches!(turn, Turn::Ended(End::Memory)), "{turn:?}");
+    assert!(host.settled.lock().expect("ours").len() < LIMIT / 10_000);
+}

@@ -266,13 +266,21 @@ unsafe extern "C-unwind" fn settled(
         // SAFETY: made with one number as its data.
         let number = int_of(unsafe { *data }).cast_unsigned();
         let value = args(argc, argv).first().copied().unwrap_or(undefined());
+        let given = state.next_promise.get();
         let completion = match magic {
             PROMISE_FULFILLED | CALL_FULFILLED => state.completion_of(Ok(value)),
             _ => state.completion_of(Err(value)),
         };
         match magic {
             PROMISE_FULFILLED | PROMISE_REJECTED => {
-                state.forget_promise(number);
+                let (Ok(outcome) | Err(outcome)) = &completion;
+                // One that leads to others is a link of a chain, which may be endless: whoever holds its
+                // beginning holds all of it. So links stay charged.
+                let link_bytes = match state.next_promise.get() {
+                    unchanged if unchanged == given => None,
+                    _ => Some(outcome.held_bytes()),
+                };
+                state.forget_promise(number, link_bytes);
                 state.outside().promise_settled(number, completion);
             }
             _ => state.outside().function_settled(number, completion),
@@ -406,13 +414,17 @@ impl State {
     }
 
     /// Lets go of a promise of which the host knows the outcome by now, and of its number: what it came to
-    /// is the host's own from there on. Until then the message of that outcome may itself name the promise.
-    fn forget_promise(&self, number: u32) {
+    /// is the host's own from there on. Until then the message of that outcome may itself name the promise. An
+    /// outcome that has promises of its own stays charged, with so many bytes.
+    fn forget_promise(&self, number: u32, link_bytes: Option<usize>) {
         let known = self.exported_promises.borrow_mut().remove(&number);
         if let Some(known) = known {
             let address = address_of(known.promise.raw());
             self.exported_promise_numbers.borrow_mut().remove(&address);
-            self.let_go(EXPORTED_BYTES);
+            match link_bytes {
+                Some(bytes) => self.keep(bytes),
+                None => self.let_go(EXPORTED_BYTES),
+            }
         }
     }
 

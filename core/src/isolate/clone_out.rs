@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     host::ASYNC_FUNCTION,
-    value::{ErrorClass, Value, ViewKind, Writer},
+    value::{ErrorClass, MOST_ELEMENTS, MOST_ENTRIES, MOST_PROPERTIES, Value, ViewKind, Writer},
 };
 
 /// What a value leaves the sandbox as: it decides what becomes of functions and promises.
@@ -442,6 +442,9 @@ impl<'s> Walk<'s> {
             return self.refuse(&what);
         }
         let keys = Rc::new(realm.cx.keys(value)?);
+        if self.is_too_much(keys.len(), MOST_PROPERTIES) {
+            return self.refuse(&format!("an object of {} properties", keys.len()));
+        }
         self.enter(value);
         self.writer.object();
         self.frames.push(Frame::Object { object: realm.cx.dup(value), keys, next: 0 });
@@ -457,6 +460,10 @@ impl<'s> Walk<'s> {
         let keys = Rc::new(cx.keys(value)?);
         // Indices come first and in order; so the array is dense when the last of them says so.
         let dense = length == 0 || self.index(&keys, length as usize - 1) == Some(length - 1);
+        if self.is_too_much(keys.len(), if dense { MOST_ELEMENTS } else { MOST_PROPERTIES }) {
+            let holes = if dense { "" } else { " with holes" };
+            return self.refuse(&format!("an array of {} elements{holes}", keys.len()));
+        }
         self.enter(value);
         if dense {
             self.writer.array(length);
@@ -490,6 +497,9 @@ impl<'s> Walk<'s> {
         if self.crossing == Crossing::Shown {
             items.truncate(2 * SHOWN_NODES);
         }
+        if self.is_too_much(items.len() / 2, MOST_ENTRIES) {
+            return self.refuse(&format!("a Map of {} entries", items.len() / 2));
+        }
         self.enter(value);
         self.writer.map(count(items.len() / 2)?);
         self.frames.push(Frame::Map { items, next: 0 });
@@ -503,10 +513,18 @@ impl<'s> Walk<'s> {
         if self.crossing == Crossing::Shown {
             items.truncate(SHOWN_NODES);
         }
+        if self.is_too_much(items.len(), MOST_ENTRIES) {
+            return self.refuse(&format!("a Set of {} entries", items.len()));
+        }
         self.enter(value);
         self.writer.set(count(items.len())?);
         self.frames.push(Frame::Set { items, next: 0 });
         Ok(())
+    }
+
+    /// Whether a container is larger than any that leaves the sandbox.
+    fn is_too_much(&self, count: usize, most: usize) -> bool {
+        count > most && self.crossing != Crossing::Inside
     }
 
     fn date(&mut self, value: Raw) -> Outcome<()> {

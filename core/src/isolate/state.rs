@@ -25,7 +25,7 @@ use crate::{
     host::Refusal,
     outcome::ExecutionError,
     program::{Compiled, Linker},
-    value::{InFlight, Value},
+    value::{InFlight, Kinds, Value},
 };
 
 /// The entries of a Map or the members of a Set, while they are collected.
@@ -141,7 +141,7 @@ impl State {
 
     /// What of a message the host cannot hold, if anything.
     pub(super) fn refuses(&self, message: &Value) -> Option<Refusal> {
-        if message.may_be_refused() { self.outside.refuses(message) } else { None }
+        if message.kinds() == Kinds::NONE { None } else { self.outside.refuses(message) }
     }
 
     /// Leaves the engine if the run must end.

@@ -12,7 +12,10 @@
 //! fifth of what reading them takes with serde (170 against 30 MB/s on a busy machine), on long texts next
 //! to nothing.
 
-use super::{EXPORTED_BYTES, Event, Malformed, Reader, Str, Value, ViewKind, weight};
+use super::{
+    EXPORTED_BYTES, Event, Kinds, MOST_ELEMENTS, MOST_ENTRIES, MOST_PROPERTIES, Malformed, Reader,
+    Str, Value, ViewKind, objects::Objects, weight,
+};
 
 /// What a message is for, which decides what may stand in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,20 +66,22 @@ pub(crate) fn check(
         keys: 0,
         at_then: false,
         weight: 0,
+        properties: Objects::default(),
         lent: 0,
         room,
         named: vec![Named::Not; message.blobs().len()],
         views: 0,
-        plain: true,
+        kinds: Kinds::NONE,
     };
     walk.whole()?;
-    let Walk { weight, plain, .. } = walk;
-    Ok(Value { plain, ..message.weighing(weight) })
+    let Walk { weight, kinds, .. } = walk;
+    Ok(Value { kinds, ..message.weighing(weight) })
 }
 
 /// What is left of something that was begun.
 enum Frame {
-    Object,
+    /// So many properties so far.
+    Object(usize),
     /// So many nodes; holes are elements of an array only.
     Counted {
         left: u64,
@@ -111,13 +116,15 @@ struct Walk<'a> {
     /// a promise.
     at_then: bool,
     weight: usize,
+    /// What properties weigh.
+    properties: Objects,
     /// What its functions and promises are charged at.
     lent: usize,
     /// What it may weigh.
     room: usize,
     named: Vec<Named>,
     views: usize,
-    plain: bool,
+    kinds: Kinds,
 }
 
 impl<'a> Walk<'a> {
@@ -136,7 +143,9 @@ impl<'a> Walk<'a> {
                     *left -= 1;
                     *holes
                 }
-                Frame::Object => {
+                Frame::Object(count) => {
+                    *count += 1;
+                    ensure(*count <= MOST_PROPERTIES + 1)?;
                     if !self.key()? {
                         self.frames.pop();
                         continue;
@@ -153,7 +162,8 @@ impl<'a> Walk<'a> {
                     ensure(*next <= index && index < *length)?;
                     *next = index + 1;
                     *entries += 1;
-                    self.weigh(weight::ENTRY)?;
+                    ensure(*entries as usize <= MOST_PROPERTIES)?;
+                    self.weigh(weight::SPARSE_ELEMENT)?;
                     false
                 }
             };
@@ -170,13 +180,18 @@ impl<'a> Walk<'a> {
 
     /// The next key of the innermost object; false at its end.
     fn key(&mut self) -> Result<bool, Malformed> {
-        let Some(key) = self.reader.key()? else { return Ok(false) };
+        let Some(key) = self.reader.key()? else {
+            self.properties.close();
+            return Ok(false);
+        };
         if key.number < self.keys {
-            self.weigh(weight::PROPERTY)?;
+            let weight = self.properties.known_key(key.number);
+            self.weigh(weight)?;
         } else {
             self.keys += 1;
             ensure(is_well_put(key.text))?;
-            self.weigh(weight::of_new_key(key.text))?;
+            let weight = self.properties.new_key(key.number, key.text);
+            self.weigh(weight)?;
         }
         self.at_then = key.text == Str::Utf8("then");
         Ok(true)
@@ -192,7 +207,7 @@ impl<'a> Walk<'a> {
         }
         match event {
             Event::Hole => {
-                self.plain = false;
+                self.kinds |= Kinds::HOLES;
                 ensure(holes)?;
             }
             Event::Ref(object) => {
@@ -200,26 +215,34 @@ impl<'a> Walk<'a> {
                 ensure(!at_then || self.functions.binary_search(&object).is_err())?;
             }
             Event::BigInt { .. } => ensure(self.byte_after(start) <= 1)?,
-            Event::Object => self.frames.push(Frame::Object),
-            Event::Array(length) => self.counted(length.into(), true)?,
+            Event::Object => {
+                self.properties.open();
+                self.frames.push(Frame::Object(0));
+            }
+            Event::Array(length) => {
+                ensure(length as usize <= MOST_ELEMENTS)?;
+                self.counted(length.into(), true)?;
+            }
             Event::SparseArray(length) => {
-                self.plain = false;
+                self.kinds |= Kinds::HOLES;
                 self.frames.push(Frame::Sparse { length, next: 0, entries: 0 });
             }
             Event::Map(entries) => {
-                self.plain = false;
+                self.kinds |= Kinds::of_collection(entries);
+                ensure(entries as usize <= MOST_ENTRIES)?;
                 self.counted(2 * u64::from(entries), false)?;
             }
             Event::Set(members) => {
-                self.plain = false;
+                self.kinds |= Kinds::of_collection(members);
+                ensure(members as usize <= MOST_ENTRIES)?;
                 self.counted(members.into(), false)?;
             }
             Event::Date(time) => {
-                self.plain = false;
+                self.kinds |= Kinds::DATES;
                 ensure(time.is_nan() || is_time(time))?;
             }
             Event::RegExp => {
-                self.plain = false;
+                self.kinds |= Kinds::REGEXPS;
                 self.text()?;
                 ensure(matches!(self.text()?, Str::Utf8(flags) if are_flags(flags.as_bytes())))?;
             }
@@ -231,7 +254,9 @@ impl<'a> Walk<'a> {
                 let named = self.named.get_mut(blob as usize).ok_or(Malformed)?;
                 // One that stands there twice is a reference the second time.
                 ensure(*named != Named::ByBuffer)?;
-                self.plain &= *named == Named::Not;
+                if *named != Named::Not {
+                    self.kinds |= Kinds::SHARED_BYTES;
+                }
                 *named = Named::ByBuffer;
             }
             Event::View { kind, blob, byte_offset, length } => {
@@ -307,9 +332,13 @@ impl<'a> Walk<'a> {
     ) -> Result<(), Malformed> {
         self.views += 1;
         let named = self.named.get_mut(blob as usize).ok_or(Malformed)?;
-        self.plain &= *named == Named::Not && kind != ViewKind::Float16Array;
         if *named == Named::Not {
             *named = Named::ByViews;
+        } else {
+            self.kinds |= Kinds::SHARED_BYTES;
+        }
+        if kind == ViewKind::Float16Array {
+            self.kinds |= Kinds::HALF_FLOATS;
         }
         let element = kind.element_bytes() as u64;
         let bytes = self.blobs.get(blob as usize).map_or(0, Vec::len) as u64;

@@ -51,12 +51,15 @@ mod cursor;
 mod de;
 mod fault;
 mod in_flight;
+mod kinds;
 pub(crate) mod link;
+mod objects;
 mod reader;
 mod ser;
 mod weight;
 mod writer;
 
+pub use kinds::{Kinds, LARGE_COLLECTION};
 pub use reader::{Event, Malformed, Reader, Str};
 pub use writer::Writer;
 
@@ -73,6 +76,16 @@ use std::sync::Arc;
 
 use self::in_flight::Toll;
 use crate::error::{Error, ErrorKind};
+
+/// Entries of a Map, and members of a Set, that cross: a host's engine moves all of them when it makes room for
+/// one more, and its event loop stands still meanwhile.
+pub(crate) const MOST_ENTRIES: usize = 1 << 20;
+
+/// Properties of an object, and elements of an array with holes, that cross, for the same reason.
+pub(crate) const MOST_PROPERTIES: usize = 1 << 19;
+
+/// Elements of any other array that cross, for the same reason.
+pub(crate) const MOST_ELEMENTS: usize = 1 << 23;
 
 /// What a block of memory costs beyond its size.
 const BLOCK_OVERHEAD: usize = 16;
@@ -217,8 +230,8 @@ pub struct Value {
     blobs: Vec<Vec<u8>>,
     /// What it takes beyond these bytes once it is read.
     weight: usize,
-    /// Whether it is sure that every host can hold all of it.
-    plain: bool,
+    /// What in it some host may be unable to hold.
+    kinds: Kinds,
     /// Held while it is under way.
     toll: Option<Toll>,
 }
@@ -229,7 +242,7 @@ impl Clone for Value {
             nodes: self.nodes.clone(),
             blobs: self.blobs.clone(),
             weight: self.weight,
-            plain: self.plain,
+            kinds: self.kinds,
             toll: None,
         }
     }
@@ -247,7 +260,7 @@ impl Value {
     /// The value `undefined`.
     #[must_use]
     pub fn undefined() -> Self {
-        Self { plain: true, ..Self::from_parts(vec![tag::UNDEFINED], Vec::new()) }
+        Self { kinds: Kinds::NONE, ..Self::from_parts(vec![tag::UNDEFINED], Vec::new()) }
     }
 
     /// A message from its nodes and blobs, as another writer of the format made them.
@@ -256,7 +269,7 @@ impl Value {
     /// ends as a [`Malformed`] there.
     #[must_use]
     pub fn from_parts(nodes: Vec<u8>, blobs: Vec<Vec<u8>>) -> Self {
-        Self { nodes, blobs, weight: 0, plain: false, toll: None }
+        Self { nodes, blobs, weight: 0, kinds: Kinds::ALL, toll: None }
     }
 
     /// The same message, which weighs so much for whoever reads it.
@@ -285,14 +298,13 @@ impl Value {
         self.toll = None;
     }
 
-    /// Whether [`Host::refuses`] may have anything against this message. False only where it is sure:
-    /// for one of scalars, strings, arrays without holes, plain objects, errors, functions, promises,
-    /// buffers and views that share no bytes, but for a `Float16Array`.
+    /// What stands in it that some host may be unable to hold: a host is asked only about messages with
+    /// kinds that it is [`choosy_about`]. All of them where nobody has looked.
     ///
-    /// [`Host::refuses`]: crate::Host::refuses
+    /// [`choosy_about`]: crate::Host::choosy_about
     #[must_use]
-    pub fn may_be_refused(&self) -> bool {
-        !self.plain
+    pub fn kinds(&self) -> Kinds {
+        self.kinds
     }
 
     /// Whether there may be a function or a promise of the sandbox in it: most messages have none, which

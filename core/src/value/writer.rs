@@ -6,7 +6,9 @@
 
 use std::collections::HashMap;
 
-use super::{BLOB_OVERHEAD, ErrorClass, Event, Str, Value, ViewKind, tag, weight};
+use super::{
+    BLOB_OVERHEAD, ErrorClass, Event, Kinds, Str, Value, ViewKind, objects::Objects, tag, weight,
+};
 
 /// A finished message keeps at most this much room that it does not use.
 const SPARE_BYTES: usize = 4 << 10;
@@ -24,10 +26,12 @@ pub struct Writer {
     objects: u32,
     blob_bytes: usize,
     weight: usize,
+    /// What properties weigh.
+    properties: Objects,
     /// How many nodes name a blob.
     naming: usize,
-    /// Whether there is anything that some host may be unable to hold.
-    refusable: bool,
+    /// What some host may be unable to hold.
+    kinds: Kinds,
 }
 
 impl Writer {
@@ -66,8 +70,11 @@ impl Writer {
             self.nodes.shrink_to_fit();
         }
         // Two nodes over one blob are two copies of it where a host cannot share them.
-        let plain = !self.refusable && self.naming <= self.blobs.len();
-        Value { plain, ..Value::from_parts(self.nodes, self.blobs).weighing(self.weight) }
+        if self.naming > self.blobs.len() {
+            self.kinds |= Kinds::SHARED_BYTES;
+        }
+        let kinds = self.kinds;
+        Value { kinds, ..Value::from_parts(self.nodes, self.blobs).weighing(self.weight) }
     }
 
     /// `undefined`.
@@ -137,7 +144,7 @@ impl Writer {
 
     /// An element that is not there.
     pub fn hole(&mut self) {
-        self.refusable = true;
+        self.kinds |= Kinds::HOLES;
         self.leaf(tag::HOLE, &Event::Hole);
     }
 
@@ -150,6 +157,7 @@ impl Writer {
     /// Starts a plain object: keys and values follow, then [`Writer::end_object`].
     pub fn object(&mut self) {
         self.tagged(tag::OBJECT, &Event::Object);
+        self.properties.open();
     }
 
     /// The key of the next value of an object.
@@ -176,14 +184,14 @@ impl Writer {
 
     /// A key that a caller with a table of its own has written before, by its number.
     pub fn known_key(&mut self, number: u32) {
-        self.weight += weight::PROPERTY;
+        self.weight += self.properties.known_key(number);
         self.varint(u64::from(number) + 3);
     }
 
     /// A key that this message does not hold yet; returns its number. A caller that uses this
     /// keeps the table of keys itself and must not mix it with [`Writer::key`].
     pub fn new_key(&mut self, key: &str) -> u32 {
-        self.weight += weight::of_new_key(Str::Utf8(key));
+        self.weight += self.properties.new_key(self.key_count, Str::Utf8(key));
         self.varint(1);
         self.varint(key.len() as u64);
         self.nodes.extend_from_slice(key.as_bytes());
@@ -193,7 +201,7 @@ impl Writer {
     /// As [`Writer::new_key`], for a key with a lone surrogate.
     pub fn new_key16(&mut self, units: &[u16]) -> u32 {
         let bytes: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
-        self.weight += weight::of_new_key(Str::Utf16(&bytes));
+        self.weight += self.properties.new_key(self.key_count, Str::Utf16(&bytes));
         self.varint(2);
         self.varint(units.len() as u64);
         self.nodes.extend_from_slice(&bytes);
@@ -202,6 +210,7 @@ impl Writer {
 
     /// Ends the innermost object.
     pub fn end_object(&mut self) {
+        self.properties.close();
         self.varint(0);
     }
 
@@ -213,14 +222,14 @@ impl Writer {
 
     /// Starts an array of which only some elements follow, each after [`Writer::sparse_index`].
     pub fn sparse_array(&mut self, length: u32) {
-        self.refusable = true;
+        self.kinds |= Kinds::HOLES;
         self.tagged(tag::SPARSE_ARRAY, &Event::SparseArray(length));
         self.varint(u64::from(length));
     }
 
     /// The index of the next element of a sparse array.
     pub fn sparse_index(&mut self, index: u32) {
-        self.weight += weight::ENTRY;
+        self.weight += weight::SPARSE_ELEMENT;
         self.varint(u64::from(index) + 1);
     }
 
@@ -238,7 +247,7 @@ impl Writer {
 
     /// Starts a Map whose number of entries is told later, as [`Writer::open_array`].
     pub(super) fn open_map(&mut self) -> usize {
-        self.refusable = true;
+        self.kinds |= Kinds::COLLECTIONS | Kinds::LARGE_COLLECTIONS;
         self.tagged(tag::MAP, &Event::Map(0));
         self.open_count()
     }
@@ -258,28 +267,28 @@ impl Writer {
 
     /// Starts a Map of `entries` entries: key, value, key, value follow.
     pub fn map(&mut self, entries: u32) {
-        self.refusable = true;
+        self.kinds |= Kinds::of_collection(entries);
         self.tagged(tag::MAP, &Event::Map(entries));
         self.varint(u64::from(entries));
     }
 
     /// Starts a Set of `members` members, which follow.
     pub fn set(&mut self, members: u32) {
-        self.refusable = true;
+        self.kinds |= Kinds::of_collection(members);
         self.tagged(tag::SET, &Event::Set(members));
         self.varint(u64::from(members));
     }
 
     /// A Date by its epoch milliseconds, NaN when invalid.
     pub fn date(&mut self, epoch_ms: f64) {
-        self.refusable = true;
+        self.kinds |= Kinds::DATES;
         self.tagged(tag::DATE, &Event::Date(epoch_ms));
         self.nodes.extend_from_slice(&epoch_ms.to_le_bytes());
     }
 
     /// Starts a RegExp: its source and its flags follow as two strings.
     pub fn regexp(&mut self) {
-        self.refusable = true;
+        self.kinds |= Kinds::REGEXPS;
         self.tagged(tag::REGEXP, &Event::RegExp);
     }
 
@@ -312,7 +321,9 @@ impl Writer {
     /// A view over a blob; returns where it was written, for [`Writer::move_view`].
     pub fn view(&mut self, kind: ViewKind, blob: u32, byte_offset: u64, length: u64) -> usize {
         self.naming += 1;
-        self.refusable |= kind == ViewKind::Float16Array;
+        if kind == ViewKind::Float16Array {
+            self.kinds |= Kinds::HALF_FLOATS;
+        }
         self.tagged(tag::VIEW, &Event::View { kind, blob, byte_offset, length });
         let place = self.nodes.len();
         self.nodes.push(kind as u8);
@@ -325,7 +336,7 @@ impl Writer {
     /// Puts an earlier view onto another blob, because its buffer turned out to be in the message
     /// too, and gives up the view's own bytes.
     pub fn move_view(&mut self, place: usize, blob: u32, byte_offset: u64) {
-        self.refusable = true;
+        self.kinds |= Kinds::SHARED_BYTES;
         let own =
             u32::from_le_bytes(self.nodes[place + 1..place + 5].try_into().unwrap_or_default());
         if let Some(bytes) = self.blobs.get_mut(own as usize) {

@@ -13,7 +13,7 @@ use crate::{
     outcome::{ExecutionError, ExecutionLog, LogLevel, Status},
     path::Step,
     text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
-    value::{Purpose, Value},
+    value::{Kinds, Purpose, Value},
 };
 
 /// What a host tells a worker.
@@ -36,7 +36,7 @@ pub(crate) struct Begin {
     /// CPU time of the run.
     pub(crate) safety_cap: Duration,
     /// Whether the host is to be asked about messages that it may be unable to hold.
-    pub(crate) is_choosy: bool,
+    pub(crate) choosy_about: Kinds,
 }
 
 /// What a worker tells its host.
@@ -259,11 +259,11 @@ fn read_completion(
 }
 
 fn write_begin(begin: Begin) -> Frame {
-    let Begin { request, safety_cap, is_choosy } = begin;
+    let Begin { request, safety_cap, choosy_about } = begin;
     let text = |frame: Frame, text: String| frame.text(&text);
     Frame::new(BEGIN)
         .u64(u64::try_from(safety_cap.as_micros()).unwrap_or(u64::MAX))
-        .u8(u8::from(is_choosy))
+        .u8(choosy_about.bits())
         .u8(u8::from(request.language == Language::TypeScript))
         .u8(u8::from(request.report))
         .u64(request.memory_limit())
@@ -280,7 +280,7 @@ fn write_begin(begin: Begin) -> Frame {
 
 fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
     let safety_cap = Duration::from_micros(fields.u64()?);
-    let is_choosy = fields.u8()? != 0;
+    let choosy_about = Kinds::from_bits(fields.u8()?);
     let typescript = fields.u8()? != 0;
     let report = fields.u8()? != 0;
     #[expect(clippy::cast_precision_loss, reason = "a safe integer, as the host has checked")]
@@ -300,7 +300,7 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
         memory_limit_bytes,
         spelling: crate::Spelling::default(),
     };
-    Ok(Begin { request, safety_cap, is_choosy })
+    Ok(Begin { request, safety_cap, choosy_about })
 }
 
 fn write_source(frame: Frame, source: &SourceText) -> Frame {

@@ -36,7 +36,7 @@ use crate::{
     outcome::{ExecutionError, ExecutionResult, Status},
     record::{Reason, Record},
     sync::Mutex,
-    value::{InFlight, Value},
+    value::{InFlight, Kinds, Value},
 };
 
 /// How long a run computes before others need not wait for it.
@@ -48,7 +48,7 @@ pub(super) struct Run {
     host: Arc<dyn Host>,
     memory_limit: usize,
     report: bool,
-    is_choosy: bool,
+    choosy_about: Kinds,
     /// Messages that the host has not taken yet.
     in_flight: Arc<InFlight>,
     settled: AtomicBool,
@@ -113,14 +113,14 @@ impl Run {
         place: usize,
         request: Request,
         host: Arc<dyn Host>,
-        is_choosy: bool,
+        choosy_about: Kinds,
     ) -> Self {
         let bytes = request.memory_limit();
         let memory_limit = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
             workers,
             place,
-            is_choosy,
+            choosy_about,
             host,
             memory_limit,
             report: request.report,
@@ -167,7 +167,7 @@ impl Run {
         shared.permit = true;
         shared.link = Some(Arc::clone(link));
         let safety_cap = self.workers.safety_cap();
-        let begin = Begin { request: *request, safety_cap, is_choosy: self.is_choosy };
+        let begin = Begin { request: *request, safety_cap, choosy_about: self.choosy_about };
         // The run before may have ended while it waited.
         link.release();
         link.send(ToWorker::Begin(Box::new(begin)).into_frame());
@@ -365,8 +365,12 @@ impl Live for Run {
         Some(workers)
     }
 
-    fn reports_since(&self, index: usize) -> Vec<Value> {
-        self.shared.lock().record.reports_since(index)
+    fn reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value> {
+        self.shared.lock().record.reports_since(index, most_bytes)
+    }
+
+    fn take_report(&self) -> Option<Value> {
+        self.shared.lock().record.take_report()
     }
 
     fn take_result(&self) -> Option<ExecutionResult> {

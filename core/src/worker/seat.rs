@@ -22,7 +22,7 @@ use crate::{
     outcome::{ExecutionLog, LogLevel},
     patience::Patience,
     sync::Mutex,
-    value::Value,
+    value::{Kinds, Value},
 };
 
 /// How often code that computes looks at its host and at its time.
@@ -33,7 +33,7 @@ pub(super) struct Seat {
     pub(super) ending: Arc<Ending>,
     memory_limit: usize,
     report: bool,
-    is_choosy: bool,
+    choosy_about: Kinds,
     safety_cap: Duration,
     began: ThreadTime,
     looked: Mutex<Instant>,
@@ -48,7 +48,7 @@ pub(super) struct Seat {
 pub(super) struct About {
     pub(super) memory_limit: usize,
     pub(super) report: bool,
-    pub(super) is_choosy: bool,
+    pub(super) choosy_about: Kinds,
     pub(super) safety_cap: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Seat {
             ending: Arc::default(),
             memory_limit: about.memory_limit,
             report: about.report,
-            is_choosy: about.is_choosy,
+            choosy_about: about.choosy_about,
             safety_cap: about.safety_cap,
             began: ThreadTime::now(),
             looked: Mutex::new(Instant::now()),
@@ -186,7 +186,7 @@ impl Outside for Seat {
     }
 
     fn refuses(&self, message: &Value) -> Option<Refusal> {
-        if !self.is_choosy || !message.may_be_refused() {
+        if !message.kinds().intersects(self.choosy_about) {
             return None;
         }
         self.tell(ToHost::Ask(message.clone()));

@@ -87,13 +87,13 @@ fn run(
     cache: &Arc<Cache>,
     walls: Option<u32>,
 ) -> Option<Box<Isolate>> {
-    let Begin { request, safety_cap, is_choosy } = begun;
+    let Begin { request, safety_cap, choosy_about } = begun;
     let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     if !walls.is_none_or(|runs| wall(worker, pool, &request, safety_cap, runs)) {
         // It was promised: without it nothing of the run may start.
         exit(1);
     }
-    let about = About { memory_limit, report: request.report, is_choosy, safety_cap };
+    let about = About { memory_limit, report: request.report, choosy_about, safety_cap };
     let seat = Arc::new(Seat::new(Arc::clone(wire), &about));
     let outside: Arc<dyn Outside> = Arc::clone(&seat) as Arc<dyn Outside>;
     let (end, isolate) = match begin(request, cache, pool, outside, Arc::clone(&seat.ending)) {

@@ -172,10 +172,10 @@ impl Workers {
             let message = format!("{most} runs are queued, as many as the runtime allows");
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        let is_choosy = host.is_choosy();
+        let choosy_about = host.choosy_about();
         let run = self
             .registry
-            .admit(|place| Run::new(Arc::clone(self), place, request, host, is_choosy));
+            .admit(|place| Run::new(Arc::clone(self), place, request, host, choosy_about));
         let no_nursery = {
             let mut state = self.state.lock();
             state.warm = true;

@@ -2,7 +2,7 @@
 //! programs, and what becomes of broken ones.
 
 use super::{Malformed, Purpose, check};
-use crate::value::{ErrorClass, Value, ViewKind, Writer, tag};
+use crate::value::{ErrorClass, Kinds, LARGE_COLLECTION, Value, ViewKind, Writer, tag};
 
 /// More than any message of these tests weighs.
 const ROOM: usize = 1 << 30;
@@ -16,7 +16,7 @@ fn written(purpose: Purpose, write: impl FnOnce(&mut Writer)) -> Result<Value, M
     let checked = check(nodes, blobs, purpose, ROOM);
     if let Ok(checked) = &checked {
         assert_eq!((checked, checked.weight), (&message, message.weight));
-        assert_eq!(checked.may_be_refused(), message.may_be_refused());
+        assert_eq!(checked.kinds(), message.kinds());
     }
     checked
 }
@@ -334,40 +334,54 @@ fn no_message_lends_more_than_its_run_may_hold() {
 
 #[test]
 fn what_some_host_may_be_unable_to_hold_is_known() {
-    let refusable = |write: fn(&mut Writer)| {
+    let kinds = |write: fn(&mut Writer)| {
         let message = written(Purpose::Live, write).expect("a message");
-        message.may_be_refused()
+        message.kinds()
     };
-    assert!(!refusable(|w| w.in_array(Writer::object_of_nothing)));
-    assert!(!refusable(|w| w.in_array(|w| w.string16(&[0xD800]))));
-    assert!(!refusable(|w| w.function(Writer::sandbox_function, "f")));
-    assert!(!refusable(|w| {
+    assert_eq!(kinds(|w| w.in_array(Writer::object_of_nothing)), Kinds::NONE);
+    assert_eq!(kinds(|w| w.in_array(|w| w.string16(&[0xD800]))), Kinds::NONE);
+    assert_eq!(kinds(|w| w.function(Writer::sandbox_function, "f")), Kinds::NONE);
+    let buffer = |w: &mut Writer| {
         let blob = w.blob(vec![0; 8]);
         w.buffer(blob);
-    }));
-    assert!(refusable(|w| w.in_array(Writer::hole)));
-    assert!(refusable(|w| w.date(0.0)) && refusable(|w| w.map(0)) && refusable(|w| w.set(0)));
-    assert!(refusable(|w| {
+    };
+    assert_eq!(kinds(buffer), Kinds::NONE);
+    assert_eq!(kinds(|w| w.in_array(Writer::hole)), Kinds::HOLES);
+    assert_eq!(kinds(|w| w.date(0.0)), Kinds::DATES);
+    assert_eq!(
+        (kinds(|w| w.map(0)), kinds(|w| w.set(0))),
+        (Kinds::COLLECTIONS, Kinds::COLLECTIONS)
+    );
+    let large = |w: &mut Writer| {
+        w.set(LARGE_COLLECTION + 1);
+        (0..=LARGE_COLLECTION.cast_signed()).for_each(|member| w.int(member));
+    };
+    assert_eq!(kinds(large), Kinds::COLLECTIONS | Kinds::LARGE_COLLECTIONS);
+    let sparse = |w: &mut Writer| {
         w.sparse_array(1);
         w.end_sparse_array();
-    }));
-    assert!(refusable(|w| {
+    };
+    assert_eq!(kinds(sparse), Kinds::HOLES);
+    let regexp = |w: &mut Writer| {
         w.regexp();
         w.string("a");
         w.string("");
-    }));
-    assert!(refusable(|w| {
+    };
+    assert_eq!(kinds(regexp), Kinds::REGEXPS);
+    let half_floats = |w: &mut Writer| {
         let blob = w.blob(vec![0; 8]);
         w.view(ViewKind::Float16Array, blob, 0, 4);
-    }));
-    assert!(refusable(|w| {
+    };
+    assert_eq!(kinds(half_floats), Kinds::HALF_FLOATS);
+    let shared = |w: &mut Writer| {
         let blob = w.blob(vec![0; 8]);
         w.array(2);
         w.buffer(blob);
         w.view(ViewKind::Uint8Array, blob, 0, 4);
-    }));
+    };
+    assert_eq!(kinds(shared), Kinds::SHARED_BYTES);
     // What nobody has looked at.
-    assert!(Value::from_parts(vec![tag::NULL], Vec::new()).may_be_refused());
+    assert_eq!(Value::from_parts(vec![tag::NULL], Vec::new()).kinds(), Kinds::ALL);
 }
 
 impl Writer {

@@ -18,7 +18,7 @@ use crate::{
     isolate::End,
     ledger::Overdrawn,
     record::{Reason, Record},
-    value::Value,
+    value::{Kinds, Value},
 };
 
 /// The largest number of bytes that is told: what every language's numbers hold.
@@ -48,7 +48,7 @@ impl Run {
                 if promise & ASYNC_FUNCTION == 0 {
                     return Err(Unreadable::Broken);
                 }
-                let args = self.take_in(args)?;
+                let (args, _) = self.take_in(args)?;
                 let asked = {
                     let mut shared = self.shared.lock();
                     shared.ledger.start(promise, args.held_bytes())?;
@@ -76,7 +76,7 @@ impl Run {
                 {
                     let shared = self.shared.lock();
                     let computes = matches!(shared.phase, Phase::Computing(_));
-                    if !self.is_choosy || !computes || shared.calling.is_some() {
+                    if self.choosy_about == Kinds::NONE || !computes || shared.calling.is_some() {
                         return Err(Unreadable::Broken);
                     }
                     self.check_has_read(&shared)?;
@@ -99,14 +99,16 @@ impl Run {
                 Ok(())
             }
             ToHost::FunctionSettled { call, completion } => {
-                let completion = self.take_in_completion(completion)?;
+                let (completion, _) = self.take_in_completion(completion)?;
                 waited_for(self.shared.lock().ledger.finish_call(call))?;
                 self.host.function_settled(call, completion);
                 Ok(())
             }
             ToHost::PromiseSettled { promise, completion } => {
-                let completion = self.take_in_completion(completion)?;
-                waited_for(self.shared.lock().ledger.finish_promise(promise))?;
+                let (completion, new_promises) = self.take_in_completion(completion)?;
+                let (Ok(outcome) | Err(outcome)) = &completion;
+                let link_bytes = (new_promises > 0).then(|| outcome.held_bytes());
+                waited_for(self.shared.lock().ledger.finish_promise(promise, link_bytes)?)?;
                 self.host.promise_settled(promise, completion);
                 Ok(())
             }
@@ -116,7 +118,7 @@ impl Run {
     }
 
     fn calls(self: &Arc<Self>, function: u32, args: Value) -> Result<(), Unreadable> {
-        let args = self.take_in(args)?;
+        let (args, _) = self.take_in(args)?;
         let call = {
             let mut shared = self.shared.lock();
             if !matches!(shared.phase, Phase::Computing(_)) || shared.calling.is_some() {
@@ -171,28 +173,37 @@ impl Run {
         }
     }
 
-    /// A message that the host has to take, which counts until it has.
-    fn take_in(&self, message: Value) -> Result<Value, Unreadable> {
+    /// A message that the host has to take, which counts until it has; and how many promises it did not have.
+    fn take_in(&self, message: Value) -> Result<(Value, usize), Unreadable> {
         self.check_refusal(&message)?;
         let under_way = self.in_flight.bytes().saturating_add(message.held_bytes());
         if under_way > self.most_bytes() {
             return Err(Unreadable::TooLarge);
         }
-        self.shared.lock().ledger.receive(&message)?;
-        Ok(message.sent(&self.in_flight))
+        let new_promises = self.shared.lock().ledger.receive(&message)?;
+        Ok((message.sent(&self.in_flight), new_promises))
     }
 
-    fn take_in_completion(&self, completion: Completion) -> Result<Completion, Unreadable> {
+    fn take_in_completion(
+        &self,
+        completion: Completion,
+    ) -> Result<(Completion, usize), Unreadable> {
         Ok(match completion {
-            Ok(value) => Ok(self.take_in(value)?),
-            Err(thrown) => Err(self.take_in(thrown)?),
+            Ok(value) => {
+                let (value, new_promises) = self.take_in(value)?;
+                (Ok(value), new_promises)
+            }
+            Err(thrown) => {
+                let (thrown, new_promises) = self.take_in(thrown)?;
+                (Err(thrown), new_promises)
+            }
         })
     }
 
     /// A worker asks before it sends what a host may refuse. A host that has accepted a message is not asked
     /// again: it may count what it accepts.
     fn check_refusal(&self, message: &Value) -> Result<(), Unreadable> {
-        if !self.is_choosy || !message.may_be_refused() {
+        if !message.kinds().intersects(self.choosy_about) {
             return Ok(());
         }
         let accepted = self.shared.lock().accepted.take();

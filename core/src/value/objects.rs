@@ -1,0 +1,213 @@
+//! What the properties of objects weigh for whoever reads them.
+//!
+//! In: objects, as they are opened, given keys and closed, in the order of a message. Out: the weight of each
+//! property. A record of known keys takes some bytes a property; but Node.js keeps a hidden class for each
+//! sequence of keys that an object begins with, so that the same ten keys in a hundred orders take far more
+//! than a hundred objects of one order; it makes a table of an object with many keys, and another one for keys
+//! that are integers. All of that is followed here, as `lib/decode.ts` makes it happen.
+
+use std::collections::HashMap;
+
+use super::{Str, weight};
+
+/// A property of an object of a known class, beyond the value.
+const PROPERTY: usize = 24;
+/// The text of a key that stands in the message for the first time.
+const KEY: usize = 40;
+/// A class of objects that continues another one.
+const CLASS: usize = 120;
+/// A class that continues one which has been continued before, and for each property so far.
+const BRANCH: usize = 160;
+const BRANCH_PROPERTY: usize = 24;
+/// Properties of an object that is no table.
+const MOST_IN_CLASS: u32 = 18;
+/// A property of an object that is a table.
+const TABLE_PROPERTY: usize = 72;
+/// The store of the elements of an object that has any.
+const ELEMENTS: usize = 160;
+/// One of them.
+const ELEMENT: usize = 72;
+
+/// The objects that are open, innermost last, and what was seen of keys and classes before.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    open: Vec<Open>,
+    classes: Classes,
+    /// Of each key, whether it is an index; short where the last ones are none.
+    indices: Vec<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    class: Class,
+    /// Properties whose keys are no indices.
+    named: u32,
+    has_elements: bool,
+}
+
+impl Objects {
+    pub(super) fn open(&mut self) {
+        self.open.push(Open::default());
+    }
+
+    pub(super) fn close(&mut self) {
+        self.open.pop();
+    }
+
+    /// The weight of a property of the innermost object, whose key the message has for the first time.
+    pub(super) fn new_key(&mut self, key: u32, text: Str<'_>) -> usize {
+        if is_index(text) {
+            self.indices.resize(key as usize + 1, false);
+            self.indices[key as usize] = true;
+        }
+        KEY + weight::of_str(text) + self.known_key(key)
+    }
+
+    /// The weight of a property of the innermost object, by the number of its key.
+    #[inline]
+    pub(super) fn known_key(&mut self, key: u32) -> usize {
+        let Some(object) = self.open.last_mut() else { return PROPERTY };
+        if self.indices.get(key as usize).is_some_and(|is_index| *is_index) {
+            let store = if object.has_elements { 0 } else { ELEMENTS };
+            object.has_elements = true;
+            return store + ELEMENT;
+        }
+        object.named = object.named.saturating_add(1);
+        if object.named > MOST_IN_CLASS {
+            let table = if object.named == MOST_IN_CLASS + 1 { MOST_IN_CLASS as usize } else { 0 };
+            return (table + 1) * TABLE_PROPERTY;
+        }
+        let (class, step) = self.classes.follow(object.class, key);
+        object.class = class;
+        PROPERTY
+            + match step {
+                Step::Known => 0,
+                Step::First => CLASS,
+                Step::Branch => BRANCH + BRANCH_PROPERTY * object.named as usize,
+            }
+    }
+}
+
+/// Whether a key is the text of an array index, or of an integer that an engine may take for one.
+fn is_index(key: Str<'_>) -> bool {
+    /// Those of 2^32.
+    const MOST_DIGITS: usize = 10;
+    match key {
+        Str::Utf8(text) => {
+            let digits = text.as_bytes();
+            (1..=MOST_DIGITS).contains(&digits.len())
+                && digits.iter().all(u8::is_ascii_digit)
+                && (digits.len() == 1 || digits[0] != b'0')
+        }
+        Str::Utf16(_) => false,
+    }
+}
+
+/// A class of objects, by its number; the first is that of the empty object.
+type Class = u32;
+
+/// What a property made of an object's class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// One that was there.
+    Known,
+    /// A new one, the first to continue the one before.
+    First,
+    /// A new one beside others.
+    Branch,
+}
+
+/// The classes that a message has had, and what follows them.
+#[derive(Debug, Default)]
+struct Classes {
+    /// Of each class, the key that followed first, and what it led to. Where all objects are alike, this
+    /// answers.
+    first: Vec<Option<(u32, Class)>>,
+    /// All other keys. Hashed with a secret: this table is on the host's side, too, where a worker in
+    /// anybody's hands chooses the keys.
+    others: HashMap<(Class, u32), Class>,
+}
+
+impl Classes {
+    /// The class of an object of that class with one more key.
+    #[inline]
+    fn follow(&mut self, class: Class, key: u32) -> (Class, Step) {
+        match self.first.get(class as usize) {
+            Some(Some((known, next))) if *known == key => (*next, Step::Known),
+            Some(Some(_)) => self.branch(class, key),
+            _ => (self.begin(class, key), Step::First),
+        }
+    }
+
+    fn branch(&mut self, class: Class, key: u32) -> (Class, Step) {
+        if let Some(&next) = self.others.get(&(class, key)) {
+            return (next, Step::Known);
+        }
+        let next = self.add();
+        self.others.insert((class, key), next);
+        (next, Step::Branch)
+    }
+
+    fn begin(&mut self, class: Class, key: u32) -> Class {
+        if self.first.is_empty() {
+            self.first.push(None);
+        }
+        let next = self.add();
+        if let Some(first) = self.first.get_mut(class as usize) {
+            *first = Some((key, next));
+        }
+        next
+    }
+
+    fn add(&mut self) -> Class {
+        self.first.push(None);
+        u32::try_from(self.first.len() - 1).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The weights of the properties of an object with these keys.
+    fn weigh(objects: &mut Objects, keys: &[u32]) -> usize {
+        objects.open();
+        let weight = keys.iter().map(|&key| objects.known_key(key)).sum();
+        objects.close();
+        weight
+    }
+
+    #[test]
+    fn a_class_is_paid_for_once() {
+        let mut objects = Objects::default();
+        assert_eq!(weigh(&mut objects, &[1, 2, 3]), 3 * (PROPERTY + CLASS));
+        assert_eq!(weigh(&mut objects, &[1, 2, 3]), 3 * PROPERTY);
+        assert_eq!(weigh(&mut objects, &[1, 2, 4]), 3 * PROPERTY + BRANCH + 3 * BRANCH_PROPERTY);
+        assert_eq!(weigh(&mut objects, &[1, 2, 4]), 3 * PROPERTY);
+    }
+
+    #[test]
+    fn many_properties_are_a_table() {
+        let mut objects = Objects::default();
+        let keys: Vec<u32> = (0..MOST_IN_CLASS + 2).collect();
+        let first = MOST_IN_CLASS as usize;
+        assert_eq!(
+            weigh(&mut objects, &keys),
+            first * (PROPERTY + CLASS) + (first + 2) * TABLE_PROPERTY
+        );
+    }
+
+    #[test]
+    fn integers_are_elements() {
+        let mut objects = Objects::default();
+        objects.open();
+        let weight = objects.new_key(0, Str::Utf8("17"));
+        assert_eq!(weight, KEY + ELEMENTS + ELEMENT);
+        assert_eq!(objects.known_key(0), ELEMENT);
+        objects.close();
+        let indices = ["0", "1", "4294967294", "9999999999"];
+        assert!(indices.iter().all(|key| is_index(Str::Utf8(key))));
+        let others = ["", "00", "01", "-1", "1.5", "1e3", "a", "12345678901", " 1"];
+        assert!(others.iter().all(|key| !is_index(Str::Utf8(key))));
+    }
+}

@@ -27,8 +27,11 @@ pub(crate) trait Live: fmt::Debug + Send + Sync {
     /// Answers its call of that number; one that comes too late is dropped.
     fn reply(self: Arc<Self>, call: u64, completion: Completion);
 
-    /// The reports from that index on, each copied.
-    fn reports_since(&self, index: usize) -> Vec<Value>;
+    /// The reports from that index on, each copied, up to the first that holds more than that.
+    fn reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value>;
+
+    /// The oldest report that the host has not taken out.
+    fn take_report(&self) -> Option<Value>;
 
     /// What it came to, once.
     fn take_result(&self) -> Option<ExecutionResult>;
@@ -118,7 +121,21 @@ impl Remote {
     /// The reports from that index on, each a message of its own. Costs a copy of each.
     #[must_use]
     pub fn reports_since(&self, index: usize) -> Vec<Value> {
-        self.here().map(|run| run.reports_since(index)).unwrap_or_default()
+        self.small_reports_since(index, usize::MAX)
+    }
+
+    /// As [`Remote::reports_since`], up to the first report that holds more than `most_bytes`.
+    #[must_use]
+    pub fn small_reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value> {
+        self.here().map(|run| run.reports_since(index, most_bytes)).unwrap_or_default()
+    }
+
+    /// The oldest report that has not been taken yet: it is the caller's own from now on, and in no
+    /// [`ExecutionResult::reports`]. For a binding that keeps what it has shown to the sink, so that
+    /// nothing is held twice.
+    #[must_use]
+    pub fn take_report(&self) -> Option<Value> {
+        self.here()?.take_report()
     }
 
     /// Settles a promise of the host that crossed as `HOST_PROMISE`.

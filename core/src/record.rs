@@ -4,7 +4,10 @@
 //! [`ExecutionResult`]. The same for a run on a thread of this process and for one in a process of its
 //! own; whoever owns the record keeps it behind its lock.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
 use crate::{
     isolate::End,
@@ -48,7 +51,9 @@ pub(crate) struct Record {
     called: Instant,
     memory_limit: u64,
     end: Option<Reason>,
-    reports: Vec<Value>,
+    /// Those that the host has not taken out, and how many it has.
+    reports: VecDeque<Value>,
+    taken: usize,
     logs: Vec<ExecutionLog>,
     result: Option<ExecutionResult>,
 }
@@ -60,7 +65,8 @@ impl Record {
             called: Instant::now(),
             memory_limit,
             end: None,
-            reports: Vec::new(),
+            reports: VecDeque::new(),
+            taken: 0,
             logs: Vec::new(),
             result: None,
         }
@@ -77,17 +83,32 @@ impl Record {
     }
 
     pub(crate) fn report(&mut self, value: Value) {
-        self.reports.push(value);
+        self.reports.push_back(value);
     }
 
     pub(crate) fn log(&mut self, log: ExecutionLog) {
         self.logs.push(log);
     }
 
-    /// The reports from that index on, each copied.
-    pub(crate) fn reports_since(&self, index: usize) -> Vec<Value> {
-        let reports = self.result.as_ref().map_or(&self.reports, |result| &result.reports);
-        reports.get(index..).unwrap_or_default().to_vec()
+    /// The reports from that index on that have not been taken out, each copied, up to the first one that
+    /// holds more than `most_bytes`.
+    pub(crate) fn reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value> {
+        let skipped = index.saturating_sub(self.taken);
+        let is_small = |report: &&Value| report.held_bytes() <= most_bytes;
+        match &self.result {
+            Some(result) => {
+                result.reports.iter().skip(skipped).take_while(is_small).cloned().collect()
+            }
+            None => self.reports.iter().skip(skipped).take_while(is_small).cloned().collect(),
+        }
+    }
+
+    /// The oldest report that has not been taken out, for a host that keeps it from now on: it is in no
+    /// result.
+    pub(crate) fn take_report(&mut self) -> Option<Value> {
+        let report = self.reports.pop_front()?;
+        self.taken += 1;
+        Some(report)
     }
 
     /// The result, once it has settled.
@@ -101,7 +122,7 @@ impl Record {
         self.result = Some(ExecutionResult {
             status,
             result,
-            reports: std::mem::take(&mut self.reports),
+            reports: std::mem::take(&mut self.reports).into(),
             logs: std::mem::take(&mut self.logs),
             error,
             duration_ms: self.called.elapsed().as_secs_f64() * 1e3,

@@ -3,7 +3,7 @@
 //! In: events, each of one run. Out: the same, those of a run in their order, and runs in turn: one that
 //! tells a lot delays itself, and no other.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Events that wait, by the number of their run. For bindings.
 #[derive(Debug)]
@@ -11,6 +11,8 @@ pub struct Turns<E> {
     queues: HashMap<u64, VecDeque<(u64, E)>>,
     /// The runs that have events, the next one first.
     order: VecDeque<u64>,
+    /// Runs whose events wait, whatever they are.
+    held: HashSet<u64>,
     /// Events that come after all that were there before them.
     last: VecDeque<(u64, u64, E)>,
     pushed: u64,
@@ -18,7 +20,13 @@ pub struct Turns<E> {
 
 impl<E> Default for Turns<E> {
     fn default() -> Self {
-        Self { queues: HashMap::new(), order: VecDeque::new(), last: VecDeque::new(), pushed: 0 }
+        Self {
+            queues: HashMap::new(),
+            order: VecDeque::new(),
+            held: HashSet::new(),
+            last: VecDeque::new(),
+            pushed: 0,
+        }
     }
 }
 
@@ -27,7 +35,7 @@ impl<E> Turns<E> {
     pub fn push(&mut self, run: u64, event: E) {
         self.pushed += 1;
         let queue = self.queues.entry(run).or_default();
-        if queue.is_empty() {
+        if queue.is_empty() && !self.held.contains(&run) {
             self.order.push_back(run);
         }
         queue.push_back((self.pushed, event));
@@ -60,14 +68,29 @@ impl<E> Turns<E> {
         next.map(|(_, event)| (run, event))
     }
 
+    /// Lets the events of that run wait until [`Turns::resume`].
+    pub fn hold(&mut self, run: u64) {
+        if self.held.insert(run) {
+            self.order.retain(|other| *other != run);
+        }
+    }
+
+    /// The events of that run are popped again.
+    pub fn resume(&mut self, run: u64) {
+        if self.held.remove(&run) && self.queues.contains_key(&run) {
+            self.order.push_back(run);
+        }
+    }
+
     /// Takes out all events of that run, in their order.
     pub fn take(&mut self, run: u64) -> Vec<E> {
         self.order.retain(|other| *other != run);
+        self.held.remove(&run);
         let queue = self.queues.remove(&run).unwrap_or_default();
         queue.into_iter().map(|(_, event)| event).collect()
     }
 
-    /// Whether none waits.
+    /// Whether none can be popped, but for what comes last.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty() && self.last.is_empty()
@@ -106,6 +129,24 @@ mod tests {
         assert_eq!(all(&mut turns), ["a1", "b1", "a2", "end", "a3"]);
         turns.push_last(9, "end");
         assert_eq!(turns.pop(), Some((9, "end")));
+    }
+
+    #[test]
+    fn the_events_of_a_run_that_is_held_wait_and_those_of_others_do_not() {
+        let mut turns = Turns::default();
+        turns.push(1, "a1");
+        turns.push(2, "b1");
+        turns.hold(1);
+        turns.push(1, "a2");
+        turns.push_last(9, "end");
+        assert_eq!(all(&mut turns), ["b1"]);
+        turns.resume(1);
+        assert_eq!(all(&mut turns), ["a1", "a2", "end"]);
+        turns.hold(2);
+        turns.push(2, "b2");
+        assert!(turns.is_empty());
+        turns.resume(2);
+        assert_eq!(all(&mut turns), ["b2"]);
     }
 
     #[test]

@@ -8,11 +8,12 @@ import { Buffer } from 'node:buffer';
 import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers';
 
-import { Decoder } from './decode.js';
 import { Encoder } from './encode.js';
+import { Mail } from './mail.js';
 import { loadNative } from './native.js';
 import { Patience } from './patience.js';
 import type { Run } from './run.js';
+import { beginTurn, isLong } from './slices.js';
 
 /** What an event is; the order is that of `event.rs`. */
 const enum EventKind {
@@ -24,14 +25,20 @@ const enum EventKind {
   Start,
 }
 
+/** Events that came together, and what is left of them. */
+interface Batch {
+  readonly mail: Mail;
+  left: number;
+  /** The inbox, if they are in it. */
+  readonly room: Buffer | undefined;
+}
+
 const INBOX_BYTES = 64 * 1024;
 // On one processor looking for events would only keep the sandbox from computing.
 const LOOKS = availableParallelism() > 1;
 
 // In the count of a batch: there are more to come.
 const MORE = 0x8000_0000;
-
-const NO_BLOBS: readonly Uint8Array[] = [];
 
 /** The addon, and the folder that it is in. */
 export const { native, folder } = loadNative();
@@ -45,11 +52,19 @@ let polling = false;
 let more = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
 let closings = 0;
+/** Events that this thread has, and did not get to in the turn in which they came. */
+let interrupted: Batch | undefined;
 
 /** Announces a run, whose events come from now on. */
 export function attach(number: number, run: Run): void {
   runs.set(number, run);
   expectEvents();
+}
+
+/** The events of a run go on, after a message that was read bit by bit. */
+export function heardAgain(number: number): void {
+  native.resume(bridge, number);
+  lookAgain();
 }
 
 /** A number under which the end of a runtime will be told. */
@@ -69,44 +84,6 @@ export function borrowEncoder(): Encoder {
 /** Gives an encoder back. */
 export function returnEncoder(encoder: Encoder): void {
   if (idle.length < 4) idle.push(encoder);
-}
-
-/** A reader of messages and their blobs. */
-export class Mail extends Decoder {
-  private readonly pile: readonly Uint8Array[];
-  private taken = 0;
-
-  /** Mail in bytes that the native side just wrote: first the number of blobs that go with it. */
-  constructor(bytes: Uint8Array) {
-    super(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
-    this.pile = this.u32() === 0 ? NO_BLOBS : native.blobs(bridge);
-  }
-
-  /** The next message: its length, the number of its blobs, its nodes. As {@link Decoder.message}. */
-  next(run: Run, root: string, asText = false): unknown {
-    const { length, blobs } = this.head();
-    const end = this.at + length;
-    try {
-      return this.message(length, blobs, run, root, asText);
-    } finally {
-      // What cannot be read must not spoil what comes after it.
-      this.at = end;
-    }
-  }
-
-  /** Passes over the next message. */
-  skip(): void {
-    const { length } = this.head();
-    this.at += length;
-  }
-
-  private head(): { length: number; blobs: readonly Uint8Array[] } {
-    const length = this.u32();
-    const count = this.u32();
-    if (count === 0) return { length, blobs: NO_BLOBS };
-    this.taken += count;
-    return { length, blobs: this.pile.slice(this.taken - count, this.taken) };
-  }
 }
 
 /**
@@ -140,40 +117,71 @@ function poll(): void {
 }
 
 function receive(): void {
+  beginTurn();
+  const rest = interrupted;
+  if (rest !== undefined) {
+    interrupted = undefined;
+    dispatch(rest);
+    // What came meanwhile, or did not fit into that batch.
+    lookAgain();
+    return;
+  }
   // A host function that runs the event loop itself comes here again while the inbox is in use.
   const room = inbox;
   inbox = undefined;
-  try {
-    const written = native.drain(bridge, room ?? Buffer.alloc(0));
-    if (typeof written !== 'number') dispatch(new Mail(written));
-    else if (written > 0) dispatch(new Mail(room as Buffer));
-  } finally {
+  const written = native.drain(bridge, room ?? Buffer.alloc(0));
+  if (typeof written !== 'number') {
     inbox = room;
+    dispatch(open(new Mail(written), undefined));
+  } else if (written > 0) dispatch(open(new Mail(room as Buffer), room));
+  else inbox = room;
+}
+
+/** Begins to deliver a batch of events. */
+function open(mail: Mail, room: Buffer | undefined): Batch {
+  patience.end(polling);
+  const head = mail.u32();
+  // After what else the event loop has to do.
+  if (head >= MORE) lookAgain();
+  return { mail, left: head % MORE, room };
+}
+
+/** Delivers events, until there are no more or this turn of the event loop has taken long enough. */
+function dispatch(batch: Batch): void {
+  const { mail } = batch;
+  try {
+    while (batch.left > 0) {
+      batch.left -= 1;
+      next(mail);
+      if (batch.left > 0 && isLong()) {
+        interrupted = batch;
+        lookAgain();
+        return;
+      }
+    }
+  } finally {
+    if (interrupted !== batch && batch.room !== undefined) inbox = batch.room;
   }
 }
 
-function dispatch(mail: Mail): void {
-  patience.end(polling);
-  const head = mail.u32();
-  const count = head % MORE;
-  if (head >= MORE) {
-    // After what else the event loop has to do.
-    more = true;
-    startPolling();
+function next(mail: Mail): void {
+  const kind = mail.u8() as EventKind;
+  const number = mail.u32();
+  if (kind === EventKind.Closed) {
+    closing.get(number)?.();
+    closing.delete(number);
+    return;
   }
-  for (let i = 0; i < count; i += 1) {
-    const kind = mail.u8() as EventKind;
-    const number = mail.u32();
-    if (kind === EventKind.Closed) {
-      closing.get(number)?.();
-      closing.delete(number);
-      continue;
-    }
-    const end = mail.u32() + mail.at;
-    const run = runs.get(number);
-    if (run !== undefined) deliver(run, kind, number, mail);
-    mail.at = end;
-  }
+  const end = mail.u32() + mail.at;
+  const run = runs.get(number);
+  if (run !== undefined) deliver(run, kind, number, mail);
+  mail.at = end;
+}
+
+/** Has the event loop come here again, after what else it has to do. */
+function lookAgain(): void {
+  more = true;
+  startPolling();
 }
 
 function deliver(run: Run, kind: EventKind, number: number, mail: Mail): void {

@@ -4,8 +4,13 @@
 // nothing with the sandbox. Whatever the message holds, an own key stays an own key (`__proto__`
 // too), and nothing recurses. What this version of Node.js cannot hold is a SerializationError, or text
 // where the reader wants text. A message that is none ends as an error, never as a wrong read.
+//
+// Reading can be interrupted between any two nodes and within a long text, so that a large message takes
+// slices of several turns. And nothing that is built takes more memory than its run was charged for: what
+// V8 would make room for by an index alone is built as a table of its elements.
 
 import { constants, type Buffer } from 'node:buffer';
+import { performance } from 'node:perf_hooks';
 
 import { notCloneable, segment } from './serialization-error.js';
 import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './tag.js';
@@ -29,7 +34,10 @@ const enum Container {
 interface Frame {
   readonly kind: Container;
   readonly target: any;
-  /** Nodes still to come; for Map and Set keys and values are counted alike. */
+  /**
+   * Nodes still to come; for Map and Set keys and values are counted alike. Of an object the index that would
+   * continue its elements, {@link TABLE} where they are a table; of a sparse array that alone.
+   */
   left: number;
   /** Of an object, the key whose value comes next, by its number; of a Map the key itself. */
   key: any;
@@ -43,27 +51,68 @@ const views = globalThis as unknown as Record<
   (new (buffer: ArrayBuffer, byteOffset: number, length: number) => ArrayBufferView) | undefined
 >;
 
-const NOTHING: readonly Uint8Array[] = [];
-const SHORT_STRING = 16;
-/** What a Map or a Set of this host's engine can have. */
-const MOST_ENTRIES = 2 ** 24;
+/** What {@link Decoder.go} answers when there is more to do. */
+export const PAUSED = Symbol('paused');
+
+/** The blobs of a message, as far as they are there. */
+export interface Blobs {
+  readonly list: Uint8Array[];
+  /** Adds some more to the list; says whether there were any. */
+  more(): boolean;
+}
+
+export const NO_BLOBS: Blobs = { list: [], more: () => false };
+
+/** Below that, V8 makes no tree of texts that are put together. */
+const SHORT_STRING = 13;
+/** Bytes of a text that are read in one step, and of a text that is read in more. */
+const PIECE_BYTES = 1024 * 1024;
+const LONG_BYTES = 2 * PIECE_BYTES;
+/** Bytes of nodes between two looks at the clock. */
+const STRIDE = 4096;
+
+/** Elements that are a table. */
+const TABLE = -1;
+/** Up to that length an array with holes has room for all of its elements. */
+const SHORT_SPARSE = 16;
+/** An array of that length is a table, and stays one when it gets shorter. */
+const TABLE_LENGTH = 2 ** 32 - 1;
+
+/** In the place of a key's index: it has none; or assigning it could reach what `Object.prototype` defines. */
+const NAMED = -1;
+const INHERITED = -2;
+const LAST_INDEX = 2 ** 32 - 2;
+/** Characters of a key that are shown. */
+const SHOWN_KEY = 80;
 /** Steps of a path that are shown at either end of a long one. */
 const SHOWN_STEPS = 12;
 
 /** Reads messages out of one run of bytes. */
 export class Decoder {
-  private readonly bytes: Buffer;
+  protected readonly bytes: Buffer;
   private readonly data: DataView;
   /** The place of the next byte. */
   at: number;
   private end = 0;
-  private blobs: readonly Uint8Array[] = NOTHING;
+  private blobs: Blobs = NO_BLOBS;
   private owners!: Owners;
+  private name = '';
   private asText = false;
   private objects: unknown[] = [];
   private keys: string[] = [];
-  /** Of each key, whether assigning it could reach what `Object.prototype` defines. */
-  private inherited: boolean[] = [];
+  /** Of each key its index as an element, or {@link NAMED} or {@link INHERITED}. */
+  private indices: number[] = [];
+  private root: unknown;
+  /** Where the reader is between two steps: in which container, and whether its next key comes first. */
+  private frame: Frame | undefined;
+  private advancing = false;
+  /** When to stop, and the byte at which to look at the clock. */
+  private until = Infinity;
+  private stop = 0;
+  /** What has to be done before the step at `at` can be repeated. */
+  private errand: (() => boolean) | undefined;
+  /** Long texts of that step that have been read, by where they begin. */
+  private readonly texts = new Map<number, string | undefined>();
 
   constructor(bytes: Buffer, at: number) {
     this.bytes = bytes;
@@ -81,6 +130,11 @@ export class Decoder {
     return value;
   }
 
+  /** The next number, which is read again. */
+  peekU32(): number {
+    return this.data.getUint32(this.at, true);
+  }
+
   f64(): number {
     const value = this.data.getFloat64(this.at, true);
     this.at += 8;
@@ -96,98 +150,153 @@ export class Decoder {
   }
 
   /**
-   * The message in the next `length` bytes. What this host cannot hold is text in its place if `asText`
-   * says so, and otherwise a SerializationError that names its path from `root`.
+   * The message in the next `length` bytes, at once. What this host cannot hold is text in its place if
+   * `asText` says so, and otherwise a SerializationError that names its path from `root`.
    */
-  message(length: number, blobs: readonly Uint8Array[], owners: Owners, root: string, asText = false): unknown {
+  message(length: number, blobs: Blobs, owners: Owners, root: string, asText = false): unknown {
+    this.begin(length, blobs, owners, root, asText);
+    return this.go(Infinity);
+  }
+
+  /** Begins to read the message in the next `length` bytes, as {@link message} does, with {@link go}. */
+  begin(length: number, blobs: Blobs, owners: Owners, root: string, asText: boolean): void {
     this.end = this.at + length;
     if (this.end > this.bytes.length) malformed();
     this.blobs = blobs;
     this.owners = owners;
+    this.name = root;
     this.asText = asText;
+    this.frame = undefined;
+    this.advancing = false;
     if (this.objects.length > 0) this.objects = [];
     if (this.keys.length > 0) {
       this.keys = [];
-      this.inherited = [];
-    }
-    const value = this.read(root);
-    if (this.at !== this.end) malformed();
-    return value;
-  }
-
-  private read(name: string): unknown {
-    const place: Place = { frame: undefined };
-    try {
-      return this.nodes(place);
-    } catch (failure) {
-      if (failure instanceof Unheld) throw notCloneable(name + path(place.frame, this.keys), failure.what);
-      throw failure;
+      this.indices = [];
     }
   }
 
-  private nodes(place: Place): unknown {
-    let root: unknown;
-    let frame: Frame | undefined;
+  /** Reads on until that time of `performance.now()`: the value, or {@link PAUSED}. */
+  go(until: number): unknown {
+    this.until = until;
+    this.stop = until === Infinity ? this.end : this.at;
     for (;;) {
-      place.frame = frame;
-      if (this.at >= this.end) malformed();
-      const tag = this.bytes[this.at++] as Tag;
-      let opened: Frame | undefined;
-      let value: unknown;
-      switch (tag) {
-        case Tag.Object:
-          value = {};
-          this.objects.push(value);
-          opened = { kind: Container.Object, target: value, left: 0, key: 0, up: frame };
-          break;
-        case Tag.Array:
-          value = [];
-          this.objects.push(value);
-          opened = { kind: Container.Array, target: value, left: this.varint(), key: 0, up: frame };
-          break;
-        case Tag.SparseArray:
-          value = [];
-          this.objects.push(value);
-          (value as unknown[]).length = this.varint();
-          opened = { kind: Container.Sparse, target: value, left: 0, key: 0, up: frame };
-          break;
-        case Tag.Map:
-          value = new Map();
-          this.objects.push(value);
-          opened = { kind: Container.Map, target: value, left: this.entries('Map') * 2, key: 0, up: frame };
-          break;
-        case Tag.Set:
-          value = new Set();
-          this.objects.push(value);
-          opened = { kind: Container.Set, target: value, left: this.entries('Set'), key: 0, up: frame };
-          break;
-        case Tag.Hole:
-          if (frame === undefined || frame.kind !== Container.Array) malformed();
-          break;
-        default:
-          value = this.leaf(tag);
+      while (this.errand !== undefined) {
+        if (this.errand()) this.errand = undefined;
+        if (performance.now() >= until) return PAUSED;
       }
-      if (frame === undefined) root = value;
-      else if (tag === Tag.Hole) frame.target.length += 1;
-      else this.put(frame, value);
-      if (opened !== undefined) frame = opened;
-      while (frame !== undefined && this.isDone(frame)) frame = frame.up;
-      if (frame === undefined) return root;
+      const value = this.nodes();
+      if (value !== PAUSED) {
+        if (this.at !== this.end) malformed();
+        return value;
+      }
+      if (this.errand === undefined) return PAUSED;
+    }
+  }
+
+  /** Whether to pause. */
+  private rest(): boolean {
+    if (this.at >= this.end) malformed();
+    if (performance.now() >= this.until) return true;
+    this.stop = Math.min(this.end, this.at + STRIDE);
+    return false;
+  }
+
+  private nodes(): unknown {
+    let { frame, advancing } = this;
+    let step = this.at;
+    try {
+      for (;;) {
+        if (!advancing) {
+          step = this.at;
+          if (step >= this.stop && this.rest()) {
+            this.frame = frame;
+            this.advancing = false;
+            return PAUSED;
+          }
+          const tag = this.bytes[this.at++] as Tag;
+          let opened: Frame | undefined;
+          let value: unknown;
+          switch (tag) {
+            case Tag.Object:
+              value = {};
+              this.objects.push(value);
+              opened = { kind: Container.Object, target: value, left: 0, key: 0, up: frame };
+              break;
+            case Tag.Array:
+              value = [];
+              this.objects.push(value);
+              opened = { kind: Container.Array, target: value, left: this.varint(), key: 0, up: frame };
+              break;
+            case Tag.SparseArray: {
+              const length = this.varint();
+              value = sparse(length);
+              this.objects.push(value);
+              opened = { kind: Container.Sparse, target: value, left: length, key: 0, up: frame };
+              break;
+            }
+            case Tag.Map:
+              opened = { kind: Container.Map, target: new Map(), left: this.varint() * 2, key: 0, up: frame };
+              value = opened.target;
+              this.objects.push(value);
+              break;
+            case Tag.Set:
+              opened = { kind: Container.Set, target: new Set(), left: this.varint(), key: 0, up: frame };
+              value = opened.target;
+              this.objects.push(value);
+              break;
+            case Tag.Hole:
+              if (frame === undefined || frame.kind !== Container.Array) malformed();
+              break;
+            default:
+              value = this.leaf(tag);
+          }
+          if (frame === undefined) this.root = value;
+          else if (tag === Tag.Hole) frame.target.length += 1;
+          else this.put(frame, value);
+          if (opened !== undefined) frame = opened;
+        }
+        // The keys that follow are a step of their own.
+        advancing = true;
+        step = this.at;
+        while (frame !== undefined && this.isDone(frame)) {
+          frame = frame.up;
+          step = this.at;
+        }
+        advancing = false;
+        if (frame === undefined) return this.root;
+      }
+    } catch (failure) {
+      if (failure === LATER) {
+        this.frame = frame;
+        this.advancing = advancing;
+        this.at = step;
+        return PAUSED;
+      }
+      if (failure instanceof Unheld) throw notCloneable(this.name + path(frame, this.keys), failure.what);
+      throw failure;
+    } finally {
+      if (this.texts.size > 0 && this.errand === undefined) this.texts.clear();
     }
   }
 
   private put(frame: Frame, value: unknown): void {
     const { target } = frame;
     switch (frame.kind) {
-      case Container.Object:
-        if (this.inherited[frame.key]) own(target, this.keys[frame.key] as string, value);
-        else target[this.keys[frame.key] as string] = value;
+      case Container.Object: {
+        const index = this.indices[frame.key] as number;
+        if (index === NAMED) target[this.keys[frame.key] as string] = value;
+        else if (index === INHERITED) own(target, this.keys[frame.key] as string, value);
+        else element(frame, index, value);
         return;
+      }
       case Container.Array:
         target.push(value);
         return;
       case Container.Sparse:
-        target[frame.key] = value;
+        if (frame.left > SHORT_SPARSE) {
+          tabled(target, frame.key, value);
+          frame.left = TABLE;
+        } else target[frame.key] = value;
         return;
       case Container.Map:
         if (frame.left % 2 === 1) frame.key = value;
@@ -296,12 +405,6 @@ export class Decoder {
     }
   }
 
-  private entries(kind: 'Map' | 'Set'): number {
-    const count = this.varint();
-    if (count > MOST_ENTRIES) throw new Unheld(`a ${kind} of ${count} entries`);
-    return count;
-  }
-
   private unheld(what: string, text: string): string {
     if (this.asText) return text;
     throw new Unheld(what);
@@ -333,7 +436,15 @@ export class Decoder {
   }
 
   private blob(number: number): Uint8Array<ArrayBuffer> {
-    return (this.blobs[number] ?? malformed()) as Uint8Array<ArrayBuffer>;
+    const { blobs } = this;
+    if (number >= blobs.list.length) this.later(() => blobs.list.length > number || !blobs.more() && malformed());
+    return blobs.list[number] as Uint8Array<ArrayBuffer>;
+  }
+
+  /** Gives up this step until that has been done, in as many goes as it takes. */
+  private later(errand: () => boolean): never {
+    this.errand = errand;
+    throw LATER;
   }
 
   private reference(): unknown {
@@ -371,34 +482,46 @@ export class Decoder {
     }
     if (written === Key.End) return -1;
     const key = written === Key.New ? this.utf8() : this.utf16();
-    this.inherited.push(key in Object.prototype);
+    this.indices.push(key in Object.prototype ? INHERITED : indexOf(key));
     return this.keys.push(key) - 1;
   }
 
   private utf8(): string {
     const size = this.varint();
     const start = this.take(size);
-    return this.slice(start, start + size);
+    return size > LONG_BYTES ? this.long(start, start + size, 'utf8') : this.slice(start, start + size);
   }
 
   private utf16(): string {
     const size = this.varint() * 2;
     const start = this.take(size);
-    return size / 2 > constants.MAX_STRING_LENGTH ? this.overlong(size) : this.bytes.toString('utf16le', start, start + size);
+    if (size > LONG_BYTES) return this.long(start, start + size, 'utf16le');
+    return this.bytes.toString('utf16le', start, start + size);
   }
 
   private slice(start: number, end: number): string {
-    if (end - start < SHORT_STRING) return this.short(start, end);
-    return end - start > constants.MAX_STRING_LENGTH ? this.long(start, end) : this.bytes.toString('utf8', start, end);
+    return end - start < SHORT_STRING ? this.short(start, end) : this.bytes.toString('utf8', start, end);
   }
 
-  /** More bytes than a string can have units; beyond ASCII they are fewer units. */
-  private long(start: number, end: number): string {
-    try {
-      return this.bytes.toString('utf8', start, end);
-    } catch {
-      return this.overlong(end - start);
-    }
+  /** A text that takes several steps, and may be more than a string can be. */
+  private long(start: number, end: number, encoding: 'utf8' | 'utf16le'): string {
+    if (this.texts.has(start)) return this.texts.get(start) ?? this.overlong(end - start);
+    const { bytes } = this;
+    let text = '';
+    let at = start;
+    return this.later(() => {
+      const next = pieceEnd(bytes, at, end, encoding);
+      const piece = bytes.toString(encoding, at, next);
+      at = next;
+      if (text.length + piece.length > constants.MAX_STRING_LENGTH) {
+        this.texts.set(start, undefined);
+        return true;
+      }
+      text += piece;
+      if (at < end) return false;
+      this.texts.set(start, text);
+      return true;
+    });
   }
 
   private overlong(size: number): string {
@@ -439,10 +562,8 @@ export class Decoder {
   }
 }
 
-/** Where the reader is, for the path of what cannot be held. */
-interface Place {
-  frame: Frame | undefined;
-}
+/** Thrown where a step has to wait for an errand: it is repeated afterwards, and must not have changed anything. */
+const LATER = Symbol('later');
 
 /** Something in a message that this host cannot hold. */
 class Unheld extends Error {
@@ -452,17 +573,18 @@ class Unheld extends Error {
 }
 
 function path(innermost: Frame | undefined, keys: readonly string[]): string {
-  const steps: string[] = [];
-  for (let frame = innermost; frame !== undefined; frame = frame.up) steps.push(step(frame, keys));
-  steps.reverse();
-  if (steps.length > 2 * SHOWN_STEPS) steps.splice(SHOWN_STEPS, steps.length - 2 * SHOWN_STEPS, '…');
-  return steps.join('');
+  const frames: Frame[] = [];
+  for (let frame = innermost; frame !== undefined; frame = frame.up) frames.push(frame);
+  frames.reverse();
+  const shown = (some: readonly Frame[]): string => some.map((frame) => step(frame, keys)).join('');
+  if (frames.length <= 2 * SHOWN_STEPS) return shown(frames);
+  return `${shown(frames.slice(0, SHOWN_STEPS))}…${shown(frames.slice(-SHOWN_STEPS))}`;
 }
 
 function step({ kind, target, left, key }: Frame, keys: readonly string[]): string {
   switch (kind) {
     case Container.Object:
-      return segment(keys[key] as string);
+      return segment((keys[key] as string).slice(0, SHOWN_KEY + 1));
     case Container.Array:
       return `[${target.length}]`;
     case Container.Sparse:
@@ -472,6 +594,49 @@ function step({ kind, target, left, key }: Frame, keys: readonly string[]): stri
     default:
       return `.values()[${target.size}]`;
   }
+}
+
+/** An array of that length without elements, which takes no room for them. */
+function sparse(length: number): unknown[] {
+  const array: unknown[] = [];
+  if (length > SHORT_SPARSE) array.length = TABLE_LENGTH;
+  array.length = length;
+  return array;
+}
+
+/** Puts an element into an object: the next one of a dense row, or one of a table. */
+function element(frame: Frame, index: number, value: unknown): void {
+  const { target } = frame;
+  if (frame.left === index) {
+    target[index] = value;
+    frame.left += 1;
+  } else if (frame.left === TABLE) target[index] = value;
+  else {
+    tabled(target, index, value);
+    frame.left = TABLE;
+  }
+}
+
+/** Puts an element in, and makes V8 keep a table of the elements from now on, whatever their indices. */
+function tabled(target: object, index: number, value: unknown): void {
+  // An element that cannot be enumerated is in a table for ever, even when it can be again.
+  Object.defineProperty(target, index, { __proto__: null, value, writable: true, enumerable: false, configurable: true } as PropertyDescriptor);
+  Object.defineProperty(target, index, { __proto__: null, enumerable: true } as PropertyDescriptor);
+}
+
+/** The index that a key is, or {@link NAMED}. */
+function indexOf(key: string): number {
+  const first = key.charCodeAt(0);
+  if (!(first >= 0x30 && first <= 0x39) || key.length > 10) return NAMED;
+  const index = Number(key);
+  return index <= LAST_INDEX && String(index) === key ? index : NAMED;
+}
+
+/** Where a piece of a text ends that begins at `at`: not within a character. */
+function pieceEnd(bytes: Uint8Array, at: number, end: number, encoding: 'utf8' | 'utf16le'): number {
+  let next = Math.min(end, at + PIECE_BYTES);
+  if (encoding === 'utf8') while (next < end && ((bytes[next] as number) & 0xc0) === 0x80) next -= 1;
+  return next;
 }
 
 /** An error without the stack of this process: to take that is most of what reading one would take. */
@@ -487,11 +652,11 @@ function unstacked(Class: ErrorConstructor, message: string): Error {
 }
 
 function own(target: object, key: string, value: unknown): void {
-  Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
+  Object.defineProperty(target, key, { __proto__: null, value, writable: true, enumerable: true, configurable: true } as PropertyDescriptor);
 }
 
 function hidden(target: object, key: string, value: unknown): void {
-  Object.defineProperty(target, key, { value, writable: true, enumerable: false, configurable: true });
+  Object.defineProperty(target, key, { __proto__: null, value, writable: true, enumerable: false, configurable: true } as PropertyDescriptor);
 }
 
 function malformed(): never {

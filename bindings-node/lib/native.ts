@@ -39,13 +39,27 @@ export interface Native {
   poll(bridge: number, polls: boolean): boolean;
   /** The blobs of the frame handed over last, in order. */
   blobs(bridge: number): Uint8Array[];
+  /** The nodes of a large message, once. */
+  largeNodes(bridge: number, large: number): Uint8Array<ArrayBuffer>;
+  /** The next blobs of a large message, in order; none after the last. */
+  largeBlobs(bridge: number, large: number): Uint8Array[];
+  dropLarge(bridge: number, large: number): void;
+  /** The events of a run go on, after a large message of it. */
+  resume(bridge: number, run: number): void;
+  /** Whether a run has not settled, as far as the core knows. */
+  running(bridge: number, run: number): boolean;
+  /** The next part of what a run that has settled reported and logged. */
+  told(bridge: number, run: number): Uint8Array;
   start(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs): number | Misuse;
   reply(bridge: number, call: number, ...completion: Completion): void;
   settlePromise(bridge: number, run: number, promise: number, ...completion: Completion): void;
   callFunction(bridge: number, run: number, fn: number, call: number, frame: Uint8Array, length: number, blobs: Blobs): void;
   releaseFunction(bridge: number, run: number, fn: number, times: number): void;
   terminate(bridge: number, run: number, reason: string | undefined): void;
-  /** The reports from `index` on: their number, then messages. Their blobs are in `blobs()`. */
+  /**
+   * The reports from `index` on, up to the first one that is too large to be read at once: their number, then
+   * messages. Their blobs are in `blobs()`.
+   */
   reportsSince(bridge: number, run: number, index: number): Uint8Array;
   close(bridge: number, runtime: NativeRuntime, number: number): void;
   openRuntime(options: Record<string, unknown>): NativeRuntime | Misuse;

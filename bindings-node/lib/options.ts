@@ -1,7 +1,8 @@
 // A caller's options, as the core's request.
 //
 // In: whatever was passed to `runCode`. Out: one frame with the names, the sources and, in one
-// message, all values; or the TypeError that the caller deserves. Each option is read once. What is
+// message, all values; or the TypeError that the caller deserves. Each option is read once, from the object
+// itself or a class of the caller's, and never from `Object.prototype`. What is
 // valid and how a mistake is worded is the core's; here only JavaScript's own types are told apart.
 
 import { types } from 'node:util';
@@ -35,7 +36,7 @@ const enum Flag {
   Function = 16,
 }
 
-const EMPTY: Bag = Object.freeze({});
+const EMPTY: Bag = Object.freeze({ __proto__: null }) as unknown as Bag;
 const NONE: readonly never[] = Object.freeze([]) as readonly never[];
 const RUN_OPTIONS = new Set(['execute', 'imports', 'modules', 'globals', 'language', 'memoryLimitBytes', 'filename', 'report']);
 const EXECUTE_OPTIONS = new Set(['fn', 'args']);
@@ -57,7 +58,14 @@ export function readOptions(options: unknown): RunOptions {
   if (options === undefined) return DEFAULTS;
   const bag = object(options, 'options');
   refuseUnknown('run', RUN_OPTIONS, bag);
-  const { execute, imports, modules, globals, language, memoryLimitBytes, filename, report } = bag;
+  const execute = option(bag, 'execute');
+  const imports = option(bag, 'imports');
+  const modules = option(bag, 'modules');
+  const globals = option(bag, 'globals');
+  const language = option(bag, 'language');
+  const memoryLimitBytes = option(bag, 'memoryLimitBytes');
+  const filename = option(bag, 'filename');
+  const report = option(bag, 'report');
   const { fn, args } = execute === undefined ? EMPTY : readExecute(execute);
   if (args !== undefined && !isArray(args)) wrongType('execute.args', 'an array', args);
   return {
@@ -131,6 +139,17 @@ export function object(value: unknown, option: string): Bag {
   return wrongType(option, 'an object', value);
 }
 
+/** The option of that name: the bag's own, or a class's that it is an instance of. */
+export function option(bag: Bag, name: string): unknown {
+  if (Object.hasOwn(bag, name)) return bag[name];
+  for (let at = Object.getPrototypeOf(bag) as object | null; at !== null; at = Object.getPrototypeOf(at) as object | null) {
+    // That of any realm: nothing in it was meant as an option.
+    if (Object.hasOwn(at, 'isPrototypeOf')) return undefined;
+    if (Object.hasOwn(at, name)) return bag[name];
+  }
+  return undefined;
+}
+
 /** A value of that type, or undefined. */
 export function optional(value: unknown, type: 'string' | 'number' | 'function', option: string): unknown {
   if (value !== undefined && typeof value !== type) wrongType(option, `a ${type}`, value);
@@ -140,7 +159,7 @@ export function optional(value: unknown, type: 'string' | 'number' | 'function',
 function readExecute(execute: unknown): Bag {
   const bag = object(execute, 'execute');
   refuseUnknown('execute', EXECUTE_OPTIONS, bag);
-  return { fn: bag['fn'], args: bag['args'] };
+  return { fn: option(bag, 'fn'), args: option(bag, 'args') };
 }
 
 function readImports(imports: unknown): [string, Bag][] {

@@ -4,15 +4,21 @@
 // the contract: `result` is an own key on success alone, `error` only otherwise, and no field is
 // there without a value. Words and texts are the core's.
 
+import { performance } from 'node:perf_hooks';
+
 import type { CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '../index.js';
-import type { Mail } from './bridge.js';
+import { bridge, native } from './bridge.js';
+import { PAUSED } from './decode.js';
+import { Mail, type LargeMessage } from './mail.js';
 import type { Reports } from './reports.js';
 import type { Run } from './run.js';
+import type { Work } from './slices.js';
 
 const enum Has {
   Result = 1,
   Error = 2,
   MemoryUsed = 4,
+  Long = 8,
 }
 
 const enum HasDetail {
@@ -23,68 +29,125 @@ const enum HasDetail {
   Column = 16,
 }
 
-/** Reads the outcome; `reports` grows to all there were. */
-export function readOutcome(mail: Mail, run: Run, reports: Reports): CodeExecutionResult {
-  const has = mail.u8();
-  const outcome = { status: mail.text() } as CodeExecutionResult;
-  const durationMs = mail.f64();
-  const memoryUsedBytes = has & Has.MemoryUsed ? mail.f64() : undefined;
-  if (has & Has.Result) readResult(mail, run, outcome);
-  readReports(mail, run, reports);
-  outcome.reports = reports.all();
-  outcome.logs = readLogs(mail, run);
-  if (has & Has.Error) outcome.error = readError(mail);
-  outcome.durationMs = durationMs;
-  if (memoryUsedBytes !== undefined) outcome.memoryUsedBytes = memoryUsedBytes;
-  return outcome;
+/** Reads an outcome, and tells it: nearly always at once, and in slices where it is long. */
+export class OutcomeReading implements Work {
+  private readonly run: Run;
+  private readonly reports: Reports;
+  private readonly done: (result: CodeExecutionResult) => void;
+  private readonly steps: Generator<LargeMessage | undefined, CodeExecutionResult, unknown>;
+  private message: LargeMessage | undefined;
+
+  /** `delivered` reports were the sink's; `reports` grows to all there were. */
+  constructor(mail: Mail, run: Run, reports: Reports, delivered: number, done: (result: CodeExecutionResult) => void) {
+    this.run = run;
+    this.reports = reports;
+    this.done = done;
+    this.steps = this.read(mail, delivered);
+  }
+
+  step(until: number): boolean {
+    let result: CodeExecutionResult;
+    try {
+      for (;;) {
+        const next = this.message === undefined ? this.steps.next() : this.goOn(this.message, until);
+        if (next === undefined) return false;
+        if (next.done === true) {
+          result = next.value;
+          break;
+        }
+        this.message = next.value;
+        if (performance.now() >= until) return false;
+      }
+    } catch (failure) {
+      result = failedOutcome(failure, this.reports.all());
+    }
+    this.done(result);
+    return true;
+  }
+
+  /** Reads on in a large message, and then in what comes after it; nothing where there is more to read. */
+  private goOn(message: LargeMessage, until: number): IteratorResult<LargeMessage | undefined, CodeExecutionResult> | undefined {
+    let value: unknown;
+    try {
+      value = message.go(until);
+      if (value === PAUSED) return undefined;
+    } catch (failure) {
+      message.drop();
+      return this.steps.throw(failure);
+    }
+    message.drop();
+    return this.steps.next(value);
+  }
+
+  /** Gives up each large message, to get its value, and the turn after each part. */
+  private *read(shared: Mail, delivered: number): Generator<LargeMessage | undefined, CodeExecutionResult, unknown> {
+    const has = shared.u8();
+    const mail = has & Has.Long ? shared.copy() : shared;
+    const outcome = { status: mail.text() } as CodeExecutionResult;
+    const durationMs = mail.f64();
+    const memoryUsedBytes = has & Has.MemoryUsed ? mail.f64() : undefined;
+    const error = has & Has.Error ? readError(mail) : undefined;
+    if (has & Has.Result) {
+      try {
+        outcome.result = mail.isLarge ? yield mail.large(this.run, 'result') : mail.next(this.run, 'result');
+      } catch (failure) {
+        // A result that this host cannot hold is one that cannot be cloned.
+        outcome.status = 'error';
+        outcome.error = named(failure);
+      }
+    }
+    const logs: CodeExecutionLog[] = [];
+    let index = delivered;
+    for (let part = mail; ; part = new Mail(native.told(bridge, this.run.number))) {
+      for (let left = part.u32(); left > 0; left -= 1) {
+        if (index < this.reports.count) part.skip(this.run);
+        else if (part.isLarge) yield* this.report(part.large(this.run, 'report'));
+        else this.reports.read(part, this.run);
+        index += 1;
+      }
+      for (let left = part.u32(); left > 0; left -= 1) {
+        const level = part.text() as CodeExecutionLog['level'];
+        const timestamp = part.f64();
+        logs.push({ level, args: yield* this.args(part), timestamp });
+      }
+      if (part.u8() === 0) break;
+      yield undefined;
+    }
+    outcome.reports = this.reports.all();
+    outcome.logs = logs;
+    if (error !== undefined) outcome.error = error;
+    outcome.durationMs = durationMs;
+    if (memoryUsedBytes !== undefined) outcome.memoryUsedBytes = memoryUsedBytes;
+    return outcome;
+  }
+
+  private *report(message: LargeMessage): Generator<LargeMessage, void, unknown> {
+    try {
+      this.reports.add(true, yield message);
+    } catch (failure) {
+      this.reports.add(false, failure);
+    }
+  }
+
+  /** A log shows as text what this host cannot hold, all of it where it cannot be told apart. */
+  private *args(mail: Mail): Generator<LargeMessage, unknown[], unknown> {
+    try {
+      if (mail.isLarge) return (yield mail.large(this.run, 'arguments', true)) as unknown[];
+      return mail.next(this.run, 'arguments', true) as unknown[];
+    } catch (failure) {
+      return [`[${named(failure).message}]`];
+    }
+  }
 }
 
 /** The outcome when the real one cannot be told, such as one that this process has no memory left for. */
-export function failedOutcome(failure: unknown, reports: unknown[]): CodeExecutionResult {
+function failedOutcome(failure: unknown, reports: unknown[]): CodeExecutionResult {
   return { status: 'error', reports, logs: [], error: named(failure), durationMs: 0 };
-}
-
-/** A result that this host cannot hold is one that cannot be cloned. */
-function readResult(mail: Mail, run: Run, outcome: CodeExecutionResult): void {
-  try {
-    outcome.result = mail.next(run, 'result');
-  } catch (failure) {
-    outcome.status = 'error';
-    outcome.error = named(failure);
-  }
 }
 
 function named(failure: unknown): CodeExecutionError {
   const { name, message } = failure instanceof Error ? failure : new Error(String(failure));
   return { name, message };
-}
-
-function readReports(mail: Mail, run: Run, reports: Reports): void {
-  let index = mail.u32();
-  for (let left = mail.u32(); left > 0; left -= 1) {
-    if (index < reports.count) mail.skip();
-    else reports.read(mail, run, 1);
-    index += 1;
-  }
-}
-
-function readLogs(mail: Mail, run: Run): CodeExecutionLog[] {
-  const logs: CodeExecutionLog[] = [];
-  for (let left = mail.u32(); left > 0; left -= 1) {
-    const level = mail.text() as CodeExecutionLog['level'];
-    const timestamp = mail.f64();
-    logs.push({ level, args: readArgs(mail, run), timestamp });
-  }
-  return logs;
-}
-
-/** A log shows as text what this host cannot hold, all of it where it cannot be told apart. */
-function readArgs(mail: Mail, run: Run): unknown[] {
-  try {
-    return mail.next(run, 'arguments', true) as unknown[];
-  } catch (failure) {
-    return [`[${named(failure).message}]`];
-  }
 }
 
 function readError(mail: Mail): CodeExecutionError {

@@ -5,8 +5,10 @@
 
 import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
+import { keyed } from './keyed.js';
 import type { Run } from './run.js';
 import { ended, ignore } from './sandbox-functions.js';
+import { forEach } from './slices.js';
 
 interface Waiting {
   readonly promise: Promise<unknown>;
@@ -19,8 +21,7 @@ export class Promises {
   private readonly run: Run;
   /** Own promises that have not settled, so that one handed back is itself again. */
   private readonly own = new Map<number, PromiseLike<unknown>>();
-  /** Promises of the sandbox that have not settled. */
-  private readonly theirs = new Map<number, Waiting>();
+  private theirs = new Map<number, Waiting>();
   private given = 0;
 
   constructor(run: Run) {
@@ -36,9 +37,9 @@ export class Promises {
 
   /** Tells the sandbox, under that number, what becomes of a promise of the host. */
   watch(number: number, promise: PromiseLike<unknown>): void {
-    this.own.set(number, promise);
+    this.own.set(keyed(number), promise);
     const settle = (ok: boolean, value: unknown): void => {
-      this.own.delete(number);
+      this.own.delete(keyed(number));
       if (!this.run.running) return;
       complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
     };
@@ -50,12 +51,12 @@ export class Promises {
 
   /** A promise of the host that comes back. */
   ownPromise(number: number): PromiseLike<unknown> | undefined {
-    return this.own.get(number);
+    return this.own.get(keyed(number));
   }
 
   /** The promise of the sandbox with that number. */
   sandboxPromise(number: number): Promise<unknown> {
-    const known = this.theirs.get(number);
+    const known = this.theirs.get(keyed(number));
     if (known !== undefined) return known.promise;
     let resolve!: (value: unknown) => void;
     let reject!: (reason: unknown) => void;
@@ -63,33 +64,24 @@ export class Promises {
       [resolve, reject] = settlers;
     });
     promise.catch(ignore);
-    if (this.run.running) this.theirs.set(number, { promise, resolve, reject });
+    if (this.run.running) this.theirs.set(keyed(number), { promise, resolve, reject });
     else reject(ended());
     return promise;
   }
 
-  /**
-   * A promise of the sandbox settled. Its number is dead when the value is read, which may name it once more:
-   * should the promise cross again, it has another number, and its outcome is told again.
-   */
-  settle(number: number, ok: boolean, read: () => unknown): void {
-    const waiting = this.theirs.get(number);
-    if (waiting === undefined) return;
-    try {
-      const value = read();
-      if (ok) waiting.resolve(value);
-      else waiting.reject(value);
-    } catch (failure) {
-      waiting.reject(failure);
-    } finally {
-      this.theirs.delete(number);
-    }
+  /** A promise of the sandbox settled. It is forgotten: one that crosses again has another number. */
+  settle(number: number, ok: boolean, value: unknown): void {
+    const waiting = this.theirs.get(keyed(number));
+    this.theirs.delete(keyed(number));
+    if (ok) waiting?.resolve(value);
+    else waiting?.reject(value);
   }
 
   /** The run has settled: its promises never will. */
   end(): void {
-    for (const { reject } of this.theirs.values()) reject(ended());
-    this.theirs.clear();
+    const { theirs } = this;
+    this.theirs = new Map();
     this.own.clear();
+    forEach(theirs.values(), ({ reject }) => reject(ended()));
   }
 }

@@ -1,10 +1,10 @@
 // What a run has reported so far.
 //
-// In: messages, in the order of the calls. Out: values, each read once, so that the sink and the handle
-// show the same one. A value that this host cannot hold was never reported: whoever asks for it by its
+// In: values as they are read, in the order of the calls. Out: the same, each read once, so that the sink and the
+// handle show the same one. A value that this host cannot hold was never reported: whoever asks for it by its
 // number, which is the sink's call, gets the error, and throws it inside the sandbox.
 
-import type { Mail } from './bridge.js';
+import type { Mail } from './mail.js';
 import type { Run } from './run.js';
 
 type Entry = { readonly value: unknown } | { readonly failure: unknown };
@@ -17,9 +17,18 @@ export class Reports {
     return this.entries.length;
   }
 
-  /** Reads the next `count` of them. */
-  read(mail: Mail, run: Run, count: number): void {
-    for (let left = count; left > 0; left -= 1) this.entries.push(read(mail, run));
+  /** The next one has been read: to a value, or to why there is none. */
+  add(ok: boolean, value: unknown): void {
+    this.entries.push(ok ? { value } : { failure: value });
+  }
+
+  /** Reads the next one, at once. */
+  read(mail: Mail, run: Run): void {
+    try {
+      this.add(true, mail.next(run, 'report'));
+    } catch (failure) {
+      this.add(false, failure);
+    }
   }
 
   /** The report with that number; throws if it cannot be held. */
@@ -34,13 +43,5 @@ export class Reports {
     const values: unknown[] = [];
     for (const entry of this.entries) if ('value' in entry) values.push(entry.value);
     return values;
-  }
-}
-
-function read(mail: Mail, run: Run): Entry {
-  try {
-    return { value: mail.next(run, 'report') };
-  } catch (failure) {
-    return { failure };
   }
 }

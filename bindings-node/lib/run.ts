@@ -8,14 +8,16 @@ import { AsyncResource } from 'node:async_hooks';
 import { types } from 'node:util';
 
 import type { CodeExecutionResult } from '../index.js';
-import { Mail, bridge, native } from './bridge.js';
+import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import type { Owners } from './decode.js';
 import type { Numbering } from './encode.js';
-import { failedOutcome, readOutcome } from './outcome.js';
+import { Mail } from './mail.js';
+import { OutcomeReading } from './outcome.js';
 import { Promises } from './promises.js';
 import { Reports } from './reports.js';
 import { SandboxFunctions, ended } from './sandbox-functions.js';
+import { start } from './slices.js';
 
 /** The number of the sink under the option `report`. */
 const REPORT_SINK = 0xffff_ffff;
@@ -52,6 +54,11 @@ export class Run implements Numbering, Owners {
     }
   }
 
+  /** Whether nobody has ended it, as far as the core knows. */
+  get goesOn(): boolean {
+    return this.running && !this.terminating && native.running(bridge, this.number);
+  }
+
   terminate(reason: string | undefined): void {
     if (!this.running) return;
     this.terminating = true;
@@ -62,7 +69,7 @@ export class Run implements Numbering, Owners {
   reportsSoFar(): unknown[] {
     if (this.running && this.sink !== undefined) {
       const mail = new Mail(native.reportsSince(bridge, this.number, this.reports.count));
-      this.reports.read(mail, this, mail.u32());
+      for (let left = mail.u32(); left > 0; left -= 1) this.reports.read(mail, this);
     }
     return this.reports.all();
   }
@@ -101,46 +108,45 @@ export class Run implements Numbering, Owners {
 
   /** The sandbox called a function of the host, and waits. */
   called(fn: number, call: number, mail: Mail): void {
-    let ok = true;
-    let value: unknown;
-    try {
-      if (fn === REPORT_SINK) value = this.report(mail);
-      else value = this.invoke(this.functions[fn], mail.next(this, 'arguments') as unknown[]);
-      if (isThenable(value)) value = Promise.resolve(value);
-    } catch (thrown) {
-      ok = false;
-      value = thrown;
+    if (fn === REPORT_SINK) {
+      this.reported(call, mail);
+      return;
     }
-    complete(this, ok, value, (...message) => native.reply(bridge, call, ...message));
+    mail.read(this, 'arguments', (ok, args) => {
+      this.answer(call, ok, args, () => this.invoke(this.functions[fn], args as unknown[]));
+    });
   }
 
   /** The sandbox called an asynchronous function of the host, and goes on. */
   asyncCalled(fn: number, promise: number, mail: Mail): void {
-    let answer: Promise<unknown>;
-    try {
-      // A worker that was taken over may start one that is none, which answers with anything.
-      answer = Promise.resolve(this.invoke(this.functions[fn], mail.next(this, 'arguments') as unknown[]));
-    } catch (thrown) {
-      answer = Promise.reject(thrown);
-    }
-    this.promises.watch(promise, answer);
+    mail.read(this, 'arguments', (ok, args) => {
+      let answer: Promise<unknown>;
+      try {
+        if (!ok) throw args;
+        // A worker that was taken over may start one that is none, which answers with anything.
+        answer = Promise.resolve(this.invoke(this.functions[fn], args as unknown[]));
+      } catch (thrown) {
+        answer = Promise.reject(thrown);
+      }
+      this.promises.watch(promise, answer);
+    });
   }
 
   functionSettled(call: number, ok: boolean, mail: Mail): void {
-    this.sandboxFunctions.settle(call, ok, () => mail.next(this, ok ? 'result' : 'error'));
+    mail.read(this, ok ? 'result' : 'error', (read, value) => this.sandboxFunctions.settle(call, ok && read, value));
   }
 
   promiseSettled(promise: number, ok: boolean, mail: Mail): void {
-    this.promises.settle(promise, ok, () => mail.next(this, ok ? 'result' : 'error'));
+    mail.read(this, ok ? 'result' : 'error', (read, value) => this.promises.settle(promise, ok && read, value));
   }
 
   settled(mail: Mail): void {
-    let result: CodeExecutionResult;
-    try {
-      result = readOutcome(mail, this, this.reports);
-    } catch (failure) {
-      result = failedOutcome(failure, this.reports.all());
-    }
+    const reading = new OutcomeReading(mail, this, this.reports, this.reportsDelivered, (result) => this.over(result));
+    // What is in the mail is read now, the rest of a long one later.
+    if (!reading.step(0)) start(reading);
+  }
+
+  private over(result: CodeExecutionResult): void {
     this.running = false;
     this.sandboxFunctions.end();
     this.promises.end();
@@ -150,19 +156,44 @@ export class Run implements Numbering, Owners {
     this.resolve(result);
   }
 
+  /** The sandbox reported something. The value may have been read before, by a look at the handle. */
+  private reported(call: number, mail: Mail): void {
+    const index = this.reportsDelivered;
+    this.reportsDelivered += 1;
+    const deliver = (): void => {
+      this.answer(call, true, undefined, () => this.invoke(this.sink, [this.reports.get(index)]));
+    };
+    if (index < this.reports.count) {
+      mail.skip(this);
+      deliver();
+    } else {
+      mail.read(this, 'report', (ok, value) => {
+        this.reports.add(ok, value);
+        deliver();
+      });
+    }
+  }
+
+  /** Answers a call with what `act` comes to, or throws where its arguments could not be read. */
+  private answer(call: number, ok: boolean, failure: unknown, act: () => unknown): void {
+    let answered = ok;
+    let value = failure;
+    if (ok) {
+      try {
+        value = act();
+        if (isThenable(value)) value = Promise.resolve(value);
+      } catch (thrown) {
+        answered = false;
+        value = thrown;
+      }
+    }
+    complete(this, answered, value, (...message) => native.reply(bridge, call, ...message));
+  }
+
   private invoke(fn: Function | undefined, args: unknown[]): unknown {
     if (this.terminating || fn === undefined) throw ended();
     // In one step: on the way through another call tens of thousands of arguments take up the stack.
     return this.context?.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
-  }
-
-  /** The value may have been read before, by a look at the handle. */
-  private report(mail: Mail): unknown {
-    const index = this.reportsDelivered;
-    this.reportsDelivered += 1;
-    if (index < this.reports.count) mail.skip();
-    else this.reports.read(mail, this, 1);
-    return this.invoke(this.sink, [this.reports.get(index)]);
   }
 }
 

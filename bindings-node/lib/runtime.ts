@@ -7,7 +7,7 @@ import type { CodeExecution, CodeExecutionOptions, Stats } from '../index.js';
 import { bridge, folder, native, onClosed } from './bridge.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeRuntime } from './native.js';
-import { object, optional, refuseUnknown, wrongType } from './options.js';
+import { object, option, optional, refuseUnknown, wrongType } from './options.js';
 import { start } from './run-code.js';
 
 const NUMBERS = [
@@ -45,15 +45,16 @@ function readRuntimeOptions(options: unknown): Record<string, unknown> {
   if (options === undefined) return {};
   const bag = object(options, 'options');
   refuseUnknown('runtime', RUNTIME_OPTIONS, bag);
-  const read: Record<string, unknown> = { workerFolder: folder };
-  const { isolation, worker } = bag;
+  const read = { __proto__: null, workerFolder: folder } as unknown as Record<string, unknown>;
+  const isolation = option(bag, 'isolation');
+  const worker = option(bag, 'worker');
   if (isolation !== undefined && isolation !== 'thread' && isolation !== 'process') {
     wrongType('isolation', "'thread' or 'process'", isolation);
   }
   if (isolation !== undefined) read['isolation'] = isolation;
   if (optional(worker, 'string', 'worker') !== undefined) read['worker'] = worker;
   for (const name of NUMBERS) {
-    const value = optional(bag[name], 'number', name);
+    const value = optional(option(bag, name), 'number', name);
     if (value !== undefined) read[name] = value;
   }
   return read;

@@ -4,8 +4,12 @@
 // number as long as someone holds it. When no one does any more, the sandbox is told, so that it can
 // let go too. Valid while the run is running: a call after that rejects.
 
+import { setImmediate } from 'node:timers';
+
 import { borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
+import { keyed } from './keyed.js';
 import type { Run } from './run.js';
+import { forEach } from './slices.js';
 
 type SandboxFunction = (...args: unknown[]) => Promise<unknown>;
 
@@ -23,13 +27,23 @@ interface PendingCall {
 
 const entries = new WeakMap<Function, Entry>();
 
-const unheld = new FinalizationRegistry<Entry>((entry) => entry.run.sandboxFunctions.release(entry));
+// A collection may find a hundred thousand of them at once: they are let go of in slices.
+let unheld: Entry[] = [];
+const registry = new FinalizationRegistry<Entry>((entry) => {
+  if (unheld.push(entry) === 1) setImmediate(releaseAll);
+});
+
+function releaseAll(): void {
+  const entries = unheld;
+  unheld = [];
+  forEach(entries, (entry) => entry.run.sandboxFunctions.release(entry));
+}
 
 /** The functions of one run's sandbox that reached the host. */
 export class SandboxFunctions {
   private readonly run: Run;
   private readonly known = new Map<number, { ref: WeakRef<SandboxFunction>; entry: Entry }>();
-  private readonly calls = new Map<number, PendingCall>();
+  private calls = new Map<number, PendingCall>();
   private callsMade = 0;
 
   constructor(run: Run) {
@@ -38,7 +52,7 @@ export class SandboxFunctions {
 
   /** The function with that number. */
   fn(number: number, name: string): SandboxFunction {
-    const known = this.known.get(number);
+    const known = this.known.get(keyed(number));
     const alive = known?.ref.deref();
     if (known !== undefined && alive !== undefined) {
       known.entry.times += 1;
@@ -48,8 +62,8 @@ export class SandboxFunctions {
     Object.defineProperty(fn, 'name', { value: name, configurable: true });
     const entry = { run: this.run, number, times: 1 };
     entries.set(fn, entry);
-    unheld.register(fn, entry);
-    this.known.set(number, { ref: new WeakRef(fn), entry });
+    registry.register(fn, entry);
+    this.known.set(keyed(number), { ref: new WeakRef(fn), entry });
     return fn;
   }
 
@@ -62,29 +76,24 @@ export class SandboxFunctions {
   /** Lets go of a function that no one on this side holds any more. */
   release(entry: Entry): void {
     if (!this.run.running) return;
-    if (this.known.get(entry.number)?.entry === entry) this.known.delete(entry.number);
+    if (this.known.get(keyed(entry.number))?.entry === entry) this.known.delete(keyed(entry.number));
     native.releaseFunction(bridge, this.run.number, entry.number, entry.times);
   }
 
   /** The sandbox finished a call. */
-  settle(call: number, ok: boolean, read: () => unknown): void {
+  settle(call: number, ok: boolean, value: unknown): void {
     const pending = this.calls.get(call);
     this.calls.delete(call);
-    if (pending === undefined) return;
-    try {
-      const value = read();
-      if (ok) pending.resolve(value);
-      else pending.reject(value);
-    } catch (failure) {
-      pending.reject(failure);
-    }
+    if (ok) pending?.resolve(value);
+    else pending?.reject(value);
   }
 
   /** The run has settled: what still waits will not be answered. */
   end(): void {
-    for (const pending of this.calls.values()) pending.reject(ended());
-    this.calls.clear();
+    const { calls } = this;
+    this.calls = new Map();
     this.known.clear();
+    forEach(calls.values(), (pending) => pending.reject(ended()));
   }
 
   private call(number: number, args: unknown[]): Promise<unknown> {

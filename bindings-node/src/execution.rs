@@ -9,9 +9,12 @@ use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
 use crate::{
-    runtime::with_bridge,
-    value::{Cursor, Frame, into_javascript},
+    runtime::{State, with_bridge},
+    value::{Cursor, into_javascript},
 };
+
+/// What a report weighs that is read at once where JavaScript asks for it.
+const READ_AT_ONCE_BYTES: usize = 4 << 20;
 
 /// Answers a host call.
 ///
@@ -93,19 +96,59 @@ pub fn terminate(bridge: u32, run: u32, reason: Option<String>) -> Result<()> {
     with_run(bridge, run, |remote| remote.terminate(reason.as_deref()))
 }
 
-/// The reports of a run from `index` on: their number, then each as a message.
+/// Hands over the next events of a run, whose large message JavaScript has read.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn resume(bridge: u32, run: u32) -> Result<()> {
+    with_bridge(bridge, |state| state.resume(run))
+}
+
+/// Whether a run has not settled, which JavaScript may not have heard of yet.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn running(bridge: u32, run: u32) -> Result<bool> {
+    with_bridge(bridge, |state| {
+        state.runs.borrow().get(&run).is_some_and(|live| live.remote.running())
+    })
+}
+
+/// The next part of what a run that has settled told.
+///
+/// # Errors
+/// When JavaScript has no memory for it.
+#[napi(catch_unwind)]
+pub fn told(env: &Env, bridge: u32, run: u32) -> Result<Uint8ArraySlice<'_>> {
+    let bytes = with_bridge(bridge, |state| {
+        let mut frame = state.frame();
+        let mut all = state.told.borrow_mut();
+        if all.get_mut(&run).is_none_or(|told| told.write_part(&mut frame)) {
+            all.remove(&run);
+        }
+        state.leave_blobs(&mut frame);
+        frame.bytes
+    })?;
+    into_javascript(env, bytes)
+}
+
+/// The reports of a run from `index` on, up to the first that is too large to be read at once: their
+/// number, then each as a message.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
 #[napi(catch_unwind)]
 pub fn reports_since(env: &Env, bridge: u32, run: u32, index: u32) -> Result<Uint8ArraySlice<'_>> {
     let mut reports = Vec::new();
-    with_run(bridge, run, |remote| reports = remote.reports_since(index as usize))?;
-    let mut frame = Frame::default();
-    frame.u32(0);
+    with_run(bridge, run, |remote| {
+        reports = remote.small_reports_since(index as usize, READ_AT_ONCE_BYTES);
+    })?;
+    let mut frame = with_bridge(bridge, State::frame)?;
     frame.count(reports.len());
     for report in reports {
-        frame.message(report);
+        frame.whole_message(report);
     }
     with_bridge(bridge, |state| state.leave_blobs(&mut frame))?;
     into_javascript(env, frame.bytes)

@@ -9,11 +9,16 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use isolane::{Completion, Host, HostCall, value::Value};
+use isolane::{
+    Completion, Host, HostCall, Refusal,
+    value::{Kinds, Value},
+};
 use napi::{
     Env, Status,
     threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
 };
+
+use crate::limits;
 
 /// Wakes the JavaScript thread. By itself it does not keep the event loop alive.
 pub(crate) type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
@@ -142,5 +147,13 @@ impl Host for NodeHost {
 
     fn settled(&self) {
         self.mailbox.push(Event::Settled { run: self.run });
+    }
+
+    fn choosy_about(&self) -> Kinds {
+        limits::CHOOSY_ABOUT
+    }
+
+    fn refuses(&self, message: &Value) -> Option<Refusal> {
+        limits::refuses(message)
     }
 }

@@ -11,15 +11,20 @@
 //! | `host.rs` | `Host`: what a run asks, as events for the thread that started it |
 //! | `options.rs` | `Request`, and the words for bad options |
 //! | `outcome.rs` | `ExecutionResult` |
-//! | `value.rs` | `Value`, and the frames that carry it |
+//! | `value.rs` `large.rs` | `Value`, and the frames that carry it; those that are read bit by bit |
+//! | `limits.rs` `collisions.rs` `patterns.rs` | what V8 cannot build in proportion to its bytes |
 //! | `error.rs` | `Error` |
 
 #![expect(unreachable_pub, reason = "the interface generator asks for public items")]
 
+mod collisions;
 mod error;
 mod execution;
 mod host;
+mod large;
+mod limits;
 mod options;
 mod outcome;
+mod patterns;
 mod runtime;
 mod value;

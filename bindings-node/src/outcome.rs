@@ -1,12 +1,19 @@
 //! What a run came to, as `lib/outcome.ts` reads it.
+//!
+//! In: an outcome. Out: a frame with all but what it reported and logged, and those in parts, each of which
+//! JavaScript reads in a moment.
 
-use isolane::{ExecutionError, ExecutionLog, ExecutionResult};
+use std::vec;
+
+use isolane::{ExecutionError, ExecutionLog, ExecutionResult, value::Value};
 
 use crate::value::Frame;
 
 const RESULT: u8 = 1;
 const ERROR: u8 = 2;
 const MEMORY_USED: u8 = 4;
+/// It is read bit by bit.
+const LONG: u8 = 8;
 
 const STACK: u8 = 1;
 const SPECIFIER: u8 = 2;
@@ -14,8 +21,19 @@ const FILENAME: u8 = 4;
 const LINE: u8 = 8;
 const COLUMN: u8 = 16;
 
-/// Writes an outcome without the first `delivered` reports, which JavaScript has already.
-pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult, delivered: usize) {
+/// Bytes of reports and logs after which the next part begins.
+const PART_BYTES: usize = 64 * 1024;
+
+/// What a run has told that JavaScript has not fetched yet.
+#[derive(Debug)]
+pub(crate) struct Told {
+    reports: vec::IntoIter<Value>,
+    logs: vec::IntoIter<ExecutionLog>,
+}
+
+/// Writes an outcome, its reports and logs as far as they make up a part; returns the rest.
+pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Option<Told> {
+    let (start, larges) = (frame.bytes.len(), frame.larges.len());
     frame.u8(flag(outcome.result.as_ref(), RESULT)
         | flag(outcome.error.as_ref(), ERROR)
         | flag(outcome.memory_used_bytes.as_ref(), MEMORY_USED));
@@ -25,24 +43,53 @@ pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult, deliver
         #[expect(clippy::cast_precision_loss, reason = "below 2^53, as any memory is")]
         frame.f64(bytes as f64);
     }
-    if let Some(result) = outcome.result {
-        frame.message(result);
-    }
-    let delivered = delivered.min(outcome.reports.len());
-    frame.count(delivered);
-    frame.count(outcome.reports.len() - delivered);
-    for report in outcome.reports.into_iter().skip(delivered) {
-        frame.message(report);
-    }
-    frame.count(outcome.logs.len());
-    for ExecutionLog { level, args, timestamp } in outcome.logs {
-        frame.text(level.as_str());
-        frame.f64(timestamp);
-        frame.message(args);
-    }
     if let Some(error) = outcome.error {
         write_error(frame, &error);
     }
+    if let Some(result) = outcome.result {
+        frame.message(result);
+    }
+    let mut told = Told { reports: outcome.reports.into_iter(), logs: outcome.logs.into_iter() };
+    let is_all = told.write_part(frame);
+    if !is_all || frame.larges.len() > larges {
+        frame.bytes[start] |= LONG;
+    }
+    (!is_all).then_some(told)
+}
+
+impl Told {
+    /// Writes some more reports, then logs, each list with its count, and whether there is more; returns
+    /// whether that was all.
+    pub(crate) fn write_part(&mut self, frame: &mut Frame) -> bool {
+        let end = frame.bytes.len() + PART_BYTES;
+        counted(frame, end, &mut self.reports, Frame::message);
+        counted(frame, end, &mut self.logs, |frame, ExecutionLog { level, args, timestamp }| {
+            frame.text(level.as_str());
+            frame.f64(timestamp);
+            frame.message(args);
+        });
+        let is_all = self.reports.len() == 0 && self.logs.len() == 0;
+        frame.u8(u8::from(!is_all));
+        is_all
+    }
+}
+
+/// Writes items until the frame is that long, and in front of them how many they are.
+fn counted<T>(
+    frame: &mut Frame,
+    end: usize,
+    items: &mut vec::IntoIter<T>,
+    mut write: impl FnMut(&mut Frame, T),
+) {
+    let place = frame.bytes.len();
+    frame.u32(0);
+    let mut count = 0_u32;
+    while !frame.is_full(end) {
+        let Some(item) = items.next() else { break };
+        write(frame, item);
+        count += 1;
+    }
+    frame.bytes[place..place + 4].copy_from_slice(&count.to_le_bytes());
 }
 
 fn write_error(frame: &mut Frame, error: &ExecutionError) {

@@ -22,8 +22,9 @@ use napi_derive::napi;
 use crate::{
     error::{Misuse, broken_frame},
     host::{Event, Mailbox, NodeHost, Wake},
+    large::Large,
     options::read_request,
-    outcome::write_outcome,
+    outcome::{Told, write_outcome},
     value::{Cursor, Frame, into_javascript},
 };
 
@@ -35,7 +36,7 @@ type Inbox<'call> = &'call mut [u8];
 const MOST_EVENTS: u32 = 256;
 
 /// Bytes of events after which no more are added, for the same reason.
-const MOST_BYTES: usize = 1 << 20;
+const MOST_BYTES: usize = 64 << 10;
 
 /// About as long as a turn of the event loop takes in which nothing happens.
 const TURN: Duration = Duration::from_micros(15);
@@ -194,17 +195,6 @@ pub(crate) struct Live {
     pub(crate) remote: Remote,
     /// JavaScript has asked it to end, and wants to hear of nothing but that.
     pub(crate) terminated: bool,
-    /// How many reports went to JavaScript as calls of the sink.
-    reports_delivered: usize,
-}
-
-impl Live {
-    /// The report that the sandbox is waiting to have delivered.
-    fn next_report(&mut self) -> Value {
-        let report = self.remote.reports_since(self.reports_delivered).into_iter().next();
-        self.reports_delivered += 1;
-        report.unwrap_or_else(Value::undefined)
-    }
 }
 
 /// What one JavaScript environment says to the core and hears from it. Touched by its own thread
@@ -218,6 +208,11 @@ pub(crate) struct State {
     pub(crate) calls: RefCell<HashMap<u32, HostCall>>,
     /// The blobs of the frame handed over last, until JavaScript fetches them.
     pub(crate) blobs: RefCell<Vec<Vec<u8>>>,
+    /// Large messages that JavaScript has not read yet, by number.
+    pub(crate) larges: RefCell<HashMap<u32, Large>>,
+    next_large: Cell<u32>,
+    /// What runs that have settled told, as far as JavaScript has not fetched it.
+    pub(crate) told: RefCell<HashMap<u32, Told>>,
     /// Where to hear the run that was started last, if it is in another process.
     listener: RefCell<Option<Listener>>,
     /// What JavaScript's event loop waits for: live runs and closing runtimes.
@@ -251,6 +246,9 @@ pub fn open_bridge(env: Env, wake: Wake) -> Result<u32> {
         runs: RefCell::default(),
         calls: RefCell::default(),
         blobs: RefCell::default(),
+        larges: RefCell::default(),
+        next_large: Cell::new(0),
+        told: RefCell::default(),
         listener: RefCell::default(),
         pending: Cell::new(0),
         last_run: Cell::new(0),
@@ -295,10 +293,7 @@ pub fn start(
                 if let Some(listener) = remote.listener() {
                     state.listener.replace(Some(listener));
                 }
-                state
-                    .runs
-                    .borrow_mut()
-                    .insert(run, Live { remote, terminated: false, reports_delivered: 0 });
+                state.runs.borrow_mut().insert(run, Live { remote, terminated: false });
                 state.hold(env);
                 Either::A(run)
             }
@@ -380,14 +375,33 @@ impl State {
         }
         self.calls.take();
         self.waiting.take();
+        self.larges.take();
+        self.told.take();
     }
 
-    /// Keeps a frame's blobs until JavaScript fetches them, and writes how many there are where the
-    /// frame begins.
+    /// A frame that begins with the number of its blobs, which [`State::leave_blobs`] writes.
+    pub(crate) fn frame(&self) -> Frame {
+        let mut frame = Frame::new(self.next_large.get());
+        frame.u32(0);
+        frame
+    }
+
+    /// Keeps what goes beside a frame until JavaScript fetches it, and writes how many blobs there are where
+    /// the frame begins.
     pub(crate) fn leave_blobs(&self, frame: &mut Frame) {
         let count = u32::try_from(frame.blobs.len()).unwrap_or(u32::MAX);
         frame.bytes[..4].copy_from_slice(&count.to_le_bytes());
         self.blobs.replace(std::mem::take(&mut frame.blobs));
+        for large in frame.larges.drain(..) {
+            let number = self.next_large.get();
+            self.next_large.set(number.wrapping_add(1));
+            self.larges.borrow_mut().insert(number, large);
+        }
+    }
+
+    /// The events of a run go on: JavaScript has read its large message.
+    pub(crate) fn resume(&self, run: u32) {
+        self.waiting.borrow_mut().resume(u64::from(run));
     }
 
     fn hold(&self, env: Env) {
@@ -441,13 +455,18 @@ impl State {
         if waiting.is_empty() {
             return None;
         }
-        let mut frame = Frame::default();
-        frame.u32(0);
+        let mut frame = self.frame();
         frame.u32(0);
         let mut count = 0_u32;
-        while count < MOST_EVENTS && frame.bytes.len() < MOST_BYTES {
-            let Some((_, event)) = waiting.pop() else { break };
+        while count < MOST_EVENTS && !frame.is_full(MOST_BYTES) {
+            let Some((run, event)) = waiting.pop() else { break };
+            let larges = frame.larges.len();
+            let is_last = matches!(event, Event::Settled { .. });
             count += u32::from(self.write_event(env, &mut frame, event));
+            if frame.larges.len() > larges && !is_last {
+                // Its next events come after what JavaScript reads bit by bit.
+                waiting.hold(run);
+            }
         }
         if !waiting.is_empty() {
             count |= MORE;
@@ -467,7 +486,11 @@ impl State {
                 let Some(live) = runs.get_mut(&run).filter(|live| live.remote.running()) else {
                     return false;
                 };
-                let args = if function == REPORT_SINK { live.next_report() } else { args };
+                let args = if function == REPORT_SINK {
+                    live.remote.take_report().unwrap_or_else(Value::undefined)
+                } else {
+                    args
+                };
                 let mut calls = self.calls.borrow_mut();
                 let number = free_number(&self.last_call, &calls);
                 calls.insert(number, call);
@@ -507,7 +530,11 @@ impl State {
                 self.release(env);
                 let Some(outcome) = live.remote.take_result() else { return false };
                 head(frame, 3, run);
-                frame.measured(|frame| write_outcome(frame, outcome, live.reports_delivered));
+                frame.measured(|frame| {
+                    if let Some(told) = write_outcome(frame, outcome) {
+                        self.told.borrow_mut().insert(run, told);
+                    }
+                });
             }
             Event::Closed { number } => {
                 self.release(env);

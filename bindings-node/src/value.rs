@@ -1,25 +1,43 @@
 //! Messages, and the frames that carry them between the two halves of the package.
 //!
 //! A frame is little-endian: numbers as they are, text as a `u32` of bytes and UTF-8, a message as a
-//! `u32` of bytes, a `u32` of blobs and its nodes. Blobs travel beside the frame, moved when they
+//! `u32` of bytes, a `u32` of blobs and its nodes; a large one is [`LARGE`] and the number under which it
+//! waits (`large.rs`). Blobs travel beside the frame, moved when they
 //! leave and copied once when they come in, because JavaScript's memory stays JavaScript's.
 
 use isolane::value::Value;
 use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 
-use crate::error::broken_frame;
+use crate::{error::broken_frame, large::Large};
 
 /// Below this, copying a blob into JavaScript's own memory is cheaper than lending it ours.
 const LENT_BYTES: usize = 64 * 1024;
+
+/// What is larger is not part of a frame, and read bit by bit.
+const LARGE_BYTES: usize = 64 * 1024;
+
+/// Blobs that JavaScript gets at once.
+pub(crate) const MANY_BLOBS: usize = 256;
+
+/// In the place of a message's length: it is a large one.
+const LARGE: u32 = u32::MAX;
 
 /// A frame being written.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     pub(crate) blobs: Vec<Vec<u8>>,
+    /// The number of the first large message that it may have, and those that it has.
+    first_large: u32,
+    pub(crate) larges: Vec<Large>,
 }
 
 impl Frame {
+    /// One whose large messages have the numbers from there on.
+    pub(crate) fn new(first_large: u32) -> Self {
+        Self { first_large, ..Self::default() }
+    }
+
     pub(crate) fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
@@ -42,11 +60,31 @@ impl Frame {
     }
 
     pub(crate) fn message(&mut self, value: Value) {
+        if value.nodes().len() > LARGE_BYTES || value.blobs().len() > MANY_BLOBS {
+            self.u32(LARGE);
+            let number = u32::try_from(self.larges.len()).unwrap_or_default();
+            self.u32(self.first_large.wrapping_add(number));
+            self.larges.push(Large::from(value));
+        } else {
+            self.whole_message(value);
+        }
+    }
+
+    /// A message that is read at once, however large.
+    pub(crate) fn whole_message(&mut self, value: Value) {
         let (nodes, mut blobs) = value.into_parts();
         self.count(nodes.len());
         self.count(blobs.len());
         self.bytes.extend_from_slice(&nodes);
         self.blobs.append(&mut blobs);
+    }
+
+    /// Whether it reaches that far, or has as many things beside it as JavaScript takes at once.
+    pub(crate) fn is_full(&self, end: usize) -> bool {
+        const MANY_LARGES: usize = 16;
+        self.bytes.len() >= end
+            || self.blobs.len() >= MANY_BLOBS
+            || self.larges.len() >= MANY_LARGES
     }
 
     /// Writes a `u32` of the bytes that `write` writes in front of them.

@@ -20,7 +20,7 @@ function encode(value) {
   const encoder = new Encoder();
   encoder.begin(nobody);
   encoder.value(value, 'root');
-  return { nodes: Buffer.from(encoder.bytes.subarray(0, encoder.at)), blobs: (encoder.blobs ?? []).map((blob) => new Uint8Array(blob)) };
+  return { nodes: Buffer.from(encoder.bytes.subarray(0, encoder.at)), blobs: { list: (encoder.blobs ?? []).map((blob) => new Uint8Array(blob)), more: () => false } };
 }
 
 function roundTrip(value) {

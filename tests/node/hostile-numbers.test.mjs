@@ -8,7 +8,7 @@ const { Run } = createRequire(import.meta.url)('../../bindings-node/dist/run.js'
 
 /** A run that the native side does not know, which ignores what is said of it. */
 const run = () => new Run(undefined, () => {});
-const mail = (value) => ({ next: () => value, skip() {} });
+const mail = (value) => ({ read: (_run, _root, done) => done(true, value), skip() {} });
 
 test('a function that is started and answers at once, with a promise that throws when it is looked at, or not at all', () => {
   const it = run();

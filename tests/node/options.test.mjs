@@ -87,3 +87,20 @@ test('a run that was refused leaves nothing behind', async () => {
   assert.throws(() => runCode('1', { globals: { rejected, bad: Symbol('s') } }), SerializationError);
   await new Promise((resolve) => setImmediate(resolve));
 });
+
+test('options are never read from Object.prototype', async () => {
+  const names = ['execute', 'imports', 'modules', 'globals', 'language', 'memoryLimitBytes', 'filename', 'report', 'fn', 'args', 'isolation', 'safetyCapMs'];
+  for (const name of names) Object.prototype[name] = 'polluted';
+  try {
+    const options = new (class { get globals() { return { a: 1 }; } })();
+    assert.equal((await runCode('export const f = () => a; export default 2', options)).result, 2);
+    assert.equal((await runCode('export default 3', {})).result, 3);
+    assert.equal((await runCode('export default a', options)).result, 1);
+    assert.equal((await runCode('export const f = () => 4', { execute: { fn: 'f', __proto__: null }, __proto__: null })).result, 4);
+    const runtime = new Runtime({ maxConcurrentRuns: 1 });
+    assert.equal((await runtime.runCode('export default 5')).result, 5);
+    await runtime.close();
+  } finally {
+    for (const name of names) delete Object.prototype[name];
+  }
+});

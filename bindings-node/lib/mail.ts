@@ -1,0 +1,174 @@
+// Messages that this thread gets from the core.
+//
+// In: frames that the native side wrote, and large messages that it keeps. Out: values. A message in a frame is
+// read at once. A large one is read in slices of several turns, and the run that sent it is heard again
+// when it has been read: its own events keep their order, and those of others do not wait.
+
+import { Buffer } from 'node:buffer';
+
+import { bridge, heardAgain, native } from './bridge.js';
+import { Decoder, NO_BLOBS, PAUSED, type Blobs } from './decode.js';
+import type { Run } from './run.js';
+import { ended } from './sandbox-functions.js';
+import { start, type Work } from './slices.js';
+
+/** In the place of a message's length: it is a large one, whose number follows. */
+const LARGE = 0xffff_ffff;
+
+/** Hears what became of a message: the value, or, if it is not `ok`, why there is none. Must not throw. */
+export type Done = (ok: boolean, value: unknown) => void;
+
+/** A reader of messages and their blobs. */
+export class Mail extends Decoder {
+  private readonly pile: readonly Uint8Array[] | undefined;
+  private taken = 0;
+
+  /** Mail in bytes that the native side just wrote: first the number of blobs that go with it. */
+  constructor(bytes: Uint8Array, pile?: readonly Uint8Array[]) {
+    super(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
+    const count = this.u32();
+    this.pile = pile ?? (count === 0 ? undefined : native.blobs(bridge));
+  }
+
+  /** The same mail, in bytes of its own, for whoever reads on in a later turn. */
+  copy(): Mail {
+    const copy = new Mail(Buffer.from(this.bytes), this.pile);
+    copy.at = this.at;
+    copy.taken = this.taken;
+    return copy;
+  }
+
+  /** Whether the next message is a large one. */
+  get isLarge(): boolean {
+    return this.peekU32() === LARGE;
+  }
+
+  /** The next message, which is not a large one: its length, the number of its blobs, its nodes. */
+  next(run: Run, root: string, asText = false): unknown {
+    const { length, blobs } = this.head();
+    const end = this.at + length;
+    try {
+      return this.message(length, blobs, run, root, asText);
+    } finally {
+      // What cannot be read must not spoil what comes after it.
+      this.at = end;
+    }
+  }
+
+  /** The next message, which is a large one, for whoever reads it. */
+  large(run: Run, root: string, asText = false): LargeMessage {
+    this.at += 4;
+    return new LargeMessage(this.u32(), run, root, asText);
+  }
+
+  /** Reads the next message of an event, whatever its size; the run's next events come after `done`. */
+  read(run: Run, root: string, done: Done): void {
+    if (this.isLarge) {
+      start(new Reading(this.large(run, root), run, done));
+      return;
+    }
+    let value: unknown;
+    let ok = true;
+    try {
+      value = this.next(run, root);
+    } catch (failure) {
+      ok = false;
+      value = failure;
+    }
+    done(ok, value);
+  }
+
+  /** Passes over the next message of an event. */
+  skip(run: Run): void {
+    if (this.isLarge) {
+      this.large(run, '').drop();
+      heardAgain(run.number);
+    } else {
+      const { length } = this.head();
+      this.at += length;
+    }
+  }
+
+  private head(): { length: number; blobs: Blobs } {
+    const length = this.u32();
+    const count = this.u32();
+    if (count === 0 || this.pile === undefined) return { length, blobs: NO_BLOBS };
+    this.taken += count;
+    return { length, blobs: { list: this.pile.slice(this.taken - count, this.taken), more: NO_BLOBS.more } };
+  }
+}
+
+/** A message that is read bit by bit. */
+export class LargeMessage {
+  private readonly number: number;
+  private readonly run: Run;
+  private readonly root: string;
+  private readonly asText: boolean;
+  private decoder: Decoder | undefined;
+
+  constructor(number: number, run: Run, root: string, asText: boolean) {
+    this.number = number;
+    this.run = run;
+    this.root = root;
+    this.asText = asText;
+  }
+
+  /** Reads on: the value, or PAUSED. Throws if there is none. */
+  go(until: number): unknown {
+    this.decoder ??= this.begin();
+    return this.decoder.go(until);
+  }
+
+  /** Lets go of it, read or not. */
+  drop(): void {
+    this.decoder = undefined;
+    native.dropLarge(bridge, this.number);
+  }
+
+  private begin(): Decoder {
+    const { buffer, byteOffset, byteLength } = native.largeNodes(bridge, this.number);
+    const decoder = new Decoder(Buffer.from(buffer, byteOffset, byteLength), 0);
+    const list: Uint8Array[] = [];
+    const more = (): boolean => {
+      const next = native.largeBlobs(bridge, this.number);
+      list.push(...next);
+      return next.length > 0;
+    };
+    decoder.begin(byteLength, { list, more }, this.run, this.root, this.asText);
+    return decoder;
+  }
+}
+
+/** The large message of an event. */
+class Reading implements Work {
+  private readonly message: LargeMessage;
+  private readonly run: Run;
+  private readonly done: Done;
+
+  constructor(message: LargeMessage, run: Run, done: Done) {
+    this.message = message;
+    this.run = run;
+    this.done = done;
+  }
+
+  step(until: number): boolean {
+    let ok = true;
+    let value: unknown;
+    try {
+      // Who has ended it does not wait for what it said.
+      if (!this.run.goesOn) throw ended();
+      value = this.message.go(until);
+      if (value === PAUSED) return false;
+    } catch (failure) {
+      ok = false;
+      value = failure;
+    }
+    this.message.drop();
+    try {
+      this.done(ok, value);
+    } finally {
+      heardAgain(this.run.number);
+    }
+    return true;
+  }
+}

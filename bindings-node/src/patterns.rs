@@ -1,0 +1,84 @@
+//! What regular expressions cost V8 when they are made.
+//!
+//! In: sources and flags. Out: whether making all of a message's takes a moment. V8 parses a pattern when it is
+//! made and compiles it when it is used. Parsing is quick but for classes of Unicode: each `\p{…}` is looked up
+//! and spread out anew, and where case does not count each class is closed over it. The figures are upper
+//! bounds of what Node.js 20 was measured to take (`tests/meter`).
+
+use isolane::value::Str;
+
+/// What all regular expressions of a message may take.
+const MOST_NANOS: usize = 40_000_000;
+
+/// Each byte, without and with the flags `u` or `v`.
+const BYTE_NANOS: usize = 300;
+const UNICODE_BYTE_NANOS: usize = 3_000;
+/// Each property of Unicode.
+const PROPERTY_NANOS: usize = 300_000;
+const ANY_CASE_PROPERTY_NANOS: usize = 500_000;
+/// Each property of strings, such as all emoji.
+const STRINGS_NANOS: usize = 2_000_000;
+const ANY_CASE_STRINGS_NANOS: usize = 25_000_000;
+/// Each `\w` and the like, where case does not count.
+const ANY_CASE_ESCAPE_NANOS: usize = 300_000;
+/// Each class, where case does not count, with the flag `v`.
+const ANY_CASE_CLASS_NANOS: usize = 100_000;
+
+/// What the regular expressions of one message take.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    nanos: usize,
+}
+
+impl Budget {
+    /// Counts one; false if it is too much.
+    pub(crate) fn takes(&mut self, source: Str<'_>, flags: Str<'_>) -> bool {
+        let bytes = match source {
+            Str::Utf8(text) => text.len(),
+            Str::Utf16(units) => units.len(),
+        };
+        self.nanos += bytes * BYTE_NANOS;
+        let flags = flags.to_string_lossy();
+        if self.nanos <= MOST_NANOS && flags.contains(['u', 'v']) {
+            self.nanos += unicode_nanos(&source.to_string_lossy(), &flags);
+        }
+        self.nanos <= MOST_NANOS
+    }
+}
+
+fn unicode_nanos(source: &str, flags: &str) -> usize {
+    let has_sets = flags.contains('v');
+    let any_case = flags.contains('i') || ignores_case_somewhere(source);
+    let price = |any_case_nanos, nanos| if any_case { any_case_nanos } else { nanos };
+    let mut nanos = source.len() * UNICODE_BYTE_NANOS;
+    if has_sets {
+        nanos += source.matches('[').count() * price(ANY_CASE_CLASS_NANOS, 0);
+    }
+    let mut rest = source;
+    while let Some((_, escaped)) = rest.split_once('\\') {
+        let mut after = escaped.chars();
+        nanos += match after.next() {
+            Some('p' | 'P') if has_sets && is_of_strings(after.as_str()) => {
+                price(ANY_CASE_STRINGS_NANOS, STRINGS_NANOS)
+            }
+            Some('p' | 'P') => price(ANY_CASE_PROPERTY_NANOS, PROPERTY_NANOS),
+            Some('w' | 'W' | 'd' | 'D' | 's' | 'S' | 'b' | 'B') => price(ANY_CASE_ESCAPE_NANOS, 0),
+            _ => 0,
+        };
+        rest = after.as_str();
+    }
+    nanos
+}
+
+/// Whether what follows `\p` is the name of a property of strings.
+fn is_of_strings(name: &str) -> bool {
+    let name = name.strip_prefix('{').unwrap_or(name);
+    ["RGI_", "Basic_Emoji", "Emoji_Keycap_Sequence"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether there is a group such as `(?i:`, which newer versions know.
+fn ignores_case_somewhere(source: &str) -> bool {
+    source.split("(?").skip(1).any(|group| {
+        group.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').any(|c| c == 'i')
+    })
+}

@@ -1,0 +1,175 @@
+// Some cases of the meter, one after the other, in this process alone.
+//
+// In: `--seed` of the first, `--count`, `--isolation`, `--most` bytes of a value. Out: on standard output a line of
+// JSON before each case and one after it: what was handed out and how, what this process held of it after a
+// collection, what the run was charged, and how long the event loop stood still at most, in CPU time of this
+// thread. Run with `--expose-gc`.
+
+import { readFileSync } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+import { Runtime } from 'isolane';
+
+import { Standstill } from './standstill.mjs';
+
+const GENERATE = readFileSync(new URL('generate.js', import.meta.url), 'utf8');
+const LIMIT_BYTES = 320 * 1024 * 1024;
+const BALLAST_BYTES = 64 * 1024 * 1024;
+/** A value is handed out again until about so much is held: far above the noise of a collected heap. */
+const HELD_BYTES = 4 * 1024 * 1024;
+const MOST_COPIES = 200;
+/** So many times over at most, each fresh copy is handed out. */
+const MOST_TIMES = 50;
+const RUN_MS = 5_000;
+/** What the copies may take, about: to make a value may take the sandbox far longer than the host to read it. */
+const CASE_MS = 600;
+
+/** How a value leaves the sandbox. What is `kept` is charged for as long as the result is held. */
+const WAYS = {
+  report: { kept: true, give: 'report(value)' },
+  log: { kept: true, text: true, give: 'console.log(value)' },
+  result: { once: true, give: 'answer = value' },
+  thrown: { once: true, give: 'throw value' },
+  argument: { live: true, give: 'take(value)' },
+  promise: { live: true, give: 'take(Promise.resolve(value)); await tick()' },
+  answer: { live: true, give: 'await call(() => value)' },
+  rejection: { live: true, give: 'await call(() => { throw value; })' },
+};
+
+const { values: options } = parseArgs({
+  options: {
+    seed: { type: 'string' },
+    count: { type: 'string', default: '1' },
+    isolation: { type: 'string', default: 'thread' },
+    most: { type: 'string', default: '3000000' },
+  },
+});
+const runtime = new Runtime({ isolation: options.isolation });
+const first = Number(options.seed);
+await hand('report', 0, 0);
+/** What a run is charged that hands nothing out. */
+const empty = (await hand('report', 0, 0)).charged;
+for (let seed = first; seed < first + Number(options.count); seed += 1) {
+  console.log(JSON.stringify({ began: seed }));
+  console.log(JSON.stringify(await one(seed)));
+}
+await runtime.close();
+
+/** One seed, handed out in the way that goes with it. */
+async function one(seed) {
+  const way = Object.keys(WAYS)[(seed >>> 0) % Object.keys(WAYS).length];
+  const { kept, once } = WAYS[way];
+  const began = performance.now();
+  const single = await hand(way, seed, 1);
+  if (once || single.status === 'terminated' || single.status === 'memory') return row(seed, way, 1, single);
+  const each = Math.max(1, single.charged - empty, single.held);
+  const affordable = Math.ceil(CASE_MS / (performance.now() - began));
+  const wanted = Math.min(MOST_COPIES, Math.ceil(HELD_BYTES / each));
+  const fresh = 1 + Math.min(affordable, wanted);
+  const times = Math.min(MOST_TIMES, Math.ceil(wanted / fresh));
+  const many = await hand(way, seed, fresh, times);
+  const worst = { ...many, stoodMs: Math.max(single.stoodMs, many.stoodMs) };
+  // Only then did the run come to its ballast.
+  if (kept && many.status === 'success') worst.charged -= empty;
+  return row(seed, way, fresh * times, worst);
+}
+
+function row(seed, way, copies, { status, failure, kind, held, charged, stoodMs }) {
+  return { seed, way, isolation: options.isolation, copies, status, failure, kind, held, charged, ratio: held / Math.max(charged, 1), stoodMs };
+}
+
+/** A run that hands out so many fresh copies, each so many times, and what became of it. */
+async function hand(way, seed, copies, times = 1) {
+  const { live = false, text = false, give } = WAYS[way];
+  const made = { live: live || text, text, most: Number(options.most) };
+  const source = `
+    import { generate } from './generate.js';
+    let answer;
+    const make = (copy) => generate(${seed}, { ...${JSON.stringify(made)}, from: copy * 1e7 });
+    const give = async (copy) => {
+      const { kind, value } = make(copy);
+      if (copy === 0) say(kind);
+      for (let time = 0; time < ${times}; time += 1) {
+        ${give};
+      }
+    };
+    for (let copy = 0; copy < ${copies}; copy += 1) await give(copy);
+    // Above whatever the run took on the way: at its peak it holds this and what it gave away.
+    const ballast = new ArrayBuffer(${BALLAST_BYTES});
+    await parked(ballast.byteLength);
+    export default answer;`;
+  let kind = '';
+  // The host's own code keeps no more than the last of them.
+  const keep = {};
+  const take = (value) => {
+    keep.value = value;
+    value?.then?.((settled) => (keep.value = settled), (reason) => (keep.value = reason));
+  };
+  const call = async (f) => {
+    const value = await f().catch((reason) => reason);
+    keep.value = value;
+  };
+  const parked = withResolvers();
+  let reached;
+  const atEnd = new Promise((resolve) => {
+    reached = resolve;
+  });
+  const say = (text) => void (kind = text);
+  const park = () => {
+    reached();
+    return parked.promise;
+  };
+  const globals = { say, take, call, tick: () => turn(), parked: park };
+  const before = await heldBytes();
+  const still = new Standstill();
+  const run = runtime.runCode(source, {
+    language: 'javascript',
+    memoryLimitBytes: LIMIT_BYTES,
+    modules: { './generate.js': GENERATE },
+    globals,
+    report: () => {},
+  });
+  const timer = setTimeout(() => run.terminate('too long to measure'), RUN_MS);
+  await Promise.race([atEnd, run]);
+  let held;
+  if (live) {
+    still.pause();
+    held = (await heldBytes()) - before;
+    still.resume();
+  }
+  parked.resolve();
+  const result = await run;
+  clearTimeout(timer);
+  await turn();
+  const stoodMs = still.end();
+  held ??= (await heldBytes()) - before;
+  // Used after the measurement, so that what was handed out is still there during it.
+  return { status: result.status, failure: failure(way, result), kind, held: Math.max(0, held), charged: result.memoryUsedBytes ?? LIMIT_BYTES, stoodMs };
+}
+
+/** What a run came to that none may come to. */
+function failure(way, { status, error }) {
+  if (status === 'link_error') return error.message;
+  // A host that cannot hold a value says so by that error.
+  const expected = way === 'thrown' || error?.name === 'SerializationError';
+  return status === 'error' && !expected ? `${error.name}: ${error.message}` : undefined;
+}
+
+function withResolvers() {
+  let resolve;
+  const promise = new Promise((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** What this thread's heap holds, and what hangs on it, after what is not held is gone. */
+async function heldBytes() {
+  for (let times = 0; times < 3; times += 1) {
+    globalThis.gc();
+    await turn();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}

@@ -26,7 +26,7 @@ enum Frame {
 
 fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> {
     let mut frames = Vec::new();
-    node(reader, text, &mut frames, false)?;
+    node(reader, text, &mut frames, limit)?;
     loop {
         let depth = frames.len();
         let Some(frame) = frames.last_mut() else { return Some(()) };
@@ -43,9 +43,9 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                 Some(key) => {
                     text.push_str(if *first { " " } else { ", " });
                     *first = false;
-                    text.push_str(&key.text.to_string_lossy());
+                    push(text, key.text, limit);
                     text.push_str(": ");
-                    node(reader, text, &mut frames, true)?;
+                    node(reader, text, &mut frames, limit)?;
                 }
             },
             Frame::Sparse { first } => match reader.sparse_index().ok()? {
@@ -57,7 +57,7 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                     text.push_str(if *first { " " } else { ", " });
                     *first = false;
                     text.push_str(&format!("{index}: "));
-                    node(reader, text, &mut frames, true)?;
+                    node(reader, text, &mut frames, limit)?;
                 }
             },
             Frame::List { left: 0, first, close } | Frame::Map { left: 0, first, close } => {
@@ -69,7 +69,7 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                 *left -= 1;
                 text.push_str(if *first { " " } else { ", " });
                 *first = false;
-                node(reader, text, &mut frames, true)?;
+                node(reader, text, &mut frames, limit)?;
             }
             Frame::Map { left, first, .. } => {
                 *left -= 1;
@@ -80,7 +80,7 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                     (true, _) => " => ",
                 });
                 *first = false;
-                node(reader, text, &mut frames, true)?;
+                node(reader, text, &mut frames, limit)?;
             }
         }
     }
@@ -90,8 +90,9 @@ fn node(
     reader: &mut Reader<'_>,
     text: &mut String,
     frames: &mut Vec<Frame>,
-    nested: bool,
+    limit: usize,
 ) -> Option<()> {
+    let nested = !frames.is_empty();
     match reader.event().ok()? {
         Event::Undefined => text.push_str("undefined"),
         Event::Null => text.push_str("null"),
@@ -99,7 +100,7 @@ fn node(
         Event::Int(value) => text.push_str(&value.to_string()),
         Event::Double(value) => text.push_str(&number(value)),
         Event::BigInt { negative, magnitude } => bigint(text, negative, magnitude),
-        Event::String(value) => string(text, value, nested),
+        Event::String(value) => string(text, value, nested, limit),
         Event::Hole => text.push_str("<empty>"),
         Event::Ref(_) => text.push_str("[Circular]"),
         Event::Object => {
@@ -126,33 +127,60 @@ fn node(
         Event::Date(time) => text.push_str(&format!("Date({})", number(time))),
         Event::RegExp => {
             let (source, flags) = (reader.text().ok()?, reader.text().ok()?);
-            text.push_str(&format!("/{}/{}", source.to_string_lossy(), flags.to_string_lossy()));
+            text.push('/');
+            push(text, source, limit);
+            text.push('/');
+            push(text, flags, limit);
         }
         Event::Error(_) => {
             let (name, message) = (reader.text().ok()?, reader.text().ok()?);
             reader.event().ok()?;
             reader.event().ok()?;
-            text.push_str(&format!("[{}: {}]", name.to_string_lossy(), message.to_string_lossy()));
+            text.push('[');
+            push(text, name, limit);
+            text.push_str(": ");
+            push(text, message, limit);
+            text.push(']');
         }
         Event::Buffer(_) => text.push_str("ArrayBuffer"),
         Event::View { kind, length, .. } => text.push_str(&format!("{kind:?}({length})")),
         Event::HostFunction(_) | Event::SandboxFunction(_) => {
             let name = reader.text().ok()?;
-            text.push_str(&format!("[Function: {}]", name.to_string_lossy()));
+            text.push_str("[Function: ");
+            push(text, name, limit);
+            text.push(']');
         }
         Event::HostPromise(_) | Event::SandboxPromise(_) => text.push_str("[Promise]"),
     }
     Some(())
 }
 
-fn string(text: &mut String, value: Str<'_>, nested: bool) {
-    let value = value.to_string_lossy();
+fn string(text: &mut String, value: Str<'_>, nested: bool, limit: usize) {
     if nested {
         text.push('\'');
-        text.push_str(&value.replace('\n', "\\n"));
+        let from = text.len();
+        push(text, value, limit);
+        if text[from..].contains('\n') {
+            let escaped = text[from..].replace('\n', "\\n");
+            text.truncate(from);
+            text.push_str(&escaped);
+        }
         text.push('\'');
     } else {
-        text.push_str(&value);
+        push(text, value, limit);
+    }
+}
+
+/// Adds as much of a text as can be shown, and a character more, which marks it as cut.
+fn push(text: &mut String, value: Str<'_>, limit: usize) {
+    let room = (limit + 1).saturating_sub(text.len());
+    match value {
+        Str::Utf8(value) => text.push_str(&value[..value.ceil_char_boundary(room)]),
+        Str::Utf16(bytes) => {
+            // A unit takes a byte at least.
+            let beginning = bytes.get(..2 * room).unwrap_or(bytes);
+            text.push_str(&Str::Utf16(beginning).to_string_lossy());
+        }
     }
 }
 

@@ -29,18 +29,31 @@ const SHOWN_STEPS: usize = 12;
 /// Characters of one key that are shown.
 const SHOWN_KEY: usize = 80;
 
+/// Code units of a key beyond which it makes no difference to a path.
+pub(crate) const KEY_UNITS: usize = 2 * SHOWN_KEY + 1;
+
 /// The path from `root` through all steps, the middle left out where it is long.
-pub(crate) fn join(root: &str, steps: impl ExactSizeIterator<Item = Step>) -> String {
-    let count = steps.len();
+pub(crate) fn join(root: &str, steps: impl Iterator<Item = Step>) -> String {
+    let mut steps: Vec<Option<Step>> = steps.map(Some).collect();
+    join_shown(root, steps.len(), |at| steps.get_mut(at).and_then(Option::take))
+}
+
+/// The path from `root` through `count` steps; only those that are shown are asked for.
+pub(crate) fn join_shown(
+    root: &str,
+    count: usize,
+    mut step: impl FnMut(usize) -> Option<Step>,
+) -> String {
+    let (first, last) = match count.checked_sub(SHOWN_STEPS) {
+        Some(last) if last > SHOWN_STEPS => (SHOWN_STEPS, last),
+        _ => (count, count),
+    };
     let mut path = root.to_owned();
-    for (at, step) in steps.enumerate() {
-        if at == SHOWN_STEPS && count > 2 * SHOWN_STEPS {
-            path.push('…');
-        }
-        if at < SHOWN_STEPS || at + SHOWN_STEPS >= count || count <= 2 * SHOWN_STEPS {
-            push(&mut path, &step);
-        }
+    (0..first).filter_map(&mut step).for_each(|step| push(&mut path, &step));
+    if last < count {
+        path.push('…');
     }
+    (last..count).filter_map(step).for_each(|step| push(&mut path, &step));
     path
 }
 
@@ -92,5 +105,16 @@ mod tests {
     fn leaves_out_the_middle_of_a_long_path() {
         let path = join("result", vec![Step::Index(0); 1000].into_iter());
         assert_eq!(path, format!("result{0}…{0}", "[0]".repeat(SHOWN_STEPS)));
+    }
+
+    #[test]
+    fn asks_only_for_what_it_shows() {
+        let mut asked = 0;
+        let mut step = |at| {
+            asked += 1;
+            Some(Step::Index(at))
+        };
+        join_shown("result", 100_000, &mut step);
+        assert_eq!(asked, 2 * SHOWN_STEPS);
     }
 }

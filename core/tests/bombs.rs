@@ -274,6 +274,47 @@ fn nine_tenths_of_a_limit_can_be_held() {
     }
 }
 
+/// A text that is handed over is charged before it is copied, and one that is only shown is never copied
+/// as a whole.
+#[test]
+fn texts_are_held_within_the_limit() {
+    if !alone("texts_are_held_within_the_limit") {
+        return;
+    }
+    let only = env::var("ISOLANE_BOMBS_ONLY").unwrap_or_default();
+    let limit = 8 * MIB;
+    bombs(2 * MIB).iter().take(8).for_each(|bomb| {
+        bomb.go_off();
+    });
+    let mut wrong = Vec::new();
+    for (name, body) in kinds::TEXTS.iter().filter(|(name, _)| name.contains(&only)) {
+        let source = format!("const LIMIT = {limit}, S = LIMIT / 50 | 0; {body}; export default 1");
+        let outcome = Bomb { name: (*name).to_owned(), source, limit }.go_off();
+        // A message that grows may be there twice for a moment.
+        let most = limit + limit / 10 + limit / 2 + ALLOWANCE;
+        let Outcome { status, grew, took, .. } = outcome;
+        println!("{name:<50} {:<8} grew {} KiB {took:.2} s", format!("{status:?}"), grew >> 10);
+        if MEASURED && grew > most {
+            wrong.push(format!("{name}: the process grew by {grew}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The path of an error costs what it shows, however deep it is and however long its keys are.
+#[test]
+fn a_long_path_costs_what_it_shows() {
+    let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+    let source = "const k = 'k'.repeat(1 << 20); let o = Symbol();
+        for (let i = 0; i < 1e5; i++) o = { [k]: o }; export default o";
+    let began = Instant::now();
+    let result = host::run(&runtime, source, 128 * MIB);
+    let error = result.error.expect("no symbol crosses");
+    assert_eq!(error.name, "SerializationError");
+    assert!(error.message.len() < 4_000, "{}", error.message.len());
+    assert!(began.elapsed().as_secs() < 10 || !MEASURED, "{:?}", began.elapsed());
+}
+
 #[test]
 fn bombs_end_as_memory_and_within_the_limit() {
     if !alone("bombs_end_as_memory_and_within_the_limit") {

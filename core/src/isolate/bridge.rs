@@ -23,7 +23,7 @@ use super::{
     Ending, State,
     clone_in::{clone_args_in, clone_in},
     clone_out::{Crossing, clone_args_out, clone_out},
-    engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, is_string, undefined},
+    engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, undefined},
     escape::{catch_panic, leave},
     state::Collected,
 };
@@ -434,14 +434,6 @@ impl State {
             Some(exported) => Ok(exported.promise.clone()),
             None => Err(self.throw_serialization_error("an unknown promise cannot be cloned")),
         }
-    }
-
-    /// A function's own name, where it is plain text.
-    pub(super) fn function_name(&self, function: Raw) -> String {
-        let cx = self.realm().cx;
-        let name = cx.own_data(function, c"name").filter(|name| is_string(name.raw()));
-        let text = name.and_then(|name| cx.text(name.raw()).ok());
-        text.map(super::engine::Text::into_lossy).unwrap_or_default()
     }
 
     /// Takes what the host sent into the sandbox. What goes wrong there is told to the host or is

@@ -12,7 +12,7 @@ use super::sys;
 use super::{
     State,
     engine::{
-        Keys, Local, Outcome, Property, Raw, Text, Thrown, address_of, class_of, double_of, int_of,
+        Keys, Local, Outcome, Property, Raw, Seen, Thrown, address_of, class_of, double_of, int_of,
         is_array, is_array_buffer, is_data_view, is_date, is_error, is_map, is_object, is_promise,
         is_proxy, is_regexp, is_set, is_string, tag_of, typed_array_type, undefined,
     },
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     host::ASYNC_FUNCTION,
+    path::{self, Step},
     value::{ErrorClass, MOST_ELEMENTS, MOST_ENTRIES, MOST_PROPERTIES, Value, ViewKind, Writer},
 };
 
@@ -54,7 +55,7 @@ const CHARGE_STEP: usize = 64 << 10;
 /// How many nodes of a thrown value are looked at, and how many units of each string: what is shown
 /// of it is a line.
 const SHOWN_NODES: usize = 500;
-const SHOWN_UNITS: u32 = 1_000;
+const SHOWN_UNITS: usize = 1_000;
 
 /// What a buffer without memory is called.
 const DETACHED: &str = "a detached ArrayBuffer";
@@ -213,13 +214,17 @@ impl<'s> Walk<'s> {
                 };
                 *next += 1;
                 // A getter before it may have removed this one.
-                let Some(value) = self.property(object.raw(), atom)? else { continue };
+                let Some(value) = self.property(object.raw(), atom)? else {
+                    self.look();
+                    continue;
+                };
                 self.key(atom)?;
                 return Ok(Some(value));
             },
             Frame::Array { array, keys, next, length, at, sparse } => loop {
                 let Some(index) = self.index(keys, *next).filter(|index| index < length) else {
                     self.end_array(*length, *at, *sparse);
+                    self.charge_growth(0);
                     return Ok(None);
                 };
                 let atom = keys.atom(*next).ok_or(Thrown)?;
@@ -232,8 +237,8 @@ impl<'s> Walk<'s> {
                         }
                         return Ok(Some(value));
                     }
-                    None if *sparse => {}
-                    None => self.writer.hole(),
+                    None if *sparse => self.look(),
+                    None => self.hole(),
                 }
             },
             Frame::Map { items, next } | Frame::Set { items, next } => {
@@ -275,8 +280,13 @@ impl<'s> Walk<'s> {
             self.writer.end_sparse_array();
         } else {
             // Getters may have shortened the array meanwhile.
-            (at..length).for_each(|_| self.writer.hole());
+            (at..length).for_each(|_| self.hole());
         }
+    }
+
+    fn hole(&mut self) {
+        self.look();
+        self.writer.hole();
     }
 
     fn node(&mut self, value: Raw) -> Outcome<()> {
@@ -305,12 +315,12 @@ impl<'s> Walk<'s> {
         self.nodes += 1;
         if self.nodes.is_multiple_of(NODES_PER_LOOK) {
             self.state.still_running();
-            self.charge_growth();
+            self.charge_growth(0);
         }
     }
 
-    /// Charges what the message and the walk itself have come to hold.
-    fn charge_growth(&mut self) {
+    /// Charges what the message and the walk itself have come to hold, and what is about to be added.
+    fn charge_growth(&mut self, coming: usize) {
         /// A place in a table, which may be more than half empty.
         const PLACE_IN_TABLE: usize = 32;
         let tables = (self.seen.len() + self.keys.len() + self.buffers.len()) * PLACE_IN_TABLE;
@@ -321,7 +331,7 @@ impl<'s> Walk<'s> {
             Crossing::Inside => self.writer.weight(),
             _ => 0,
         };
-        let bytes = self.writer.held_bytes() - unweighed + tables + lists;
+        let bytes = self.writer.held_bytes() - unweighed + tables + lists + coming;
         if bytes > self.charged + CHARGE_STEP {
             self.charge(bytes - self.charged);
         }
@@ -346,34 +356,61 @@ impl<'s> Walk<'s> {
         } else {
             value
         };
-        let writer = &mut self.writer;
-        let well_formed =
-            cx.with_utf8(value, |text| Ok(text.map(|text| writer.string(text)).is_ok()))?;
-        if !well_formed {
-            match cx.text(value)? {
-                Text::Utf8(text) => self.writer.string(&text),
-                Text::Utf16(units) => self.writer.string16(&units),
+        cx.with_text(value, |text| {
+            self.copy(text, |writer, text| match text {
+                Seen::Utf8(text) => writer.string(text),
+                Seen::Utf16(units) => writer.string16(units),
+            });
+        })?;
+        self.charge_growth(0);
+        Ok(())
+    }
+
+    /// Writes a text, for which is charged before it is copied.
+    fn copy<T>(&mut self, text: Seen<'_>, write: impl FnOnce(&mut Writer, Seen<'_>) -> T) -> T {
+        /// What the writer takes of its own for each unit, while it writes.
+        const COPIES: usize = 4;
+        match text {
+            Seen::Utf8(utf8) => {
+                if utf8.len() > CHARGE_STEP {
+                    self.charge_growth(utf8.len());
+                }
+                write(&mut self.writer, text)
+            }
+            Seen::Utf16(units) => {
+                let copies = units.len() * COPIES;
+                self.charge_growth(size_of_val(units));
+                self.state.charge(copies);
+                let written = write(&mut self.writer, text);
+                self.state.discharge(copies);
+                written
             }
         }
-        self.charge_growth();
-        Ok(())
+    }
+
+    /// Writes a text of ours, of bounded length.
+    fn text(&mut self, text: &str) {
+        self.writer.string(text);
+        self.charge_growth(0);
     }
 
     fn bigint(&mut self, value: Raw) -> Outcome<()> {
         let realm = self.state.realm();
         let to_string = realm.intrinsics.bigint_to_string;
         let hex = realm.cx.call(to_string, value, &[super::engine::int(16)])?;
-        let hex = realm.cx.text(hex.raw())?.into_lossy();
-        let (negative, digits) = match hex.strip_prefix('-') {
-            Some(digits) => (true, digits),
-            None => (false, hex.as_str()),
-        };
-        let magnitude: Vec<u8> = digits
-            .as_bytes()
-            .rchunks(2)
-            .map(|pair| pair.iter().fold(0, |byte, &digit| byte << 4 | hex_digit(digit)))
-            .collect();
-        self.writer.bigint(negative, &magnitude);
+        realm.cx.with_bytes(hex.raw(), |hex| {
+            // Two digits are a byte, which is there twice for a moment.
+            if hex.len() > CHARGE_STEP {
+                self.charge_growth(hex.len());
+            }
+            let digits = hex.strip_prefix(b"-").unwrap_or(hex);
+            let magnitude: Vec<u8> = digits
+                .rchunks(2)
+                .map(|pair| pair.iter().fold(0, |byte, &digit| byte << 4 | hex_digit(digit)))
+                .collect();
+            self.writer.bigint(digits.len() < hex.len(), &magnitude);
+        })?;
+        self.charge_growth(0);
         Ok(())
     }
 
@@ -381,8 +418,8 @@ impl<'s> Walk<'s> {
         if !self.crossing.is_text() {
             return self.refuse("a symbol");
         }
-        let description = self.state.realm().cx.symbol_description(value);
-        self.writer.string(&format!("Symbol({description})"));
+        let text = self.state.symbol_text(value);
+        self.text(&text);
         Ok(())
     }
 
@@ -501,6 +538,7 @@ impl<'s> Walk<'s> {
             return self.refuse(&format!("a Map of {} entries", items.len() / 2));
         }
         self.enter(value);
+        self.charge_growth(0);
         self.writer.map(count(items.len() / 2)?);
         self.frames.push(Frame::Map { items, next: 0 });
         Ok(())
@@ -517,6 +555,7 @@ impl<'s> Walk<'s> {
             return self.refuse(&format!("a Set of {} entries", items.len()));
         }
         self.enter(value);
+        self.charge_growth(0);
         self.writer.set(count(items.len())?);
         self.frames.push(Frame::Set { items, next: 0 });
         Ok(())
@@ -578,7 +617,7 @@ impl<'s> Walk<'s> {
             self.writer.string("");
         }
         match exception::stack_of(self.state, value) {
-            Some(stack) if self.crossing != Crossing::Inside => self.writer.string(&stack),
+            Some(stack) if self.crossing != Crossing::Inside => self.text(&stack),
             _ => self.writer.undefined(),
         }
         match tag_of(code.raw()) {
@@ -711,7 +750,7 @@ impl<'s> Walk<'s> {
                 self.enter(value);
                 self.functions.push(number);
                 self.writer.sandbox_function(number);
-                self.writer.string(&name);
+                self.text(&name);
                 Ok(())
             }
         }
@@ -735,7 +774,7 @@ impl<'s> Walk<'s> {
 
     fn function_text(&mut self, value: Raw) {
         let name = self.state.function_name(value);
-        self.writer.string(&match name.as_str() {
+        self.text(&match name.as_str() {
             "" => "[Function (anonymous)]".to_owned(),
             name => format!("[Function: {name}]"),
         });
@@ -769,10 +808,16 @@ impl<'s> Walk<'s> {
             return Ok(());
         }
         let cx = self.state.realm().cx;
-        let number = match cx.atom_text(atom)? {
-            Text::Utf8(key) => self.writer.new_key(&key),
-            Text::Utf16(units) => self.writer.new_key16(&units),
-        };
+        let mut key = cx.atom_string(atom)?;
+        if self.crossing == Crossing::Shown {
+            key = self.state.beginning(key.raw(), SHOWN_UNITS)?;
+        }
+        let number = cx.with_text(key.raw(), |key| {
+            self.copy(key, |writer, key| match key {
+                Seen::Utf8(key) => writer.new_key(key),
+                Seen::Utf16(units) => writer.new_key16(units),
+            })
+        })?;
         self.keys.insert(atom, (number, cx.dup_atom(atom)));
         Ok(())
     }
@@ -782,7 +827,7 @@ impl<'s> Walk<'s> {
         if self.crossing.is_text() {
             let bare =
                 ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
-            self.writer.string(&format!("[{}]", bare.unwrap_or(what)));
+            self.text(&format!("[{}]", bare.unwrap_or(what)));
             return Ok(());
         }
         let path = self.path();
@@ -790,19 +835,19 @@ impl<'s> Walk<'s> {
     }
 
     fn path(&self) -> String {
-        let cx = self.state.realm().cx;
-        let steps = self.frames.iter().map(|frame| match frame {
-            Frame::Object { keys, next, .. } => {
-                let key = next.checked_sub(1).and_then(|last| keys.atom(last));
-                let text = key.and_then(|atom| cx.atom_text(atom).ok()).map(Text::into_lossy);
-                crate::path::Step::Key(text.unwrap_or_default())
-            }
-            Frame::Array { at, .. } => crate::path::Step::Index(at.saturating_sub(1) as usize),
-            Frame::Map { next, .. } if next % 2 == 1 => crate::path::Step::MapKey((next - 1) / 2),
-            Frame::Map { next, .. } => crate::path::Step::Member(next.saturating_sub(1) / 2),
-            Frame::Set { next, .. } => crate::path::Step::Member(next.saturating_sub(1)),
-        });
-        crate::path::join(self.root, steps)
+        path::join_shown(self.root, self.frames.len(), |at| {
+            Some(match self.frames.get(at)? {
+                Frame::Object { keys, next, .. } => {
+                    let key = next.checked_sub(1).and_then(|last| keys.atom(last));
+                    let text = key.map(|key| self.state.key_beginning(key, path::KEY_UNITS));
+                    Step::Key(text.unwrap_or_default())
+                }
+                Frame::Array { at, .. } => Step::Index(at.saturating_sub(1) as usize),
+                Frame::Map { next, .. } if next % 2 == 1 => Step::MapKey((next - 1) / 2),
+                Frame::Map { next, .. } => Step::Member(next.saturating_sub(1) / 2),
+                Frame::Set { next, .. } => Step::Member(next.saturating_sub(1)),
+            })
+        })
     }
 }
 

@@ -142,6 +142,14 @@ impl Text {
     }
 }
 
+/// Text of the engine, while it is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Seen<'t> {
+    Utf8(&'t str),
+    /// With a lone surrogate.
+    Utf16(&'t [u16]),
+}
+
 pub(super) fn undefined() -> Raw {
     sys::JS_UNDEFINED
 }
@@ -313,34 +321,61 @@ impl Cx {
     /// The array index that a property key is. The engine keeps those below 2^31 in the key itself.
     pub(super) fn array_index(self, atom: sys::JSAtom) -> Option<u32> {
         const TAGGED: u32 = 1 << 31;
+        const LONGEST: usize = "4294967294".len();
         if atom & TAGGED != 0 {
             return Some(atom & !TAGGED);
         }
-        let Ok(Text::Utf8(text)) = self.atom_text(atom) else { return None };
-        let index: u32 = text.parse().ok()?;
-        ((TAGGED..u32::MAX).contains(&index) && index.to_string() == text).then_some(index)
+        let text = self.atom_string(atom).ok()?;
+        let index = self.with_bytes(text.raw, |text| {
+            let text = str::from_utf8(text).ok().filter(|text| text.len() <= LONGEST)?;
+            let index: u32 = text.parse().ok()?;
+            ((TAGGED..u32::MAX).contains(&index) && index.to_string() == text).then_some(index)
+        });
+        index.ok().flatten()
     }
 
-    pub(super) fn atom_text(self, atom: sys::JSAtom) -> Outcome<Text> {
+    /// The text of a property key, which the engine does not copy.
+    pub(super) fn atom_string(self, atom: sys::JSAtom) -> Outcome<Local> {
         // SAFETY: a live atom.
-        let string = self.own(unsafe { sys::JS_AtomToString(self.0, atom) })?;
-        self.text(string.raw())
+        self.own(unsafe { sys::JS_AtomToString(self.0, atom) })
     }
 
-    /// The text of a string value; anything else is converted, which may run sandbox code.
+    /// A copy of the text of a key. For short ones: nothing is charged for it.
+    pub(super) fn atom_text(self, atom: sys::JSAtom) -> Outcome<Text> {
+        self.text(self.atom_string(atom)?.raw)
+    }
+
+    /// A value as a string, which may run sandbox code.
+    pub(super) fn to_string(self, value: Raw) -> Outcome<Local> {
+        // SAFETY: a live value.
+        self.own(unsafe { sys::JS_ToString(self.0, value) })
+    }
+
+    /// A copy of the text of a string value; anything else is converted, which may run sandbox code. For
+    /// short ones: nothing is charged for it.
     pub(super) fn text(self, value: Raw) -> Outcome<Text> {
-        self.with_utf8(value, |text| match text {
-            Ok(text) => Ok(Text::Utf8(text.to_owned())),
-            Err(_) => self.units(value).map(Text::Utf16),
+        self.with_text(value, |text| match text {
+            Seen::Utf8(text) => Text::Utf8(text.to_owned()),
+            Seen::Utf16(units) => Text::Utf16(units.to_vec()),
         })
     }
 
+    /// Looks at a string, which stays in the engine.
+    pub(super) fn with_text<T>(self, value: Raw, look: impl FnOnce(Seen<'_>) -> T) -> Outcome<T> {
+        let mut look = Some(look);
+        let seen = self.with_bytes(value, |text| {
+            let text = str::from_utf8(text).ok()?;
+            look.take().map(|look| look(Seen::Utf8(text)))
+        })?;
+        match (seen, look) {
+            (Some(seen), _) => Ok(seen),
+            (None, Some(look)) => self.with_units(value, |units| look(Seen::Utf16(units))),
+            (None, None) => Err(Thrown),
+        }
+    }
+
     /// Looks at a string's UTF-8; where it has lone surrogates, at bytes that are not UTF-8.
-    pub(super) fn with_utf8<T>(
-        self,
-        value: Raw,
-        look: impl FnOnce(Result<&str, std::str::Utf8Error>) -> Outcome<T>,
-    ) -> Outcome<T> {
+    pub(super) fn with_bytes<T>(self, value: Raw, look: impl FnOnce(&[u8]) -> T) -> Outcome<T> {
         let mut length = 0;
         // SAFETY: a live value and a place for the length.
         let bytes = unsafe { sys::JS_ToCStringLen2(self.0, &raw mut length, value, false) };
@@ -349,13 +384,13 @@ impl Cx {
         }
         // SAFETY: the engine keeps that many bytes until they are freed below.
         let slice = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size(length)) };
-        let seen = look(std::str::from_utf8(slice));
+        let seen = look(slice);
         // SAFETY: given by the call above, freed once.
         unsafe { sys::JS_FreeCString(self.0, bytes) };
-        seen
+        Ok(seen)
     }
 
-    fn units(self, value: Raw) -> Outcome<Vec<u16>> {
+    fn with_units<T>(self, value: Raw, look: impl FnOnce(&[u16]) -> T) -> Outcome<T> {
         let mut length = 0;
         // SAFETY: a live value and a place for the length.
         let units = unsafe { sys::JS_ToCStringLenUTF16(self.0, &raw mut length, value) };
@@ -363,10 +398,10 @@ impl Cx {
             return Err(Thrown);
         }
         // SAFETY: the engine keeps that many units until they are freed below.
-        let copy = unsafe { std::slice::from_raw_parts(units, size(length)) }.to_vec();
+        let seen = look(unsafe { std::slice::from_raw_parts(units, size(length)) });
         // SAFETY: given by the call above, freed once.
         unsafe { sys::JS_FreeCStringUTF16(self.0, units) };
-        Ok(copy)
+        Ok(seen)
     }
 
     pub(super) fn get(self, object: Raw, key: sys::JSAtom) -> Outcome<Local> {
@@ -750,13 +785,6 @@ impl Cx {
         self.own(unsafe {
             sys::JS_NewCFunctionData(self.0, function, 0, magic, 1, data.as_mut_ptr())
         })
-    }
-
-    /// The description of a symbol, empty without one.
-    pub(super) fn symbol_description(self, symbol: Raw) -> String {
-        // `Symbol(x)` as an atom reads as its description.
-        let text = self.atom_of(symbol).and_then(|atom| self.atom_text(atom.id));
-        text.map(Text::into_lossy).unwrap_or_default()
     }
 
     /// The name under which the engine knows a class.

@@ -11,9 +11,7 @@ use super::sys;
 use super::{
     State,
     clone_out::{Crossing, clone_out, error_class},
-    engine::{
-        Cx, Local, Outcome, Raw, Text, Thrown, is_error, is_object, is_proxy, is_string, tag_of,
-    },
+    engine::{Cx, Local, Raw, Thrown, is_error, is_object, is_proxy, is_string, tag_of},
 };
 use crate::{
     inspect::inspect,
@@ -48,7 +46,8 @@ fn call_sites(state: &State, error: Raw) -> Vec<Frame> {
     const NO_FUNCTION: &str = "not a function";
     let mut frames = frames(state, error);
     let message = state.realm().cx.data(error, c"message").filter(|text| is_string(text.raw()));
-    let no_function = message.is_some_and(|message| text(state, &message) == NO_FUNCTION);
+    let no_function = message
+        .is_some_and(|message| state.excerpt(message.raw(), 2 * NO_FUNCTION.len()) == NO_FUNCTION);
     // The innermost frame is where the error was made: by `new`, or by the engine at that place.
     let class = error_class(state, error).name();
     let mut constructing = (!no_function).then_some(class);
@@ -89,20 +88,18 @@ pub(super) fn compile_error(
     thrown: Raw,
     file: &str,
 ) -> ExecutionError {
-    let read = |key| {
-        let text = compiler.get_str(thrown, key).and_then(|value| compiler.text(value.raw()));
-        text.map(Text::into_lossy).unwrap_or_default()
-    };
-    // The parser's own frame: `    at file:line:column`.
-    let stack = read(c"stack");
-    let place = stack.lines().next().and_then(|line| line.strip_prefix("    at "));
+    let read = |key| compiler.get_str(thrown, key).ok().filter(|text| is_string(text.raw()));
+    let message = read(c"message").map(|message| state.excerpt(message.raw(), MESSAGE_LIMIT));
+    // The parser's own frame is the first.
+    let stack = read(c"stack").map(|stack| state.excerpt(stack.raw(), STACK_LIMIT));
+    let place = stack.as_ref().and_then(|stack| stack.lines().next()?.strip_prefix("    at "));
     let position = place.and_then(|place| split_place(place.trim_end_matches(')')));
     let position = position
         .map(|(_, line, column)| original(state, file, line, column))
         .or_else(|| refused_expression(state, file));
     ExecutionError {
         name: "SyntaxError".to_owned(),
-        message: bounded(read(c"message"), MESSAGE_LIMIT),
+        message: message.unwrap_or_default(),
         filename: Some(file.to_owned()),
         line: position.map(|position| position.line),
         column: position.map(|position| position.column),
@@ -131,16 +128,21 @@ struct Frame {
 }
 
 fn frames(state: &State, error: Raw) -> Vec<Frame> {
-    let realm = state.realm();
-    let Ok(stack) = realm.cx.call(realm.intrinsics.error_stack, error, &[]) else {
-        drop(realm.cx.exception());
-        return Vec::new();
-    };
-    if !is_string(stack.raw()) {
-        return Vec::new();
-    }
-    let text = realm.cx.text(stack.raw()).map(Text::into_lossy).unwrap_or_default();
-    text.lines().filter_map(|line| frame(state, line)).collect()
+    let cx = state.realm().cx;
+    let stack = cx.call(state.realm().intrinsics.error_stack, error, &[]);
+    let frames = stack.and_then(|stack| {
+        if !is_string(stack.raw()) {
+            return Ok(Vec::new());
+        }
+        cx.with_bytes(stack.raw(), |text| {
+            let lines = text.split(|&byte| byte == b'\n').filter(|line| line.len() < STACK_LIMIT);
+            lines.filter_map(|line| frame(state, &String::from_utf8_lossy(line))).collect()
+        })
+    });
+    frames.unwrap_or_else(|Thrown| {
+        drop(cx.exception());
+        Vec::new()
+    })
 }
 
 /// One line of the engine's, `    at name (file:line:column)`, if it is a frame of the sandbox.
@@ -182,15 +184,6 @@ fn join(frames: &[Frame]) -> String {
     bounded(lines.join("\n"), STACK_LIMIT)
 }
 
-impl State {
-    /// The first units of a string.
-    pub(super) fn beginning(&self, string: Raw, units: u32) -> Outcome<Local> {
-        let realm = self.realm();
-        let end = realm.cx.number(f64::from(units));
-        realm.cx.call(realm.intrinsics.string_slice, string, &[super::engine::int(0), end.raw()])
-    }
-}
-
 fn name_and_message(state: &State, thrown: Raw) -> (String, String) {
     let read = |key: &CStr| match state.realm().cx.inherited(thrown, key) {
         Ok(value) => Some(value),
@@ -212,8 +205,10 @@ fn described(
     if is_proxy(thrown) || !is_object(thrown) {
         return (plain(), primitive(state, thrown));
     }
-    let read =
-        |key| read(key).filter(|value| is_string(value.raw())).map(|value| text(state, &value));
+    let read = |key| {
+        let text = read(key).filter(|value| is_string(value.raw()));
+        text.map(|text| state.excerpt(text.raw(), MESSAGE_LIMIT))
+    };
     let message = read(c"message");
     if is_error(thrown) || message.is_some() {
         return (read(c"name").unwrap_or_else(plain), message.unwrap_or_default());
@@ -224,28 +219,17 @@ fn described(
 fn primitive(state: &State, thrown: Raw) -> String {
     let cx = state.realm().cx;
     match tag_of(thrown) {
-        sys::JS_TAG_SYMBOL => format!("Symbol({})", cx.symbol_description(thrown)),
+        sys::JS_TAG_SYMBOL => state.symbol_text(thrown),
         sys::JS_TAG_OBJECT => "[Proxy]".to_owned(),
-        _ => text(state, &cx.dup(thrown)),
+        _ if is_string(thrown) => state.excerpt(thrown, MESSAGE_LIMIT),
+        _ => match cx.to_string(thrown) {
+            Ok(text) => state.excerpt(text.raw(), MESSAGE_LIMIT),
+            Err(Thrown) => {
+                drop(cx.exception());
+                String::new()
+            }
+        },
     }
-}
-
-fn text(state: &State, value: &Local) -> String {
-    /// More than the limit by any count, so that it is marked as cut.
-    #[expect(clippy::cast_possible_truncation, reason = "a small constant")]
-    const UNITS: u32 = MESSAGE_LIMIT as u32 + 1;
-    let cx = state.realm().cx;
-    // A copy of all of a long text could be what does not fit into the limit any more.
-    let beginning = if is_string(value.raw()) {
-        state.beginning(value.raw(), UNITS)
-    } else {
-        Ok(value.clone())
-    };
-    let text = beginning.and_then(|text| cx.text(text.raw())).map(Text::into_lossy);
-    text.unwrap_or_else(|_| {
-        drop(cx.exception());
-        String::new()
-    })
 }
 
 fn shown(state: &State, thrown: Raw) -> String {

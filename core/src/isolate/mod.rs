@@ -11,7 +11,8 @@
 //! functions, `engine` is its C interface, `realm` what a run finds. A run: `state` keeps its tables,
 //! `loader` brings modules in, `globals` declares what they see, `clone_in` and `clone_out` carry values
 //! over, `bridge` functions and promises, `console`, `structured_clone` and `rejections` are what the
-//! sandbox sees beyond the language, `exception` describes what was thrown, and `settle` goes from
+//! sandbox sees beyond the language, `exception` describes what was thrown, `excerpt` takes the
+//! beginnings of texts, and `settle` goes from
 //! evaluation to the end. `nobody` is whom programs of our own speak to.
 
 mod arena;
@@ -25,6 +26,7 @@ mod ending;
 mod engine;
 mod escape;
 mod exception;
+mod excerpt;
 mod globals;
 mod heap;
 mod home;

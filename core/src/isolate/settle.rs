@@ -226,8 +226,8 @@ fn missing_export(state: &State, namespace: &Local, name: &str) -> Outcome<End> 
     let keys = cx.keys(namespace.raw())?;
     let names: Vec<String> = (0..keys.len().min(NAMED_EXPORTS))
         .filter_map(|index| keys.atom(index))
-        .map(|atom| cx.atom_text(atom).map(|text| format!("'{}'", text.into_lossy())))
-        .collect::<Outcome<_>>()?;
+        .map(|atom| format!("'{}'", state.key_excerpt(atom, MESSAGE_LIMIT)))
+        .collect();
     let listed = match keys.len() {
         0 => "nothing".to_owned(),
         count if count > NAMED_EXPORTS => format!("{}, …", names.join(", ")),

@@ -222,6 +222,7 @@ unsafe extern "C-unwind" {
     pub(super) fn js_strdup(ctx: *mut JSContext, str_: *const c_char) -> *mut c_char;
     pub(super) fn JS_Throw(ctx: *mut JSContext, obj: JSValue) -> JSValue;
     pub(super) fn JS_ToBool(ctx: *mut JSContext, val: JSValue) -> c_int;
+    pub(super) fn JS_ToString(ctx: *mut JSContext, val: JSValue) -> JSValue;
     pub(super) fn JS_ToCStringLen2(
         ctx: *mut JSContext,
         plen: *mut size_t,

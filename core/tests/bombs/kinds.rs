@@ -306,3 +306,75 @@ pub(crate) const CHEAP: &[(&str, [&str; 3])] = &[
     ("declarations of types", ["", "declare let a#;", ""]),
     ("imports of types", ["", "import type{T#}from'./m.js';", ""]),
 ];
+
+/// Programs that hand over long texts, in every way that they leave the sandbox. Whatever each comes to,
+/// the process must not hold more than the limit for it.
+pub(crate) const TEXTS: &[(&str, &str)] = &[
+    ("logged symbols", "console.log(...Array(200).fill(Symbol('a'.repeat(LIMIT / 3))))"),
+    (
+        "logged symbols of 16 bits",
+        "console.log(...Array(200).fill(Symbol('\\u20ac'.repeat(LIMIT / 6))))",
+    ),
+    (
+        "logged functions",
+        "console.log(...Array(200).fill(Object.defineProperty(() => 1, 'name', { value: 'f'.repeat(LIMIT / 3) })))",
+    ),
+    (
+        "logged instances",
+        "class C { static name = 'c'.repeat(LIMIT / 3) } console.log(...Array.from({ length: 200 }, () => new C()))",
+    ),
+    (
+        "functions for the host",
+        "host(Array.from({ length: 200 }, () => Object.defineProperty(() => 1, 'name', { value: 'f'.repeat(S) })))",
+    ),
+    ("bigints for the host", "host(Array(200).fill(1n << 900_000n))"),
+    ("bigints in logs", "console.log(...Array(200).fill(-1n << 900_000n))"),
+    (
+        "keys for the host",
+        "const k = 'k'.repeat(LIMIT / 8); host(Array.from({ length: 4 }, (_, i) => ({ [k + i]: 1 })))",
+    ),
+    (
+        "keys with lone surrogates",
+        "const k = '\\ud800'.repeat(LIMIT / 20); host([{ [k + 1]: 1 }, { [k + 2]: 1 }])",
+    ),
+    ("texts for the host", "host(Array(40).fill('t'.repeat(LIMIT / 3)))"),
+    ("texts with lone surrogates", "host(Array(40).fill('\\ud800'.repeat(LIMIT / 8)))"),
+    (
+        "names of errors for the host",
+        "host(Array.from({ length: 40 }, () => Object.assign(new Error('m'), { name: 'n'.repeat(S), code: 'c'.repeat(S) })))",
+    ),
+    (
+        "stacks for the host",
+        "const f = Object.defineProperty((n) => n ? f(n - 1) : new Error('e'), 'name', { value: 'f'.repeat(LIMIT / 40) }); const e = f(9); host(Array(50).fill(0).map(() => e))",
+    ),
+    (
+        "holes where elements were",
+        "const a = Array(LIMIT / 40 | 0).fill(1); Object.defineProperty(a, 0, { enumerable: true, get() { a.length = 1; return 1 } }); host(Array.from({ length: 1 }, () => a))",
+    ),
+    (
+        "a long name in the stack of what is thrown",
+        "const f = Object.defineProperty((n) => n ? f(n - 1) : (() => { throw new Error('e') })(), 'name', { value: 'f'.repeat(LIMIT / 40) }); f(9)",
+    ),
+    (
+        "a long name and message of what is thrown",
+        "throw Object.assign(new Error('m'.repeat(LIMIT / 3)), { name: 'n'.repeat(LIMIT / 3) })",
+    ),
+    ("a long symbol that is thrown", "throw Symbol('s'.repeat(LIMIT / 3))"),
+    (
+        "long keys of what is thrown",
+        "throw { ['k'.repeat(LIMIT / 4)]: 1, ['l'.repeat(LIMIT / 4)]: 2 }",
+    ),
+    ("a long text that is thrown", "throw 't'.repeat(LIMIT / 2)"),
+    (
+        "long keys on the way to what cannot be cloned",
+        "const k = 'k'.repeat(LIMIT / 8); let o = Symbol(); for (let i = 0; i < 20; i++) o = { [k]: o }; host(o)",
+    ),
+    (
+        "a long class that cannot be cloned",
+        "class C { static name = 'c'.repeat(LIMIT / 2) } host(new C())",
+    ),
+    (
+        "long texts that nobody caught",
+        "for (let i = 0; i < 20; i++) Promise.reject(Object.assign(new Error('m'.repeat(S)), { name: 'n'.repeat(S) }))",
+    ),
+];

@@ -242,7 +242,12 @@ impl Cx {
     }
 
     pub(super) fn string(self, text: &str) -> Outcome<Local> {
-        // SAFETY: pointer and length of a live string.
+        self.string_of_bytes(text.as_bytes())
+    }
+
+    /// A string of what the engine takes for UTF-8.
+    pub(super) fn string_of_bytes(self, text: &[u8]) -> Outcome<Local> {
+        // SAFETY: pointer and length of a live slice.
         self.own(unsafe { sys::JS_NewStringLen(self.0, text.as_ptr().cast(), text.len() as _) })
     }
 
@@ -534,6 +539,29 @@ impl Cx {
         }
         drop([found.value, found.setter].map(|raw| Local { cx: self, raw }));
         Ok(Local { cx: self, raw: found.getter })
+    }
+
+    /// Puts a getter of ours in the place of an own accessor's, and keeps its setter.
+    pub(super) fn set_getter(self, object: Raw, key: &CStr, getter: &Local) -> Outcome<()> {
+        let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;
+        let flags = (sys::JS_PROP_HAS_GET
+            | sys::JS_PROP_HAS_CONFIGURABLE
+            | sys::JS_PROP_HAS_ENUMERABLE
+            | sys::JS_PROP_CONFIGURABLE)
+            .cast_signed();
+        // SAFETY: live values and a live atom.
+        let code = unsafe {
+            sys::JS_DefineProperty(
+                self.0,
+                object,
+                key.id,
+                undefined(),
+                getter.raw,
+                undefined(),
+                flags,
+            )
+        };
+        done(code).map(drop)
     }
 
     pub(super) fn has(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {

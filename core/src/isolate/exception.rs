@@ -10,6 +10,7 @@ use std::ffi::CStr;
 use super::sys;
 use super::{
     State,
+    backtrace::{self, Site},
     clone_out::{Crossing, clone_out, error_class},
     engine::{Cx, Local, Raw, Thrown, is_error, is_object, is_proxy, is_string, tag_of},
 };
@@ -88,14 +89,18 @@ pub(super) fn compile_error(
     thrown: Raw,
     file: &str,
 ) -> ExecutionError {
+    let cx = state.realm().cx;
     let read = |key| compiler.get_str(thrown, key).ok().filter(|text| is_string(text.raw()));
     let message = read(c"message").map(|message| state.excerpt(message.raw(), MESSAGE_LIMIT));
     // The parser's own frame is the first.
-    let stack = read(c"stack").map(|stack| state.excerpt(stack.raw(), STACK_LIMIT));
-    let place = stack.as_ref().and_then(|stack| stack.lines().next()?.strip_prefix("    at "));
-    let position = place.and_then(|place| split_place(place.trim_end_matches(')')));
+    let position = read(c"stack").and_then(|stack| {
+        let place = |text: &[u8]| {
+            backtrace::sites(text, |_| true).next().map(|site| (site.line, site.column))
+        };
+        cx.with_bytes(stack.raw(), place).ok().flatten()
+    });
     let position = position
-        .map(|(_, line, column)| original(state, file, line, column))
+        .map(|(line, column)| original(state, file, line, column))
         .or_else(|| refused_expression(state, file));
     ExecutionError {
         name: "SyntaxError".to_owned(),
@@ -135,8 +140,8 @@ fn frames(state: &State, error: Raw) -> Vec<Frame> {
             return Ok(Vec::new());
         }
         cx.with_bytes(stack.raw(), |text| {
-            let lines = text.split(|&byte| byte == b'\n').filter(|line| line.len() < STACK_LIMIT);
-            lines.filter_map(|line| frame(state, &String::from_utf8_lossy(line))).collect()
+            let is_file = |file: &str| state.linker.borrow().knows(file);
+            backtrace::sites(text, is_file).map(|site| frame(state, &site)).collect()
         })
     });
     frames.unwrap_or_else(|Thrown| {
@@ -145,28 +150,26 @@ fn frames(state: &State, error: Raw) -> Vec<Frame> {
     })
 }
 
-/// One line of the engine's, `    at name (file:line:column)`, if it is a frame of the sandbox.
-fn frame(state: &State, line: &str) -> Option<Frame> {
-    let rest = line.strip_prefix("    at ")?.strip_suffix(')')?;
-    let (place, line, column) = split_place(rest)?;
-    let linker = state.linker.borrow();
-    // A function's name may hold anything, so the file is the longest end that is one of ours.
-    let (function, file) = place
-        .match_indices(" (")
-        .map(|(at, paren)| (&place[..at], &place[at + paren.len()..]))
-        .find(|(_, file)| linker.knows(file))?;
-    drop(linker);
-    Some(Frame {
-        function: function.to_owned(),
-        file: file.to_owned(),
-        position: original(state, file, line, column),
-    })
+fn frame(state: &State, site: &Site<'_>) -> Frame {
+    Frame {
+        function: shown_name(site.function),
+        file: site.file.to_owned(),
+        position: original(state, site.file, site.line, site.column),
+    }
 }
 
-fn split_place(place: &str) -> Option<(&str, u32, u32)> {
-    let (rest, column) = place.rsplit_once(':')?;
-    let (file, line) = rest.rsplit_once(':')?;
-    Some((file, line.parse().ok()?, column.parse().ok()?))
+/// A function's name on one line, and no more of it than a message may have.
+fn shown_name(name: &[u8]) -> String {
+    let beginning = name.get(..=MESSAGE_LIMIT).unwrap_or(name);
+    let mut shown = String::new();
+    for char in String::from_utf8_lossy(beginning).chars() {
+        if char.is_control() || matches!(char, '\u{2028}' | '\u{2029}') {
+            shown.extend(char.escape_default());
+        } else {
+            shown.push(char);
+        }
+    }
+    bounded(shown, MESSAGE_LIMIT)
 }
 
 fn original(state: &State, file: &str, line: u32, column: u32) -> Position {

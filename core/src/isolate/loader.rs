@@ -18,7 +18,9 @@ use std::{
 use super::sys;
 
 use super::{
-    State, bridge,
+    State,
+    backtrace::{label_of, marked},
+    bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, c_string},
     exception,
     state::Linking,
@@ -91,12 +93,12 @@ unsafe extern "C-unwind" fn normalize(
         let (importer, specifier) =
             unsafe { (text(importer, usize::MAX), text(specifier, longest.saturating_add(1))) };
         let (held, room) = state.held_and_room_bytes();
-        let found = state.linker.borrow_mut().resolve(&importer, &specifier, room);
+        let found = state.linker.borrow_mut().resolve(label_of(&importer), &specifier, room);
         state.charge_compiled(held);
         match found {
             Ok(found) => {
                 // SAFETY: copies a C string into memory that the engine frees.
-                name = unsafe { sys::js_strdup(ctx, c_string(&found).as_ptr()) };
+                name = unsafe { sys::js_strdup(ctx, c_string(&marked(&found)).as_ptr()) };
                 if name.is_null() { Err(Thrown) } else { Ok(Cx(ctx).dup(sys::JS_UNDEFINED)) }
             }
             Err(Unlinked::Memory) => state.exhaust(),
@@ -120,7 +122,7 @@ unsafe extern "C-unwind" fn load(
     let name = unsafe { text(name, usize::MAX) };
     let mut module = ptr::null_mut();
     bridge::enter(ctx, |state| {
-        module = load_module(state, &name)?;
+        module = load_module(state, label_of(&name))?;
         Ok(Cx(ctx).dup(sys::JS_UNDEFINED))
     });
     module
@@ -195,7 +197,7 @@ fn compile(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8
     let compiler = state.realm().compiler;
     let text_bytes = code.text().len();
     state.keep(text_bytes);
-    let compiled = compiler.compile(code.text(), &c_string(name), kind);
+    let compiled = compiler.compile(code.text(), &c_string(&marked(name)), kind);
     state.let_go(text_bytes);
     match compiled {
         Ok(bytecode) => {
@@ -244,7 +246,7 @@ fn load_bridge(
     first: usize,
 ) -> Outcome<*mut sys::JSModuleDef> {
     let cx = state.realm().cx;
-    let name = c_string(name);
+    let name = c_string(&marked(name));
     // SAFETY: a live context and a C string.
     let module = unsafe { sys::JS_NewCModule(cx.0, name.as_ptr(), Some(fill_bridge)) };
     if module.is_null() {

@@ -11,11 +11,12 @@
 //! functions, `engine` is its C interface, `realm` what a run finds. A run: `state` keeps its tables,
 //! `loader` brings modules in, `globals` declares what they see, `clone_in` and `clone_out` carry values
 //! over, `bridge` functions and promises, `console`, `structured_clone` and `rejections` are what the
-//! sandbox sees beyond the language, `exception` describes what was thrown, `excerpt` takes the
-//! beginnings of texts, and `settle` goes from
+//! sandbox sees beyond the language, `exception` describes what was thrown, `backtrace` reads stacks,
+//! `excerpt` the beginnings of texts, and `settle` goes from
 //! evaluation to the end. `nobody` is whom programs of our own speak to.
 
 mod arena;
+mod backtrace;
 mod books;
 mod bridge;
 mod calibrate;

@@ -15,7 +15,7 @@ use std::{ffi::CStr, ptr};
 use super::sys;
 
 use super::{
-    State, bridge, console,
+    State, backtrace, bridge, console,
     engine::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, int, undefined},
     globals::Defaults,
     structured_clone,
@@ -101,6 +101,7 @@ pub(super) struct Intrinsics {
     pub(super) function_prototype: Raw,
     /// Prototypes of the error classes, in the order of `ErrorClass`.
     pub(super) error_prototypes: [Raw; 7],
+    /// The engine's own getter of `stack`, whose text has marks: see [`backtrace`].
     pub(super) error_stack: Raw,
     pub(super) map: Raw,
     pub(super) map_set: Raw,
@@ -266,7 +267,9 @@ fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
         cx.delete(error.raw(), name)?;
     }
     structured_clone::install(cx, global.raw())?;
-    capture(cx, compiler, global.raw())
+    let intrinsics = capture(cx, compiler, global.raw())?;
+    backtrace::install(cx, intrinsics.error_prototypes[0])?;
+    Ok(intrinsics)
 }
 
 /// The engine has a class of its own for a string that would be too long, where the language says

@@ -87,6 +87,15 @@ unsafe extern "C-unwind" {
         argc: c_int,
         argv: *mut JSValue,
     ) -> JSValue;
+    pub(super) fn JS_DefineProperty(
+        ctx: *mut JSContext,
+        this_obj: JSValue,
+        prop: JSAtom,
+        val: JSValue,
+        getter: JSValue,
+        setter: JSValue,
+        flags: c_int,
+    ) -> c_int;
     pub(super) fn JS_DefinePropertyValue(
         ctx: *mut JSContext,
         this_obj: JSValue,

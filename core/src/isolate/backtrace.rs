@@ -1,0 +1,234 @@
+//! Stacks, as the engine writes them.
+//!
+//! In: the label of a file, before its text is compiled; later the text of a stack. Out: the name under
+//! which the engine knows the file, and the frames of the stack, told apart by structure.
+//!
+//! The engine writes a stack as one text, `    at name (file:line:column)` a line, and a function's name may
+//! hold anything, line breaks and whole frames too. So the engine is given names of files that begin with a
+//! mark, which is random and which no sandbox code ever sees: where the mark is, the engine wrote it.
+//! `error.stack` inside of the sandbox is read through a getter of ours, which leaves the mark out.
+
+#![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
+
+use std::{ffi::c_int, sync::OnceLock};
+
+use super::sys;
+
+use super::{
+    bridge,
+    engine::{Cx, Outcome, Raw, is_string},
+};
+use crate::process::{self, PerProcess};
+
+/// The first byte of the mark, which hardly any name has, so that it is found quickly.
+const FIRST: u8 = 2;
+
+/// The mark: its first byte, and 96 random bits. It is part of every frame of every error, so it is short.
+const MARK_BYTES: usize = 17;
+
+/// Lines over which the name of a file may go.
+const LONGEST_FILE_LINES: usize = 16;
+
+type Mark = [u8; MARK_BYTES];
+
+/// One frame that has a position, with the parts of the text that it was read from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Site<'t> {
+    /// The function's name, or the end of it where frames without a position stand before.
+    pub(super) function: &'t [u8],
+    pub(super) file: &'t str,
+    pub(super) line: u32,
+    pub(super) column: u32,
+}
+
+fn mark() -> &'static Mark {
+    static MARK: PerProcess<OnceLock<Mark>> = PerProcess::new();
+    MARK.get_or_init(OnceLock::new).get_or_init(|| {
+        const LETTERS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+        let mut mark = [FIRST; MARK_BYTES];
+        for half in mark[1..].chunks_mut(MARK_BYTES.div_ceil(2) - 1) {
+            let mut bits = process::random();
+            for byte in half {
+                *byte = LETTERS[(bits % 64) as usize];
+                bits /= 64;
+            }
+        }
+        mark
+    })
+}
+
+/// The name under which the engine knows the file of that label.
+pub(super) fn marked(label: &str) -> String {
+    let mark = String::from_utf8_lossy(mark());
+    format!("{mark}{label}")
+}
+
+/// The label of the file that the engine knows by that name.
+pub(super) fn label_of(name: &str) -> &str {
+    let label = name.as_bytes().strip_prefix(mark());
+    label.and_then(|label| str::from_utf8(label).ok()).unwrap_or(name)
+}
+
+/// The frames of a stack that have a position in a file, innermost first.
+pub(super) fn sites(text: &[u8], is_file: impl Fn(&str) -> bool) -> impl Iterator<Item = Site<'_>> {
+    let mark = mark();
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let mut skipped = false;
+        loop {
+            let (before, after) = split(rest, mark)?;
+            rest = after;
+            if let Some((file, line, column, length)) = place(after, &is_file) {
+                rest = &after[length..];
+                return Some(Site { function: function(before, skipped), file, line, column });
+            }
+            skipped = true;
+        }
+    })
+}
+
+/// The text without marks, as sandbox code reads it; `None` where it has none.
+fn without_marks(text: &[u8]) -> Option<Vec<u8>> {
+    let mark = mark();
+    let (before, mut rest) = split(text, mark)?;
+    let mut bare = Vec::with_capacity(text.len());
+    bare.extend_from_slice(before);
+    while let Some((before, after)) = split(rest, mark) {
+        bare.extend_from_slice(before);
+        rest = after;
+    }
+    bare.extend_from_slice(rest);
+    Some(bare)
+}
+
+/// What stands before the next mark, and what after it.
+fn split<'t>(text: &'t [u8], mark: &Mark) -> Option<(&'t [u8], &'t [u8])> {
+    let mut from = 0;
+    loop {
+        let at = from + text.get(from..)?.iter().position(|&byte| byte == FIRST)?;
+        let rest = &text[at..];
+        if let Some(after) = rest.strip_prefix(mark) {
+            return Some((&text[..at], after));
+        }
+        from = at + 1;
+    }
+}
+
+/// `file:line:column)` at the beginning of a text, and its length. A file may be called whatever its host
+/// says, so it ends where it is one.
+fn place(text: &[u8], is_file: impl Fn(&str) -> bool) -> Option<(&str, u32, u32, usize)> {
+    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
+    ends.take(LONGEST_FILE_LINES).find_map(|end| {
+        let place = str::from_utf8(&text[..end]).ok()?;
+        let (rest, column) = place.strip_suffix(')').unwrap_or(place).rsplit_once(':')?;
+        let (file, line) = rest.rsplit_once(':')?;
+        let (line, column) = (line.parse().ok()?, column.parse().ok()?);
+        is_file(file).then_some((file, line, column, end + 1))
+    })
+}
+
+/// The name in `    at name (`. Frames without a position may stand before it, and it may look like several
+/// of those: then it is what follows the last one.
+fn function(before: &[u8], skipped: bool) -> &[u8] {
+    const AT: &[u8] = b"    at ";
+    let frame = before.strip_suffix(b" (").unwrap_or(before);
+    let placeless = skipped
+        || [&b" (native)\n"[..], b" (missing)\n"].iter().any(|end| last(frame, end).is_some());
+    if placeless && let Some(line) = last(frame, b"\n    at ") {
+        return &frame[line + 1 + AT.len()..];
+    }
+    frame.strip_prefix(AT).unwrap_or(frame)
+}
+
+/// Where a text stands last in another.
+fn last(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).rposition(|window| window == part)
+}
+
+/// Puts a getter in the place of the engine's own.
+pub(super) fn install(cx: Cx, error_prototype: Raw) -> Outcome<()> {
+    let getter = cx.c_function(read_stack, c"get stack", 0, 0)?;
+    cx.set_getter(error_prototype, c"stack", &getter)
+}
+
+/// What `error.stack` gives: the engine's text, and no mark.
+unsafe extern "C-unwind" fn read_stack(
+    ctx: *mut sys::JSContext,
+    this: Raw,
+    _argc: c_int,
+    _argv: *mut Raw,
+    _magic: c_int,
+) -> Raw {
+    bridge::enter(ctx, |state| {
+        let cx = Cx(ctx);
+        let stack = cx.call(state.realm().intrinsics.error_stack, this, &[])?;
+        if !is_string(stack.raw()) {
+            return Ok(stack);
+        }
+        let bare = cx.with_bytes(stack.raw(), |text| {
+            state.charge(text.len());
+            let bare = without_marks(text).map(|bare| cx.string_of_bytes(&bare));
+            state.discharge(text.len());
+            bare
+        })?;
+        bare.unwrap_or(Ok(stack))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(lines: &[(&str, &str)]) -> String {
+        let line = |(before, after): &(&str, &str)| match *after {
+            "" => format!("    at {before}\n"),
+            place => format!("    at {before} ({}{place}\n", marked("main.js")),
+        };
+        lines.iter().map(line).collect()
+    }
+
+    fn read(text: &str) -> Vec<(String, u32, u32)> {
+        let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+        sites(text.as_bytes(), |file| file == "main.js")
+            .map(|site| (name(site.function), site.line, site.column))
+            .collect()
+    }
+
+    #[test]
+    fn frames_are_what_the_engine_wrote() {
+        let text = stack(&[("f", ":1:2)"), ("map (native)", ""), ("<anonymous>", ":3:4)")]);
+        assert_eq!(read(&text), [("f".to_owned(), 1, 2), ("<anonymous>".to_owned(), 3, 4)]);
+    }
+
+    #[test]
+    fn a_name_is_never_a_frame() {
+        let forged = "x (main.js:1:1)\n    at y";
+        let text = stack(&[(forged, ":5:6)"), ("g", ":7:8)")]);
+        assert_eq!(read(&text), [(forged.to_owned(), 5, 6), ("g".to_owned(), 7, 8)]);
+        let text = stack(&[("x (native)\n    at y", ":5:6)")]);
+        assert_eq!(read(&text), [("y".to_owned(), 5, 6)]);
+        let text = stack(&[("z\n    at main.js:9:9\n (native)", ""), ("g", ":7:8)")]);
+        assert_eq!(read(&text), [("g".to_owned(), 7, 8)]);
+    }
+
+    #[test]
+    fn a_frame_without_a_position_is_none() {
+        assert_eq!(read(&stack(&[("f", ")"), ("g", ":7:8)")])), [("g".to_owned(), 7, 8)]);
+        assert_eq!(read("    at f (main.js:1:2)\n"), []);
+    }
+
+    #[test]
+    fn labels_come_back_and_marks_leave_no_trace() {
+        let name = marked("a b.js");
+        assert_eq!((label_of(&name), label_of("a b.js")), ("a b.js", "a b.js"));
+        assert_eq!(name.len(), "a b.js".len() + MARK_BYTES);
+        let text = stack(&[("f", ":1:2)"), ("g", ":3:4)")]);
+        let odd = text.replace("main.js", "a:1:1)\nb");
+        let found: Vec<_> = sites(odd.as_bytes(), |file| file == "a:1:1)\nb").collect();
+        assert_eq!((found.len(), found[1].function, found[1].line), (2, &b"g"[..], 3));
+        let bare = without_marks(text.as_bytes()).expect("it has marks");
+        assert_eq!(bare, b"    at f (main.js:1:2)\n    at g (main.js:3:4)\n");
+        assert_eq!(without_marks(&bare), None);
+    }
+}

@@ -252,14 +252,29 @@ impl<'s> Walk<'s> {
     /// An own property of what is being read, `None` where it has gone meanwhile.
     fn property(&self, object: Raw, atom: sys::JSAtom) -> Outcome<Option<Local>> {
         let cx = self.state.realm().cx;
-        match cx.own_property(object, atom)? {
-            Some(Property::Data(value)) => Ok(Some(value)),
-            Some(Property::Accessor(_)) if self.crossing == Crossing::Shown => {
+        match cx.own_property(object, atom) {
+            Ok(Some(Property::Data(value))) => Ok(Some(value)),
+            Ok(Some(Property::Accessor(_))) if self.crossing == Crossing::Shown => {
                 cx.string("[Getter]").map(Some)
             }
-            Some(Property::Accessor(getter)) => cx.run_getter(&getter, object).map(Some),
-            None => Ok(None),
+            Ok(Some(Property::Accessor(getter))) => {
+                let value = cx.run_getter(&getter, object);
+                value.or_else(|thrown| self.instead_of(thrown)).map(Some)
+            }
+            Ok(None) => Ok(None),
+            // A binding of a module that has no value yet.
+            Err(thrown) => self.instead_of(thrown).map(Some),
         }
+    }
+
+    /// The text that stands in a log for a value that threw while it was read.
+    fn instead_of(&self, thrown: Thrown) -> Outcome<Local> {
+        if !self.crossing.is_text() {
+            return Err(thrown);
+        }
+        let cx = self.state.realm().cx;
+        let thrown = cx.exception();
+        cx.string(&format!("[Getter threw {}]", exception::headline(self.state, thrown.raw())))
     }
 
     /// A property of an error, of its own or inherited.
@@ -267,7 +282,7 @@ impl<'s> Walk<'s> {
         let cx = self.state.realm().cx;
         match self.crossing {
             Crossing::Shown => Ok(cx.data(error, key).unwrap_or_else(|| cx.dup(undefined()))),
-            _ => cx.inherited(error, key),
+            _ => cx.inherited(error, key).or_else(|thrown| self.instead_of(thrown)),
         }
     }
 
@@ -295,6 +310,18 @@ impl<'s> Walk<'s> {
             self.writer.undefined();
             return Ok(());
         }
+        let written = self.writer.bytes();
+        match self.written(value) {
+            // It threw before anything of it was written: it cannot be read, or the stack is full.
+            Err(thrown) if self.crossing.is_text() && self.writer.bytes() == written => {
+                let text = self.instead_of(thrown)?;
+                self.string(text.raw())
+            }
+            done => done,
+        }
+    }
+
+    fn written(&mut self, value: Raw) -> Outcome<()> {
         match tag_of(value) {
             sys::JS_TAG_UNDEFINED | sys::JS_TAG_UNINITIALIZED => self.writer.undefined(),
             sys::JS_TAG_NULL => self.writer.null(),
@@ -602,7 +629,10 @@ impl<'s> Walk<'s> {
         let classes = &self.state.realm().intrinsics.error_prototypes;
         let code = match self.crossing {
             Crossing::Shown => cx.dup(undefined()),
-            _ => cx.inherited_below(value, c"code", classes)?,
+            _ => {
+                let code = cx.inherited_below(value, c"code", classes);
+                code.or_else(|thrown| self.instead_of(thrown))?
+            }
         };
         self.enter(value);
         self.writer.error(class);

@@ -1,8 +1,9 @@
 //! The console that a run has when its caller brings none.
 //!
 //! In: calls of `console.*`. Out: logs for the host, arguments cloned, what cannot be cloned as
-//! text in its place. Each method lands on one of the contract's five levels. Nothing of it calls
-//! the host, so a log costs a clone and no more; what is held counts against the run's limit.
+//! text in its place. Each method lands on one of the contract's five levels and none of them throws: what
+//! throws while it is read is shown as text too. Nothing of it calls the host, so a log costs a clone and no
+//! more; what is held counts against the run's limit.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
@@ -16,11 +17,13 @@ use super::sys;
 use super::{
     State, bridge,
     clone_out::{Crossing, clone_args_out},
-    engine::{Cx, Local, Outcome, Raw, Text, Thrown, is_object, is_string, tag_of, undefined},
+    engine::{Cx, Local, Outcome, Raw, Thrown, is_object, is_proxy, is_string, tag_of, undefined},
+    exception,
 };
 use crate::{
     inspect::inspect,
     outcome::LogLevel,
+    text::bounded,
     value::{Arguments, Fault, Value, Writer, copy_message},
 };
 
@@ -60,6 +63,12 @@ const METHODS: &[(&CStr, Method)] = &[
 /// The labels that one run may count and time; beyond them nothing is remembered.
 const LABELS: usize = 1_000;
 
+/// The longest label, in bytes of UTF-8.
+const LABEL_LIMIT: usize = 1_000;
+
+/// What a table takes for a label, beyond its text.
+const LABEL_BYTES: usize = 96;
+
 /// What a log takes beyond its arguments, for whoever reads it.
 const LOG_BYTES: usize = 96;
 
@@ -85,7 +94,13 @@ unsafe extern "C-unwind" fn call(
         state.still_running();
         let method = usize::try_from(magic).ok().and_then(|number| METHODS.get(number));
         if let Some((_, method)) = method {
-            run(state, *method, bridge::args(argc, argv))?;
+            let done = run(state, *method, bridge::args(argc, argv));
+            // No value of the sandbox's can bring this about, but a stack that is full can.
+            if let Err(Thrown) = done {
+                let thrown = Cx(ctx).exception();
+                let text = exception::headline(state, thrown.raw());
+                state.log_text(LogLevel::Error, &format!("[console threw {text}]"));
+            }
         }
         Ok(Cx(ctx).dup(undefined()))
     })
@@ -99,35 +114,49 @@ fn run(state: &State, method: Method, args: &[Raw]) -> Outcome<()> {
         Method::GroupEnd => Ok(()),
         Method::Assert => assert(state, args),
         Method::Count => {
-            let label = label(state, args)?;
-            let mut counts = state.counts.borrow_mut();
-            if counts.len() >= LABELS && !counts.contains_key(&label) {
-                return Ok(());
-            }
-            let count = counts.entry(label.clone()).or_insert(0);
-            *count += 1;
-            state.log_text(LogLevel::Log, &format!("{label}: {count}"));
+            count(state, label(state, args));
             Ok(())
         }
         Method::CountReset => {
-            let label = label(state, args)?;
-            if state.counts.borrow_mut().remove(&label).is_none() {
+            let label = label(state, args);
+            if state.counts.borrow_mut().remove(&label).is_some() {
+                state.let_go(LABEL_BYTES + label.len());
+            } else {
                 state.log_text(LogLevel::Warn, &format!("Count for '{label}' does not exist"));
             }
             Ok(())
         }
         Method::Time => {
-            let label = label(state, args)?;
-            let mut timers = state.timers.borrow_mut();
-            if timers.contains_key(&label) {
+            let label = label(state, args);
+            let known = state.timers.borrow().contains_key(&label);
+            if known {
                 state.log_text(LogLevel::Warn, &format!("Label '{label}' already exists"));
-            } else if timers.len() < LABELS {
-                timers.insert(label, Instant::now());
+            } else if state.timers.borrow().len() < LABELS {
+                state.keep(LABEL_BYTES + label.len());
+                state.timers.borrow_mut().insert(label, Instant::now());
             }
             Ok(())
         }
         Method::TimeEnd | Method::TimeLog => time(state, method, args),
     }
+}
+
+fn count(state: &State, label: Box<str>) {
+    let mut counts = state.counts.borrow_mut();
+    if !counts.contains_key(&label) {
+        if counts.len() >= LABELS {
+            return;
+        }
+        state.keep(LABEL_BYTES + label.len());
+    }
+    let text = {
+        let prefix = format!("{label}: ");
+        let count = counts.entry(label).or_insert(0);
+        *count = count.saturating_add(1);
+        format!("{prefix}{count}")
+    };
+    drop(counts);
+    state.log_text(LogLevel::Log, &text);
 }
 
 fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
@@ -143,6 +172,8 @@ fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
 /// each has for itself then, which is charged as it grows.
 fn held(state: &State, args: &Value) -> Value {
     let before = args.held_bytes();
+    // An argument is there twice more while it is copied.
+    state.charge(2 * before);
     let mut charged = 0;
     let args = held_each(state, args, &mut charged).unwrap_or_else(|_| {
         let mut writer = Writer::new();
@@ -152,7 +183,7 @@ fn held(state: &State, args: &Value) -> Value {
     });
     state.charge(args.held_bytes().saturating_sub(charged));
     state.discharge(charged.saturating_sub(args.held_bytes()));
-    state.discharge(before);
+    state.discharge(3 * before);
     args
 }
 
@@ -182,31 +213,34 @@ fn assert(state: &State, args: &[Raw]) -> Outcome<()> {
         return Ok(());
     }
     let cx = state.realm().cx;
+    let failed = cx.string("Assertion failed")?;
+    let mut args = vec![failed.raw()];
+    let joined;
     match rest.split_first() {
         Some((&first, rest)) if is_string(first) => {
-            let text = cx.text(first)?.into_lossy();
-            let first = cx.string(&format!("Assertion failed: {text}"))?;
-            let args: Vec<Raw> = [first.raw()].into_iter().chain(rest.iter().copied()).collect();
-            write(state, LogLevel::Error, &args)
+            // The engine puts them together, where the text is charged.
+            let colon = cx.string("Assertion failed: ")?;
+            let concat = state.realm().intrinsics.string_concat;
+            joined = cx.call(concat, colon.raw(), &[first])?;
+            args[0] = joined.raw();
+            args.extend(rest);
         }
-        _ => {
-            let first = cx.string("Assertion failed")?;
-            let args: Vec<Raw> = [first.raw()].into_iter().chain(rest.iter().copied()).collect();
-            write(state, LogLevel::Error, &args)
-        }
+        _ => args.extend(rest),
     }
+    write(state, LogLevel::Error, &args)
 }
 
 fn time(state: &State, method: Method, args: &[Raw]) -> Outcome<()> {
-    let label = label(state, args)?;
-    let started = match method {
-        Method::TimeEnd => state.timers.borrow_mut().remove(&label),
-        _ => state.timers.borrow().get(&label).copied(),
-    };
+    let label = label(state, args);
+    let started = state.timers.borrow().get(&label).copied();
     let Some(started) = started else {
         state.log_text(LogLevel::Warn, &format!("No such label '{label}'"));
         return Ok(());
     };
+    if matches!(method, Method::TimeEnd) {
+        state.timers.borrow_mut().remove(&label);
+        state.let_go(LABEL_BYTES + label.len());
+    }
     let cx = state.realm().cx;
     let elapsed = started.elapsed().as_secs_f64() * 1e3;
     let text = cx.string(&format!("{label}: {elapsed:.3}ms"))?;
@@ -222,15 +256,27 @@ fn truthy(state: &State, value: Raw) -> Outcome<bool> {
     state.realm().cx.truthy(value)
 }
 
-fn label(state: &State, args: &[Raw]) -> Outcome<String> {
-    const LONGEST_LABEL: usize = 1_000;
+/// The text of a label, cut before it is copied.
+fn label(state: &State, args: &[Raw]) -> Box<str> {
+    let cx = state.realm().cx;
     let label = match args.first() {
-        Some(&label) if tag_of(label) != sys::JS_TAG_UNDEFINED => {
-            state.realm().cx.text(label).map(Text::into_lossy)?
-        }
-        _ => "default".to_owned(),
+        None => "default".to_owned(),
+        Some(&label) => match tag_of(label) {
+            sys::JS_TAG_UNDEFINED => "default".to_owned(),
+            sys::JS_TAG_SYMBOL => state.symbol_text(label),
+            // Its text would be up to one of its traps.
+            sys::JS_TAG_OBJECT if is_proxy(label) => "[Proxy]".to_owned(),
+            _ => match cx.to_string(label) {
+                Ok(text) => state.excerpt(text.raw(), LABEL_LIMIT),
+                Err(Thrown) => {
+                    let thrown = cx.exception();
+                    format!("[toString threw {}]", exception::headline(state, thrown.raw()))
+                }
+            },
+        },
     };
-    Ok(crate::text::bounded(label, LONGEST_LABEL))
+    // A box has no room to spare.
+    bounded(label, LABEL_LIMIT).into()
 }
 
 impl State {

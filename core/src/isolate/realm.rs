@@ -117,6 +117,7 @@ pub(super) struct Intrinsics {
     pub(super) bigint: Raw,
     pub(super) bigint_as_int_n: Raw,
     pub(super) bigint_to_string: Raw,
+    pub(super) string_concat: Raw,
     pub(super) string_slice: Raw,
     /// Called for each entry of a Map or Set that is being read.
     pub(super) collector: Raw,
@@ -155,6 +156,7 @@ impl Intrinsics {
             self.bigint_as_int_n,
             self.collector,
             self.bigint_to_string,
+            self.string_concat,
             self.string_slice,
             self.data_view,
             self.data_view_buffer,
@@ -360,6 +362,7 @@ fn capture(cx: Cx, compiler: Cx, global: Raw) -> Outcome<Intrinsics> {
         bigint_as_int_n: cx.get_str(bigint.raw(), c"asIntN")?.into_raw(),
         collector: bridge::collector(cx)?.into_raw(),
         bigint_to_string: method(c"BigInt", c"toString")?,
+        string_concat: method(c"String", c"concat")?,
         string_slice: method(c"String", c"slice")?,
         data_view: constructor(c"DataView")?.into_raw(),
         data_view_buffer: getter(c"DataView", c"buffer")?,

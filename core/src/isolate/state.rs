@@ -78,8 +78,9 @@ pub(super) struct State {
     pub(super) next_promise: Cell<u32>,
     pub(super) unhandled: RefCell<Vec<(Local, Local)>>,
     pub(super) collected: RefCell<Collected>,
-    pub(super) counts: RefCell<HashMap<String, u32>>,
-    pub(super) timers: RefCell<HashMap<String, Instant>>,
+    /// Labels of the console, charged for as long as they are kept.
+    pub(super) counts: RefCell<HashMap<Box<str>, u32>>,
+    pub(super) timers: RefCell<HashMap<Box<str>, Instant>>,
     in_flight: Arc<InFlight>,
     kept: Cell<usize>,
     /// The entry, once it is loaded.

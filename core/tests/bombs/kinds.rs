@@ -373,6 +373,16 @@ pub(crate) const TEXTS: &[(&str, &str)] = &[
         "a long class that cannot be cloned",
         "class C { static name = 'c'.repeat(LIMIT / 2) } host(new C())",
     ),
+    ("a long assertion", "console.assert(false, 'a'.repeat(LIMIT / 5))"),
+    (
+        "long labels of timers",
+        "for (let i = 0; i < 400; i++) console.time(i + 'x'.repeat(LIMIT / 16))",
+    ),
+    (
+        "long labels of counters",
+        "for (let i = 0; i < 400; i++) console.count(i + 'x'.repeat(LIMIT / 16))",
+    ),
+    ("long labels by toString", "console.count({ toString() { return 'x'.repeat(LIMIT / 2) } })"),
     (
         "long texts that nobody caught",
         "for (let i = 0; i < 20; i++) Promise.reject(Object.assign(new Error('m'.repeat(S)), { name: 'n'.repeat(S) }))",

@@ -310,10 +310,13 @@ impl<'s> Walk<'s> {
             self.writer.undefined();
             return Ok(());
         }
+        if !self.crossing.is_text() {
+            return self.written(value);
+        }
         let written = self.writer.bytes();
         match self.written(value) {
             // It threw before anything of it was written: it cannot be read, or the stack is full.
-            Err(thrown) if self.crossing.is_text() && self.writer.bytes() == written => {
+            Err(thrown) if self.writer.bytes() == written => {
                 let text = self.instead_of(thrown)?;
                 self.string(text.raw())
             }
@@ -321,6 +324,7 @@ impl<'s> Walk<'s> {
         }
     }
 
+    #[inline]
     fn written(&mut self, value: Raw) -> Outcome<()> {
         match tag_of(value) {
             sys::JS_TAG_UNDEFINED | sys::JS_TAG_UNINITIALIZED => self.writer.undefined(),
@@ -394,6 +398,7 @@ impl<'s> Walk<'s> {
     }
 
     /// Writes a text, for which is charged before it is copied.
+    #[inline]
     fn copy<T>(&mut self, text: Seen<'_>, write: impl FnOnce(&mut Writer, Seen<'_>) -> T) -> T {
         /// What the writer takes of its own for each unit, while it writes.
         const COPIES: usize = 4;

@@ -366,6 +366,7 @@ impl Cx {
     }
 
     /// Looks at a string, which stays in the engine.
+    #[inline]
     pub(super) fn with_text<T>(self, value: Raw, look: impl FnOnce(Seen<'_>) -> T) -> Outcome<T> {
         let mut look = Some(look);
         let seen = self.with_bytes(value, |text| {
@@ -380,6 +381,7 @@ impl Cx {
     }
 
     /// Looks at a string's UTF-8; where it has lone surrogates, at bytes that are not UTF-8.
+    #[inline]
     pub(super) fn with_bytes<T>(self, value: Raw, look: impl FnOnce(&[u8]) -> T) -> Outcome<T> {
         let mut length = 0;
         // SAFETY: a live value and a place for the length.

@@ -4,7 +4,9 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
 
-use isolane::{Completion, Remote};
+use std::sync::Arc;
+
+use isolane::{Completion, Remote, Value};
 use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
@@ -143,12 +145,14 @@ pub fn told(env: &Env, bridge: u32, run: u32) -> Result<Uint8ArraySlice<'_>> {
 pub fn reports_since(env: &Env, bridge: u32, run: u32, index: u32) -> Result<Uint8ArraySlice<'_>> {
     let mut reports = Vec::new();
     with_run(bridge, run, |remote| {
-        reports = remote.small_reports_since(index as usize, READ_AT_ONCE_BYTES);
+        let all = remote.shared_reports_since(index as usize);
+        let is_small = |report: &Arc<Value>| report.held_bytes() <= READ_AT_ONCE_BYTES;
+        reports = all.into_iter().take_while(is_small).collect();
     })?;
     let mut frame = with_bridge(bridge, State::frame)?;
     frame.count(reports.len());
     for report in reports {
-        frame.whole_message(report);
+        frame.whole_message(Arc::unwrap_or_clone(report));
     }
     with_bridge(bridge, |state| state.leave_blobs(&mut frame))?;
     into_javascript(env, frame.bytes)

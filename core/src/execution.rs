@@ -27,8 +27,8 @@ pub(crate) trait Live: fmt::Debug + Send + Sync {
     /// Answers its call of that number; one that comes too late is dropped.
     fn reply(self: Arc<Self>, call: u64, completion: Completion);
 
-    /// The reports from that index on, each copied, up to the first that holds more than that.
-    fn reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value>;
+    /// The reports from that index on that the host has not taken out.
+    fn reports_since(&self, index: usize) -> Vec<Arc<Value>>;
 
     /// The oldest report that the host has not taken out.
     fn take_report(&self) -> Option<Value>;
@@ -121,13 +121,13 @@ impl Remote {
     /// The reports from that index on, each a message of its own. Costs a copy of each.
     #[must_use]
     pub fn reports_since(&self, index: usize) -> Vec<Value> {
-        self.small_reports_since(index, usize::MAX)
+        self.shared_reports_since(index).into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
-    /// As [`Remote::reports_since`], up to the first report that holds more than `most_bytes`.
+    /// As [`Remote::reports_since`], for a reader that needs no copies.
     #[must_use]
-    pub fn small_reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value> {
-        self.here().map(|run| run.reports_since(index, most_bytes)).unwrap_or_default()
+    pub fn shared_reports_since(&self, index: usize) -> Vec<Arc<Value>> {
+        self.here().map(|run| run.reports_since(index)).unwrap_or_default()
     }
 
     /// The oldest report that has not been taken yet: it is the caller's own from now on, and in no

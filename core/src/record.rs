@@ -6,6 +6,7 @@
 
 use std::{
     collections::VecDeque,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -51,8 +52,9 @@ pub(crate) struct Record {
     called: Instant,
     memory_limit: u64,
     end: Option<Reason>,
-    /// Those that the host has not taken out, and how many it has.
-    reports: VecDeque<Value>,
+    /// Those that the host has not taken out, shared with hosts that read them while the run goes on; and how
+    /// many it has.
+    reports: VecDeque<Arc<Value>>,
     taken: usize,
     logs: Vec<ExecutionLog>,
     result: Option<ExecutionResult>,
@@ -83,23 +85,22 @@ impl Record {
     }
 
     pub(crate) fn report(&mut self, value: Value) {
-        self.reports.push_back(value);
+        self.reports.push_back(Arc::new(value));
     }
 
     pub(crate) fn log(&mut self, log: ExecutionLog) {
         self.logs.push(log);
     }
 
-    /// The reports from that index on that have not been taken out, each copied, up to the first one that
-    /// holds more than `most_bytes`.
-    pub(crate) fn reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value> {
+    /// The reports from that index on that have not been taken out. Copied only between the end and whoever
+    /// takes the result.
+    pub(crate) fn reports_since(&self, index: usize) -> Vec<Arc<Value>> {
         let skipped = index.saturating_sub(self.taken);
-        let is_small = |report: &&Value| report.held_bytes() <= most_bytes;
         match &self.result {
             Some(result) => {
-                result.reports.iter().skip(skipped).take_while(is_small).cloned().collect()
+                result.reports.iter().skip(skipped).cloned().map(Arc::new).collect()
             }
-            None => self.reports.iter().skip(skipped).take_while(is_small).cloned().collect(),
+            None => self.reports.iter().skip(skipped).cloned().collect(),
         }
     }
 
@@ -108,7 +109,7 @@ impl Record {
     pub(crate) fn take_report(&mut self) -> Option<Value> {
         let report = self.reports.pop_front()?;
         self.taken += 1;
-        Some(report)
+        Some(Arc::unwrap_or_clone(report))
     }
 
     /// The result, once it has settled.
@@ -122,7 +123,10 @@ impl Record {
         self.result = Some(ExecutionResult {
             status,
             result,
-            reports: std::mem::take(&mut self.reports).into(),
+            reports: std::mem::take(&mut self.reports)
+                .into_iter()
+                .map(Arc::unwrap_or_clone)
+                .collect(),
             logs: std::mem::take(&mut self.logs),
             error,
             duration_ms: self.called.elapsed().as_secs_f64() * 1e3,

@@ -509,8 +509,8 @@ impl Live for Run {
         }
     }
 
-    fn reports_since(&self, index: usize, most_bytes: usize) -> Vec<Value> {
-        self.shared.lock().record.reports_since(index, most_bytes)
+    fn reports_since(&self, index: usize) -> Vec<Arc<Value>> {
+        self.shared.lock().record.reports_since(index)
     }
 
     fn take_report(&self) -> Option<Value> {

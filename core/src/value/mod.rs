@@ -60,7 +60,7 @@ mod weight;
 mod writer;
 
 pub use kinds::{Kinds, LARGE_COLLECTION};
-pub use reader::{Event, Malformed, Reader, Str};
+pub use reader::{Event, Malformed, Reader, Str, Unchecked};
 pub use writer::Writer;
 
 pub(crate) use check::{Purpose, check};

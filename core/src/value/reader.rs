@@ -50,6 +50,15 @@ impl Str<'_> {
     }
 }
 
+/// The bytes of a text that nobody has looked at yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unchecked<'a> {
+    /// UTF-8, if the message is one.
+    Utf8(&'a [u8]),
+    /// UTF-16 code units, two bytes each.
+    Utf16(&'a [u8]),
+}
+
 /// One node, without what is nested in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "named like the tags that the format's table describes")]
@@ -239,6 +248,26 @@ impl<'a> Reader<'a> {
             tag::SANDBOX_PROMISE => Event::SandboxPromise(self.u32()?),
             _ => return Err(Malformed),
         })
+    }
+
+    /// Goes past the next node if that is a text of more than `most` bytes, and returns those as they
+    /// are: for whoever reads a long text in pieces, and checks each of them.
+    ///
+    /// # Errors
+    /// [`Malformed`] where the message ends.
+    pub fn long_text(&mut self, most: usize) -> Result<Option<Unchecked<'a>>, Malformed> {
+        let Some(kind @ (tag::STRING | tag::STRING16)) = self.peek() else { return Ok(None) };
+        let (rest, padded) = (self.rest, self.padded);
+        self.byte()?;
+        let units = self.count()?;
+        let bytes = if kind == tag::STRING { Some(units) } else { units.checked_mul(2) };
+        let bytes = bytes.ok_or(Malformed)?;
+        if bytes <= most {
+            (self.rest, self.padded) = (rest, padded);
+            return Ok(None);
+        }
+        let text = self.take(bytes)?;
+        Ok(Some(if kind == tag::STRING { Unchecked::Utf8(text) } else { Unchecked::Utf16(text) }))
     }
 
     /// The next key of the object being read, `None` at its end.

@@ -6,14 +6,15 @@ use isolane::{Completion, HostCall, Remote};
 use pyo3::{
     exceptions::PyException,
     prelude::*,
-    types::{PyList, PyTuple},
+    types::{PyBool, PyList, PyTuple},
 };
 
 use crate::{
     host::{PyMailbox, PythonHost},
     lock::Lock,
-    outcome,
-    value::{self, Functions, Owners},
+    message::Queue,
+    outcome::Outcome,
+    value::{self, Budget, Functions, Owners},
 };
 
 /// A run, from the side of the thread that started it.
@@ -22,11 +23,15 @@ pub(crate) struct PyRemote {
     remote: Remote,
     host: Arc<PythonHost>,
     functions: Functions,
+    /// Reports that are being read.
+    reports: Lock<Queue>,
+    /// The result, while it is read.
+    outcome: Lock<Option<Outcome>>,
 }
 
 impl PyRemote {
     pub(crate) fn new(remote: Remote, host: Arc<PythonHost>, functions: Functions) -> Self {
-        Self { remote, host, functions }
+        Self { remote, host, functions, reports: Lock::default(), outcome: Lock::default() }
     }
 }
 
@@ -58,18 +63,31 @@ impl PyRemote {
         self.functions.function(py, number)
     }
 
-    /// The reports from that index on.
+    /// The reports from that index on, as many of them as can be read in a turn of a loop, and whether
+    /// those are all.
     fn reports_since<'py>(
         &self,
         py: Python<'py>,
         index: usize,
         owner: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<(Bound<'py, PyList>, bool)> {
+        let (owners, mut budget) = (Owners::new(owner), Budget::of_a_turn());
         let list = PyList::empty(py);
-        for report in self.remote.reports_since(index) {
-            list.append(value::read(py, &report, &Owners::new(owner))?)?;
+        // Not held while they are read: that may run code which comes here.
+        let mut queue = std::mem::take(&mut *self.reports.lock());
+        loop {
+            while let Some(report) = queue.next(&owners, &mut budget)? {
+                list.append(report)?;
+            }
+            if !queue.is_empty() {
+                *self.reports.lock() = queue;
+                return Ok((list, false));
+            }
+            queue = Queue::new(self.remote.shared_reports_since(index + list.len()));
+            if queue.is_empty() {
+                return Ok((list, true));
+            }
         }
-        Ok(list)
     }
 
     /// Settles a promise of the host.
@@ -127,15 +145,27 @@ impl PyRemote {
     }
 
     /// What the run came to, once, without the first `delivered` reports:
-    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`.
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`. False as long as
+    /// reading it takes another turn of a loop.
     fn take_result<'py>(
         &self,
         py: Python<'py>,
         delivered: usize,
         owner: &Bound<'py, PyAny>,
-    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let Some(result) = self.remote.take_result() else { return Ok(None) };
-        outcome::read(py, result, delivered, &Owners::new(owner)).map(Some)
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let begun = self.outcome.lock().take();
+        // Those that were not read by now are read with the result.
+        let unread = std::mem::take(&mut *self.reports.lock());
+        drop(unread);
+        let begun = begun.or_else(|| {
+            self.remote.take_result().map(|result| Outcome::new(py, result, delivered))
+        });
+        let Some(mut outcome) = begun else { return Ok(py.None().into_bound(py)) };
+        if outcome.go_on(&Owners::new(owner), &mut Budget::of_a_turn())? {
+            return Ok(outcome.finish(py)?.into_any());
+        }
+        *self.outcome.lock() = Some(outcome);
+        Ok(PyBool::new(py, false).to_owned().into_any())
     }
 
     /// Lets go of the host's functions.

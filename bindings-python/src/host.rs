@@ -23,7 +23,8 @@ use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 use crate::{
     execution::PyHostCall,
     lock::Lock,
-    value::{self, Allowance, Owners},
+    message::PyMessage,
+    value::{self, Allowance},
 };
 
 /// Events that Python gets at once. Beyond that its loop has other things to do first: no sandbox
@@ -32,6 +33,9 @@ const MOST_EVENTS: usize = 64;
 
 /// Bytes of events after which no more are added, for the same reason.
 const MOST_BYTES: usize = 1 << 20;
+
+/// Bytes of a message from which on reading it may take longer than a turn of a loop.
+const LARGE_BYTES: usize = 64 << 10;
 
 /// How long to look for what the sandbox says next, having just been answered: so long takes a loop that
 /// comes round.
@@ -334,12 +338,13 @@ impl PyMailbox {
         Ok(inside.bell.as_ref().map_or(-1, |(_, read)| read.as_raw_fd()))
     }
 
-    /// The next events, each `(run, kind, number, ok, message, call)`. What comes from now on
+    /// The next events, each `(run, kind, number, ok, message, call, is_large)`. What comes from now on
     /// wakes again.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for (run, event) in self.mailbox.take() {
             let none = || py.None();
+            let is_large = event.held_bytes() > LARGE_BYTES;
             let event = match event {
                 Event::Call { function, args, call } => (
                     run,
@@ -348,6 +353,7 @@ impl PyMailbox {
                     true,
                     PyMessage::new(args).into_py_any(py)?,
                     PyHostCall::new(call).into_py_any(py)?,
+                    is_large,
                 ),
                 Event::Start { function, args, promise } => (
                     run,
@@ -356,17 +362,18 @@ impl PyMailbox {
                     true,
                     PyMessage::new(args).into_py_any(py)?,
                     promise.into_py_any(py)?,
+                    is_large,
                 ),
                 Event::FunctionSettled { call, completion } => {
                     let (ok, message) = message(py, completion)?;
-                    (run, "function", call, ok, message, none())
+                    (run, "function", call, ok, message, none(), is_large)
                 }
                 Event::PromiseSettled { promise, completion } => {
                     let (ok, message) = message(py, completion)?;
-                    (run, "promise", promise, ok, message, none())
+                    (run, "promise", promise, ok, message, none(), is_large)
                 }
-                Event::Settled => (run, "settled", 0, true, none(), none()),
-                Event::Closed => (run, "closed", 0, true, none(), none()),
+                Event::Settled => (run, "settled", 0, true, none(), none(), false),
+                Event::Closed => (run, "closed", 0, true, none(), none(), false),
             };
             list.append(event)?;
         }
@@ -427,23 +434,4 @@ fn message(py: Python<'_>, completion: Completion) -> PyResult<(bool, Py<PyAny>)
     let ok = completion.is_ok();
     let (Ok(value) | Err(value)) = completion;
     Ok((ok, PyMessage::new(value).into_py_any(py)?))
-}
-
-/// A message that can be read once.
-#[pyclass(name = "Message", module = "isolane._isolane", frozen)]
-pub(crate) struct PyMessage(Lock<Option<Value>>);
-
-impl PyMessage {
-    fn new(value: Value) -> Self {
-        Self(Lock::new(Some(value)))
-    }
-}
-
-#[pymethods]
-impl PyMessage {
-    /// The value, with functions and promises from `owner`.
-    fn read<'py>(&self, py: Python<'py>, owner: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let value = self.0.lock().take().unwrap_or_default();
-        value::read(py, &value, &Owners::new(owner))
-    }
 }

@@ -11,6 +11,7 @@
 //! | `runtime.rs` | `Runtime`, and the start of a run |
 //! | `execution.rs` | `Remote` and `HostCall`: what may be done to a run |
 //! | `host.rs` | `Host`: what a run asks, as events for the thread or loop that started it |
+//! | `message.rs` | messages, read at once or in several turns of a loop |
 //! | `options.rs` | the arguments of `run_code` as a `Request` |
 //! | `outcome.rs` | `ExecutionResult` |
 //! | `value/` | `Value`: Python objects to messages and back, and what Python cannot hold |
@@ -22,6 +23,7 @@ mod execution;
 mod host;
 mod interpreter;
 mod lock;
+mod message;
 mod options;
 mod outcome;
 mod runtime;
@@ -39,7 +41,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<execution::PyHostCall>()?;
     module.add_class::<execution::PyRemote>()?;
     module.add_class::<host::PyMailbox>()?;
-    module.add_class::<host::PyMessage>()?;
+    module.add_class::<message::PyMessage>()?;
     module.add_class::<runtime::PyRuntime>()?;
     module.add_function(wrap_pyfunction!(runtime::start, module)?)?;
     module.add("REPORT_SINK", isolane::REPORT_SINK)

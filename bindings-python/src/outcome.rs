@@ -1,49 +1,100 @@
 //! What a run came to, as `python/isolane/_result.py` reads it.
+//!
+//! In: a result of the core. Out: the same as objects of Python, read in as many turns of a loop as that
+//! takes.
 
-use isolane::{ExecutionError, ExecutionLog, ExecutionResult};
+use std::{mem, sync::Arc, vec};
+
+use isolane::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
     types::{PyList, PyTuple},
 };
 
-use crate::value::{self, Owners};
+use crate::{
+    message::Queue,
+    value::{Budget, LOG, Owners},
+};
 
-/// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`, without the first
-/// `delivered` reports, which Python has already.
-pub(crate) fn read<'py>(
-    py: Python<'py>,
-    outcome: ExecutionResult,
-    delivered: usize,
-    owners: &Owners<'py>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let result = match outcome.result {
-        Some(result) => value::read(py, &result, owners)?,
-        None => py.None().into_bound(py),
-    };
-    let reports = PyList::empty(py);
-    for report in outcome.reports.into_iter().skip(delivered) {
-        reports.append(value::read(py, &report, owners)?)?;
-    }
-    let logs = PyList::empty(py);
-    for ExecutionLog { level, args, timestamp } in outcome.logs {
-        logs.append((level.as_str(), value::read(py, &args, owners)?, timestamp))?;
-    }
-    let error = match outcome.error {
-        Some(error) => error_fields(py, error)?,
-        None => py.None().into_bound(py),
-    };
-    (
-        outcome.status.as_str(),
-        result,
-        reports,
-        logs,
-        error,
-        outcome.duration_ms,
-        outcome.memory_used_bytes,
-    )
-        .into_pyobject(py)
+/// A result that is being read.
+pub(crate) struct Outcome {
+    /// What has no messages in it.
+    rest: ExecutionResult,
+    /// The result, if there is one, then the reports, then the logs.
+    queue: Queue,
+    result: Option<Py<PyAny>>,
+    has_result: bool,
+    reports_left: usize,
+    reports: Py<PyList>,
+    of_logs: vec::IntoIter<(LogLevel, f64)>,
+    logs: Py<PyList>,
 }
+
+impl Outcome {
+    /// Leaves out the first `delivered` reports, which Python has already.
+    pub(crate) fn new(py: Python<'_>, mut outcome: ExecutionResult, delivered: usize) -> Self {
+        let result = outcome.result.take();
+        let reports = mem::take(&mut outcome.reports);
+        let logs = mem::take(&mut outcome.logs);
+        let has_result = result.is_some();
+        let reports_left = reports.len().saturating_sub(delivered);
+        let of_logs: Vec<_> = logs.iter().map(|log| (log.level, log.timestamp)).collect();
+        let reports = reports.into_iter().skip(delivered);
+        let args = logs.into_iter().map(|ExecutionLog { args, .. }| args);
+        let queue = Queue::new(result.into_iter().chain(reports).chain(args).map(Arc::new));
+        Self {
+            rest: outcome,
+            queue,
+            result: None,
+            has_result,
+            reports_left,
+            reports: PyList::empty(py).unbind(),
+            of_logs: of_logs.into_iter(),
+            logs: PyList::empty(py).unbind(),
+        }
+    }
+
+    /// Reads on; says whether all has been read.
+    pub(crate) fn go_on(&mut self, owners: &Owners<'_>, budget: &mut Budget) -> PyResult<bool> {
+        while let Some(value) = self.queue.next(owners, budget)? {
+            let py = value.py();
+            if mem::take(&mut self.has_result) {
+                self.result = Some(value.unbind());
+            } else if self.reports_left > 0 {
+                self.reports_left -= 1;
+                self.reports.bind(py).append(value)?;
+            } else if let Some((level, timestamp)) = self.of_logs.next() {
+                let log = LOG.get(py)?.call1((level.as_str(), value, timestamp))?;
+                self.logs.bind(py).append(log)?;
+                budget.spend(STEPS_PER_LOG);
+            }
+        }
+        Ok(self.queue.is_empty())
+    }
+
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`.
+    pub(crate) fn finish(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+        let outcome = self.rest;
+        let error = match outcome.error {
+            Some(error) => error_fields(py, error)?,
+            None => py.None().into_bound(py),
+        };
+        (
+            outcome.status.as_str(),
+            self.result,
+            self.reports,
+            self.logs,
+            error,
+            outcome.duration_ms,
+            outcome.memory_used_bytes,
+        )
+            .into_pyobject(py)
+    }
+}
+
+/// Steps that a log costs, which is made by code of Python.
+const STEPS_PER_LOG: u32 = 16;
 
 fn error_fields(py: Python<'_>, error: ExecutionError) -> PyResult<Bound<'_, PyAny>> {
     let ExecutionError { name, message, stack, specifier, filename, line, column } = error;

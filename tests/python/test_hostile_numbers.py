@@ -18,6 +18,9 @@ class _Message:
     def __init__(self, value: Any) -> None:
         self._value = value
 
+    def ready(self, _owner: Any) -> bool:
+        return True
+
     def read(self, _owner: Any) -> Any:
         return self._value
 
@@ -55,8 +58,8 @@ def _run(*functions: Callable[..., Any]) -> tuple[Bridge, Run, _Remote, Callable
     run.began(cast(Remote, remote))
     bridge._runs[1] = run
 
-    def deliver(kind: str, what: int, ok: bool, value: Any, call: Any = None) -> None:
-        bridge._deliver(1, kind, what, ok, _Message(value), call)
+    def deliver(kind: Any, what: int, ok: bool, value: Any, call: Any = None) -> None:
+        bridge._deliver((1, kind, what, ok, _Message(value), call, False))
 
     return bridge, run, remote, deliver
 

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import os
 import selectors
 import threading
+import time
 import weakref
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
 
 from ._isolane import Mailbox
-from ._run import Run
+from ._run import Event, Run
+
+# Events that ask the host to call something.
+_CALLS = ("call", "start")
 
 # On one processor looking for events would only keep the sandbox from computing.
 _LOOKS = (os.cpu_count() or 1) > 1
@@ -26,11 +30,9 @@ _LOOKS = (os.cpu_count() or 1) > 1
 # its turn: some 200 microseconds in all, at most.
 _MOMENTS = 12
 
-Event: TypeAlias = tuple[
-    int, Literal["call", "start", "function", "promise", "settled", "closed"], int, bool, Any, Any
-]
-"""The number that it is about and its kind; then a number, whether it is a value or was thrown, the
-message, and the call to answer or the promise to settle: as far as the kind has them."""
+# For how long in a turn of the loop what was held up is dealt with; reading on in one message takes
+# some 15 ms at most.
+_TURN_S = 0.01
 
 _bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[Bridge]]
 _bridges = weakref.WeakKeyDictionary()
@@ -71,6 +73,9 @@ class Bridge:
         self._closing: dict[int, Callable[[], None]] = {}
         self._numbers = 0
         self._pending: collections.deque[Event] = collections.deque()
+        # Runs of which a message is being read, the next one first.
+        self._readers: collections.deque[Run] = collections.deque()
+        self._reading = False
         self._polling = False
         self._watched: int | None = None
         self._thread = threading.get_ident()
@@ -111,6 +116,7 @@ class Bridge:
         runs = tuple(self._runs.values())
         self._runs.clear()
         self._pending.clear()
+        self._readers.clear()
         for run in runs:
             # Of all threads, the one that forked is here.
             run.fork(own_thread=self._thread == threading.get_ident())
@@ -124,6 +130,9 @@ class Bridge:
         """Announces a run, whose events come from now on."""
         self._runs[number] = run
         self.expect_events()
+        if run.held_up:
+            self._readers.append(run)
+            self._read_later()
 
     def adopt(self, run: Run) -> None:
         """Takes over a run whose own loop does not run any more."""
@@ -131,7 +140,7 @@ class Bridge:
         if before is not None:
             before._forget(run)
         number = self.number()
-        run.move(self)
+        run.move(self, number)
         self.attach(number, run)
         run.remote.forward(self.mailbox, number)
 
@@ -185,9 +194,11 @@ class Bridge:
             # A host function that runs the loop itself comes here again meanwhile.
             while pending:
                 event = pending.popleft()
-                self._deliver(*event)
-                # Not where several sandboxes ask: they would keep the loop from all else.
-                if event[1] == "call" and len(arrived) == 1 and moments > 0 and not self._left:
+                self._deliver(event)
+                # Not where several sandboxes ask, or one says much: they would keep the loop from
+                # all else.
+                is_small = event[1] == "call" and not event[-1]
+                if is_small and len(arrived) == 1 and moments > 0 and not self._left:
                     moments -= 1
                     arrived = self.mailbox.drain_next()
                     pending += arrived
@@ -195,21 +206,36 @@ class Bridge:
             if pending:
                 self.loop.call_soon(self._receive)
 
-    def _deliver(
-        self, number: int, kind: str, what: int, ok: bool, message: Any, call: Any
-    ) -> None:
+    def _deliver(self, event: Event) -> None:
+        number, kind = event[:2]
         if kind == "closed":
             self._closing.pop(number)()
             return
         run = self._runs.get(number)
         if run is None:
             return
-        if kind == "call":
-            run.called(what, message, call)
-            self.expect_events()
-        elif kind == "settled":
+        # Events of a run come in their order: one that takes long to read holds up those after it,
+        # and nobody else.
+        if run.held_up:
+            run.held_up.append(event)
+        elif run.is_ready(event):
+            self._handle(run, event)
+        else:
+            run.held_up.append(event)
+            self._readers.append(run)
+            self._read_later()
+
+    def _handle(self, run: Run, event: Event) -> None:
+        number, kind, what, ok, message, call, is_large = event
+        if kind == "settled":
             del self._runs[number]
             run.settled()
+        elif is_large and kind in _CALLS and not run.remote.running():
+            # The run ended while it was read: none is made any more.
+            pass
+        elif kind == "call":
+            run.called(what, message, call)
+            self.expect_events()
         elif run.terminating:
             # It is about to end, and nobody waits for anything else of it.
             pass
@@ -221,7 +247,43 @@ class Bridge:
         else:
             run.promise_settled(what, ok, message)
 
+    def _read_later(self) -> None:
+        """Reads on when all else had its turn; where there is no loop, at once."""
+        if self.own_loop is None:
+            while self._readers and not self._left:
+                self._read_on()
+        elif self._readers and not self._reading:
+            self._reading = True
+            self.own_loop.call_soon(self._read)
+
+    def _read(self) -> None:
+        self._reading = False
+        started = time.monotonic()
+        try:
+            while self._readers and not self._left and time.monotonic() - started < _TURN_S:
+                self._read_on()
+        finally:
+            self._read_later()
+
+    def _read_on(self) -> None:
+        """Reads on in the messages of one run, and handles the event that was waiting for that."""
+        run = self._readers[0]
+        self._readers.rotate(-1)
+        event = run.held_up[0] if run.held_up else None
+        is_ready = event is not None and run.is_ready(event)
+        if is_ready:
+            run.held_up.popleft()
+        if not run.held_up:
+            self._readers.remove(run)
+        if self.own_loop is not None:
+            # Before a host function is called: it may run the loop itself.
+            self._read_later()
+        if event is not None and is_ready and event[0] in self._runs:
+            self._handle(run, event)
+
     def _forget(self, run: Run) -> None:
         for number, known in tuple(self._runs.items()):
             if known is run:
                 del self._runs[number]
+        with contextlib.suppress(ValueError):
+            self._readers.remove(run)

@@ -8,17 +8,18 @@ once the run has been told to end.
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import contextvars
 import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._errors import SandboxError
 from ._isolane import REPORT_SINK, HostCall, Message, Remote
-from ._result import CodeExecutionResult, ended_elsewhere, read_result, unreadable
+from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
 from ._sandbox_function import SandboxFunction
 
 if TYPE_CHECKING:
@@ -27,11 +28,27 @@ if TYPE_CHECKING:
 Waiter: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]
 """A loop, and what it is waiting for."""
 
+Event: TypeAlias = tuple[
+    int,
+    Literal["call", "start", "function", "promise", "settled", "closed"],
+    int,
+    bool,
+    Any,
+    Any,
+    bool,
+]
+"""The number that it is about and its kind; then a number, whether it is a value or was thrown, the
+message, and the call to answer or the promise to settle: as far as the kind has them. Last, whether
+the message may take long to read."""
+
 # Whether tasks can begin where they are made.
 _EAGER = sys.version_info >= (3, 12)
 
 # Those of the loops: what waits for them is told in a turn of its own.
 _OWN_FUTURES = (asyncio.Future, asyncio.Task)
+
+# Futures that fail in one turn of the loop.
+_MOST_FUTURES = 1000
 
 _SETTLED = "the run has settled; nothing in its sandbox can be called any more"
 _FORKED = "this process was forked off while the run was running; it goes on in the other one"
@@ -57,6 +74,12 @@ class Run:
         self._reports: list[Any] = []
         self._delivered = 0
         self._fetching = False
+        # Whether there may be more of them than were read by now.
+        self._fetched = True
+        # What the run came to, once it has been read; None where nobody can say.
+        self._outcome: Outcome | Exception | None = None
+        # Events that wait for the first of them, whose message is being read.
+        self.held_up: collections.deque[Event] = collections.deque()
         # Promises of the host that are pending, which nobody else may hold.
         self._own_promises: dict[int, asyncio.Future[Any]] = {}
         # Those that were made here, of coroutines; they outlive the run.
@@ -108,7 +131,8 @@ class Run:
 
     @property
     def reports(self) -> list[Any]:
-        """All reports so far, in call order, each the very value that the sink got."""
+        """All reports so far, in call order, each the very value that the sink got. One that takes
+        long to read is there once it has been read."""
         with self.lock:
             self._fetch_reports()
             return self._reports.copy()
@@ -119,7 +143,8 @@ class Run:
         # Reading may run a finalizer that asks for reports, too: it gets those so far.
         self._fetching = True
         try:
-            self._reports += self.remote.reports_since(len(self._reports), self)
+            reports, self._fetched = self.remote.reports_since(len(self._reports), self)
+            self._reports += reports
         finally:
             self._fetching = False
 
@@ -202,7 +227,7 @@ class Run:
         if self.result is None:
             self._sandbox_promises[number] = future
         else:
-            future.set_exception(RuntimeError(_SETTLED))
+            _fail(future, RuntimeError(_SETTLED))
         return future
 
     # What a function of the sandbox asks for.
@@ -212,7 +237,7 @@ class Run:
             raise RuntimeError("a function of the sandbox has to be called on the loop of its run")
         future = self._future()
         if self.result is not None:
-            future.set_exception(RuntimeError(_SETTLED))
+            _fail(future, RuntimeError(_SETTLED))
             return future
         self._calls_made += 1
         call = self._calls_made
@@ -227,13 +252,49 @@ class Run:
 
     # Events.
 
+    def is_ready(self, event: Event) -> bool:
+        """Whether an event can be handled; if its message takes long to read, reads on for a
+        while."""
+        _, kind, what, _, message, _, is_large = event
+        if kind == "settled":
+            return self._is_outcome_read()
+        if kind == "call" and what == REPORT_SINK:
+            return self.terminating or self._is_report_read()
+        return not is_large or not self._is_awaited(kind, what) or message.ready(self)
+
+    def _is_awaited(self, kind: str, what: int) -> bool:
+        """Whether anyone still waits for what an event says."""
+        if self.terminating:
+            return False
+        if kind in ("call", "start"):
+            return self.remote.running()
+        futures = self._calls if kind == "function" else self._sandbox_promises
+        future = futures.get(what)
+        return future is not None and not future.done()
+
+    def _is_report_read(self) -> bool:
+        with self.lock:
+            if self._delivered >= len(self._reports):
+                self._fetch_reports()
+            return self._fetched or self._delivered < len(self._reports)
+
+    def _is_outcome_read(self) -> bool:
+        with self.lock:
+            try:
+                outcome = self.remote.take_result(len(self._reports), self)
+            except Exception as raised:  # Whoever awaits the run is told even so.
+                self._outcome = raised
+                return True
+        if outcome is False:
+            return False
+        self._outcome = outcome
+        return True
+
     def called(self, function: int, message: Message, call: HostCall) -> None:
         """The sandbox called a function of the host, and waits."""
         try:
-            if function == REPORT_SINK:
-                value = self._report()
-            else:
-                value = self._invoke(self.remote.function(function), message.read(self))
+            is_report = function == REPORT_SINK
+            value = self._report() if is_report else self._invoke(function, message)
         except (KeyboardInterrupt, SystemExit) as raised:
             self.remote.reply(call, False, raised, self)
             raise
@@ -245,7 +306,7 @@ class Run:
     def async_called(self, function: int, message: Message, promise: int) -> None:
         """The sandbox called a coroutine function of the host, and goes on."""
         try:
-            coroutine = self._invoke(self.remote.function(function), message.read(self))
+            coroutine = self._invoke(function, message)
             # A worker that was taken over may start one that is none.
             self._begin(promise, coroutine)
         except BaseException as raised:
@@ -262,19 +323,15 @@ class Run:
         self._sandbox_promises.pop(number, None)
 
     def settled(self) -> None:
-        """The run has settled; its result is there."""
-        self.end(self._take_result())
-
-    def _take_result(self) -> CodeExecutionResult:
-        with self.lock:
-            reports = self._reports.copy()
-            try:
-                outcome = self.remote.take_result(len(reports), self)
-            except Exception as raised:  # Whoever awaits the run is told even so.
-                return unreadable(raised, reports)
+        """The run has settled; its result has been read."""
+        outcome, self._outcome = self._outcome, None
+        reports = self._reports.copy()
         if outcome is None:
-            return ended_elsewhere(_FORKED, reports)
-        return read_result(outcome, reports)
+            self.end(ended_elsewhere(_FORKED, reports))
+        elif isinstance(outcome, Exception):
+            self.end(unreadable(outcome, reports))
+        else:
+            self.end(read_result(outcome, reports))
 
     def end(self, result: CodeExecutionResult) -> None:
         """Keeps the result, tells everyone who waits, and lets go of all that was the run's."""
@@ -287,12 +344,12 @@ class Run:
                 _wake(waiter)
             else:
                 _tell(loop, waiter)
-        for future in (*self._calls.values(), *self._sandbox_promises.values()):
-            if not future.done() and not future.get_loop().is_closed():
-                future.set_exception(RuntimeError(_SETTLED))
+        futures = collections.deque((*self._calls.values(), *self._sandbox_promises.values()))
+        _disappoint(futures, self._loop)
         self._calls.clear()
         self._sandbox_promises.clear()
         self._own_promises.clear()
+        self.held_up.clear()
         self.remote.end()
 
     def give_up(self, waiter: Waiter) -> bool:
@@ -302,8 +359,9 @@ class Run:
                 self.waiters.remove(waiter)
             return not self.waiters
 
-    def move(self, bridge: Bridge) -> None:
+    def move(self, bridge: Bridge, number: int) -> None:
         """The run is another loop's from now on, because its own does not run any more."""
+        self.held_up = collections.deque((number, *event[1:]) for event in self.held_up)
         self.bridge = weakref.ref(bridge)
         self._loop = bridge.own_loop
         self.lost = False
@@ -335,26 +393,26 @@ class Run:
         if self.result is None and self.remote.forked():
             self.fork(own_thread=False)
 
-    def _invoke(self, function: Any, args: list[Any]) -> Any:
-        if self.terminating or function is None:
+    def _invoke(self, number: int, message: Message) -> Any:
+        function = None if self.terminating else self.remote.function(number)
+        if function is None:
             raise RuntimeError(_SETTLED)
-        return self._context.copy().run(function, *args)
+        return self._context.copy().run(function, *message.read(self))
 
     def _report(self) -> Any:
-        """The value may have been read before, by a look at the handle."""
+        """The value has been read by now, perhaps by a look at the handle."""
+        if self.terminating or self._sink is None:
+            raise RuntimeError(_SETTLED)
         index = self._delivered
         self._delivered += 1
         with self.lock:
             if index >= len(self._reports):
                 self._fetch_reports()
             value = self._reports[index]
-        return self._invoke(self._sink, [value])
+        return self._context.copy().run(self._sink, value)
 
     def _future(self) -> asyncio.Future[Any]:
-        future = self.loop.create_future()
-        # A host that does not look must not be told of what the sandbox does.
-        future.add_done_callback(_look)
-        return future
+        return self.loop.create_future()
 
     def _expect_events(self) -> None:
         bridge = self.bridge()
@@ -382,17 +440,30 @@ def _settle(future: asyncio.Future[Any] | None, ok: bool, message: Message, run:
         if not ok and not isinstance(value, SandboxError):
             value = SandboxError.of(value)
     except Exception as failure:
-        future.set_exception(failure)
+        _fail(future, failure)
         return
     if ok:
         future.set_result(value)
     else:
-        future.set_exception(value)
+        _fail(future, value)
 
 
-def _look(future: asyncio.Future[Any]) -> None:
-    if not future.cancelled():
-        future.exception()
+def _fail(future: asyncio.Future[Any], raised: BaseException) -> None:
+    future.set_exception(raised)
+    # A host that does not look must not be told of what the sandbox does.
+    future.exception()
+
+
+def _disappoint(
+    futures: collections.deque[asyncio.Future[Any]], loop: asyncio.AbstractEventLoop | None
+) -> None:
+    """Fails what will never settle, some of it in each turn of the loop: there may be very much."""
+    for _ in range(min(len(futures), _MOST_FUTURES)):
+        future = futures.popleft()
+        if not future.done() and not future.get_loop().is_closed():
+            _fail(future, RuntimeError(_SETTLED))
+    if futures and loop is not None and not loop.is_closed():
+        loop.call_soon(_disappoint, futures, loop)
 
 
 def _wake(future: asyncio.Future[None]) -> None:

@@ -3,7 +3,7 @@
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyType};
 
 /// A class, found once.
-pub(super) struct Class {
+pub(crate) struct Class {
     module: &'static str,
     name: &'static str,
     found: PyOnceLock<Py<PyType>>,
@@ -14,7 +14,7 @@ impl Class {
         Self { module, name, found: PyOnceLock::new() }
     }
 
-    pub(super) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyType>> {
+    pub(crate) fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyType>> {
         self.found.import(py, self.module, self.name)
     }
 
@@ -36,3 +36,4 @@ pub(super) static FUNCTION: Class = Class::new("types", "FunctionType");
 pub(super) static METHOD: Class = Class::new("types", "MethodType");
 pub(super) static SANDBOX_FUNCTION: Class =
     Class::new("isolane._sandbox_function", "SandboxFunction");
+pub(crate) static LOG: Class = Class::new("isolane._result", "CodeExecutionLog");

@@ -2,7 +2,7 @@
 //!
 //! In: nodes, the blobs beside them, and who owns the numbers in them. Out: a fresh value that
 //! shares nothing with the sandbox. What Python cannot hold was refused before (`limits.rs`), while
-//! the sandbox could still be told. Nothing recurses.
+//! the sandbox could still be told. Nothing recurses, and reading may stop after any node and go on later.
 
 use isolane::{
     Value,
@@ -14,7 +14,11 @@ use pyo3::{
     types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PySet, PyString},
 };
 
-use super::classes::{DATETIME, MEMORYVIEW, SANDBOX_ERROR};
+use super::{
+    budget::Budget,
+    classes::{DATETIME, MEMORYVIEW, SANDBOX_ERROR},
+    long::{LONG, Long, LongBytes, LongText},
+};
 
 /// Makes functions and promises of the numbers under which they crossed.
 pub(crate) struct Owners<'py>(Bound<'py, PyAny>);
@@ -23,16 +27,51 @@ impl<'py> Owners<'py> {
     pub(crate) fn new(owner: &Bound<'py, PyAny>) -> Self {
         Self(owner.clone())
     }
+
+    pub(super) fn py(&self) -> Python<'py> {
+        self.0.py()
+    }
 }
 
-/// A container being read, and what is left of it.
-enum Frame<'py> {
-    Object { dict: Bound<'py, PyDict>, key: u32 },
-    Array { list: Bound<'py, PyList>, left: u32 },
-    Sparse { list: Bound<'py, PyList>, index: u32 },
-    Map { dict: Bound<'py, PyDict>, key: Option<Bound<'py, PyAny>>, left: u64 },
-    Set { set: Bound<'py, PySet>, left: u32 },
+/// Something being read that others are in, and what is left of it.
+enum Frame {
+    Object { dict: Py<PyDict>, key: u32 },
+    Array { list: Py<PyList>, left: u32 },
+    Sparse { list: Py<PyList>, length: u32, index: u32, then: AfterHoles },
+    Map { dict: Py<PyDict>, key: Option<Py<PyAny>>, left: u64 },
+    Set { set: Py<PySet>, left: u32 },
+    Whole { of: Whole, parts: Vec<Py<PyAny>> },
 }
+
+/// What follows the holes of an array, as far as they reach.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AfterHoles {
+    Index,
+    Element,
+    End,
+}
+
+/// What is made of several nodes once all of them have been read.
+#[derive(Clone, Copy)]
+enum Whole {
+    Error(ErrorClass),
+    HostFunction(u32),
+    SandboxFunction(u32),
+}
+
+/// How to go on with what is in a frame.
+enum Next {
+    Member,
+    /// There are more holes to make.
+    Holes,
+    Done,
+}
+
+/// Holes that are made in one step.
+const HOLES_PER_STEP: usize = 64;
+
+/// Steps that a node costs for which code of Python is called.
+const STEPS_PER_CALL: u32 = 16;
 
 /// Reads a whole message.
 pub(crate) fn read<'py>(
@@ -40,118 +79,211 @@ pub(crate) fn read<'py>(
     message: &Value,
     owners: &Owners<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut decoder = Decoder {
-        py,
-        owners,
-        blobs: message.blobs(),
-        reader: message.reader(),
-        objects: Vec::new(),
-        keys: Vec::new(),
-        frames: Vec::new(),
-    };
-    decoder.whole()
+    let read = Decoder::new(message).go_on(owners, &mut Budget::endless())?;
+    Ok(read.unwrap_or_else(|| py.None().into_bound(py)))
 }
 
-struct Decoder<'a, 'py> {
-    py: Python<'py>,
-    owners: &'a Owners<'py>,
+/// What was read of a message so far.
+pub(super) struct Decoder<'a> {
     blobs: &'a [Vec<u8>],
     reader: Reader<'a>,
-    objects: Vec<Bound<'py, PyAny>>,
-    keys: Vec<Bound<'py, PyString>>,
-    frames: Vec<Frame<'py>>,
+    /// Whether a text in it may take longer than a step.
+    is_long: bool,
+    objects: Vec<Py<PyAny>>,
+    keys: Vec<Py<PyString>>,
+    frames: Vec<Frame>,
+    long: Option<Long<'a>>,
+    root: Option<Py<PyAny>>,
 }
 
-impl<'py> Decoder<'_, 'py> {
-    fn whole(&mut self) -> PyResult<Bound<'py, PyAny>> {
-        let (root, opened) = self.node()?;
-        self.frames.extend(opened);
-        loop {
-            while let Some(frame) = self.frames.last_mut() {
-                if is_done(&mut self.reader, &mut self.keys, self.py, frame)? {
-                    self.frames.pop();
-                } else {
-                    break;
-                }
-            }
-            if self.frames.is_empty() {
-                return Ok(root);
-            }
-            let (value, opened) = self.node()?;
-            if let Some(frame) = self.frames.last_mut() {
-                put(frame, &self.keys, value)?;
-            }
-            self.frames.extend(opened);
+impl<'a> Decoder<'a> {
+    pub(super) fn new(message: &'a Value) -> Self {
+        Self {
+            blobs: message.blobs(),
+            reader: message.reader(),
+            is_long: message.nodes().len() > LONG,
+            objects: Vec::new(),
+            keys: Vec::new(),
+            frames: Vec::new(),
+            long: None,
+            root: None,
         }
     }
 
-    /// The next value, and the frame of what is in it.
-    fn node(&mut self) -> PyResult<(Bound<'py, PyAny>, Option<Frame<'py>>)> {
-        let py = self.py;
+    /// Reads on for as long as the budget lasts; the value, once it is whole.
+    pub(super) fn go_on<'py>(
+        &mut self,
+        owners: &Owners<'py>,
+        budget: &mut Budget,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = owners.py();
+        if self.long.is_some() {
+            self.go_on_long(py, budget)?;
+        } else if self.root.is_none() && self.frames.is_empty() {
+            self.node(owners, budget)?;
+        }
+        while let Some(frame) = self.frames.last_mut() {
+            if budget.is_spent() {
+                return Ok(None);
+            }
+            budget.spend(1);
+            match next(&mut self.reader, &mut self.keys, py, frame)? {
+                Next::Member => self.node(owners, budget)?,
+                Next::Holes => {}
+                Next::Done => {
+                    let frame = self.frames.pop();
+                    if let Some(Frame::Whole { of, parts }) = frame {
+                        let value = whole(of, parts, owners)?;
+                        self.objects.push(value.clone().unbind());
+                        self.place(py, value)?;
+                        budget.spend(STEPS_PER_CALL);
+                    }
+                }
+            }
+        }
+        let is_whole = self.long.is_none();
+        Ok(self.root.as_ref().filter(|_| is_whole).map(|root| root.bind(py).clone()))
+    }
+
+    /// Reads on in what takes more than one step.
+    fn go_on_long(&mut self, py: Python<'_>, budget: &mut Budget) -> PyResult<()> {
+        let Some(long) = &mut self.long else { return Ok(()) };
+        let Some(value) = long.go_on(py, budget)? else { return Ok(()) };
+        let value = match self.long.take() {
+            Some(Long::Bytes(bytes)) => {
+                let value = formatted(value, bytes.format)?;
+                self.objects.push(value.clone().unbind());
+                value
+            }
+            _ => value,
+        };
+        self.place(py, value)
+    }
+
+    /// Puts a value where it belongs.
+    fn place(&mut self, py: Python<'_>, value: Bound<'_, PyAny>) -> PyResult<()> {
+        match self.frames.last_mut() {
+            Some(frame) => put(py, frame, &self.keys, value),
+            None => {
+                self.root = Some(value.unbind());
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads the next value, up to what is in it.
+    fn node(&mut self, owners: &Owners<'_>, budget: &mut Budget) -> PyResult<()> {
+        let py = owners.py();
+        if self.is_long
+            && let Some(text) = self.reader.long_text(LONG).map_err(malformed)?
+        {
+            self.long = Some(Long::Text(LongText::new(text)));
+            return self.go_on_long(py, budget);
+        }
         let event = self.reader.event().map_err(malformed)?;
         let (value, frame) = match event {
             Event::Object => {
                 let dict = PyDict::new(py);
-                (dict.clone().into_any(), Frame::Object { dict, key: 0 })
+                (dict.clone().into_any(), Frame::Object { dict: dict.unbind(), key: 0 })
             }
             Event::Array(left) => {
                 let list = PyList::empty(py);
-                (list.clone().into_any(), Frame::Array { list, left })
+                (list.clone().into_any(), Frame::Array { list: list.unbind(), left })
             }
             Event::SparseArray(length) => {
-                let list = PyList::new(py, (0..length).map(|_| py.None()))?;
-                (list.clone().into_any(), Frame::Sparse { list, index: 0 })
+                let list = PyList::empty(py);
+                let then = AfterHoles::Index;
+                let value = list.clone().into_any();
+                (value, Frame::Sparse { list: list.unbind(), length, index: 0, then })
             }
             Event::Map(entries) => {
                 let dict = PyDict::new(py);
                 let left = 2 * u64::from(entries);
-                (dict.clone().into_any(), Frame::Map { dict, key: None, left })
+                (dict.clone().into_any(), Frame::Map { dict: dict.unbind(), key: None, left })
             }
             Event::Set(left) => {
                 let set = PySet::empty(py)?;
-                (set.clone().into_any(), Frame::Set { set, left })
+                (set.clone().into_any(), Frame::Set { set: set.unbind(), left })
             }
-            leaf => {
-                let value = self.leaf(leaf)?;
-                if leaf.is_object() {
-                    self.objects.push(value.clone());
-                }
-                return Ok((value, None));
-            }
+            leaf => return self.leaf(leaf, owners, budget),
         };
-        self.objects.push(value.clone());
-        Ok((value, Some(frame)))
+        self.objects.push(value.clone().unbind());
+        self.place(py, value)?;
+        self.frames.push(frame);
+        Ok(())
     }
 
-    fn leaf(&mut self, event: Event<'_>) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.py;
+    /// Reads a value that no others are in, and puts it where it belongs.
+    fn leaf(&mut self, event: Event<'a>, owners: &Owners<'_>, budget: &mut Budget) -> PyResult<()> {
+        let py = owners.py();
+        if let Event::Buffer(_) | Event::View { .. } = event {
+            let (bytes, format) = self.bytes(event)?;
+            if bytes.len() > LONG {
+                self.long = Some(Long::Bytes(LongBytes::new(py, bytes, format)?));
+                return self.go_on_long(py, budget);
+            }
+        }
+        if self.is_long
+            && let Some(of) = whole_of(event)
+        {
+            self.frames.push(Frame::Whole { of, parts: Vec::new() });
+            return Ok(());
+        }
+        let value = self.short(event, owners, budget)?;
+        if event.is_object() {
+            self.objects.push(value.clone().unbind());
+        }
+        self.place(py, value)
+    }
+
+    /// A value that is read in one step.
+    fn short<'py>(
+        &mut self,
+        event: Event<'a>,
+        owners: &Owners<'py>,
+        budget: &mut Budget,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = owners.py();
         Ok(match event {
             Event::Undefined | Event::Null | Event::Hole => py.None().into_bound(py),
             Event::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
             Event::Int(value) => value.into_pyobject(py)?.into_any(),
             Event::Double(value) => number(py, value)?,
-            Event::BigInt { negative, magnitude } => bigint(py, negative, magnitude)?,
-            Event::String(text) => string(py, text)?.into_any(),
-            Event::Ref(index) => {
-                self.objects.get(index as usize).cloned().ok_or_else(|| malformed(Malformed))?
+            Event::BigInt { negative, magnitude } => {
+                budget.spend_bytes(magnitude.len());
+                bigint(py, negative, magnitude)?
             }
-            Event::Date(epoch_ms) => datetime(py, epoch_ms)?,
-            Event::Error(class) => self.error(class)?,
-            Event::Buffer(blob) => PyBytes::new(py, self.blob(blob)?).into_any(),
-            Event::View { kind, blob, byte_offset, length } => {
-                self.view(kind, blob, byte_offset, length)?
+            Event::String(text) => {
+                budget.spend_bytes(match text {
+                    Str::Utf8(text) => text.len(),
+                    Str::Utf16(units) => units.len(),
+                });
+                string(py, text)?.into_any()
             }
-            Event::HostFunction(number) => {
-                self.reader.text().map_err(malformed)?;
-                self.owners.0.call_method1("host_function", (number,))?
+            Event::Ref(index) => self
+                .objects
+                .get(index as usize)
+                .map(|object| object.bind(py).clone())
+                .ok_or_else(|| malformed(Malformed))?,
+            Event::Date(epoch_ms) => {
+                budget.spend(STEPS_PER_CALL);
+                datetime(py, epoch_ms)?
             }
-            Event::SandboxFunction(number) => {
-                let name = string(py, self.reader.text().map_err(malformed)?)?;
-                self.owners.0.call_method1("sandbox_function", (number, name))?
+            Event::Error(_) | Event::HostFunction(_) | Event::SandboxFunction(_) => {
+                budget.spend(STEPS_PER_CALL);
+                let of = whole_of(event).ok_or_else(|| malformed(Malformed))?;
+                let parts = (0..of.parts()).map(|_| self.part(py));
+                whole(of, parts.collect::<PyResult<Vec<_>>>()?, owners)?
             }
-            Event::HostPromise(number) => self.owners.0.call_method1("own_promise", (number,))?,
+            Event::Buffer(_) | Event::View { .. } => {
+                let (bytes, format) = self.bytes(event)?;
+                budget.spend_bytes(bytes.len());
+                formatted(PyBytes::new(py, bytes).into_any(), format)?
+            }
+            Event::HostPromise(number) => owners.0.call_method1("own_promise", (number,))?,
             Event::SandboxPromise(number) => {
-                self.owners.0.call_method1("sandbox_promise", (number,))?
+                budget.spend(STEPS_PER_CALL);
+                owners.0.call_method1("sandbox_promise", (number,))?
             }
             // Patterns of the two languages differ: none crosses.
             Event::RegExp
@@ -163,40 +295,86 @@ impl<'py> Decoder<'_, 'py> {
         })
     }
 
-    fn error(&mut self, class: ErrorClass) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.py;
-        let name = string(py, self.reader.text().map_err(malformed)?)?;
-        let message = string(py, self.reader.text().map_err(malformed)?)?;
-        let stack = self.reader.event().map_err(malformed)?;
-        let stack = self.leaf(stack)?;
-        let code = self.reader.event().map_err(malformed)?;
-        let code = self.leaf(code)?;
-        SANDBOX_ERROR.get(py)?.call1((name, message, stack, code, class as u8))
+    /// A part of what is made of several: a text, a number or nothing.
+    fn part(&mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let part = match self.reader.event().map_err(malformed)? {
+            Event::Undefined => py.None().into_bound(py),
+            Event::String(text) => string(py, text)?.into_any(),
+            Event::Int(value) => value.into_pyobject(py)?.into_any(),
+            Event::Double(value) => number(py, value)?,
+            _ => return Err(malformed(Malformed)),
+        };
+        Ok(part.unbind())
     }
 
-    fn view(
-        &self,
-        kind: ViewKind,
-        blob: u32,
-        byte_offset: u64,
-        length: u64,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.py;
-        let start = usize::try_from(byte_offset).map_err(|_| malformed(Malformed))?;
-        let bytes = usize::try_from(length)
-            .ok()
-            .and_then(|length| length.checked_mul(kind.element_bytes()))
-            .and_then(|length| self.blob(blob).ok()?.get(start..start.checked_add(length)?))
-            .ok_or_else(|| malformed(Malformed))?;
-        let bytes = PyBytes::new(py, bytes).into_any();
-        match format(kind) {
-            None => Ok(bytes),
-            Some(format) => MEMORYVIEW.get(py)?.call1((bytes,))?.call_method1("cast", (format,)),
+    /// The bytes of a buffer or a view, and the format of the memoryview that they become.
+    fn bytes(&self, event: Event<'a>) -> PyResult<(&'a [u8], Option<&'static str>)> {
+        let blob = |number: u32| self.blobs.get(number as usize).map(Vec::as_slice);
+        let found = match event {
+            Event::Buffer(number) => blob(number).map(|bytes| (bytes, None)),
+            Event::View { kind, blob: number, byte_offset, length } => (|| {
+                let start = usize::try_from(byte_offset).ok()?;
+                let length = usize::try_from(length).ok()?.checked_mul(kind.element_bytes())?;
+                Some((blob(number)?.get(start..start.checked_add(length)?)?, format(kind)))
+            })(),
+            _ => None,
+        };
+        found.ok_or_else(|| malformed(Malformed))
+    }
+}
+
+impl Whole {
+    /// Of how many nodes it is made.
+    fn parts(self) -> usize {
+        match self {
+            // Its name, message, stack and code.
+            Self::Error(_) => 4,
+            // Its name.
+            Self::HostFunction(_) | Self::SandboxFunction(_) => 1,
         }
     }
+}
 
-    fn blob(&self, number: u32) -> PyResult<&[u8]> {
-        self.blobs.get(number as usize).map(Vec::as_slice).ok_or_else(|| malformed(Malformed))
+fn whole_of(event: Event<'_>) -> Option<Whole> {
+    Some(match event {
+        Event::Error(class) => Whole::Error(class),
+        Event::HostFunction(number) => Whole::HostFunction(number),
+        Event::SandboxFunction(number) => Whole::SandboxFunction(number),
+        _ => return None,
+    })
+}
+
+fn whole<'py>(
+    of: Whole,
+    parts: Vec<Py<PyAny>>,
+    owners: &Owners<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let owner = &owners.0;
+    match (of, <[_; 4]>::try_from(parts)) {
+        (Whole::Error(class), Ok([name, message, stack, code])) => {
+            let arguments = (name, message, stack, code, class as u8);
+            SANDBOX_ERROR.get(owner.py())?.call1(arguments)
+        }
+        (Whole::HostFunction(number), _) => owner.call_method1("host_function", (number,)),
+        (Whole::SandboxFunction(number), Err(parts)) => match parts.into_iter().next() {
+            Some(name) => owner.call_method1("sandbox_function", (number, name)),
+            None => Err(malformed(Malformed)),
+        },
+        _ => Err(malformed(Malformed)),
+    }
+}
+
+/// Bytes as they are, or a view of them with a format.
+fn formatted<'py>(
+    bytes: Bound<'py, PyAny>,
+    format: Option<&'static str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match format {
+        None => Ok(bytes),
+        Some(format) => {
+            let view = MEMORYVIEW.get(bytes.py())?.call1((bytes,))?;
+            view.call_method1("cast", (format,))
+        }
     }
 }
 
@@ -217,64 +395,102 @@ pub(super) fn format(kind: ViewKind) -> Option<&'static str> {
     }
 }
 
-/// Whether nothing follows in this container; if something does, its key is read.
-fn is_done<'py>(
+/// How to go on in this frame; if there is another member with a key, its key is read.
+fn next(
     reader: &mut Reader<'_>,
-    keys: &mut Vec<Bound<'py, PyString>>,
-    py: Python<'py>,
-    frame: &mut Frame<'py>,
-) -> PyResult<bool> {
-    Ok(match frame {
+    keys: &mut Vec<Py<PyString>>,
+    py: Python<'_>,
+    frame: &mut Frame,
+) -> PyResult<Next> {
+    let more = match frame {
         Frame::Object { key, .. } => match reader.key().map_err(malformed)? {
-            None => true,
+            None => false,
             Some(next) => {
                 if next.number as usize == keys.len() {
-                    keys.push(string(py, next.text)?);
+                    keys.push(string(py, next.text)?.unbind());
                 }
                 *key = next.number;
-                false
+                true
             }
         },
-        Frame::Sparse { index, .. } => match reader.sparse_index().map_err(malformed)? {
-            None => true,
-            Some(next) => {
-                *index = next;
-                false
-            }
-        },
+        Frame::Sparse { list, length, index, then } => {
+            return next_of_sparse(reader, list.bind(py), *length, index, then);
+        }
         Frame::Array { left, .. } | Frame::Set { left, .. } => {
-            let done = *left == 0;
+            let more = *left > 0;
             *left = left.saturating_sub(1);
-            done
+            more
         }
         Frame::Map { left, .. } => {
-            let done = *left == 0;
+            let more = *left > 0;
             *left = left.saturating_sub(1);
-            done
+            more
         }
-    })
+        Frame::Whole { of, parts } => parts.len() < of.parts(),
+    };
+    Ok(if more { Next::Member } else { Next::Done })
 }
 
-fn put<'py>(
-    frame: &mut Frame<'py>,
-    keys: &[Bound<'py, PyString>],
-    value: Bound<'py, PyAny>,
+/// Holes are made up to the next element, some at a time: they take no bytes of the message.
+fn next_of_sparse(
+    reader: &mut Reader<'_>,
+    list: &Bound<'_, PyList>,
+    length: u32,
+    index: &mut u32,
+    then: &mut AfterHoles,
+) -> PyResult<Next> {
+    let missing = (*index as usize).saturating_sub(list.len());
+    if missing > 0 {
+        for _ in 0..missing.min(HOLES_PER_STEP) {
+            list.append(list.py().None())?;
+        }
+        return Ok(Next::Holes);
+    }
+    match then {
+        AfterHoles::Index => {
+            (*index, *then) = match reader.sparse_index().map_err(malformed)? {
+                Some(index) if index >= length => return Err(malformed(Malformed)),
+                Some(index) => (index, AfterHoles::Element),
+                None => (length, AfterHoles::End),
+            };
+            Ok(Next::Holes)
+        }
+        AfterHoles::Element => {
+            *then = AfterHoles::Index;
+            Ok(Next::Member)
+        }
+        AfterHoles::End => Ok(Next::Done),
+    }
+}
+
+fn put(
+    py: Python<'_>,
+    frame: &mut Frame,
+    keys: &[Py<PyString>],
+    value: Bound<'_, PyAny>,
 ) -> PyResult<()> {
     match frame {
         Frame::Object { dict, key } => match keys.get(*key as usize) {
-            Some(key) => dict.set_item(key, value),
+            Some(key) => dict.bind(py).set_item(key.bind(py), value),
             None => Err(malformed(Malformed)),
         },
-        Frame::Array { list, .. } => list.append(value),
-        Frame::Sparse { list, index } => list.set_item(*index as usize, value),
+        Frame::Array { list, .. } => list.bind(py).append(value),
+        Frame::Sparse { list, index, .. } => {
+            let (list, index) = (list.bind(py), *index as usize);
+            if index < list.len() { list.set_item(index, value) } else { list.append(value) }
+        }
         Frame::Map { dict, key, .. } => match key.take() {
-            Some(key) => dict.set_item(key, value),
+            Some(key) => dict.bind(py).set_item(key, value),
             None => {
-                *key = Some(value);
+                *key = Some(value.unbind());
                 Ok(())
             }
         },
-        Frame::Set { set, .. } => set.add(value),
+        Frame::Set { set, .. } => set.bind(py).add(value),
+        Frame::Whole { parts, .. } => {
+            parts.push(value.unbind());
+            Ok(())
+        }
     }
 }
 
@@ -320,6 +536,6 @@ fn datetime(py: Python<'_>, epoch_ms: f64) -> PyResult<Bound<'_, PyAny>> {
     epoch.add(since)
 }
 
-fn malformed(malformed: Malformed) -> PyErr {
+pub(super) fn malformed(malformed: Malformed) -> PyErr {
     PyValueError::new_err(malformed.to_string())
 }

@@ -3,11 +3,14 @@
 //! `encode` writes, `decode` reads, `functions` keeps the host functions that crossed, `limits` knows
 //! what Python cannot hold, and `classes` finds the classes of Python that cross by kind.
 
+mod budget;
 mod classes;
 mod decode;
 mod encode;
 mod functions;
 mod limits;
+mod long;
+mod suspended;
 
 use isolane::{
     SourceText, Value,
@@ -16,10 +19,13 @@ use isolane::{
 use pyo3::{prelude::*, types::PyString};
 
 pub(crate) use self::{
+    budget::Budget,
+    classes::LOG,
     decode::{Owners, read},
     encode::Encoder,
     functions::Functions,
     limits::{Allowance, ask, refuses},
+    suspended::Suspended,
 };
 
 /// Writes one value as a message; `root` says where it stands.

@@ -1,0 +1,116 @@
+//! What a run says, as Python reads it: at once, or, where that takes long, in several turns of a loop.
+//!
+//! In: messages. Out: values, in the order of the messages; meanwhile how far they were read.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use isolane::Value;
+use pyo3::prelude::*;
+
+use crate::{
+    lock::Lock,
+    value::{self, Budget, Owners, Suspended},
+};
+
+/// A message that can be read once.
+#[pyclass(name = "Message", module = "isolane._isolane", frozen)]
+pub(crate) struct PyMessage(Lock<Content>);
+
+enum Content {
+    Unread(Value),
+    Begun(Box<Suspended>),
+    Read(PyResult<Py<PyAny>>),
+    Taken,
+}
+
+impl PyMessage {
+    pub(crate) fn new(value: Value) -> Self {
+        Self(Lock::new(Content::Unread(value)))
+    }
+
+    /// Takes out what is there. Not held while it is read: that may run code which comes here.
+    fn take(&self) -> Content {
+        std::mem::replace(&mut *self.0.lock(), Content::Taken)
+    }
+}
+
+#[pymethods]
+impl PyMessage {
+    /// Reads on for as long as a turn of a loop may take; says whether all of it has been read, or cannot
+    /// be.
+    fn ready(&self, owner: &Bound<'_, PyAny>) -> bool {
+        let mut begun = match self.take() {
+            Content::Unread(value) => Box::new(Suspended::new(Arc::new(value))),
+            Content::Begun(begun) => begun,
+            done => {
+                *self.0.lock() = done;
+                return true;
+            }
+        };
+        let read = begun.go_on(&Owners::new(owner), &mut Budget::of_a_turn()).transpose();
+        let content = match read {
+            None => Content::Begun(begun),
+            Some(read) => Content::Read(read.map(Bound::unbind)),
+        };
+        let is_ready = matches!(content, Content::Read(_));
+        *self.0.lock() = content;
+        is_ready
+    }
+
+    /// The value, with functions and promises from `owner`.
+    fn read<'py>(&self, py: Python<'py>, owner: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let owners = Owners::new(owner);
+        match self.take() {
+            Content::Unread(value) => value::read(py, &value, &owners),
+            Content::Begun(mut begun) => {
+                let read = begun.go_on(&owners, &mut Budget::endless())?;
+                Ok(read.unwrap_or_else(|| py.None().into_bound(py)))
+            }
+            Content::Read(read) => read.map(|read| read.into_bound(py)),
+            Content::Taken => Ok(py.None().into_bound(py)),
+        }
+    }
+}
+
+/// Messages that are read one after another.
+#[derive(Default)]
+pub(crate) struct Queue {
+    waiting: VecDeque<Arc<Value>>,
+    begun: Option<Box<Suspended>>,
+}
+
+impl Queue {
+    pub(crate) fn new(waiting: impl IntoIterator<Item = Arc<Value>>) -> Self {
+        Self { waiting: waiting.into_iter().collect(), begun: None }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun.is_none() && self.waiting.is_empty()
+    }
+
+    /// The next value, if the budget is enough to read all of it; none, too, where nothing is left.
+    pub(crate) fn next<'py>(
+        &mut self,
+        owners: &Owners<'py>,
+        budget: &mut Budget,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if budget.is_spent() {
+            return Ok(None);
+        }
+        let mut begun = match (self.begun.take(), self.waiting.pop_front()) {
+            (Some(begun), None) => begun,
+            (Some(begun), Some(next)) => {
+                self.waiting.push_front(next);
+                begun
+            }
+            (None, Some(next)) => Box::new(Suspended::new(next)),
+            (None, None) => return Ok(None),
+        };
+        budget.spend(1);
+        let read = begun.go_on(owners, budget)?;
+        if read.is_none() {
+            self.begun = Some(begun);
+        }
+        Ok(read)
+    }
+}

@@ -7,10 +7,12 @@ would cost it far more than the sandbox, the SerializationError that the sandbox
 from __future__ import annotations
 
 import datetime as dt
+import itertools
+import random
 import subprocess
 import sys
 import textwrap
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import isolane
@@ -212,6 +214,61 @@ def test_keys_that_are_made_to_collide_in_a_hash_without_a_secret_cross() -> Non
     assert list(value_of(f"new Map(Array.from({keys}))").values()) == list(range(100_000))
 
 
+def _numbers_on_one_way() -> list[int]:
+    """Numbers with hashes of their own, the last of which pass by most of the others in a dict."""
+    mask, taken = (1 << 14) - 1, 10_000
+    # First a long row of places, in the order in which a dict that finds one taken goes on.
+    row = list(itertools.islice(_accumulate(mask), taken))
+    places = {place: number for number, place in enumerate(row)}
+    random_, numbers = random.Random(1), list(row)
+    while len(numbers) < taken + 600:
+        number = random_.randrange(1 << 60)
+        place, rest = number & mask, number
+        while rest and place in places:
+            rest >>= 5
+            place = (5 * place + rest + 1) & mask
+        if rest == 0 and places.get(place, taken) < taken // 2:
+            numbers.append(number)
+    return numbers
+
+
+def _accumulate(mask: int) -> Iterator[int]:
+    place = 0
+    while True:
+        yield place
+        place = (5 * place + 1) & mask
+
+
+def test_numbers_that_are_made_to_pass_by_each_other_are_refused() -> None:
+    numbers = _numbers_on_one_way()
+    assert len({hash(number) for number in numbers}) == len(numbers)
+    source = "export default (numbers) => new Map(numbers.map((number) => [number, 1]))"
+    result = isolane.run_code_sync(source, execute={"args": [numbers]})
+    assert result.error is not None
+    assert result.error.message == "result: a Map whose keys collide cannot be cloned"
+
+
+@pytest.mark.parametrize(
+    "number", ["i", "-i", "i * 1000", "i * 2 ** 20", "i * 2 ** 33 + 5", "i / 7", "BigInt(i) << 64n"]
+)
+def test_numbers_that_were_not_chosen_cross(number: str) -> None:
+    entries = f"Array.from({{ length: 50000 }}, (_, i) => [{number}, i])"
+    assert list(value_of(f"new Map({entries})").values()) == list(range(50_000))
+    members = f"Array.from({{ length: 50000 }}, (_, i) => {number})"
+    assert len(value_of(f"new Set({members})")) == 50_000
+
+
+def test_a_map_of_very_many_entries_is_refused() -> None:
+    source = """
+        const map = new Map();
+        for (let i = 0; i <= 2e6; i++) map.set(i, 1);
+        export default map;
+    """
+    result = isolane.run_code_sync(source, memory_limit_bytes=1 << 30)
+    assert result.error is not None
+    assert result.error.message == "result: a Map of so many entries cannot be cloned"
+
+
 def test_a_host_function_is_no_key() -> None:
     class Tool:
         """Its hash is code of the host, which the sandbox must not get to run."""
@@ -229,13 +286,13 @@ def test_a_host_function_is_no_key() -> None:
 
 
 def test_a_long_list_of_holes_is_a_list_of_none() -> None:
-    assert value_of("Object.assign([], { 1000000: 'end' })") == [None] * 1_000_000 + ["end"]
+    assert value_of("Object.assign([], { 60000: 'end' })") == [None] * 60_000 + ["end"]
 
 
 def test_holes_of_all_messages_are_bounded_together() -> None:
     # A list takes eight bytes for each, and what costs the sandbox next to nothing is held here.
     source = """
-        const list = Object.assign([], { 1000000: 'end' });
+        const list = Object.assign([], { 60000: 'end' });
         console.log(list);
         const told = [];
         for (const send of [report, echo]) {
@@ -249,24 +306,35 @@ def test_holes_of_all_messages_are_bounded_together() -> None:
         "report: an array of so many holes cannot be cloned",
         "arguments[0]: an array of so many holes cannot be cloned",
     ]
-    assert [len(log.args[0]) for log in result.logs] == [1_000_001]
+    assert [len(log.args[0]) for log in result.logs] == [60_001]
 
 
-def test_what_shares_a_buffer_is_bounded() -> None:
-    # Each is `bytes` of its own here, and costs the sandbox next to nothing.
-    views = (
-        "const b = new ArrayBuffer(4 << 20); const views = (n) => Array.from({ length: n }, () =>"
+def test_what_shows_a_whole_buffer_shares_it() -> None:
+    shown = value_of(
+        "(() => { const b = new ArrayBuffer(4 << 20); return [b, new Int32Array(b, 4, 2),"
+        " ...Array.from({ length: 200 }, () => new Uint8Array(b)), new DataView(b)] })()"
     )
-    views += " new Uint8Array(b));"
-    four = value_of(f"(() => {{ {views} return [b, ...views(4)] }})()")
-    assert [len(part) for part in four] == [4 << 20] * 5
-    result = isolane.run_code_sync(f"{views} export default [b, ...views(200)]")
+    assert {len(part) for part in shown} == {4 << 20, 2}
+    assert all(part is shown[0] for part in shown[2:])
+    assert shown[1].obj is shown[0]
+
+
+def test_parts_of_a_buffer_are_bounded() -> None:
+    # Each is `bytes` of its own here, and costs the sandbox next to nothing.
+    parts = (
+        "const b = new ArrayBuffer(4 << 20); const parts = (n) => Array.from({ length: n }, () =>"
+        " new Uint8Array(b, 1));"
+    )
+    lengths = [len(part) for part in value_of(f"(() => {{ {parts} return [b, ...parts(1)] }})()")]
+    assert lengths == [4 << 20, (4 << 20) - 1]
+    result = isolane.run_code_sync(f"{parts} export default [b, ...parts(200)]")
     assert result.error is not None
-    assert result.error.message == "result[5]: a buffer that so many others share cannot be cloned"
+    assert result.error.message == "result[2]: a buffer that so many others share cannot be cloned"
 
     # In a log, one text for all of them.
-    result = isolane.run_code_sync(f"{views} console.log(b, ...views(200)); export default 1")
-    assert [log.args for log in result.logs] == [["[values that share too much]"]]
+    result = isolane.run_code_sync(f"{parts} console.log(b, ...parts(200)); export default 1")
+    assert len(result.logs[0].args) == 1
+    assert result.logs[0].args == ["[values that share too much]"]
 
 
 def test_what_a_log_shares_is_bounded() -> None:

@@ -11,7 +11,7 @@ use isolane::{
 use pyo3::{
     exceptions::PyValueError,
     prelude::*,
-    types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PySet, PyString},
+    types::{PyBytes, PyDict, PyFloat, PyInt, PyList, PySet, PySlice, PyString},
 };
 
 use super::{
@@ -31,6 +31,16 @@ impl<'py> Owners<'py> {
     pub(super) fn py(&self) -> Python<'py> {
         self.0.py()
     }
+}
+
+/// What of which buffer a value shows, and as what: the format of its memoryview, or none where it is
+/// `bytes`.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    blob: u32,
+    start: usize,
+    end: usize,
+    format: Option<&'static str>,
 }
 
 /// Something being read that others are in, and what is left of it.
@@ -86,6 +96,8 @@ pub(crate) fn read<'py>(
 /// What was read of a message so far.
 pub(super) struct Decoder<'a> {
     blobs: &'a [Vec<u8>],
+    /// The `bytes` of whole buffers, which all share that name the same one: nothing can change them.
+    shared: Vec<Option<Py<PyAny>>>,
     reader: Reader<'a>,
     /// Whether a text in it may take longer than a step.
     is_long: bool,
@@ -100,6 +112,7 @@ impl<'a> Decoder<'a> {
     pub(super) fn new(message: &'a Value) -> Self {
         Self {
             blobs: message.blobs(),
+            shared: Vec::new(),
             reader: message.reader(),
             is_long: message.nodes().len() > LONG,
             objects: Vec::new(),
@@ -151,7 +164,7 @@ impl<'a> Decoder<'a> {
         let Some(value) = long.go_on(py, budget)? else { return Ok(()) };
         let value = match self.long.take() {
             Some(Long::Bytes(bytes)) => {
-                let value = formatted(value, bytes.format)?;
+                let value = self.used(value, bytes.part)?;
                 self.objects.push(value.clone().unbind());
                 value
             }
@@ -217,11 +230,21 @@ impl<'a> Decoder<'a> {
     fn leaf(&mut self, event: Event<'a>, owners: &Owners<'_>, budget: &mut Budget) -> PyResult<()> {
         let py = owners.py();
         if let Event::Buffer(_) | Event::View { .. } = event {
-            let (bytes, format) = self.bytes(event)?;
-            if bytes.len() > LONG {
-                self.long = Some(Long::Bytes(LongBytes::new(py, bytes, format)?));
-                return self.go_on_long(py, budget);
-            }
+            let part = self.part_of_buffer(event)?;
+            let value = match self.shared(py, part) {
+                Some(bytes) => self.used(bytes, part)?,
+                None => {
+                    let bytes = self.blob(part)?;
+                    if bytes.len() > LONG {
+                        self.long = Some(Long::Bytes(LongBytes::new(py, bytes, part)?));
+                        return self.go_on_long(py, budget);
+                    }
+                    budget.spend_bytes(bytes.len());
+                    self.used(PyBytes::new(py, bytes).into_any(), part)?
+                }
+            };
+            self.objects.push(value.clone().unbind());
+            return self.place(py, value);
         }
         if self.is_long
             && let Some(of) = whole_of(event)
@@ -275,18 +298,15 @@ impl<'a> Decoder<'a> {
                 let parts = (0..of.parts()).map(|_| self.part(py));
                 whole(of, parts.collect::<PyResult<Vec<_>>>()?, owners)?
             }
-            Event::Buffer(_) | Event::View { .. } => {
-                let (bytes, format) = self.bytes(event)?;
-                budget.spend_bytes(bytes.len());
-                formatted(PyBytes::new(py, bytes).into_any(), format)?
-            }
             Event::HostPromise(number) => owners.0.call_method1("own_promise", (number,))?,
             Event::SandboxPromise(number) => {
                 budget.spend(STEPS_PER_CALL);
                 owners.0.call_method1("sandbox_promise", (number,))?
             }
-            // Patterns of the two languages differ: none crosses.
+            // Patterns of the two languages differ: none crosses. The others were read before.
             Event::RegExp
+            | Event::Buffer(_)
+            | Event::View { .. }
             | Event::Object
             | Event::Array(_)
             | Event::SparseArray(_)
@@ -307,19 +327,64 @@ impl<'a> Decoder<'a> {
         Ok(part.unbind())
     }
 
-    /// The bytes of a buffer or a view, and the format of the memoryview that they become.
-    fn bytes(&self, event: Event<'a>) -> PyResult<(&'a [u8], Option<&'static str>)> {
-        let blob = |number: u32| self.blobs.get(number as usize).map(Vec::as_slice);
-        let found = match event {
-            Event::Buffer(number) => blob(number).map(|bytes| (bytes, None)),
-            Event::View { kind, blob: number, byte_offset, length } => (|| {
+    /// What of which buffer a buffer or a view is.
+    fn part_of_buffer(&self, event: Event<'a>) -> PyResult<Part> {
+        let bytes = |blob: u32| self.blobs.get(blob as usize).map(Vec::len);
+        let part = match event {
+            Event::Buffer(blob) => {
+                bytes(blob).map(|end| Part { blob, start: 0, end, format: None })
+            }
+            Event::View { kind, blob, byte_offset, length } => (|| {
                 let start = usize::try_from(byte_offset).ok()?;
                 let length = usize::try_from(length).ok()?.checked_mul(kind.element_bytes())?;
-                Some((blob(number)?.get(start..start.checked_add(length)?)?, format(kind)))
+                let end = start.checked_add(length).filter(|&end| Some(end) <= bytes(blob))?;
+                Some(Part { blob, start, end, format: format(kind) })
             })(),
             _ => None,
         };
-        found.ok_or_else(|| malformed(Malformed))
+        part.ok_or_else(|| malformed(Malformed))
+    }
+
+    /// Whether a part is read as the whole buffer, of which it may show some.
+    fn is_of_whole(&self, part: Part) -> bool {
+        let bytes = self.blobs.get(part.blob as usize).map_or(0, Vec::len);
+        part.format.is_some() || (part.start, part.end) == (0, bytes)
+    }
+
+    /// The whole buffer that a part is read as, if it was read before.
+    fn shared<'py>(&self, py: Python<'py>, part: Part) -> Option<Bound<'py, PyAny>> {
+        let bytes = self.shared.get(part.blob as usize).and_then(Option::as_ref);
+        bytes.filter(|_| self.is_of_whole(part)).map(|bytes| bytes.bind(py).clone())
+    }
+
+    /// The bytes to read for a part.
+    fn blob(&self, part: Part) -> PyResult<&'a [u8]> {
+        let bytes = self.blobs.get(part.blob as usize).map(Vec::as_slice);
+        let bytes = if self.is_of_whole(part) {
+            bytes
+        } else {
+            bytes.and_then(|bytes| bytes.get(part.start..part.end))
+        };
+        bytes.ok_or_else(|| malformed(Malformed))
+    }
+
+    /// A part, made of the bytes that were read for it.
+    fn used<'py>(&mut self, bytes: Bound<'py, PyAny>, part: Part) -> PyResult<Bound<'py, PyAny>> {
+        if self.is_of_whole(part) {
+            let place = part.blob as usize;
+            if self.shared.len() <= place {
+                self.shared.resize_with(place + 1, || None);
+            }
+            self.shared[place] = Some(bytes.clone().unbind());
+        }
+        let Some(format) = part.format else { return Ok(bytes) };
+        let py = bytes.py();
+        let mut view = MEMORYVIEW.get(py)?.call1((bytes,))?;
+        if part.end - part.start != self.blobs.get(part.blob as usize).map_or(0, Vec::len) {
+            let (start, end) = (isize::try_from(part.start)?, isize::try_from(part.end)?);
+            view = view.get_item(PySlice::new(py, start, end, 1))?;
+        }
+        view.call_method1("cast", (format,))
     }
 }
 
@@ -361,20 +426,6 @@ fn whole<'py>(
             None => Err(malformed(Malformed)),
         },
         _ => Err(malformed(Malformed)),
-    }
-}
-
-/// Bytes as they are, or a view of them with a format.
-fn formatted<'py>(
-    bytes: Bound<'py, PyAny>,
-    format: Option<&'static str>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match format {
-        None => Ok(bytes),
-        Some(format) => {
-            let view = MEMORYVIEW.get(bytes.py())?.call1((bytes,))?;
-            view.call_method1("cast", (format,))
-        }
     }
 }
 

@@ -3,8 +3,8 @@
 //! In: a message on its way out, on the thread that computes the run, without the interpreter's
 //! lock. Out: the first thing in it that has no place in Python, so that the sandbox is told at the
 //! crossing itself. Keeps the contract's list of what is refused, and bounds what a small message
-//! could grow into: lists made of holes, copies of one buffer, and keys made to collide in a dict. Those of the walk itself
-//! are hashed with a secret.
+//! could grow into: lists made of holes, copies of one buffer, and keys made to collide in a dict
+//! (`probes.rs`). Those of the walk itself are hashed with a secret.
 
 use std::{
     borrow::Cow,
@@ -19,13 +19,16 @@ use isolane::{
 
 use pyo3::{prelude::*, types::PyBytes};
 
-use super::{classes::MEMORYVIEW, decode::format};
+use super::{classes::MEMORYVIEW, decode::format, probes::Probes};
 
-/// Elements made of holes that a message may have per byte: as many as it could have written out.
-const HOLES_PER_BYTE: usize = 1;
+/// Bytes of a message that pay for an element made of a hole: a list takes so many for each.
+const BYTES_PER_HOLE: usize = 8;
 
 /// Numbers in one dict or set that share a hash.
 const MOST_COLLISIONS: u32 = 64;
+
+/// Members of one dict or set: when it grows it moves all of them at once.
+const MOST_MEMBERS: u32 = 2_000_000;
 
 /// The first and the last millisecond that a `datetime` can hold.
 const FIRST_MS: f64 = -62_135_596_800_000.0;
@@ -48,20 +51,19 @@ pub(crate) fn ask(py: Python<'_>) {
 pub(crate) struct Allowance {
     /// Elements made of holes.
     holes: AtomicUsize,
-    /// Bytes of buffers that stand in a message more than once: what shares a buffer there is `bytes` of
-    /// its own here.
+    /// Bytes of parts of buffers, each of which is `bytes` of its own here.
     copies: AtomicUsize,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { holes: AtomicUsize::new(1 << 20), copies: AtomicUsize::new(16 << 20) }
+        Self { holes: AtomicUsize::new(1 << 16), copies: AtomicUsize::new(1 << 19) }
     }
 }
 
 /// What of a message Python cannot hold, if anything. What it grows by is taken off `left`.
 pub(crate) fn refuses(message: &Value, left: &Allowance) -> Option<Refusal> {
-    let paid = message.nodes().len() * HOLES_PER_BYTE;
+    let paid = message.nodes().len() / BYTES_PER_HOLE;
     let paid_bytes: usize = message.blobs().iter().map(Vec::len).sum();
     // Only the thread that computes the run takes any.
     let unpaid = left.holes.load(Ordering::Relaxed);
@@ -144,17 +146,16 @@ enum Container<'a> {
 }
 
 /// The keys of one dict, or the members of one set, so far.
-#[derive(Default)]
 struct Keys<'a> {
     of: Of,
     known: HashSet<Key<'a>>,
     hashes: HashMap<u64, u32>,
+    probes: Probes,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 enum Of {
     Map,
-    #[default]
     Set,
 }
 
@@ -168,7 +169,7 @@ struct Walk<'a> {
     hashable: Vec<(u32, Hashable)>,
     /// How many elements may still be made of holes.
     holes: usize,
-    /// How many bytes its buffers and views may still take.
+    /// How many bytes its parts of buffers may still take.
     copies: usize,
 }
 
@@ -228,13 +229,17 @@ impl<'a> Walk<'a> {
             {
                 return Err(Stop::Refused("a Float16Array"));
             }
-            Event::Buffer(blob) => {
-                let bytes = self.blobs.get(blob as usize).map_or(0, Vec::len);
-                self.copy(bytes)?;
-            }
-            Event::View { kind, length, .. } => {
+            Event::View { kind, blob, length, .. } if format(kind).is_none() => {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
-                self.copy(length.saturating_mul(kind.element_bytes()))?;
+                if self.blobs.get(blob as usize).is_none_or(|blob| blob.len() != length) {
+                    self.copy(length)?;
+                }
+            }
+            Event::Map(members) if members > MOST_MEMBERS => {
+                return Err(Stop::Refused("a Map of so many entries"));
+            }
+            Event::Set(members) if members > MOST_MEMBERS => {
+                return Err(Stop::Refused("a Set of so many members"));
             }
             Event::SparseArray(length) => {
                 let holes = self.holes.checked_sub(length as usize);
@@ -246,11 +251,11 @@ impl<'a> Walk<'a> {
                 self.open(Container::Counted { left: left.into(), keys: None });
             }
             Event::Map(entries) => {
-                let keys = Some(Keys { of: Of::Map, ..Keys::default() });
+                let keys = Some(Keys::new(Of::Map));
                 self.open(Container::Counted { left: 2 * u64::from(entries), keys });
             }
             Event::Set(left) => {
-                let keys = Some(Keys::default());
+                let keys = Some(Keys::new(Of::Set));
                 self.open(Container::Counted { left: left.into(), keys });
             }
             Event::Error(_) => {
@@ -341,10 +346,15 @@ impl<'a> Walk<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// Keeps a key; says whether it is new, and not one too many with its hash.
+    fn new(of: Of) -> Self {
+        let probes = Probes::new(matches!(of, Of::Set));
+        Self { of, known: HashSet::new(), hashes: HashMap::new(), probes }
+    }
+
+    /// Keeps a key; says whether it is new, and not one too many of those that collide.
     fn take(&mut self, key: Key<'a>) -> bool {
         let hash = match &key {
-            Key::Int(_, magnitude) => Some(hash_whole(magnitude)),
+            Key::Int(negative, magnitude) => Some(signed(*negative, hash_whole(magnitude))),
             Key::Float(bits) => Some(hash_fraction(*bits)),
             _ => None,
         };
@@ -354,6 +364,9 @@ impl<'a> Keys<'a> {
             if *sharing > MOST_COLLISIONS {
                 return false;
             }
+        }
+        if !self.probes.take(hash) {
+            return false;
         }
         self.known.insert(key)
     }
@@ -423,23 +436,38 @@ fn whole(value: f64) -> Key<'static> {
 const MODULUS: u128 = (1 << MODULUS_BITS) - 1;
 const MODULUS_BITS: i64 = 61;
 
-/// Python's hash of a whole number, but for its sign.
+/// Python's hash of a number, from that of its magnitude.
+fn signed(negative: bool, hash: u64) -> u64 {
+    const RESERVED: u64 = u64::MAX;
+    let hash = if negative { hash.wrapping_neg() } else { hash };
+    if hash == RESERVED { RESERVED - 1 } else { hash }
+}
+
+/// Python's hash of a whole number without its sign.
 fn hash_whole(magnitude: &[u8]) -> u64 {
-    let hash =
-        magnitude.iter().rev().fold(0u128, |hash, &byte| (hash * 256 + u128::from(byte)) % MODULUS);
+    // From the last bytes on, eight at a time: 2^64 is 8 by that modulus.
+    let hash = magnitude.chunks(8).rev().fold(0u128, |hash, chunk| {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        (hash * 8 + u128::from(u64::from_le_bytes(bytes))) % MODULUS
+    });
     u64::try_from(hash).unwrap_or_default()
 }
 
-/// Python's hash of any other number, but for its sign; powers of two go around in a circle.
+/// Python's hash of any other number; powers of two go around in a circle.
 fn hash_fraction(bits: u64) -> u64 {
     const FRACTION_BITS: u64 = 52;
+    const SIGN: u64 = 1 << 63;
     const LEAST_EXPONENT: i64 = -1074;
+    const NOT_FINITE: i64 = 0x7FF;
+    const HASH_OF_INFINITY: u64 = 314_159;
     let exponent = i64::try_from((bits >> FRACTION_BITS) & 0x7FF).unwrap_or_default();
     let fraction = bits & ((1 << FRACTION_BITS) - 1);
     let (mantissa, power) = match exponent {
+        NOT_FINITE => return signed(bits & SIGN != 0, HASH_OF_INFINITY),
         0 => (fraction, LEAST_EXPONENT),
         _ => (fraction | (1 << FRACTION_BITS), LEAST_EXPONENT + exponent - 1),
     };
     let hash = (u128::from(mantissa) << power.rem_euclid(MODULUS_BITS)) % MODULUS;
-    u64::try_from(hash).unwrap_or_default()
+    signed(bits & SIGN != 0, u64::try_from(hash).unwrap_or_default())
 }

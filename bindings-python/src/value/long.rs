@@ -13,7 +13,10 @@ use pyo3::{
     types::{PyBytes, PyString},
 };
 
-use super::{budget::Budget, decode::malformed};
+use super::{
+    budget::Budget,
+    decode::{Part, malformed},
+};
 
 /// Bytes above which a text or a buffer is read in pieces.
 pub(super) const LONG: usize = 1 << 20;
@@ -228,16 +231,12 @@ pub(super) struct LongBytes<'a> {
     from: &'a [u8],
     filled: usize,
     bytes: Py<PyAny>,
-    /// The format of the memoryview that it is for.
-    pub(super) format: Option<&'static str>,
+    /// What they are for.
+    pub(super) part: Part,
 }
 
 impl<'a> LongBytes<'a> {
-    pub(super) fn new(
-        py: Python<'_>,
-        from: &'a [u8],
-        format: Option<&'static str>,
-    ) -> PyResult<Self> {
+    pub(super) fn new(py: Python<'_>, from: &'a [u8], part: Part) -> PyResult<Self> {
         let length = isize::try_from(from.len()).map_err(|_| malformed(Malformed))?;
         // SAFETY: without bytes to copy it makes some that are not set, or fails with an exception.
         let bytes = unsafe {
@@ -246,7 +245,7 @@ impl<'a> LongBytes<'a> {
                 ffi::PyBytes_FromStringAndSize(std::ptr::null::<c_char>(), length),
             )
         }?;
-        Ok(Self { from, filled: 0, bytes: bytes.unbind(), format })
+        Ok(Self { from, filled: 0, bytes: bytes.unbind(), part })
     }
 
     fn go_on<'py>(&mut self, py: Python<'py>, budget: &mut Budget) -> Option<Bound<'py, PyAny>> {

@@ -10,6 +10,7 @@ mod encode;
 mod functions;
 mod limits;
 mod long;
+mod probes;
 mod suspended;
 
 use isolane::{

@@ -23,7 +23,7 @@ use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 use crate::{
     execution::PyHostCall,
     lock::Lock,
-    message::PyMessage,
+    message::{LARGE_BYTES, PyMessage},
     value::{self, Allowance},
 };
 
@@ -33,9 +33,6 @@ const MOST_EVENTS: usize = 64;
 
 /// Bytes of events after which no more are added, for the same reason.
 const MOST_BYTES: usize = 1 << 20;
-
-/// Bytes of a message from which on reading it may take longer than a turn of a loop.
-const LARGE_BYTES: usize = 64 << 10;
 
 /// How long to look for what the sandbox says next, having just been answered: so long takes a loop that
 /// comes round.

@@ -12,6 +12,12 @@ use crate::{
     value::{self, Budget, Owners, Suspended},
 };
 
+/// Bytes of a message from which on reading it may take longer than a turn of a loop.
+pub(crate) const LARGE_BYTES: usize = 64 << 10;
+
+/// Bytes that a message holds for each step that reading it takes, about.
+const BYTES_PER_STEP: usize = 64;
+
 /// A message that can be read once.
 #[pyclass(name = "Message", module = "isolane._isolane", frozen)]
 pub(crate) struct PyMessage(Lock<Content>);
@@ -57,6 +63,17 @@ impl PyMessage {
         is_ready
     }
 
+    /// Lets go of what nobody will read, for as long as a turn of a loop may take; says whether nothing is
+    /// left.
+    fn discard(&self, py: Python<'_>) -> bool {
+        let Content::Begun(mut begun) = self.take() else { return true };
+        let is_done = begun.discard(py, &mut Budget::of_a_turn());
+        if !is_done {
+            *self.0.lock() = Content::Begun(begun);
+        }
+        is_done
+    }
+
     /// The value, with functions and promises from `owner`.
     fn read<'py>(&self, py: Python<'py>, owner: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let owners = Owners::new(owner);
@@ -97,16 +114,18 @@ impl Queue {
         if budget.is_spent() {
             return Ok(None);
         }
-        let mut begun = match (self.begun.take(), self.waiting.pop_front()) {
-            (Some(begun), None) => begun,
-            (Some(begun), Some(next)) => {
-                self.waiting.push_front(next);
-                begun
-            }
-            (None, Some(next)) => Box::new(Suspended::new(next)),
-            (None, None) => return Ok(None),
+        let mut begun = match self.begun.take() {
+            Some(begun) => begun,
+            None => match self.waiting.pop_front() {
+                None => return Ok(None),
+                Some(small) if small.held_bytes() <= LARGE_BYTES => {
+                    let bytes = small.held_bytes();
+                    budget.spend(u32::try_from(bytes / BYTES_PER_STEP).unwrap_or(u32::MAX));
+                    return value::read(owners.py(), &small, owners).map(Some);
+                }
+                Some(large) => Box::new(Suspended::new(large)),
+            },
         };
-        budget.spend(1);
         let read = begun.go_on(owners, budget)?;
         if read.is_none() {
             self.begun = Some(begun);

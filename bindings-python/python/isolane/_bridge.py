@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import Callable
 
-from ._isolane import Mailbox
+from ._isolane import Mailbox, Message
 from ._run import Event, Run
 
 # Events that ask the host to call something.
@@ -76,6 +76,8 @@ class Bridge:
         # Runs of which a message is being read, the next one first.
         self._readers: collections.deque[Run] = collections.deque()
         self._reading = False
+        # Messages that nobody will read on in.
+        self._leftovers: collections.deque[Message] = collections.deque()
         self._polling = False
         self._watched: int | None = None
         self._thread = threading.get_ident()
@@ -117,6 +119,7 @@ class Bridge:
         self._runs.clear()
         self._pending.clear()
         self._readers.clear()
+        self._leftovers.clear()
         for run in runs:
             # Of all threads, the one that forked is here.
             run.fork(own_thread=self._thread == threading.get_ident())
@@ -252,7 +255,8 @@ class Bridge:
         if self.own_loop is None:
             while self._readers and not self._left:
                 self._read_on()
-        elif self._readers and not self._reading:
+            self._leftovers.clear()
+        elif (self._readers or self._leftovers) and not self._reading:
             self._reading = True
             self.own_loop.call_soon(self._read)
 
@@ -262,6 +266,8 @@ class Bridge:
         try:
             while self._readers and not self._left and time.monotonic() - started < _TURN_S:
                 self._read_on()
+            if self._leftovers and not self._readers and self._leftovers[0].discard():
+                self._leftovers.popleft()
         finally:
             self._read_later()
 
@@ -280,6 +286,9 @@ class Bridge:
             self._read_later()
         if event is not None and is_ready and event[0] in self._runs:
             self._handle(run, event)
+            if event[-1] and not event[4].discard():
+                self._leftovers.append(event[4])
+                self._read_later()
 
     def _forget(self, run: Run) -> None:
         for number, known in tuple(self._runs.items()):

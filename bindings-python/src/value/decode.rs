@@ -28,7 +28,7 @@ impl<'py> Owners<'py> {
         Self(owner.clone())
     }
 
-    pub(super) fn py(&self) -> Python<'py> {
+    pub(crate) fn py(&self) -> Python<'py> {
         self.0.py()
     }
 }
@@ -79,6 +79,10 @@ enum Next {
 
 /// Holes that are made in one step.
 const HOLES_PER_STEP: usize = 64;
+
+/// References to objects that are let go of in one step, and elements of a list that are freed in one.
+const RELEASED_PER_STEP: usize = 8;
+const FREED_PER_STEP: usize = 16;
 
 /// Steps that a node costs for which code of Python is called.
 const STEPS_PER_CALL: u32 = 16;
@@ -154,8 +158,38 @@ impl<'a> Decoder<'a> {
                 }
             }
         }
-        let is_whole = self.long.is_none();
-        Ok(self.root.as_ref().filter(|_| is_whole).map(|root| root.bind(py).clone()))
+        if self.long.is_some() || !self.let_go(budget) {
+            return Ok(None);
+        }
+        Ok(self.root.take().map(|root| root.into_bound(py)))
+    }
+
+    /// Lets go of the list of all objects, which the value holds; says whether none is left.
+    fn let_go(&mut self, budget: &mut Budget) -> bool {
+        while !self.objects.is_empty() && !budget.is_spent() {
+            self.objects.truncate(self.objects.len().saturating_sub(RELEASED_PER_STEP));
+            budget.spend(1);
+        }
+        self.objects.is_empty()
+    }
+
+    /// Frees what was read so far, which nobody else has seen; says whether nothing is left. To free a
+    /// large value at once may take longer than to read it.
+    pub(super) fn discard(&mut self, py: Python<'_>, budget: &mut Budget) -> bool {
+        self.long = None;
+        self.frames.clear();
+        // What is in another was made after it, and is emptied before.
+        while let Some(last) = self.objects.last() {
+            if budget.is_spent() {
+                return false;
+            }
+            budget.spend(1);
+            if empty(last.bind(py)) {
+                self.objects.pop();
+            }
+        }
+        self.root = None;
+        true
     }
 
     /// Reads on in what takes more than one step.
@@ -444,6 +478,21 @@ pub(super) fn format(kind: ViewKind) -> Option<&'static str> {
         ViewKind::Float32Array => Some("f"),
         ViewKind::Float64Array => Some("d"),
     }
+}
+
+/// Frees some of what is in a container; says whether it is empty now.
+fn empty(object: &Bound<'_, PyAny>) -> bool {
+    if let Ok(list) = object.cast_exact::<PyList>() {
+        let length = list.len();
+        let kept = length.saturating_sub(FREED_PER_STEP);
+        return list.del_slice(kept, length).is_err() || kept == 0;
+    }
+    if let Ok(dict) = object.cast_exact::<PyDict>() {
+        dict.clear();
+    } else if let Ok(set) = object.cast_exact::<PySet>() {
+        set.clear();
+    }
+    true
 }
 
 /// How to go on in this frame; if there is another member with a key, its key is read.

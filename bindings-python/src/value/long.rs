@@ -19,7 +19,7 @@ use super::{
 };
 
 /// Bytes above which a text or a buffer is read in pieces.
-pub(super) const LONG: usize = 1 << 20;
+pub(super) const LONG: usize = 6 << 20;
 
 /// Bytes of a piece. Even, so that no code unit is cut.
 const PIECE: usize = 256 << 10;
@@ -106,7 +106,7 @@ impl<'a> LongText<'a> {
                 self.begin(py)?;
             } else if self.read < self.len() {
                 let piece = self.piece(py, PIECE)?;
-                self.append(piece)?;
+                self.append(&piece)?;
                 budget.spend_bytes(2 * PIECE);
             } else {
                 return self.finish(py).map(Some);
@@ -167,7 +167,7 @@ impl<'a> LongText<'a> {
         }
     }
 
-    fn append(&mut self, piece: Bound<'_, PyString>) -> PyResult<()> {
+    fn append(&mut self, piece: &Bound<'_, PyString>) -> PyResult<()> {
         let py = piece.py();
         let mut text = self.text.take().map_or(std::ptr::null_mut(), Py::into_ptr);
         // SAFETY: `text` is a reference of ours to a `str`, which the call takes and replaces by one to

@@ -48,6 +48,12 @@ impl Suspended {
             None => Ok(None),
         }
     }
+
+    /// Frees what was read so far; says whether nothing is left.
+    pub(crate) fn discard(&mut self, py: Python<'_>, budget: &mut Budget) -> bool {
+        let _pause = Pause::new(py);
+        self.decoder.as_mut().is_none_or(|decoder| decoder.discard(py, budget))
+    }
 }
 
 impl Drop for Suspended {

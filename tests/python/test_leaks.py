@@ -155,3 +155,41 @@ PROGRAM = """
 )
 def test_runs_leave_nothing(kind: str) -> None:
     assert run_program(PROGRAM, kind, ceiling_s=110) == ["fine"]
+
+
+PROMISES = '''
+    import asyncio, gc, isolane
+
+    ROUNDS, BYTES, ALLOWED_BYTES = 400, 1_000_000, 60_000_000
+
+    def resident_bytes():
+        gc.collect()
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    async def main():
+        resident = []
+        source = f"""
+            const value = 'x'.repeat({BYTES});
+            for (let round = 0; round < {ROUNDS}; round++) {{
+                take(Promise.resolve(value));
+                await turn();
+            }}
+            export default 1;
+        """
+        async def turn():
+            await asyncio.sleep(0)
+            resident.append(resident_bytes())
+        globals = {"take": lambda _: None, "turn": turn}
+        result = await isolane.run_code(source, globals=globals, memory_limit_bytes=64 << 20)
+        result.raise_for_status()
+        grown = resident[-1] - resident[ROUNDS // 4]
+        print("fine" if grown < ALLOWED_BYTES else f"{grown} bytes")
+
+    asyncio.run(main())
+'''
+
+
+def test_values_of_promises_that_nobody_keeps_are_not_kept() -> None:
+    """Of each the run is charged for what it holds itself: no more may stay with the host."""
+    assert run_program(PROMISES, ceiling_s=60) == ["fine"]

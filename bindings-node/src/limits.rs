@@ -25,7 +25,7 @@ pub(crate) fn refuses(message: &Value) -> Option<Refusal> {
     };
     // A message that is none is for its reader to find.
     let Err(Stop::Refused(what)) = walk.run() else { return None };
-    let path = walk.frames.iter().map(Frame::step).collect();
+    let path = Step::through(&walk.frames, Frame::step);
     Some(Refusal { path, what: what.to_owned() })
 }
 
@@ -52,9 +52,7 @@ impl Frame<'_> {
     /// The way to the member that was taken last.
     fn step(&self) -> Step {
         match self {
-            Self::Object { key } => {
-                Step::Key(key.map(|key| key.to_string_lossy()).unwrap_or_default())
-            }
+            Self::Object { key } => key.map_or_else(|| Step::Key(String::new()), Step::of_key),
             Self::Sparse { index } => Step::Index(*index as usize),
             Self::Array { taken, .. } => Step::Index(taken.saturating_sub(1)),
             Self::Collection { taken, is_map: true, .. } => {

@@ -97,9 +97,7 @@ impl Record {
     pub(crate) fn reports_since(&self, index: usize) -> Vec<Arc<Value>> {
         let skipped = index.saturating_sub(self.taken);
         match &self.result {
-            Some(result) => {
-                result.reports.iter().skip(skipped).cloned().map(Arc::new).collect()
-            }
+            Some(result) => result.reports.iter().skip(skipped).cloned().map(Arc::new).collect(),
             None => self.reports.iter().skip(skipped).cloned().collect(),
         }
     }

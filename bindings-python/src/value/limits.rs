@@ -83,7 +83,7 @@ pub(crate) fn refuses(message: &Value, left: &Allowance) -> Option<Refusal> {
         left.copies.store(unpaid_bytes.min(walk.copies), Ordering::Relaxed);
         return None;
     };
-    let path = walk.frames.iter().map(Frame::step).collect();
+    let path = Step::through(&walk.frames, Frame::step);
     Some(Refusal { path, what: what.to_owned() })
 }
 
@@ -377,9 +377,7 @@ impl Frame<'_> {
     fn step(&self) -> Step {
         let at = self.taken.saturating_sub(1);
         match &self.kind {
-            Container::Object { key } => {
-                Step::Key(key.map(|key| key.to_string_lossy()).unwrap_or_default())
-            }
+            Container::Object { key } => key.map_or_else(|| Step::Key(String::new()), Step::of_key),
             Container::Sparse { index } => Step::Index(*index as usize),
             Container::Counted { keys: None, .. } => Step::Index(at),
             Container::Counted { keys: Some(keys), .. } => match keys.of {

@@ -48,7 +48,7 @@ pub(super) struct Seat {
 pub(super) struct About {
     pub(super) memory_limit: usize,
     pub(super) report: bool,
-    pub(super) choosy_about: Kinds,
+    pub(super) refusable: Kinds,
     pub(super) safety_cap: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Seat {
             ending: Arc::default(),
             memory_limit: about.memory_limit,
             report: about.report,
-            choosy_about: about.choosy_about,
+            choosy_about: about.refusable,
             safety_cap: about.safety_cap,
             began: ThreadTime::now(),
             looked: Mutex::new(Instant::now()),

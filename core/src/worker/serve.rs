@@ -93,7 +93,8 @@ fn run(
         // It was promised: without it nothing of the run may start.
         exit(1);
     }
-    let about = About { memory_limit, report: request.report, choosy_about, safety_cap };
+    let (report, refusable) = (request.report, choosy_about);
+    let about = About { memory_limit, report, refusable, safety_cap };
     let seat = Arc::new(Seat::new(Arc::clone(wire), &about));
     let outside: Arc<dyn Outside> = Arc::clone(&seat) as Arc<dyn Outside>;
     let (end, isolate) = match begin(request, cache, pool, outside, Arc::clone(&seat.ending)) {

@@ -204,6 +204,7 @@ export class Decoder {
   private nodes(): unknown {
     let { frame, advancing } = this;
     let step = this.at;
+    let closed = 0;
     try {
       for (;;) {
         if (!advancing) {
@@ -261,6 +262,12 @@ export class Decoder {
         while (frame !== undefined && this.isDone(frame)) {
           frame = frame.up;
           step = this.at;
+          closed += 1;
+          if (closed % STRIDE === 0 && performance.now() >= this.until) {
+            this.frame = frame;
+            this.advancing = true;
+            return PAUSED;
+          }
         }
         advancing = false;
         if (frame === undefined) return this.root;

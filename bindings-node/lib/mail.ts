@@ -156,7 +156,7 @@ class Reading implements Work {
     let value: unknown;
     try {
       // Who has ended it does not wait for what it said.
-      if (!this.run.goesOn) throw ended();
+      if (this.run.isTerminated) throw ended();
       value = this.message.go(until);
       if (value === PAUSED) return false;
     } catch (failure) {

@@ -36,6 +36,8 @@ export class OutcomeReading implements Work {
   private readonly done: (result: CodeExecutionResult) => void;
   private readonly steps: Generator<LargeMessage | undefined, CodeExecutionResult, unknown>;
   private message: LargeMessage | undefined;
+  /** When the slice of this turn is over. */
+  private until = 0;
 
   /** `delivered` reports were the sink's; `reports` grows to all there were. */
   constructor(mail: Mail, run: Run, reports: Reports, delivered: number, done: (result: CodeExecutionResult) => void) {
@@ -46,6 +48,7 @@ export class OutcomeReading implements Work {
   }
 
   step(until: number): boolean {
+    this.until = until;
     let result: CodeExecutionResult;
     try {
       for (;;) {
@@ -56,7 +59,7 @@ export class OutcomeReading implements Work {
           break;
         }
         this.message = next.value;
-        if (performance.now() >= until) return false;
+        if (this.isOver()) return false;
       }
     } catch (failure) {
       result = failedOutcome(failure, this.reports.all());
@@ -79,7 +82,7 @@ export class OutcomeReading implements Work {
     return this.steps.next(value);
   }
 
-  /** Gives up each large message, to get its value, and the turn after each part. */
+  /** Gives up each large message, to get its value, and the turn when its slice is over. */
   private *read(shared: Mail, delivered: number): Generator<LargeMessage | undefined, CodeExecutionResult, unknown> {
     const has = shared.u8();
     const mail = has & Has.Long ? shared.copy() : shared;
@@ -104,11 +107,19 @@ export class OutcomeReading implements Work {
         else if (part.isLarge) yield* this.report(part.large(this.run, 'report'));
         else this.reports.read(part, this.run);
         index += 1;
+        if (left > 1 && this.isOver()) {
+          part = part.copy();
+          yield undefined;
+        }
       }
       for (let left = part.u32(); left > 0; left -= 1) {
         const level = part.text() as CodeExecutionLog['level'];
         const timestamp = part.f64();
         logs.push({ level, args: yield* this.args(part), timestamp });
+        if (left > 1 && this.isOver()) {
+          part = part.copy();
+          yield undefined;
+        }
       }
       if (part.u8() === 0) break;
       yield undefined;
@@ -119,6 +130,10 @@ export class OutcomeReading implements Work {
     outcome.durationMs = durationMs;
     if (memoryUsedBytes !== undefined) outcome.memoryUsedBytes = memoryUsedBytes;
     return outcome;
+  }
+
+  private isOver(): boolean {
+    return performance.now() >= this.until;
   }
 
   private *report(message: LargeMessage): Generator<LargeMessage, void, unknown> {

@@ -3,6 +3,8 @@
 // In: promises of the host, which get numbers and are settled inside under them; and numbers of the
 // sandbox's promises, which become promises here. One that rejects with no one looking ends nothing.
 
+import { setImmediate } from 'node:timers';
+
 import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import { keyed } from './keyed.js';
@@ -22,6 +24,10 @@ export class Promises {
   /** Own promises that have not settled, so that one handed back is itself again. */
   private readonly own = new Map<number, PromiseLike<unknown>>();
   private theirs = new Map<number, Waiting>();
+  /** The numbers of own promises, until the sandbox has been told what each came to. */
+  private readonly numbers = new Map<PromiseLike<unknown>, number>();
+  /** Own promises of which it has been told. */
+  private readonly told = new WeakSet<PromiseLike<unknown>>();
   private given = 0;
 
   constructor(run: Run) {
@@ -30,18 +36,29 @@ export class Promises {
 
   /** A number for a promise of the host. */
   number(promise: PromiseLike<unknown>): number {
+    const known = this.numbers.get(promise);
+    if (known !== undefined) return known;
     this.given += 1;
-    this.watch(this.given, promise);
-    return this.given;
+    const number = this.given;
+    this.numbers.set(promise, number);
+    this.own.set(keyed(number), promise);
+    // Promises that come to each other are told of again and again: never without a turn in between.
+    if (this.told.has(promise)) setImmediate(() => this.watch(number, promise));
+    else this.watch(number, promise);
+    return number;
   }
 
   /** Tells the sandbox, under that number, what becomes of a promise of the host. */
   watch(number: number, promise: PromiseLike<unknown>): void {
     this.own.set(keyed(number), promise);
     const settle = (ok: boolean, value: unknown): void => {
+      // What it came to may have the promise itself in it, which has its number until that has been told.
+      if (this.run.running) {
+        complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
+      }
       this.own.delete(keyed(number));
-      if (!this.run.running) return;
-      complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
+      this.numbers.delete(promise);
+      this.told.add(promise);
     };
     Promise.resolve(promise).then(
       (value) => settle(true, value),
@@ -82,6 +99,7 @@ export class Promises {
     const { theirs } = this;
     this.theirs = new Map();
     this.own.clear();
+    this.numbers.clear();
     forEach(theirs.values(), ({ reject }) => reject(ended()));
   }
 }

@@ -17,7 +17,7 @@ import { OutcomeReading } from './outcome.js';
 import { Promises } from './promises.js';
 import { Reports } from './reports.js';
 import { SandboxFunctions, ended } from './sandbox-functions.js';
-import { start } from './slices.js';
+import { endOfSlice, start } from './slices.js';
 
 /** The number of the sink under the option `report`. */
 const REPORT_SINK = 0xffff_ffff;
@@ -54,9 +54,9 @@ export class Run implements Numbering, Owners {
     }
   }
 
-  /** Whether nobody has ended it, as far as the core knows. */
-  get goesOn(): boolean {
-    return this.running && !this.terminating && native.running(bridge, this.number);
+  /** Whether its caller has told it to end. */
+  get isTerminated(): boolean {
+    return this.terminating;
   }
 
   terminate(reason: string | undefined): void {
@@ -112,8 +112,13 @@ export class Run implements Numbering, Owners {
       this.reported(call, mail);
       return;
     }
+    const { isLarge } = mail;
     mail.read(this, 'arguments', (ok, args) => {
-      this.answer(call, ok, args, () => this.invoke(this.functions[fn], args as unknown[]));
+      this.answer(call, ok, args, () => {
+        // It may have ended while its arguments were read.
+        if (isLarge && !native.running(bridge, this.number)) throw ended();
+        return this.invoke(this.functions[fn], args as unknown[]);
+      });
     });
   }
 
@@ -142,8 +147,8 @@ export class Run implements Numbering, Owners {
 
   settled(mail: Mail): void {
     const reading = new OutcomeReading(mail, this, this.reports, this.reportsDelivered, (result) => this.over(result));
-    // What is in the mail is read now, the rest of a long one later.
-    if (!reading.step(0)) start(reading);
+    // The mail is there for this turn only.
+    if (!reading.step(endOfSlice())) start(reading);
   }
 
   private over(result: CodeExecutionResult): void {

@@ -26,10 +26,15 @@ export function beginTurn(): void {
   until = 0;
 }
 
-/** Whether this turn has taken as long as it may. */
-export function isLong(): boolean {
+/** When this turn has taken as long as it may. */
+export function endOfSlice(): number {
   if (until === 0) until = performance.now() + SLICE_MS;
-  return performance.now() >= until;
+  return until;
+}
+
+/** Whether this turn has. */
+export function isLong(): boolean {
+  return performance.now() >= endOfSlice();
 }
 
 /** Does work, at once as far as this turn has time for it. */

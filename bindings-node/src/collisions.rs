@@ -1,31 +1,49 @@
-//! Numbers that were chosen to collide in a Map or a Set of V8.
+//! Values that were chosen to collide in a Map or a Set of V8.
 //!
-//! In: the keys of large Maps and the members of large Sets. Out: whether building them stays in proportion to
-//! how many they are. V8 hashes texts and objects with secrets, but numbers and big integers without one:
-//! some ten thousand of them in one bucket take seconds to insert. This knows its two functions
-//! (`ComputeUnseededHash`, `ComputeLongHash`) and counts, bucket by bucket, the comparisons that it would make.
+//! In: the keys of Maps and the members of Sets. Out: whether building them stays in proportion to what they
+//! hold. V8 hashes objects and most texts with secrets, but numbers and big integers without one, and texts of
+//! more than 16,383 units by their length alone: some ten thousand of them in one bucket take seconds to insert.
+//! This knows its two functions (`ComputeUnseededHash`, `ComputeLongHash`) and counts, bucket by bucket, the
+//! comparisons that it would make.
 
-use isolane::value::Event;
+use std::collections::HashMap;
 
-/// Comparisons that a message may cost, beyond some for each member.
+use isolane::value::{Event, Str};
+
+/// Comparisons that a message may cost, beyond some for each member and those of each long text with itself.
 const FREE_COMPARISONS: u64 = 500_000;
 const COMPARISONS_PER_MEMBER: u64 = 32;
 
+/// Bytes that are compared in the time of a comparison.
+const BYTES_PER_COMPARISON: usize = 64;
+
+/// What is larger is hashed by its length.
+const MOST_HASHED_UNITS: usize = 16_383;
+
 /// The comparisons that one message costs.
 #[derive(Debug, Default)]
-pub(crate) struct Collisions {
-    /// The collections that are open, innermost last: how many members each bucket has.
-    open: Vec<Vec<u32>>,
+pub(crate) struct Collisions<'a> {
+    /// The collections that are open, innermost last.
+    open: Vec<Table<'a>>,
     comparisons: u64,
-    members: u64,
+    allowed: u64,
 }
 
-impl Collisions {
+/// The members of a collection so far.
+#[derive(Debug)]
+struct Table<'a> {
+    /// How many numbers each bucket has.
+    buckets: Vec<u32>,
+    /// Long texts, by their length.
+    texts: HashMap<usize, Vec<&'a [u8]>>,
+}
+
+impl<'a> Collisions<'a> {
     /// A collection of so many entries begins.
     pub(crate) fn begin(&mut self, entries: u32) {
         // A table has room for a power of two of entries, and half as many buckets.
         let buckets = (entries as usize).next_power_of_two() / 2;
-        self.open.push(vec![0; buckets.max(1)]);
+        self.open.push(Table { buckets: vec![0; buckets.max(1)], texts: HashMap::new() });
     }
 
     /// The innermost collection ends.
@@ -34,21 +52,64 @@ impl Collisions {
     }
 
     /// Counts a key or a member of the innermost collection; false if it is one too many in its bucket.
-    pub(crate) fn take(&mut self, event: &Event<'_>) -> bool {
-        self.members += 1;
-        let (hash, digits) = match *event {
-            Event::Int(value) => (hash_int(value), 1),
-            Event::Double(value) => (hash_double(value), 1),
-            Event::BigInt { magnitude, .. } => (hash_bigint(magnitude), 1 + magnitude.len() / 64),
-            _ => return true,
+    pub(crate) fn take(&mut self, event: &Event<'a>) -> bool {
+        self.allowed += COMPARISONS_PER_MEMBER;
+        let Some(table) = self.open.last_mut() else { return true };
+        self.comparisons += match *event {
+            Event::Int(value) => table.number(hash_int(value), 1),
+            Event::Double(value) => table.number(hash_double(value), 1),
+            Event::BigInt { magnitude, .. } => {
+                let each = 1 + magnitude.len() / BYTES_PER_COMPARISON;
+                table.number(hash_bigint(magnitude), each)
+            }
+            Event::String(text) => match long(text) {
+                Some((units, bytes)) => {
+                    self.allowed += (bytes.len() / BYTES_PER_COMPARISON) as u64;
+                    let left = (FREE_COMPARISONS + self.allowed).saturating_sub(self.comparisons);
+                    table.text(units, bytes, left)
+                }
+                None => 0,
+            },
+            _ => 0,
         };
-        let Some(buckets) = self.open.last_mut() else { return true };
-        let bucket = hash as usize & (buckets.len() - 1);
-        let Some(count) = buckets.get_mut(bucket) else { return true };
-        self.comparisons += u64::from(*count) * digits as u64;
-        *count += 1;
-        self.comparisons <= FREE_COMPARISONS + COMPARISONS_PER_MEMBER * self.members
+        self.comparisons <= FREE_COMPARISONS + self.allowed
     }
+}
+
+impl<'a> Table<'a> {
+    /// The comparisons for a number, each of which takes as long as so many.
+    fn number(&mut self, hash: u32, each: usize) -> u64 {
+        let bucket = hash as usize & (self.buckets.len() - 1);
+        let Some(count) = self.buckets.get_mut(bucket) else { return 0 };
+        let before = u64::from(*count);
+        *count += 1;
+        before * each as u64
+    }
+
+    /// The comparisons for a long text, up to where they are more than `most`.
+    fn text(&mut self, units: usize, bytes: &'a [u8], most: u64) -> u64 {
+        let others = self.texts.entry(units).or_default();
+        let mut comparisons = 0;
+        for other in others.iter() {
+            let same = bytes.iter().zip(*other).take_while(|(byte, other)| byte == other).count();
+            comparisons += 1 + (same / BYTES_PER_COMPARISON) as u64;
+            if comparisons > most {
+                break;
+            }
+        }
+        others.push(bytes);
+        comparisons
+    }
+}
+
+/// The units and the bytes of a text that is hashed by its length.
+fn long(text: Str<'_>) -> Option<(usize, &[u8])> {
+    let (units, bytes) = match text {
+        Str::Utf8(text) if text.len() <= MOST_HASHED_UNITS => return None,
+        Str::Utf8(text) => (text.chars().map(char::len_utf16).sum(), text.as_bytes()),
+        Str::Utf16(bytes) => (bytes.len() / 2, bytes),
+    };
+    (units > MOST_HASHED_UNITS).then_some((units, bytes))
 }
 
 /// The hash of a number that is a 32-bit integer.

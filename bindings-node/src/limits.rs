@@ -7,7 +7,7 @@
 
 use isolane::{
     Refusal, Step, Value,
-    value::{Event, Kinds, LARGE_COLLECTION, Malformed, Reader, Str},
+    value::{Event, Kinds, Malformed, Reader, Str},
 };
 
 use crate::{collisions::Collisions, patterns};
@@ -45,14 +45,16 @@ enum Frame<'a> {
     Object { key: Option<Str<'a>> },
     Sparse { index: u32 },
     Array { left: u64, taken: usize },
-    Collection { left: u64, taken: usize, is_map: bool, is_large: bool },
+    Collection { left: u64, taken: usize, is_map: bool },
 }
 
 impl Frame<'_> {
     /// The way to the member that was taken last.
     fn step(&self) -> Step {
         match self {
-            Self::Object { key } => key.map_or_else(|| Step::Key(String::new()), Step::of_key),
+            Self::Object { key } => {
+                key.as_ref().map_or_else(|| Step::Key(String::new()), Str::to_step)
+            }
             Self::Sparse { index } => Step::Index(*index as usize),
             Self::Array { taken, .. } => Step::Index(taken.saturating_sub(1)),
             Self::Collection { taken, is_map: true, .. } => {
@@ -67,7 +69,7 @@ impl Frame<'_> {
 struct Walk<'a> {
     reader: Reader<'a>,
     frames: Vec<Frame<'a>>,
-    collisions: Collisions,
+    collisions: Collisions<'a>,
     patterns: patterns::Budget,
 }
 
@@ -76,14 +78,13 @@ impl<'a> Walk<'a> {
         self.node()?;
         while let Some(depth) = self.frames.len().checked_sub(1) {
             if !self.advance()? {
-                if let Some(Frame::Collection { is_large: true, .. }) = self.frames.pop() {
+                if let Some(Frame::Collection { .. }) = self.frames.pop() {
                     self.collisions.end();
                 }
                 continue;
             }
             let event = self.node()?;
-            if let Some(Frame::Collection { taken, is_map, is_large: true, .. }) =
-                self.frames.get(depth)
+            if let Some(Frame::Collection { taken, is_map, .. }) = self.frames.get(depth)
                 && (!is_map || taken % 2 == 1)
                 && !self.collisions.take(&event)
             {
@@ -157,10 +158,7 @@ impl<'a> Walk<'a> {
 
     fn collection(&mut self, entries: u32, is_map: bool) {
         let left = if is_map { 2 * u64::from(entries) } else { entries.into() };
-        let is_large = entries > LARGE_COLLECTION;
-        if is_large {
-            self.collisions.begin(entries);
-        }
-        self.frames.push(Frame::Collection { left, taken: 0, is_map, is_large });
+        self.collisions.begin(entries);
+        self.frames.push(Frame::Collection { left, taken: 0, is_map });
     }
 }

@@ -155,13 +155,18 @@ impl PyRemote {
     ) -> PyResult<Bound<'py, PyAny>> {
         let begun = self.outcome.lock().take();
         // Those that were not read by now are read with the result.
-        let unread = std::mem::take(&mut *self.reports.lock());
-        drop(unread);
+        let mut unread = std::mem::take(&mut *self.reports.lock());
+        let mut budget = Budget::of_a_turn();
+        if !unread.discard(py, &mut budget) {
+            *self.reports.lock() = unread;
+            *self.outcome.lock() = begun;
+            return Ok(PyBool::new(py, false).to_owned().into_any());
+        }
         let begun = begun.or_else(|| {
             self.remote.take_result().map(|result| Outcome::new(py, result, delivered))
         });
         let Some(mut outcome) = begun else { return Ok(py.None().into_bound(py)) };
-        if outcome.go_on(&Owners::new(owner), &mut Budget::of_a_turn())? {
+        if outcome.go_on(&Owners::new(owner), &mut budget)? {
             return Ok(outcome.finish(py)?.into_any());
         }
         *self.outcome.lock() = Some(outcome);

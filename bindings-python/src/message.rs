@@ -105,6 +105,16 @@ impl Queue {
         self.begun.is_none() && self.waiting.is_empty()
     }
 
+    /// Lets go of what was read of the first one; says whether nothing of that is left. The others are only
+    /// messages.
+    pub(crate) fn discard(&mut self, py: Python<'_>, budget: &mut Budget) -> bool {
+        let is_done = self.begun.as_mut().is_none_or(|begun| begun.discard(py, budget));
+        if is_done {
+            self.begun = None;
+        }
+        is_done
+    }
+
     /// The next value, if the budget is enough to read all of it; none, too, where nothing is left.
     pub(crate) fn next<'py>(
         &mut self,

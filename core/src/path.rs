@@ -1,7 +1,5 @@
 //! The place of a value inside another, as error messages name it: `globals.db["a b"][3]`.
 
-use crate::value::Str;
-
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -18,16 +16,6 @@ pub enum Step {
 }
 
 impl Step {
-    /// A property, its key cut to what a path shows of it before it is copied.
-    #[must_use]
-    pub fn of_key(key: Str<'_>) -> Self {
-        let shown = match key {
-            Str::Utf8(text) => Str::Utf8(&text[..text.floor_char_boundary(KEY_UNITS)]),
-            Str::Utf16(bytes) => Str::Utf16(&bytes[..bytes.len().min(2 * KEY_UNITS)]),
-        };
-        Self::Key(shown.to_string_lossy())
-    }
-
     /// The steps through containers that are open, outermost first, as far as a path shows them: of many, those
     /// at the ends and one between them that it leaves out.
     #[must_use]
@@ -138,9 +126,6 @@ mod tests {
         let all = join("result", open.iter().map(|&at| Step::Index(at)));
         let shown = Step::through(&open, |&at| Step::Index(at));
         assert_eq!((shown.len(), join("result", shown.into_iter())), (2 * SHOWN_STEPS + 1, all));
-        let long = "é".repeat(1_000);
-        let (whole, cut) = (Step::Key(long.clone()), Step::of_key(Str::Utf8(&long)));
-        assert_eq!(whole.after("result"), cut.after("result"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ const OTHERS: &[&str] = &[
 #[test]
 fn every_public_type_can_be_sent_and_shared() {
     use isolane::{
-        value::{ErrorClass, Event, Malformed, Reader, Str, ViewKind, Writer},
+        value::{ErrorClass, Event, Kinds, Malformed, Reader, Str, Unchecked, ViewKind, Writer},
         *,
     };
     let known: BTreeSet<&str> = shared![
@@ -37,6 +37,7 @@ fn every_public_type_can_be_sent_and_shared() {
         Confinement,
         Error,
         ErrorClass,
+        Kinds,
         ErrorCode,
         ErrorKind,
         Event,
@@ -81,6 +82,7 @@ fn every_public_type_can_be_sent_and_shared() {
         StatusError,
         Str,
         Terminator,
+        Unchecked,
         Turns<u8>,
         Value,
         ViewKind,

@@ -56,7 +56,7 @@ WAYS = {
 KEPT = ("report", "log")
 ONCE = ("result", "thrown")
 # What Python refuses would be all that there is to see.
-WITHOUT = ["regexp", "dates"]
+WITHOUT = ["regexp", "unheld", "collisions", "dates"]
 
 SOURCE = """
     import {{ generate }} from './generate.js';

@@ -82,17 +82,34 @@ test('a run that is ended meanwhile makes no call of what it had said', async ()
   assert.deepStrictEqual([status, error.message], ['terminated', 'enough']);
 });
 
-test('texts beyond a piece are whole, in every part of an error and as keys', async () => {
+test('texts beyond a piece are whole, in every part of an error', async () => {
   const source = `
     const long = (c) => c.repeat(3_000_000);
     class Own extends Error { name = long('n'); code = long('c'); }
-    export default { text: long('€'), wide: long('\\ud83d\\ude00'), lone: long('é') + '\\ud800', error: new Own(long('m')), [long('k')]: 1 };`;
+    export default { text: long('€'), wide: long('\\ud83d\\ude00'), lone: long('é') + '\\ud800', error: new Own(long('m')) };`;
   const { status, result, error } = await runCode(source, LIMIT);
   assert.equal(status, 'success', error?.message);
   const long = (c) => c.repeat(3_000_000);
   assert.ok(result.text === long('€') && result.wide === long('😀') && result.lone === `${long('é')}\ud800`);
   assert.ok(result.error.name === long('n') && result.error.code === long('c') && result.error.message === long('m'));
-  assert.equal(result[long('k')], 1);
+});
+
+test('what a run said before it ended is heard, however long that takes to read', async () => {
+  const taken = [];
+  const globals = { take: (promise) => { taken.push(promise); }, save: async (records) => records.length };
+  for (let i = 0; i < 3; i += 1) {
+    const source = `const records = ${RECORDS}; save(records); take(Promise.resolve(records)); export default 1;`;
+    assert.equal((await runCode(source, { ...LIMIT, globals })).result, 1);
+  }
+  for (const records of await Promise.all(taken)) check(records);
+});
+
+test('logs that each take a while to read leave the loop its turns', async () => {
+  const source = 'const p = "\\\\p{RGI_Emoji}".repeat(18); for (let i = 0; i < 40; i += 1) console.log(new RegExp(p + i, "v")); export default 1;';
+  const { value: result, turns } = await turnsDuring(runCode(source));
+  assert.deepStrictEqual([result.result, result.logs.length], [1, 40]);
+  assert.ok(result.logs.every(({ args: [pattern] }, i) => pattern instanceof RegExp && pattern.source.endsWith(`${i}`)));
+  assert.ok(turns > 10, `${turns} turns`);
 });
 
 test('many buffers, promises, functions and logs are all there', async () => {
@@ -125,16 +142,17 @@ test('promises and calls that a run leaves behind by the hundred thousand are al
 
 test('what V8 cannot build in proportion to its bytes is refused inside', async () => {
   const colliding = 'new Set(Array.from({ length: 60_000 }, (_, i) => (BigInt(i) << 64n) | 1n))';
+  const long = 'new Set(Array.from({ length: 3_000 }, (_, i) => "x".repeat(16_400) + (10_000 + i)))';
   const pattern = 'new RegExp("[\\\\p{L}]".repeat(500), "iv")';
-  for (const [value, what] of [[colliding, 'a Set whose members collide'], [pattern, 'a RegExp that Node.js would take too long to parse']]) {
+  for (const [value, what] of [[colliding, 'a Set whose members collide'], [long, 'a Set whose members collide'], [pattern, 'a RegExp that Node.js would take too long to parse']]) {
     const source = `
       try { take({ list: [${value}] }); } catch (error) { report([error.name, error.message]); }
       console.log('in a log', ${value});
       export default 1;`;
-    const { status, reports, logs } = await runCode(source, { globals: { take: () => assert.fail('called') }, report: () => {} });
+    const { status, reports, logs } = await runCode(source, { ...LIMIT, globals: { take: () => assert.fail('called') }, report: () => {} });
     assert.deepStrictEqual([status, reports], ['success', [['SerializationError', `arguments[0].list[0]: ${what} cannot be cloned`]]]);
     assert.equal(typeof logs[0].args[1], 'string');
-    const { error } = await runCode(`export default ${value}`);
+    const { error } = await runCode(`export default ${value}`, LIMIT);
     assert.equal(error.name, 'SerializationError');
   }
 });

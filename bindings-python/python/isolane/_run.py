@@ -82,6 +82,8 @@ class Run:
         self.held_up: collections.deque[Event] = collections.deque()
         # Promises of the host that are pending, which nobody else may hold.
         self._own_promises: dict[int, asyncio.Future[Any]] = {}
+        # Their numbers, by identity.
+        self._numbers: dict[int, int] = {}
         # Those that were made here, of coroutines; they outlive the run.
         self._tasks: set[asyncio.Future[Any]] = set()
         self._promises_given = 0
@@ -166,6 +168,9 @@ class Run:
         return function._number if function._run is self else None
 
     def host_promise(self, awaitable: Awaitable[Any]) -> int:
+        known = self._numbers.get(id(awaitable))
+        if known is not None:
+            return known
         self._promises_given += 1
         self._watch(self._promises_given, awaitable)
         return self._promises_given
@@ -175,6 +180,7 @@ class Run:
         copy = self._context.copy()
         future = copy.run(asyncio.ensure_future, awaitable, loop=self.loop)
         self._own_promises[number] = future
+        self._numbers[id(future)] = number
         if future is not awaitable:
             self._tasks.add(future)
         if type(future) in _OWN_FUTURES:
@@ -203,7 +209,6 @@ class Run:
 
     def _host_promise_done(self, number: int, future: asyncio.Future[Any]) -> None:
         self._tasks.discard(future)
-        self._own_promises.pop(number, None)
         ended: BaseException | None = None
         try:
             ok, value = _outcome(future)
@@ -211,8 +216,11 @@ class Run:
             ok, value = False, raised
             ended = raised if isinstance(raised, (KeyboardInterrupt, SystemExit)) else None
         if self.result is None and self._remote is not None:
+            # What it came to may have the promise itself in it, which has its number until then.
             self.remote.settle_promise(number, ok, value, self)
             self._expect_events()
+        self._own_promises.pop(number, None)
+        self._numbers.pop(id(future), None)
         if ended is not None:
             raise ended
 
@@ -349,6 +357,7 @@ class Run:
         self._calls.clear()
         self._sandbox_promises.clear()
         self._own_promises.clear()
+        self._numbers.clear()
         self.held_up.clear()
         self.remote.end()
 

@@ -27,9 +27,6 @@ const BYTES_PER_HOLE: usize = 8;
 /// Numbers in one dict or set that share a hash.
 const MOST_COLLISIONS: u32 = 64;
 
-/// Members of one dict or set: when it grows it moves all of them at once.
-const MOST_MEMBERS: u32 = 2_000_000;
-
 /// The first and the last millisecond that a `datetime` can hold.
 const FIRST_MS: f64 = -62_135_596_800_000.0;
 const LAST_MS: f64 = 253_402_300_799_999.0;
@@ -57,7 +54,7 @@ pub(crate) struct Allowance {
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { holes: AtomicUsize::new(1 << 16), copies: AtomicUsize::new(1 << 19) }
+        Self { holes: AtomicUsize::new(1 << 17), copies: AtomicUsize::new(1 << 19) }
     }
 }
 
@@ -235,12 +232,6 @@ impl<'a> Walk<'a> {
                     self.copy(length)?;
                 }
             }
-            Event::Map(members) if members > MOST_MEMBERS => {
-                return Err(Stop::Refused("a Map of so many entries"));
-            }
-            Event::Set(members) if members > MOST_MEMBERS => {
-                return Err(Stop::Refused("a Set of so many members"));
-            }
             Event::SparseArray(length) => {
                 let holes = self.holes.checked_sub(length as usize);
                 self.holes = holes.ok_or(Stop::Refused("an array of so many holes"))?;
@@ -377,7 +368,9 @@ impl Frame<'_> {
     fn step(&self) -> Step {
         let at = self.taken.saturating_sub(1);
         match &self.kind {
-            Container::Object { key } => key.map_or_else(|| Step::Key(String::new()), Step::of_key),
+            Container::Object { key } => {
+                key.as_ref().map_or_else(|| Step::Key(String::new()), Str::to_step)
+            }
             Container::Sparse { index } => Step::Index(*index as usize),
             Container::Counted { keys: None, .. } => Step::Index(at),
             Container::Counted { keys: Some(keys), .. } => match keys.of {

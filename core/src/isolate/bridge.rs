@@ -478,15 +478,19 @@ impl State {
     }
 
     fn settle_host_promise(&self, number: u32, completion: &Completion) {
+        if !self.host_promises.borrow().contains_key(&number) {
+            return;
+        }
+        // What it came to may have the promise itself in it.
+        let (is_value, value) = match completion {
+            Ok(value) => (true, clone_in(self, value)),
+            Err(value) => (false, clone_in(self, value)),
+        };
         let known = self.host_promises.borrow_mut().remove(&number);
-        let Some(HostPromise { settle, charged, .. }) = known else { return };
+        let Some(HostPromise { settle: [resolve, reject], charged, .. }) = known else { return };
         self.let_go(charged);
         let cx = self.realm().cx;
-        let [resolve, reject] = &settle;
-        let (function, value) = match completion {
-            Ok(value) => (resolve, clone_in(self, value)),
-            Err(value) => (reject, clone_in(self, value)),
-        };
+        let function = if is_value { &resolve } else { &reject };
         let settled = match value {
             Ok(value) => cx.call(function.raw(), undefined(), &[value.raw()]),
             // A value that the sandbox cannot hold rejects the promise.

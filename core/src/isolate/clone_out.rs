@@ -21,7 +21,10 @@ use super::{
 use crate::{
     host::ASYNC_FUNCTION,
     path::{self, Step},
-    value::{ErrorClass, MOST_ELEMENTS, MOST_ENTRIES, MOST_PROPERTIES, Value, ViewKind, Writer},
+    value::{
+        ErrorClass, MOST_ELEMENTS, MOST_ENTRIES, MOST_KEY_UNITS, MOST_PROPERTIES, Value, ViewKind,
+        Writer,
+    },
 };
 
 /// What a value leaves the sandbox as: it decides what becomes of functions and promises.
@@ -844,8 +847,16 @@ impl<'s> Walk<'s> {
         }
         let cx = self.state.realm().cx;
         let mut key = cx.atom_string(atom)?;
+        let units = usize::try_from(cx.length(key.raw())?).unwrap_or(0);
         if self.crossing == Crossing::Shown {
             key = self.state.beginning(key.raw(), SHOWN_UNITS)?;
+        } else if self.is_too_much(units, MOST_KEY_UNITS) {
+            if !self.crossing.is_text() {
+                let path = self.path();
+                let what = format!("{path}: a key of {units} characters cannot be cloned");
+                return Err(self.state.throw_serialization_error(&what));
+            }
+            key = self.state.beginning(key.raw(), MOST_KEY_UNITS)?;
         }
         let number = cx.with_text(key.raw(), |key| {
             self.copy(key, |writer, key| match key {

@@ -91,6 +91,10 @@ const GLOBALS: &[&str] = &[
     "unescape",
 ];
 
+/// What the engine's functions tell of where they stand: no part of the language, and the file has a mark that
+/// no sandbox may see (`backtrace.rs`).
+const FUNCTION_PLACES: [&str; 3] = ["fileName", "lineNumber", "columnNumber"];
+
 /// Properties of `Error` that would let sandbox code shape the stacks that the host is shown.
 const ERROR_HOOKS: &[&str] = &["captureStackTrace", "stackTraceLimit", "prepareStackTrace"];
 
@@ -267,6 +271,11 @@ fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
     let error = cx.get_str(global.raw(), c"Error")?;
     for name in ERROR_HOOKS {
         cx.delete(error.raw(), name)?;
+    }
+    let function = cx.get_str(global.raw(), c"Function")?;
+    let prototype = cx.get_str(function.raw(), c"prototype")?;
+    for name in FUNCTION_PLACES {
+        cx.delete(prototype.raw(), name)?;
     }
     structured_clone::install(cx, global.raw())?;
     let intrinsics = capture(cx, compiler, global.raw())?;

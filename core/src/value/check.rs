@@ -13,8 +13,8 @@
 //! to nothing.
 
 use super::{
-    EXPORTED_BYTES, Event, Kinds, MOST_ELEMENTS, MOST_ENTRIES, MOST_PROPERTIES, Malformed, Reader,
-    Str, Value, ViewKind, objects::Objects, weight,
+    EXPORTED_BYTES, Event, Kinds, MOST_ELEMENTS, MOST_ENTRIES, MOST_KEY_UNITS, MOST_PROPERTIES,
+    Malformed, Reader, Str, Value, ViewKind, objects::Objects, weight,
 };
 
 /// What a message is for, which decides what may stand in it.
@@ -72,9 +72,11 @@ pub(crate) fn check(
         named: vec![Named::Not; message.blobs().len()],
         views: 0,
         kinds: Kinds::NONE,
+        long_text: false,
     };
     walk.whole()?;
-    let Walk { weight, kinds, .. } = walk;
+    let Walk { weight, kinds, long_text, .. } = walk;
+    let kinds = kinds.beside_long_text(long_text);
     Ok(Value { kinds, ..message.weighing(weight) })
 }
 
@@ -125,6 +127,8 @@ struct Walk<'a> {
     named: Vec<Named>,
     views: usize,
     kinds: Kinds,
+    /// Whether there is a text that a host may hash by its length.
+    long_text: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -189,7 +193,7 @@ impl<'a> Walk<'a> {
             self.weigh(weight)?;
         } else {
             self.keys += 1;
-            ensure(is_well_put(key.text))?;
+            ensure(is_well_put(key.text) && units(key.text) <= MOST_KEY_UNITS)?;
             let weight = self.properties.new_key(key.number, key.text);
             self.weigh(weight)?;
         }
@@ -290,7 +294,13 @@ impl<'a> Walk<'a> {
     fn leaf(&mut self) -> Result<Event<'a>, Malformed> {
         let event = self.reader.event()?;
         match event {
-            Event::String(text) => ensure(is_well_put(text))?,
+            Event::String(text) => {
+                self.long_text |= match text {
+                    Str::Utf8(text) => text.len() > MOST_KEY_UNITS,
+                    Str::Utf16(bytes) => bytes.len() > 2 * MOST_KEY_UNITS,
+                };
+                ensure(is_well_put(text))?;
+            }
             Event::Double(number) => ensure(!is_int(number))?,
             Event::BigInt { negative, magnitude } => {
                 let zero = magnitude.is_empty();
@@ -383,6 +393,15 @@ fn is_well_put(text: Str<'_>) -> bool {
             let units = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
             char::decode_utf16(units).any(|unit| unit.is_err())
         }
+    }
+}
+
+/// The UTF-16 units of a text.
+fn units(text: Str<'_>) -> usize {
+    match text {
+        Str::Utf8(text) if text.len() <= MOST_KEY_UNITS => text.len(),
+        Str::Utf8(text) => text.chars().map(char::len_utf16).sum(),
+        Str::Utf16(bytes) => bytes.len() / 2,
     }
 }
 

@@ -16,7 +16,7 @@ impl Kinds {
     pub const HOLES: Self = Self(1);
     /// Maps and Sets of any size.
     pub const COLLECTIONS: Self = Self(1 << 1);
-    /// Maps and Sets of more than [`LARGE_COLLECTION`] entries.
+    /// Maps and Sets of more than [`LARGE_COLLECTION`] entries, or beside texts of more than 16,383 units.
     pub const LARGE_COLLECTIONS: Self = Self(1 << 2);
     /// Dates.
     pub const DATES: Self = Self(1 << 3);
@@ -47,6 +47,12 @@ impl Kinds {
 
     pub(crate) fn from_bits(bits: u8) -> Self {
         Self(bits & Self::ALL.0)
+    }
+
+    /// The kinds of a message that may have such a text.
+    pub(super) fn beside_long_text(self, long_text: bool) -> Self {
+        let hashed = long_text && self.intersects(Self::COLLECTIONS);
+        if hashed { self.with(Self::LARGE_COLLECTIONS) } else { self }
     }
 
     /// Those of a Map or a Set with so many entries.

@@ -87,6 +87,10 @@ pub(crate) const MOST_PROPERTIES: usize = 1 << 19;
 /// Elements of any other array that cross, for the same reason.
 pub(crate) const MOST_ELEMENTS: usize = 1 << 23;
 
+/// UTF-16 units of a property key that crosses. V8 hashes longer texts by their length alone, and has to compare
+/// each key with all others that it has.
+pub(crate) const MOST_KEY_UNITS: usize = 16_383;
+
 /// What a block of memory costs beyond its size.
 const BLOCK_OVERHEAD: usize = 16;
 

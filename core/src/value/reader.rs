@@ -6,6 +6,7 @@
 //! array counts. Lengths are checked against what is left before anything is returned.
 
 use super::{ErrorClass, ViewKind, tag};
+use crate::path::{KEY_UNITS, Step};
 
 /// The bytes are no message: they end too early or hold what the format does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,17 @@ impl Str<'_> {
                 bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
             }
         }
+    }
+
+    /// The step of a path that a property with this key is; the key is cut to what a path shows of it before it
+    /// is copied.
+    #[must_use]
+    pub fn to_step(&self) -> Step {
+        let shown = match *self {
+            Self::Utf8(text) => Str::Utf8(&text[..text.floor_char_boundary(KEY_UNITS)]),
+            Self::Utf16(bytes) => Str::Utf16(&bytes[..bytes.len().min(2 * KEY_UNITS)]),
+        };
+        Step::Key(shown.to_string_lossy())
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) const SPARSE_ELEMENT: usize = 72;
 const DATE: usize = 96;
 const REGEXP: usize = 136;
 const ERROR: usize = 320;
-const BUFFER: usize = 160;
+const BUFFER: usize = 200;
 /// What a view is beyond its buffer.
 const VIEW: usize = 96;
 

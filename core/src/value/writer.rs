@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use super::{
-    BLOB_OVERHEAD, ErrorClass, Event, Kinds, Str, Value, ViewKind, objects::Objects, tag, weight,
+    BLOB_OVERHEAD, ErrorClass, Event, Kinds, MOST_KEY_UNITS, Str, Value, ViewKind,
+    objects::Objects, tag, weight,
 };
 
 /// A finished message keeps at most this much room that it does not use.
@@ -32,6 +33,8 @@ pub struct Writer {
     naming: usize,
     /// What some host may be unable to hold.
     kinds: Kinds,
+    /// Whether there is a text that a host may hash by its length.
+    long_text: bool,
 }
 
 impl Writer {
@@ -73,7 +76,7 @@ impl Writer {
         if self.naming > self.blobs.len() {
             self.kinds |= Kinds::SHARED_BYTES;
         }
-        let kinds = self.kinds;
+        let kinds = self.kinds.beside_long_text(self.long_text);
         Value { kinds, ..Value::from_parts(self.nodes, self.blobs).weighing(self.weight) }
     }
 
@@ -126,6 +129,7 @@ impl Writer {
 
     /// A string.
     pub fn string(&mut self, text: &str) {
+        self.long_text |= text.len() > MOST_KEY_UNITS;
         self.leaf(tag::STRING, &Event::String(Str::Utf8(text)));
         self.varint(text.len() as u64);
         self.nodes.extend_from_slice(text.as_bytes());
@@ -136,6 +140,7 @@ impl Writer {
         if let Ok(text) = String::from_utf16(units) {
             return self.string(&text);
         }
+        self.long_text |= units.len() > MOST_KEY_UNITS;
         let bytes: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
         self.leaf(tag::STRING16, &Event::String(Str::Utf16(&bytes)));
         self.varint(units.len() as u64);

@@ -11,7 +11,7 @@ use isolane::value::Str;
 const MOST_NANOS: usize = 40_000_000;
 
 /// Each byte, without and with the flags `u` or `v`.
-const BYTE_NANOS: usize = 300;
+const BYTE_NANOS: usize = 70;
 const UNICODE_BYTE_NANOS: usize = 3_000;
 /// Each property of Unicode, and what it takes more for each that stands in the same class before it.
 const PROPERTY_NANOS: usize = 80_000;

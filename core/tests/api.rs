@@ -19,6 +19,7 @@ const OTHERS: &[&str] = &[
     "Callable",
     "FutureCallable",
     "Host",
+    "LARGE_COLLECTION",
     "IntoOutput",
     "Parameters",
     "REPORT_SINK",

@@ -54,7 +54,7 @@ pub(crate) struct Allowance {
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { holes: AtomicUsize::new(1 << 17), copies: AtomicUsize::new(1 << 19) }
+        Self { holes: AtomicUsize::new(1 << 16), copies: AtomicUsize::new(1 << 19) }
     }
 }
 

@@ -81,6 +81,12 @@ impl Js {
         }
     }
 
+    /// Whether it is a promise of the sandbox.
+    pub(crate) fn is_sandbox_promise(&self) -> bool {
+        let Self::Object(object) = self else { return false };
+        matches!(&*object.borrow(), Object::SandboxPromise(_))
+    }
+
     pub(crate) fn object(object: Object) -> Self {
         Self::Object(Rc::new(RefCell::new(object)))
     }

@@ -122,7 +122,7 @@ function receive(): void {
   if (rest !== undefined) {
     interrupted = undefined;
     dispatch(rest);
-    // What came meanwhile, or did not fit into that batch.
+    // More may have come meanwhile, or did not fit into that batch.
     lookAgain();
     return;
   }

@@ -50,7 +50,7 @@ export class Mail extends Decoder {
     try {
       return this.message(length, blobs, run, root, asText);
     } finally {
-      // What cannot be read must not spoil what comes after it.
+      // A message that cannot be read must not spoil the next one.
       this.at = end;
     }
   }
@@ -155,7 +155,7 @@ class Reading implements Work {
     let ok = true;
     let value: unknown;
     try {
-      // Who has ended it does not wait for what it said.
+      // The caller has ended the run and does not wait for this message.
       if (this.run.isTerminated) throw ended();
       value = this.message.go(until);
       if (value === PAUSED) return false;

@@ -52,7 +52,7 @@ export class Promises {
   watch(number: number, promise: PromiseLike<unknown>): void {
     this.own.set(keyed(number), promise);
     const settle = (ok: boolean, value: unknown): void => {
-      // What it came to may have the promise itself in it, which has its number until that has been told.
+      // The outcome may contain the promise itself, so the promise keeps its number until that is told.
       if (this.run.running) {
         complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
       }

@@ -45,7 +45,7 @@ export function start(work: Work): void {
   }
 }
 
-/** Does something with each item. What it does must not throw. */
+/** Calls `act` with each item. It must not throw. */
 export function forEach<T>(items: Iterable<T>, act: (item: T) => void): void {
   const iterator = items[Symbol.iterator]();
   start({

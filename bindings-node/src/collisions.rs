@@ -17,7 +17,7 @@ const COMPARISONS_PER_MEMBER: u64 = 32;
 /// Bytes that are compared in the time of a comparison.
 const BYTES_PER_COMPARISON: usize = 64;
 
-/// What is larger is hashed by its length.
+/// V8 hashes longer texts by their length.
 const MOST_HASHED_UNITS: usize = 16_383;
 
 /// The comparisons that one message costs.

@@ -15,7 +15,7 @@ use crate::{
     value::{Cursor, into_javascript},
 };
 
-/// What a report weighs that is read at once where JavaScript asks for it.
+/// JavaScript reads a report of up to this weight at once when it looks at the handle.
 const READ_AT_ONCE_BYTES: usize = 4 << 20;
 
 /// Answers a host call.

@@ -13,7 +13,7 @@ use crate::{error::broken_frame, large::Large};
 /// Below this, copying a blob into JavaScript's own memory is cheaper than lending it ours.
 const LENT_BYTES: usize = 64 * 1024;
 
-/// What is larger is not part of a frame, and read bit by bit.
+/// A larger message is not part of a frame; JavaScript reads it bit by bit.
 const LARGE_BYTES: usize = 64 * 1024;
 
 /// Blobs that JavaScript gets at once.

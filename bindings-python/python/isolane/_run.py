@@ -216,7 +216,7 @@ class Run:
             ok, value = False, raised
             ended = raised if isinstance(raised, (KeyboardInterrupt, SystemExit)) else None
         if self.result is None and self._remote is not None:
-            # What it came to may have the promise itself in it, which has its number until then.
+            # The outcome may contain the promise itself, so it keeps its number until then.
             self.remote.settle_promise(number, ok, value, self)
             self._expect_events()
         self._own_promises.pop(number, None)

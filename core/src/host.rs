@@ -58,7 +58,9 @@ pub trait Host: Send + Sync + 'static {
     fn function_settled(&self, call: u32, completion: Completion);
 
     /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled. Nothing speaks of the number
-    /// after this message, which may itself: if the promise crosses again it has another one.
+    /// after this message, which may itself: if the promise crosses again it has another one. So only the answer
+    /// to a [`Host::call`], for which the sandbox waits, can give such a number back; anything that is sent
+    /// later carries a promise of the host that comes to the same.
     fn promise_settled(&self, promise: u32, completion: Completion);
 
     /// The run has settled; its result can be taken. The last call that a run makes, but for one that was

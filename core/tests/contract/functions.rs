@@ -61,6 +61,8 @@ pub(crate) struct Tables {
     due: Vec<(u64, u32, Outcome)>,
     /// Promises that a call was started for, by the number that they got here.
     started: HashMap<u32, u32>,
+    /// Promises of this host that come to what a promise of the sandbox does, by the number of that one.
+    relays: HashMap<u32, Vec<u32>>,
     kept: Option<Rc<Callback>>,
     sink: Option<Function>,
     sunk: usize,
@@ -99,6 +101,14 @@ impl Tables {
         Js::object(Object::HostPromise(number))
     }
 
+    /// A promise that comes to what that promise of the sandbox does, whose own number may be dead by the
+    /// time that an answer arrives.
+    fn relay(&mut self, theirs: u32) -> Js {
+        let number = self.promise();
+        self.relays.entry(theirs).or_default().push(number);
+        Js::object(Object::HostPromise(number))
+    }
+
     pub(crate) fn report_to(&mut self, name: &str) {
         self.sink = Some(Function::Named(name.to_owned()));
     }
@@ -123,7 +133,7 @@ pub(crate) enum Event {
     Call { function: u32, args: Value, call: HostCall },
     Start { function: u32, args: Value, promise: u32 },
     FunctionSettled { call: u32, completion: Completion },
-    PromiseSettled,
+    PromiseSettled { promise: u32, completion: Completion },
     Settled,
 }
 
@@ -143,8 +153,8 @@ impl Host for Line {
         let _ = self.0.send(Event::FunctionSettled { call, completion });
     }
 
-    fn promise_settled(&self, _promise: u32, _completion: Completion) {
-        let _ = self.0.send(Event::PromiseSettled);
+    fn promise_settled(&self, promise: u32, completion: Completion) {
+        let _ = self.0.send(Event::PromiseSettled { promise, completion });
     }
 
     fn settled(&self) {
@@ -291,13 +301,24 @@ impl EventLoop {
                 }
             }
             Event::FunctionSettled { call, completion } => self.called_back(call, &completion)?,
-            Event::PromiseSettled => {}
+            Event::PromiseSettled { promise, completion } => {
+                for own in self.tables.relays.remove(&promise).unwrap_or_default() {
+                    self.settle(own, &self.outcome(&completion)?);
+                }
+            }
             Event::Settled => {
                 let result = self.remote.take_result();
                 self.result = Some(result.ok_or("settled without a result")?);
             }
         }
         Ok(())
+    }
+
+    fn outcome(&self, completion: &Completion) -> Result<Outcome, String> {
+        Ok(match completion {
+            Ok(value) => Ok(self.read(value)?),
+            Err(value) => Err(self.read(value)?),
+        })
     }
 
     /// Which function is called with what. The sink gets the newest report.
@@ -317,11 +338,7 @@ impl EventLoop {
 
     fn called_back(&mut self, call: u32, completion: &Completion) -> Result<(), String> {
         let calling = self.tables.calls.remove(&call).ok_or("an unknown call")?;
-        let outcome = match completion {
-            Ok(value) => Ok(self.read(value)?),
-            Err(value) => Err(self.read(value)?),
-        };
-        match (calling, outcome) {
+        match (calling, self.outcome(completion)?) {
             (Calling { promise, again: Some(again) }, Ok(value)) => {
                 let once_more = Calling { promise, again: None };
                 self.tables.call(&self.remote, &again, vec![value], once_more);
@@ -348,9 +365,10 @@ impl EventLoop {
             "failType" => Err(Js::error(ErrorClass::TypeError, &text(&arg(0)), Js::Undefined)),
             "failCode" => error(ErrorClass::Error),
             "failValue" => Err(arg(0)),
-            // The number of a promise is good until the sandbox has told what it came to: back at once.
-            "later" if arg(0).is_sandbox_promise() => Ok(arg(0)),
-            "later" => Ok(self.tables.promise_after(1, Ok(arg(0)))),
+            "later" => Ok(match arg(0).sandbox_promise() {
+                Some(theirs) => self.tables.relay(theirs),
+                None => self.tables.promise_after(1, Ok(arg(0))),
+            }),
             "laterFail" => {
                 let error = Js::error(ErrorClass::Error, &text(&arg(0)), Js::Undefined);
                 Ok(self.tables.promise_after(1, Err(error)))

@@ -81,10 +81,13 @@ impl Js {
         }
     }
 
-    /// Whether it is a promise of the sandbox.
-    pub(crate) fn is_sandbox_promise(&self) -> bool {
-        let Self::Object(object) = self else { return false };
-        matches!(&*object.borrow(), Object::SandboxPromise(_))
+    /// The number of a promise of the sandbox.
+    pub(crate) fn sandbox_promise(&self) -> Option<u32> {
+        let Self::Object(object) = self else { return None };
+        match &*object.borrow() {
+            Object::SandboxPromise(number) => Some(*number),
+            _ => None,
+        }
     }
 
     pub(crate) fn object(object: Object) -> Self {

@@ -574,7 +574,8 @@ impl<'s> Walk<'s> {
         }
         self.enter(value);
         self.charge_growth(0);
-        self.writer.map(count(items.len() / 2)?);
+        let numbers = items.iter().step_by(2).any(is_numeric);
+        self.writer.map_keyed(count(items.len() / 2)?, numbers);
         self.frames.push(Frame::Map { items, next: 0 });
         Ok(())
     }
@@ -591,7 +592,7 @@ impl<'s> Walk<'s> {
         }
         self.enter(value);
         self.charge_growth(0);
-        self.writer.set(count(items.len())?);
+        self.writer.set_of(count(items.len())?, items.iter().any(is_numeric));
         self.frames.push(Frame::Set { items, next: 0 });
         Ok(())
     }
@@ -895,6 +896,14 @@ impl<'s> Walk<'s> {
             })
         })
     }
+}
+
+/// Whether it is a number or a big integer.
+fn is_numeric(value: &Local) -> bool {
+    matches!(
+        tag_of(value.raw()),
+        sys::JS_TAG_INT | sys::JS_TAG_FLOAT64 | sys::JS_TAG_SHORT_BIG_INT | sys::JS_TAG_BIG_INT
+    )
 }
 
 fn count(length: usize) -> Outcome<u32> {

@@ -13,8 +13,8 @@
 //! to nothing.
 
 use super::{
-    EXPORTED_BYTES, Event, Kinds, MOST_ELEMENTS, MOST_ENTRIES, MOST_KEY_UNITS, MOST_PROPERTIES,
-    Malformed, Reader, Str, Value, ViewKind, objects::Objects, weight,
+    EXPORTED_BYTES, Event, Kinds, LARGE_COLLECTION, MOST_ELEMENTS, MOST_ENTRIES, MOST_KEY_UNITS,
+    MOST_PROPERTIES, Malformed, Reader, Str, Value, ViewKind, objects::Objects, weight,
 };
 
 /// What a message is for, which decides what may stand in it.
@@ -84,16 +84,26 @@ pub(crate) fn check(
 enum Frame {
     /// So many properties so far.
     Object(usize),
-    /// So many nodes; holes are elements of an array only.
-    Counted {
+    /// So many elements, which may be holes.
+    Array(u64),
+    /// So many nodes of a Map or a Set.
+    Collection {
         left: u64,
-        holes: bool,
+        numbers: Numbers,
     },
     Sparse {
         length: u32,
         next: u32,
         entries: u32,
     },
+}
+
+/// Which nodes of a collection are of interest if they are numbers: see [`Kinds::LARGE_COLLECTIONS`].
+#[derive(Clone, Copy, PartialEq)]
+enum Numbers {
+    No,
+    Members,
+    Keys,
 }
 
 /// Whether a blob was named, and by what.
@@ -139,13 +149,25 @@ impl<'a> Walk<'a> {
         }
         while let Some(frame) = self.frames.last_mut() {
             let holes = match frame {
-                Frame::Counted { left: 0, .. } => {
+                Frame::Array(0) | Frame::Collection { left: 0, .. } => {
                     self.frames.pop();
                     continue;
                 }
-                Frame::Counted { left, holes } => {
+                Frame::Array(left) => {
                     *left -= 1;
-                    *holes
+                    true
+                }
+                Frame::Collection { left, numbers } => {
+                    let hashed = *numbers == Numbers::Members
+                        || *numbers == Numbers::Keys && left.is_multiple_of(2);
+                    *left -= 1;
+                    let event = self.node(false)?;
+                    if hashed
+                        && matches!(event, Event::Int(_) | Event::Double(_) | Event::BigInt { .. })
+                    {
+                        self.kinds |= Kinds::LARGE_COLLECTIONS;
+                    }
+                    continue;
                 }
                 Frame::Object(count) => {
                     *count += 1;
@@ -225,21 +247,18 @@ impl<'a> Walk<'a> {
             }
             Event::Array(length) => {
                 ensure(length as usize <= MOST_ELEMENTS)?;
-                self.counted(length.into(), true)?;
+                self.ensure_room(length.into())?;
+                self.frames.push(Frame::Array(length.into()));
             }
             Event::SparseArray(length) => {
                 self.kinds |= Kinds::HOLES;
                 self.frames.push(Frame::Sparse { length, next: 0, entries: 0 });
             }
             Event::Map(entries) => {
-                self.kinds |= Kinds::of_collection(entries);
-                ensure(entries as usize <= MOST_ENTRIES)?;
-                self.counted(2 * u64::from(entries), false)?;
+                self.collection(entries, 2 * u64::from(entries), Numbers::Keys)?;
             }
             Event::Set(members) => {
-                self.kinds |= Kinds::of_collection(members);
-                ensure(members as usize <= MOST_ENTRIES)?;
-                self.counted(members.into(), false)?;
+                self.collection(members, members.into(), Numbers::Members)?;
             }
             Event::Date(time) => {
                 self.kinds |= Kinds::DATES;
@@ -357,10 +376,19 @@ impl<'a> Walk<'a> {
     }
 
     /// So many nodes follow, each of at least a byte.
-    fn counted(&mut self, left: u64, holes: bool) -> Result<(), Malformed> {
-        ensure(left <= self.reader.left() as u64)?;
-        self.frames.push(Frame::Counted { left, holes });
+    /// A Map or a Set of so many entries and nodes.
+    fn collection(&mut self, entries: u32, left: u64, numbers: Numbers) -> Result<(), Malformed> {
+        self.kinds |= Kinds::COLLECTIONS;
+        ensure(entries as usize <= MOST_ENTRIES)?;
+        self.ensure_room(left)?;
+        let numbers = if entries > LARGE_COLLECTION { numbers } else { Numbers::No };
+        self.frames.push(Frame::Collection { left, numbers });
         Ok(())
+    }
+
+    /// So many nodes can follow.
+    fn ensure_room(&self, nodes: u64) -> Result<(), Malformed> {
+        ensure(nodes <= self.reader.left() as u64)
     }
 
     fn weigh(&mut self, weight: usize) -> Result<(), Malformed> {

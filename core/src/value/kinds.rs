@@ -16,7 +16,8 @@ impl Kinds {
     pub const HOLES: Self = Self(1);
     /// Maps and Sets of any size.
     pub const COLLECTIONS: Self = Self(1 << 1);
-    /// Maps and Sets of more than [`LARGE_COLLECTION`] entries, or beside texts of more than 16,383 units.
+    /// Maps with numbers among their keys and Sets with numbers among their members, if they have more than
+    /// [`LARGE_COLLECTION`] entries; and any beside texts of more than 16,383 units.
     pub const LARGE_COLLECTIONS: Self = Self(1 << 2);
     /// Dates.
     pub const DATES: Self = Self(1 << 3);
@@ -55,10 +56,10 @@ impl Kinds {
         if hashed { self.with(Self::LARGE_COLLECTIONS) } else { self }
     }
 
-    /// Those of a Map or a Set with so many entries.
-    pub(super) fn of_collection(entries: u32) -> Self {
-        let large = if entries > LARGE_COLLECTION { Self::LARGE_COLLECTIONS } else { Self::NONE };
-        Self::COLLECTIONS | large
+    /// Those of a Map or a Set with so many entries, which has numbers among its keys or members or has not.
+    pub(super) fn of_collection(entries: u32, numbers: bool) -> Self {
+        let large = numbers && entries > LARGE_COLLECTION;
+        Self::COLLECTIONS | if large { Self::LARGE_COLLECTIONS } else { Self::NONE }
     }
 }
 

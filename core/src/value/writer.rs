@@ -272,14 +272,24 @@ impl Writer {
 
     /// Starts a Map of `entries` entries: key, value, key, value follow.
     pub fn map(&mut self, entries: u32) {
-        self.kinds |= Kinds::of_collection(entries);
+        self.map_keyed(entries, true);
+    }
+
+    /// As [`Writer::map`], of entries that have numbers among their keys or have not.
+    pub(crate) fn map_keyed(&mut self, entries: u32, numbers: bool) {
+        self.kinds |= Kinds::of_collection(entries, numbers);
         self.tagged(tag::MAP, &Event::Map(entries));
         self.varint(u64::from(entries));
     }
 
     /// Starts a Set of `members` members, which follow.
     pub fn set(&mut self, members: u32) {
-        self.kinds |= Kinds::of_collection(members);
+        self.set_of(members, true);
+    }
+
+    /// As [`Writer::set`], of members that have numbers among them or have not.
+    pub(crate) fn set_of(&mut self, members: u32, numbers: bool) {
+        self.kinds |= Kinds::of_collection(members, numbers);
         self.tagged(tag::SET, &Event::Set(members));
         self.varint(u64::from(members));
     }

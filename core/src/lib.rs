@@ -13,68 +13,39 @@
     allow(dead_code, unused_imports, reason = "what only `worker` uses")
 )]
 
-mod begin;
-mod cache;
-mod clock;
-mod compile;
-mod confinement;
-#[cfg(test)]
-mod costs;
+mod binding;
+mod data;
 mod error;
-mod execution;
-mod face;
-#[cfg(test)]
-mod fault_tests;
-mod host;
-mod inspect;
 mod isolate;
-mod laps;
-#[cfg(any(target_os = "linux", target_os = "macos", windows))]
-mod ledger;
-mod link;
-mod options;
-mod outcome;
-mod path;
-mod patience;
-mod process;
-mod program;
-mod record;
-mod registry;
-mod run;
+mod modules;
+mod os;
 mod runtime;
-mod sanitized;
-mod scheduler;
-mod stack;
-mod status_error;
-mod sync;
-mod text;
-mod thread;
-mod turns;
+mod rust;
+mod testing;
 pub mod value;
-mod watchdog;
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 mod worker;
 
-pub use confinement::Confinement;
+pub use binding::adaptive_spin::Patience;
+pub use binding::fair_queue::Turns;
+pub use binding::handle::{Listener, Remote};
+pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
+pub use data::confinement::Confinement;
+pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
+pub use data::path::Step;
+pub use data::status_error::StatusError;
 pub use error::{Error, ErrorKind};
-pub use execution::{Listener, Remote};
-pub use face::{
+pub use runtime::options::{
+    Isolation, Language, OptionSet, Request, RuntimeOptions, SourceText, Spelling, unknown_option,
+    wrong_type,
+};
+pub use runtime::{Runtime, Stats};
+pub use rust::{
     BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,
     FutureCallable, HostError, HostFunction, HostPromise, Input, Inputs, IntoOutput, Parameters,
     Plain, Report, Reports, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator,
     run_code,
 };
-pub use host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
-pub use options::{
-    Isolation, Language, OptionSet, Request, RuntimeOptions, SourceText, Spelling, unknown_option,
-    wrong_type,
-};
-pub use outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
-pub use path::Step;
-pub use patience::Patience;
-pub use runtime::{Runtime, Stats};
-pub use status_error::StatusError;
-pub use turns::Turns;
 pub use value::Value;
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 pub use worker::{WorkerAllocator, worker_main};

@@ -12,13 +12,12 @@
 
 use std::{ffi::c_int, sync::OnceLock};
 
-use super::sys;
-
 use super::{
-    bridge,
-    engine::{Cx, Outcome, Raw, is_string},
+    crossing::bridge,
+    engine::{Cx, Outcome, Raw, is_string, sys},
 };
-use crate::process::{self, PerProcess};
+
+use crate::os::process::{self, PerProcess};
 
 /// The first byte of the mark, which hardly any name has, so that it is found quickly.
 const FIRST: u8 = 2;

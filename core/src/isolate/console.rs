@@ -12,18 +12,20 @@ use std::{
     time::Instant,
 };
 
-use super::sys;
-
 use super::{
-    State, bridge,
-    clone_out::{Crossing, clone_args_out},
-    engine::{Cx, Local, Outcome, Raw, Thrown, is_object, is_proxy, is_string, tag_of, undefined},
+    State,
+    crossing::{
+        bridge,
+        clone_out::{Crossing, clone_args_out},
+    },
+    engine::{
+        Cx, Local, Outcome, Raw, Thrown, is_object, is_proxy, is_string, sys, tag_of, undefined,
+    },
     exception,
 };
+
 use crate::{
-    inspect::inspect,
-    outcome::LogLevel,
-    text::bounded,
+    data::{inspect::inspect, outcome::LogLevel, text::bounded},
     value::{Arguments, Fault, Value, Writer, copy_message},
 };
 

@@ -1,11 +1,15 @@
 //! What things cost, for whoever changes them.
 #![expect(unsafe_code, reason = "makes an engine with nothing of ours")]
 
-use super::home::Home;
-use super::memory_tests::{MIB, limited, resident_kib, slot};
-use super::pool::{Pool, PoolOptions};
-use super::sys as qjs;
-use super::test_realm::{TestRealm, build, run};
+use super::{
+    engine::sys as qjs,
+    memory::{
+        instance::Home,
+        pool::{Pool, PoolOptions},
+        test_realm::{TestRealm, build, run},
+        tests::{MIB, limited, resident_kib, slot},
+    },
+};
 use std::time::Instant;
 
 /// The engine with nothing of ours: a runtime and a context made, `1+1` evaluated, both freed.

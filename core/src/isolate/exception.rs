@@ -7,18 +7,19 @@
 
 use std::ffi::CStr;
 
-use super::sys;
 use super::{
     State,
     backtrace::{self, Site},
-    clone_out::{Crossing, clone_out, error_class},
-    engine::{Cx, Local, Raw, Thrown, is_error, is_object, is_proxy, is_string, tag_of},
+    crossing::clone_out::{Crossing, clone_out, error_class},
+    engine::{Cx, Local, Raw, Thrown, is_error, is_object, is_proxy, is_string, sys, tag_of},
 };
 use crate::{
-    inspect::inspect,
-    outcome::{ExecutionError, Position},
-    program::RegularExpression,
-    text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
+    data::{
+        inspect::inspect,
+        outcome::{ExecutionError, Position},
+        text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
+    },
+    modules::program::RegularExpression,
 };
 
 /// How much of a thrown object is shown.

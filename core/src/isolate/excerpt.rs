@@ -7,7 +7,7 @@ use super::{
     State,
     engine::{Local, Outcome, Raw, Thrown, int, is_string},
 };
-use crate::text::{MESSAGE_LIMIT, bounded};
+use crate::data::text::{MESSAGE_LIMIT, bounded};
 
 impl State {
     /// The first units of a string.

@@ -9,7 +9,7 @@
 //! `CFLAGS=-D__SANITIZE_ADDRESS__`, as for that sanitizer, it asks for each.
 #![expect(unsafe_code, reason = "allocates in the engine's heap")]
 
-use super::sys;
+use super::engine::sys;
 use std::{cell::Cell, ffi::c_void};
 
 /// What is refused.

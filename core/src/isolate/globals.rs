@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 
 use super::{
     State,
-    engine::{Cx, Local, Outcome, Raw, c_string},
-    loader, sys,
+    engine::{Cx, Local, Outcome, Raw, c_string, sys},
+    loader,
 };
-use crate::process::PerProcess;
+use crate::os::process::PerProcess;
 
 /// Where the script finds the values while it runs; longer where a global is called that.
 const HOLDER: &str = "$isolane";

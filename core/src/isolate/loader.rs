@@ -15,20 +15,19 @@ use std::{
     sync::Arc,
 };
 
-use super::sys;
-
 use super::{
     State,
     backtrace::{label_of, marked},
-    bridge,
-    engine::{Cx, Local, Outcome, Raw, Thrown, c_string},
+    crossing::bridge,
+    engine::{Cx, Local, Outcome, Raw, Thrown, c_string, sys},
     exception,
     state::Linking,
 };
+
 use crate::{
-    laps::{Step, lap},
-    outcome::ExecutionError,
-    program::{Code, Module, Unlinked},
+    data::outcome::ExecutionError,
+    modules::program::{Code, Module, Unlinked},
+    testing::step_timer::{Step, lap},
     value::ErrorClass,
 };
 

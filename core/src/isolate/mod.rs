@@ -15,65 +15,49 @@
 //! `excerpt` the beginnings of texts, and `settle` goes from
 //! evaluation to the end. `nobody` is whom programs of our own speak to.
 
-mod arena;
 mod backtrace;
-mod books;
-mod bridge;
-mod calibrate;
-mod clone_in;
-mod clone_out;
 mod console;
-mod ending;
+mod crossing;
 mod engine;
-mod escape;
 mod exception;
 mod excerpt;
 mod globals;
-mod heap;
-mod home;
 mod loader;
+mod memory;
 #[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
-mod nobody;
-mod poll;
-mod pool;
-mod range;
-mod realm;
+mod null_embedder;
 mod rejections;
-mod returned;
 mod settle;
-mod slot;
 mod state;
-mod structured_clone;
-mod sys;
-mod system;
 
 #[cfg(test)]
 pub(crate) mod cost;
 #[cfg(test)]
 pub(crate) mod faults;
 #[cfg(test)]
-mod memory_tests;
-#[cfg(test)]
 mod stop_tests;
-#[cfg(test)]
-mod test_realm;
 
 use std::{sync::Arc, time::Instant};
 
 #[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
-pub(crate) use self::nobody::Nobody;
+pub(crate) use self::null_embedder::Nobody;
 pub(crate) use self::{
-    bridge::Inbound,
-    ending::Ending,
-    pool::{Pool, PoolOptions},
-    realm::{Realm, STACK_LIMIT_BYTES},
+    crossing::bridge::Inbound,
+    engine::realm::{Realm, STACK_LIMIT_BYTES},
+    memory::{
+        pool::{Pool, PoolOptions},
+        termination::Ending,
+    },
     settle::{End, Turn},
 };
-use self::{pool::Lease, state::State};
+use self::{
+    memory::{escape, instance, interrupt, pool::Lease},
+    state::State,
+};
 use crate::{
-    host::{Completion, Refusal},
-    outcome::LogLevel,
-    program::Linker,
+    binding::host::{Completion, Refusal},
+    data::outcome::LogLevel,
+    modules::program::Linker,
     value::Value,
 };
 
@@ -143,9 +127,9 @@ impl Isolate {
         // Boxed first: from here on, the home stays at one address.
         let in_flight = Arc::clone(&ending.in_flight);
         let state = Box::new(State::new(&isolate.home, outside, linker, task, in_flight));
-        let hook: poll::Hook = on_poll;
+        let hook: interrupt::Hook = on_poll;
         let host = std::ptr::from_ref::<State>(&state).cast_mut().cast();
-        isolate.home.arm(home::Run { limit_bytes, ending, hook: Some(hook), host });
+        isolate.home.arm(instance::Run { limit_bytes, ending, hook: Some(hook), host });
         isolate.home.realm().attach(&state);
         isolate.state = Some(state);
         isolate
@@ -219,7 +203,7 @@ impl Isolate {
 }
 
 /// Asked by the engine now and then while code runs.
-fn on_poll(polls: &mut poll::PollState) -> bool {
+fn on_poll(polls: &mut interrupt::PollState) -> bool {
     #[expect(unsafe_code, reason = "the hook's own pointer")]
     // SAFETY: set by `Isolate::new` to the state, which lives for as long as the run is armed.
     let state = unsafe { &*polls.host.cast::<State>() };

@@ -8,14 +8,14 @@
 
 use std::{ffi::c_void, ptr};
 
-use super::sys;
-
 use super::{
-    State, bridge,
-    engine::{Cx, Local, Raw, address_of},
+    State,
+    crossing::bridge,
+    engine::{Cx, Local, Raw, address_of, sys},
     exception,
 };
-use crate::outcome::LogLevel;
+
+use crate::data::outcome::LogLevel;
 
 /// How many unhandled rejections are remembered; a run that makes more shows the first ones.
 const REMEMBERED: usize = 1_000;

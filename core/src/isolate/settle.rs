@@ -9,19 +9,23 @@
 
 use std::{ffi::c_int, ptr};
 
-use super::sys;
-
 use super::{
-    State, bridge,
-    clone_in::clone_args_in,
-    clone_out::{Crossing, clone_out},
-    engine::{Cx, Local, Outcome, Raw, Thrown, is_proxy, undefined},
+    State,
+    crossing::{
+        bridge,
+        clone_in::clone_args_in,
+        clone_out::{Crossing, clone_out},
+    },
+    engine::{Cx, Local, Outcome, Raw, Thrown, is_proxy, sys, undefined},
     exception, globals, loader,
 };
+
 use crate::{
-    laps::{Step, lap},
-    outcome::{ExecutionError, Status},
-    text::{MESSAGE_LIMIT, bounded},
+    data::{
+        outcome::{ExecutionError, Status},
+        text::{MESSAGE_LIMIT, bounded},
+    },
+    testing::step_timer::{Step, lap},
     value::{ErrorClass, Value},
 };
 

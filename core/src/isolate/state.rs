@@ -14,17 +14,15 @@ use std::{
 
 use super::{
     Outside, Task,
-    bridge::{Exported, ExportedPromise, HostPromise},
-    engine::Local,
-    escape::leave,
-    home::Home,
-    realm::Realm,
+    crossing::bridge::{Exported, ExportedPromise, HostPromise},
+    engine::{Local, realm::Realm},
+    memory::{escape::leave, instance::Home},
     settle::Signal,
 };
 use crate::{
-    host::Refusal,
-    outcome::ExecutionError,
-    program::{Compiled, Linker},
+    binding::host::Refusal,
+    data::outcome::ExecutionError,
+    modules::program::{Compiled, Linker},
     value::{InFlight, Kinds, Value},
 };
 

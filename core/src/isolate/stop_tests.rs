@@ -1,10 +1,12 @@
 //! Whether code stops when it is asked to, whatever it is doing.
 
-use super::ending::Ending;
-use super::home::{Home, Run};
-use super::memory_tests::{CEILING, limited, slot};
-use super::poll::PollState;
-use super::test_realm::{LEFT, TestRealm, run};
+use super::memory::{
+    instance::{Home, Run},
+    interrupt::PollState,
+    termination::Ending,
+    test_realm::{LEFT, TestRealm, run},
+    tests::{CEILING, limited, slot},
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Event, Fault, Str, Value, Writer, cursor::Cursor, reader::Jump};
+use super::{Event, Fault, Str, Value, Writer, reader::Jump, serde::cursor::Cursor};
 
 /// What a copy does with a function or a promise: writes it, under that name.
 pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&mut Writer, Event<'_>, &str) -> Result<(), Fault>;

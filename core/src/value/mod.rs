@@ -47,30 +47,26 @@
 
 mod check;
 mod copy;
-mod cursor;
-mod de;
-mod fault;
 mod in_flight;
 mod kinds;
-pub(crate) mod link;
 mod objects;
 mod reader;
-mod ser;
+pub(crate) mod serde;
 mod weight;
 mod writer;
 
-pub use kinds::{Kinds, LARGE_COLLECTION};
-pub use reader::{Event, Malformed, Reader, Str, Unchecked};
-pub use writer::Writer;
+pub use self::kinds::{Kinds, LARGE_COLLECTION};
+pub use self::reader::{Event, Malformed, Reader, Str, Unchecked};
+pub use self::writer::Writer;
 
-pub(crate) use check::{Purpose, check};
-pub(crate) use copy::{copy_message, walk};
-pub(crate) use cursor::Links;
-pub(crate) use de::{Arguments, from_value};
-pub(crate) use fault::Fault;
-pub(crate) use in_flight::InFlight;
-pub(crate) use ser::{LOCAL, Message, Thrown, to_message, to_outcome};
-pub(crate) use weight::{EXPORTED_BYTES, HOST_PROMISE_BYTES};
+pub(crate) use self::check::{Purpose, check};
+pub(crate) use self::copy::{copy_message, walk};
+pub(crate) use self::in_flight::InFlight;
+pub(crate) use self::serde::cursor::Links;
+pub(crate) use self::serde::de::{Arguments, from_value};
+pub(crate) use self::serde::fault::Fault;
+pub(crate) use self::serde::ser::{LOCAL, Message, Thrown, to_message, to_outcome};
+pub(crate) use self::weight::{EXPORTED_BYTES, HOST_PROMISE_BYTES};
 
 use std::sync::Arc;
 
@@ -372,8 +368,8 @@ impl Value {
     /// assert_eq!(back, ("a".to_owned(), 1, vec![true, false]));
     /// # Ok::<(), isolane::Error>(())
     /// ```
-    pub fn serialize<T: serde::Serialize + ?Sized>(value: &T) -> Result<Self, Error> {
-        let message = ser::to_message(value).map_err(|fault| fault.into_error("value"))?;
+    pub fn serialize<T: ::serde::Serialize + ?Sized>(value: &T) -> Result<Self, Error> {
+        let message = to_message(value).map_err(|fault| fault.into_error("value"))?;
         if message.links.is_empty() {
             Ok(message.value)
         } else {
@@ -394,8 +390,8 @@ impl Value {
     /// # Errors
     /// What does not fit the type, with its path; a cycle; nesting deeper than 128; a function or
     /// a promise; a message whose sharing or holes blow up to far more than it holds.
-    pub fn deserialize<T: serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
-        de::from_value(self, None).map_err(|fault| fault.into_error("value"))
+    pub fn deserialize<T: ::serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
+        from_value(self, None).map_err(|fault| fault.into_error("value"))
     }
 
     /// Reads the message from its start.

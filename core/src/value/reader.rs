@@ -6,7 +6,7 @@
 //! array counts. Lengths are checked against what is left before anything is returned.
 
 use super::{ErrorClass, ViewKind, tag};
-use crate::path::{KEY_UNITS, Step};
+use crate::data::path::{KEY_UNITS, Step};
 
 /// The bytes are no message: they end too early or hold what the format does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,14 +21,14 @@ use std::{
 use super::confine::Ended;
 
 /// On which side of a fork one is.
-pub(super) enum Side {
+pub(crate) enum Side {
     Child,
     /// With the number of the child.
     Parent(i32),
 }
 
 /// Forks.
-pub(super) fn fork() -> io::Result<Side> {
+pub(crate) fn fork() -> io::Result<Side> {
     // SAFETY: this process has one thread, so the child has all that it needs to go on.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -39,7 +39,7 @@ pub(super) fn fork() -> io::Result<Side> {
 
 /// Waits for a child to end.
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
-pub(super) fn wait_for(child: i32) -> Ended {
+pub(crate) fn wait_for(child: i32) -> Ended {
     loop {
         let mut status = 0;
         // SAFETY: a place for the status.
@@ -54,7 +54,7 @@ pub(super) fn wait_for(child: i32) -> Ended {
 }
 
 /// Some child that has ended, if any has.
-pub(super) fn reap() -> Option<(i32, Ended)> {
+pub(crate) fn reap() -> Option<(i32, Ended)> {
     let mut status = 0;
     // SAFETY: a place for the status.
     let child = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
@@ -62,26 +62,26 @@ pub(super) fn reap() -> Option<(i32, Ended)> {
 }
 
 /// Kills a child that has not been reaped.
-pub(super) fn kill(child: i32) {
+pub(crate) fn kill(child: i32) {
     // SAFETY: no memory is involved. The number is a child's, whose number nobody else can have yet.
     unsafe { libc::kill(child, libc::SIGKILL) };
 }
 
 /// Has a child come after others.
-pub(super) fn demote(child: i32) {
+pub(crate) fn demote(child: i32) {
     const LATER: i32 = 10;
     // SAFETY: no memory is involved.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, child.cast_unsigned(), LATER) };
 }
 
 /// Sees children end only while it waits.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     /// What is blocked while it waits: nothing.
     waiting: libc::sigset_t,
 }
 
 impl Watch {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         extern "C" fn nothing(_signal: i32) {}
         // SAFETY: plain data, set up by the functions that are for it; the handler does nothing.
         unsafe {
@@ -98,7 +98,7 @@ impl Watch {
     }
 
     /// Waits until the socket can be read or a child has ended, but no longer than that.
-    pub(super) fn wait(&self, socket: Option<&OwnedFd>, most: Option<Duration>) {
+    pub(crate) fn wait(&self, socket: Option<&OwnedFd>, most: Option<Duration>) {
         let most = most.map(|most| libc::timespec {
             tv_sec: most.as_secs().try_into().unwrap_or_else(|_| i32::MAX.into()),
             tv_nsec: most.subsec_nanos().into(),

@@ -12,15 +12,15 @@ mod queue;
 use rustix::fd::OwnedFd;
 
 #[cfg(unix)]
-pub(super) use coded::{ACKNOWLEDGES, Control, Inbox, pair};
+pub(crate) use self::coded::{ACKNOWLEDGES, Control, Inbox, pair};
 #[cfg(windows)]
-pub(super) use queue::{ACKNOWLEDGES, Control, Inbox, Nurserys, Told, pair};
+pub(crate) use self::queue::{ACKNOWLEDGES, Control, Inbox, Nurserys, Told, pair};
 
 use super::{Confinement, confine::Ended};
 
 /// What a host wants of a nursery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// So many workers more.
     Start(u32),
     Kill(u32),
@@ -32,7 +32,7 @@ pub(super) enum Order {
 
 /// What a nursery tells.
 #[derive(Debug)]
-pub(super) enum News {
+pub(crate) enum News {
     /// The first thing: its version, and what its workers are kept from.
     Hello {
         version: u32,
@@ -50,7 +50,7 @@ pub(super) enum News {
 
 /// Why an order was not told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Untold {
+pub(crate) enum Untold {
     /// There is no room for it now.
     #[cfg_attr(windows, expect(dead_code, reason = "of other systems"))]
     Full,

@@ -16,7 +16,7 @@ use std::{
 const OWN_MEMORY: &str = "/proc/self/mem";
 
 /// Changes no byte. Where the system does not let it do that workers start more slowly, and that is all.
-pub(super) fn hand_on_files() {
+pub(crate) fn hand_on_files() {
     let memory = OpenOptions::new().read(true).write(true).open(OWN_MEMORY);
     if let (Ok(memory), Ok(mappings)) = (memory, fs::read_to_string("/proc/self/maps")) {
         for start in mappings.lines().filter_map(start_of_file) {

@@ -16,34 +16,24 @@
 //! What systems do differently is in small files beside each other: those of Linux, others that are for every Unix,
 //! and those of Windows. `--cfg isolane_portable` has Linux take those of every Unix, but for `confine`: for tests.
 
-mod aside;
-mod attendance;
 #[cfg(unix)]
 mod children;
-mod confine;
-mod connection;
-mod control;
-mod driver;
-mod frame;
+pub(crate) mod confine;
+pub(crate) mod control;
+mod embedder;
+pub(crate) mod frame;
 #[cfg(target_os = "linux")]
 mod inherited;
 #[cfg(unix)]
-mod kin;
-mod link;
-mod nursery;
-mod protocol;
-mod readiness;
-mod rehearsal;
-mod run;
-mod seat;
+pub(crate) mod lifeline;
+pub(crate) mod protocol;
 mod serve;
-mod sockets;
-mod timer;
+pub(crate) mod sockets;
+mod warm_up;
 mod wire;
-mod workers;
+pub(crate) mod zygote;
 
-use crate::confinement::Confinement;
+pub(crate) use crate::data::confinement::Confinement;
 
-pub use confine::Allocator as WorkerAllocator;
-pub use nursery::worker_main;
-pub(crate) use workers::{Keeper, Workers};
+pub use self::confine::Allocator as WorkerAllocator;
+pub use self::zygote::worker_main;

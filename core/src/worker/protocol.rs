@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use super::frame::{Fields, Frame, Unreadable};
 use crate::{
-    host::{Completion, Refusal},
+    binding::host::{Completion, Refusal},
+    data::{
+        outcome::{ExecutionError, ExecutionLog, LogLevel, Status},
+        path::Step,
+        text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
+    },
     isolate::{End, Inbound},
-    options::{Language, Request, SourceText},
-    outcome::{ExecutionError, ExecutionLog, LogLevel, Status},
-    path::Step,
-    text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
+    runtime::options::{Language, Request, SourceText},
     value::{Kinds, Purpose, Value},
 };
 

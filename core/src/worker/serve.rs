@@ -9,18 +9,20 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     confine::{Worker, exit, room_bytes},
+    embedder::{About, Seat},
     protocol::{Begin, ToHost, ToWorker, WorkersEnd},
-    rehearsal,
-    seat::{About, Seat},
     sockets::Stream,
+    warm_up,
     wire::{Heard, Wait, Wire},
 };
 use crate::{
-    begin::{Begun, begin},
-    cache::Cache,
     isolate::{End, Isolate, Outside, Pool, Realm, Turn},
-    options::Request,
-    sync::Mutex,
+    modules::cache::Cache,
+    os::sync::Mutex,
+    runtime::{
+        options::Request,
+        prepare::{Begun, begin},
+    },
 };
 
 /// How long a run may be stalled.
@@ -28,7 +30,7 @@ const STALLED: Duration = Duration::from_secs(1);
 
 /// Serves so many runs, or as many as the host has. What the last one left is not tidied up: the process
 /// is about to end.
-pub(super) fn serve(
+pub(crate) fn serve(
     stream: Stream,
     worker: &Worker,
     pool: &Pool<Realm>,
@@ -37,7 +39,7 @@ pub(super) fn serve(
 ) {
     let wire = Arc::new(Mutex::new(Wire::new(stream)));
     if !wire.lock().has_more() {
-        rehearsal::rehearse(pool, cache);
+        warm_up::rehearse(pool, cache);
     }
     for left in (0..runs).rev() {
         let Some(begin) = next(&wire) else { return };

@@ -11,12 +11,12 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub(super) use unix::{
+pub(crate) use self::unix::{
     ASKS_CLOSING, CLOSING, NO_SIGNAL, NO_WAIT, Stream, at_once, is_full, make_room, no_signal,
     no_wait, pair, read, read_hosts,
 };
 #[cfg(windows)]
-pub(super) use windows::{
+pub(crate) use self::windows::{
     ASKS_CLOSING, CLOSING, NO_SIGNAL, NO_WAIT, Stream, at_once, is_full, make_room, no_wait, pair,
     read, read_hosts,
 };

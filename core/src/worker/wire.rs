@@ -28,7 +28,7 @@ const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// How long to wait for a frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wait {
+pub(crate) enum Wait {
     /// Not at all.
     No,
     For(Duration),
@@ -37,7 +37,7 @@ pub(super) enum Wait {
 
 /// What hearing came to.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(crate) enum Heard {
     Frame(Frame),
     /// Nothing in time.
     Nothing,
@@ -45,7 +45,7 @@ pub(super) enum Heard {
     Closed,
 }
 
-pub(super) struct Wire {
+pub(crate) struct Wire {
     stream: Stream,
     inlet: Inlet,
     buffer: Box<[u8]>,
@@ -57,7 +57,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new(stream: Stream) -> Self {
+    pub(crate) fn new(stream: Stream) -> Self {
         Self {
             stream,
             inlet: Inlet::trusting(),
@@ -69,20 +69,20 @@ impl Wire {
     }
 
     /// Whether there is something to read.
-    pub(super) fn has_more(&self) -> bool {
+    pub(crate) fn has_more(&self) -> bool {
         let mut asked = [PollFd::new(&self.stream, PollFlags::IN)];
         matches!(poll(&mut asked, Some(&NOW)), Ok(ready) if ready > 0)
     }
 
     /// Whether the host will say nothing more: it wants the run to end, or is gone.
-    pub(super) fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         // What is told is told unasked on some systems, and others refuse the question.
         let mut asked = [PollFd::new(&self.stream, sockets::ASKS_CLOSING)];
         poll(&mut asked, Some(&NOW)).is_ok() && asked[0].revents().intersects(sockets::CLOSING)
     }
 
     /// Writes a frame soon: before the next one that is told, or when something is waited for.
-    pub(super) fn tell_soon(&mut self, frame: Frame) -> io::Result<()> {
+    pub(crate) fn tell_soon(&mut self, frame: Frame) -> io::Result<()> {
         for bytes in frame.into_bytes() {
             if bytes.len() + self.unwritten.len() > BUFFER_BYTES {
                 self.flush()?;
@@ -97,19 +97,19 @@ impl Wire {
     }
 
     /// Writes a frame, and all that waits.
-    pub(super) fn tell(&mut self, frame: Frame) -> io::Result<()> {
+    pub(crate) fn tell(&mut self, frame: Frame) -> io::Result<()> {
         self.tell_soon(frame)?;
         self.flush()
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.stream.write_all(&self.unwritten)?;
         self.unwritten.clear();
         Ok(())
     }
 
     /// The next frame.
-    pub(super) fn hear(&mut self, wait: Wait) -> Heard {
+    pub(crate) fn hear(&mut self, wait: Wait) -> Heard {
         let deadline = match wait {
             Wait::For(time) => Some(Instant::now() + time),
             Wait::No | Wait::Ever => None,

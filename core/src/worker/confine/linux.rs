@@ -13,8 +13,8 @@ mod namespaces;
 mod permitted;
 mod root;
 
+use self::filter::Program;
 use super::{Confinement, environment, unix::exit};
-use filter::Program;
 use std::{os::fd::OwnedFd, time::Duration};
 
 /// How many workers may be killed before one has told what it got.

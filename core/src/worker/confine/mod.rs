@@ -28,18 +28,18 @@ mod windows;
 
 use super::Confinement;
 
-pub use allocator::Allocator;
+pub use self::allocator::Allocator;
 #[cfg(unix)]
-pub(crate) use allocator::keep_large_block;
-pub(crate) use ended::Ended;
+pub(crate) use self::allocator::keep_large_block;
+pub(crate) use self::ended::Ended;
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{Nursery, Worker, launcher};
+pub(crate) use self::linux::{Nursery, Worker, launcher};
 #[cfg(target_os = "macos")]
-pub(crate) use macos::{Nursery, Worker, launcher};
+pub(crate) use self::macos::{Nursery, Worker, launcher};
 #[cfg(unix)]
-pub(crate) use unix::exit;
+pub(crate) use self::unix::exit;
 #[cfg(windows)]
-pub(crate) use windows::{Inherited, Launcher, Process, Worker, exit, tried, worker};
+pub(crate) use self::windows::{Inherited, Launcher, Process, Worker, exit, tried, worker};
 
 /// The stack that the deepest source takes to compile, and as much again for all that is small.
 const FIXED_ROOM_BYTES: u64 = 128 << 20;

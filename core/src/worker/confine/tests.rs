@@ -10,8 +10,8 @@ mod inside;
 mod probes;
 mod stage;
 
+use self::stage::{Outcome, Start, play};
 use super::{Confinement, Ended};
-use stage::{Outcome, Start, play};
 
 const NONE: Confinement = Confinement {
     environment: false,

@@ -18,25 +18,22 @@ use rustix::{
 };
 
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
-pub(in super::super) use packets::{Inbox, pair};
+pub(crate) use self::packets::{Inbox, pair};
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
-use packets::{broken, receive};
+use self::packets::{broken, receive};
 #[cfg(any(isolane_portable, not(target_os = "linux")))]
-pub(in super::super) use stream::{Inbox, pair};
+pub(crate) use self::stream::{Inbox, pair};
 #[cfg(any(isolane_portable, not(target_os = "linux")))]
-use stream::{broken, receive};
+use self::stream::{broken, receive};
 
-use super::{
-    super::sockets::{NO_SIGNAL, NO_WAIT},
-    Confinement, Ended, News, Order, Untold,
-};
+use super::{Confinement, Ended, News, Order, Untold};
+use crate::worker::sockets::{NO_SIGNAL, NO_WAIT};
 
 /// The host's end.
-pub(in super::super) type Control = OwnedFd;
+pub(crate) type Control = OwnedFd;
 
 /// Whether who is sent a descriptor tells that it has it, so that it stays open where it came from until then.
-pub(in super::super) const ACKNOWLEDGES: bool =
-    cfg!(any(isolane_portable, not(target_os = "linux")));
+pub(crate) const ACKNOWLEDGES: bool = cfg!(any(isolane_portable, not(target_os = "linux")));
 
 /// The size of a packet.
 const BYTES: usize = 16;
@@ -53,7 +50,7 @@ const REFUSED: u8 = 4;
 
 impl Order {
     /// Does not wait for room.
-    pub(in super::super) fn send(self, control: impl AsFd) -> Result<(), Untold> {
+    pub(crate) fn send(self, control: impl AsFd) -> Result<(), Untold> {
         let (kind, number) = match self {
             Self::Start(count) => (START, count),
             Self::Kill(worker) => (KILL, worker),
@@ -68,10 +65,7 @@ impl Order {
     }
 
     /// The next order; `None` when the host is gone.
-    pub(in super::super) fn receive(
-        control: impl AsFd,
-        inbox: &mut Inbox,
-    ) -> Result<Option<Self>, Errno> {
+    pub(crate) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
         let Some((packet, _)) = receive(control, inbox)? else { return Ok(None) };
         let (kind, [number, ..]) = read(packet);
         match kind {
@@ -85,7 +79,7 @@ impl Order {
 }
 
 impl News {
-    pub(in super::super) fn send(&self, control: impl AsFd) -> Result<(), Errno> {
+    pub(crate) fn send(&self, control: impl AsFd) -> Result<(), Errno> {
         let (packet, descriptor) = match self {
             Self::Hello { version, confinement } => {
                 let items = u32::from(u16::from_le_bytes(confinement.to_bytes()));
@@ -104,10 +98,7 @@ impl News {
     }
 
     /// What was told next; `None` when the nursery is gone.
-    pub(in super::super) fn receive(
-        control: impl AsFd,
-        inbox: &mut Inbox,
-    ) -> Result<Option<Self>, Errno> {
+    pub(crate) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
         let Some((packet, socket)) = receive(control, inbox)? else { return Ok(None) };
         let (kind, [first, second, third]) = read(packet);
         let told = match (kind, socket) {

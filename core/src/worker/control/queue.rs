@@ -9,18 +9,19 @@ use std::sync::{
 
 use rustix::io::Errno;
 
-use super::{super::readiness::Readiness, News, Order, Untold};
+use super::{News, Order, Untold};
+use crate::runtime::processes::readiness::Readiness;
 
 /// Whether who is given a socket tells that it has it: it cannot be lost on the way.
-pub(in super::super) const ACKNOWLEDGES: bool = false;
+pub(crate) const ACKNOWLEDGES: bool = false;
 
 /// The host's way to its nursery.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Control(Sender<Told>);
+pub(crate) struct Control(Sender<Told>);
 
 /// What reaches a nursery.
 #[derive(Debug)]
-pub(in super::super) enum Told {
+pub(crate) enum Told {
     Order(Order),
     /// By the system, of a worker: it has ended.
     Ended(u32),
@@ -30,13 +31,13 @@ pub(in super::super) enum Told {
 
 /// What the host hears. When nobody hears any more, the nursery is to end.
 #[derive(Debug)]
-pub(in super::super) struct Inbox {
+pub(crate) struct Inbox {
     news: Receiver<News>,
     nursery: Control,
 }
 
 /// The nursery's side.
-pub(in super::super) struct Nurserys {
+pub(crate) struct Nurserys {
     told: Receiver<Told>,
     news: Sender<News>,
     /// Behind the others, so that it rings when they are gone.
@@ -46,7 +47,7 @@ pub(in super::super) struct Nurserys {
 struct Bell(Arc<Readiness>);
 
 /// Both sides, the host's first.
-pub(in super::super) fn pair(driver: &Arc<Readiness>) -> (Control, Inbox, Nurserys) {
+pub(crate) fn pair(driver: &Arc<Readiness>) -> (Control, Inbox, Nurserys) {
     let (tell, told) = mpsc::channel();
     let (news, inbox) = mpsc::channel();
     let (control, bell) = (Control(tell), Bell(Arc::clone(driver)));
@@ -55,20 +56,20 @@ pub(in super::super) fn pair(driver: &Arc<Readiness>) -> (Control, Inbox, Nurser
 }
 
 impl Control {
-    pub(in super::super) fn tell(&self, told: Told) -> Result<(), Untold> {
+    pub(crate) fn tell(&self, told: Told) -> Result<(), Untold> {
         self.0.send(told).map_err(|_| Untold::Gone)
     }
 }
 
 impl Order {
-    pub(in super::super) fn send(self, control: &Control) -> Result<(), Untold> {
+    pub(crate) fn send(self, control: &Control) -> Result<(), Untold> {
         control.tell(Told::Order(self))
     }
 }
 
 impl Inbox {
     /// What was told next; `None` when the nursery is gone.
-    pub(in super::super) fn receive(&self) -> Result<Option<News>, Errno> {
+    pub(crate) fn receive(&self) -> Result<Option<News>, Errno> {
         match self.news.try_recv() {
             Ok(news) => Ok(Some(news)),
             Err(TryRecvError::Empty) => Err(Errno::AGAIN),
@@ -79,16 +80,16 @@ impl Inbox {
 
 impl Nurserys {
     /// What reaches the nursery next.
-    pub(in super::super) fn receive(&self) -> Told {
+    pub(crate) fn receive(&self) -> Told {
         self.told.recv().unwrap_or(Told::End)
     }
 
     /// What has reached it.
-    pub(in super::super) fn received(&self) -> Option<Told> {
+    pub(crate) fn received(&self) -> Option<Told> {
         self.told.try_recv().ok()
     }
 
-    pub(in super::super) fn send(&self, news: News) {
+    pub(crate) fn send(&self, news: News) {
         // A host that is gone hears nothing.
         let _ = self.news.send(news);
         self.bell.0.ring();

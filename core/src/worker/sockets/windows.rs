@@ -28,23 +28,23 @@ const STRANGERS: usize = 64;
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// A socket of which bytes are read and written, and nothing else.
-pub(in super::super) type Stream = TcpStream;
+pub(crate) type Stream = TcpStream;
 
 /// How poll tells that the other side writes no more.
-pub(in super::super) const CLOSING: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
+pub(crate) const CLOSING: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
 
 /// What poll is asked for that: nothing, it is told in any case.
-pub(in super::super) const ASKS_CLOSING: PollFlags = PollFlags::empty();
+pub(crate) const ASKS_CLOSING: PollFlags = PollFlags::empty();
 
 /// For each write.
-pub(in super::super) const NO_SIGNAL: SendFlags = SendFlags::empty();
+pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
 
 /// For each write of a host.
-pub(in super::super) const NO_WAIT: SendFlags = SendFlags::empty();
+pub(crate) const NO_WAIT: SendFlags = SendFlags::empty();
 
 /// Two that are each other's other end, the host's first. Others on this machine may call while one is listened for: who it is
 /// shows in the address.
-pub(in super::super) fn pair() -> io::Result<(Stream, Stream)> {
+pub(crate) fn pair() -> io::Result<(Stream, Stream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let one = TcpStream::connect(listener.local_addr()?)?;
     let wanted = one.local_addr()?;
@@ -65,7 +65,7 @@ pub(in super::super) fn pair() -> io::Result<(Stream, Stream)> {
 }
 
 /// Reads what there is, of a worker's own socket: it waits until that is something, or not at all.
-pub(in super::super) fn read<Into: Buffer<u8, Output = usize>>(
+pub(crate) fn read<Into: Buffer<u8, Output = usize>>(
     socket: impl AsSocket,
     buffer: Into,
     waits: bool,
@@ -79,7 +79,7 @@ pub(in super::super) fn read<Into: Buffer<u8, Output = usize>>(
 }
 
 /// Reads what there is, of a socket that was told [`no_wait`].
-pub(in super::super) fn read_hosts<Into: Buffer<u8, Output = usize>>(
+pub(crate) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     socket: impl AsSocket,
     buffer: Into,
 ) -> Result<usize, Errno> {
@@ -87,22 +87,22 @@ pub(in super::super) fn read_hosts<Into: Buffer<u8, Output = usize>>(
 }
 
 /// What of it is sent at once.
-pub(in super::super) fn at_once(bytes: &[u8]) -> &[u8] {
+pub(crate) fn at_once(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(MOST_AT_ONCE)]
 }
 
 /// Whether a write is for later.
-pub(in super::super) fn is_full(error: Errno) -> bool {
+pub(crate) fn is_full(error: Errno) -> bool {
     matches!(error, Errno::AGAIN | Errno::NOBUFS)
 }
 
 /// For the host's end of a socket; the other end still waits.
-pub(in super::super) fn no_wait(socket: impl AsSocket) -> Result<(), Errno> {
+pub(crate) fn no_wait(socket: impl AsSocket) -> Result<(), Errno> {
     rustix::io::ioctl_fionbio(socket, true)
 }
 
 /// Has what is sent by it wait for its reader.
-pub(in super::super) fn make_room(socket: impl AsSocket) {
+pub(crate) fn make_room(socket: impl AsSocket) {
     // With less it is only slower.
     let _ = set_socket_send_buffer_size(socket, ROOM_BYTES);
 }

@@ -254,7 +254,8 @@ fn encode(code: u32, k: u32, jt: u8, jf: u8) -> Instruction {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::permitted, *};
+    use super::*;
+    use crate::worker::confine::linux::permitted;
 
     const PROCESS: u32 = 77;
 

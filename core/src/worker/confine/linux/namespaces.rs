@@ -4,8 +4,8 @@
 //! because whoever owns one may enter the others without being root.
 
 use super::{
-    Confinement, identity,
-    identity::NOBODY,
+    Confinement,
+    identity::{self, NOBODY},
     kernel::{self, in_child, unshare},
 };
 use std::{fs, io};

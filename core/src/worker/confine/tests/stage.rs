@@ -4,10 +4,8 @@
 //! starts its own program again to get such a process; with one test in it, that has a thread which
 //! waits and one which forks, so each child is as good as a process of one thread.
 
-use super::{
-    super::{Confinement, Ended, launcher, linux::Launched},
-    inside, probes,
-};
+use super::{inside, probes};
+use crate::worker::confine::{Confinement, Ended, launcher, linux::Launched};
 use std::{
     fs::File,
     io::{Read, Write},

@@ -24,13 +24,8 @@ use windows_sys::Win32::{
     },
 };
 
-use super::{
-    super::ended::{Ended, KILLED},
-    handles::Owned,
-    job::Job,
-    loader,
-    token::Tokens,
-};
+use super::{handles::Owned, job::Job, loader, token::Tokens};
+use crate::worker::confine::ended::{Ended, KILLED};
 
 /// How long a killed process has to be gone.
 const GONE_MS: u32 = 2_000;

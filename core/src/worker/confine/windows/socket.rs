@@ -85,5 +85,5 @@ pub(super) fn received(pipe: Owned) -> Option<(TcpStream, Owned)> {
 pub(super) fn warm(socket: &TcpStream) {
     // What it comes to is nothing to a socket on which nothing was sent.
     let _ = socket.set_nodelay(true);
-    let _ = super::super::super::sockets::read(socket, &mut [0; 0][..], false);
+    let _ = crate::worker::sockets::read(socket, &mut [0; 0][..], false);
 }

@@ -17,10 +17,10 @@ use super::{BYTES, Packet, descriptor};
 
 /// What was received in part: nothing ever is.
 #[derive(Debug, Default)]
-pub(in super::super::super) struct Inbox(());
+pub(crate) struct Inbox(());
 
 /// The two ends of a control socket, the host's first.
-pub(in super::super::super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 

@@ -18,21 +18,19 @@ use rustix::{
     },
 };
 
-use super::{
-    super::super::sockets::{no_signal, no_wait},
-    {BYTES, Packet, descriptor},
-};
+use super::{BYTES, Packet, descriptor};
+use crate::worker::sockets::{no_signal, no_wait};
 
 /// What was received in part.
 #[derive(Debug, Default)]
-pub(in super::super::super) struct Inbox {
+pub(crate) struct Inbox {
     bytes: [u8; BYTES],
     filled: usize,
     socket: Option<OwnedFd>,
 }
 
 /// The two ends of a control socket, the host's first.
-pub(in super::super::super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let (one, other) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)?;
     for end in [&one, &other] {

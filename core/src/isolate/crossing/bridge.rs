@@ -1,0 +1,630 @@
+//! Functions and promises that cross, as numbers.
+//!
+//! In: calls from the sandbox to host functions, and what the host sends to a run that goes on. Out:
+//! calls of [`Outside`], and values in the sandbox. Keeps the contract's "Host functions": a host
+//! function answers synchronously or with a promise, has its key as its name, is no constructor,
+//! and comes back to the host as itself; a sandbox function is called by number, while the run is
+//! running.
+//!
+//! Every function of this crate that the engine calls enters through [`enter`], the one place for
+//! trampolines: it finds the run's state, and makes of a panic the end of one run.
+
+#![expect(unsafe_code, reason = "the engine calls these functions with raw pointers")]
+
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+    time::Instant,
+};
+
+use crate::{
+    binding::host::{ASYNC_FUNCTION, Completion},
+    isolate::{
+        Ending, State,
+        engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, sys, undefined},
+        memory::escape::{catch_panic, leave},
+        state::Collected,
+    },
+    value::{EXPORTED_BYTES, ErrorClass, HOST_PROMISE_BYTES, Value, Writer},
+};
+
+use super::{
+    clone_in::{clone_args_in, clone_in},
+    clone_out::{Crossing, clone_args_out, clone_out},
+};
+
+/// What the host sends to a run.
+#[derive(Debug)]
+pub(crate) enum Inbound {
+    /// A promise of the host settled.
+    PromiseSettled { promise: u32, completion: Completion },
+    /// The host calls a function of the sandbox.
+    FunctionCall { function: u32, args: Value, call: u32 },
+    /// The host lets go of a function that it received so many times.
+    FunctionReleased { function: u32, times: u32 },
+}
+
+impl Inbound {
+    /// Counts its message as under way; false if there is no room for it. Then it is not to be delivered:
+    /// the run will find that its limit was hit.
+    pub(crate) fn count(&mut self, ending: &Ending, limit_bytes: usize) -> bool {
+        let Some(message) = self.message_mut() else { return true };
+        let in_flight = &ending.in_flight;
+        if in_flight.bytes().saturating_add(message.held_bytes()) > limit_bytes {
+            ending.exhaust();
+            return false;
+        }
+        *message = std::mem::take(message).sent(in_flight);
+        true
+    }
+
+    /// What its message holds.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => value.held_bytes(),
+            Self::FunctionCall { args, .. } => args.held_bytes(),
+            Self::FunctionReleased { .. } => 0,
+        }
+    }
+
+    fn message_mut(&mut self) -> Option<&mut Value> {
+        match self {
+            Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => Some(value),
+            Self::FunctionCall { args, .. } => Some(args),
+            Self::FunctionReleased { .. } => None,
+        }
+    }
+}
+
+/// A function of the sandbox that the host holds.
+pub(in crate::isolate) struct Exported {
+    function: Local,
+    /// How often it was sent and not yet released.
+    sent: u32,
+}
+
+/// A promise of the sandbox that has a number for the host, until the host is told what became of it.
+pub(in crate::isolate) struct ExportedPromise {
+    promise: Local,
+    /// Whether the host will be told what becomes of it.
+    watched: bool,
+}
+
+/// A promise of the host that the sandbox waits for.
+pub(in crate::isolate) struct HostPromise {
+    promise: Local,
+    settle: [Local; 2],
+    /// What is charged while it is pending: its entries here and at the host, and the arguments of
+    /// the call that it answers, which the host may need until then.
+    charged: usize,
+}
+
+/// What a function of the host with its number takes on the host's side, measured on Node.js.
+const HOST_FUNCTION_BYTES: usize = 192;
+
+/// Calls of asynchronous functions that the sandbox may be ahead of its host. They reach it in order:
+/// the next one waits for its answer, and with it for all before it.
+const MOST_AHEAD: u32 = 255;
+/// What is larger than that is waited for as well.
+const LARGE_ARGS_BYTES: usize = 64 << 10;
+
+/// What becomes of a promise that the host watches: the magic of the functions attached to it.
+const PROMISE_FULFILLED: c_int = 0;
+const PROMISE_REJECTED: c_int = 1;
+const CALL_FULFILLED: c_int = 2;
+const CALL_REJECTED: c_int = 3;
+
+/// The way from the engine into this crate.
+///
+/// A panic here is a bug of ours; it ends the run and not the process, and nothing of the run goes on.
+pub(in crate::isolate) fn enter(
+    ctx: *mut sys::JSContext,
+    body: impl FnOnce(&State) -> Outcome<Local>,
+) -> Raw {
+    let cx = Cx(ctx);
+    let state = cx.opaque().cast::<State>();
+    if state.is_null() {
+        return sys::JS_EXCEPTION;
+    }
+    // SAFETY: the run puts its state there before any code runs and takes it away afterwards.
+    let state = unsafe { &*state };
+    match catch_panic(|| body(state)) {
+        Ok(Ok(value)) => value.into_raw(),
+        Ok(Err(Thrown)) => sys::JS_EXCEPTION,
+        Err(_panic) => {
+            state.fail();
+            leave()
+        }
+    }
+}
+
+/// The arguments as the engine passes them.
+pub(in crate::isolate) fn args<'a>(count: c_int, values: *mut Raw) -> &'a [Raw] {
+    let count = usize::try_from(count).unwrap_or(0);
+    if count == 0 || values.is_null() {
+        return &[];
+    }
+    // SAFETY: the engine passes that many values, alive for as long as the call lasts.
+    unsafe { std::slice::from_raw_parts(values, count) }
+}
+
+/// Registers the class of host functions: callable, and no constructor.
+pub(in crate::isolate) fn register_class(runtime: *mut sys::JSRuntime) -> Option<u32> {
+    let mut class = 0;
+    // SAFETY: the same function; the engine may be unwound through.
+    let call = unsafe { std::mem::transmute::<sys::ClassCall, sys::JSClassCall>(call_host) };
+    let definition = sys::JSClassDef {
+        class_name: c"Function".as_ptr(),
+        finalizer: None,
+        gc_mark: None,
+        call,
+        exotic: ptr::null_mut(),
+    };
+    // SAFETY: a live runtime; the engine copies what it needs of the definition.
+    unsafe {
+        sys::JS_NewClassID(runtime, &raw mut class);
+        (sys::JS_NewClass(runtime, class, &raw const definition) == 0).then_some(class)
+    }
+}
+
+/// The built-in `report`.
+pub(in crate::isolate) fn report_function(cx: Cx) -> Outcome<Local> {
+    cx.c_function(report, c"report", 1, 0)
+}
+
+/// What a Map's or a Set's `forEach` calls while it is read.
+pub(in crate::isolate) fn collector(cx: Cx) -> Outcome<Local> {
+    cx.c_function(collect, c"", 0, 0)
+}
+
+unsafe extern "C-unwind" fn call_host(
+    ctx: *mut sys::JSContext,
+    function: Raw,
+    _this: Raw,
+    argc: c_int,
+    argv: *mut Raw,
+    _flags: c_int,
+) -> Raw {
+    enter(ctx, |state| {
+        let number = state.host_function_number(function).ok_or(Thrown)?;
+        state.still_running();
+        let args = clone_args_out(state, args(argc, argv), Crossing::Live, "arguments")?;
+        let held = args.held_bytes();
+        let function = number & !ASYNC_FUNCTION;
+        if number != function && held <= LARGE_ARGS_BYTES && state.ahead.get() < MOST_AHEAD {
+            return state.start_call(function, args, held);
+        }
+        let asked = Instant::now();
+        let answer = state.outside().call(function, args);
+        state.skip_clock(asked.elapsed());
+        state.ahead.set(0);
+        let pending = match &answer {
+            Some(Ok(value)) => value.host_promise(),
+            _ => None,
+        };
+        let answer = state.answer(answer);
+        let mut promises = state.host_promises.borrow_mut();
+        match pending.and_then(|number| promises.get_mut(&number)) {
+            Some(promise) => {
+                promise.charged += held;
+                state.keep_charged(held);
+            }
+            None => state.discharge(held),
+        }
+        answer
+    })
+}
+
+unsafe extern "C-unwind" fn report(
+    ctx: *mut sys::JSContext,
+    _this: Raw,
+    argc: c_int,
+    argv: *mut Raw,
+    _magic: c_int,
+) -> Raw {
+    enter(ctx, |state| {
+        state.still_running();
+        let value = args(argc, argv).first().copied().unwrap_or(undefined());
+        // It stays charged: the host keeps it in `reports` for as long as the run goes on.
+        let value = clone_out(state, value, Crossing::Final, "report")?;
+        let answer = state.outside().report(value);
+        state.answer(answer)
+    })
+}
+
+unsafe extern "C-unwind" fn collect(
+    ctx: *mut sys::JSContext,
+    _this: Raw,
+    argc: c_int,
+    argv: *mut Raw,
+    _magic: c_int,
+) -> Raw {
+    enter(ctx, |state| {
+        let cx = Cx(ctx);
+        if let [value, key, ..] = args(argc, argv) {
+            let mut collected = state.collected.borrow_mut();
+            let room = 2 * (collected.items.len() + 1).next_power_of_two() * size_of::<Local>();
+            if room > collected.charged {
+                state.keep(room - collected.charged);
+                collected.charged = room;
+            }
+            if collected.pairs {
+                collected.items.push(cx.dup(*key));
+            }
+            collected.items.push(cx.dup(*value));
+        }
+        Ok(cx.dup(undefined()))
+    })
+}
+
+/// A promise that the host watches, or the result of a call that it made, has settled.
+unsafe extern "C-unwind" fn settled(
+    ctx: *mut sys::JSContext,
+    _this: Raw,
+    argc: c_int,
+    argv: *mut Raw,
+    magic: c_int,
+    data: *mut Raw,
+) -> Raw {
+    enter(ctx, |state| {
+        // SAFETY: made with one number as its data.
+        let number = int_of(unsafe { *data }).cast_unsigned();
+        let value = args(argc, argv).first().copied().unwrap_or(undefined());
+        let given = state.next_promise.get();
+        let completion = match magic {
+            PROMISE_FULFILLED | CALL_FULFILLED => state.completion_of(Ok(value)),
+            _ => state.completion_of(Err(value)),
+        };
+        match magic {
+            PROMISE_FULFILLED | PROMISE_REJECTED => {
+                let (Ok(outcome) | Err(outcome)) = &completion;
+                // One that leads to others is a link of a chain, which may be endless: whoever holds its
+                // beginning holds all of it. So links stay charged.
+                let link_bytes = match state.next_promise.get() {
+                    unchanged if unchanged == given => None,
+                    _ => Some(outcome.held_bytes()),
+                };
+                state.forget_promise(number, link_bytes);
+                state.outside().promise_settled(number, completion);
+            }
+            _ => state.outside().function_settled(number, completion),
+        }
+        Ok(Cx(ctx).dup(undefined()))
+    })
+}
+
+impl State {
+    /// The function of the host with that number, the same object each time.
+    pub(in crate::isolate) fn host_function(&self, number: u32, name: &str) -> Outcome<Local> {
+        if let Some(function) = self.host_functions.borrow().get(&number) {
+            return Ok(function.clone());
+        }
+        let (cx, realm) = (self.realm().cx, self.realm());
+        self.keep(HOST_FUNCTION_BYTES);
+        // SAFETY: a live context, a registered class.
+        let function = cx.own(unsafe {
+            let prototype = realm.intrinsics.function_prototype;
+            sys::JS_NewObjectProtoClass(cx.0, prototype, realm.host_function_class)
+        })?;
+        // One more than the number: the engine tells no opaque from zero.
+        let opaque = ptr::without_provenance_mut::<c_void>(number as usize + 1);
+        // SAFETY: an object of a class that only ever reads the pointer as a number.
+        unsafe { sys::JS_SetOpaque(function.raw(), opaque) };
+        let hidden = sys::JS_PROP_CONFIGURABLE;
+        cx.define_str(function.raw(), "length", cx.number(0.0), hidden)?;
+        cx.define_str(function.raw(), "name", cx.string(name)?, hidden)?;
+        self.host_functions.borrow_mut().insert(number, function.clone());
+        Ok(function)
+    }
+
+    /// The number of a host function, if the value is one.
+    pub(in crate::isolate) fn host_function_number(&self, value: Raw) -> Option<u32> {
+        // SAFETY: any value may be asked for the opaque of a class.
+        let opaque = unsafe { sys::JS_GetOpaque(value, self.realm().host_function_class) };
+        u32::try_from(opaque.addr().checked_sub(1)?).ok()
+    }
+
+    /// Calls an asynchronous function of the host, for which nothing waits here.
+    fn start_call(&self, function: u32, args: Value, held_bytes: usize) -> Outcome<Local> {
+        self.ahead.set(self.ahead.get() + 1);
+        self.last_started.set(self.last_started.get().wrapping_add(1) & !ASYNC_FUNCTION);
+        // Other numbers than those which the host gives to promises.
+        let number = self.last_started.get() | ASYNC_FUNCTION;
+        let promise = match self.host_promise(number) {
+            Ok(promise) => promise,
+            Err(Thrown) => {
+                self.discharge(held_bytes);
+                return Err(Thrown);
+            }
+        };
+        if let Some(known) = self.host_promises.borrow_mut().get_mut(&number) {
+            known.charged += held_bytes;
+            self.keep_charged(held_bytes);
+        }
+        if !self.outside().start(function, args, number) {
+            leave();
+        }
+        Ok(promise)
+    }
+
+    /// The promise of the host with that number.
+    pub(in crate::isolate) fn host_promise(&self, number: u32) -> Outcome<Local> {
+        if let Some(known) = self.host_promises.borrow().get(&number) {
+            return Ok(known.promise.clone());
+        }
+        let charged = HOST_PROMISE_BYTES;
+        self.keep(charged);
+        let (promise, settle) = self.realm().cx.promise()?;
+        let known = HostPromise { promise: promise.clone(), settle, charged };
+        self.host_promises.borrow_mut().insert(number, known);
+        Ok(promise)
+    }
+
+    /// The number of a sandbox function for the host, which counts as holding it from now on.
+    pub(in crate::isolate) fn export_function(&self, function: Raw) -> u32 {
+        let mut numbers = self.exported_numbers.borrow_mut();
+        if !numbers.contains_key(&address_of(function)) {
+            self.keep(EXPORTED_BYTES);
+        }
+        let next = self.next_number.get();
+        let number = *numbers.entry(address_of(function)).or_insert(next);
+        self.next_number.set(next + u32::from(number == next));
+        let mut exported = self.exported.borrow_mut();
+        let entry = exported
+            .entry(number)
+            .or_insert_with(|| Exported { function: self.realm().cx.dup(function), sent: 0 });
+        entry.sent = entry.sent.saturating_add(1);
+        number
+    }
+
+    /// A function of the sandbox that comes back from the host.
+    pub(in crate::isolate) fn imported_function(&self, number: u32) -> Outcome<Local> {
+        match self.exported.borrow().get(&number) {
+            Some(exported) => Ok(exported.function.clone()),
+            None => Err(self.throw_serialization_error("a released function cannot be cloned")),
+        }
+    }
+
+    /// The number of a promise for the host, which is told what becomes of it once it has the number:
+    /// see [`State::watch_promise`].
+    pub(in crate::isolate) fn export_promise(&self, promise: Raw) -> Outcome<u32> {
+        if let Some(&number) = self.exported_promise_numbers.borrow().get(&address_of(promise)) {
+            return Ok(number);
+        }
+        self.keep(EXPORTED_BYTES);
+        let number = self.next_promise.get();
+        // No number is given out twice: the host may still speak of one that is dead here.
+        self.next_promise.set(number.checked_add(1).ok_or(Thrown)?);
+        let exported = ExportedPromise { promise: self.realm().cx.dup(promise), watched: false };
+        self.exported_promises.borrow_mut().insert(number, exported);
+        self.exported_promise_numbers.borrow_mut().insert(address_of(promise), number);
+        Ok(number)
+    }
+
+    /// Has the host told what becomes of a promise that is on its way there. Not before: a message that
+    /// fails leaves its numbers to the next one, and the host would not know whom it is told of.
+    pub(in crate::isolate) fn watch_promise(&self, number: u32) -> Outcome<()> {
+        let promise = match self.exported_promises.borrow_mut().get_mut(&number) {
+            Some(exported) if !exported.watched => {
+                exported.watched = true;
+                exported.promise.clone()
+            }
+            _ => return Ok(()),
+        };
+        let cx = self.realm().cx;
+        let fulfilled = cx.numbered_function(settled, PROMISE_FULFILLED, number)?;
+        let rejected = cx.numbered_function(settled, PROMISE_REJECTED, number)?;
+        cx.then(promise.raw(), fulfilled.raw(), rejected.raw())
+    }
+
+    /// Lets go of a promise of which the host knows the outcome by now, and of its number: what it came to
+    /// is the host's own from there on. Until then the message of that outcome may itself name the promise. An
+    /// outcome that has promises of its own stays charged, with so many bytes.
+    fn forget_promise(&self, number: u32, link_bytes: Option<usize>) {
+        let known = self.exported_promises.borrow_mut().remove(&number);
+        if let Some(known) = known {
+            let address = address_of(known.promise.raw());
+            self.exported_promise_numbers.borrow_mut().remove(&address);
+            match link_bytes {
+                Some(bytes) => self.keep(bytes),
+                None => self.let_go(EXPORTED_BYTES),
+            }
+        }
+    }
+
+    /// A promise of the sandbox that comes back from the host before it settled.
+    pub(in crate::isolate) fn imported_promise(&self, number: u32) -> Outcome<Local> {
+        match self.exported_promises.borrow().get(&number) {
+            Some(exported) => Ok(exported.promise.clone()),
+            None => Err(self.throw_serialization_error("an unknown promise cannot be cloned")),
+        }
+    }
+
+    /// Takes what the host sent into the sandbox. What goes wrong there is told to the host or is
+    /// the promise's own matter; it never ends the run by itself.
+    pub(in crate::isolate) fn receive(&self, mut inbound: Inbound) {
+        // From here on it counts by what it becomes in the sandbox.
+        if let Some(message) = inbound.message_mut() {
+            message.arrive();
+        }
+        match inbound {
+            Inbound::PromiseSettled { promise, completion } => {
+                self.settle_host_promise(promise, &completion);
+            }
+            Inbound::FunctionCall { function, args, call } => {
+                if let Err(Thrown) = self.call_exported(function, &args, call) {
+                    let thrown = self.realm().cx.exception();
+                    let completion = self.completion_of(Err(thrown.raw()));
+                    self.outside().function_settled(call, completion);
+                }
+            }
+            Inbound::FunctionReleased { function, times } => self.release_function(function, times),
+        }
+    }
+
+    /// The host no longer holds a function that it received so many times, or never got it.
+    pub(in crate::isolate) fn release_function(&self, function: u32, times: u32) {
+        let mut exported = self.exported.borrow_mut();
+        if let Some(entry) = exported.get_mut(&function) {
+            entry.sent = entry.sent.saturating_sub(times);
+            if entry.sent == 0 {
+                let address = address_of(entry.function.raw());
+                self.exported_numbers.borrow_mut().remove(&address);
+                exported.remove(&function);
+                self.let_go(EXPORTED_BYTES);
+            }
+        }
+    }
+
+    /// Whether the host has something in hand that can make the run go on.
+    pub(in crate::isolate) fn waits_for_host(&self) -> bool {
+        !self.host_promises.borrow().is_empty() || !self.exported.borrow().is_empty()
+    }
+
+    fn settle_host_promise(&self, number: u32, completion: &Completion) {
+        if !self.host_promises.borrow().contains_key(&number) {
+            return;
+        }
+        // What it came to may have the promise itself in it.
+        let (is_value, value) = match completion {
+            Ok(value) => (true, clone_in(self, value)),
+            Err(value) => (false, clone_in(self, value)),
+        };
+        let known = self.host_promises.borrow_mut().remove(&number);
+        let Some(HostPromise { settle: [resolve, reject], charged, .. }) = known else { return };
+        self.let_go(charged);
+        let cx = self.realm().cx;
+        let function = if is_value { &resolve } else { &reject };
+        let settled = match value {
+            Ok(value) => cx.call(function.raw(), undefined(), &[value.raw()]),
+            // A value that the sandbox cannot hold rejects the promise.
+            Err(Thrown) => cx.call(reject.raw(), undefined(), &[cx.exception().raw()]),
+        };
+        if settled.is_err() {
+            drop(cx.exception());
+        }
+    }
+
+    fn call_exported(&self, function: u32, args: &Value, call: u32) -> Outcome<()> {
+        let cx = self.realm().cx;
+        let function = self.imported_function(function)?;
+        let args = clone_args_in(self, args)?;
+        let raws: Vec<Raw> = args.iter().map(Local::raw).collect();
+        let result = cx.call(function.raw(), undefined(), &raws)?;
+        if is_proxy(result.raw()) {
+            // Awaiting it would run one of its traps.
+            clone_out(self, result.raw(), Crossing::Live, "result")?;
+        }
+        let (promise, [resolve, _]) = cx.promise()?;
+        let fulfilled = cx.numbered_function(settled, CALL_FULFILLED, call)?;
+        let rejected = cx.numbered_function(settled, CALL_REJECTED, call)?;
+        cx.then(promise.raw(), fulfilled.raw(), rejected.raw())?;
+        cx.call(resolve.raw(), undefined(), &[result.raw()]).map(drop)
+    }
+
+    /// What the host answered becomes what the call returns or throws.
+    fn answer(&self, answer: Option<Completion>) -> Outcome<Local> {
+        let cx = self.realm().cx;
+        match answer {
+            Some(Ok(value)) => clone_in(self, &value),
+            Some(Err(value)) => {
+                let thrown = clone_in(self, &value)?;
+                Err(cx.throw(thrown))
+            }
+            None => leave(),
+        }
+    }
+
+    /// A value, or what was thrown, on its way to the host. Where it cannot be cloned, the error
+    /// that says so goes instead.
+    fn completion_of(&self, outcome: Result<Raw, Raw>) -> Completion {
+        let cx = self.realm().cx;
+        let cloned = match outcome {
+            Ok(value) => clone_out(self, value, Crossing::Live, "result").map(Ok),
+            Err(value) => clone_out(self, value, Crossing::Live, "result").map(Err),
+        };
+        let completion = cloned.unwrap_or_else(|Thrown| {
+            let thrown = cx.exception();
+            Err(clone_out(self, thrown.raw(), Crossing::Log, "result").unwrap_or_else(|Thrown| {
+                drop(cx.exception());
+                unreadable()
+            }))
+        });
+        match completion {
+            Ok(value) => Ok(self.send(value)),
+            Err(value) => Err(self.send(value)),
+        }
+    }
+
+    pub(in crate::isolate) fn new_error(
+        &self,
+        class: ErrorClass,
+        message: Local,
+    ) -> Outcome<Local> {
+        let (cx, realm) = (self.realm().cx, self.realm());
+        // SAFETY: a live context and a live prototype.
+        let error = unsafe {
+            let error = cx.own(sys::JS_NewError(cx.0))?;
+            let prototype = realm.intrinsics.error_prototypes[class as usize];
+            if class != ErrorClass::Error && sys::JS_SetPrototype(cx.0, error.raw(), prototype) < 0
+            {
+                return Err(Thrown);
+            }
+            error
+        };
+        let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
+        cx.define_str(error.raw(), "message", message, hidden)?;
+        Ok(error)
+    }
+
+    pub(in crate::isolate) fn throw_error(
+        &self,
+        class: ErrorClass,
+        name: &str,
+        message: &str,
+    ) -> Thrown {
+        let cx = self.realm().cx;
+        let error = cx.string(message).and_then(|message| self.new_error(class, message));
+        let named = error.and_then(|error| {
+            if name != class.name() {
+                let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
+                cx.define_str(error.raw(), "name", cx.string(name)?, hidden)?;
+            }
+            Ok(error)
+        });
+        match named {
+            Ok(error) => cx.throw(error),
+            Err(thrown) => thrown,
+        }
+    }
+
+    pub(in crate::isolate) fn throw_serialization_error(&self, message: &str) -> Thrown {
+        self.throw_error(ErrorClass::TypeError, "SerializationError", message)
+    }
+
+    /// The entries of a Map (key, value, key, value) or the members of a Set.
+    pub(in crate::isolate) fn collect(
+        &self,
+        for_each: Raw,
+        collection: Raw,
+        pairs: bool,
+    ) -> Outcome<Vec<Local>> {
+        let realm = self.realm();
+        self.collected.borrow_mut().pairs = pairs;
+        let done = realm.cx.call(for_each, collection, &[realm.intrinsics.collector]);
+        let Collected { items, charged, .. } = std::mem::take(&mut *self.collected.borrow_mut());
+        self.let_go(charged);
+        done.map(|_| items)
+    }
+}
+
+/// Stands for a value that could not even be read.
+fn unreadable() -> Value {
+    let mut writer = Writer::new();
+    writer.error(ErrorClass::TypeError);
+    writer.string("SerializationError");
+    writer.string("the value cannot be cloned");
+    writer.undefined();
+    writer.undefined();
+    writer.finish()
+}

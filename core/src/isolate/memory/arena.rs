@@ -1,0 +1,527 @@
+//! Blocks out of one [`Range`].
+//!
+//! In: a range. Out: blocks of it, with all that is known about them kept at its start, so that
+//! copying an image of the range back undoes every allocation since. Kept outside: how far up it has
+//! ever been written (above that it reads as zero, which saves clearing), and how far up it may be.
+//!
+//! What a run is accounted is what it has in use; what the process holds is every page that it ever
+//! wrote. Three things keep these near each other. Sizes are rounded up to those that the allocator
+//! sorts free blocks by, so that a block that was freed fits the next of its size. Once blocks stand
+//! higher than all that may be in use at once, the pages of large free blocks go back to the system.
+//! And a large block that grows is moved page by page, so that it is never there twice. Where all that
+//! is not enough, because what is in use stands scattered among small holes, there are no more blocks:
+//! the process never holds more than [`most_held_bytes`] says.
+#![expect(unsafe_code, reason = "hands out raw memory")]
+
+use super::{
+    range::{self, LARGE_PAGE_BYTES, LARGE_PAGES_FROM_BYTES, PAGE_BYTES, Range},
+    returned::Returned,
+};
+use std::{alloc::Layout, cell::Cell, mem, ptr, ptr::NonNull};
+
+/// 16-byte steps in 27 doublings: blocks of up to 4 GiB.
+type Blocks = rlsf::Tlsf<'static, u32, u16, 27, 16>;
+
+/// What the C allocator would promise.
+const ALIGN: usize = 2 * size_of::<usize>();
+/// What a block costs beyond its size.
+const BLOCK_OVERHEAD_BYTES: usize = 2 * size_of::<usize>();
+/// The allocator's own unit, and into how many sizes it divides each doubling.
+const UNIT_BYTES: usize = 4 * size_of::<usize>();
+const SIZES_PER_DOUBLING: usize = 16;
+/// Free blocks from this size on are worth a call of the system.
+const LARGE_BYTES: usize = 32 << 10;
+/// From what size on a block is worth a large page.
+const SKIPPED_FOR_BYTES: usize = 256 << 10;
+/// The share of what is expected that may be handed out between two looks for holes.
+const PATIENCE_SHARE: usize = 32;
+/// What the process may hold beyond what is in use, for holes between blocks: a share of that, and as much as
+/// a small run may waste.
+const HOLES_SHARE: usize = 4;
+const HOLES_BYTES: usize = 1 << 20;
+/// The share of what is expected that has to be free for more after a search for every hole, which is slow.
+const ROOM_SHARE: usize = 64;
+/// How much of a large block is moved at once.
+const MOVED_AT_ONCE_BYTES: usize = 256 << 10;
+/// The header of a free block may stand this far above the last block in use.
+const MARGIN_BYTES: usize = 64;
+/// The end of the range holds the mark of its last block.
+pub(crate) const TAIL_BYTES: usize = 64;
+
+/// The most that the process holds for an arena of which so much may be in use.
+pub(in crate::isolate) fn most_held_bytes(expected_bytes: usize) -> usize {
+    expected_bytes.saturating_add(expected_bytes / HOLES_SHARE).saturating_add(HOLES_BYTES)
+}
+
+/// The allocator of one range. It does not own the range: whoever made both keeps it mapped for as
+/// long as the arena is used.
+pub(crate) struct Arena {
+    blocks: NonNull<Blocks>,
+    start: usize,
+    end: usize,
+    /// Everything from here to `end` (its tail aside) is zero.
+    high: Cell<usize>,
+    /// No block may end above this.
+    ceiling: Cell<usize>,
+    /// Above this, blocks stand higher than they would without holes between them.
+    expected: Cell<usize>,
+    /// Nothing large begins below.
+    large_from: Cell<usize>,
+    /// What was handed out since the holes were last looked for, and how much of it makes that due.
+    touched: Cell<usize>,
+    patience: Cell<usize>,
+    /// Which pages below `high` the system has back, by their offset from the start.
+    returned: Returned,
+}
+
+impl Arena {
+    /// Makes all of `range`, which reads as zero, one free block; `None` if it is too small.
+    pub(crate) fn new(range: &Range) -> Option<Self> {
+        let state_bytes = size_of::<Blocks>().next_multiple_of(MARGIN_BYTES);
+        let pool_bytes = range.bytes().checked_sub(state_bytes)?;
+        #[expect(clippy::cast_ptr_alignment, reason = "a range starts at a page")]
+        let blocks = NonNull::new(range.start().cast::<Blocks>())?;
+        // SAFETY: the range starts at a page, is ours to write, and is longer than the state.
+        unsafe {
+            blocks.write(Blocks::new());
+            let pool = NonNull::new(range.start().add(state_bytes))?;
+            let pool = NonNull::slice_from_raw_parts(pool, pool_bytes);
+            (*blocks.as_ptr()).insert_free_block_ptr(pool)?;
+        }
+        let start = range.start().addr();
+        Some(Self {
+            blocks,
+            start,
+            end: start + range.bytes(),
+            high: Cell::new(start + state_bytes + MARGIN_BYTES),
+            ceiling: Cell::new(usize::MAX),
+            expected: Cell::new(usize::MAX),
+            large_from: Cell::new(0),
+            touched: Cell::new(0),
+            patience: Cell::new(0),
+            returned: Returned::default(),
+        })
+    }
+
+    /// How many bytes from the start have been written.
+    pub(crate) fn high_bytes(&self) -> usize {
+        self.high.get().min(self.end) - self.start
+    }
+
+    /// Declares everything above `bytes` zero again.
+    pub(crate) fn lower_high(&self, bytes: usize) {
+        self.high.set(self.start + bytes);
+        self.returned.clear();
+    }
+
+    /// What the process holds for the range, at most.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.high_bytes().saturating_sub(self.returned.bytes())
+    }
+
+    /// Says that at most `bytes` will be in use at once: what stands higher shows that there are holes.
+    pub(crate) fn expect(&self, bytes: usize) {
+        self.expected.set(self.start.saturating_add(bytes));
+        self.touched.set(0);
+        self.patience.set(bytes / PATIENCE_SHARE);
+    }
+
+    /// Forbids blocks that end more than `bytes` above the start.
+    pub(crate) fn set_ceiling(&self, bytes: usize) {
+        self.ceiling.set(self.start.saturating_add(bytes));
+    }
+
+    /// Has large blocks begin with the first large page from that offset on. What is below is left unused when
+    /// the first of them comes; that is for an arena which is not restored.
+    pub(crate) fn start_large_at(&self, offset: usize) {
+        self.large_from.set((self.start + offset).next_multiple_of(LARGE_PAGE_BYTES));
+    }
+
+    pub(crate) fn allocate(&self, bytes: usize) -> *mut u8 {
+        let Some(block) = self.place(bytes) else { return ptr::null_mut() };
+        if !self.holds_little() {
+            // SAFETY: placed above with this alignment, and known to nobody.
+            unsafe { (*self.blocks.as_ptr()).deallocate(block, ALIGN) };
+            return ptr::null_mut();
+        }
+        block.as_ptr()
+    }
+
+    /// A block, however much the process holds with it once it is written.
+    fn place(&self, bytes: usize) -> Option<NonNull<u8>> {
+        if bytes >= SKIPPED_FOR_BYTES {
+            self.skip();
+        }
+        // SAFETY: the state was written by `new`, the engine calls from one thread at a time, and
+        // no reference to the state outlives a call.
+        let block = unsafe { (*self.blocks.as_ptr()).allocate(layout(bytes)?) }?;
+        if !self.reach(block) {
+            // SAFETY: allocated above with this alignment, and known to nobody.
+            unsafe { (*self.blocks.as_ptr()).deallocate(block, ALIGN) };
+            return None;
+        }
+        Some(block)
+    }
+
+    /// Takes what is below the place of large blocks.
+    fn skip(&self) {
+        let bytes = self.large_from.replace(0).saturating_sub(self.high.get());
+        if bytes > 0 {
+            self.allocate(bytes);
+        }
+    }
+
+    /// As `allocate`, cleared. Above the high-water mark nothing has to be.
+    pub(crate) fn allocate_zeroed(&self, bytes: usize) -> *mut u8 {
+        let zero_from = self.high.get();
+        let block = self.allocate(bytes);
+        if !block.is_null() {
+            // SAFETY: the block is at least `bytes` long.
+            unsafe { block.write_bytes(0, bytes.min(zero_from.saturating_sub(block.addr()))) };
+        }
+        block
+    }
+
+    /// Moves or grows a block; null if that fails, and the old block then stays.
+    ///
+    /// # Safety
+    /// `block` came from this arena and is in use.
+    pub(crate) unsafe fn resize(&self, block: NonNull<u8>, bytes: usize) -> *mut u8 {
+        let Some(layout) = layout(bytes) else { return ptr::null_mut() };
+        // SAFETY: the caller vouches for the block.
+        if let Some(moved) = unsafe { self.move_in_steps(block, bytes) } {
+            return moved.as_ptr();
+        }
+        // SAFETY: as in `allocate`; the caller vouches for the block.
+        let moved = unsafe { (*self.blocks.as_ptr()).reallocate(block, layout) };
+        let Some(moved) = moved else { return ptr::null_mut() };
+        // Too late to refuse: the content has moved. The next allocation up there is refused.
+        self.reach(moved);
+        moved.as_ptr()
+    }
+
+    /// # Safety
+    /// `block` came from this arena and is in use.
+    pub(crate) unsafe fn free(&self, block: NonNull<u8>) {
+        // SAFETY: as in `allocate`; the caller vouches for the block, whose content is of no use.
+        unsafe {
+            if self.high.get() > self.expected.get() {
+                let bytes = Self::usable_bytes(block);
+                self.give_back(block.addr().get(), block.addr().get() + bytes, LARGE_BYTES);
+            }
+            (*self.blocks.as_ptr()).deallocate(block, ALIGN);
+        }
+    }
+
+    /// Grows a large block at another place without holding all of it twice; `None` if it is not
+    /// large, would not stand too high, can grow where it is, or has no other place.
+    ///
+    /// # Safety
+    /// `block` came from this arena and is in use.
+    unsafe fn move_in_steps(&self, block: NonNull<u8>, bytes: usize) -> Option<NonNull<u8>> {
+        // SAFETY: the caller vouches for the block.
+        let old_bytes = unsafe { Self::usable_bytes(block) };
+        let (start, high) = (block.addr().get(), self.high.get());
+        let is_last = start + old_bytes + 2 * MARGIN_BYTES >= high;
+        let spreads = high.saturating_add(bytes) > self.expected.get();
+        if old_bytes < 2 * MOVED_AT_ONCE_BYTES || bytes <= old_bytes || is_last || !spreads {
+            return None;
+        }
+        // As much of the new one is written as of the old one goes back.
+        let new = self.place(bytes)?;
+        let mut moved = 0;
+        while moved < old_bytes {
+            let step = MOVED_AT_ONCE_BYTES.min(old_bytes - moved);
+            // SAFETY: two blocks in use, both at least that long; what was copied is read no more.
+            unsafe {
+                new.add(moved).copy_from_nonoverlapping(block.add(moved), step);
+                self.give_back(start + moved, start + moved + step, LARGE_BYTES);
+            }
+            moved += step;
+        }
+        // SAFETY: in use until now.
+        unsafe { (*self.blocks.as_ptr()).deallocate(block, ALIGN) };
+        Some(new)
+    }
+
+    /// Gives the pages of large free blocks back to the system. Looks at every block, so it is done
+    /// less often the less comes of it.
+    fn sweep(&self) {
+        let given_bytes = self.give_back_holes(LARGE_BYTES);
+        let least = (self.expected.get() - self.start) / PATIENCE_SHARE;
+        let came_of_it = given_bytes >= self.touched.replace(0) / 2;
+        self.patience.set(if came_of_it { least } else { 2 * least });
+    }
+
+    /// Whether the process holds no more than it may, once every hole of a page was given back if it must be.
+    fn holds_little(&self) -> bool {
+        if self.high.get() <= self.expected.get() {
+            return true;
+        }
+        let expected_bytes = self.expected.get() - self.start;
+        let most_bytes = most_held_bytes(expected_bytes);
+        self.held_bytes() <= most_bytes || {
+            self.give_back_holes(PAGE_BYTES);
+            self.held_bytes() <= most_bytes - expected_bytes / ROOM_SHARE
+        }
+    }
+
+    /// Gives back what free blocks have of whole pages, if it is so much; returns how many bytes.
+    fn give_back_holes(&self, least_bytes: usize) -> usize {
+        let state_bytes = size_of::<Blocks>().next_multiple_of(MARGIN_BYTES);
+        let (start, high) = (self.start + state_bytes, self.high.get().min(self.end));
+        let mut given_bytes = 0;
+        let pool = self.blocks.as_ptr().cast::<u8>().wrapping_add(state_bytes);
+        let Some(pool) = NonNull::new(pool) else { return 0 };
+        let pool = NonNull::slice_from_raw_parts(pool, self.end - start);
+        // SAFETY: the pool as `new` inserted it, which no one changes while it is walked.
+        let blocks = unsafe { (*self.blocks.as_ptr()).iter_blocks(pool) };
+        for block in blocks.filter(|block| !block.is_occupied()) {
+            let start = block.as_ptr().addr().get() + BLOCK_OVERHEAD_BYTES;
+            // SAFETY: a free block; its header and links stay.
+            given_bytes += unsafe {
+                self.give_back(start, (start + block.max_payload_size()).min(high), least_bytes)
+            };
+        }
+        given_bytes
+    }
+
+    /// Counts pages as held that may be written from now on.
+    fn take_back(&self, start: usize, end: usize) {
+        if self.returned.bytes() == 0 {
+            return;
+        }
+        if self.expected.get() - self.start >= LARGE_PAGES_FROM_BYTES {
+            // The first byte that is written in a large page without content brings in all of it.
+            for place in [start, end - 1] {
+                let page = place / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+                let (from, to) = (page.max(self.start), page + LARGE_PAGE_BYTES);
+                if self.returned.has_all(from - self.start, to - self.start) {
+                    self.returned.remove(from - self.start, to - self.start);
+                }
+            }
+        }
+        self.returned.remove(start - self.start, end - self.start);
+    }
+
+    /// Gives whole pages within a free block, or one that is about to be, back to the system, if there are
+    /// enough; returns how many bytes. Its first bytes stay: the allocator writes there.
+    ///
+    /// # Safety
+    /// The addresses are those of such a block, below `high`.
+    unsafe fn give_back(&self, start: usize, end: usize, least_bytes: usize) -> usize {
+        let start = (start + MARGIN_BYTES).next_multiple_of(PAGE_BYTES);
+        let end = end / PAGE_BYTES * PAGE_BYTES;
+        if end < start.saturating_add(least_bytes)
+            || self.returned.has_all(start - self.start, end - self.start)
+        {
+            return 0;
+        }
+        // SAFETY: whole pages whose content is of no use. What declines keeps its memory.
+        if unsafe { range::give_back_pages(start, end - start) } {
+            self.returned.insert(start - self.start, end - self.start);
+        }
+        end - start
+    }
+
+    /// # Safety
+    /// `block` came from an arena and is in use.
+    pub(crate) unsafe fn usable_bytes(block: NonNull<u8>) -> usize {
+        // SAFETY: the caller vouches for the block.
+        unsafe { Blocks::allocation_usable_size(block) }
+    }
+
+    /// What a block costs, all told.
+    ///
+    /// # Safety
+    /// `block` came from an arena and is in use.
+    pub(crate) unsafe fn cost_bytes(block: NonNull<u8>) -> usize {
+        // SAFETY: the caller vouches for the block.
+        unsafe { Self::usable_bytes(block) + BLOCK_OVERHEAD_BYTES }
+    }
+
+    /// Records that the block may be written; false if it ends above the ceiling.
+    fn reach(&self, block: NonNull<u8>) -> bool {
+        // SAFETY: called with blocks just handed out.
+        let end = block.addr().get() + unsafe { Self::usable_bytes(block) };
+        self.high.set(self.high.get().max(end + MARGIN_BYTES));
+        // The header of what is left of a free block stands behind.
+        self.take_back(block.addr().get() - MARGIN_BYTES, end + MARGIN_BYTES);
+        if self.high.get() > self.expected.get() {
+            let touched = self.touched.get() + end - block.addr().get();
+            self.touched.set(touched);
+            if touched > self.patience.get() {
+                self.sweep();
+            }
+        }
+        end <= self.ceiling.get()
+    }
+}
+
+/// A layout whose block has a size that the allocator sorts by: of a free block of any other size it
+/// does not know that it fits the next request like the last. Costs a sixteenth at most.
+fn layout(bytes: usize) -> Option<Layout> {
+    let whole = bytes.max(1).checked_add(BLOCK_OVERHEAD_BYTES)?;
+    let step = (whole.checked_next_power_of_two()? / (2 * SIZES_PER_DOUBLING)).max(UNIT_BYTES);
+    let whole = whole.checked_next_multiple_of(step)?;
+    Layout::from_size_align(whole - BLOCK_OVERHEAD_BYTES, ALIGN).ok()
+}
+
+const _: () = assert!(mem::align_of::<Blocks>() <= super::range::PAGE_BYTES);
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeroed_blocks_are_zero_wherever_they_come_from() {
+        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        let mut kept = Vec::new();
+        for round in 0..400_usize {
+            let bytes = 1 + round * 977 % 150_000;
+            let block = NonNull::new(arena.allocate_zeroed(bytes)).expect("memory");
+            // SAFETY: the block is `bytes` long and ours.
+            unsafe {
+                assert!(std::slice::from_raw_parts(block.as_ptr(), bytes).iter().all(|b| *b == 0));
+                block.write_bytes(0xff, Arena::usable_bytes(block));
+            }
+            kept.push(block);
+            if round % 3 != 0 {
+                let old = kept.swap_remove(round * 31 % kept.len());
+                // SAFETY: in use until now, and forgotten here.
+                unsafe { arena.free(old) };
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_freed_fits_the_next_of_its_size() {
+        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        for bytes in (1..300_000).step_by(997) {
+            let block = |()| NonNull::new(arena.allocate(bytes)).expect("memory");
+            let (first, wall) = (block(()), block(()));
+            // SAFETY: in use until now, and forgotten here.
+            unsafe { arena.free(first) };
+            let again = block(());
+            assert_eq!(again, first, "{bytes} bytes");
+            // SAFETY: as above.
+            unsafe {
+                arena.free(again);
+                arena.free(wall);
+            }
+        }
+    }
+
+    #[test]
+    fn holes_are_given_back_and_large_blocks_keep_their_content() {
+        const MIB: usize = 1 << 20;
+        let range = Range::reserve(64 * MIB).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        arena.expect(5 * MIB);
+        let block = |bytes: usize| NonNull::new(arena.allocate(bytes)).expect("memory");
+        let (grows, hole, last) = (block(3 * MIB), block(3 * MIB), block(64));
+        // SAFETY: blocks in use, each as long as it was asked for.
+        unsafe {
+            for at in 0..3 * MIB {
+                grows.add(at).write(at.to_le_bytes()[1]);
+            }
+            hole.write_bytes(0xff, 3 * MIB);
+            arena.free(hole);
+            let inside = hole.add(MIB).as_ptr();
+            assert_eq!(inside.read(), 0, "what is free above all that is expected is given back");
+            let old = grows.add(MIB).as_ptr();
+            let grown = NonNull::new(arena.resize(grows, 5 * MIB)).expect("memory");
+            assert_ne!(grown, grows);
+            assert!((0..3 * MIB).all(|at| grown.add(at).read() == at.to_le_bytes()[1]));
+            assert_eq!(old.read(), 0, "nothing of a block that has moved stays");
+            arena.free(last);
+        }
+    }
+
+    #[test]
+    fn holes_of_any_size_hold_no_more_than_a_quarter_more() {
+        const LIMIT: usize = 16 << 20;
+        let range = Range::reserve(256 << 20).expect("256 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        arena.expect(LIMIT);
+        let mut kept: Vec<NonNull<u8>> = Vec::new();
+        let (mut used, mut bytes, mut most) = (0, 500, 0);
+        'full: loop {
+            let mut round = Vec::new();
+            while used + bytes < LIMIT {
+                let Some(block) = NonNull::new(arena.allocate(bytes)) else { break 'full };
+                // SAFETY: the block is that long.
+                unsafe { block.write_bytes(1, bytes) };
+                // SAFETY: in use.
+                used += unsafe { Arena::cost_bytes(block) };
+                round.push(block);
+                most = most.max(resident_bytes(&range));
+                assert!(arena.held_bytes() <= most_held_bytes(LIMIT));
+            }
+            if round.is_empty() {
+                break;
+            }
+            for (index, block) in round.into_iter().enumerate() {
+                if index % 4 == 0 {
+                    kept.push(block);
+                } else {
+                    // SAFETY: in use until now.
+                    unsafe {
+                        used -= Arena::cost_bytes(block);
+                        arena.free(block);
+                    }
+                }
+            }
+            bytes = bytes * 5 / 4;
+        }
+        assert!(most > LIMIT, "there were holes: {most}");
+        assert!(most <= most_held_bytes(LIMIT) + (256 << 10), "{most} bytes for {LIMIT}");
+    }
+
+    /// What the system says, looked at every now and then.
+    fn resident_bytes(range: &Range) -> usize {
+        thread_local!(static CALLS: Cell<usize> = const { Cell::new(0) });
+        if !CALLS.replace(CALLS.get() + 1).is_multiple_of(500) {
+            return 0;
+        }
+        let mut pages = vec![0; range.bytes() / PAGE_BYTES];
+        // SAFETY: a byte for each page of the mapping.
+        let told =
+            unsafe { libc::mincore(range.start().cast(), range.bytes(), pages.as_mut_ptr()) };
+        assert_eq!(told, 0);
+        pages.iter().filter(|page| **page & 1 == 1).count() * PAGE_BYTES
+    }
+
+    #[test]
+    fn large_blocks_begin_with_a_large_page() {
+        const KIB: usize = 1 << 10;
+        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        let from = (range.start().addr() + (2 << 20)).next_multiple_of(LARGE_PAGE_BYTES);
+        arena.start_large_at(2 << 20);
+        let small = arena.allocate(64 * KIB).addr();
+        let large = arena.allocate_zeroed(1 << 20).addr();
+        assert!(small + 64 * KIB < from && (from..from + 128 * KIB).contains(&large));
+        // Small ones go on above: nothing is left below.
+        assert!(arena.allocate(64 * KIB).addr() > large);
+    }
+
+    #[test]
+    fn nothing_above_the_ceiling() {
+        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        arena.set_ceiling(1 << 20);
+        assert!(arena.allocate(2 << 20).is_null());
+        assert!(!arena.allocate(1 << 19).is_null());
+    }
+
+    #[test]
+    fn more_than_there_is_fails() {
+        let range = Range::reserve(1 << 20).expect("a MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        assert!(arena.allocate(2 << 20).is_null());
+        assert!(arena.allocate(usize::MAX).is_null());
+    }
+}

@@ -1,0 +1,81 @@
+//! Leaving the engine in the middle of whatever it does.
+//!
+//! The engine does not survive a request for memory that fails: its parser asserts, follows null
+//! pointers, or goes on with half an object. So none ever fails. Where the limit is hit, or the run
+//! has been asked to end, the request does not return: the stack is unwound, through the engine's
+//! frames, which are C and own nothing outside of their heap, and through ours, whose destructors
+//! run, up to [`catch`]. What is left of the heap is as broken as the moment found it, and nobody
+//! looks at it again: it is restored from its image, or freed block by block.
+//!
+//! In: [`leave`], on a thread inside of [`catch`]. Out: a [`Left`], and for as long as that lives, or
+//! the stack is being unwound, nothing on this thread gives a reference back to the engine.
+
+use std::{
+    cell::Cell,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+};
+
+/// What is thrown; never seen outside of this file but to be thrown on.
+struct Escape;
+
+/// The engine was left; its heap must not be touched any more.
+#[derive(Debug)]
+pub(crate) struct Left(());
+
+thread_local! {
+    static LEFT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Leaves the engine.
+pub(in crate::isolate) fn leave() -> ! {
+    LEFT.set(true);
+    // Not a panic: no hook is told of it.
+    resume_unwind(Box::new(Escape))
+}
+
+/// Runs what may leave the engine.
+pub(in crate::isolate) fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Left> {
+    caught(AssertUnwindSafe(body)).or_else(|thrown| match thrown.downcast::<Escape>() {
+        Ok(_) => Err(Left(())),
+        Err(panic) => resume_unwind(panic),
+    })
+}
+
+/// Runs what may panic, on the way from the engine into this crate. Who leaves the engine passes
+/// through here.
+pub(in crate::isolate) fn catch_panic<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
+    caught(AssertUnwindSafe(body)).map_err(|thrown| match thrown.downcast::<Escape>() {
+        Ok(escape) => resume_unwind(escape),
+        Err(panic) => panic,
+    })
+}
+
+fn caught<T>(body: AssertUnwindSafe<impl FnOnce() -> T>) -> std::thread::Result<T> {
+    catch_unwind(body)
+}
+
+/// Whether the engine was left on this thread, so that none of its memory may be touched.
+pub(in crate::isolate) fn has_left() -> bool {
+    LEFT.get()
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        LEFT.set(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_leaves_is_caught_and_a_panic_is_not() {
+        let left = catch(|| catch_panic(|| leave()).is_ok()).expect_err("left");
+        assert!(has_left());
+        drop(left);
+        assert!(!has_left());
+        assert!(catch_panic(|| panic!("as the test wants")).is_err());
+        assert!(catch_panic(|| catch(|| panic!("as the test wants"))).is_err() && !has_left());
+    }
+}

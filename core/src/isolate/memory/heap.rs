@@ -1,0 +1,429 @@
+//! The engine's heap, and the books over everything a run makes anyone hold.
+//!
+//! In: the engine's requests for memory, what the run makes others hold ([`Heap::charge`]: logs,
+//! reports, messages, bytecode), a limit for the run, and a flag that asks it to end. Out: memory,
+//! or none. Keeps the contract's `memory` status: one limit for all that counts, and a latch that
+//! says it was hit, whatever the code caught afterwards.
+//!
+//! A request that does not fit is not refused, because the engine does not survive that: it leaves
+//! the engine (`escape`), and the run is over. So does every request of a run that was asked to end.
+#![expect(unsafe_code, reason = "the engine's C interface to its allocator")]
+
+use super::{
+    accounting::{Blocks, Books},
+    arena::Arena,
+    range::Range,
+    system::System,
+    termination::Ending,
+};
+use crate::isolate::engine::sys as qjs;
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::mem::{self, ManuallyDrop};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// How far an arena may spread, for a limit: fragmented to twice, and the pristine realm.
+const SPREAD: usize = 2;
+const SPREAD_BYTES: usize = 4 << 20;
+
+/// The highest that a block may end which is made under this limit. One that grows may end higher.
+pub(in crate::isolate) fn ceiling_bytes(limit_bytes: usize) -> usize {
+    limit_bytes.saturating_mul(SPREAD).saturating_add(SPREAD_BYTES)
+}
+
+/// The heap of one runtime.
+pub(crate) struct Heap {
+    /// Owned; at one address for life, because the engine holds it.
+    books: NonNull<Books>,
+}
+
+// SAFETY: a heap moves between threads with its runtime, and one thread at a time uses both. What
+// other threads may touch while it does, the `ending` flag, is made for that.
+unsafe impl Send for Heap {}
+
+/// The state of an arena's books when its image was taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Mark {
+    used_bytes: usize,
+    high_bytes: usize,
+}
+
+impl Heap {
+    /// A heap of the blocks of `range`, which must be kept for as long as the heap is.
+    pub(crate) fn in_range(range: &Range) -> Option<Self> {
+        Some(Self::over(Blocks::Arena(Arena::new(range)?)))
+    }
+
+    /// A heap of blocks from the process's own allocator.
+    pub(crate) fn in_process() -> Self {
+        Self::over(Blocks::System(System::new()))
+    }
+
+    fn over(blocks: Blocks) -> Self {
+        let books = Box::new(Books {
+            blocks,
+            limit_bytes: Cell::new(usize::MAX),
+            used_bytes: Cell::new(0),
+            charged_bytes: Cell::new(0),
+            peak_bytes: Cell::new(0),
+            exhausted: Cell::new(false),
+            leaves: Cell::new(false),
+            ending: RefCell::new(None),
+            countdown: Cell::new(ptr::null_mut()),
+        });
+        Self { books: NonNull::from(Box::leak(books)) }
+    }
+
+    /// For `JS_NewRuntime2`, together with `opaque`.
+    pub(crate) fn functions(&self) -> qjs::JSMallocFunctions {
+        // SAFETY: the same functions; the engine may be unwound through.
+        let (calloc, malloc, realloc) = unsafe {
+            (
+                mem::transmute::<qjs::AllocateZeroed, Option<qjs::PlainAllocateZeroed>>(calloc),
+                mem::transmute::<qjs::Allocate, Option<qjs::PlainAllocate>>(malloc),
+                mem::transmute::<qjs::Reallocate, Option<qjs::PlainReallocate>>(realloc),
+            )
+        };
+        qjs::JSMallocFunctions {
+            js_calloc: calloc,
+            js_malloc: malloc,
+            js_free: Some(free),
+            js_realloc: realloc,
+            js_malloc_usable_size: Some(match self.books().blocks {
+                Blocks::Arena(_) => arena_usable_size,
+                Blocks::System(_) => system_usable_size,
+            }),
+        }
+    }
+
+    pub(crate) fn opaque(&self) -> *mut c_void {
+        self.books.as_ptr().cast()
+    }
+
+    /// Opens the books for a run. Allocates nothing and cannot fail: a limit below what the
+    /// pristine realm uses is one that has been hit already.
+    pub(crate) fn arm(&self, limit_bytes: usize, ending: Arc<Ending>) {
+        let books = self.books();
+        let used = books.used_bytes.get();
+        books.limit_bytes.set(limit_bytes);
+        books.charged_bytes.set(0);
+        books.peak_bytes.set(used);
+        books.exhausted.set(used > limit_bytes);
+        books.part_with_ending();
+        // SAFETY: `set_countdown`'s caller vouches for the counter, and the heap detaches the flag
+        // when the next one takes its place, when it is disarmed and when it is dropped.
+        unsafe { ending.attach(books.countdown.get()) };
+        books.ending.replace(Some(ending));
+        if let Blocks::Arena(arena) = &books.blocks {
+            arena.expect(limit_bytes);
+            arena.set_ceiling(ceiling_bytes(limit_bytes));
+        }
+    }
+
+    /// Has large blocks of an arena begin with the first large page from that offset on.
+    pub(crate) fn start_large_at(&self, offset: usize) {
+        if let Blocks::Arena(arena) = &self.books().blocks {
+            arena.start_large_at(offset);
+        }
+    }
+
+    /// Counts `bytes` that the run makes others hold; false, and the limit is hit, if they do not
+    /// fit: the caller then drops them.
+    pub(crate) fn charge(&self, bytes: usize) -> bool {
+        let books = self.books();
+        #[cfg(test)]
+        if crate::isolate::faults::refuses() {
+            books.hit();
+            return false;
+        }
+        if books.total_bytes().saturating_add(bytes) > books.limit_bytes.get() {
+            books.hit();
+            return false;
+        }
+        books.charged_bytes.set(books.charged_bytes.get().saturating_add(bytes));
+        books.raise_peak();
+        true
+    }
+
+    /// The limit is hit.
+    pub(crate) fn exhaust(&self) {
+        self.books().hit();
+    }
+
+    /// Hits the limit if what is under way between the run and its host is too much by now: other
+    /// threads add to it, while the code may ask for nothing.
+    pub(crate) fn heed_in_flight(&self) {
+        let books = self.books();
+        if books.total_bytes() > books.limit_bytes.get() {
+            books.hit();
+        }
+    }
+
+    /// How much is held, and how much more may be.
+    pub(crate) fn held_and_room_bytes(&self) -> (usize, usize) {
+        let held = self.books().total_bytes();
+        (held, self.limit_bytes().saturating_sub(held))
+    }
+
+    /// Counts bytes that were held for a moment, by whom the books do not see.
+    pub(crate) fn note_peak(&self, bytes: usize) {
+        let peak_bytes = &self.books().peak_bytes;
+        peak_bytes.set(peak_bytes.get().max(bytes));
+    }
+
+    /// Takes back what was charged.
+    pub(crate) fn discharge(&self, bytes: usize) {
+        let charged = &self.books().charged_bytes;
+        debug_assert!(bytes <= charged.get(), "discharged what was not charged");
+        charged.set(charged.get().saturating_sub(bytes));
+    }
+
+    /// Whether a request that is refused leaves the engine from now on: somebody waits in
+    /// [`escape::catch`](super::escape::catch).
+    pub(in crate::isolate) fn set_leaves(&self, leaves: bool) {
+        self.books().leaves.set(leaves);
+    }
+
+    pub(crate) fn limit_bytes(&self) -> usize {
+        self.books().limit_bytes.get()
+    }
+
+    /// What the engine holds, the pristine realm included.
+    pub(crate) fn used_bytes(&self) -> usize {
+        self.books().used_bytes.get()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn charged_bytes(&self) -> usize {
+        self.books().charged_bytes.get()
+    }
+
+    /// What the engine holds as the blocks themselves say, where they are listed.
+    #[cfg(test)]
+    pub(crate) fn counted_bytes(&self) -> Option<usize> {
+        match &self.books().blocks {
+            Blocks::Arena(_) => None,
+            Blocks::System(system) => Some(system.held_bytes()),
+        }
+    }
+
+    /// The most that was used and charged at once since `arm`.
+    pub(crate) fn peak_bytes(&self) -> usize {
+        self.books().peak_bytes.get()
+    }
+
+    /// Whether the limit was hit, ever, in this run, unless it had been asked to end before.
+    pub(crate) fn exhausted(&self) -> bool {
+        let books = self.books();
+        let ending = books.ending.borrow();
+        books.exhausted.get() || ending.as_ref().is_some_and(|ending| ending.is_exhausted())
+    }
+
+    /// Whether the run has to end: it hit its limit, or was asked to.
+    pub(crate) fn must_end(&self) -> bool {
+        self.books().must_end()
+    }
+
+    /// Where the engine counts the polls until it asks its interrupt handler. The heap shortens
+    /// that when a run must end.
+    ///
+    /// # Safety
+    /// Valid, or null, for as long as the heap is used; written by the engine's thread alone.
+    pub(crate) unsafe fn set_countdown(&self, countdown: *mut i32) {
+        self.books().countdown.set(countdown);
+    }
+
+    /// The same heap once more, for those whom the engine calls back.
+    ///
+    /// # Safety
+    /// Not used after the heap is dropped.
+    pub(crate) unsafe fn alias(&self) -> ManuallyDrop<Self> {
+        ManuallyDrop::new(Self { books: self.books })
+    }
+
+    /// The state of the books, for `rewind`. For an arena.
+    pub(crate) fn mark(&self) -> Mark {
+        let high_bytes = match &self.books().blocks {
+            Blocks::Arena(arena) => arena.high_bytes(),
+            Blocks::System(_) => 0,
+        };
+        Mark { used_bytes: self.used_bytes(), high_bytes }
+    }
+
+    /// Closes the books: from here to the next `arm` there is no limit, and no thread but this one
+    /// reaches into the heap.
+    pub(crate) fn disarm(&self) {
+        let books = self.books();
+        books.part_with_ending();
+        books.limit_bytes.set(usize::MAX);
+        books.charged_bytes.set(0);
+        books.exhausted.set(false);
+    }
+
+    /// Puts the books back, disarmed.
+    ///
+    /// # Safety
+    /// The memory of the arena is what it was at the mark, and zero above.
+    pub(crate) unsafe fn rewind(&self, mark: Mark) {
+        let books = self.books();
+        self.disarm();
+        books.used_bytes.set(mark.used_bytes);
+        if let Blocks::Arena(arena) = &books.blocks {
+            arena.lower_high(mark.high_bytes);
+        }
+    }
+
+    fn books(&self) -> &Books {
+        // SAFETY: allocated by `over`, freed by `drop`, and only ever shared.
+        unsafe { self.books.as_ref() }
+    }
+}
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        self.disarm();
+        // SAFETY: leaked by `over`; the runtime that used it is gone, or never looks again.
+        drop(unsafe { Box::from_raw(self.books.as_ptr()) });
+    }
+}
+
+impl Mark {
+    /// How many bytes of the range had been written.
+    pub(crate) fn high_bytes(self) -> usize {
+        self.high_bytes
+    }
+}
+
+/// # Safety
+/// `opaque` is what `Heap::opaque` gave for a heap that lives.
+unsafe fn books<'a>(opaque: *mut c_void) -> &'a Books {
+    // SAFETY: the caller vouches for it; books are only ever shared.
+    unsafe { &*opaque.cast::<Books>() }
+}
+
+/// The engine's sizes are C's.
+fn bytes(size: qjs::size_t) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+unsafe extern "C-unwind" fn malloc(opaque: *mut c_void, size: qjs::size_t) -> *mut c_void {
+    // SAFETY: the engine hands back what `JS_NewRuntime2` was given.
+    let books = unsafe { books(opaque) };
+    let granted = books.grants(bytes(size));
+    books.or_leave(if granted {
+        books.take(books.blocks.allocate(bytes(size)))
+    } else {
+        ptr::null_mut()
+    })
+}
+
+unsafe extern "C-unwind" fn calloc(
+    opaque: *mut c_void,
+    count: qjs::size_t,
+    size: qjs::size_t,
+) -> *mut c_void {
+    // SAFETY: as in `malloc`.
+    let books = unsafe { books(opaque) };
+    let size = bytes(count).saturating_mul(bytes(size));
+    let granted = books.grants(size);
+    books.or_leave(if granted {
+        books.take(books.blocks.allocate_zeroed(size))
+    } else {
+        ptr::null_mut()
+    })
+}
+
+unsafe extern "C-unwind" fn realloc(
+    opaque: *mut c_void,
+    block: *mut c_void,
+    size: qjs::size_t,
+) -> *mut c_void {
+    let Some(block) = NonNull::new(block.cast::<u8>()) else {
+        // SAFETY: as in `malloc`.
+        return unsafe { malloc(opaque, size) };
+    };
+    // SAFETY: as in `malloc`.
+    let books = unsafe { books(opaque) };
+    let old = books.blocks.cost_bytes(block);
+    if bytes(size) > old && !books.grants(bytes(size) - old) {
+        return books.or_leave(ptr::null_mut());
+    }
+    let moved = books.blocks.resize(block, bytes(size));
+    if !moved.is_null() {
+        books.used_bytes.set(books.used_bytes.get() - old);
+    }
+    books.or_leave(books.take(moved))
+}
+
+unsafe extern "C" fn free(opaque: *mut c_void, block: *mut c_void) {
+    if let Some(block) = NonNull::new(block.cast::<u8>()) {
+        // SAFETY: as in `malloc`.
+        let books = unsafe { books(opaque) };
+        books.used_bytes.set(books.used_bytes.get() - books.blocks.cost_bytes(block));
+        books.blocks.free(block);
+    }
+}
+
+unsafe extern "C" fn arena_usable_size(block: *const c_void) -> qjs::size_t {
+    NonNull::new(block.cast_mut().cast::<u8>())
+        // SAFETY: the engine asks for blocks in use only.
+        .map_or(0, |block| unsafe { Arena::usable_bytes(block) } as qjs::size_t)
+}
+
+unsafe extern "C" fn system_usable_size(block: *const c_void) -> qjs::size_t {
+    NonNull::new(block.cast_mut().cast::<u8>())
+        // SAFETY: the engine asks for blocks in use only.
+        .map_or(0, |block| unsafe { System::usable_bytes(block) } as qjs::size_t)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn armed(limit_bytes: usize) -> (Heap, Arc<Ending>) {
+        let heap = Heap::in_process();
+        let ending = Arc::<Ending>::default();
+        heap.arm(limit_bytes, Arc::clone(&ending));
+        (heap, ending)
+    }
+
+    fn request(heap: &Heap, size: qjs::size_t) -> bool {
+        // SAFETY: the heap lives.
+        !unsafe { malloc(heap.opaque(), size) }.is_null()
+    }
+
+    #[test]
+    fn the_limit_latches() {
+        let (heap, _) = armed(1 << 20);
+        assert!(request(&heap, 900 << 10) && !heap.exhausted());
+        assert!(!request(&heap, 200 << 10), "more than there is left");
+        assert!(heap.exhausted() && heap.must_end());
+        assert!(!request(&heap, 1), "nothing more is granted");
+        assert!(heap.peak_bytes() <= 1 << 20);
+    }
+
+    #[test]
+    fn what_others_hold_counts() {
+        let (heap, _) = armed(1 << 20);
+        assert!(heap.charge(600 << 10) && request(&heap, 300 << 10));
+        heap.discharge(500 << 10);
+        assert!(heap.peak_bytes() >= 900 << 10 && heap.charge(500 << 10));
+        assert!(!heap.exhausted() && !heap.charge(500 << 10) && heap.exhausted());
+    }
+
+    #[test]
+    fn a_run_that_is_asked_to_end_is_not_exhausted() {
+        let (heap, ending) = armed(1 << 20);
+        ending.raise();
+        assert!(!request(&heap, 1) && heap.must_end() && !heap.exhausted());
+    }
+
+    #[test]
+    fn a_limit_below_what_is_used_is_exhausted_at_once() {
+        let (heap, _) = armed(usize::MAX);
+        assert!(request(&heap, 1000));
+        heap.arm(1, Arc::default());
+        assert!(heap.exhausted() && !request(&heap, 1000));
+    }
+}

@@ -1,0 +1,326 @@
+//! A place where one run lives: a runtime with a pristine realm, its heap, and its interrupts.
+//!
+//! In: a function that builds the realm, then a run's limit and flag. Out: the realm, entered; and
+//! after the run the same home again, pristine, or nothing. There are two kinds, and who uses a home
+//! does not see which it is: one in a slot is restored from its image, a plain one, on memory from
+//! the process's own allocator, serves one run. Neither is ever torn down by the engine: no finalizer
+//! runs, so nothing in the engine's heap may own anything outside of it.
+#![expect(unsafe_code, reason = "makes and enters runtimes of the engine")]
+
+use super::{
+    calibrate::{self, Fields},
+    escape::{self, Left},
+    heap::Heap,
+    interrupt::{self, Hook, PollState},
+    slot::Slot,
+    termination::Ending,
+};
+use crate::{isolate::engine::sys as qjs, os::process};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Cycles are not collected before a heap is this large (a pristine one is a tenth of it), or half
+/// way to its limit: most runs then never are.
+const FIRST_COLLECTION_BYTES: usize = 2 << 20;
+
+/// What was built in a runtime: plain pointers and values, valid at one address for as long as the
+/// home is, because a restore brings back what they point at.
+pub(crate) trait Realm: Copy + 'static {
+    /// The context that sandbox code runs in.
+    fn context(&self) -> *mut qjs::JSContext;
+
+    /// Frees all that was built, every context included, so that the engine finds nothing left when
+    /// it frees the runtime. Only a check, in debug builds.
+    ///
+    /// # Safety
+    /// Called once, with the runtime that it was built in, which is pristine.
+    unsafe fn free(self, runtime: *mut qjs::JSRuntime);
+}
+
+/// Builds a realm; `None` if it cannot. Whatever is set on the runtime belongs here (stack limit,
+/// module loader, handlers other than the interrupt handler): what is set later, a restore undoes.
+/// Every class that can be touched should have been.
+pub(crate) type Build<R> = fn(*mut qjs::JSRuntime) -> Option<R>;
+
+/// A run, as far as its home is concerned.
+pub(crate) struct Run {
+    /// For all that the run makes anyone hold, the pristine realm included.
+    pub(crate) limit_bytes: usize,
+    /// Raised by any thread to end the run.
+    pub(crate) ending: Arc<Ending>,
+    /// Asked at every poll, with `host` in the state that it gets.
+    pub(crate) hook: Option<Hook>,
+    pub(crate) host: *mut c_void,
+}
+
+impl Run {
+    /// A run with a limit, and no hook.
+    #[cfg(test)]
+    pub(crate) fn with_limit(limit_bytes: usize) -> Self {
+        Self { limit_bytes, ending: Arc::default(), hook: None, host: ptr::null_mut() }
+    }
+}
+
+/// One runtime, for one run at a time, on one thread at a time.
+pub(crate) struct Home<R: Realm> {
+    runtime: *mut qjs::JSRuntime,
+    realm: R,
+    fields: Fields,
+    /// Owned; at one address for life, because the engine holds it.
+    polls: NonNull<PollState>,
+    heap: Heap,
+    /// The range under `heap`, so dropped after it; `None` in a plain home.
+    slot: Option<Slot>,
+    /// How many entries are on the stack.
+    entries: Cell<usize>,
+    odd: Cell<bool>,
+}
+
+// SAFETY: all that it points at is its own. It is not `Sync`, so one thread at a time uses it, and
+// on entry the engine is told of that thread's stack.
+unsafe impl<R: Realm> Send for Home<R> {}
+
+impl<R: Realm> Home<R> {
+    /// A home in a slot; `None` where there are no addresses for it, or the engine's random state
+    /// is not known (every run would draw the same numbers), or the realm cannot be built.
+    pub(crate) fn in_slot(build: Build<R>) -> Option<Self> {
+        let fields = calibrate::fields();
+        fields.random_state?;
+        let range = Slot::reserve()?;
+        let heap = Heap::in_range(&range)?;
+        let mut home = Self::start(heap, build, fields)?;
+        // SAFETY: no code of the runtime is on any stack.
+        unsafe { qjs::JS_RunGC(home.runtime) };
+        home.slot = Some(Slot::take_image(range, &home.heap)?);
+        Some(home)
+    }
+
+    /// A plain home; `None` if the realm cannot be built.
+    pub(crate) fn plain(build: Build<R>) -> Option<Self> {
+        Self::start(Heap::in_process(), build, calibrate::fields())
+    }
+
+    fn start(heap: Heap, build: Build<R>, fields: Fields) -> Option<Self> {
+        heap.set_leaves(true);
+        let built = escape::catch(|| {
+            let runtime = new_runtime(&heap)?;
+            // SAFETY: the runtime was just made.
+            unsafe { qjs::JS_SetGCThreshold(runtime, FIRST_COLLECTION_BYTES as qjs::size_t) };
+            Some((runtime, build(runtime)?))
+        });
+        heap.set_leaves(false);
+        let (runtime, realm) = built.ok().flatten()?;
+        let countdown = field::<i32, R>(realm, fields.interrupt_counter);
+        let countdown = countdown.unwrap_or(ptr::null_mut());
+        // SAFETY: the counter is in the realm's context, which lives as long as heap and polls are
+        // used; the state is freed when the runtime is never used again.
+        let polls = unsafe {
+            heap.set_countdown(countdown);
+            let polls = NonNull::from(Box::leak(Box::new(PollState::new(&heap, countdown))));
+            let handler: Option<qjs::InterruptHandler> = Some(interrupt::handler);
+            qjs::JS_SetInterruptHandler(runtime, handler, polls.as_ptr().cast());
+            polls
+        };
+        let (entries, odd) = (Cell::new(0), Cell::new(false));
+        Some(Self { runtime, realm, fields, polls, heap, slot: None, entries, odd })
+    }
+
+    /// Gets ready for a run: books, interrupts, random numbers. Allocates nothing in the heap and
+    /// cannot fail.
+    pub(crate) fn arm(&self, run: Run) {
+        debug_assert_eq!(self.entries.get(), 0, "armed while code runs");
+        if let Some(slot) = &self.slot {
+            slot.expect(run.limit_bytes);
+        }
+        self.heap.arm(run.limit_bytes, run.ending);
+        interrupt::heed_limit(self.runtime, &self.heap);
+        // SAFETY: no code runs, so no poll does.
+        unsafe { (*self.polls.as_ptr()).arm(run.hook, run.host) };
+        if let Some(random_state) = field::<u64, R>(self.realm, self.fields.random_state) {
+            // SAFETY: the field is in the realm's context, aligned, and a `u64`.
+            unsafe { *random_state = process::random().max(1) };
+        }
+    }
+
+    /// Gives the addresses back that no run under this limit, or a lower one, can reach; for good. For a
+    /// process that has one run and limits its addresses. Returns how many bytes that were.
+    pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
+        self.slot.as_ref().map_or(0, |slot| slot.trim(&self.heap, limit_bytes))
+    }
+
+    /// The one way into the engine. Within it, on the same thread, one may enter again, or call the
+    /// engine as one pleases.
+    ///
+    /// Where the engine is left in the middle, all of it is, down to the first entry; then nothing
+    /// that was made in the home may be used again, and it can only be finished.
+    pub(crate) fn enter<T>(&self, run: impl FnOnce(R) -> T) -> Result<T, Left> {
+        if self.entries.get() > 0 {
+            let entry = Entry::new(self);
+            let result = run(self.realm);
+            entry.leave();
+            return Ok(result);
+        }
+        // Not when it is entered again: each entry would then have the whole limit to itself.
+        // SAFETY: the runtime lives, and this is the thread that is about to use it.
+        unsafe { qjs::JS_UpdateStackTop(self.runtime) };
+        let entry = Entry::new(self);
+        let result = escape::catch(|| run(self.realm));
+        entry.leave();
+        result
+    }
+
+    /// Ends the run, whatever it left behind: the same home, pristine, or none if it is a plain one.
+    /// What the heap's books say of the run must be read before.
+    pub(crate) fn finish(self) -> Option<Self> {
+        let slot = self.slot.as_ref()?;
+        // SAFETY: the home is not entered, because an entry borrows it; what was made in it is not
+        // used again, because the realm is all that may be kept.
+        unsafe {
+            (*self.polls.as_ptr()).disarm();
+            slot.restore(&self.heap);
+        }
+        Some(self)
+    }
+
+    pub(crate) fn realm(&self) -> R {
+        self.realm
+    }
+
+    #[cfg(test)]
+    pub(crate) fn runtime(&self) -> *mut qjs::JSRuntime {
+        self.runtime
+    }
+
+    pub(crate) fn heap(&self) -> &Heap {
+        &self.heap
+    }
+
+    /// Takes the time that the code spent waiting for the host out of what the hook sees as a gap.
+    /// For host calls, not for hooks.
+    pub(crate) fn skip_clock(&self, waited: Duration) {
+        // SAFETY: a host call is no poll, so nothing else refers to the state.
+        unsafe { (*self.polls.as_ptr()).skip(waited) }
+    }
+
+    /// The slot, unless this is a plain home.
+    #[cfg(test)]
+    pub(crate) fn slot(&self) -> Option<&Slot> {
+        self.slot.as_ref()
+    }
+
+    /// Whether the books say what the blocks do.
+    #[cfg(test)]
+    pub(crate) fn unbalanced(&self) -> Result<(), String> {
+        let (used, counted) = (self.heap.used_bytes(), self.heap.counted_bytes());
+        match counted {
+            Some(counted) if counted != used => Err(format!("{used} bytes used, {counted} held")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Marks the home as not to be used again: something happened in it that should not have.
+    pub(crate) fn mark_odd(&self) {
+        self.odd.set(true);
+    }
+
+    pub(crate) fn is_odd(&self) -> bool {
+        self.odd.get()
+    }
+}
+
+impl<R: Realm> Drop for Home<R> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.as_ref()
+            && cfg!(debug_assertions)
+        {
+            // SAFETY: as in `finish`; pristine, so the engine's own teardown must work. Nothing is
+            // used after it but the books.
+            unsafe {
+                slot.restore(&self.heap);
+                qjs::JS_UpdateStackTop(self.runtime);
+                self.realm.free(self.runtime);
+                qjs::JS_FreeRuntime(self.runtime);
+            }
+            debug_assert_eq!(self.heap.used_bytes(), 0, "bytes that nobody freed");
+        }
+        // SAFETY: leaked by `start`; the runtime is never used again.
+        drop(unsafe { Box::from_raw(self.polls.as_ptr()) });
+    }
+}
+
+/// A runtime whose every block comes from that heap, which has to outlive every use of it.
+pub(in crate::isolate) fn new_runtime(heap: &Heap) -> Option<*mut qjs::JSRuntime> {
+    let functions = heap.functions();
+    // SAFETY: the functions are copied, and the books stay where they are until the runtime is never
+    // used again.
+    let runtime = unsafe { qjs::JS_NewRuntime2(&raw const functions, heap.opaque()) };
+    Some(runtime).filter(|runtime| !runtime.is_null())
+}
+
+/// One entry; a home left by a panic is odd.
+struct Entry<'a, R: Realm> {
+    home: &'a Home<R>,
+    left: bool,
+}
+
+impl<'a, R: Realm> Entry<'a, R> {
+    fn new(home: &'a Home<R>) -> Self {
+        home.entries.set(home.entries.get() + 1);
+        home.heap.set_leaves(true);
+        Self { home, left: false }
+    }
+
+    fn leave(mut self) {
+        self.left = true;
+    }
+}
+
+impl<R: Realm> Drop for Entry<'_, R> {
+    fn drop(&mut self) {
+        let entries = self.home.entries.get() - 1;
+        self.home.entries.set(entries);
+        self.home.heap.set_leaves(entries > 0);
+        if !self.left && !escape::has_left() {
+            self.home.odd.set(true);
+        }
+    }
+}
+
+/// A field of the realm's context, if its offset is known.
+fn field<T, R: Realm>(realm: R, offset: Option<usize>) -> Option<*mut T> {
+    // SAFETY: calibrated in a context of the same engine, so within this one.
+    offset.map(|offset| unsafe { realm.context().byte_add(offset).cast() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isolate::memory::test_realm::{LEFT, TestRealm, build, run};
+
+    #[test]
+    fn an_engine_that_is_not_known_still_runs_and_stops() {
+        let fields = Fields { random_state: None, interrupt_counter: None };
+        let home: Home<TestRealm> =
+            Home::start(Heap::in_process(), build, fields).expect("a plain home");
+        let ending = Arc::<Ending>::default();
+        home.arm(Run { ending: Arc::clone(&ending), ..Run::with_limit(64 << 20) });
+        assert_eq!(run(&home, "let n = 0; while (n < 1e5) n++; n"), "100000");
+        ending.raise();
+        assert_eq!(run(&home, "for (;;);"), LEFT);
+    }
+
+    #[test]
+    fn a_home_left_by_a_panic_is_odd() {
+        let home: Home<TestRealm> = Home::plain(build).expect("a plain home");
+        home.enter(|realm| assert_eq!(realm.context(), home.realm().context())).expect("stayed");
+        home.skip_clock(Duration::from_secs(1));
+        assert!(!home.is_odd());
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = home.enter(|_| panic!("as the test wants"));
+        }));
+        assert!(panicked.is_err() && home.is_odd());
+    }
+}

@@ -1,0 +1,178 @@
+//! When running code is asked to stop.
+//!
+//! In: the engine's interrupt handler being asked. Out: go on, or leave the engine for good, which no
+//! code can catch. A run stops when its heap says that it must end (the limit was hit, or the
+//! caller asked), or when the hook that it was started with says so.
+//!
+//! The engine asks once per 10,000 calls and backward jumps. That is soon enough for a loop of
+//! additions and far too late for one whose every step is a builtin at work for milliseconds. So
+//! the handler looks at the clock and sets, itself, after how many it is asked again.
+#![expect(unsafe_code, reason = "the engine's interrupt handler")]
+
+use super::{escape, heap::Heap};
+use crate::isolate::engine::sys as qjs;
+use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The engine's own period, and the longest here.
+const LONGEST_PERIOD: i32 = 10_000;
+/// Nothing is known yet about the code of a run that starts.
+const FIRST_PERIOD: i32 = 4;
+/// Polls further apart than this make the period shorter.
+const LONG_GAP: Duration = Duration::from_millis(1);
+/// Polls closer than this make it longer. In between it stays: a poll costs 0.1 to 0.3 µs, and a
+/// longer period would only be slower to notice that the code has changed. Code that turns from
+/// quick steps to slow ones is noticed after some thousand slow ones, so a cap in a hook can be
+/// seconds late; whoever has to be on time raises the run's `Ending`, which is noticed in one step.
+const SHORT_GAP: Duration = Duration::from_micros(50);
+
+/// Asked at each poll, on the engine's thread, from within the engine: it must not call back into
+/// it, nor panic. Returns whether to leave it.
+pub(crate) type Hook = fn(&mut PollState) -> bool;
+
+/// What the handler knows. It stands at one address outside of the engine's heap.
+pub(crate) struct PollState {
+    /// When this poll is, or the run was armed.
+    pub(crate) now: Instant,
+    /// Since the poll before.
+    pub(crate) gap: Duration,
+    /// Polls in this run, this one included.
+    pub(crate) polls: u64,
+    /// The hook's own: whoever set it keeps what it points at for as long as the run is armed.
+    pub(crate) host: *mut c_void,
+    hook: Option<Hook>,
+    heap: ManuallyDrop<Heap>,
+    /// Where the engine counts down to the next poll, or null.
+    countdown: *mut i32,
+    period: i32,
+}
+
+impl PollState {
+    /// # Safety
+    /// `heap` and `countdown` (which may be null) outlive every poll.
+    pub(crate) unsafe fn new(heap: &Heap, countdown: *mut i32) -> Self {
+        Self {
+            // SAFETY: the caller vouches for it.
+            heap: unsafe { heap.alias() },
+            now: Instant::now(),
+            gap: Duration::ZERO,
+            polls: 0,
+            host: std::ptr::null_mut(),
+            hook: None,
+            countdown,
+            period: FIRST_PERIOD,
+        }
+    }
+
+    /// Starts afresh, for a run.
+    pub(crate) fn arm(&mut self, hook: Option<Hook>, host: *mut c_void) {
+        self.now = Instant::now();
+        self.gap = Duration::ZERO;
+        self.polls = 0;
+        self.hook = hook;
+        self.host = host;
+        self.period = FIRST_PERIOD;
+        self.set_countdown(FIRST_PERIOD);
+    }
+
+    /// Forgets the hook, and what was its own.
+    pub(crate) fn disarm(&mut self) {
+        self.hook = None;
+        self.host = std::ptr::null_mut();
+    }
+
+    /// Takes the time that the code spent waiting for the host out of the current gap.
+    pub(crate) fn skip(&mut self, waited: Duration) {
+        self.now = self.now.checked_add(waited).unwrap_or(self.now);
+    }
+
+    fn poll(&mut self, runtime: *mut qjs::JSRuntime) {
+        let now = Instant::now();
+        self.gap = now.saturating_duration_since(self.now);
+        self.now = now;
+        self.polls += 1;
+        self.heap.heed_in_flight();
+        if self.heap.must_end() || self.hook.is_some_and(|hook| hook(self)) {
+            escape::leave();
+        }
+        self.period = next_period(self.period, self.gap);
+        self.set_countdown(self.period);
+        heed_limit(runtime, &self.heap);
+    }
+
+    fn set_countdown(&self, polls: i32) {
+        if !self.countdown.is_null() {
+            // SAFETY: `new`'s caller vouches for it. Whoever ends the run writes it from elsewhere.
+            unsafe { AtomicI32::from_ptr(self.countdown) }.store(polls, Ordering::Relaxed);
+        }
+    }
+}
+
+fn next_period(period: i32, gap: Duration) -> i32 {
+    if gap > LONG_GAP {
+        (period / 8).max(1)
+    } else if gap < SHORT_GAP {
+        period.saturating_mul(2).min(LONGEST_PERIOD)
+    } else {
+        period
+    }
+}
+
+/// Has the engine collect cycles before the limit is hit. Left alone it waits until the heap has
+/// grown by half since the last time, and a run with much alive would be ended for its garbage.
+pub(crate) fn heed_limit(runtime: *mut qjs::JSRuntime, heap: &Heap) {
+    let limit = heap.limit_bytes();
+    // SAFETY: the runtime that this heap belongs to; neither call runs any code.
+    unsafe {
+        if bytes(qjs::JS_GetGCThreshold(runtime)) > limit {
+            // Half way to the limit from here, so the closer the more often, and never at every turn.
+            let room = limit.saturating_sub(heap.used_bytes());
+            let threshold = heap.used_bytes().saturating_add((room / 2).max(limit / 64));
+            qjs::JS_SetGCThreshold(runtime, threshold as qjs::size_t);
+        }
+    }
+}
+
+fn bytes(size: qjs::size_t) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}
+
+/// For `JS_SetInterruptHandler`, with a `PollState` as its opaque pointer.
+pub(crate) unsafe extern "C-unwind" fn handler(
+    runtime: *mut qjs::JSRuntime,
+    opaque: *mut c_void,
+) -> c_int {
+    // SAFETY: the home that set the handler keeps the state for as long as the runtime lives, and
+    // touches it only while no code runs, or from within a host call, which is no poll.
+    unsafe { &mut *opaque.cast::<PollState>() }.poll(runtime);
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_spent_waiting_is_not_the_codes() {
+        let heap = Heap::in_process();
+        // SAFETY: the heap outlives the state, and null is allowed.
+        let mut state = unsafe { PollState::new(&heap, std::ptr::null_mut()) };
+        state.arm(None, std::ptr::null_mut());
+        let before = state.now;
+        state.skip(Duration::from_secs(1));
+        assert_eq!(state.now, before + Duration::from_secs(1));
+    }
+
+    #[test]
+    fn the_period_follows_the_gaps() {
+        let (slow, fit, quick) =
+            (Duration::from_millis(5), Duration::from_micros(100), Duration::from_micros(1));
+        assert_eq!(next_period(10_000, slow), 1_250);
+        assert_eq!(next_period(4, slow), 1);
+        assert_eq!(next_period(64, fit), 64);
+        assert_eq!(next_period(64, quick), 128);
+        assert_eq!(next_period(9_000, quick), 10_000);
+    }
+}

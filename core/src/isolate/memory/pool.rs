@@ -1,0 +1,357 @@
+//! Homes kept ready.
+//!
+//! In: a function that builds a realm, and how many homes to keep. Out: pristine homes, taken last
+//! in, first out (the one used last is the one still in the caches), and taken back after a run.
+//! Neither wakes a thread: waking one costs more than making a home. What is to be made ahead of
+//! need is made when the caller says that it has time ([`Pool::fill`]).
+//!
+//! Homes in slots are quickest but hold twice their image when parked, so their number is bounded;
+//! beyond it, and for limits larger than a slot's addresses allow, homes are plain.
+
+use super::{
+    instance::{Build, Home, Realm},
+    slot::LARGEST_LIMIT_BYTES,
+};
+use crate::os::{sanitized, sync::Mutex};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// How many homes, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolOptions {
+    /// Made ahead of need, and kept pristine.
+    pub(crate) ready: usize,
+    /// Kept beyond those when they come back: as many as may be in use at once, or those that are made
+    /// meanwhile would be let go of again and again.
+    pub(crate) spare: usize,
+    /// Slots at once, in use or parked.
+    pub(crate) max_slots: usize,
+    /// How many of them runs that may wait leave to those that cannot: one that waits keeps its slot for as
+    /// long as its host likes.
+    pub(crate) kept_slots: usize,
+    /// After that many runs a slot is made anew.
+    pub(crate) runs_per_slot: u32,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        Self { ready: 4, spare: 0, max_slots: 64, kept_slots: 0, runs_per_slot: 10_000 }
+    }
+}
+
+/// Counted since the pool was made, but for the first two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PoolStats {
+    /// Parked, pristine.
+    pub(crate) ready: usize,
+    /// In use or parked.
+    pub(crate) slots: usize,
+    pub(crate) made_in_slots: u64,
+    pub(crate) made_plain: u64,
+    /// Takes for which nothing had to be made.
+    pub(crate) taken_ready: u64,
+    pub(crate) taken: u64,
+    /// Slots that were not parked again: used up, odd, or more than are kept.
+    pub(crate) retired: u64,
+}
+
+/// Keeps homes of one kind of realm.
+pub(crate) struct Pool<R: Realm> {
+    build: Build<R>,
+    options: PoolOptions,
+    ready: Mutex<Vec<Lease<R>>>,
+    /// Whether any are kept: none any more once the pool is closed.
+    open: AtomicBool,
+    slots: Arc<AtomicUsize>,
+    /// Slots of runs that may wait.
+    waiting: Arc<AtomicUsize>,
+    made_in_slots: AtomicU64,
+    made_plain: AtomicU64,
+    taken_ready: AtomicU64,
+    taken: AtomicU64,
+    retired: AtomicU64,
+}
+
+/// A home on loan. Dropped instead of given back, it is gone, and its place in the pool is free.
+pub(crate) struct Lease<R: Realm> {
+    home: Home<R>,
+    runs: u32,
+    /// Held by a home in a slot; after the home, so that the slot is gone when it is counted off.
+    seat: Option<Seat>,
+    /// Held while a run that may wait has the slot.
+    waiting: Option<Seat>,
+}
+
+impl<R: Realm> Deref for Lease<R> {
+    type Target = Home<R>;
+
+    fn deref(&self) -> &Home<R> {
+        &self.home
+    }
+}
+
+impl<R: Realm> Pool<R> {
+    /// A pool with nothing in it yet.
+    pub(crate) fn new(build: Build<R>, options: PoolOptions) -> Self {
+        Self {
+            build,
+            options,
+            ready: Mutex::default(),
+            open: AtomicBool::new(true),
+            slots: Arc::default(),
+            waiting: Arc::default(),
+            made_in_slots: AtomicU64::new(0),
+            made_plain: AtomicU64::new(0),
+            taken_ready: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            retired: AtomicU64::new(0),
+        }
+    }
+
+    /// A pristine home for a run with that limit, made now if none is ready; `None` if no realm can
+    /// be built, which means that the process is out of memory. `may_wait`: whether the run was given
+    /// anything that it could wait for.
+    pub(crate) fn take(&self, limit_bytes: usize, may_wait: bool) -> Option<Lease<R>> {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        if limit_bytes > LARGEST_LIMIT_BYTES {
+            return self.make_plain();
+        }
+        if !may_wait {
+            return self.take_ready_or_make();
+        }
+        let most = self.options.max_slots.saturating_sub(self.options.kept_slots);
+        let Some(waiting) = Seat::take(&self.waiting, most) else { return self.make_plain() };
+        let lease = self.take_ready_or_make()?;
+        Some(Lease { waiting: lease.seat.is_some().then_some(waiting), ..lease })
+    }
+
+    fn take_ready_or_make(&self) -> Option<Lease<R>> {
+        let ready = self.ready.lock().pop();
+        if ready.is_some() {
+            self.taken_ready.fetch_add(1, Ordering::Relaxed);
+            return ready;
+        }
+        self.make()
+    }
+
+    /// Takes a home back after its run, whatever was left in it.
+    pub(crate) fn give_back(&self, lease: Lease<R>) {
+        let Lease { home, runs, seat, waiting } = lease;
+        drop(waiting);
+        let runs = runs + 1;
+        let worn = home.is_odd() || runs >= self.options.runs_per_slot;
+        let seated = seat.is_some();
+        let home = if worn { None } else { home.finish() };
+        if let Some(home) = home {
+            let mut ready = self.ready.lock();
+            if ready.len() < self.most(self.options.spare) {
+                ready.push(Lease { home, runs, seat, waiting: None });
+                return;
+            }
+        }
+        if seated {
+            self.retired.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Makes homes until as many are ready as are to be, or there is something better to do; off the
+    /// path of any run.
+    pub(crate) fn fill(&self, is_needed_elsewhere: impl Fn() -> bool) {
+        while self.ready.lock().len() < self.most(0) && !is_needed_elsewhere() {
+            let Some(lease) = self.make() else { return };
+            let mut ready = self.ready.lock();
+            if ready.len() < self.most(self.options.spare) {
+                // Below those that were used: they are the last to be needed.
+                ready.insert(0, lease);
+            }
+        }
+    }
+
+    /// Gives the addresses of the homes that are ready back, as far as no run under this limit can reach
+    /// them; for good. For a process that has one run. Returns how many bytes that were.
+    pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
+        self.ready.lock().iter().map(|lease| lease.home.trim(limit_bytes)).sum()
+    }
+
+    /// How many may be ready, with so many to spare.
+    fn most(&self, spare: usize) -> usize {
+        let open = self.open.load(Ordering::Relaxed);
+        if open { self.options.ready.saturating_add(spare) } else { 0 }
+    }
+
+    /// Lets go of every home that is ready, and keeps none from now on.
+    pub(crate) fn close(&self) {
+        let ready = {
+            let mut ready = self.ready.lock();
+            self.open.store(false, Ordering::Relaxed);
+            std::mem::take(&mut *ready)
+        };
+        drop(ready);
+    }
+
+    /// Whether every home that is ready is as it was made.
+    #[cfg(test)]
+    pub(crate) fn check_pristine(&self) -> Result<(), String> {
+        let ready = self.ready.lock();
+        ready
+            .iter()
+            .filter_map(|lease| lease.home.slot())
+            .try_for_each(super::slot::Slot::check_pristine)
+    }
+
+    pub(crate) fn stats(&self) -> PoolStats {
+        PoolStats {
+            ready: self.ready.lock().len(),
+            slots: self.slots.load(Ordering::Relaxed),
+            made_in_slots: self.made_in_slots.load(Ordering::Relaxed),
+            made_plain: self.made_plain.load(Ordering::Relaxed),
+            taken_ready: self.taken_ready.load(Ordering::Relaxed),
+            taken: self.taken.load(Ordering::Relaxed),
+            retired: self.retired.load(Ordering::Relaxed),
+        }
+    }
+
+    fn make(&self) -> Option<Lease<R>> {
+        if sanitized::plain_homes() {
+            return self.make_plain();
+        }
+        let Some(seat) = Seat::take(&self.slots, self.options.max_slots) else {
+            return self.make_plain();
+        };
+        let Some(home) = Home::in_slot(self.build) else { return self.make_plain() };
+        self.made_in_slots.fetch_add(1, Ordering::Relaxed);
+        Some(Lease { home, runs: 0, seat: Some(seat), waiting: None })
+    }
+
+    fn make_plain(&self) -> Option<Lease<R>> {
+        let home = Home::plain(self.build)?;
+        self.made_plain.fetch_add(1, Ordering::Relaxed);
+        Some(Lease { home, runs: 0, seat: None, waiting: None })
+    }
+}
+
+/// One of the slots that may be alive at once.
+struct Seat(Arc<AtomicUsize>);
+
+impl Seat {
+    fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let more = |count| if count < most { Some(count + 1) } else { None };
+        taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Self(Arc::clone(taken)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
+mod tests {
+    use super::*;
+    use crate::isolate::memory::instance::Run;
+    use crate::isolate::memory::test_realm::{TestRealm, build, run};
+
+    const LIMIT: usize = 16 << 20;
+
+    fn pool(ready: usize, max_slots: usize, runs_per_slot: u32) -> Pool<TestRealm> {
+        Pool::new(build, PoolOptions { ready, spare: 0, max_slots, kept_slots: 0, runs_per_slot })
+    }
+
+    fn use_once(pool: &Pool<TestRealm>) -> usize {
+        let lease = pool.take(LIMIT, false).expect("a home");
+        lease.arm(Run::with_limit(LIMIT));
+        assert_eq!(run(&lease, "typeof left + (globalThis.left = 1)"), "undefined1");
+        let address = lease.runtime().addr();
+        pool.give_back(lease);
+        address
+    }
+
+    #[test]
+    fn the_last_one_in_is_the_first_one_out() {
+        let pool = pool(3, 8, 1000);
+        pool.fill(|| false);
+        assert_eq!(pool.stats().ready, 3);
+        let first = use_once(&pool);
+        for _ in 0..20 {
+            assert_eq!(use_once(&pool), first);
+        }
+        let stats = pool.stats();
+        assert_eq!((stats.taken, stats.taken_ready), (21, 21));
+        assert_eq!(stats.made_in_slots + stats.made_plain, 3);
+        pool.close();
+        assert_eq!((pool.stats().ready, pool.stats().slots), (0, 0));
+    }
+
+    #[test]
+    fn slots_are_bounded_and_the_rest_is_plain() {
+        let pool = pool(2, 2, 1000);
+        let leases: Vec<_> = (0..4).map(|_| pool.take(LIMIT, false).expect("a home")).collect();
+        let kinds: Vec<_> = leases.iter().map(|lease| lease.slot().is_some()).collect();
+        assert_eq!(kinds, [true, true, false, false]);
+        for lease in leases {
+            pool.give_back(lease);
+        }
+        assert_eq!((pool.stats().ready, pool.stats().slots), (2, 2));
+        let large = pool.take(LARGEST_LIMIT_BYTES + 1, false).expect("a home");
+        assert!(large.slot().is_none());
+        drop(large);
+        drop(pool.take(LIMIT, false));
+        assert_eq!((pool.stats().ready, pool.stats().slots), (1, 1));
+    }
+
+    #[test]
+    fn those_that_may_wait_leave_slots_to_those_that_cannot() {
+        let options =
+            PoolOptions { ready: 1, max_slots: 3, kept_slots: 1, ..PoolOptions::default() };
+        let pool = Pool::<TestRealm>::new(build, options);
+        let take = |may_wait| pool.take(LIMIT, may_wait).expect("a home");
+        let waiting: Vec<_> = (0..3).map(|_| take(true)).collect();
+        let kinds = |leases: &[Lease<_>]| -> Vec<_> {
+            leases.iter().map(|lease| lease.slot().is_some()).collect()
+        };
+        assert_eq!(kinds(&waiting), [true, true, false]);
+        for _ in 0..3 {
+            let quick = take(false);
+            assert!(quick.slot().is_some());
+            pool.give_back(quick);
+        }
+        assert_eq!(pool.stats().made_in_slots, 3);
+        for lease in waiting {
+            pool.give_back(lease);
+        }
+        assert_eq!(kinds(&[take(true), take(true)]), [true, true]);
+    }
+
+    #[test]
+    fn what_is_used_up_or_odd_is_not_used_again() {
+        let pool = pool(1, 8, 3);
+        for _ in 0..9 {
+            use_once(&pool);
+        }
+        assert_eq!((pool.stats().made_in_slots, pool.stats().retired), (3, 3));
+        let lease = pool.take(LIMIT, false).expect("a home");
+        lease.mark_odd();
+        pool.give_back(lease);
+        let stats = pool.stats();
+        assert_eq!((stats.ready, stats.slots, stats.retired), (0, 0, 4));
+    }
+
+    #[test]
+    fn many_threads_share_it() {
+        let pool = pool(4, 4, 50);
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        use_once(&pool);
+                    }
+                });
+            }
+        });
+        let stats = pool.stats();
+        assert!(stats.ready <= 4 && stats.slots <= 4 && stats.taken == 600, "{stats:?}");
+    }
+}

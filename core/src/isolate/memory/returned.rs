@@ -1,0 +1,113 @@
+//! Which pages of a range were given back to the system, and not handed out again since.
+//!
+//! In: addresses that were given back, and those of blocks that are handed out. Out: how many bytes the
+//! system has back. With what was ever written this says what the process holds for a range, without
+//! asking the system.
+
+use super::range::PAGE_BYTES;
+use std::cell::{Cell, RefCell};
+
+const PAGES_PER_WORD: usize = u64::BITS as usize;
+
+/// A bit for each page, as far up as any was given back.
+#[derive(Default)]
+pub(in crate::isolate) struct Returned {
+    pages: RefCell<Vec<u64>>,
+    count: Cell<usize>,
+}
+
+impl Returned {
+    pub(in crate::isolate) fn bytes(&self) -> usize {
+        self.count.get() * PAGE_BYTES
+    }
+
+    /// Whether the system has all pages between two offsets.
+    pub(in crate::isolate) fn has_all(&self, from: usize, to: usize) -> bool {
+        let mut pages = self.pages.borrow_mut();
+        let count = each_word(&mut pages, from, to, |word, mask| mask & *word);
+        count == to.div_ceil(PAGE_BYTES) - from / PAGE_BYTES
+    }
+
+    /// Every page is held again, or none was written.
+    pub(in crate::isolate) fn clear(&self) {
+        if self.count.replace(0) > 0 {
+            self.pages.take();
+        }
+    }
+
+    /// The system has these back; both are offsets of pages.
+    pub(in crate::isolate) fn insert(&self, from: usize, to: usize) {
+        let mut pages = self.pages.borrow_mut();
+        let words = to.div_ceil(PAGE_BYTES).div_ceil(PAGES_PER_WORD);
+        if pages.len() < words {
+            pages.resize(words, 0);
+        }
+        let count = each_word(&mut pages, from, to, |word, mask| {
+            let new = mask & !*word;
+            *word |= mask;
+            new
+        });
+        self.count.set(self.count.get() + count);
+    }
+
+    /// These may be written from now on: every page that they touch is held again.
+    pub(in crate::isolate) fn remove(&self, from: usize, to: usize) {
+        if self.count.get() == 0 {
+            return;
+        }
+        let count = each_word(&mut self.pages.borrow_mut(), from, to, |word, mask| {
+            let old = mask & *word;
+            *word &= !mask;
+            old
+        });
+        self.count.set(self.count.get() - count);
+    }
+}
+
+/// Changes the words with the pages that offsets touch; returns how many pages that were.
+fn each_word(
+    pages: &mut [u64],
+    from: usize,
+    to: usize,
+    change: impl Fn(&mut u64, u64) -> u64,
+) -> usize {
+    let (first, end) = (from / PAGE_BYTES, to.div_ceil(PAGE_BYTES));
+    let words = first / PAGES_PER_WORD..end.div_ceil(PAGES_PER_WORD).min(pages.len());
+    let mut count = 0;
+    for index in words {
+        let Some(word) = pages.get_mut(index) else { break };
+        let start = index * PAGES_PER_WORD;
+        let low = first.saturating_sub(start);
+        let high = (end - start).min(PAGES_PER_WORD);
+        let mask = u64::MAX << low & u64::MAX >> (PAGES_PER_WORD - high);
+        count += change(word, mask).count_ones() as usize;
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_counted_once() {
+        let returned = Returned::default();
+        let page = |number: usize| number * PAGE_BYTES;
+        returned.remove(0, page(1_000));
+        returned.insert(page(60), page(200));
+        returned.insert(page(100), page(130));
+        assert_eq!(returned.bytes(), page(140));
+        assert!(returned.has_all(page(60), page(200)) && !returned.has_all(page(59), page(61)));
+        assert!(!returned.has_all(page(199), page(2_000)));
+        // Whatever touches a page has all of it.
+        returned.remove(page(64) - 1, page(65) + 1);
+        assert_eq!(returned.bytes(), page(137));
+        returned.remove(page(199), page(5_000));
+        assert_eq!(returned.bytes(), page(136));
+        returned.insert(page(0), page(1));
+        returned.remove(0, 16);
+        assert_eq!(returned.bytes(), page(136));
+        returned.clear();
+        assert_eq!(returned.bytes(), 0);
+    }
+}

@@ -1,0 +1,166 @@
+//! An image of a pristine heap, and going back to it.
+//!
+//! In: a range with a heap in which a realm was built, and later whatever a run left there. Out:
+//! the range as it was, byte for byte. Keeps "each run starts from pristine intrinsics" without
+//! tearing anything down: everything that the engine knows of a runtime lies in its range, so a
+//! copy of the range back to the same addresses undoes all that ever happened to it.
+//!
+//! The image is read-only and belongs to its address. It holds the range from its start to the
+//! last byte ever written, and the few bytes at the very end, the mark of the last block.
+#![expect(unsafe_code, reason = "copies raw memory")]
+
+use super::{
+    arena::TAIL_BYTES,
+    heap::{Heap, Mark, ceiling_bytes},
+    range::{LARGE_PAGES_FROM_BYTES, PAGE_BYTES, Range},
+};
+use crate::testing::step_timer::{Step, lap};
+use std::cell::Cell;
+#[cfg(test)]
+use std::slice;
+
+/// Addresses, not memory: what a run may use at all, several times over, because an arena spreads.
+const RANGE_BYTES: usize = 2 << 30;
+/// The largest limit for which a slot has the addresses; runs with a larger one get a plain home.
+pub(crate) const LARGEST_LIMIT_BYTES: usize = RANGE_BYTES / 4;
+/// What a run wrote above the image is cleared by hand up to here: that is quicker than having it
+/// mapped anew (2 µs a page on the machine this was measured on), and a parked slot keeps it.
+const CLEARED_BY_HAND_BYTES: usize = 1 << 20;
+/// How far above the ceiling for new blocks those may end that grow, as a share of the limit: all of
+/// it, and once more while they are moved.
+const GROWTH: usize = 2;
+/// Within this much of either end, where a parked slot holds something, pages stay small.
+const SMALL_PAGES_BYTES: usize = 2 << 20;
+
+/// A range and the image of its pristine content. Owns both; the heap over it must not be used
+/// after this is dropped.
+pub(crate) struct Slot {
+    range: Range,
+    image: Range,
+    image_bytes: usize,
+    tail: [u8; TAIL_BYTES],
+    mark: Mark,
+    /// How far up the last run wrote, for the check.
+    last_high_bytes: Cell<usize>,
+    large_pages: Cell<bool>,
+}
+
+impl Slot {
+    /// Addresses for one slot; `None` where they cannot be had.
+    pub(crate) fn reserve() -> Option<Range> {
+        let range = Range::reserve(RANGE_BYTES)?;
+        range.prefer_small_pages();
+        Some(range)
+    }
+
+    /// Takes the image. `heap` is the heap in `range`, and no code of its runtime is on any stack.
+    pub(crate) fn take_image(range: Range, heap: &Heap) -> Option<Self> {
+        let mark = heap.mark();
+        let image_bytes = mark.high_bytes();
+        let image = Range::reserve(image_bytes.next_multiple_of(PAGE_BYTES))?;
+        let mut tail = [0; TAIL_BYTES];
+        // SAFETY: both ranges are at least that long, and the engine is not at work.
+        unsafe {
+            image.start().copy_from_nonoverlapping(range.start(), image_bytes);
+            tail.as_mut_ptr().copy_from_nonoverlapping(tail_of(&range), TAIL_BYTES);
+        }
+        image.seal();
+        Some(Self {
+            range,
+            image,
+            image_bytes,
+            tail,
+            mark,
+            last_high_bytes: Cell::new(image_bytes),
+            large_pages: Cell::new(false),
+        })
+    }
+
+    /// Says how much the next run may hold. Costs a call of the system where that changes the size
+    /// of pages.
+    pub(crate) fn expect(&self, limit_bytes: usize) {
+        let large = limit_bytes >= LARGE_PAGES_FROM_BYTES;
+        if self.large_pages.replace(large) != large {
+            self.range.set_large_pages(SMALL_PAGES_BYTES, large);
+        }
+    }
+
+    /// Gives the addresses back that no run under this limit, or a lower one, can reach, and has large blocks
+    /// begin where pages are large. For good: it is for a process that has one run. Returns how many bytes that
+    /// were.
+    pub(crate) fn trim(&self, heap: &Heap, limit_bytes: usize) -> usize {
+        if limit_bytes >= LARGE_PAGES_FROM_BYTES {
+            heap.start_large_at(SMALL_PAGES_BYTES);
+        }
+        let reach = ceiling_bytes(limit_bytes).saturating_add(limit_bytes.saturating_mul(GROWTH));
+        let reach = reach.max(self.image_bytes).min(self.range.bytes());
+        let end = self.range.bytes() - PAGE_BYTES;
+        // SAFETY: no block will be there, and the tail, in the last page, stays.
+        unsafe { self.range.cut(reach.next_multiple_of(PAGE_BYTES), end) }
+    }
+
+    /// Undoes everything since the image was taken, the books of `heap` included.
+    ///
+    /// # Safety
+    /// `heap` is the heap in this slot. No code of its runtime is on any stack, and no value that
+    /// was made in it since is used again.
+    pub(crate) unsafe fn restore(&self, heap: &Heap) {
+        // First, so that no other thread writes what is about to be pristine.
+        heap.disarm();
+        let high_bytes = heap.mark().high_bytes();
+        let start = self.range.start();
+        lap(Step::Restored);
+        // SAFETY: all of it is within the range, and the caller vouches that nobody looks there.
+        unsafe {
+            start.copy_from_nonoverlapping(self.image.start(), self.image_bytes);
+            lap(Step::Copied);
+            let by_hand = (self.image_bytes + CLEARED_BY_HAND_BYTES).next_multiple_of(PAGE_BYTES);
+            let cleared = high_bytes.min(by_hand).saturating_sub(self.image_bytes);
+            start.add(self.image_bytes).write_bytes(0, cleared);
+            if high_bytes > by_hand {
+                let end = high_bytes.next_multiple_of(PAGE_BYTES);
+                self.range.give_back(by_hand, end - by_hand);
+            }
+            tail_of(&self.range).copy_from_nonoverlapping(self.tail.as_ptr(), TAIL_BYTES);
+            heap.rewind(self.mark);
+        }
+        self.last_high_bytes.set(high_bytes);
+    }
+
+    /// Whether the range is the image, byte for byte, and zero above as far as the last run wrote.
+    #[cfg(test)]
+    pub(crate) fn check_pristine(&self) -> Result<(), String> {
+        let checked_bytes = self.last_high_bytes.get().max(self.image_bytes);
+        // SAFETY: within the ranges; reading leaves them as they are, and nothing writes meanwhile.
+        let (found, image, tail) = unsafe {
+            (
+                slice::from_raw_parts(self.range.start(), checked_bytes),
+                slice::from_raw_parts(self.image.start(), self.image_bytes),
+                slice::from_raw_parts(tail_of(&self.range), TAIL_BYTES),
+            )
+        };
+        let (low, above) = found.split_at(self.image_bytes);
+        if low != image {
+            let at = low.iter().zip(image).position(|(x, y)| x != y).unwrap_or_default();
+            return Err(format!("differs from its image at byte {at} of {}", self.image_bytes));
+        }
+        // What reaches the end of the range reaches the tail, which is not zero.
+        let above = &above[..above.len().min(self.range.bytes() - TAIL_BYTES - low.len())];
+        let zero = [0; PAGE_BYTES];
+        if let Some(at) = above.chunks(PAGE_BYTES).position(|page| *page != zero[..page.len()]) {
+            return Err(format!("not zero in page {at} above its image"));
+        }
+        if tail == self.tail { Ok(()) } else { Err("differs in its tail".into()) }
+    }
+
+    /// The size of the image. A parked slot holds it twice.
+    #[cfg(test)]
+    pub(crate) fn image_bytes(&self) -> usize {
+        self.image_bytes
+    }
+}
+
+fn tail_of(range: &Range) -> *mut u8 {
+    // SAFETY: a range is longer than its tail.
+    unsafe { range.start().add(range.bytes() - TAIL_BYTES) }
+}

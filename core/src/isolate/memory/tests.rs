@@ -1,0 +1,390 @@
+//! What the memory room promises, tried with code that does its worst.
+
+use super::{
+    instance::{Home, Run},
+    interrupt::PollState,
+    test_realm::{LEFT, TestRealm, build, run, run_module},
+};
+use std::time::{Duration, Instant};
+
+pub(in crate::isolate) const MIB: usize = 1 << 20;
+/// For whatever must end soon; far above what it takes, for machines under load.
+pub(in crate::isolate) const CEILING: Duration =
+    Duration::from_secs(5).saturating_mul(crate::os::sanitized::PATIENCE);
+
+/// Programs that leave their realm as different as they can, with their limit in MiB and how often
+/// to run each.
+const POLLUTERS: &[(&str, usize, usize)] = &[
+    (
+        "Array.prototype.map = null; Array.prototype[Symbol.iterator] = 5; Object.prototype.evil = 1; delete Object.prototype.toString; Function.prototype.call = 1; Object.setPrototypeOf(Array.prototype, null); Promise.prototype.then = 5; Object.freeze(Object.prototype); Object.preventExtensions(globalThis)",
+        64,
+        300,
+    ),
+    (
+        "for (const k of Object.getOwnPropertyNames(globalThis)) { try { delete globalThis[k] } catch {} } globalThis.foo = 1",
+        64,
+        300,
+    ),
+    ("for (let i = 0; i < 1e4; i++) globalThis['g' + i] = { i }", 64, 30),
+    (
+        "for (let i = 0; i < 5e3; i++) { Symbol.for('s' + i); Symbol('u' + i); ({})['p' + i] = 1 } globalThis.k = Symbol.for('kept')",
+        64,
+        30,
+    ),
+    (
+        "for (let i = 0; i < 500; i++) Promise.resolve().then(() => { globalThis.late = i }); new Promise(() => {})",
+        64,
+        200,
+    ),
+    ("await new Promise(r => { globalThis.res = r })", 64, 300),
+    (
+        "async function f(n) { const a = [n]; await new Promise(r => globalThis['r' + n] = r); return a } for (let i = 0; i < 100; i++) f(i)",
+        64,
+        200,
+    ),
+    (
+        "globalThis.gs = []; for (let i = 0; i < 100; i++) { const g = (function* () { try { yield 1; yield 2 } finally { globalThis.fin = 1 } })(); g.next(); gs.push(g) }",
+        64,
+        200,
+    ),
+    (
+        "async function* ag() { yield 1; await 2; yield 3 } globalThis.a = ag(); a.next(); a.next(); a.return(5)",
+        64,
+        300,
+    ),
+    (
+        "globalThis.keep = []; for (let i = 0; i < 100; i++) { const o = {}; const p = new Proxy(o, { get: () => 1 }); keep.push(new Map([[o, p], [p, o]]), new WeakRef(o), new WeakMap([[o, p]]), new WeakSet([o])) }",
+        64,
+        100,
+    ),
+    (
+        "globalThis.fr = new FinalizationRegistry(() => { globalThis.fin = 1 }); for (let i = 0; i < 200; i++) { const o = { i }; fr.register(o, i, o); if (i & 1) globalThis['o' + i] = o; fr.unregister({}) }",
+        64,
+        200,
+    ),
+    (
+        "let w = []; for (let i = 0; i < 300; i++) { w.push(new WeakRef({})) } w.map(x => x.deref())",
+        64,
+        200,
+    ),
+    (
+        "globalThis.t = []; for (let i = 0; i < 100; i++) { const b = new ArrayBuffer(i * 100, { maxByteLength: i * 200 }); t.push(new Uint8Array(b), new DataView(b)); b.resize(i * 150); if (i & 1) b.transfer() }",
+        64,
+        200,
+    ),
+    (
+        "globalThis.b = 3n ** 5000n; b.toString(); new Date().toString(); new Date(2020, 1, 1).toLocaleString(); 'ä'.normalize('NFD'); 'x'.localeCompare('y'); Math.random()",
+        64,
+        100,
+    ),
+    (
+        "globalThis.e = new Error('x'); Error.prepareStackTrace = () => 'pst'; Error.stackTraceLimit = 1; throw Object.assign(new Error('boom'), { cause: e })",
+        64,
+        300,
+    ),
+    ("throw null", 64, 300),
+    ("let x = @", 64, 300),
+    ("for (let i = 0; i < 100; i++) Promise.reject(new Error(i))", 64, 200),
+    ("globalThis.n = 0; for (;;) { n++; globalThis['k' + (n & 1023)] = [n] } // STOP", 64, 100),
+    ("function f(n) { if (n) return [1].map(() => f(n - 1)); for (;;); } f(50) // STOP", 64, 100),
+    ("Promise.resolve().then(() => { for (;;); }) // STOP", 64, 100),
+    (
+        "const g = function* () { for (;;) yield [].concat([1, 2, 3].sort(() => { for (;;); })) }; [...g()] // STOP",
+        64,
+        100,
+    ),
+    (
+        "for (;;) { try { for (;;) try { throw 1 } finally { globalThis.x = {} } } catch {} } // STOP",
+        64,
+        100,
+    ),
+    ("/(a+)+$/.test('a'.repeat(40) + 'b') // STOP", 64, 100),
+    ("const a = []; for (;;) a.push({ a })", 8, 30),
+    ("let s = 'x'; for (;;) { s += s; globalThis.s = s + s.length }", 8, 100),
+    (
+        "const all = []; for (let i = 0; i < 20; i++) { try { const a = []; for (;;) a.push(new Map([[{}, i]])) } catch (e) { all.push(e) } }",
+        8,
+        30,
+    ),
+    (
+        "async function f() { const x = new Array(100).fill(1); await 0; return f() } for (let i = 0; i < 1e6; i++) f()",
+        8,
+        30,
+    ),
+    ("globalThis.a = []; for (;;) a.push(new ArrayBuffer(1 << 20))", 32, 100),
+    ("function f() { return 1 + f() } f()", 64, 200),
+    (
+        "try { JSON.parse('['.repeat(1e5)) } catch {} try { (0, eval)('('.repeat(1e5)) } catch {} try { new RegExp('('.repeat(1e5)) } catch {} let o = {}; for (let i = 0; i < 1e4; i++) o = { o }; JSON.stringify(o)",
+        64,
+        20,
+    ),
+    (
+        "globalThis.big = []; for (let i = 0; i < 5e4; i++) big.push({ i, s: 'str' + i }); JSON.parse(JSON.stringify(big))",
+        512,
+        5,
+    ),
+    (
+        "class A { #p = 1; static { globalThis.A = this } } (0, eval)('var evil = 1; let lex = 2; const K = 3; function ff() {}'); new Function('return 1')(); import('nope').catch(() => {})",
+        64,
+        300,
+    ),
+    ("for (let i = 0; i < 2e4; i++) { const a = {}, b = { a }; a.b = b; a.f = () => b }", 64, 20),
+    (
+        "globalThis.it = Iterator.from([1, 2, 3]).map(x => x).filter(x => x).flatMap(x => [x]).take(2); it.next(); if (typeof DisposableStack === 'function') { const d = new DisposableStack(); d.defer(() => 1); globalThis.d = d }",
+        64,
+        300,
+    ),
+    (
+        "globalThis.r = [...'abc'.matchAll(/b|c/g)]; 'abc'.replace(/(?<n>b)/y, x => x); RegExp.prototype.exec = null; String.prototype.at = null; globalThis.u = new URLSearchParams",
+        64,
+        300,
+    ),
+];
+
+/// Whether the test's hook is to stop the code: after a few polls.
+fn after_a_few(polls: &mut PollState) -> bool {
+    polls.polls > 5
+}
+
+pub(in crate::isolate) fn slot() -> Home<TestRealm> {
+    Home::in_slot(build).expect("a home in a slot")
+}
+
+pub(in crate::isolate) fn limited(mib: usize) -> Run {
+    Run::with_limit(mib * MIB)
+}
+
+#[test]
+fn whatever_ran_a_restored_slot_is_its_image() {
+    let mut home = slot();
+    home.arm(limited(64));
+    let describe =
+        "Object.getOwnPropertyNames(globalThis).join() + [1, 2].map(x => x) + typeof evil";
+    let pristine = run(&home, describe);
+    home = home.finish().expect("a slot");
+    let mut left: Vec<_> = POLLUTERS.iter().map(|(_, _, cycles)| *cycles).collect();
+    // One after the other, over and over, so that each follows each.
+    while left.iter().any(|cycles| *cycles > 0) {
+        for (index, (source, mib, _)) in POLLUTERS.iter().enumerate() {
+            let Some(cycles) = left[index].checked_sub(1) else { continue };
+            left[index] = cycles;
+            let hook =
+                source.ends_with("STOP").then_some(after_a_few as fn(&mut PollState) -> bool);
+            home.arm(Run { hook, ..limited(*mib) });
+            let module = source.contains("await") || cycles % 2 == 0;
+            let _ = if module { run_module(&home, source) } else { run(&home, source) };
+            home = home.finish().expect("a slot");
+            let state = home.slot().expect("a slot").check_pristine();
+            assert_eq!(state, Ok(()), "after {source}");
+        }
+    }
+    home.arm(limited(64));
+    assert_eq!(run(&home, describe), pristine);
+    // Dropping it tears the runtime down and finds nothing left, in debug builds.
+}
+
+#[test]
+fn a_plain_home_is_gone_after_its_run_whatever_ran() {
+    for (source, mib, _) in POLLUTERS {
+        let home = Home::plain(build).expect("a plain home");
+        let hook = source.ends_with("STOP").then_some(after_a_few as fn(&mut PollState) -> bool);
+        home.arm(Run { hook, ..limited(*mib) });
+        run_module(&home, source);
+        assert!(home.finish().is_none());
+    }
+}
+
+/// Programs that want more than there is, and hide it.
+const BOMBS: &[&str] = &[
+    "const a = []; for (;;) a.push({ a })",
+    "let s = 'x'; for (;;) s = (s + s).toUpperCase()",
+    "const a = []; for (;;) a.push(new ArrayBuffer(100000))",
+    "const m = new Map(); for (let i = 0; ; i++) m.set('k' + i, [i])",
+    "const a = []; for (;;) try { for (;;) a.push(new Array(1000).fill(0)) } catch {}",
+    "(async () => { const a = []; for (;;) { a.push(new Uint8Array(5000)); await 0 } })()",
+    "for (;;) try { new ArrayBuffer(1 << 30) } catch {}",
+    "const a = []; const f = () => { try { for (;;) a.push('x'.repeat(999) + a.length) } finally { f() } }; f()",
+    "const o = {}; for (let i = 0; ; i++) o['p' + i] = i",
+];
+
+#[test]
+fn bombs_hit_their_limit_and_leave_nothing() {
+    let mut home = slot();
+    for mib in [1, 8, 64] {
+        for source in BOMBS {
+            home.arm(limited(mib));
+            let started = Instant::now();
+            run(&home, source);
+            assert!(home.heap().exhausted(), "{source} at {mib} MiB");
+            assert!(started.elapsed() < CEILING, "{source} at {mib} MiB");
+            let (limit, peak) = (mib * MIB, home.heap().peak_bytes());
+            assert!(peak <= limit, "{source}: {peak} of {limit}");
+            home = home.finish().expect("a slot");
+            let slot = home.slot().expect("a slot");
+            assert_eq!(slot.check_pristine(), Ok(()), "after {source}");
+            home.arm(limited(mib));
+            assert_eq!(run(&home, "[3, 1, 2].sort().map(x => x * 2)"), "2,4,6");
+            assert!(!home.heap().exhausted());
+            home = home.finish().expect("a slot");
+        }
+    }
+}
+
+/// Blocks that grow in every way, from sizes that are moved at once to those that are moved in steps.
+const GROWERS: &[&str] = &[
+    "const a = []; for (;;) for (let i = 0; i < 9; i++) (a[i] ??= []).push(1)",
+    "const a = []; for (let n = 1; ; n++) { const b = []; a.push(b); for (let i = 0; i < 1e4 * n; i++) b.push(i) }",
+    "const a = []; for (;;) { const b = []; a.push(b); b.length = 4e4; b.fill(1); for (let i = 0; i < 3e5; i++) b.push(i) }",
+];
+
+#[test]
+fn no_run_reaches_what_is_trimmed() {
+    for mib in [1, 8, 64] {
+        for source in BOMBS.iter().chain(GROWERS) {
+            let mut home = slot();
+            assert!(home.trim(mib * MIB) > 1 << 30);
+            for _ in 0..2 {
+                home.arm(limited(mib));
+                run(&home, source);
+                assert!(home.heap().exhausted(), "{source} at {mib} MiB");
+                home = home.finish().expect("a slot");
+                home.arm(limited(mib));
+                assert_eq!(run(&home, "[3, 1, 2].sort().map(x => x * 2)"), "2,4,6");
+                home = home.finish().expect("a slot");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_one_byte_is_exhausted_and_can_still_be_armed_and_restored() {
+    for home in [slot(), Home::plain(build).expect("a plain home")] {
+        home.arm(Run::with_limit(1));
+        assert!(home.heap().exhausted());
+        assert_eq!(run(&home, "for (;;);"), LEFT);
+        drop(home.finish());
+    }
+}
+
+#[test]
+fn garbage_is_collected_before_the_limit_is_hit() {
+    let churn = "const alive = []; for (let i = 0; i < 1e5; i++) alive.push([i]);
+        for (let i = 0; i < 4e5; i++) { const a = {}; a.a = a } alive.length";
+    for home in [slot(), Home::plain(build).expect("a plain home")] {
+        home.arm(limited(64));
+        assert_eq!(run(&home, churn), "100000");
+        let tight = home.heap().used_bytes() + 4 * MIB;
+        let home = home.finish().unwrap_or_else(|| Home::plain(build).expect("a plain home"));
+        home.arm(Run::with_limit(tight));
+        assert_eq!((run(&home, churn), home.heap().exhausted()), ("100000".into(), false));
+    }
+}
+
+#[test]
+fn what_is_asked_for_zeroed_is_zero() {
+    let mut home = slot();
+    let source = "let ok = true; for (let i = 0; i < 30; i++) { const u = new Uint8Array(3000 + i * 40000);
+        ok &&= u.indexOf(1) < 0 && u.indexOf(255) < 0; u.fill(255); if (i & 1) globalThis['u' + i] = u } ok";
+    for _ in 0..20 {
+        home.arm(limited(64));
+        assert_eq!(run(&home, source), "true");
+        home = home.finish().expect("a slot");
+    }
+    home.arm(limited(400));
+    let started = Instant::now();
+    assert_eq!(run(&home, "new ArrayBuffer(256 << 20).byteLength"), "268435456");
+    assert!(started.elapsed() < Duration::from_millis(20), "memory that is zero was cleared");
+}
+
+#[test]
+fn runs_draw_different_random_numbers() {
+    let mut home = slot();
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..100 {
+        home.arm(limited(64));
+        assert!(seen.insert(run(&home, "[Math.random(), Math.random()]")));
+        home = home.finish().expect("a slot");
+    }
+}
+
+/// The memory of the process, in KiB.
+pub(in crate::isolate) fn resident_kib() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the process's own status");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("its memory");
+    let number = line.split_whitespace().nth(1).expect("a number");
+    number.parse().expect("a number")
+}
+
+/// In a process of its own, where no other test allocates.
+#[test]
+#[cfg_attr(isolane_sanitized, ignore = "a sanitizer keeps what was freed")]
+fn nothing_grows() {
+    const ALONE: &str = "ISOLANE_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let own = std::env::current_exe().expect("this program");
+        let name = "isolate::memory_tests::nothing_grows";
+        let run = std::process::Command::new(own).args(["--exact", name]).env(ALONE, "1").output();
+        let run = run.expect("to run it again");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+        return;
+    }
+    let mut home = slot();
+    let quick: Vec<_> = POLLUTERS.iter().filter(|(.., cycles)| *cycles == 300).collect();
+    let mut before = 0;
+    for index in 0..20_000 {
+        let (source, mib, _) = quick[index % quick.len()];
+        home.arm(limited(*mib));
+        run_module(&home, source);
+        home = home.finish().expect("a slot");
+        if index % 10 == 0 {
+            let plain = Home::plain(build).expect("a plain home");
+            plain.arm(limited(*mib));
+            run_module(&plain, source);
+            assert!(plain.finish().is_none());
+        }
+        if index == 200 {
+            before = resident_kib();
+        }
+    }
+    let after = resident_kib();
+    assert!(after <= before + 1024, "{before} KiB, then {after} KiB");
+}
+
+#[test]
+fn homes_move_between_threads() {
+    let mut homes: Vec<_> = (0..3).map(|_| slot()).collect();
+    homes.push(Home::plain(build).expect("a plain home"));
+    for _ in 0..30 {
+        let hop = |home: Home<TestRealm>| {
+            let thread = std::thread::Builder::new().stack_size(MIB * crate::os::sanitized::FRAMES);
+            thread.spawn(move || {
+                home.arm(limited(16));
+                let deep = "let d = 0; const f = () => { d++; f() }; try { f() } catch {} d > 100";
+                assert_eq!(run(&home, deep), "true");
+                home.finish().unwrap_or_else(|| Home::plain(build).expect("a plain home"))
+            })
+        };
+        let threads: Vec<_> = homes.into_iter().map(hop).collect();
+        let join = |thread: std::io::Result<std::thread::JoinHandle<_>>| {
+            thread.expect("a thread").join().expect("no panic")
+        };
+        homes = threads.into_iter().map(join).collect();
+    }
+}
+
+#[test]
+fn entering_again_gives_no_second_stack() {
+    let home = slot();
+    home.arm(limited(64));
+    let depth =
+        "(() => { let d = 0; const f = () => { d++; f() }; try { f() } catch {} return d })()";
+    let outer: u32 = run(&home, depth).parse().expect("a number");
+    let inner: u32 = home
+        .enter(|_| {
+            let used = [0_u8; 8 << 10];
+            std::hint::black_box(&used);
+            run(&home, depth).parse().expect("a number")
+        })
+        .expect("stayed");
+    assert!(inner < outer, "{inner} of {outer}");
+}

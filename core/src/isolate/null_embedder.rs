@@ -1,0 +1,39 @@
+//! Nobody outside, for programs of our own that call no one.
+
+use std::time::Instant;
+
+use super::Outside;
+use crate::{
+    binding::host::{Completion, Refusal},
+    data::outcome::LogLevel,
+    value::Value,
+};
+
+/// Answers nothing and keeps nothing.
+pub(crate) struct Nobody;
+
+impl Outside for Nobody {
+    fn call(&self, _function: u32, _args: Value) -> Option<Completion> {
+        None
+    }
+
+    fn start(&self, _function: u32, _args: Value, _promise: u32) -> bool {
+        false
+    }
+
+    fn report(&self, _value: Value) -> Option<Completion> {
+        None
+    }
+
+    fn refuses(&self, _message: &Value) -> Option<Refusal> {
+        None
+    }
+
+    fn log(&self, _level: LogLevel, _args: Value) {}
+
+    fn function_settled(&self, _call: u32, _completion: Completion) {}
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn poll(&self, _now: Instant) {}
+}

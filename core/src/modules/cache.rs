@@ -1,0 +1,166 @@
+//! Compiled modules that are kept, so that a second run of the same source parses nothing.
+//!
+//! In: a module's label, language and text. Out: what was compiled of exactly these before, with
+//! the bytecode that the engine made of it. Keyed by the whole text, compared and not only hashed;
+//! bounded by bytes, the least recently used goes first.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+};
+
+use super::{
+    compile::{CompileError, CompiledModule, compile},
+    program::Script,
+};
+use crate::{os::sync::Mutex, runtime::options::Language};
+
+pub(crate) struct Cache {
+    limit_bytes: usize,
+    hasher: RandomState,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    modules: HashMap<u64, Vec<Entry>>,
+    scripts: HashMap<String, Arc<Script>>,
+    bytes: usize,
+    clock: u64,
+}
+
+struct Entry {
+    label: Box<str>,
+    language: Language,
+    erase: Vec<String>,
+    module: Arc<CompiledModule>,
+    bytes: usize,
+    used: u64,
+}
+
+/// Scripts of globals that are kept: one for each list of names that callers use.
+const SCRIPTS: usize = 1_000;
+
+impl Cache {
+    pub(crate) fn new(limit_bytes: usize) -> Self {
+        Self { limit_bytes, hasher: RandomState::new(), kept: Mutex::default() }
+    }
+
+    /// The compiled module, from the cache or made now; in both cases only if compiling it takes at
+    /// most `room_bytes`.
+    pub(crate) fn module(
+        &self,
+        label: &str,
+        text: &str,
+        language: Language,
+        erase: &[String],
+        room_bytes: usize,
+    ) -> Result<Arc<CompiledModule>, CompileError> {
+        let hash = self.hasher.hash_one((label, text, language, erase));
+        if let Some(known) = self.find(hash, label, text, language, erase) {
+            // What a run may do does not depend on what others compiled before.
+            let fits = known.takes_bytes() <= room_bytes;
+            return if fits { Ok(known) } else { Err(CompileError::out_of_memory()) };
+        }
+        let module = Arc::new(compile(label, text, language, erase, room_bytes)?);
+        self.keep(hash, label, language, erase, &module);
+        Ok(module)
+    }
+
+    /// A script by its text, so that its bytecode is made once.
+    pub(crate) fn script(&self, text: String) -> Arc<Script> {
+        let mut kept = self.kept.lock();
+        if let Some(known) = kept.scripts.get(&text) {
+            return Arc::clone(known);
+        }
+        let script = Arc::new(Script::new(text.clone()));
+        if kept.scripts.len() >= SCRIPTS {
+            kept.scripts.clear();
+        }
+        kept.scripts.insert(text, Arc::clone(&script));
+        script
+    }
+
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.kept.lock().bytes
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.kept.lock() = Kept::default();
+    }
+
+    fn find(
+        &self,
+        hash: u64,
+        label: &str,
+        text: &str,
+        language: Language,
+        erase: &[String],
+    ) -> Option<Arc<CompiledModule>> {
+        let mut kept = self.kept.lock();
+        kept.clock += 1;
+        let clock = kept.clock;
+        let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+        let entry = kept.modules.get_mut(&hash)?.iter_mut().find(|entry| {
+            *entry.label == *label
+                && entry.language == language
+                && entry.erase == erase
+                && entry.module.text() == text
+        })?;
+        entry.used = clock;
+        Some(Arc::clone(&entry.module))
+    }
+
+    fn keep(
+        &self,
+        hash: u64,
+        label: &str,
+        language: Language,
+        erase: &[String],
+        module: &Arc<CompiledModule>,
+    ) {
+        // The bytecode comes later and is about as large as the text.
+        let bytes = module.size_bytes() + module.code().len() + 512;
+        if bytes > self.limit_bytes / 2 {
+            return;
+        }
+        let mut kept = self.kept.lock();
+        let used = kept.clock;
+        kept.bytes += bytes;
+        kept.modules.entry(hash).or_default().push(Entry {
+            label: label.into(),
+            language,
+            erase: erase.to_vec(),
+            module: Arc::clone(module),
+            bytes,
+            used,
+        });
+        if kept.bytes > self.limit_bytes {
+            kept.shrink(self.limit_bytes / 4 * 3);
+        }
+    }
+}
+
+impl Kept {
+    /// Drops the least recently used modules until at most so many bytes are kept.
+    fn shrink(&mut self, to: usize) {
+        let mut ages: Vec<(u64, usize)> =
+            self.modules.values().flatten().map(|entry| (entry.used, entry.bytes)).collect();
+        ages.sort_unstable();
+        let mut left = self.bytes;
+        let oldest_kept = ages
+            .into_iter()
+            .find(|(_, bytes)| {
+                let keep = left <= to;
+                left -= if keep { 0 } else { *bytes };
+                keep
+            })
+            .map_or(u64::MAX, |(used, _)| used);
+        self.modules.retain(|_, entries| {
+            entries.retain(|entry| entry.used >= oldest_kept);
+            !entries.is_empty()
+        });
+        self.bytes = self.modules.values().flatten().map(|entry| entry.bytes).sum();
+    }
+}

@@ -1,0 +1,54 @@
+//! The regular expressions of a source text.
+//!
+//! In: a module that the engine refused without saying where, which it does for nothing but a
+//! regular expression. Out: each of them and its place, for whoever can ask the engine which it was.
+//! Parses the text once more: for errors alone.
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::RegExpLiteral;
+use oxc_ast_visit::Visit;
+use oxc_parser::Parser;
+
+use super::{lines::Lines, module::CompiledModule, silent, source_type, with_stack_for};
+use crate::data::outcome::Position;
+
+/// A literal in a source text.
+#[derive(Debug)]
+pub(crate) struct RegularExpression {
+    /// What stands between the slashes.
+    pub(crate) pattern: String,
+    /// The letters after them.
+    pub(crate) flags: String,
+    /// Where it begins.
+    pub(crate) position: Position,
+}
+
+/// All of them, in source order.
+pub(super) fn find(module: &CompiledModule) -> Vec<RegularExpression> {
+    let (text, typescript) = (module.text(), module.printed.is_some());
+    let found = with_stack_for(text, typescript, |_| {
+        let allocator = Allocator::default();
+        let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
+        let silent = silent::find(&program);
+        let mut finder = Finder { lines: Lines::new(text, &silent), found: Vec::new() };
+        finder.visit_program(&program);
+        finder.found
+    });
+    // It was parsed before, so it does not nest too deeply.
+    found.unwrap_or_default()
+}
+
+struct Finder<'t> {
+    lines: Lines<'t>,
+    found: Vec<RegularExpression>,
+}
+
+impl<'a> Visit<'a> for Finder<'_> {
+    fn visit_reg_exp_literal(&mut self, literal: &RegExpLiteral<'a>) {
+        self.found.push(RegularExpression {
+            pattern: literal.regex.pattern.text.to_string(),
+            flags: literal.regex.flags.to_string(),
+            position: self.lines.position(literal.span.start as usize),
+        });
+    }
+}

@@ -1,0 +1,270 @@
+//! Lines and columns of a source text.
+//!
+//! In: a text and byte offsets into it. Out: positions as the contract counts them, from 1, columns
+//! in UTF-16 units. A line ends where the engine ends one: after `\n`, `\r\n`, a lone `\r` (but not
+//! within a block comment), U+2028 and U+2029 (but not within a literal or a comment).
+
+use std::ops::Range;
+
+use crate::data::outcome::Position;
+
+/// Bytes from one place of which the line is known to the next: what lies between is read again. So a text
+/// of nothing but line breaks takes no more than any other.
+const STEP_BYTES: usize = 512;
+
+/// The lines of a text.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    silent: &'a Silent,
+    /// The first start of a line after each step, rising; the first is that of the text.
+    starts: Vec<Start>,
+    /// The last place asked for: asking in rising order is linear.
+    last: Place,
+}
+
+/// A line, from 1, and where it starts.
+#[derive(Clone, Copy)]
+struct Start {
+    offset: u32,
+    line: u32,
+}
+
+/// A place: its line and where that starts, and its UTF-16 column from 0.
+#[derive(Clone, Copy)]
+struct Place {
+    offset: usize,
+    start: Start,
+    column: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The lines of `text`, in which terminators count everywhere but in `silent`.
+    pub(super) fn new(text: &'a str, silent: &'a Silent) -> Self {
+        let mut here = Start { offset: 0, line: 1 };
+        let mut starts = vec![here];
+        let mut next = STEP_BYTES;
+        for offset in Starts::after(text, silent, 0) {
+            here = Start { offset: saturate(offset), line: here.line.saturating_add(1) };
+            if offset >= next {
+                starts.push(here);
+                next = offset + STEP_BYTES;
+            }
+        }
+        let last = Place { offset: 0, start: Start { offset: 0, line: 1 }, column: 0 };
+        Self { text, silent, starts, last }
+    }
+
+    /// The position of a byte offset.
+    pub(super) fn position(&mut self, offset: usize) -> Position {
+        let offset = self.text.floor_char_boundary(offset);
+        let known = self.starts.partition_point(|start| start.offset as usize <= offset);
+        let known = known.checked_sub(1).and_then(|index| self.starts.get(index)).copied();
+        let mut start = known.unwrap_or(Start { offset: 0, line: 1 });
+        let mut from = start.offset as usize;
+        let last = self.last;
+        if last.offset <= offset && last.start.offset >= start.offset {
+            (start, from) = (last.start, last.offset);
+        }
+        for next in Starts::after(self.text, self.silent, from).take_while(|next| *next <= offset) {
+            start = Start { offset: saturate(next), line: start.line.saturating_add(1) };
+        }
+        let line = start.offset as usize;
+        let (from, column) = if line <= last.offset && last.offset <= offset {
+            (last.offset, last.column)
+        } else {
+            (line, 0)
+        };
+        let column = column + utf16_length(self.text.get(from..offset).unwrap_or_default());
+        self.last = Place { offset, start, column };
+        Position { line: start.line, column: saturate(column + 1) }
+    }
+
+    /// The offset of a line and a column, both from 1, the column in bytes.
+    pub(super) fn offset(&self, line: u32, column: u32) -> Option<usize> {
+        let known = self.starts.partition_point(|start| start.line <= line).checked_sub(1)?;
+        let known = self.starts.get(known)?;
+        let mut after = Starts::after(self.text, self.silent, known.offset as usize);
+        let start = match (line - known.line).checked_sub(1) {
+            None => known.offset as usize,
+            Some(between) => after.nth(usize::try_from(between).ok()?)?,
+        };
+        let end = after.next().unwrap_or(self.text.len());
+        let column = usize::try_from(column).ok()?.checked_sub(1)?;
+        Some((start + column).min(end))
+    }
+
+    /// The offset of a line and a column, both from 1, the column in UTF-16 units.
+    pub(super) fn utf16_offset(&self, line: u32, column: u32) -> Option<usize> {
+        let start = self.offset(line, 1)?;
+        let mut left = usize::try_from(column).ok()?.checked_sub(1)?;
+        let rest = self.text.get(start..)?;
+        for (at, char) in rest.char_indices() {
+            if left == 0 {
+                return Some(start + at);
+            }
+            left = left.saturating_sub(char.len_utf16());
+        }
+        Some(self.text.len())
+    }
+}
+
+/// Where lines start after a place.
+struct Starts<'a> {
+    text: &'a [u8],
+    at: usize,
+    silent: &'a Silent,
+    /// The next silent span, and the next comment.
+    span: usize,
+    comment: usize,
+}
+
+impl<'a> Starts<'a> {
+    fn after(text: &'a str, silent: &'a Silent, at: usize) -> Self {
+        let before = |spans: &[Range<usize>]| spans.partition_point(|span| span.end <= at);
+        let (span, comment) = (before(&silent.spans), before(&silent.comments));
+        Self { text: text.as_bytes(), at, silent, span, comment }
+    }
+}
+
+impl Iterator for Starts<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        loop {
+            let rest = self.text.get(self.at..)?;
+            let found = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r' | 0xe2))?;
+            let at = self.at + found;
+            self.at = at + 1;
+            match rest.get(found) {
+                Some(b'\n') => return Some(self.at),
+                Some(b'\r') => {
+                    if self.text.get(self.at) != Some(&b'\n')
+                        && !within(&self.silent.comments, &mut self.comment, at)
+                    {
+                        return Some(self.at);
+                    }
+                }
+                _ => {
+                    if !self.silent.everywhere
+                        && matches!(self.text.get(self.at..at + 3), Some([0x80, 0xa8 | 0xa9]))
+                        && !within(&self.silent.spans, &mut self.span, at)
+                    {
+                        self.at = at + 3;
+                        return Some(self.at);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The parts of a text in which the engine does not see every line terminator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Silent {
+    /// Literals and comments, in rising order: U+2028 and U+2029 do not count within.
+    pub(super) spans: Vec<Range<usize>>,
+    /// Block comments, in rising order: a lone `\r` does not count within.
+    pub(super) comments: Vec<Range<usize>>,
+    /// U+2028 and U+2029 count nowhere.
+    pub(super) everywhere: bool,
+}
+
+/// Whether `text` has terminators whose counting depends on where they stand.
+pub(super) fn has_rare_terminators(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let lone_return = || {
+        let mut at = 0;
+        while let Some(found) =
+            bytes.get(at..).and_then(|rest| rest.iter().position(|&b| b == b'\r'))
+        {
+            at += found + 1;
+            if bytes.get(at) != Some(&b'\n') {
+                return true;
+            }
+        }
+        false
+    };
+    (!text.is_ascii() && text.contains(['\u{2028}', '\u{2029}'])) || lone_return()
+}
+
+/// How many UTF-16 units `text` has.
+pub(super) fn utf16_length(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
+}
+
+/// Whether a place is within one of the spans, of which `next` is the first that does not end before it.
+fn within(spans: &[Range<usize>], next: &mut usize, at: usize) -> bool {
+    while spans.get(*next).is_some_and(|span| span.end <= at) {
+        *next += 1;
+    }
+    spans.get(*next).is_some_and(|span| span.contains(&at))
+}
+
+fn saturate(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn positions(text: &str, offsets: &[usize]) -> Vec<(u32, u32)> {
+        let silent = Silent::default();
+        let mut lines = Lines::new(text, &silent);
+        offsets.iter().map(|&at| lines.position(at)).map(|p| (p.line, p.column)).collect()
+    }
+
+    #[test]
+    fn every_terminator_ends_a_line() {
+        let text = "a\nb\r\nc\rd\u{2028}e\u{2029}f";
+        assert_eq!(
+            positions(text, &[0, 1, 2, 5, 7, 11, 15]),
+            [(1, 1), (1, 2), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)]
+        );
+    }
+
+    #[test]
+    fn columns_are_utf16_units_in_any_order() {
+        let text = "é😀x\ny";
+        assert_eq!(
+            positions(text, &[6, 2, 8, 0, 3, 99]),
+            [(1, 4), (1, 2), (2, 1), (1, 1), (1, 2), (2, 2)]
+        );
+        let silent = Silent::default();
+        let lines = Lines::new(text, &silent);
+        assert_eq!(lines.utf16_offset(1, 4), Some(6));
+        assert_eq!(lines.offset(2, 1), Some(8));
+        assert_eq!(lines.offset(9, 1), None);
+    }
+
+    #[test]
+    fn places_far_apart_are_found_in_any_order() {
+        let mut text = String::new();
+        let mut expected = Vec::new();
+        for line in 1..3_000_u32 {
+            expected.push((text.len(), line));
+            text.push_str(["", "é", "x", "some words"][line as usize % 4]);
+            text.push_str(["\n", "\r\n", "\u{2028}", "\u{2029}"][line as usize / 4 % 4]);
+        }
+        let silent = Silent::default();
+        let mut lines = Lines::new(&text, &silent);
+        for step in [1, 7, 2_999, 1_500] {
+            for index in 0..expected.len() {
+                let (offset, line) = expected[index * step % expected.len()];
+                let place = lines.position(offset);
+                assert_eq!((place.line, place.column), (line, 1), "{offset}");
+                assert_eq!(lines.offset(line, 1), Some(offset));
+            }
+        }
+        assert!(lines.starts.len() <= text.len() / STEP_BYTES + 1);
+    }
+
+    #[test]
+    fn silent_parts_end_no_line() {
+        let once = |span| std::iter::once(span).collect();
+        let silent = Silent { spans: once(0..5), comments: once(5..8), everywhere: false };
+        assert_eq!(Lines::new("'\u{2028}'/\r/\rx", &silent).position(9).line, 2);
+        assert!(has_rare_terminators("a\rb") && has_rare_terminators("\u{2029}"));
+        assert!(!has_rare_terminators("a\r\nb\nü"));
+    }
+}

@@ -1,0 +1,166 @@
+//! How many bytes compiling a source takes, known before it is parsed.
+//!
+//! In: a text and its tokens. Out: about the most that syntax trees, scopes, diagnostics, printed code
+//! and maps take at once. None of it is the engine's, so nothing else would count it: `a;a;a;…` takes a
+//! hundred times its length. Measured for some sixty kinds of token over megabytes of each; the most
+//! that any took is what is counted for all, but for the few that take far more than the others. Comments
+//! and lines are no tokens, and are counted besides.
+
+use super::lexer::Token;
+
+/// The most that a token took as JavaScript (an arrow function, a statement of one name); as
+/// TypeScript it is also printed anew, with a map.
+const PER_TOKEN: usize = 160;
+const PER_TYPESCRIPT_TOKEN: usize = 224;
+/// A token whose kind is not known may stand for any.
+const PER_UNCERTAIN_TOKEN: usize = 512;
+/// An import or export is also kept in the module's record.
+const PER_RECORD: usize = 512;
+/// An enum becomes a function, and its members are computed.
+const PER_ENUM: usize = 1_536;
+/// The text is kept, and read once more by the engine.
+const PER_BYTE: usize = 3;
+/// A comment is listed, and listed once more where lines depend on comments.
+const PER_COMMENT: usize = 104;
+/// A blank of the rare kinds is listed.
+const PER_RARE_BLANK: usize = 24;
+/// A name in a list of imports or exports is one import or export more.
+const PER_NAME: usize = 1_024;
+/// What printing with a map takes: for each line, and for each line and byte of one that is not ASCII.
+const PER_PRINTED_LINE: usize = 20;
+const PER_PRINTED_LINE_BEYOND_ASCII: usize = 112;
+const PER_PRINTED_BYTE_BEYOND_ASCII: usize = 12;
+
+pub(super) fn of_text(text: &str, typescript: bool) -> usize {
+    PER_BYTE * text.len() + if typescript { of_printing(text) } else { 0 }
+}
+
+fn of_printing(text: &str) -> usize {
+    if text.is_ascii() {
+        let lines = text.bytes().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
+        return PER_PRINTED_LINE * lines;
+    }
+    // A line that ends with one of the separators is not ASCII either.
+    text.split_inclusive(['\n', '\r', '\u{2028}', '\u{2029}'])
+        .map(|line| {
+            if line.is_ascii() {
+                PER_PRINTED_LINE
+            } else {
+                PER_PRINTED_LINE_BEYOND_ASCII + PER_PRINTED_BYTE_BEYOND_ASCII * line.len()
+            }
+        })
+        .sum()
+}
+
+pub(super) fn of_comments(count: usize) -> usize {
+    PER_COMMENT.saturating_mul(count)
+}
+
+pub(super) fn of_rare_blanks(count: usize) -> usize {
+    PER_RARE_BLANK.saturating_mul(count)
+}
+
+/// Finds the commas between names that are imported or exported: `{a, b}`, and what is declared after `export`.
+#[derive(Default)]
+pub(super) struct Names {
+    /// Open brackets, while such a statement is read.
+    open: Option<usize>,
+    /// Within a value, which began behind a `=` with so many open brackets: its own commas are deeper.
+    value: Option<usize>,
+    /// What the last token leaves to be seen.
+    after: After,
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum After {
+    Export,
+    Import,
+    From,
+    #[default]
+    Other,
+}
+
+impl Names {
+    /// What the token adds to the price of its list.
+    pub(super) fn of(&mut self, token: Token<'_>) -> usize {
+        let after = std::mem::take(&mut self.after);
+        let Some(open) = self.open.filter(|open| *open > 0 || !token.starts_statement) else {
+            self.begin(token);
+            return 0;
+        };
+        match (after, token.text) {
+            (After::Export, "{" | "*" | "type" | "let" | "const" | "var") => {}
+            (After::Export, _) | (After::Import, "(" | ".") | (After::From, "\"" | "'") => {
+                self.open = None;
+                return 0;
+            }
+            _ => {}
+        }
+        match token.text {
+            "(" | "[" | "{" => self.open = Some(open + 1),
+            ")" | "]" | "}" => self.open = open.checked_sub(1),
+            "=" if self.value.is_none() => self.value = Some(open),
+            "from" => self.after = After::From,
+            ";" | "import" | "export" if open == 0 => self.begin(token),
+            "," if self.value.is_none_or(|value| open <= value) => {
+                self.value = None;
+                return PER_NAME;
+            }
+            _ => {}
+        }
+        0
+    }
+
+    fn begin(&mut self, token: Token<'_>) {
+        self.after = match token.text {
+            "export" => After::Export,
+            "import" => After::Import,
+            _ => After::Other,
+        };
+        self.value = None;
+        self.open = (self.after != After::Other).then_some(0);
+    }
+}
+
+pub(super) fn of_token(token: Token<'_>, uncertain: bool, typescript: bool) -> usize {
+    if uncertain {
+        return PER_UNCERTAIN_TOKEN;
+    }
+    let more = match token.text {
+        "enum" => PER_ENUM,
+        "import" | "export" => PER_RECORD,
+        _ => 0,
+    };
+    more + if typescript { PER_TYPESCRIPT_TOKEN } else { PER_TOKEN }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::modules::compile::lexer::Lexer;
+
+    #[test]
+    fn names_in_lists_are_found() {
+        for (text, names) in [
+            ("import {a, b as c, d} from 'm'; [1, 2, 3]", 2),
+            ("import a, {b} from 'm'\nf(1, 2)", 1),
+            ("export {a as default, b}; f(1, 2)", 1),
+            ("export {a, b}\nf(1, 2)", 1),
+            ("export let a, b = [1, 2], c = f(1, 2), d", 3),
+            ("export let {a = 1, b: {c}, d} = {x: 1, y: 2}, [e, f] = g", 4),
+            ("export type {A, B} from 'm'", 1),
+            ("export default [1, 2, 3]", 0),
+            ("export function f(a, b) { return [a, b] }", 0),
+            ("export const data = [1, [2, 3], {a: 1, b: 2}]", 0),
+            ("import('m', a), f(1, 2)", 0),
+            ("f(1, 2), [3, 4]", 0),
+        ] {
+            let (mut lexer, mut of) = (Lexer::new(text, true), Names::default());
+            let mut bytes = 0;
+            while let Some(token) = lexer.next_token() {
+                bytes += of.of(token);
+            }
+            assert_eq!(bytes / PER_NAME, names, "{text}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A compiled module: plain data, free of compiler types, all that linking and running need.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
+
+use crate::data::outcome::Position;
+
+use super::{
+    call_site,
+    expressions::{self, RegularExpression},
+    lines::{self, Lines, Silent},
+    map::Map,
+};
+
+/// Why a source is no module that can run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompileError {
+    /// The name of the error: always `SyntaxError`.
+    pub(crate) name: &'static str,
+    /// One line, bounded.
+    pub(crate) message: String,
+    /// Where in the original text.
+    pub(crate) position: Option<Position>,
+    /// Compiling it would have taken more memory than there is: the source may be a valid one.
+    pub(crate) out_of_memory: bool,
+}
+
+/// The name under which a binding is asked of another module.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Imported {
+    /// An export by name; the default export is `default`.
+    Name(String),
+    /// The module namespace object.
+    Namespace,
+}
+
+/// One binding that a statement asks of another module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ImportedName {
+    /// What it is called there.
+    pub(crate) imported: Imported,
+    /// What it is called here; none in a re-export.
+    pub(crate) local: Option<String>,
+    /// Where the name stands.
+    pub(crate) position: Position,
+    /// TypeScript only: nothing refers to the local binding, neither as a value nor as a type.
+    pub(crate) unused: bool,
+}
+
+/// One statement that requests another module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The specifier as the program means it, escapes resolved.
+    pub(crate) specifier: String,
+    /// Where the specifier stands.
+    pub(crate) position: Position,
+    /// Where the statement begins.
+    pub(crate) statement: Position,
+    /// The names asked for, in source order; none for `import 'x'` and `export * from 'x'`.
+    pub(crate) names: Vec<ImportedName>,
+}
+
+/// What an exported name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ExportTarget {
+    /// A binding of this module.
+    Local {
+        /// Its name here; two exports of one binding are no ambiguity. `*default*` for a value.
+        binding: String,
+    },
+    /// A binding of the module that a request names.
+    Indirect {
+        /// Index into `requests`.
+        request: usize,
+        /// What it is called there.
+        imported: Imported,
+    },
+}
+
+/// One exported name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Export {
+    /// The name that importers use.
+    pub(crate) name: String,
+    /// What it stands for.
+    pub(crate) target: ExportTarget,
+}
+
+/// What a module asks for and what it offers, at run time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Every statement that requests a module, in source order.
+    pub(crate) requests: Vec<Request>,
+    /// Every exported name but those of stars, in source order.
+    pub(crate) exports: Vec<Export>,
+    /// The requests, by index, that are `export * from`.
+    pub(crate) stars: Vec<usize>,
+    /// Names that TypeScript exports only as types.
+    pub(crate) type_exports: HashSet<String>,
+    /// Specifiers of erased `export type * from`: each name there is a type here.
+    pub(crate) type_stars: Vec<String>,
+}
+
+/// A module ready to be linked and run.
+#[derive(Clone, Debug)]
+pub(crate) struct CompiledModule {
+    pub(super) text: Box<str>,
+    pub(super) printed: Option<Printed>,
+    pub(super) silent: Silent,
+    pub(super) record: Record,
+    /// What the engine made of the code, kept by the first isolate that loads it; opaque here.
+    pub(super) bytecode: OnceLock<Arc<[u8]>>,
+    /// What compiling it took, at most.
+    pub(super) takes_bytes: usize,
+}
+
+/// Code that was printed anew, and where it came from.
+#[derive(Clone, Debug)]
+pub(super) struct Printed {
+    pub(super) code: String,
+    pub(super) map: Map,
+}
+
+impl CompiledModule {
+    /// The text to give to the engine: printed anew, or the original (without a byte order mark).
+    pub(crate) fn code(&self) -> &str {
+        self.printed.as_ref().map_or(&self.text, |printed| &printed.code)
+    }
+
+    /// The original text, without a byte order mark.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its regular expressions, in source order. Parses the text again: for errors alone.
+    pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
+        expressions::find(self)
+    }
+
+    /// Where the engine's form of the code is kept.
+    pub(crate) fn bytecode(&self) -> &OnceLock<Arc<[u8]>> {
+        &self.bytecode
+    }
+
+    /// What the module asks for and offers.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// How many bytes compiling it took at once, at most.
+    pub(crate) fn takes_bytes(&self) -> usize {
+        self.takes_bytes
+    }
+
+    /// About how many bytes it holds.
+    pub(crate) fn size_bytes(&self) -> usize {
+        let printed =
+            self.printed.as_ref().map_or(0, |printed| printed.code.len() + printed.map.size());
+        let names: usize =
+            self.record.requests.iter().map(|request| 128 + request.names.len() * 96).sum();
+        size_of::<Self>() + self.text.len() + printed + names + self.record.exports.len() * 96
+    }
+
+    /// The original position of a place that the engine reports in `code`: line and column from 1,
+    /// the column in bytes. Reads the whole text: for errors, not for every call.
+    pub(crate) fn original(&self, line: u32, column: u32) -> Option<Position> {
+        let Some(printed) = &self.printed else {
+            let mut lines = Lines::new(&self.text, &self.silent);
+            let offset = lines.offset(line, engine_column(&self.text, line, column))?;
+            return Some(lines.position(offset));
+        };
+        // Comments are gone from printed code, so U+2028 and U+2029 stand in literals alone.
+        let everywhere = Silent { everywhere: true, ..Silent::default() };
+        let engine = Lines::new(&printed.code, &everywhere);
+        let offset = engine.offset(line, engine_column(&printed.code, line, column))?;
+        let place = Lines::new(&printed.code, &Silent::default()).position(offset);
+        let (line, column) = printed.map.find((place.line - 1, place.column - 1))?;
+        let from = Lines::new(&self.text, &Silent::default()).utf16_offset(line + 1, column + 1)?;
+        Some(Lines::new(&self.text, &self.silent).position(from))
+    }
+}
+
+impl CompiledModule {
+    /// The place of the call whose arguments hold an original place; with `constructing`, only of
+    /// a `new` of that name. Parses the text again: for errors alone.
+    pub(crate) fn call_around(
+        &self,
+        place: Position,
+        constructing: Option<&str>,
+    ) -> Option<Position> {
+        call_site::find(self, place, constructing)
+    }
+}
+
+/// The true column of a place. On line 1 the engine counts some tokens from 0 and others from 1: it
+/// points at the start of an identifier, or just before where a token starts after a blank or a
+/// sign. So a column that hits no identifier is one too small, but for the very first.
+fn engine_column(code: &str, line: u32, column: u32) -> u32 {
+    let index = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let Some(&byte) = code.as_bytes().get(index).filter(|_| line == 1) else { return column };
+    let exact = match column {
+        0 | 1 => !matches!(byte, b' ' | b'\t' | 0x0b | 0x0c),
+        _ => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..),
+    };
+    if exact { column } else { column.saturating_add(1) }
+}
+
+/// Cuts a message to one line of at most 1 KiB.
+pub(super) fn one_line(message: &str) -> String {
+    let mut line = String::new();
+    for word in message.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > 1024 {
+            line.truncate(line.floor_char_boundary(1021));
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
+impl CompileError {
+    pub(crate) fn new(message: &str, position: Position) -> Self {
+        Self { position: Some(position), ..Self::without_position(message) }
+    }
+
+    /// An error that stands nowhere.
+    pub(super) fn without_position(message: &str) -> Self {
+        let message = one_line(message);
+        Self { name: "SyntaxError", message, position: None, out_of_memory: false }
+    }
+
+    /// The source would take more memory than there is.
+    pub(crate) fn out_of_memory() -> Self {
+        let message = "The source takes more memory to compile than the run may hold";
+        Self { out_of_memory: true, ..Self::without_position(message) }
+    }
+}
+
+/// Whether `text` needs `Silent` spans for its lines to be counted as the engine does.
+pub(super) fn needs_silent(text: &str) -> bool {
+    lines::has_rare_terminators(text)
+}

@@ -1,0 +1,51 @@
+//! The literals and comments of a program, when its lines depend on them.
+//!
+//! In: a syntax tree. Out: for the rare text with U+2028, U+2029 or a lone carriage return, the
+//! spans in which the engine does not end a line at them; for any other text nothing, at no cost.
+
+use oxc_ast::ast::{Program, StringLiteral, TemplateElement};
+use oxc_ast_visit::Visit;
+use oxc_span::Span;
+
+use super::{lines::Silent, module::needs_silent};
+
+/// The silent parts of `program`.
+pub(super) fn find(program: &Program<'_>) -> Silent {
+    if !needs_silent(program.source_text) {
+        return Silent::default();
+    }
+    let mut literals = Literals::default();
+    literals.visit_program(program);
+    let comments = program.comments.iter();
+    let mut silent = Silent {
+        comments: comments
+            .clone()
+            .filter(|comment| !comment.is_line())
+            .map(|comment| comment.span.start as usize..comment.span.end as usize)
+            .collect(),
+        ..Silent::default()
+    };
+    silent.spans = literals
+        .spans
+        .iter()
+        .chain(comments.map(|comment| &comment.span))
+        .map(|span| span.start as usize..span.end as usize)
+        .collect();
+    silent.spans.sort_by_key(|span| span.start);
+    silent
+}
+
+#[derive(Default)]
+struct Literals {
+    spans: Vec<Span>,
+}
+
+impl<'a> Visit<'a> for Literals {
+    fn visit_string_literal(&mut self, literal: &StringLiteral<'a>) {
+        self.spans.push(literal.span);
+    }
+
+    fn visit_template_element(&mut self, element: &TemplateElement<'a>) {
+        self.spans.push(element.span);
+    }
+}

@@ -1,0 +1,440 @@
+//! The compiler's rules, one by one: what erases, what stays, what is refused, where errors are.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::data::outcome::Position;
+
+fn ts(text: &str) -> CompiledModule {
+    compile("entry.ts", text, Language::TypeScript, &[], usize::MAX).expect("it compiles")
+}
+
+fn js(text: &str) -> CompiledModule {
+    compile("entry.js", text, Language::JavaScript, &[], usize::MAX).expect("it compiles")
+}
+
+fn code(text: &str) -> String {
+    ts(text).code().replace('\n', " ").trim().to_owned()
+}
+
+fn error(text: &str, language: Language) -> (String, u32, u32) {
+    let error = compile("entry", text, language, &[], usize::MAX).expect_err("it is refused");
+    assert_eq!(error.name, "SyntaxError");
+    let position = error.position.unwrap_or(Position { line: 0, column: 0 });
+    (error.message, position.line, position.column)
+}
+
+fn ts_error(text: &str) -> (String, u32, u32) {
+    error(text, Language::TypeScript)
+}
+
+fn requests(module: &CompiledModule) -> Vec<String> {
+    let name = |name: &ImportedName| {
+        let imported = match &name.imported {
+            Imported::Name(name) => name.as_str(),
+            Imported::Namespace => "*",
+        };
+        format!("{imported}{}", if name.unused { "?" } else { "" })
+    };
+    let names = |request: &Request| request.names.iter().map(name).collect::<Vec<_>>().join(",");
+    module.record().requests.iter().map(|r| format!("{} {}", r.specifier, names(r))).collect()
+}
+
+fn exports(module: &CompiledModule) -> Vec<&str> {
+    module.record().exports.iter().map(|export| export.name.as_str()).collect()
+}
+
+fn types(module: &CompiledModule) -> Vec<&str> {
+    let mut types: Vec<_> = module.record().type_exports.iter().map(String::as_str).collect();
+    types.sort_unstable();
+    types
+}
+
+#[test]
+fn types_erase() {
+    for (text, expected) in [
+        ("interface A {} type B = A; declare const c: B;", ""),
+        ("let a: number = <any>1 as string satisfies unknown; a!;", "let a = 1; a;"),
+        ("function f(a: string): void; function f(this: X, a?: any) {}", "function f(a) {}"),
+        (
+            "abstract class A<T> extends B<T> implements C { private declare x: 1; y!: T; }",
+            "class A extends B { y; }",
+        ),
+        (
+            "class P { constructor(private readonly a: number, public b = 2) {} }",
+            "class P { a; b; constructor(a, b = 2) { this.a = a; this.b = b; } }",
+        ),
+        ("{ using x = y; }", "{ using x = y; }"),
+        ("await using x = y;", "await using x = y;"),
+        (
+            "a ??= b?.c ** 2n; class A { #x = 1; static { #x in this; } }",
+            "a ??= b?.c ** 2n; class A { #x = 1; static { #x in this; } }",
+        ),
+    ] {
+        assert_eq!(code(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_typescript_adds_at_run_time_stays() {
+    let text = code("export const enum E { A = 1, B, C = 'x', D = `${C}y` } let e = E.A;");
+    assert!(text.contains("E[\"B\"] = 2") && text.contains("E[\"D\"] = \"xy\""), "{text}");
+    assert_eq!(exports(&ts("export const enum E { A }")), ["E"]);
+    let text =
+        code("namespace N { export const x = 1; export namespace I { export function y() {} } }");
+    assert!(text.contains("_N.x = 1") && text.contains("I = _N.I"), "{text}");
+    assert_eq!(
+        code("namespace N { export const b = 1 } import a = N.b; a;")
+            .matches("var a = N.b")
+            .count(),
+        1
+    );
+    assert_eq!(exports(&ts("namespace N { export const b = 1 } export import a = N.b;")), ["a"]);
+}
+
+#[test]
+fn javascript_runs_as_it_stands() {
+    let text = "// c\nimport a from 'a';\nexport   const b = a , c = import.meta;\nimport('x')";
+    let module = js(text);
+    assert_eq!(module.code(), text);
+    assert_eq!(requests(&module), ["a default"]);
+    assert_eq!(exports(&module), ["b", "c"]);
+    assert_eq!(js("").code(), "");
+    assert!(module.size_bytes() > text.len() && ts(text).size_bytes() > 2 * text.len());
+    assert_eq!(js("\u{feff}#!shebang\n1").code(), "#!shebang\n1");
+    assert_eq!(error("let a: number", Language::JavaScript).1, 1);
+    assert!(compile("a", "<a/>", Language::JavaScript, &[], usize::MAX).is_err());
+    assert!(compile("a", "<a></a>", Language::TypeScript, &[], usize::MAX).is_err());
+}
+
+#[test]
+fn imports_used_only_as_types_erase() {
+    for (text, expected) in [
+        ("import { T } from 'x'; let a: T;", &[][..]),
+        ("import { T, v } from 'x'; let a: T = v;", &["x v"]),
+        (
+            "import type { T } from 'x'; import { type U } from 'y'; import d, { type V } from 'z'; d",
+            &["z default"],
+        ),
+        ("import D from 'x'; let a: typeof D;", &[]),
+        ("import * as N from 'x'; let a: N.T;", &[]),
+        ("import * as N from 'x'; import T = N.T; let a: T;", &[]),
+        ("import * as N from 'x'; import v = N.v; v();", &["x *"]),
+        ("import { I } from 'x'; class A implements I {}", &[]),
+        ("import { B } from 'x'; class A extends B {}", &["x B"]),
+        ("import { v } from 'x'; a = { v };", &["x v"]),
+        ("import { v } from 'x'; export { v };", &["x v"]),
+        ("import { v } from 'x'; export default v;", &["x v"]),
+        ("import { v } from 'x'; v as any;", &["x v"]),
+        ("import { T, unused } from 'x'; let a: T;", &["x unused?"]),
+        ("import { unused, used } from 'x'; used()", &["x unused?,used"]),
+        ("import d, * as n from 'x';", &["x default?,*?"]),
+        ("import {} from 'x'; import 'y';", &["x ", "y "]),
+        ("import { T } from 'x'; { let T = 1; T; } let a: T", &[]),
+        (
+            "export { a as b, default as c } from 'x'; export * from 'y'; export * as z from 'z';",
+            &["x a,default", "y ", "z *"],
+        ),
+        ("export type { T } from 'x'; export { type U } from 'y'; export type * from 'z'", &[]),
+        ("import { 'a b' as c } from 'x'; c", &["x a b"]),
+    ] {
+        assert_eq!(requests(&ts(text)), expected, "{text}");
+    }
+}
+
+#[test]
+fn the_linker_may_ask_to_erase_unused_names() {
+    let erase = ["T".to_owned(), "v".to_owned()];
+    let text = "import { T } from 'x'; import { T as U, v } from 'y'; import { w } from 'z'; v";
+    let module = compile("a", text, Language::TypeScript, &erase, usize::MAX).expect("it compiles");
+    assert_eq!(requests(&module), ["y T?,v", "z w?"]);
+}
+
+#[test]
+fn exports_are_values_or_types() {
+    let module = ts("interface I {} export { I }; export type A = 1; export interface B {}
+        export declare const c: 1; export enum E {} export namespace N { export type X = 1 }
+        export namespace V { export const x = 1 } export class K {} export const { k, l: [m] } = x;
+        export type * from './t'; export type * as ns from './t'; export { type K as KT };
+        export default interface D {}");
+    assert_eq!(exports(&module), ["E", "V", "K", "k", "m"]);
+    assert_eq!(types(&module), ["A", "B", "I", "KT", "N", "c", "default", "ns"]);
+    assert_eq!(module.record().type_stars, ["./t"]);
+    let module = ts("import { a as b } from 'x'; import * as n from 'y'; export { b as c, n };");
+    let targets: Vec<_> =
+        module.record().exports.iter().map(|export| export.target.clone()).collect();
+    let imported = Imported::Name("a".to_owned());
+    assert_eq!(
+        targets,
+        [
+            ExportTarget::Indirect { request: 0, imported },
+            ExportTarget::Local { binding: "n".to_owned() }
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_run_is_refused_where_it_stands() {
+    for (text, expected) in [
+        ("1;\n export = 5;", ("'export =' is not supported: use 'export default'", 2, 2)),
+        (
+            "import x = require('y');",
+            ("'import x = require()' is not supported: use 'import x from \"y\"'", 1, 1),
+        ),
+        ("\nclass A { @dec m() {} }", ("Decorators are not supported", 2, 11)),
+        ("@dec class A {}", ("Decorators are not supported", 1, 1)),
+        (
+            "class A { accessor x = 1 }",
+            ("'accessor' fields are not supported: write a getter and a setter", 1, 11),
+        ),
+        (
+            "import a from 'b' with { type: 'json' };",
+            (
+                "Import attributes are not supported: every module is JavaScript or TypeScript",
+                1,
+                26,
+            ),
+        ),
+        (
+            "namespace N { export let x = 1 }",
+            ("A namespace can export no 'let' or 'var': export a const, or a function", 1, 26),
+        ),
+        (
+            "enum E { A = 'aaaaaaaaaaaaaaaa', B = A + A + A + A + A + A + A + A, C = `${B}${B}${B}${B}${B}${B}${B}`, D = C + C + C + C + C + C + C, F = D + D + D + D + D + D + D + D, G = F + F + F + F + F, H = G + G + G }",
+            ("The constants of the enums of this module are too large", 1, 175),
+        ),
+    ] {
+        assert_eq!(ts_error(text), (expected.0.to_owned(), expected.1, expected.2), "{text}");
+    }
+    assert!(
+        compile("a", "import type x = require('y');", Language::TypeScript, &[], usize::MAX)
+            .is_ok()
+    );
+    assert!(compile("a", "import 'y' with {};", Language::JavaScript, &[], usize::MAX).is_ok());
+}
+
+#[test]
+fn syntax_errors_and_early_errors_say_where() {
+    let mut wrong = Vec::new();
+    for (text, line, column) in [
+        ("let x = ;", 1, 9),
+        ("let 😀é = ;", 1, 5),
+        ("'😀'; let x = ;", 1, 15),
+        ("\u{feff}let x = ;", 1, 9),
+        ("let x = 1;\r\nlet x = 2;", 1, 5),
+        ("\n\nconst y;", 3, 7),
+        ("with (a) {}", 1, 1),
+        ("x = 08;", 1, 5),
+        ("return 5;", 1, 1),
+        ("a: a: 1", 1, 1),
+        ("export { nope };", 1, 10),
+        ("import a from 'a'; import a from 'b'; a", 1, 8),
+        ("break;", 1, 1),
+        ("'abc", 1, 1),
+        ("`abc", 1, 1),
+        ("/* abc", 1, 1),
+        ("a\0b", 1, 2),
+        ("delete x", 1, 8),
+        ("arguments = 1", 1, 1),
+        ("new.target", 1, 1),
+        ("super()", 1, 1),
+        ("for (let x of a, b);", 1, 16),
+        ("({ a = 1 })", 1, 4),
+        ("class A { constructor() {} constructor() {} }", 1, 11),
+        ("class A { #a; #a }", 1, 11),
+        ("this.#a", 1, 6),
+        ("function f() { await 1 }", 1, 16),
+        ("yield = 1", 1, 1),
+        ("1 = 2", 1, 1),
+    ] {
+        for language in [Language::JavaScript, Language::TypeScript] {
+            let (message, at_line, at_column) = error(text, language);
+            if message.is_empty()
+                || message.contains('\n')
+                || (at_line, at_column) != (line, column)
+            {
+                wrong.push(format!("{text} {language:?} {at_line}:{at_column} {message}"));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn no_name_is_exported_twice() {
+    for text in
+        ["export default 1; export default 2;", "let a; export { a as default, a as b, a as b }"]
+    {
+        assert!(compile("a", text, Language::JavaScript, &[], usize::MAX).is_err(), "{text}");
+    }
+    let text = "export default 1;\nexport default 2;";
+    assert_eq!(ts_error(text), ("Duplicate export 'default'".to_owned(), 2, 1));
+    let text = "export default function f(): void;\nexport default function f() {}";
+    assert_eq!(exports(&ts(text)), ["default"]);
+}
+
+#[test]
+fn positions_of_requests_are_in_the_original() {
+    let module = ts("type A = 1;\r\n/* é😀 */ import d, { a as b } from './x'; d; b;");
+    let request = &module.record().requests[0];
+    assert_eq!(request.statement, Position { line: 2, column: 11 });
+    assert_eq!(request.position, Position { line: 2, column: 37 });
+    let names: Vec<_> = request.names.iter().map(|name| name.position.column).collect();
+    assert_eq!(names, [18, 23]);
+}
+
+/// Where the engine would report the first `needle` of the code.
+fn engine_place(code: &str, needle: &str) -> (u32, u32) {
+    let at = code.find(needle).expect("it is printed");
+    let before = &code[..at];
+    let line = before.matches('\n').count();
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let first = u32::from(line == 0 && at > 0);
+    (
+        u32::try_from(line + 1).expect("few lines"),
+        u32::try_from(at - start + 1).expect("short lines") - first,
+    )
+}
+
+#[test]
+fn engine_positions_lead_back_to_the_original() {
+    for text in [
+        "interface A { x: number }\n\nfunction f(a: A): never {\n  const é = '😀' as string; throw new Error('boom');\n}\n",
+        "let s: string = 'é😀'; throw new Error(s);",
+        "/* \u{2028} */ let t: string = `\u{2028}\n`; \u{2028}let u = '\u{2029}';\u{2029} throw new Error();",
+        "\u{feff}enum E { A }\r\nlet a = `\r\n`;\r  throw new Error(a);",
+    ] {
+        let module = ts(text);
+        let (line, column) = engine_place(module.code(), "new Error");
+        let body = text.trim_start_matches('\u{feff}');
+        let silent = module.silent.clone();
+        let expected = Lines::new(body, &silent).position(body.find("new Error").expect("there"));
+        assert_eq!(module.original(line, column), Some(expected), "{text:?}");
+    }
+    let module = js("a\u{2028}'\u{2028}' /*\r*/ é;\n  b");
+    assert_eq!(module.original(2, 13), Some(Position { line: 2, column: 11 }));
+    assert_eq!(module.original(3, 3), Some(Position { line: 3, column: 3 }));
+    assert_eq!(module.original(9, 1), None);
+    // What the engine said of the place after each bar.
+    for (text, reported) in [
+        ("|null.x", 1),
+        (" |null.x", 1),
+        ("  |'s'.x.y", 2),
+        ("   {|null.x}", 4),
+        ("/**/|null.x", 4),
+        ("  |a()", 3),
+        ("throw |Error()", 6),
+        ("throw new |Error()", 11),
+        ("'é'; throw new |Error()", 17),
+        ("1; |1n+1", 3),
+        ("|[].x.y", 1),
+        ("#!x\n |null.x", 2),
+    ] {
+        let at = text.find('|').expect("a bar");
+        let plain = text.replace('|', "");
+        let line = u32::from(text.starts_with('#')) + 1;
+        let expected = Lines::new(&plain, &Silent::default()).position(at);
+        assert_eq!(js(&plain).original(line, reported), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn odd_texts_compile_or_say_why() {
+    for text in
+        ["", " ", "\n", "#!x", "#!x\u{2028}1", "'a\0b'", ";", "//", "/**/", "\u{feff}", "\u{2028}"]
+    {
+        assert!(compile("a", text, Language::TypeScript, &[], usize::MAX).is_ok(), "{text:?}");
+        assert!(compile("a", text, Language::JavaScript, &[], usize::MAX).is_ok(), "{text:?}");
+    }
+}
+
+#[test]
+fn deep_nesting_never_overflows_the_stack() {
+    let cases = [
+        ("[", "1", "]"),
+        ("(", "1", ")"),
+        ("{", "", "}"),
+        ("({a:", "1", "})"),
+        ("!", "1", ""),
+        ("- ", "1", ""),
+        ("typeof ", "1", ""),
+        ("a=>", "1", ""),
+        ("(a=", "1", ")=>1"),
+        ("1+", "1", ""),
+        ("1**", "1", ""),
+        ("a=", "1", ""),
+        ("a?1:", "1", ""),
+        ("a.", "a", ""),
+        ("`${", "1", "}`"),
+        ("if(a)", "b", ""),
+        ("if(a)b;else ", "b", ""),
+        ("f(", "1", ")"),
+        ("(function(){", "", "})"),
+        ("(class{a=", "1", "})"),
+        ("class A extends ", "a", "{}"),
+        ("type T=[", "A", "]"),
+        ("let x:A<", "A", ">"),
+        ("f<", "A", ">()"),
+        ("a?(b):c=>", "1", ""),
+        ("<a>", "1", ""),
+        ("async(", "1", ")"),
+        ("new ", "a", ""),
+        ("[...", "a", "]"),
+        ("namespace N{", "", "}"),
+        ("do ", "b", ";while(1);"),
+        ("/(", "", ")/"),
+        ("await ", "1", ""),
+        ("{}/['\"]/+[", "1", "]"),
+        ("x:", "1", ""),
+        ("a,", "a", ""),
+        ("\\u{61}=>", "1", ""),
+        ("for(;;)", "b", ""),
+        ("switch(a){case 1:", "b", "}"),
+        ("try{", "b", "}catch{}"),
+        ("<", "a", ">"),
+        ("@(", "a", ")"),
+        ("(a,b?(", "c", "):1)=>"),
+        ("f<(", "a", ")"),
+    ];
+    for (open, middle, close) in cases {
+        for count in [900, 3_900, 200_000] {
+            let text = format!("{}{middle}{}", open.repeat(count), close.repeat(count));
+            for language in [Language::JavaScript, Language::TypeScript] {
+                let started = Instant::now();
+                let result = compile("deep", &text, language, &[], usize::MAX);
+                if count == 200_000 {
+                    assert!(result.is_err() || open == "a," || open == "{}/", "{open}");
+                }
+                assert!(
+                    started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+                    "{open} x {count}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn long_sources_compile_in_linear_time() {
+    for line in [
+        "const x = [1, 2, 3];\n",
+        "var x = a / 2 / 3;\n",
+        "f(1, `a ${b} c`)\n",
+        "var a;",
+        "export {};",
+        "x = '[' + a / 2 + ']' / a;",
+        "interface A { x: 1 }\n",
+        "declare function f(): void;\n",
+        "namespace N { export type T = 1 }\n",
+        "type A<T> = T;\n",
+    ] {
+        let text = line.replace("const x", "var x").repeat(1_000_000 / line.len());
+        let started = Instant::now();
+        let _ = compile("long", &text, Language::TypeScript, &[], usize::MAX);
+        assert!(
+            started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+            "{line} {:?}",
+            started.elapsed()
+        );
+    }
+}

@@ -1,0 +1,368 @@
+//! Walking the static graph from a root: every specifier, then every name, before anything runs.
+//!
+//! In: a root, what specifiers can mean, and a way to compile a module. Out: a `Graph` that holds
+//! every reachable module, or the first error in source order, depth first, as a reader would meet
+//! it: a module is read where it is first imported, and its names are checked on coming back.
+//! Nothing recurses, cycles and thousands of modules are fine. A failed extension changes nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{
+    data::outcome::Position,
+    modules::compile::{CompileError, CompiledModule, Imported, ImportedName, Request},
+};
+
+use super::{
+    resolve::{self, Node, Resolution, Target},
+    specifier::{self, ModuleKey, Resolved, Specifiers, list, quote},
+};
+
+/// Compiles a module; the names are imports to erase, because they are types where they come from.
+pub(crate) type Compile<'c> =
+    dyn FnMut(&ModuleKey, &[String]) -> Result<Arc<CompiledModule>, CompileError> + 'c;
+
+/// Why a graph cannot be linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LinkError {
+    /// `SyntaxError`; `ReferenceError` for a module that does not exist.
+    pub(crate) name: &'static str,
+    /// One line.
+    pub(crate) message: String,
+    /// The specifier as it is written, for an error in an import.
+    pub(crate) specifier: Option<String>,
+    /// The label of the file that has the error.
+    pub(crate) filename: String,
+    /// Where in that file.
+    pub(crate) position: Option<Position>,
+    /// It may be a valid module, but compiling it would take more memory than there is.
+    pub(crate) out_of_memory: bool,
+}
+
+/// The modules of a run, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Graph {
+    filename: String,
+    specifiers: Specifiers,
+    nodes: Vec<Node>,
+    index: HashMap<ModuleKey, usize>,
+}
+
+impl Graph {
+    /// An empty graph; `filename` is the entry's label.
+    pub(crate) fn new(filename: &str, specifiers: Specifiers) -> Self {
+        Self { filename: filename.to_owned(), specifiers, nodes: Vec::new(), index: HashMap::new() }
+    }
+
+    /// Adds `root` and all that it reaches; what is in the graph already is not checked again.
+    pub(crate) fn extend(
+        &mut self,
+        root: &ModuleKey,
+        compile: &mut Compile<'_>,
+    ) -> Result<(), LinkError> {
+        if self.index.contains_key(root) {
+            return Ok(());
+        }
+        let before = self.nodes.len();
+        let linked = self.load(root, compile).and_then(|failure| {
+            let erase = self.check(before, failure)?;
+            self.erase(erase, compile)
+        });
+        if linked.is_err() {
+            for node in self.nodes.drain(before..) {
+                self.index.remove(&node.key);
+            }
+        }
+        linked
+    }
+
+    /// What a dynamic `import(specifier)` in `importer` means, with all that it reaches added.
+    pub(crate) fn import(
+        &mut self,
+        importer: &ModuleKey,
+        specifier: &str,
+        compile: &mut Compile<'_>,
+    ) -> Result<Resolved, LinkError> {
+        let resolved =
+            self.specifiers.resolve(importer, specifier).map_err(|message| LinkError {
+                name: "ReferenceError",
+                message,
+                specifier: Some(beginning(specifier)),
+                filename: self.label(importer),
+                position: None,
+                out_of_memory: false,
+            })?;
+        if let Resolved::Module(key) = &resolved {
+            self.extend(key, compile)?;
+        }
+        Ok(resolved)
+    }
+
+    /// A specifier that is longer means nothing.
+    pub(crate) fn longest_specifier_bytes(&self) -> usize {
+        self.specifiers.most_bytes()
+    }
+
+    /// What a specifier of a linked module means.
+    #[cfg(test)]
+    pub(crate) fn resolve(&self, importer: &ModuleKey, specifier: &str) -> Option<Resolved> {
+        self.specifiers.resolve(importer, specifier).ok()
+    }
+
+    /// A linked module.
+    pub(crate) fn module(&self, key: &ModuleKey) -> Option<&Arc<CompiledModule>> {
+        self.node(key).map(|node| &node.module)
+    }
+
+    /// Every linked module, in the order in which they were first reached.
+    pub(crate) fn modules(&self) -> impl Iterator<Item = (&ModuleKey, &Arc<CompiledModule>)> {
+        self.nodes.iter().map(|node| (&node.key, &node.module))
+    }
+
+    /// The names that a linked module exports, at most `most`.
+    #[cfg(test)]
+    pub(crate) fn export_names(&self, key: &ModuleKey, most: usize) -> Vec<String> {
+        let target = self.index.get(key).map_or(Target::Unknown, |&index| Target::Node(index));
+        resolve::export_names(&self.nodes, &self.specifiers, &target, most)
+    }
+
+    /// What a module is called in errors and stacks.
+    pub(crate) fn label(&self, key: &ModuleKey) -> String {
+        match key {
+            ModuleKey::Entry => self.filename.clone(),
+            ModuleKey::Module(key) => specifier::label(key).to_owned(),
+        }
+    }
+
+    fn node(&self, key: &ModuleKey) -> Option<&Node> {
+        self.index.get(key).and_then(|&index| self.nodes.get(index))
+    }
+
+    /// Loads depth first. An error does not end the check of what was read before it: it comes
+    /// back with the place where it stands, the root's own error at once.
+    fn load(
+        &mut self,
+        root: &ModuleKey,
+        compile: &mut Compile<'_>,
+    ) -> Result<Option<Failure>, LinkError> {
+        let first = self.add(root, compile)?;
+        let mut path = vec![first];
+        while let Some(&at) = path.last() {
+            let Some(node) = self.nodes.get(at) else { break };
+            let Some(request) = node.module.record().requests.get(node.targets.len()) else {
+                path.pop();
+                continue;
+            };
+            let position = (at, node.targets.len());
+            let target = match self.specifiers.resolve(&node.key, &request.specifier) {
+                Ok(Resolved::Bridge(key)) => Target::Bridge(key),
+                Ok(Resolved::Module(key)) => match self.index.get(&key) {
+                    Some(&index) => Target::Node(index),
+                    None => match self.add(&key, compile) {
+                        Ok(index) => {
+                            path.push(index);
+                            Target::Node(index)
+                        }
+                        Err(error) => return Ok(Some(Failure { position, error })),
+                    },
+                },
+                Err(message) => {
+                    let error =
+                        self.error(node, request, "ReferenceError", message, request.position);
+                    return Ok(Some(Failure { position, error }));
+                }
+            };
+            if let Some(node) = self.nodes.get_mut(at) {
+                node.targets.push(target);
+            }
+        }
+        Ok(None)
+    }
+
+    fn add(&mut self, key: &ModuleKey, compile: &mut Compile<'_>) -> Result<usize, LinkError> {
+        let module = compile(key, &[]).map_err(|error| self.compile_error(key, error))?;
+        self.index.insert(key.clone(), self.nodes.len());
+        self.nodes.push(Node::new(key.clone(), module));
+        Ok(self.nodes.len() - 1)
+    }
+
+    /// Checks the names of the nodes from `first` on, in reading order, and returns for each node
+    /// the unused names that must be erased.
+    fn check(
+        &self,
+        first: usize,
+        failure: Option<Failure>,
+    ) -> Result<HashMap<usize, Vec<String>>, LinkError> {
+        let mut erase: HashMap<usize, Vec<String>> = HashMap::new();
+        let mut entered = vec![false; self.nodes.len() - first];
+        let mut path = vec![(first, 0)];
+        while let Some((at, next)) = path.pop() {
+            let Some(node) = self.nodes.get(at) else { continue };
+            let Some(request) = node.module.record().requests.get(next) else { continue };
+            if let Some(failure) = &failure
+                && failure.position == (at, next)
+            {
+                return Err(failure.error.clone());
+            }
+            let target = node.targets.get(next).unwrap_or(&Target::Unknown);
+            if let Target::Node(below) = target
+                && *below > first
+                && let Some(entered) = entered.get_mut(below - first)
+                && !std::mem::replace(entered, true)
+            {
+                path.push((at, next));
+                path.push((*below, 0));
+                continue;
+            }
+            let names = self.check_names(node, request, target)?;
+            if !names.is_empty() {
+                erase.entry(at).or_default().extend(names);
+            }
+            path.push((at, next + 1));
+        }
+        failure.map_or(Ok(erase), |failure| Err(failure.error))
+    }
+
+    fn check_names(
+        &self,
+        node: &Node,
+        request: &Request,
+        target: &Target,
+    ) -> Result<Vec<String>, LinkError> {
+        let mut erase = Vec::new();
+        for imported in &request.names {
+            let Imported::Name(name) = &imported.imported else { continue };
+            let type_only = match target {
+                Target::Node(index) => resolve::is_type(&self.nodes, *index, name, imported.unused),
+                _ => false,
+            };
+            match resolve::resolve(&self.nodes, &self.specifiers, target, name) {
+                Resolution::Found => {}
+                Resolution::Missing if type_only && imported.unused => {
+                    erase.extend(imported.local.clone());
+                }
+                Resolution::Missing => {
+                    let message = self.missing(request, target, name, type_only, imported);
+                    return Err(self.error(
+                        node,
+                        request,
+                        "SyntaxError",
+                        message,
+                        imported.position,
+                    ));
+                }
+                Resolution::Ambiguous => {
+                    let message = format!(
+                        "Export {} of module {} is ambiguous: several 'export *' lead to different bindings of that name",
+                        quote(name),
+                        quote(&request.specifier)
+                    );
+                    return Err(self.error(
+                        node,
+                        request,
+                        "SyntaxError",
+                        message,
+                        imported.position,
+                    ));
+                }
+            }
+        }
+        Ok(erase)
+    }
+
+    fn missing(
+        &self,
+        request: &Request,
+        target: &Target,
+        name: &str,
+        type_only: bool,
+        imported: &ImportedName,
+    ) -> String {
+        let module = quote(&request.specifier);
+        if type_only {
+            let verb = if imported.local.is_some() { "import type" } else { "export type" };
+            return format!(
+                "Module {module} exports {} only as a type: write '{verb}'",
+                quote(name)
+            );
+        }
+        let names = resolve::export_names(&self.nodes, &self.specifiers, target, 11);
+        let offer = if names.is_empty() {
+            "it exports nothing".to_owned()
+        } else {
+            format!("it exports {}", list(names.iter().map(String::as_str)))
+        };
+        if name == "default" {
+            return format!("Module {module} has no default export; {offer}");
+        }
+        format!("Module {module} has no export {}; {offer}", quote(name))
+    }
+
+    /// Compiles anew the modules that import types without saying so and without using them.
+    fn erase(
+        &mut self,
+        erase: HashMap<usize, Vec<String>>,
+        compile: &mut Compile<'_>,
+    ) -> Result<(), LinkError> {
+        for (index, names) in erase {
+            let Some(key) = self.nodes.get(index).map(|node| node.key.clone()) else { continue };
+            let module = compile(&key, &names).map_err(|error| self.compile_error(&key, error))?;
+            let mut node = Node::new(key, module);
+            for request in &node.module.record().requests {
+                let target = match self.specifiers.resolve(&node.key, &request.specifier) {
+                    Ok(Resolved::Bridge(key)) => Target::Bridge(key),
+                    Ok(Resolved::Module(key)) => {
+                        self.index.get(&key).map_or(Target::Unknown, |&index| Target::Node(index))
+                    }
+                    Err(_) => Target::Unknown,
+                };
+                node.targets.push(target);
+            }
+            if let Some(old) = self.nodes.get_mut(index) {
+                *old = node;
+            }
+        }
+        Ok(())
+    }
+
+    fn compile_error(&self, key: &ModuleKey, error: CompileError) -> LinkError {
+        LinkError {
+            name: error.name,
+            message: error.message,
+            specifier: None,
+            filename: self.label(key),
+            position: error.position,
+            out_of_memory: error.out_of_memory,
+        }
+    }
+
+    fn error(
+        &self,
+        node: &Node,
+        request: &Request,
+        name: &'static str,
+        message: String,
+        position: Position,
+    ) -> LinkError {
+        LinkError {
+            name,
+            message,
+            specifier: Some(beginning(&request.specifier)),
+            filename: self.label(&node.key),
+            position: Some(position),
+            out_of_memory: false,
+        }
+    }
+}
+
+/// As much of a specifier as any error shows.
+fn beginning(specifier: &str) -> String {
+    const SHOWN_BYTES: usize = 64 << 10;
+    specifier.get(..specifier.floor_char_boundary(SHOWN_BYTES)).unwrap_or_default().to_owned()
+}
+
+/// An error met while loading: at which node and request.
+struct Failure {
+    position: (usize, usize),
+    error: LinkError,
+}

@@ -1,0 +1,368 @@
+//! The modules of one run: what was compiled and linked before anything ran, and what a dynamic
+//! `import()` adds while it does.
+//!
+//! In: questions of the isolate, by name. Out: scripts, bridges and positions. This is all that an
+//! isolate knows of compiling and linking.
+
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+pub(crate) use super::compile::RegularExpression;
+use super::{
+    cache::Cache,
+    compile::{CompileError, CompiledModule},
+    link::{
+        graph::{Graph, LinkError},
+        specifier::{self, ModuleKey, Resolved, Specifiers},
+    },
+};
+use crate::{
+    data::{
+        outcome::{ExecutionError, Position},
+        text::{MESSAGE_LIMIT, bounded},
+    },
+    runtime::options::{Language, Request, SourceText},
+};
+
+/// A classic script of our own.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    text: String,
+    bytecode: OnceLock<Arc<[u8]>>,
+}
+
+impl Script {
+    pub(crate) fn new(text: String) -> Self {
+        Self { text, bytecode: OnceLock::new() }
+    }
+}
+
+/// A text for the engine, with the bytecode that the first isolate to load it made of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Code {
+    Module(Arc<CompiledModule>),
+    Script(Arc<Script>),
+}
+
+impl Code {
+    /// What the engine compiles.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Module(module) => module.code(),
+            Self::Script(script) => &script.text,
+        }
+    }
+
+    /// What came of it, if an isolate has compiled it before.
+    pub(crate) fn bytecode(&self) -> Option<Arc<[u8]>> {
+        self.kept().get().cloned()
+    }
+
+    /// Keeps bytecode for the runs to come; the first to arrive stays.
+    pub(crate) fn keep_bytecode(&self, bytecode: Vec<u8>) -> Arc<[u8]> {
+        Arc::clone(self.kept().get_or_init(|| bytecode.into()))
+    }
+
+    fn kept(&self) -> &OnceLock<Arc<[u8]>> {
+        match self {
+            Self::Module(module) => module.bytecode(),
+            Self::Script(script) => &script.bytecode,
+        }
+    }
+}
+
+/// A module as the isolate loads it.
+#[derive(Clone, Debug)]
+pub(crate) enum Module {
+    /// Source text.
+    Source(Code),
+    /// Values of the host: the names of its exports, and where their values start among the inputs.
+    Bridge { exports: Vec<String>, first: usize },
+}
+
+/// Why a program cannot be linked, or an import of it resolved.
+#[derive(Debug)]
+pub(crate) enum Unlinked {
+    /// Compiling takes more memory than there is.
+    Memory,
+    /// It is wrong.
+    Error(Box<ExecutionError>),
+}
+
+/// What was compiled since this was last asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Compiled {
+    /// What is kept of it: texts, code, maps.
+    pub(crate) kept_bytes: usize,
+    /// The most that compiling took at once, with what was kept by then.
+    pub(crate) peak_bytes: usize,
+}
+
+/// What the isolate asks about modules.
+pub(crate) trait Linker: Send {
+    /// The name of the entry.
+    fn entry(&self) -> &str;
+
+    /// The module that a specifier means, by name. One that is not linked yet (a dynamic import) is
+    /// checked now, with all that it imports, if that takes at most `room_bytes`.
+    fn resolve(
+        &mut self,
+        importer: &str,
+        specifier: &str,
+        room_bytes: usize,
+    ) -> Result<String, Unlinked>;
+
+    /// A specifier that is longer than so many bytes means nothing.
+    fn longest_specifier_bytes(&self) -> usize;
+
+    /// What was compiled since this was last asked, for the books.
+    fn take_compiled(&mut self) -> Compiled;
+
+    /// The module of that name.
+    fn module(&self, name: &str) -> Option<Module>;
+
+    /// A classic script, with the bytecode that runs before made of the same text.
+    fn script(&self, text: String) -> Code;
+
+    /// Whether a stack may name this file.
+    fn knows(&self, file: &str) -> bool;
+
+    /// Where a place in compiled code (line from 1, column from 1 in bytes) stands in the text that
+    /// its author wrote.
+    fn original(&self, file: &str, line: u32, column: u32) -> Option<Position>;
+
+    /// The place of the call whose arguments hold a place of the original; with `constructing`,
+    /// only of a `new` of that name.
+    fn call_around(
+        &self,
+        file: &str,
+        place: Position,
+        constructing: Option<&str>,
+    ) -> Option<Position>;
+
+    /// The regular expressions of a module, for the engine does not say which it refuses.
+    fn regular_expressions(&self, file: &str) -> Vec<RegularExpression>;
+}
+
+/// Compiles the entry and all that it statically reaches, and checks every import.
+pub(crate) fn link(cache: &Arc<Cache>, request: Request) -> Result<Box<dyn Linker>, Unlinked> {
+    let room_bytes = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
+    let mut program = Program::new(cache, request);
+    program.sources.room_bytes.set(room_bytes);
+    program.extend(&ModuleKey::Entry).map_err(unlinked)?;
+    Ok(Box::new(program))
+}
+
+/// The modules of a run.
+struct Program {
+    graph: Graph,
+    sources: Sources,
+    /// Bridges by key: export names, and where their values start among the inputs.
+    bridges: HashMap<String, (Vec<String>, usize)>,
+    /// Linked modules by the name that the engine knows them by.
+    keys: HashMap<String, ModuleKey>,
+}
+
+/// What modules are made of.
+struct Sources {
+    cache: Arc<Cache>,
+    filename: String,
+    entry: SourceText,
+    language: Language,
+    modules: HashMap<String, SourceText>,
+    /// What compiling and what comes of it may take, from `compiled` at zero on.
+    room_bytes: Cell<usize>,
+    compiled: Cell<Compiled>,
+}
+
+/// Set before the key of a bridge in its engine name; no file is called that.
+const BRIDGE: char = '\u{1}';
+
+impl Program {
+    fn new(cache: &Arc<Cache>, request: Request) -> Self {
+        let filename = engine_name(request.filename());
+        let modules: HashMap<String, SourceText> = request
+            .modules
+            .into_iter()
+            .filter_map(|(key, source)| Some((specifier::normalize_module_key(&key).ok()?, source)))
+            .collect();
+        let specifiers =
+            Specifiers::new(&filename, modules.keys().cloned(), request.imports.iter().cloned());
+        let mut first = request.globals.len();
+        let mut bridges = HashMap::new();
+        for (key, exports) in request.imports {
+            let count = exports.len();
+            bridges.insert(key, (exports, first));
+            first += count;
+        }
+        let sources = Sources {
+            cache: Arc::clone(cache),
+            entry: request.source,
+            language: request.language,
+            modules,
+            filename: filename.clone(),
+            room_bytes: Cell::default(),
+            compiled: Cell::default(),
+        };
+        Self { graph: Graph::new(&filename, specifiers), sources, bridges, keys: HashMap::new() }
+    }
+
+    fn extend(&mut self, root: &ModuleKey) -> Result<(), LinkError> {
+        let sources = &self.sources;
+        self.graph.extend(root, &mut |key, erase| sources.compile(key, erase))?;
+        self.name_modules();
+        Ok(())
+    }
+
+    /// Lets the engine's names lead to the modules that are linked now.
+    fn name_modules(&mut self) {
+        for (key, _) in self.graph.modules().skip(self.keys.len()) {
+            self.keys.insert(engine_name(&self.graph.label(key)), key.clone());
+        }
+    }
+}
+
+impl Sources {
+    fn compile(
+        &self,
+        key: &ModuleKey,
+        erase: &[String],
+    ) -> Result<Arc<CompiledModule>, CompileError> {
+        static EMPTY: SourceText = SourceText { text: String::new(), lone_surrogate: None };
+        let (label, source, language) = match key {
+            ModuleKey::Entry => (self.filename.as_str(), &self.entry, self.language),
+            ModuleKey::Module(key) => {
+                let typescript = specifier::is_typescript_name(key);
+                let language = if typescript { Language::TypeScript } else { self.language };
+                (specifier::label(key), self.modules.get(key).unwrap_or(&EMPTY), language)
+            }
+        };
+        if let Some(at) = source.lone_surrogate {
+            let position = position_of(&source.text, at);
+            let message = "The source has a lone surrogate, which is no character";
+            return Err(CompileError::new(message, position));
+        }
+        let Compiled { kept_bytes, peak_bytes } = self.compiled.get();
+        let room_bytes = self.room_bytes.get().saturating_sub(kept_bytes);
+        let label = engine_name(label);
+        let module = self.cache.module(&label, &source.text, language, erase, room_bytes)?;
+        self.compiled.set(Compiled {
+            kept_bytes: kept_bytes + module.size_bytes(),
+            peak_bytes: peak_bytes.max(kept_bytes + module.takes_bytes()),
+        });
+        Ok(module)
+    }
+}
+
+impl Linker for Program {
+    fn entry(&self) -> &str {
+        &self.sources.filename
+    }
+
+    fn resolve(
+        &mut self,
+        importer: &str,
+        specifier: &str,
+        room_bytes: usize,
+    ) -> Result<String, Unlinked> {
+        let importer = self.keys.get(importer).cloned().unwrap_or(ModuleKey::Entry);
+        let sources = &self.sources;
+        sources.room_bytes.set(room_bytes);
+        let compile = &mut |key: &ModuleKey, erase: &[String]| sources.compile(key, erase);
+        let resolved = self.graph.import(&importer, specifier, compile).map_err(unlinked)?;
+        self.name_modules();
+        Ok(match resolved {
+            Resolved::Module(key) => engine_name(&self.graph.label(&key)),
+            Resolved::Bridge(key) => format!("{BRIDGE}{key}"),
+        })
+    }
+
+    fn longest_specifier_bytes(&self) -> usize {
+        self.graph.longest_specifier_bytes()
+    }
+
+    fn take_compiled(&mut self) -> Compiled {
+        self.sources.compiled.take()
+    }
+
+    fn module(&self, name: &str) -> Option<Module> {
+        if let Some(key) = name.strip_prefix(BRIDGE) {
+            let (exports, first) = self.bridges.get(key)?;
+            return Some(Module::Bridge { exports: exports.clone(), first: *first });
+        }
+        let module = self.graph.module(self.keys.get(name)?)?;
+        Some(Module::Source(Code::Module(Arc::clone(module))))
+    }
+
+    fn script(&self, text: String) -> Code {
+        Code::Script(self.sources.cache.script(text))
+    }
+
+    fn knows(&self, file: &str) -> bool {
+        self.keys.contains_key(file)
+    }
+
+    fn original(&self, file: &str, line: u32, column: u32) -> Option<Position> {
+        self.graph.module(self.keys.get(file)?)?.original(line, column)
+    }
+
+    fn call_around(
+        &self,
+        file: &str,
+        place: Position,
+        constructing: Option<&str>,
+    ) -> Option<Position> {
+        self.graph.module(self.keys.get(file)?)?.call_around(place, constructing)
+    }
+
+    fn regular_expressions(&self, file: &str) -> Vec<RegularExpression> {
+        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
+        module.map(|module| module.regular_expressions()).unwrap_or_default()
+    }
+}
+
+/// A label as the engine's C strings can hold it.
+fn engine_name(label: &str) -> String {
+    label.replace('\0', "\u{2400}")
+}
+
+fn unlinked(error: LinkError) -> Unlinked {
+    if error.out_of_memory {
+        return Unlinked::Memory;
+    }
+    Unlinked::Error(Box::new(ExecutionError {
+        name: error.name.to_owned(),
+        message: bounded(error.message, MESSAGE_LIMIT),
+        stack: None,
+        specifier: error.specifier.map(|specifier| bounded(specifier, MESSAGE_LIMIT)),
+        filename: Some(bounded(error.filename, MESSAGE_LIMIT)),
+        line: error.position.map(|position| position.line),
+        column: error.position.map(|position| position.column),
+    }))
+}
+
+/// The line and column of a place counted in UTF-16 code units.
+fn position_of(text: &str, utf16_offset: usize) -> Position {
+    let (mut line, mut column, mut at) = (1, 1, 0);
+    let mut chars = text.chars().peekable();
+    while let Some(char) = chars.next() {
+        if at >= utf16_offset {
+            break;
+        }
+        at += char.len_utf16();
+        let ends_line = match char {
+            '\n' | '\u{2028}' | '\u{2029}' => true,
+            '\r' => chars.peek() != Some(&'\n'),
+            _ => false,
+        };
+        if ends_line {
+            (line, column) = (line + 1, 1);
+        } else {
+            column += u32::try_from(char.len_utf16()).unwrap_or(1);
+        }
+    }
+    Position { line, column }
+}

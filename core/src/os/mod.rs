@@ -1,0 +1,7 @@
+//! The operating system and the standard library, as far as they need a wrapper.
+
+pub(crate) mod clock;
+pub(crate) mod process;
+pub(crate) mod sanitized;
+pub(crate) mod sync;
+pub(crate) mod thread;

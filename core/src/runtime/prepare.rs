@@ -1,0 +1,52 @@
+//! From a checked request to an isolate that is about to start.
+//!
+//! In: the request, where modules are kept compiled and where homes come from. Out: the isolate with all
+//! that the run was given, linked; or the end of a run that never begins.
+
+use std::sync::Arc;
+
+use super::options::Request;
+use crate::{
+    data::outcome::Status,
+    isolate::{End, Ending, Isolate, Outside, Pool, Realm, Task},
+    modules::{
+        cache::Cache,
+        program::{self, Unlinked},
+    },
+};
+
+/// What beginning came to.
+pub(crate) enum Begun {
+    Isolate(Box<Isolate>),
+    Over(End),
+}
+
+/// Compiles and links the source, and puts it into a pristine home.
+pub(crate) fn begin(
+    mut request: Request,
+    cache: &Arc<Cache>,
+    pool: &Pool<Realm>,
+    outside: Arc<dyn Outside>,
+    ending: Arc<Ending>,
+) -> Begun {
+    let limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
+    let task = Task {
+        export: request.function.take().unwrap_or_else(|| "default".to_owned()),
+        globals: request.globals.clone(),
+        // Moved: it may be large, and linking needs only the names.
+        inputs: std::mem::take(&mut request.inputs),
+        report: request.report,
+    };
+    let may_wait = request.hands_over();
+    let linker = match program::link(cache, request) {
+        Ok(linker) => linker,
+        Err(Unlinked::Memory) => return Begun::Over(End::Memory),
+        Err(Unlinked::Error(error)) => {
+            return Begun::Over(End::Failed(Status::LinkError, error));
+        }
+    };
+    match pool.take(limit, may_wait) {
+        Some(home) => Begun::Isolate(Isolate::new(home, outside, linker, task, limit, ending)),
+        None => Begun::Over(End::Memory),
+    }
+}

@@ -1,0 +1,446 @@
+//! The host's thread that listens to the nursery and to all workers.
+//!
+//! In: what they say, and what is due. Out: calls of runs and of [`Workers`]. It starts the nursery, starts
+//! it again when it is lost, and is the last to know that everything has ended. A thread of the host that
+//! looks for events by itself takes its place for that time ([`Driver::glance`]).
+
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::{fd::OwnedFd, io::Errno};
+
+use super::{
+    connection::{Connection, Said},
+    large_frames::{Aside, Parcel, Taken},
+    readiness::{BELL, Event, Events},
+    run::{Lost, Run},
+    worker_socket::Link,
+    workers::Workers,
+};
+use crate::{
+    binding::adaptive_spin::Patience,
+    os::sync::Mutex,
+    worker::{
+        confine::Ended,
+        control::{self, News, Order},
+        frame::{Frame, Unreadable, VERSION},
+        zygote::{Killed, Nursery},
+    },
+};
+
+/// Bytes that are read at once.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// How often one worker is read before it is another's turn.
+const READS: usize = 4;
+
+/// How many are heard at once on a thread of the host, each once, and how much of each: it has something
+/// else to do than to read what a sandbox pours out.
+const GLANCE: usize = 4;
+const GLANCE_BYTES: usize = 4 << 10;
+
+/// How often a nursery may fail to say hello, one time after another.
+const FAILURES: u32 = 3;
+
+/// What listens at once on the thread of the driver.
+const EVENTS: usize = 64;
+
+/// The number of the nursery, which no worker has.
+const CONTROL: u64 = BELL - 1;
+
+/// Starts the thread; until it ends, others can listen, too.
+pub(crate) fn start(workers: &Arc<Workers>) -> io::Result<()> {
+    let driver = Arc::new(Mutex::new(Driver::new(Arc::clone(workers))));
+    workers.share(Some(Arc::clone(&driver)));
+    let thread = std::thread::Builder::new().name("isolane workers".to_owned());
+    let work = {
+        let workers = Arc::clone(workers);
+        move || {
+            drive(&driver, &workers);
+            workers.share(None);
+            workers.ended();
+        }
+    };
+    thread.spawn(work).map(drop).inspect_err(|_| workers.share(None))
+}
+
+/// Listens and does what is due, until the runtime is closed and nothing is left. It holds nothing while it
+/// waits.
+fn drive(driver: &Mutex<Driver>, workers: &Workers) {
+    let patience = Patience::new();
+    let mut events = Events::of(EVENTS);
+    driver.lock().start_nursery();
+    while !workers.is_over() {
+        if workers.wait_for_nursery() {
+            driver.lock().have_nursery();
+        }
+        let due = workers.tend(Instant::now());
+        if workers.attendance.wait(due) {
+            continue;
+        }
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = left.into_iter().chain(Nursery::LOOK).min();
+        if wait(workers, &patience, &mut events, left).is_ok() {
+            driver.lock().take_up(&events);
+        }
+        if Nursery::LOOK.is_some() {
+            driver.lock().look_after_nursery();
+        }
+    }
+    driver.lock().end();
+}
+
+/// Waits for something to listen to. While there are runs it may look out for a moment before it sleeps:
+/// being woken takes longer than most workers do to say the next thing.
+fn wait(
+    workers: &Workers,
+    patience: &Patience,
+    events: &mut Events,
+    most: Option<Duration>,
+) -> Result<(), Errno> {
+    if !workers.looks_out() {
+        return workers.driver.wait(events, most).map(drop);
+    }
+    let started = Instant::now();
+    let seen = Cell::new(std::mem::take(events));
+    let found = patience.look(started, || {
+        let mut events = seen.take();
+        let asked = workers.driver.wait(&mut events, Some(Duration::ZERO));
+        let found = asked.is_ok_and(|count| count > 0);
+        seen.set(events);
+        found || workers.attendance.is_on()
+    });
+    *events = seen.take();
+    if !found {
+        workers.driver.wait(events, most)?;
+    }
+    patience.learn(started.elapsed(), found);
+    Ok(())
+}
+
+/// What listens: all that is known of what workers are about to say.
+pub(crate) struct Driver {
+    workers: Arc<Workers>,
+    nursery: Option<Nursery>,
+    /// Nurseries that nobody has waited for yet.
+    killed: Vec<Killed>,
+    failures: u32,
+    connections: HashMap<u32, Connection>,
+    buffer: Box<[u8]>,
+    aside: Aside,
+}
+
+impl Driver {
+    fn new(workers: Arc<Workers>) -> Self {
+        Self {
+            workers,
+            nursery: None,
+            killed: Vec::new(),
+            failures: 0,
+            connections: HashMap::new(),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            aside: Aside::default(),
+        }
+    }
+
+    /// Takes up what there is to listen to.
+    fn take_up(&mut self, events: &Events) {
+        for event in events.iter() {
+            match event.who() {
+                BELL => {
+                    self.workers.driver.quiet();
+                    if Nursery::RINGS {
+                        self.hear_nursery();
+                    }
+                    self.take_back();
+                    self.wait_for_killed();
+                }
+                who => {
+                    self.listen_to(who, event, READS, BUFFER_BYTES);
+                }
+            }
+            // What is due does not wait for all who have something to say.
+            self.workers.tend(Instant::now());
+        }
+    }
+
+    /// Takes up a little of what there is, on a thread of the host; whether there may be more. The bell goes
+    /// on ringing for the thread of the driver, and for what is due.
+    pub(crate) fn glance(&mut self) -> bool {
+        let mut more = false;
+        for event in self.workers.driver.glance::<GLANCE>().into_iter().flatten() {
+            match event.who() {
+                BELL => self.take_back(),
+                who => more |= self.listen_to(who, event, 1, GLANCE_BYTES),
+            }
+        }
+        more
+    }
+
+    /// Reads so often, and so much each time; whether there may be more.
+    fn listen_to(&mut self, who: u64, event: Event, reads: usize, bytes: usize) -> bool {
+        if who == CONTROL {
+            self.hear_nursery();
+        }
+        u32::try_from(who).is_ok_and(|worker| self.turn_to(worker, event, reads, bytes))
+    }
+
+    /// Everything that is left ends: no worker outlives its nursery, nor that its socket.
+    fn end(&mut self) {
+        self.connections.clear();
+        self.wait_for_killed();
+        self.workers.nursery_lost();
+        if let Some(nursery) = self.nursery.take() {
+            nursery.end(&self.workers.driver);
+        }
+    }
+
+    fn have_nursery(&mut self) {
+        if self.nursery.is_none() {
+            self.start_nursery();
+        }
+    }
+
+    fn start_nursery(&mut self) {
+        let Workers { worker, driver, .. } = &*self.workers;
+        match Nursery::start(worker, driver, CONTROL) {
+            Ok(nursery) => self.nursery = Some(nursery),
+            Err(error) => {
+                let path = worker.program.display();
+                self.workers.unavailable(&format!("{path}: {error}"));
+            }
+        }
+    }
+
+    fn hear_nursery(&mut self) {
+        while let Some(nursery) = &mut self.nursery {
+            let news = match nursery.news() {
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                Ok(Some(news)) => news,
+                Ok(None) | Err(_) => return self.lose_nursery("it ended before it was ready"),
+            };
+            match news {
+                News::Hello { version: VERSION, confinement } => {
+                    let control = Arc::clone(nursery.control());
+                    self.workers.hello(&control, confinement);
+                }
+                News::Hello { version, .. } => {
+                    self.failures = FAILURES;
+                    let why = format!("it is of version {version}, and {VERSION} is needed");
+                    return self.lose_nursery(&why);
+                }
+                News::Born(worker, socket) => {
+                    self.failures = 0;
+                    if control::ACKNOWLEDGES {
+                        self.workers.order(Order::Received(worker));
+                    }
+                    self.connect(worker, socket);
+                }
+                News::Lost(worker) => {
+                    if control::ACKNOWLEDGES {
+                        self.workers.order(Order::Kill(worker));
+                    }
+                    self.workers.refused(Errno::MFILE);
+                }
+                News::Ended(worker, ended) => self.disconnect(worker, ended),
+                News::Refused(error) => {
+                    let error = Errno::from_raw_os_error(error);
+                    if self.workers.has_nursery() {
+                        self.workers.refused(error);
+                    } else {
+                        // Before it said hello: not a worker more was refused, but the program.
+                        let path = self.workers.worker.program.display();
+                        self.workers.unavailable(&format!("{path}: {error}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notices the end of a nursery that nobody tells of.
+    fn look_after_nursery(&mut self) {
+        if self.nursery.as_ref().is_some_and(Nursery::has_ended) {
+            // What it said before counts.
+            self.hear_nursery();
+            self.lose_nursery("it ended");
+        }
+    }
+
+    /// What is left of a nursery that is gone: its workers are, too.
+    fn lose_nursery(&mut self, why: &str) {
+        let Some(nursery) = self.nursery.take() else { return };
+        self.killed.push(nursery.kill(&self.workers.driver));
+        self.workers.nursery_lost();
+        let workers: Vec<u32> = self.connections.keys().copied().collect();
+        for worker in workers {
+            self.disconnect(worker, Ended::Killed);
+        }
+        // Their numbers will be others'.
+        for (_, connection) in self.connections.drain() {
+            if let Some(run) = connection.link.bury() {
+                run.lost(&Lost::Ended(Ended::Killed));
+            }
+        }
+        self.failures += 1;
+        if self.failures >= FAILURES {
+            self.failures = 0;
+            let path = self.workers.worker.program.display();
+            self.workers.unavailable(&format!("{path}: {why}"));
+        }
+        // Another one may be needed, and this one waited for, which is not for a thread of the host to do.
+        self.workers.driver.ring();
+    }
+
+    fn wait_for_killed(&mut self) {
+        self.killed.drain(..).for_each(Killed::wait);
+    }
+
+    fn connect(&mut self, worker: u32, socket: OwnedFd) {
+        let link = match Link::new(worker, socket, &self.workers.driver) {
+            Ok(link) => link,
+            Err(error) => {
+                self.workers.order(Order::Kill(worker));
+                return self.workers.refused(error);
+            }
+        };
+        let connection = Connection::new(Arc::clone(&link), self.workers.worker.runs);
+        self.connections.insert(worker, connection);
+        self.workers.ready(link, true);
+    }
+
+    /// A worker has ended; what it said before counts.
+    fn disconnect(&mut self, worker: u32, ended: Ended) {
+        let Some(connection) = self.connections.get_mut(&worker) else {
+            return self.workers.gone(worker);
+        };
+        if connection.is_aside {
+            connection.ended = Some(ended);
+            return;
+        }
+        let mut said = Said::More;
+        while let Said::More | Said::Much = said {
+            said = connection.listen(&mut self.buffer);
+        }
+        if let Said::Large(run, frame) = said {
+            // To be told once more when that was taken.
+            connection.ended = Some(ended);
+            return self.set_aside(worker, run, frame);
+        }
+        if let Some(run) = connection.link.bury() {
+            run.lost(&Lost::Ended(ended));
+        }
+        self.connections.remove(&worker);
+        self.workers.gone(worker);
+    }
+
+    fn turn_to(&mut self, worker: u32, event: Event, reads: usize, bytes: usize) -> bool {
+        if let Some(connection) = self.connections.get(&worker)
+            && event.has_room()
+        {
+            connection.link.flush();
+        }
+        for _ in 0..reads {
+            let Some(connection) = self.connections.get_mut(&worker) else { return false };
+            if !event.is_more_than_room() || connection.is_aside {
+                return false;
+            }
+            let said = connection.listen(&mut self.buffer[..bytes]);
+            if !self.heed(worker, said) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Does what follows from what a worker said; whether there may be more to hear.
+    fn heed(&mut self, worker: u32, said: Said) -> bool {
+        let Some(connection) = self.connections.get_mut(&worker) else { return false };
+        match said {
+            Said::More => return true,
+            Said::All | Said::Much => return false,
+            Said::Large(run, frame) => {
+                self.set_aside(worker, run, frame);
+                return false;
+            }
+            Said::RunEnded => {
+                connection.runs_left -= 1;
+                connection.link.finish();
+                self.workers.served();
+                if connection.runs_left > 0 && !connection.link.is_spent() {
+                    self.workers.ready(Arc::clone(&connection.link), false);
+                    return true;
+                }
+                // It has nothing left to do, and may not say so itself.
+                self.connections.remove(&worker);
+                self.workers.order(Order::Kill(worker));
+                return false;
+            }
+            // How it ended, its nursery will tell; one that only says nothing more ends now.
+            Said::Last => connection.link.retire(),
+            Said::Panicked => {
+                if let Some(run) = connection.link.run() {
+                    run.break_down();
+                }
+            }
+            Said::Unreadable(why) => {
+                if let Some(run) = connection.link.run() {
+                    run.lost(match why {
+                        Unreadable::Broken => &Lost::Broken,
+                        Unreadable::TooLarge => &Lost::TooLarge,
+                    });
+                }
+            }
+        }
+        connection.link.unwatch();
+        self.workers.order(Order::Kill(worker));
+        false
+    }
+
+    /// Has a frame taken by the thread that is there for large ones, and hears nothing more of its worker
+    /// until then: reading it would keep all others waiting.
+    fn set_aside(&mut self, worker: u32, run: Arc<Run>, frame: Frame) {
+        let Some(connection) = self.connections.get_mut(&worker) else { return };
+        let link = Arc::clone(&connection.link);
+        connection.is_aside = true;
+        link.set_aside(true);
+        link.unwatch();
+        self.aside.take(Parcel { link, run, frame }, &self.workers);
+        // If there is no such thread it is done.
+        self.take_back();
+    }
+
+    /// Goes on with workers whose large frames were taken.
+    fn take_back(&mut self) {
+        while let Some((link, taken)) = self.aside.taken() {
+            let worker = link.worker;
+            // Its number may be another's by now.
+            let connection = self.connections.get_mut(&worker);
+            let Some(connection) = connection.filter(|other| Arc::ptr_eq(&other.link, &link))
+            else {
+                continue;
+            };
+            connection.is_aside = false;
+            link.set_aside(false);
+            let rest = std::mem::take(&mut connection.rest);
+            let said = match (taken, link.run()) {
+                (Taken::Yes(false), Some(run)) => connection.take(&run, &rest),
+                (taken, _) => taken.with(&rest),
+            };
+            let ended = connection.ended.take();
+            if ended.is_some() {
+                // It takes no further run.
+                connection.runs_left = 1;
+            }
+            link.rewatch();
+            self.heed(worker, said);
+            if let Some(ended) = ended {
+                self.disconnect(worker, ended);
+            }
+        }
+    }
+}

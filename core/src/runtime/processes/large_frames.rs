@@ -1,0 +1,99 @@
+//! The thread that reads what would keep the driver for long.
+//!
+//! In: large frames, of many runs. Out: what came of each, for the driver to go on with. What a run says of
+//! hundreds of MiB takes the better part of a second to check: those who say such things wait for each
+//! other here, and nobody else does.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender},
+    },
+};
+
+use super::{run::Run, worker_socket::Link, workers::Workers};
+use crate::worker::frame::{Frame, Unreadable};
+
+/// A frame, for its run.
+pub(crate) struct Parcel {
+    pub(crate) link: Arc<Link>,
+    pub(crate) run: Arc<Run>,
+    pub(crate) frame: Frame,
+}
+
+/// What came of a frame.
+pub(crate) enum Taken {
+    /// It was taken; whether it ended the run.
+    Yes(bool),
+    Unreadable(Unreadable),
+    /// Who took it panicked, the host perhaps: for its own run.
+    Panicked,
+}
+
+impl Taken {
+    /// Has the run take the frame.
+    pub(crate) fn by(run: &Arc<Run>, frame: Frame) -> Self {
+        match catch_unwind(AssertUnwindSafe(|| run.receive(frame))) {
+            Ok(Ok(ended)) => Self::Yes(ended),
+            Ok(Err(unreadable)) => Self::Unreadable(unreadable),
+            Err(_) => Self::Panicked,
+        }
+    }
+}
+
+/// The way to that thread and back. It is started when it is needed first, and ends with its driver.
+pub(crate) struct Aside {
+    thread: Option<Sender<Parcel>>,
+    told: Sender<(Arc<Link>, Taken)>,
+    taken: Receiver<(Arc<Link>, Taken)>,
+}
+
+impl Default for Aside {
+    fn default() -> Self {
+        let (told, taken) = mpsc::channel();
+        Self { thread: None, told, taken }
+    }
+}
+
+impl Aside {
+    /// Has the frame taken there, or here if the system has no thread.
+    pub(crate) fn take(&mut self, parcel: Parcel, workers: &Arc<Workers>) {
+        if self.thread.is_none() {
+            self.thread = start(workers, self.told.clone());
+        }
+        let parcel = match &self.thread {
+            Some(thread) => match thread.send(parcel) {
+                Ok(()) => return,
+                Err(mpsc::SendError(parcel)) => parcel,
+            },
+            None => parcel,
+        };
+        let _ = self.told.send(open(parcel));
+    }
+
+    /// The next that was taken.
+    pub(crate) fn taken(&self) -> Option<(Arc<Link>, Taken)> {
+        self.taken.try_recv().ok()
+    }
+}
+
+fn open(Parcel { link, run, frame }: Parcel) -> (Arc<Link>, Taken) {
+    let taken = Taken::by(&run, frame);
+    (link, taken)
+}
+
+fn start(workers: &Arc<Workers>, told: Sender<(Arc<Link>, Taken)>) -> Option<Sender<Parcel>> {
+    let (thread, parcels) = mpsc::channel();
+    let workers = Arc::clone(workers);
+    let work = move || {
+        for parcel in parcels {
+            if told.send(open(parcel)).is_err() {
+                return;
+            }
+            workers.driver.ring();
+        }
+    };
+    let started = std::thread::Builder::new().name("isolane large messages".to_owned()).spawn(work);
+    started.ok().map(|_| thread)
+}

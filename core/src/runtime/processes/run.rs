@@ -1,0 +1,422 @@
+//! One run in a worker, as its host sees it, from the call to settlement.
+//!
+//! In: a checked request and the host's side of it, what the host does to the run, and what its worker
+//! says (`said`). Out: one result, told to the host once. The worker may be in anybody's hands: whatever it
+//! says is held against what may be said now, and one that says anything else is killed. It can spoil its own
+//! run, and those that it is given after that, where it is given any.
+//!
+//! Everything is behind one lock, which is never held while the host is called.
+
+mod incoming;
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{ledger::Ledger, worker_socket::Link, workers::Workers};
+use crate::{
+    binding::{
+        handle::{Hear, Live},
+        host::{Completion, Host},
+    },
+    data::outcome::{ExecutionError, ExecutionResult, Status},
+    isolate::{End, Inbound},
+    os::sync::Mutex,
+    runtime::{
+        options::Request,
+        record::{Reason, Record},
+    },
+    value::{InFlight, Kinds, Value},
+    worker::{
+        confine::Ended,
+        control::Order,
+        frame::Frame,
+        protocol::{Begin, ToWorker},
+    },
+};
+
+/// How long a run computes before others need not wait for it.
+const SLICE: Duration = Duration::from_millis(10);
+
+pub(crate) struct Run {
+    workers: Arc<Workers>,
+    place: usize,
+    host: Arc<dyn Host>,
+    memory_limit: usize,
+    report: bool,
+    choosy_about: Kinds,
+    /// Messages that the host has not taken yet.
+    in_flight: Arc<InFlight>,
+    settled: AtomicBool,
+    shared: Mutex<Shared>,
+}
+
+struct Shared {
+    record: Record,
+    phase: Phase,
+    /// Its worker, while it has one.
+    link: Option<Arc<Link>>,
+    request: Option<Box<Request>>,
+    /// What the host sent before the run had a worker.
+    early: Vec<Frame>,
+    calls: u64,
+    /// While the worker waits for the answer to its last call: how large its arguments were.
+    calling: Option<usize>,
+    ledger: Ledger,
+    /// The message that the host was asked about last, and can hold.
+    accepted: Option<Value>,
+    /// What the host has sent on its own account.
+    sent: u64,
+    /// The least that the worker has taken when it waits the next time.
+    next_parked: u64,
+    /// What is reported or logged and kept, in bytes.
+    kept_bytes: usize,
+    /// Whether it is counted as computing.
+    permit: bool,
+}
+
+/// What handing a run to a worker came to.
+pub(crate) enum Begun {
+    Yes,
+    /// It has settled before.
+    NotNeeded,
+    /// The worker is no more.
+    NoWorker,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Waits for a worker.
+    Queued,
+    /// Its worker computes, since then.
+    Computing(Instant),
+    /// Its worker waits for the host.
+    Waiting,
+    /// Its worker has something to go on with, and waits for its turn.
+    Woken,
+    Over,
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Run").field("running", &self.running()).finish_non_exhaustive()
+    }
+}
+
+impl Run {
+    pub(crate) fn new(
+        workers: Arc<Workers>,
+        place: usize,
+        request: Request,
+        host: Arc<dyn Host>,
+        choosy_about: Kinds,
+    ) -> Self {
+        let bytes = request.memory_limit();
+        let memory_limit = usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self {
+            workers,
+            place,
+            choosy_about,
+            host,
+            memory_limit,
+            report: request.report,
+            in_flight: Arc::default(),
+            settled: AtomicBool::new(false),
+            shared: Mutex::new(Shared {
+                record: Record::new(bytes),
+                phase: Phase::Queued,
+                link: None,
+                request: Some(Box::new(request)),
+                early: Vec::new(),
+                calls: 0,
+                calling: None,
+                ledger: Ledger::new(most_bytes(memory_limit)),
+                accepted: None,
+                sent: 0,
+                next_parked: 0,
+                kept_bytes: 0,
+                permit: false,
+            }),
+        }
+    }
+
+    /// The most that one message of the worker may hold, and all that it makes its host keep.
+    pub(crate) fn most_bytes(&self) -> usize {
+        most_bytes(self.memory_limit)
+    }
+
+    pub(crate) fn parked(&self) -> bool {
+        self.shared.lock().phase == Phase::Waiting
+    }
+
+    /// Hands the run to a worker, with a permit.
+    pub(crate) fn begin(self: &Arc<Self>, link: &Arc<Link>) -> Begun {
+        let mut shared = self.shared.lock();
+        if self.is_settled() || shared.record.is_asked() || shared.request.is_none() {
+            return Begun::NotNeeded;
+        }
+        if !link.take(self) {
+            return Begun::NoWorker;
+        }
+        let Some(request) = shared.request.take() else { return Begun::NotNeeded };
+        shared.phase = Phase::Computing(Instant::now());
+        shared.permit = true;
+        shared.link = Some(Arc::clone(link));
+        let safety_cap = self.workers.safety_cap();
+        let begin = Begin { request: *request, safety_cap, choosy_about: self.choosy_about };
+        // The run before may have ended while it waited.
+        link.release();
+        link.send(ToWorker::Begin(Box::new(begin)).into_frame());
+        for frame in std::mem::take(&mut shared.early) {
+            link.send(frame);
+        }
+        Begun::Yes
+    }
+
+    /// Lets the worker go on, with a permit; false if it needs none any more.
+    pub(crate) fn go_on(&self) -> bool {
+        let mut shared = self.shared.lock();
+        if shared.phase != Phase::Woken {
+            return false;
+        }
+        shared.phase = Phase::Computing(Instant::now());
+        shared.permit = true;
+        if let Some(link) = &shared.link {
+            link.release();
+        }
+        true
+    }
+
+    /// Whether the run has computed for so long that others need not wait for it. If so it has no permit
+    /// any more, and its worker comes after others.
+    pub(crate) fn step_aside(&self, now: Instant) -> bool {
+        let mut shared = self.shared.lock();
+        let Phase::Computing(since) = shared.phase else { return false };
+        if !shared.permit || now.saturating_duration_since(since) < SLICE {
+            return false;
+        }
+        shared.permit = false;
+        let link = shared.link.clone();
+        drop(shared);
+        if let Some(link) = link.filter(|link| link.demote()) {
+            self.workers.order(Order::Demote(link.worker));
+        }
+        true
+    }
+
+    /// The worker is no more, or cannot be had. The worker that the run had, if this settled it.
+    pub(crate) fn lost(&self, how: &Lost) -> Option<u32> {
+        let end = match how {
+            Lost::Ended(Ended::Memory) | Lost::TooLarge => End::Memory,
+            Lost::Ended(Ended::CpuTime) => {
+                self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
+                End::Asked
+            }
+            how => {
+                let error = ExecutionError {
+                    name: "WorkerLost".to_owned(),
+                    message: how.message(),
+                    ..ExecutionError::default()
+                };
+                End::Failed(Status::Error, Box::new(error))
+            }
+        };
+        self.settle(end, None)
+    }
+
+    /// Settles a run whose host panicked when it was told something, or which failed here.
+    pub(crate) fn break_down(&self) {
+        self.settle(End::Broken, None);
+    }
+
+    /// Settles a run whose worker did not end in time after it was asked to; it is being killed.
+    pub(crate) fn give_up(&self) -> Option<u32> {
+        self.settle(End::Asked, None)
+    }
+
+    /// Hands something to the worker, or keeps it until there is one, or until it is its turn.
+    fn send(self: &Arc<Self>, frame: Frame) {
+        let mut shared = self.shared.lock();
+        match &shared.link {
+            Some(link) => link.send(frame),
+            None if shared.phase == Phase::Queued => return shared.early.push(frame),
+            None => return,
+        }
+        // One that waits for an answer goes on with that, and with nothing else.
+        if shared.phase == Phase::Waiting && shared.calling.is_none() {
+            shared.phase = Phase::Woken;
+            drop(shared);
+            self.workers.wake(Arc::clone(self));
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.settled.load(Ordering::Acquire)
+    }
+
+    /// The end of the run, for everyone to see. The first to come settles it, and gets the worker that it
+    /// had.
+    fn settle(&self, end: End, peak_bytes: Option<u64>) -> Option<u32> {
+        let mut shared = self.shared.lock();
+        if self.is_settled() {
+            return None;
+        }
+        let status = shared.record.settle(end, peak_bytes);
+        self.settled.store(true, Ordering::Release);
+        shared.phase = Phase::Over;
+        let permit = std::mem::take(&mut shared.permit);
+        let link = shared.link.take();
+        let worker = link.as_ref().map(|link| link.worker);
+        let early = std::mem::take(&mut shared.early);
+        let unused = (shared.request.take(), early, shared.accepted.take(), link);
+        drop(shared);
+        drop(unused);
+        if permit {
+            self.workers.give_back_permit();
+        }
+        self.workers.settle(self.place, status);
+        // Whose thread this is has nothing to do with a host that panics here.
+        drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
+        worker
+    }
+}
+
+impl Live for Run {
+    fn is_here(&self) -> bool {
+        self.workers.is_here()
+    }
+
+    fn running(&self) -> bool {
+        !self.is_settled()
+    }
+
+    fn terminate(self: Arc<Self>, reason: Option<&str>) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() || shared.record.is_asked() {
+            return;
+        }
+        shared.record.ask(Reason::of_caller(reason));
+        let link = shared.link.clone();
+        drop(shared);
+        match link {
+            None => {
+                self.settle(End::Asked, None);
+            }
+            Some(link) => {
+                link.close();
+                self.workers.watch_ending(&self);
+            }
+        }
+    }
+
+    fn deliver(self: Arc<Self>, inbound: Inbound) {
+        if self.is_settled() {
+            return;
+        }
+        let waiting = {
+            let shared = self.shared.lock();
+            if shared.record.is_asked() {
+                return;
+            }
+            shared.link.as_ref().map_or(0, |link| link.waiting_bytes())
+        };
+        if waiting.saturating_add(inbound.held_bytes()) > self.memory_limit {
+            self.workers.kill(&self, &Lost::TooLarge);
+            return;
+        }
+        {
+            let mut shared = self.shared.lock();
+            shared.sent += 1;
+            match &inbound {
+                Inbound::PromiseSettled { promise, .. } => shared.ledger.settle(*promise),
+                Inbound::FunctionCall { call, .. } => shared.ledger.call(*call),
+                Inbound::FunctionReleased { function, times } => {
+                    shared.ledger.release(*function, *times);
+                }
+            }
+        }
+        self.send(ToWorker::Inbound(inbound).into_frame());
+    }
+
+    fn reply(self: Arc<Self>, call: u64, completion: Completion) {
+        let overdrawn = {
+            let mut shared = self.shared.lock();
+            if shared.calls != call || self.is_settled() {
+                return;
+            }
+            let Some(args_bytes) = shared.calling.take() else { return };
+            completion
+                .as_ref()
+                .is_ok_and(|answer| shared.ledger.answer(args_bytes, answer).is_err())
+        };
+        if overdrawn {
+            self.workers.kill(&self, &Lost::TooLarge);
+            return;
+        }
+        self.send(ToWorker::Answer(completion).into_frame());
+    }
+
+    fn ears(&self) -> Option<Weak<dyn Hear>> {
+        let workers = Arc::downgrade(&self.workers);
+        Some(workers)
+    }
+
+    fn reports_since(&self, index: usize) -> Vec<Arc<Value>> {
+        self.shared.lock().record.reports_since(index)
+    }
+
+    fn take_report(&self) -> Option<Value> {
+        self.shared.lock().record.take_report()
+    }
+
+    fn take_result(&self) -> Option<ExecutionResult> {
+        self.shared.lock().record.take_result()
+    }
+}
+
+/// What an isolate is charged for and what is counted here differ a little.
+fn most_bytes(memory_limit: usize) -> usize {
+    memory_limit.saturating_add(memory_limit / 8).saturating_add(1 << 20)
+}
+
+/// Why a run has no worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// It ended before the run did.
+    Ended(Ended),
+    /// It said what no worker of ours says, and is being killed.
+    Broken,
+    /// It said more than the run may hold, and is being killed.
+    TooLarge,
+    /// None can be had.
+    Unavailable(String),
+}
+
+impl Lost {
+    fn message(&self) -> String {
+        match self {
+            Self::Ended(Ended::Exited(code)) => format!("the worker exited with code {code}"),
+            Self::Ended(Ended::Killed) => "the worker was killed".to_owned(),
+            Self::Ended(Ended::Crashed(signal)) if cfg!(unix) => {
+                format!("the worker crashed: it ended by signal {signal}")
+            }
+            Self::Ended(Ended::Crashed(exception)) => {
+                format!("the worker crashed: it ended by exception {exception:#x}")
+            }
+            Self::Ended(Ended::ForbiddenCall) => {
+                "the worker was killed for a system call that it may not make".to_owned()
+            }
+            Self::Ended(Ended::Memory | Ended::CpuTime) | Self::TooLarge => {
+                "the worker used more than it may".to_owned()
+            }
+            Self::Broken => "the worker broke the protocol and was killed".to_owned(),
+            Self::Unavailable(why) => format!("no worker could be started: {why}"),
+        }
+    }
+}

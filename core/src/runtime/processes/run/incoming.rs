@@ -1,0 +1,262 @@
+//! What the worker of a run says.
+//!
+//! In: frames. Out: calls of the host, and what a run has told. Whatever a worker says is held against what may be
+//! said now, and against what the run may have anybody hold.
+
+use std::sync::Arc;
+
+use super::{Phase, Run, Shared};
+use crate::{
+    binding::{
+        handle::Live,
+        host::{ASYNC_FUNCTION, Completion, HostCall, REPORT_SINK},
+    },
+    isolate::End,
+    runtime::{
+        processes::ledger::Overdrawn,
+        record::{Reason, Record},
+    },
+    value::{Kinds, Value},
+    worker::{
+        frame::{Frame, Unreadable},
+        protocol::{ToHost, ToWorker, WorkersEnd},
+    },
+};
+
+/// The largest number of bytes that is told: what every language's numbers hold.
+const MOST_BYTES_TOLD: u64 = (1 << 53) - 1;
+
+impl Run {
+    /// Takes what the worker said; true if that ended the run.
+    pub(crate) fn receive(self: &Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
+        if self.is_settled() {
+            return Ok(false);
+        }
+        let told = ToHost::from_frame(frame, self.most_bytes())?;
+        let ends = matches!(told, ToHost::Ended { .. });
+        self.hear(told).map(|()| ends)
+    }
+
+    fn hear(self: &Arc<Self>, told: ToHost) -> Result<(), Unreadable> {
+        match told {
+            // The sink's number is one of these.
+            ToHost::Call { function, .. } | ToHost::Start { function, .. }
+                if function & ASYNC_FUNCTION != 0 =>
+            {
+                Err(Unreadable::Broken)
+            }
+            ToHost::Call { function, args } => self.calls(function, args),
+            ToHost::Start { function, args, promise } => {
+                if promise & ASYNC_FUNCTION == 0 {
+                    return Err(Unreadable::Broken);
+                }
+                let (args, _) = self.take_in(args)?;
+                let asked = {
+                    let mut shared = self.shared.lock();
+                    shared.ledger.start(promise, args.held_bytes())?;
+                    shared.record.is_asked()
+                };
+                if !asked {
+                    self.host.start(function, args, promise);
+                }
+                Ok(())
+            }
+            ToHost::Report { value, waits } => {
+                self.check_refusal(&value)?;
+                self.check_kept(&value)?;
+                if waits != self.report {
+                    return Err(Unreadable::Broken);
+                }
+                self.keep(|record| {
+                    if !record.is_asked() {
+                        record.report(value);
+                    }
+                });
+                if waits { self.calls(REPORT_SINK, Value::undefined()) } else { Ok(()) }
+            }
+            ToHost::Ask(message) => {
+                {
+                    let shared = self.shared.lock();
+                    let computes = matches!(shared.phase, Phase::Computing(_));
+                    if self.choosy_about == Kinds::NONE || !computes || shared.calling.is_some() {
+                        return Err(Unreadable::Broken);
+                    }
+                    self.check_has_read(&shared)?;
+                }
+                let verdict = self.host.refuses(&message);
+                if verdict.is_none() {
+                    self.shared.lock().accepted = Some(message);
+                }
+                self.send(ToWorker::Verdict(verdict).into_frame());
+                Ok(())
+            }
+            ToHost::Log(mut log) => {
+                // Put together of what was accepted and text for what was not, it was never asked about.
+                if self.check_refusal(&log.args).is_err() {
+                    log.args = Value::serialize(&["[a log that this host cannot hold]"])
+                        .map_err(|_| Unreadable::Broken)?;
+                }
+                self.check_kept(&log.args)?;
+                self.keep(|record| record.log(log));
+                Ok(())
+            }
+            ToHost::FunctionSettled { call, completion } => {
+                let (completion, _) = self.take_in_completion(completion)?;
+                waited_for(self.shared.lock().ledger.finish_call(call))?;
+                self.host.function_settled(call, completion);
+                Ok(())
+            }
+            ToHost::PromiseSettled { promise, completion } => {
+                let (completion, new_promises) = self.take_in_completion(completion)?;
+                let (Ok(outcome) | Err(outcome)) = &completion;
+                let link_bytes = (new_promises > 0).then(|| outcome.held_bytes());
+                waited_for(self.shared.lock().ledger.finish_promise(promise, link_bytes)?)?;
+                self.host.promise_settled(promise, completion);
+                Ok(())
+            }
+            ToHost::Parked { taken } => self.parks(taken),
+            ToHost::Ended { end, peak_bytes } => self.ended(end, peak_bytes),
+        }
+    }
+
+    fn calls(self: &Arc<Self>, function: u32, args: Value) -> Result<(), Unreadable> {
+        let (args, _) = self.take_in(args)?;
+        let call = {
+            let mut shared = self.shared.lock();
+            if !matches!(shared.phase, Phase::Computing(_)) || shared.calling.is_some() {
+                return Err(Unreadable::Broken);
+            }
+            if shared.record.is_asked() {
+                return Ok(());
+            }
+            self.check_has_read(&shared)?;
+            shared.calls += 1;
+            shared.calling = Some(args.held_bytes());
+            self.waits(&mut shared);
+            shared.calls
+        };
+        self.host.call(function, args, HostCall::new(Arc::clone(self) as Arc<dyn Live>, call));
+        self.workers.dispatch();
+        Ok(())
+    }
+
+    fn parks(&self, taken: u64) -> Result<(), Unreadable> {
+        let mut shared = self.shared.lock();
+        // Between one time and the next it has taken something.
+        let is_news = taken >= shared.next_parked && taken <= shared.sent;
+        if !is_news || !matches!(shared.phase, Phase::Computing(_)) {
+            return Err(Unreadable::Broken);
+        }
+        shared.next_parked = taken + 1;
+        // Otherwise something is on its way that it will go on with.
+        if taken == shared.sent {
+            self.waits(&mut shared);
+            drop(shared);
+            self.workers.dispatch();
+        }
+        Ok(())
+    }
+
+    /// One that waits for an answer has read what it was told before, but for what the host sent on its own
+    /// account.
+    fn check_has_read(&self, shared: &Shared) -> Result<(), Unreadable> {
+        let waiting = shared.link.as_ref().map_or(0, |link| link.waiting_bytes());
+        if waiting > self.memory_limit { Err(Unreadable::TooLarge) } else { Ok(()) }
+    }
+
+    /// From now on the worker computes nothing: others may.
+    fn waits(&self, shared: &mut Shared) {
+        shared.phase = Phase::Waiting;
+        if let Some(link) = &shared.link {
+            link.hold();
+        }
+        if std::mem::take(&mut shared.permit) {
+            self.workers.give_back_permit();
+        }
+    }
+
+    /// A message that the host has to take, which counts until it has; and how many promises it did not have.
+    fn take_in(&self, message: Value) -> Result<(Value, usize), Unreadable> {
+        self.check_refusal(&message)?;
+        let under_way = self.in_flight.bytes().saturating_add(message.held_bytes());
+        if under_way > self.most_bytes() {
+            return Err(Unreadable::TooLarge);
+        }
+        let new_promises = self.shared.lock().ledger.receive(&message)?;
+        Ok((message.sent(&self.in_flight), new_promises))
+    }
+
+    fn take_in_completion(
+        &self,
+        completion: Completion,
+    ) -> Result<(Completion, usize), Unreadable> {
+        Ok(match completion {
+            Ok(value) => {
+                let (value, new_promises) = self.take_in(value)?;
+                (Ok(value), new_promises)
+            }
+            Err(thrown) => {
+                let (thrown, new_promises) = self.take_in(thrown)?;
+                (Err(thrown), new_promises)
+            }
+        })
+    }
+
+    /// A worker asks before it sends what a host may refuse. A host that has accepted a message is not asked
+    /// again: it may count what it accepts.
+    fn check_refusal(&self, message: &Value) -> Result<(), Unreadable> {
+        if !message.kinds().intersects(self.choosy_about) {
+            return Ok(());
+        }
+        let accepted = self.shared.lock().accepted.take();
+        if accepted.is_some_and(|accepted| accepted == *message) {
+            return Ok(());
+        }
+        if self.host.refuses(message).is_some() { Err(Unreadable::Broken) } else { Ok(()) }
+    }
+
+    /// What is kept to the end may be no more than the run may hold.
+    fn check_kept(&self, message: &Value) -> Result<(), Unreadable> {
+        let mut shared = self.shared.lock();
+        shared.kept_bytes = shared.kept_bytes.saturating_add(message.held_bytes());
+        if shared.kept_bytes > self.most_bytes() { Err(Unreadable::TooLarge) } else { Ok(()) }
+    }
+
+    /// Keeps a report or a log, unless the run has settled.
+    fn keep(&self, keep: impl FnOnce(&mut Record)) {
+        let mut shared = self.shared.lock();
+        if !self.is_settled() {
+            keep(&mut shared.record);
+        }
+    }
+
+    fn ended(&self, end: WorkersEnd, peak_bytes: Option<u64>) -> Result<(), Unreadable> {
+        if let WorkersEnd::End(End::Success(value)) = &end {
+            self.check_refusal(value)?;
+        }
+        let end = match end {
+            WorkersEnd::End(end) => end,
+            WorkersEnd::Cap => {
+                self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
+                End::Asked
+            }
+            WorkersEnd::Stalled => {
+                self.shared.lock().record.ask(Reason::stalled());
+                End::Asked
+            }
+        };
+        self.settle(end, peak_bytes.map(|bytes| bytes.min(MOST_BYTES_TOLD)));
+        Ok(())
+    }
+}
+
+impl From<Overdrawn> for Unreadable {
+    fn from(_: Overdrawn) -> Self {
+        Self::TooLarge
+    }
+}
+
+/// Nobody settles for the host what it does not wait for.
+fn waited_for(is_waited_for: bool) -> Result<(), Unreadable> {
+    if is_waited_for { Ok(()) } else { Err(Unreadable::Broken) }
+}

@@ -1,0 +1,452 @@
+//! The workers of a runtime: who has one, and who waits for one.
+//!
+//! In: runs that start, wait and go on, from any thread; workers that are ready (`supply` sees to them). Out:
+//! grants: a worker for a run that is new, and a permit to compute for each that may. As many compute at
+//! once as the runtime allows; one that computes for long gives its permit up and comes after others.
+
+mod sizing;
+
+use std::{
+    collections::{BinaryHeap, HashSet, VecDeque},
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{
+    driver::{self, Driver},
+    host_polling::Attendance,
+    readiness::Readiness,
+    run::{Begun, Lost, Run},
+    timer::{Timer, What},
+    worker_socket::Link,
+};
+use crate::{
+    binding::{
+        handle::{Hear, Live},
+        host::Host,
+    },
+    data::{confinement::Confinement, outcome::Status},
+    error::{Error, ErrorKind},
+    os::{process::Process, sync::Mutex},
+    runtime::{
+        Stats,
+        options::{Request, RuntimeSettings, WorkerSettings},
+        registry::{CLOSED, Registry},
+    },
+    worker::control::{Control, Order},
+};
+
+/// How long a worker that was asked to end a run has for it before it is killed.
+const GRACE: Duration = Duration::from_millis(50);
+
+/// How often it is seen whether runs compute for long, while others wait.
+const TICK: Duration = Duration::from_millis(5);
+
+pub(crate) struct Workers {
+    process: Process,
+    settings: RuntimeSettings,
+    pub(crate) worker: WorkerSettings,
+    registry: Registry<Run>,
+    pub(crate) driver: Arc<Readiness>,
+    /// What listens, for a thread of the host that does for a moment; until the driver has ended.
+    ears: Mutex<Option<Arc<Mutex<Driver>>>>,
+    pub(crate) attendance: Attendance,
+    /// Whether the driver has ended, after which it calls nobody.
+    ended: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+pub(crate) struct State {
+    /// The way to the nursery, once it has said hello.
+    control: Option<Arc<Control>>,
+    confinement: Option<Confinement>,
+    /// What the nursery is still to be told.
+    orders: VecDeque<Order>,
+    /// Workers that were ordered and are not there yet.
+    coming: usize,
+    /// Workers without a run, the one used last at the end.
+    ready: Vec<Ready>,
+    /// Every worker, by its number.
+    alive: HashSet<u32>,
+    /// Runs without a worker.
+    fresh: VecDeque<Arc<Run>>,
+    /// Runs that have something to go on with.
+    woken: VecDeque<Arc<Run>>,
+    computing: usize,
+    timers: BinaryHeap<Timer>,
+    ticking: bool,
+    /// Whether workers are kept ready: not after a long time without runs.
+    warm: bool,
+    /// Whether it will be seen to which of them nobody uses.
+    idling: bool,
+    /// Whether the nursery takes no orders at the moment.
+    stuck: bool,
+    /// Until then no workers are ordered: the last ones could not be had, or ended at once.
+    pause: Option<Instant>,
+    /// Workers that ended without ever having had a run, one after another.
+    died_unused: u32,
+}
+
+/// A worker that waits for a run.
+pub(crate) struct Ready {
+    pub(crate) link: Arc<Link>,
+    pub(crate) since: Instant,
+    /// Whether it has had no run.
+    is_new: bool,
+}
+
+/// What `dispatch` found to do.
+enum Grant {
+    Begin(Arc<Run>, Ready),
+    GoOn(Arc<Run>),
+    /// One that was ended before it began: there is nothing to do.
+    Over(Arc<Run>),
+}
+
+/// Closes what a runtime holds when nobody has it any more.
+pub(crate) struct Keeper(pub(crate) Arc<Workers>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if self.0.is_here() {
+            self.0.close(Box::new(|| {}));
+        }
+    }
+}
+
+impl Workers {
+    /// Starts a nursery and what looks after it.
+    pub(crate) fn start(
+        settings: RuntimeSettings,
+        worker: WorkerSettings,
+    ) -> Result<Keeper, Error> {
+        let unavailable = |what: &str, error: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::Internal, format!("{what}: {error}"))
+        };
+        let driver = Readiness::new()
+            .map_err(|error| unavailable("the system has no descriptor left", &error))?;
+        let workers = Arc::new(Self {
+            process: Process::current(),
+            settings,
+            worker,
+            registry: Registry::default(),
+            driver: Arc::new(driver),
+            ears: Mutex::new(None),
+            attendance: Attendance::default(),
+            ended: AtomicBool::new(false),
+            state: Mutex::new(State { warm: true, ..State::default() }),
+        });
+        driver::start(&workers)
+            .map_err(|error| unavailable("the system has no thread left", &error))?;
+        Ok(Keeper(workers))
+    }
+
+    pub(crate) fn is_here(&self) -> bool {
+        self.process.is_current()
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        self.process
+    }
+
+    pub(crate) fn safety_cap(&self) -> Duration {
+        self.settings.safety_cap
+    }
+
+    /// Starts a run.
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        request: Request,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn Live>, Error> {
+        if self.registry.is_closed() {
+            return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
+        }
+        if let Some(most) = self.settings.max_queued_runs
+            && self.state.lock().is_full(most, self.settings.max_concurrent_runs)
+        {
+            let message = format!("{most} runs are queued, as many as the runtime allows");
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        let choosy_about = host.choosy_about();
+        let run = self
+            .registry
+            .admit(|place| Run::new(Arc::clone(self), place, request, host, choosy_about));
+        let no_nursery = {
+            let mut state = self.state.lock();
+            state.warm = true;
+            state.fresh.push_back(Arc::clone(&run));
+            state.control.is_none()
+        };
+        if no_nursery {
+            self.driver.ring();
+        }
+        self.dispatch();
+        if self.registry.is_closed() {
+            // By another thread meanwhile, which may not have seen this run.
+            Arc::clone(&run).terminate(Some(CLOSED));
+        }
+        Ok(run)
+    }
+
+    /// Refuses new runs and ends the live ones; `done` is called when no process is left.
+    pub(crate) fn close(&self, done: Box<dyn FnOnce() + Send>) {
+        if !self.is_here() {
+            return done();
+        }
+        self.registry.close(done);
+        for run in self.registry.runs() {
+            run.terminate(Some(CLOSED));
+        }
+        if self.ended.load(Ordering::Acquire) {
+            self.call_closers();
+        } else {
+            self.driver.ring();
+        }
+    }
+
+    /// Lets threads of the host listen with it.
+    pub(crate) fn share(&self, driver: Option<Arc<Mutex<Driver>>>) {
+        let before = std::mem::replace(&mut *self.ears.lock(), driver);
+        drop(before);
+    }
+
+    /// Whether looking out for what workers say is worth a processor: not where runs wait for workers, which
+    /// have better use for it.
+    pub(crate) fn looks_out(&self) -> bool {
+        self.registry.live() > 0 && self.state.lock().fresh.is_empty()
+    }
+
+    /// Whether it is closed and no run is left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.registry.is_closed() && self.registry.live() == 0
+    }
+
+    /// No process is left.
+    pub(crate) fn ended(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.call_closers();
+    }
+
+    fn call_closers(&self) {
+        for done in self.registry.take_closers() {
+            done();
+        }
+    }
+
+    /// What the runtime is doing, but for the parts that are of threads.
+    pub(crate) fn stats(&self) -> Stats {
+        let settled = |status: Status| self.registry.settled(status);
+        let parked = self.registry.count(Run::parked);
+        let state = self.state.lock();
+        let live = |runs: &VecDeque<Arc<Run>>| runs.iter().filter(|run| run.running()).count();
+        let queued = live(&state.fresh) + live(&state.woken);
+        Stats {
+            computing: self.registry.live().saturating_sub(parked + queued),
+            parked,
+            queued,
+            success: settled(Status::Success),
+            error: settled(Status::Error),
+            memory: settled(Status::Memory),
+            terminated: settled(Status::Terminated),
+            link_error: settled(Status::LinkError),
+            ready_isolates: state.ready.len(),
+            threads: 1,
+            workers: state.alive.len(),
+            confinement: state.confinement,
+            ..Stats::default()
+        }
+    }
+
+    /// Gives workers and permits to those whose turn it is.
+    pub(crate) fn dispatch(&self) {
+        loop {
+            let grant = {
+                let mut state = self.state.lock();
+                let grant = state.grant(&self.settings);
+                if grant.is_none() {
+                    // After those who have their turn: the nursery needs a processor too.
+                    self.order_workers(&mut state);
+                }
+                if grant.is_none() && state.queued() > 0 && !state.ticking {
+                    state.ticking = true;
+                    state.timers.push(Timer { at: Instant::now() + TICK, what: What::Tick });
+                    self.driver.ring();
+                }
+                grant
+            };
+            let used = match grant {
+                None => return,
+                // Dropped here, and not while the state is locked: with it may go what its host has.
+                Some(Grant::Over(run)) => {
+                    drop(run);
+                    true
+                }
+                Some(Grant::GoOn(run)) => run.go_on(),
+                Some(Grant::Begin(run, ready)) => match run.begin(&ready.link) {
+                    Begun::Yes => true,
+                    Begun::NotNeeded => {
+                        self.state.lock().ready.push(ready);
+                        false
+                    }
+                    Begun::NoWorker => {
+                        self.state.lock().fresh.push_front(run);
+                        false
+                    }
+                },
+            };
+            if !used {
+                self.give_back_permit();
+            }
+        }
+    }
+
+    /// One that computed does not any more.
+    pub(crate) fn give_back_permit(&self) {
+        self.state.lock().computing -= 1;
+    }
+
+    /// A run has something to go on with.
+    pub(crate) fn wake(&self, run: Arc<Run>) {
+        self.state.lock().woken.push_back(run);
+        self.dispatch();
+    }
+
+    pub(crate) fn settle(&self, place: usize, status: Status) {
+        self.registry.settle(place, status);
+        self.dispatch();
+        if self.is_over() {
+            self.driver.ring();
+        }
+    }
+
+    /// Looks after a run that was asked to end.
+    pub(crate) fn watch_ending(&self, run: &Arc<Run>) {
+        let what = What::End(Arc::downgrade(run));
+        self.state.lock().timers.push(Timer { at: Instant::now() + GRACE, what });
+        self.driver.ring();
+    }
+
+    /// Settles a run, and kills its worker. In this order: that the worker was killed is no reason of its own.
+    pub(crate) fn kill(&self, run: &Run, why: &Lost) {
+        if let Some(worker) = run.lost(why) {
+            self.order(Order::Kill(worker));
+        }
+    }
+
+    /// What is due; and until when there is nothing to do.
+    pub(crate) fn tend(&self, now: Instant) -> Option<Instant> {
+        loop {
+            let due = {
+                let mut state = self.state.lock();
+                match state.timers.peek() {
+                    Some(timer) if timer.at <= now => state.timers.pop(),
+                    next => return next.map(|timer| timer.at),
+                }
+            };
+            match due.map(|timer| timer.what) {
+                Some(What::End(run)) => {
+                    if let Some(worker) = run.upgrade().and_then(|run| run.give_up()) {
+                        self.order(Order::Kill(worker));
+                    }
+                }
+                Some(What::Tick) => self.tick(now),
+                Some(What::Idle) => self.let_idle_go(now),
+                Some(What::Orders) => {
+                    {
+                        let mut state = self.state.lock();
+                        state.stuck = false;
+                        self.send_orders(&mut state);
+                    }
+                    self.dispatch();
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Has those that compute for long come after others.
+    fn tick(&self, now: Instant) {
+        let runs = self.registry.runs();
+        let aside = runs.iter().filter(|run| run.step_aside(now)).count();
+        {
+            let mut state = self.state.lock();
+            state.ticking = false;
+            state.computing -= aside;
+        }
+        self.dispatch();
+    }
+}
+
+impl Hear for Workers {
+    fn hear(&self) -> bool {
+        if !self.is_here() {
+            return false;
+        }
+        if !self.looks_out() {
+            self.attendance.end();
+            return false;
+        }
+        let ears = self.ears.lock().clone();
+        let more = match ears.as_deref().and_then(Mutex::try_lock) {
+            Some(mut driver) => driver.glance(),
+            // The driver is at it.
+            None => return true,
+        };
+        if more {
+            self.attendance.end();
+        } else {
+            self.attendance.begin();
+        }
+        !more
+    }
+
+    fn rest(&self) {
+        if self.is_here() {
+            self.attendance.end();
+        }
+    }
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Workers").finish_non_exhaustive()
+    }
+}
+
+impl State {
+    /// Runs that wait for a worker or for their turn.
+    fn queued(&self) -> usize {
+        self.fresh.len() + self.woken.len()
+    }
+
+    /// Whether as many wait for their turn as may. Those for whom there is a permit do not wait.
+    fn is_full(&self, most: usize, permits: usize) -> bool {
+        let allowed = most + permits.saturating_sub(self.computing);
+        let live = || self.fresh.iter().filter(|run| run.running()).count();
+        self.fresh.len() >= allowed && live() >= allowed
+    }
+
+    fn grant(&mut self, settings: &RuntimeSettings) -> Option<Grant> {
+        if self.computing >= settings.max_concurrent_runs {
+            return None;
+        }
+        if let Some(run) = self.woken.pop_front() {
+            self.computing += 1;
+            return Some(Grant::GoOn(run));
+        }
+        if !self.fresh.front()?.running() {
+            return self.fresh.pop_front().map(Grant::Over);
+        }
+        let ready = self.ready.pop()?;
+        let run = self.fresh.pop_front()?;
+        self.computing += 1;
+        Some(Grant::Begin(run, ready))
+    }
+}

@@ -1,0 +1,218 @@
+//! How many workers there are to be.
+//!
+//! In: workers that come and go, and what the nursery refuses, from the driver; runs that wait. Out: orders to the
+//! nursery, and workers that are ready. There are as many ready as the runtime keeps, some more while runs wait,
+//! and none after a long time without runs; none is ordered for a moment after some that could not be had.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::io::Errno;
+
+use super::{Ready, State, Workers};
+use crate::{
+    data::confinement::Confinement,
+    runtime::processes::{
+        run::Lost,
+        timer::{Timer, What},
+        worker_socket::Link,
+    },
+    worker::control::{Control, Order, Untold},
+};
+
+/// How often at most it is seen to which workers nobody uses.
+const SHORTEST_IDLE: Duration = Duration::from_millis(10);
+
+/// How long no worker is ordered after some that could not be had.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How many workers may end, one after another, before they have had a run.
+const MOST_UNUSED: u32 = 32;
+
+/// What part of the ready workers has to be missing before they are replaced.
+const SOME: usize = 4;
+
+/// Workers that are started beyond the ready ones while runs wait.
+const AHEAD: usize = 16;
+
+impl Workers {
+    pub(crate) fn order(&self, order: Order) {
+        let mut state = self.state.lock();
+        state.orders.push_back(order);
+        self.send_orders(&mut state);
+    }
+
+    /// The nursery is there.
+    pub(crate) fn hello(&self, control: &Arc<Control>, confinement: Confinement) {
+        {
+            let mut state = self.state.lock();
+            state.control = Some(Arc::clone(control));
+            state.confinement = Some(confinement);
+        }
+        self.dispatch();
+    }
+
+    /// The nursery is gone, with all its workers.
+    pub(crate) fn nursery_lost(&self) {
+        let gone = {
+            let mut state = self.state.lock();
+            state.control = None;
+            state.orders.clear();
+            state.coming = 0;
+            state.alive.clear();
+            std::mem::take(&mut state.ready)
+        };
+        drop(gone);
+    }
+
+    /// Whether a nursery has said hello.
+    pub(crate) fn has_nursery(&self) -> bool {
+        self.state.lock().control.is_some()
+    }
+
+    /// Whether there is use for a nursery, if there is none.
+    pub(crate) fn wait_for_nursery(&self) -> bool {
+        !self.state.lock().fresh.is_empty()
+    }
+
+    /// No worker can be had: every run that waits for one ends. The next one tries again.
+    pub(crate) fn unavailable(&self, why: &str) {
+        let waiting = std::mem::take(&mut self.state.lock().fresh);
+        for run in waiting {
+            run.lost(&Lost::Unavailable(why.to_owned()));
+        }
+    }
+
+    /// A worker is there, or has done with a run and takes another.
+    pub(crate) fn ready(&self, link: Arc<Link>, is_new: bool) {
+        {
+            let mut state = self.state.lock();
+            if is_new {
+                state.coming = state.coming.saturating_sub(1);
+                state.alive.insert(link.worker);
+            }
+            state.ready.push(Ready { link, since: Instant::now(), is_new });
+        }
+        self.dispatch();
+    }
+
+    /// A worker has done what it is there for.
+    pub(crate) fn served(&self) {
+        self.state.lock().died_unused = 0;
+    }
+
+    /// A worker is no more.
+    pub(crate) fn gone(&self, worker: u32) {
+        let (gone, give_up) = {
+            let mut state = self.state.lock();
+            state.alive.remove(&worker);
+            let place = state.ready.iter().position(|ready| ready.link.worker == worker);
+            let gone = place.map(|place| state.ready.remove(place));
+            if gone.as_ref().is_some_and(|ready| ready.is_new) && state.warm {
+                state.died_unused += 1;
+                self.pause(&mut state);
+            }
+            let give_up = state.died_unused >= MOST_UNUSED;
+            if give_up {
+                // Until the next run tries again.
+                (state.died_unused, state.warm) = (0, false);
+            }
+            (gone, give_up)
+        };
+        drop(gone);
+        if give_up {
+            self.unavailable("workers end as soon as they are started");
+        }
+        self.dispatch();
+    }
+
+    /// Orders no workers for a moment.
+    fn pause(&self, state: &mut State) {
+        let until = Instant::now() + PAUSE;
+        state.pause = Some(until);
+        state.timers.push(Timer { at: until, what: What::Orders });
+        self.driver.ring();
+    }
+
+    /// The system refuses a worker. Runs wait for others to end, if there are any.
+    pub(crate) fn refused(&self, error: Errno) {
+        let waiting = {
+            let mut state = self.state.lock();
+            state.coming = state.coming.saturating_sub(1);
+            self.pause(&mut state);
+            let none = state.alive.is_empty() && state.coming == 0;
+            if none { std::mem::take(&mut state.fresh) } else { VecDeque::new() }
+        };
+        for run in waiting {
+            run.lost(&Lost::Unavailable(error.to_string()));
+        }
+    }
+
+    /// Lets all workers go once nobody has used one for long. If some went earlier others would be ordered in their
+    /// place.
+    pub(super) fn let_idle_go(&self, now: Instant) {
+        let mut state = self.state.lock();
+        let idle = self.worker.idle.max(SHORTEST_IDLE);
+        let used = |ready: &Ready| now.saturating_duration_since(ready.since) < idle;
+        let no_runs = self.registry.live() == 0 && state.fresh.is_empty();
+        if no_runs && state.coming == 0 && !state.ready.iter().any(used) {
+            state.warm = false;
+            for ready in std::mem::take(&mut state.ready) {
+                ready.link.close();
+                state.orders.push_back(Order::Kill(ready.link.worker));
+            }
+            self.send_orders(&mut state);
+        }
+        state.idling = state.warm;
+        if state.warm {
+            state.timers.push(Timer { at: now + idle, what: What::Idle });
+        }
+    }
+
+    /// Orders as many workers as there are to be, and notes when to look whether they are used.
+    pub(super) fn order_workers(&self, state: &mut State) {
+        if state.control.is_none() || !state.warm || self.registry.is_closed() {
+            return;
+        }
+        if state.pause.is_some_and(|until| until > Instant::now()) {
+            return;
+        }
+        if !std::mem::replace(&mut state.idling, true) {
+            let at = Instant::now() + self.worker.idle.max(SHORTEST_IDLE);
+            state.timers.push(Timer { at, what: What::Idle });
+            self.driver.ring();
+        }
+        let wanted = self.settings.ready_isolates + state.fresh.len().min(AHEAD);
+        let missing = wanted.saturating_sub(state.ready.len() + state.coming);
+        // Some at once: each time the nursery wakes it takes a processor from somebody.
+        if missing == 0 || (missing < wanted / SOME && state.fresh.is_empty()) {
+            return;
+        }
+        state.coming += missing;
+        state.orders.push_back(Order::Start(u32::try_from(missing).unwrap_or(u32::MAX)));
+        self.send_orders(state);
+    }
+
+    /// Tells the nursery what it can take now; the driver goes on with the rest.
+    pub(super) fn send_orders(&self, state: &mut State) {
+        let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
+        while let Some(order) = state.orders.front() {
+            match order.send(&control) {
+                // Told, or there is nobody to tell any more.
+                Ok(()) | Err(Untold::Gone) => {
+                    state.orders.pop_front();
+                }
+                Err(Untold::Full) => {
+                    state.stuck = true;
+                    let at = Instant::now() + Duration::from_millis(1);
+                    state.timers.push(Timer { at, what: What::Orders });
+                    self.driver.ring();
+                    return;
+                }
+            }
+        }
+    }
+}

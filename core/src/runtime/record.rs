@@ -1,0 +1,162 @@
+//! What a run has told by now, whether it was asked to end, and what it came to.
+//!
+//! In: reports, logs, the first reason to end, and the [`End`] that its isolate came to. Out: one
+//! [`ExecutionResult`]. The same for a run on a thread of this process and for one in a process of its
+//! own; whoever owns the record keeps it behind its lock.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    data::{
+        outcome::{ExecutionError, ExecutionLog, ExecutionResult, Status},
+        text::{MESSAGE_LIMIT, bounded},
+    },
+    isolate::End,
+    value::Value,
+};
+
+/// Why a run was asked to end.
+#[derive(Clone, Debug)]
+pub(crate) enum Reason {
+    Terminated(String),
+    SafetyCap(String),
+}
+
+impl Reason {
+    /// The caller's, in the caller's words or ours.
+    pub(crate) fn of_caller(reason: Option<&str>) -> Self {
+        let reason = reason.unwrap_or("terminated by the caller").to_owned();
+        Self::Terminated(bounded(reason, MESSAGE_LIMIT))
+    }
+
+    /// The cap on CPU time.
+    pub(crate) fn cap(cap: Duration) -> Self {
+        let seconds = cap.as_secs_f64();
+        Self::SafetyCap(format!(
+            "the run computed for more than its safety cap of {seconds} s of CPU time"
+        ))
+    }
+
+    /// Nothing can make the run go on.
+    pub(crate) fn stalled() -> Self {
+        let message = "the run is stalled: it waits for a promise that nothing can settle";
+        Self::SafetyCap(message.to_owned())
+    }
+}
+
+/// What is known of one run.
+#[derive(Debug)]
+pub(crate) struct Record {
+    called: Instant,
+    memory_limit: u64,
+    end: Option<Reason>,
+    /// Those that the host has not taken out, shared with hosts that read them while the run goes on; and how
+    /// many it has.
+    reports: VecDeque<Arc<Value>>,
+    taken: usize,
+    logs: Vec<ExecutionLog>,
+    result: Option<ExecutionResult>,
+}
+
+impl Record {
+    /// Of a run that was called just now.
+    pub(crate) fn new(memory_limit: u64) -> Self {
+        Self {
+            called: Instant::now(),
+            memory_limit,
+            end: None,
+            reports: VecDeque::new(),
+            taken: 0,
+            logs: Vec::new(),
+            result: None,
+        }
+    }
+
+    /// Whether somebody has asked it to end.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Notes why it has to end; the first reason stays.
+    pub(crate) fn ask(&mut self, reason: Reason) {
+        self.end.get_or_insert(reason);
+    }
+
+    pub(crate) fn report(&mut self, value: Value) {
+        self.reports.push_back(Arc::new(value));
+    }
+
+    pub(crate) fn log(&mut self, log: ExecutionLog) {
+        self.logs.push(log);
+    }
+
+    /// The reports from that index on that have not been taken out. Copied only between the end and whoever
+    /// takes the result.
+    pub(crate) fn reports_since(&self, index: usize) -> Vec<Arc<Value>> {
+        let skipped = index.saturating_sub(self.taken);
+        match &self.result {
+            Some(result) => result.reports.iter().skip(skipped).cloned().map(Arc::new).collect(),
+            None => self.reports.iter().skip(skipped).cloned().collect(),
+        }
+    }
+
+    /// The oldest report that has not been taken out, for a host that keeps it from now on: it is in no
+    /// result.
+    pub(crate) fn take_report(&mut self) -> Option<Value> {
+        let report = self.reports.pop_front()?;
+        self.taken += 1;
+        Some(Arc::unwrap_or_clone(report))
+    }
+
+    /// The result, once it has settled.
+    pub(crate) fn take_result(&mut self) -> Option<ExecutionResult> {
+        self.result.take()
+    }
+
+    /// The end of the run, which comes once.
+    pub(crate) fn settle(&mut self, end: End, peak_bytes: Option<u64>) -> Status {
+        let (status, result, error) = self.judge(end);
+        self.result = Some(ExecutionResult {
+            status,
+            result,
+            reports: std::mem::take(&mut self.reports)
+                .into_iter()
+                .map(Arc::unwrap_or_clone)
+                .collect(),
+            logs: std::mem::take(&mut self.logs),
+            error,
+            duration_ms: self.called.elapsed().as_secs_f64() * 1e3,
+            memory_used_bytes: peak_bytes,
+        });
+        status
+    }
+
+    fn judge(&self, end: End) -> (Status, Option<Value>, Option<ExecutionError>) {
+        let failed = |name: &str, message: String| {
+            Some(ExecutionError { name: name.to_owned(), message, ..ExecutionError::default() })
+        };
+        match (end, self.end.as_ref()) {
+            (End::Memory, _) => {
+                let message =
+                    format!("the run hit its memory limit of {} bytes", self.memory_limit);
+                (Status::Memory, None, failed("MemoryLimit", message))
+            }
+            (_, Some(Reason::Terminated(reason))) => {
+                (Status::Terminated, None, failed("Terminated", reason.clone()))
+            }
+            (_, Some(Reason::SafetyCap(message))) => {
+                (Status::Terminated, None, failed("SafetyCap", message.clone()))
+            }
+            (End::Success(value), None) => (Status::Success, Some(value), None),
+            (End::Failed(status, error), None) => (status, None, Some(*error)),
+            (End::Asked | End::Broken, None) => {
+                let message = "the sandbox itself failed; please report this".to_owned();
+                (Status::Error, None, failed("InternalError", message))
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The runs of a runtime: which have not settled, how many came to what, and who waits for the last.
+//!
+//! In: runs as they start and settle. Out: their places and counts, and a word when a runtime that is
+//! closing has none left. The same wherever isolates live.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
+
+use slab::Slab;
+
+use crate::{data::outcome::Status, os::sync::Mutex};
+
+/// Why the runs of a runtime that is closed end.
+pub(crate) const CLOSED: &str = "runtime closed";
+
+/// Called when all that a runtime held is freed.
+pub(crate) type Closer = Box<dyn FnOnce() + Send>;
+
+/// The runs of one runtime.
+pub(crate) struct Registry<R> {
+    closed: AtomicBool,
+    runs: Mutex<Slab<Arc<R>>>,
+    live: AtomicUsize,
+    settled: [AtomicU64; 5],
+    closers: Mutex<Vec<Closer>>,
+}
+
+impl<R> Default for Registry<R> {
+    fn default() -> Self {
+        Self {
+            closed: AtomicBool::new(false),
+            runs: Mutex::default(),
+            live: AtomicUsize::new(0),
+            settled: Default::default(),
+            closers: Mutex::default(),
+        }
+    }
+}
+
+impl<R> Registry<R> {
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Refuses runs from now on; `done` is to be called when those that live are over.
+    pub(crate) fn close(&self, done: Closer) {
+        self.closed.store(true, Ordering::Release);
+        self.closers.lock().push(done);
+    }
+
+    /// Those who wait for a closed runtime.
+    pub(crate) fn take_closers(&self) -> Vec<Closer> {
+        std::mem::take(&mut *self.closers.lock())
+    }
+
+    /// Makes a run and keeps it until it settles.
+    pub(crate) fn admit(&self, make: impl FnOnce(usize) -> R) -> Arc<R> {
+        self.live.fetch_add(1, Ordering::Relaxed);
+        let mut runs = self.runs.lock();
+        let vacant = runs.vacant_entry();
+        let run = Arc::new(make(vacant.key()));
+        vacant.insert(Arc::clone(&run));
+        run
+    }
+
+    /// Runs that have not settled: how many.
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Runs that have not settled.
+    pub(crate) fn runs(&self) -> Vec<Arc<R>> {
+        self.runs.lock().iter().map(|(_, run)| Arc::clone(run)).collect()
+    }
+
+    /// How many of them are like that.
+    pub(crate) fn count(&self, are: impl Fn(&R) -> bool) -> usize {
+        self.runs.lock().iter().filter(|(_, run)| are(run)).count()
+    }
+
+    /// Counts a run that has settled, and forgets it.
+    pub(crate) fn settle(&self, place: usize, status: Status) {
+        self.settled[status as usize].fetch_add(1, Ordering::Relaxed);
+        let run = self.runs.lock().try_remove(place);
+        self.live.fetch_sub(1, Ordering::Relaxed);
+        drop(run);
+    }
+
+    /// How many came to that.
+    pub(crate) fn settled(&self, status: Status) -> u64 {
+        self.settled[status as usize].load(Ordering::Relaxed)
+    }
+}

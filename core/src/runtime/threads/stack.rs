@@ -1,0 +1,109 @@
+//! Threads whose stacks do not stay as large as the deepest run made them.
+//!
+//! In: what a thread is to do. Out: that, on a thread which can give the pages of its stack that it does
+//! not use back to the system. Code that recurses touches megabytes of a stack, and every thread gets
+//! to run such code some day: all of them would go on holding what the deepest run took.
+#![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "gives memory back to the system"))]
+
+use std::{io, marker::PhantomData, thread};
+
+/// What the engine may use, and as much again for everything around it.
+const STACK_BYTES: usize = 2 * crate::isolate::STACK_LIMIT_BYTES * crate::os::sanitized::FRAMES;
+
+/// The stack of the thread that has it.
+pub(crate) struct Stack {
+    /// The lowest address that is given back: the rest is never touched, or not this thread's.
+    #[cfg(target_os = "linux")]
+    lowest: usize,
+    of_one_thread: PhantomData<*const ()>,
+}
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system has no thread left, or no addresses for its stack.
+pub(crate) fn spawn(name: &str, work: impl FnOnce(&Stack) + Send + 'static) -> io::Result<()> {
+    let thread = thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
+    thread.spawn(move || work(&Stack::of_this_thread())).map(drop)
+}
+
+#[cfg(target_os = "linux")]
+impl Stack {
+    /// More than most runs touch, and than any system's page.
+    const KEPT_BYTES: usize = 256 << 10;
+
+    fn of_this_thread() -> Self {
+        // Some of the stack is above this frame: what the system and the language keep there.
+        let lowest = Self::below(STACK_BYTES / 4 * 3);
+        Self { lowest, of_one_thread: PhantomData }
+    }
+
+    /// An address that many bytes below the frame of the caller, more or less, where a page begins.
+    #[inline(never)]
+    fn below(bytes: usize) -> usize {
+        let here = 0_u8;
+        (&raw const here).addr().saturating_sub(bytes) / Self::KEPT_BYTES * Self::KEPT_BYTES
+    }
+
+    /// Gives back what lies further down than most runs go.
+    pub(crate) fn give_back(&self) {
+        let bytes = Self::below(Self::KEPT_BYTES).saturating_sub(self.lowest);
+        let lowest = std::ptr::without_provenance_mut::<libc::c_void>(self.lowest);
+        // SAFETY: from `lowest` to a good way below this frame is stack of this thread, by its size, and
+        // nothing lives there: what calls left behind is not looked at again.
+        unsafe { libc::madvise(lowest, bytes, libc::MADV_DONTNEED) };
+    }
+}
+
+/// Elsewhere the system takes pages that are not used by itself, or keeps them until the thread ends.
+#[cfg(not(target_os = "linux"))]
+impl Stack {
+    fn of_this_thread() -> Self {
+        Self { of_one_thread: PhantomData }
+    }
+
+    pub(crate) fn give_back(&self) {}
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Touches the stack from here down to that address.
+    fn dig(lowest: usize) -> u8 {
+        let frame = std::hint::black_box([1_u8; 1024]);
+        let deep = (&raw const frame).addr() <= lowest;
+        if deep { frame[0] } else { dig(lowest).wrapping_add(frame[1]) }
+    }
+
+    /// The bytes of this process's memory in that range that are there.
+    fn resident_bytes(start: usize, bytes: usize) -> usize {
+        let mut pages = vec![0_u8; bytes / 4096];
+        let address = std::ptr::without_provenance_mut::<libc::c_void>(start);
+        // SAFETY: writes one byte for each page of the range.
+        let done = unsafe { libc::mincore(address, bytes, pages.as_mut_ptr()) };
+        assert_eq!(done, 0, "the range is mapped");
+        pages.into_iter().filter(|page| page & 1 == 1).count() * 4096
+    }
+
+    #[test]
+    fn what_a_deep_call_touched_is_given_back() {
+        let (sender, measured) = mpsc::channel();
+        spawn("deep", move |stack| {
+            let lowest = stack.lowest + (1 << 20);
+            let resident = || resident_bytes(lowest, 4 << 20);
+            dig(lowest);
+            let before = resident();
+            stack.give_back();
+            let after = resident();
+            // And it can be used again.
+            dig(lowest);
+            sender.send((before, after, resident())).expect("the test waits");
+        })
+        .expect("a thread");
+        let (before, after, again) = measured.recv().expect("the thread tells");
+        assert!(before > 3 << 20 && after == 0 && again > 3 << 20, "{before} {after} {again}");
+    }
+}

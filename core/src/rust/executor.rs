@@ -1,0 +1,21 @@
+//! Where futures of the host run when the caller has no runtime.
+
+use std::thread;
+
+use tokio::runtime::{Builder, Handle};
+
+use crate::os::process::PerProcess;
+
+/// The runtime of this library: one thread, started when first needed, there until the process
+/// ends. `None` when the machine refuses it.
+pub(super) fn own() -> Option<Handle> {
+    static OWN: PerProcess<Option<Handle>> = PerProcess::new();
+    OWN.get_or_init(|| {
+        let runtime = Builder::new_current_thread().enable_all().build().ok()?;
+        let handle = runtime.handle().clone();
+        let drive = move || runtime.block_on(std::future::pending::<()>());
+        thread::Builder::new().name("isolane-futures".to_owned()).spawn(drive).ok()?;
+        Some(handle)
+    })
+    .clone()
+}

@@ -1,0 +1,127 @@
+//! Errors that cross: what a host function throws, what a sandbox function threw.
+
+use std::fmt;
+
+use crate::{
+    data::{
+        inspect::inspect,
+        text::{MESSAGE_LIMIT, bounded},
+    },
+    value::{ErrorClass, Event, Fault, Value, Writer},
+};
+
+/// An error on one side that is to be an error on the other.
+///
+/// A host function that fails with any other error throws an `Error` with that error's text;
+/// with this one its name and its code are the host's choice. A name of a built-in class, such as
+/// `TypeError`, makes it an instance of that class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostError {
+    /// The error's name.
+    pub name: String,
+    /// The error's message.
+    pub message: String,
+    /// The property `code`, if it has one.
+    pub code: Option<ErrorCode>,
+}
+
+/// The `code` of an error.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ErrorCode {
+    /// Such as `ENOENT`.
+    Text(String),
+    /// Such as 404.
+    Number(f64),
+}
+
+impl From<&str> for ErrorCode {
+    fn from(code: &str) -> Self {
+        Self::Text(code.to_owned())
+    }
+}
+
+impl From<i32> for ErrorCode {
+    fn from(code: i32) -> Self {
+        Self::Number(f64::from(code))
+    }
+}
+
+impl HostError {
+    /// An error of that name.
+    #[must_use]
+    pub fn new(name: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { name: name.into(), message: message.into(), code: None }
+    }
+
+    /// The same with a code.
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<ErrorCode>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    pub(super) fn serialization(fault: Fault, root: &str) -> Self {
+        Self::new("SerializationError", fault.text(root))
+    }
+
+    /// The error as a message.
+    pub(super) fn to_value(&self) -> Value {
+        let mut writer = Writer::new();
+        writer.error(class_of(&self.name));
+        writer.string(&self.name);
+        writer.string(&self.message);
+        writer.undefined();
+        match &self.code {
+            None => writer.undefined(),
+            Some(ErrorCode::Text(code)) => writer.string(code),
+            Some(ErrorCode::Number(code)) => writer.number(*code),
+        }
+        writer.finish()
+    }
+
+    /// What was thrown on the other side; a value that is no Error becomes the text of one.
+    pub(super) fn from_value(thrown: &Value) -> Self {
+        Self::read(thrown).unwrap_or_else(|| Self::new("Error", inspect(thrown, MESSAGE_LIMIT)))
+    }
+
+    fn read(thrown: &Value) -> Option<Self> {
+        let mut reader = thrown.reader();
+        let limited = |text: String| bounded(text, MESSAGE_LIMIT);
+        match reader.event().ok()? {
+            Event::Error(_) => {
+                let name = limited(reader.text().ok()?.to_string_lossy());
+                let message = limited(reader.text().ok()?.to_string_lossy());
+                reader.event().ok()?;
+                let code = match reader.event().ok()? {
+                    Event::Int(code) => Some(ErrorCode::Number(f64::from(code))),
+                    Event::Double(code) => Some(ErrorCode::Number(code)),
+                    Event::String(code) => Some(ErrorCode::Text(limited(code.to_string_lossy()))),
+                    _ => None,
+                };
+                Some(Self { name, message, code })
+            }
+            Event::String(text) => Some(Self::new("Error", limited(text.to_string_lossy()))),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.name, self.message)
+    }
+}
+
+impl std::error::Error for HostError {}
+
+fn class_of(name: &str) -> ErrorClass {
+    match name {
+        "SerializationError" | "TypeError" => ErrorClass::TypeError,
+        "RangeError" => ErrorClass::RangeError,
+        "ReferenceError" => ErrorClass::ReferenceError,
+        "SyntaxError" => ErrorClass::SyntaxError,
+        "URIError" => ErrorClass::URIError,
+        "EvalError" => ErrorClass::EvalError,
+        _ => ErrorClass::Error,
+    }
+}

@@ -1,0 +1,139 @@
+//! The options of a run as Rust spells them.
+//!
+//! In: a caller's struct. Out: a [`Request`], whose checks are the core's.
+
+use std::collections::BTreeMap;
+
+use super::{HostFunction, Input, Inputs, side::Side};
+use crate::{
+    Error, Language, Request, Spelling,
+    data::path::Step,
+    value::{Message, Writer},
+};
+
+/// What to run, and everything that is handed to it. The default runs an entry on its own.
+#[derive(Clone, Debug, Default)]
+pub struct ExecutionOptions {
+    /// Which export becomes the result.
+    pub execute: Execute,
+    /// Bridged modules: specifier, and the exports by name.
+    pub imports: BTreeMap<String, Inputs>,
+    /// Further modules: relative specifier, and the source.
+    pub modules: BTreeMap<String, String>,
+    /// Identifiers that every module of the run sees.
+    pub globals: Inputs,
+    /// The language of the entry, and of every module whose name does not say otherwise.
+    pub language: Language,
+    /// The most that the run may hold, 128 MiB by default.
+    pub memory_limit_bytes: Option<u64>,
+    /// What the entry is called in stacks, and where it sits among the modules.
+    pub filename: Option<String>,
+    /// Whether the sandbox has a `report`, and who receives what it is called with.
+    pub report: Report,
+}
+
+/// The built-in `report` of a run.
+///
+/// Whatever goes through it is in [`ExecutionResult::reports`], in [`Execution::reports`] and in
+/// [`Execution::report_stream`] as soon as it is called, before a function receives it.
+///
+/// [`ExecutionResult::reports`]: crate::ExecutionResult::reports
+/// [`Execution::reports`]: crate::Execution::reports
+/// [`Execution::report_stream`]: crate::Execution::report_stream
+#[derive(Clone, Debug, Default)]
+pub enum Report {
+    /// There is none in the sandbox.
+    #[default]
+    Off,
+    /// It returns `undefined`: for those who read the result, the handle or a stream.
+    On,
+    /// Its only argument goes to that function, too, and it returns or throws what that does.
+    To(HostFunction),
+}
+
+impl From<HostFunction> for Report {
+    fn from(function: HostFunction) -> Self {
+        Self::To(function)
+    }
+}
+
+/// Which export becomes the result, and what it is called with if it is a function.
+#[derive(Clone, Debug, Default)]
+pub struct Execute {
+    /// The export's name, `default` when `None`.
+    pub function: Option<String>,
+    /// The arguments.
+    pub args: Vec<Input>,
+}
+
+impl Execute {
+    /// An export by its name, called without arguments if it is a function.
+    #[must_use]
+    pub fn function(name: impl Into<String>) -> Self {
+        Self { function: Some(name.into()), args: Vec::new() }
+    }
+
+    /// The same with one more argument.
+    #[must_use]
+    pub fn arg(mut self, value: impl serde::Serialize) -> Self {
+        self.args.push(Input::new(value));
+        self
+    }
+}
+
+impl ExecutionOptions {
+    pub(super) fn into_request(self, source: String, side: &Side) -> Result<Request, Error> {
+        let inputs = self.inputs(side)?;
+        #[expect(clippy::cast_precision_loss, reason = "what it loses is out of range anyway")]
+        let memory_limit_bytes = self.memory_limit_bytes.map(|bytes| bytes as f64);
+        let names = |inputs: &Inputs| inputs.iter().map(|(name, _)| name.to_owned()).collect();
+        Ok(Request {
+            source: source.into(),
+            filename: self.filename,
+            language: self.language,
+            function: self.execute.function,
+            modules: self.modules.into_iter().map(|(key, text)| (key, text.into())).collect(),
+            globals: names(&self.globals),
+            imports: self
+                .imports
+                .iter()
+                .map(|(key, exports)| (key.clone(), names(exports)))
+                .collect(),
+            inputs,
+            report: !matches!(self.report, Report::Off),
+            memory_limit_bytes,
+            spelling: Spelling::Snake,
+        })
+    }
+
+    /// All values in one message, in the order that a request asks for.
+    fn inputs(&self, side: &Side) -> Result<crate::Value, Error> {
+        let exports: usize = self.imports.values().map(Inputs::len).sum();
+        let count = u32::try_from(self.globals.len() + exports + 1).unwrap_or(u32::MAX);
+        let mut writer = Writer::new();
+        writer.array(count);
+        let mut put = |input: &Input, name: &str| {
+            let message: &Message = input.message()?;
+            side.write(message, &mut writer, name)
+        };
+        for (name, input) in self.globals.iter() {
+            let done = put(input, name).map_err(|fault| fault.at(Step::Key(name.to_owned())));
+            done.map_err(|fault| fault.into_error("globals"))?;
+        }
+        for (specifier, exports) in &self.imports {
+            for (name, input) in exports.iter() {
+                let done = put(input, name).map_err(|fault| fault.at(Step::Key(name.to_owned())));
+                let done = done.map_err(|fault| fault.at(Step::Key(specifier.clone())));
+                done.map_err(|fault| fault.into_error("imports"))?;
+            }
+        }
+        let args = u32::try_from(self.execute.args.len()).unwrap_or(u32::MAX);
+        writer.array(args);
+        for (index, input) in self.execute.args.iter().enumerate() {
+            let done = input.message().and_then(|message| side.write(message, &mut writer, ""));
+            let done = done.map_err(|fault| fault.at(Step::Index(index)));
+            done.map_err(|fault| fault.into_error("execute.args"))?;
+        }
+        Ok(writer.finish())
+    }
+}

@@ -1,0 +1,336 @@
+//! Functions and promises of the sandbox, lent to the host for as long as the run goes on.
+//!
+//! In: the numbers in a message. Out: handles that call, await and, when the last is dropped, let
+//! go. Serde reads them where a type has a field of theirs.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    sync::{Arc, Weak},
+    task::{Context, Poll, Waker},
+};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+
+use super::{
+    HostError, Returned,
+    function::{deserialize_link, serialize_link},
+    side::Side,
+};
+use crate::{
+    Completion, Value,
+    os::sync::Mutex,
+    value::{
+        Event, Fault, LOCAL, Links, Message, Writer, copy_message, from_value, serde::link::Link,
+        to_message, walk,
+    },
+};
+
+/// A function of the sandbox.
+///
+/// A host function receives it where it has an argument, or a field of one, of this type. It can be
+/// called until the run settles; while any clone of it lives the run is not taken for stalled.
+///
+/// ```
+/// use isolane::{ExecutionOptions, HostError, HostFunction, Inputs, SandboxFunction, run_code};
+///
+/// let map = HostFunction::future(|item: u32, f: SandboxFunction| async move {
+///     let doubled: u32 = f.call((item,)).await?;
+///     Ok::<_, HostError>(doubled + 1)
+/// });
+/// let source = "export default await map(20, (n) => n * 2)";
+/// let globals = Inputs::new().with("map", map);
+/// let result = run_code(source, ExecutionOptions { globals, ..Default::default() }).wait()?;
+/// assert_eq!(result.result.unwrap_or_default().deserialize::<u32>()?, 41);
+/// # Ok::<(), isolane::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct SandboxFunction(Arc<Borrowed>);
+
+/// A promise of the sandbox, to be awaited with [`SandboxPromise::settled`] until the run settles. What it came
+/// to before that is kept for as long as a clone of it lives. Given back to the sandbox it is a promise of the
+/// same outcome.
+#[derive(Clone)]
+pub struct SandboxPromise(Arc<Borrowed>);
+
+/// Something of the sandbox's that the host holds.
+pub(super) struct Borrowed {
+    side: Arc<Side>,
+    pub(super) number: u32,
+    lent: Lent,
+}
+
+enum Lent {
+    /// How often the message named it: so often it must be released.
+    Function { times: u32 },
+    /// Its number is dead when it has settled; this is what knows the outcome.
+    Promise(Arc<Waiter>),
+}
+
+impl Borrowed {
+    /// Who waits for it, if it is a promise.
+    pub(super) fn waiter(&self) -> Option<&Arc<Waiter>> {
+        match &self.lent {
+            Lent::Function { .. } => None,
+            Lent::Promise(waiter) => Some(waiter),
+        }
+    }
+
+    pub(super) fn is_of(&self, side: &Side) -> bool {
+        std::ptr::eq(&raw const *self.side, side)
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if let Lent::Function { times } = self.lent
+            && let Some(remote) = self.side.remote()
+        {
+            remote.release_function(self.number, times);
+        }
+    }
+}
+
+impl SandboxFunction {
+    /// Calls it with a tuple, or anything else that serde writes as a sequence: the arguments.
+    ///
+    /// The call is made at once; the future yields what it returned, awaited if that is a promise,
+    /// or what it threw. Do not wait for it inside a host function that returns at once: the
+    /// sandbox cannot go on before that returns.
+    pub fn call<R: DeserializeOwned>(&self, args: impl Serialize) -> SandboxCall<R> {
+        let args = to_message(&args).and_then(|args| match args.value.reader().event()? {
+            Event::Array(_) => Ok(args),
+            Event::Undefined => Ok(empty()),
+            _ => Err(Fault::new("the arguments must be a sequence")),
+        });
+        let waiter = args.and_then(|args| self.0.side.call_sandbox(self.0.number, &args));
+        SandboxCall::new(waiter.map_err(|fault| HostError::serialization(fault, "arguments")))
+    }
+}
+
+impl SandboxPromise {
+    /// What it comes to.
+    pub fn settled<R: DeserializeOwned>(&self) -> SandboxCall<R> {
+        let gone = || HostError::new("Error", GONE);
+        SandboxCall::new(self.0.waiter().cloned().ok_or_else(gone))
+    }
+}
+
+fn empty() -> Message {
+    let mut writer = Writer::new();
+    writer.array(0);
+    Message { value: writer.finish(), links: Vec::new() }
+}
+
+macro_rules! lent {
+    ($handle:ident, $name:literal) => {
+        impl fmt::Debug for $handle {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.debug_tuple(stringify!($handle)).field(&self.0.number).finish()
+            }
+        }
+
+        impl Serialize for $handle {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serialize_link(serializer, || Arc::clone(&self.0) as Link)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $handle {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let lent = deserialize_link::<Borrowed, D>(deserializer, $name)?;
+                if lent.waiter().is_none() == ($name == FUNCTION) {
+                    Ok(Self(lent))
+                } else {
+                    Err(serde::de::Error::custom(concat!("expected ", $name)))
+                }
+            }
+        }
+    };
+}
+
+const FUNCTION: &str = "a function of the sandbox";
+
+lent!(SandboxFunction, "a function of the sandbox");
+lent!(SandboxPromise, "a promise of the sandbox");
+
+/// A call into the sandbox that goes on: a future of what it comes to. Dropping it leaves the call
+/// alone.
+#[must_use = "the call is made either way; await it for its outcome"]
+pub struct SandboxCall<R> {
+    waiter: Result<Arc<Waiter>, HostError>,
+    outcome: PhantomData<fn() -> R>,
+}
+
+impl<R> SandboxCall<R> {
+    fn new(waiter: Result<Arc<Waiter>, HostError>) -> Self {
+        Self { waiter, outcome: PhantomData }
+    }
+}
+
+impl<R> fmt::Debug for SandboxCall<R> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("SandboxCall").finish_non_exhaustive()
+    }
+}
+
+impl<R: DeserializeOwned> Future for SandboxCall<R> {
+    type Output = Result<R, HostError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let waiter = match &self.waiter {
+            Ok(waiter) => waiter,
+            Err(error) => return Poll::Ready(Err(error.clone())),
+        };
+        waiter.poll(context).map(|settled| match settled {
+            Some((Ok(value), received)) => from_value(&value, Some(&*received))
+                .map_err(|fault| HostError::new("TypeError", fault.text("result"))),
+            Some((Err(thrown), _)) => Err(HostError::from_value(&thrown)),
+            None => Err(HostError::new("Error", GONE)),
+        })
+    }
+}
+
+/// What is said of functions and promises that came too late.
+const GONE: &str = "the run has settled: its functions and promises are gone";
+
+/// Waits for one outcome.
+pub(super) struct Waiter(Mutex<Wait>);
+
+enum Wait {
+    Open(Vec<Waker>),
+    Settled(Completion, Arc<Received>),
+    /// The run settled first.
+    Closed,
+}
+
+impl Default for Waiter {
+    fn default() -> Self {
+        Self(Mutex::new(Wait::Open(Vec::new())))
+    }
+}
+
+impl Waiter {
+    /// What it came to, `None` if the run settled first.
+    fn poll(&self, context: &Context<'_>) -> Poll<Option<(Completion, Arc<Received>)>> {
+        match &mut *self.0.lock() {
+            Wait::Settled(completion, received) => {
+                Poll::Ready(Some((completion.clone(), Arc::clone(received))))
+            }
+            Wait::Closed => Poll::Ready(None),
+            Wait::Open(wakers) => {
+                wakers.retain(|known| !known.will_wake(context.waker()));
+                wakers.push(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// What it came to, on its way back to the sandbox.
+    pub(super) async fn outcome(&self) -> Returned {
+        match std::future::poll_fn(|context| self.poll(context)).await {
+            Some((Ok(value), received)) => Returned(Ok(received.message(&value))),
+            Some((Err(thrown), received)) => Returned(Err(received.message(&thrown))),
+            None => Returned::error(&HostError::new("Error", GONE)),
+        }
+    }
+
+    pub(super) fn settle(&self, completion: Completion, received: Arc<Received>) {
+        self.finish(Wait::Settled(completion, received));
+    }
+
+    pub(super) fn close(&self) {
+        self.finish(Wait::Closed);
+    }
+
+    fn finish(&self, outcome: Wait) {
+        let mut state = self.0.lock();
+        if let Wait::Open(wakers) = &mut *state {
+            let wakers = std::mem::take(wakers);
+            *state = outcome;
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+/// What one message lent. Kept until nothing of it is needed.
+#[derive(Default)]
+pub(super) struct Received {
+    side: Option<Arc<Side>>,
+    functions: HashMap<u32, Arc<Borrowed>>,
+    promises: HashMap<u32, Arc<Borrowed>>,
+    /// The promise whose outcome the message is, where it names that: it holds this, so this must not hold it.
+    itself: Option<(u32, Weak<Waiter>)>,
+}
+
+impl Received {
+    /// `outcome_of` is the promise that the message settles.
+    pub(super) fn new(side: &Arc<Side>, message: &Value, outcome_of: Option<u32>) -> Self {
+        let mut received = Self { side: Some(Arc::clone(side)), ..Self::default() };
+        if !message.may_lend() {
+            return received;
+        }
+        let (mut functions, mut promises) = (HashMap::new(), Vec::new());
+        // What cannot be read lends nothing.
+        let _ = walk(message, |event| match event {
+            Event::SandboxFunction(number) => *functions.entry(*number).or_insert(0) += 1,
+            Event::SandboxPromise(number) => promises.push(*number),
+            _ => {}
+        });
+        let borrowed =
+            |number, lent| (number, Arc::new(Borrowed { side: Arc::clone(side), number, lent }));
+        for number in promises {
+            let waiter = side.sandbox_promise(number);
+            if outcome_of == Some(number) {
+                received.itself = Some((number, Arc::downgrade(&waiter)));
+            } else {
+                received.promises.extend([borrowed(number, Lent::Promise(waiter))]);
+            }
+        }
+        let lend = |(number, times)| borrowed(number, Lent::Function { times });
+        received.functions = functions.into_iter().map(lend).collect();
+        received
+    }
+
+    /// A message of what came in one, which keeps what that lent.
+    fn message(&self, value: &Value) -> Message {
+        let (mut writer, mut links) = (Writer::new(), Vec::new());
+        let copied = copy_message(value, &mut writer, "", &mut |writer, event, name| {
+            let link = self.link(&event).ok_or_else(|| Fault::new("a promise is missing"))?;
+            writer.host_function(LOCAL | u32::try_from(links.len()).unwrap_or(LOCAL - 1));
+            writer.string(name);
+            links.push(link);
+            Ok(())
+        });
+        match copied {
+            Ok(()) => Message { value: writer.finish(), links },
+            Err(_) => Message { value: value.clone(), links: Vec::new() },
+        }
+    }
+}
+
+impl Links for Received {
+    fn link(&self, event: &Event<'_>) -> Option<Link> {
+        match event {
+            Event::HostFunction(number) => {
+                let function = self.side.as_ref()?.function(*number)?;
+                Some(function as Link)
+            }
+            Event::SandboxFunction(number) => {
+                self.functions.get(number).map(|lent| Arc::clone(lent) as Link)
+            }
+            Event::SandboxPromise(number) => match &self.itself {
+                Some((itself, waiter)) if itself == number => {
+                    let (side, lent) = (self.side.clone()?, Lent::Promise(waiter.upgrade()?));
+                    Some(Arc::new(Borrowed { side, number: *number, lent }))
+                }
+                _ => self.promises.get(number).map(|lent| Arc::clone(lent) as Link),
+            },
+            _ => None,
+        }
+    }
+}

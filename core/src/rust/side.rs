@@ -1,0 +1,483 @@
+//! The host's side of one run: what answers its isolate.
+//!
+//! In: the numbers that the sandbox calls. Out: closures called, futures spawned, their outcomes
+//! delivered. Everything that a run was lent by its host is in one table here, and is let go of when
+//! the run settles; so neither side keeps the other alive.
+
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Waker},
+};
+
+use rustc_hash::FxHashMap;
+use tokio::{runtime::Handle, task::AbortHandle};
+
+use super::{
+    HostError, Report, Returned, executor,
+    function::{Call, Function, Pending, Promised},
+    reports::Feed,
+    sandbox::{Borrowed, Received, Waiter},
+};
+use crate::{
+    Completion, Host, HostCall, REPORT_SINK, Remote, Value,
+    os::{
+        process::Process,
+        sync::{Condvar, Mutex},
+    },
+    value::{Event, Fault, LOCAL, Message, Writer, copy_message, serde::link::Link},
+};
+
+pub(super) struct Side {
+    /// For what must keep the side alive.
+    me: Weak<Side>,
+    stage: Mutex<Stage>,
+    /// Told when `stage` changes.
+    staged: Condvar,
+    /// Whether it is [`Stage::Over`], for a look without the lock.
+    over: AtomicBool,
+    tables: Mutex<Tables>,
+    /// Those who read reports.
+    pub(super) feed: Feed,
+    /// Where the run is. In a child of that process no lock here may be waited for.
+    process: Process,
+    /// The runtime in which the run was started.
+    tokio: Option<Handle>,
+}
+
+enum Stage {
+    /// `Runtime::start` has not returned yet; what promises came to meanwhile.
+    Starting(Vec<(u32, Completion)>),
+    Running(Remote, Option<Waker>),
+    Over,
+}
+
+/// What the run was lent, by number.
+#[derive(Default)]
+struct Tables {
+    over: bool,
+    report: Option<Arc<Function>>,
+    /// How many reports there were.
+    reported: usize,
+    functions: Vec<Arc<Function>>,
+    /// The numbers of functions and promises by their addresses, which the tables keep alive.
+    numbers: FxHashMap<usize, u32>,
+    promises: Vec<Arc<Promised>>,
+    next_promise: u32,
+    /// What settles each pending promise, as soon as it is spawned; ended with the run.
+    tasks: FxHashMap<u32, Option<AbortHandle>>,
+    next_call: u32,
+    calls: FxHashMap<u32, Arc<Waiter>>,
+    /// Promises of the sandbox that have not settled.
+    sandbox_promises: HashMap<u32, Arc<Waiter>>,
+}
+
+impl Side {
+    pub(super) fn new(process: Process, report: &Report) -> Arc<Self> {
+        let report = match report {
+            Report::To(function) => Some(Arc::clone(&function.0)),
+            Report::Off | Report::On => None,
+        };
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            stage: Mutex::new(Stage::Starting(Vec::new())),
+            staged: Condvar::new(),
+            over: AtomicBool::new(false),
+            tables: Mutex::new(Tables { report, ..Tables::default() }),
+            feed: Feed::default(),
+            process,
+            tokio: Handle::try_current().ok(),
+        })
+    }
+
+    /// The run has started, and may be over already.
+    pub(super) fn started(&self, remote: &Remote) {
+        let mut stage = self.stage.lock();
+        if let Stage::Starting(early) = &mut *stage {
+            for (promise, completion) in early.drain(..) {
+                remote.settle_promise(promise, completion);
+            }
+            *stage = Stage::Running(remote.clone(), None);
+            self.staged.notify_all();
+        }
+    }
+
+    /// The run is over, or never was: whoever waits is told, and all that it was lent is let go of.
+    pub(super) fn end(&self) {
+        let mut tables =
+            std::mem::replace(&mut *self.tables.lock(), Tables { over: true, ..Tables::default() });
+        tables.tasks.drain().filter_map(|(_, task)| task).for_each(|task| task.abort());
+        for waiter in tables.calls.values().chain(tables.sandbox_promises.values()) {
+            waiter.close();
+        }
+        // Gone before anyone learns that the run is over.
+        drop(tables);
+        let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
+        self.over.store(true, Ordering::Release);
+        self.staged.notify_all();
+        self.feed.tell();
+        if let Stage::Running(_, Some(waker)) = stage {
+            waker.wake();
+        }
+    }
+
+    /// Whether the run belongs to this process, and not to one that this was forked from.
+    pub(super) fn is_here(&self) -> bool {
+        self.process.is_current()
+    }
+
+    /// Whether the run is over; if it is not, wakes that task when it is.
+    pub(super) fn poll_over(&self, context: &Context<'_>) -> bool {
+        match &mut *self.stage.lock() {
+            Stage::Running(_, waker) => {
+                *waker = Some(context.waker().clone());
+                false
+            }
+            Stage::Starting(_) => false,
+            Stage::Over => true,
+        }
+    }
+
+    /// Whether the run is over and all that it was lent is let go of.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until the run is over.
+    pub(super) fn wait_over(&self) {
+        let mut stage = self.stage.lock();
+        while !matches!(*stage, Stage::Over) {
+            stage = self.staged.wait(stage);
+        }
+    }
+
+    /// The run, unless it is over. Waits for the start to return, which it does at once; not for
+    /// the thread that starts the run. Nobody has it in a forked child.
+    pub(super) fn remote(&self) -> Option<Remote> {
+        if !self.is_here() {
+            return None;
+        }
+        let mut stage = self.stage.lock();
+        loop {
+            match &*stage {
+                Stage::Starting(_) => stage = self.staged.wait(stage),
+                Stage::Running(remote, _) => return Some(remote.clone()),
+                Stage::Over => return None,
+            }
+        }
+    }
+
+    /// Appends a message for this run: what is linked gets its number here.
+    pub(super) fn write(
+        &self,
+        message: &Message,
+        writer: &mut Writer,
+        name: &str,
+    ) -> Result<(), Fault> {
+        copy_message(&message.value, writer, name, &mut |writer, event, name| {
+            match event {
+                Event::HostFunction(number) if number >= LOCAL => {
+                    let link = message.links.get((number - LOCAL) as usize);
+                    let link = link.ok_or_else(|| Fault::new("a function is missing"))?;
+                    return self.write_link(link, writer, name);
+                }
+                _ if matches!(*self.stage.lock(), Stage::Starting(_)) => {
+                    return Err(Fault::new("a function or a promise of another run cannot cross"));
+                }
+                Event::HostFunction(number) => {
+                    writer.host_function(number);
+                    writer.string(name);
+                }
+                Event::SandboxFunction(number) => {
+                    writer.sandbox_function(number);
+                    writer.string(name);
+                }
+                Event::HostPromise(number) => writer.host_promise(number),
+                Event::SandboxPromise(number) => writer.sandbox_promise(number),
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn write_link(&self, link: &Link, writer: &mut Writer, name: &str) -> Result<(), Fault> {
+        if let Ok(function) = Arc::clone(link).downcast::<Function>() {
+            writer.host_function(self.function_number(function));
+            writer.string(name);
+            return Ok(());
+        }
+        if let Ok(promise) = Arc::clone(link).downcast::<Promised>() {
+            writer.host_promise(self.promise_number(&promise));
+            return Ok(());
+        }
+        match Arc::clone(link).downcast::<Borrowed>() {
+            Ok(lent) if lent.is_of(self) => {
+                if let Some(waiter) = lent.waiter() {
+                    writer.host_promise(self.relay(waiter));
+                } else {
+                    writer.sandbox_function(lent.number);
+                    writer.string(name);
+                }
+                Ok(())
+            }
+            _ => Err(Fault::new("a function or a promise of another run cannot cross")),
+        }
+    }
+
+    fn function_number(&self, function: Arc<Function>) -> u32 {
+        let mut tables = self.tables.lock();
+        let next = u32::try_from(tables.functions.len()).unwrap_or(LOCAL - 1);
+        let number = *tables.numbers.entry(Arc::as_ptr(&function).addr()).or_insert(next);
+        // A run that is over keeps nothing alive.
+        if number == next && !tables.over {
+            tables.functions.push(function);
+        }
+        number
+    }
+
+    fn promise_number(&self, promise: &Arc<Promised>) -> u32 {
+        let address = Arc::as_ptr(promise).addr();
+        let known = self.tables.lock().numbers.get(&address).copied();
+        known.unwrap_or_else(|| {
+            let future = promise.0.lock().take();
+            let number = self.spawn(async move |_| match future {
+                Some(future) => future.await,
+                None => {
+                    Returned::error(&HostError::new("Error", "the promise belongs to another run"))
+                }
+            });
+            let mut tables = self.tables.lock();
+            tables.numbers.insert(address, number);
+            tables.promises.push(Arc::clone(promise));
+            number
+        })
+    }
+
+    /// The number of a promise of the host that comes to what a promise of the sandbox does, whose own number
+    /// may be dead by the time that this arrives.
+    fn relay(&self, waiter: &Arc<Waiter>) -> u32 {
+        let waiter = Arc::clone(waiter);
+        self.spawn(async move |_| waiter.outcome().await)
+    }
+
+    /// The function of that number.
+    pub(super) fn function(&self, number: u32) -> Option<Arc<Function>> {
+        self.tables.lock().functions.get(number as usize).cloned()
+    }
+
+    /// What was returned or thrown, as a message of this run.
+    fn completion(&self, returned: Returned) -> Completion {
+        let adopt = |message: Message| {
+            if message.links.is_empty() {
+                return Ok(message.value);
+            }
+            let mut writer = Writer::new();
+            match self.write(&message, &mut writer, "") {
+                Ok(()) => Ok(writer.finish()),
+                Err(fault) => Err(HostError::serialization(fault, "result").to_value()),
+            }
+        };
+        match returned.0 {
+            Ok(message) => adopt(message),
+            Err(message) => Err(adopt(message).unwrap_or_else(|error| error)),
+        }
+    }
+
+    /// Runs a future that settles a promise, and returns the promise's number.
+    fn spawn<F>(&self, future: impl FnOnce(Arc<Side>) -> F) -> u32
+    where
+        F: Future<Output = Returned> + Send + 'static,
+    {
+        let me = self.me.upgrade();
+        let promise = {
+            let mut tables = self.tables.lock();
+            tables.next_promise = tables.next_promise.wrapping_add(1);
+            let promise = tables.next_promise;
+            tables.tasks.insert(promise, None);
+            promise
+        };
+        let Some(me) = me else { return promise };
+        let settling = Settling { side: Arc::clone(&me), promise, done: false };
+        // Without a thread to run it on, dropping it settles the promise.
+        let Some(handle) = self.tokio.clone().or_else(executor::own) else { return promise };
+        let future = future(me);
+        let task = handle.spawn(async move {
+            let returned = future.await;
+            settling.settle(returned);
+        });
+        match self.tables.lock().tasks.get_mut(&promise) {
+            Some(entry) => *entry = Some(task.abort_handle()),
+            // Done already, or the run is over.
+            None => task.abort(),
+        }
+        promise
+    }
+
+    fn settle(&self, promise: u32, completion: Completion) {
+        self.tables.lock().tasks.remove(&promise);
+        let remote = match &mut *self.stage.lock() {
+            Stage::Starting(early) => return early.push((promise, completion)),
+            Stage::Running(remote, _) => remote.clone(),
+            Stage::Over => return,
+        };
+        remote.settle_promise(promise, completion);
+    }
+
+    /// Calls a function of the sandbox; the waiter learns what comes of it.
+    pub(super) fn call_sandbox(&self, function: u32, args: &Message) -> Result<Arc<Waiter>, Fault> {
+        let waiter = Arc::<Waiter>::default();
+        let Some(remote) = self.remote() else {
+            waiter.close();
+            return Ok(waiter);
+        };
+        let mut writer = Writer::new();
+        self.write(args, &mut writer, "")?;
+        let call = {
+            let mut tables = self.tables.lock();
+            if tables.over {
+                waiter.close();
+                return Ok(waiter);
+            }
+            tables.next_call = tables.next_call.wrapping_add(1);
+            let call = tables.next_call;
+            tables.calls.insert(call, Arc::clone(&waiter));
+            call
+        };
+        remote.call_function(function, writer.finish(), call);
+        Ok(waiter)
+    }
+
+    /// The one who waits for a promise of the sandbox, known from when it first arrived until it settles.
+    pub(super) fn sandbox_promise(&self, number: u32) -> Arc<Waiter> {
+        let mut tables = self.tables.lock();
+        let waiter = Arc::clone(tables.sandbox_promises.entry(number).or_default());
+        if tables.over {
+            waiter.close();
+        }
+        waiter
+    }
+
+    fn received(&self, message: &Value, outcome_of: Option<u32>) -> Arc<Received> {
+        Arc::new(match self.me.upgrade() {
+            Some(me) => Received::new(&me, message, outcome_of),
+            None => Received::default(),
+        })
+    }
+
+    fn run_function(&self, function: &Arc<Function>, args: Value, call: HostCall) {
+        let received = self.received(&args, None);
+        match &**function {
+            Function::Sync(body) => {
+                let _entered = self.tokio.as_ref().map(Handle::enter);
+                let invoke = || body(Call { args, links: &*received });
+                let returned = catch_unwind(AssertUnwindSafe(invoke));
+                call.reply(self.completion(returned.unwrap_or_else(|_panic| panicked())));
+            }
+            Function::Future(_) => {
+                let function = Arc::clone(function);
+                let promise = self.spawn(move |_| async move {
+                    let Function::Future(body) = &*function else { return panicked() };
+                    let future: Pending = body(Call { args, links: &*received });
+                    let returned = future.await;
+                    drop(received);
+                    returned
+                });
+                let mut writer = Writer::new();
+                writer.host_promise(promise);
+                call.reply(Ok(writer.finish()));
+            }
+        }
+    }
+}
+
+fn panicked() -> Returned {
+    Returned::error(&HostError::new("Error", "the host function panicked"))
+}
+
+impl Host for Side {
+    fn call(&self, function: u32, args: Value, call: HostCall) {
+        if function != REPORT_SINK {
+            match self.function(function) {
+                Some(function) => self.run_function(&function, args, call),
+                None => {
+                    let error = HostError::new("TypeError", "the host does not know this function");
+                    call.reply(Err(error.to_value()));
+                }
+            }
+            return;
+        }
+        let (sink, index) = {
+            let mut tables = self.tables.lock();
+            tables.reported += 1;
+            (tables.report.clone(), tables.reported - 1)
+        };
+        self.feed.tell();
+        let Some(sink) = sink else { return call.reply(Ok(Value::undefined())) };
+        let newest = self.remote().and_then(|remote| remote.reports_since(index).pop());
+        let Some(newest) = newest else { return };
+        let mut writer = Writer::new();
+        writer.array(1);
+        let message = Message { value: newest, links: Vec::new() };
+        match self.write(&message, &mut writer, "") {
+            Ok(()) => self.run_function(&sink, writer.finish(), call),
+            Err(fault) => {
+                call.reply(Err(HostError::serialization(fault, "report").to_value()));
+            }
+        }
+    }
+
+    fn function_settled(&self, call: u32, completion: Completion) {
+        let (Ok(value) | Err(value)) = &completion;
+        let received = self.received(value, None);
+        let waiter = self.tables.lock().calls.remove(&call);
+        if let Some(waiter) = waiter {
+            waiter.settle(completion, received);
+        }
+    }
+
+    fn promise_settled(&self, promise: u32, completion: Completion) {
+        let (Ok(value) | Err(value)) = &completion;
+        let received = self.received(value, Some(promise));
+        let waiter = self.tables.lock().sandbox_promises.remove(&promise);
+        if let Some(waiter) = waiter {
+            waiter.settle(completion, received);
+        }
+    }
+
+    fn settled(&self) {
+        self.end();
+    }
+}
+
+/// Settles a promise whatever becomes of its future.
+struct Settling {
+    side: Arc<Side>,
+    promise: u32,
+    done: bool,
+}
+
+impl Settling {
+    fn settle(mut self, returned: Returned) {
+        let completion = self.side.completion(returned);
+        self.done = true;
+        self.side.settle(self.promise, completion);
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        if !self.done {
+            let returned = if std::thread::panicking() {
+                panicked()
+            } else {
+                Returned::error(&HostError::new("Error", "the host dropped the promise's future"))
+            };
+            let completion = self.side.completion(returned);
+            self.side.settle(self.promise, completion);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A run as its isolate sees it, in a worker: everything it asks for goes to the host.
+//!
+//! In: the acts of an isolate. Out: frames to the host, and its answers. Whether the host wants the run to
+//! end shows in that it has closed its side of the socket, which is looked at while code computes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{
+    protocol::{ToHost, ToWorker},
+    wire::{Heard, Wait, Wire},
+};
+use crate::{
+    binding::{
+        adaptive_spin::Patience,
+        host::{Completion, Refusal},
+    },
+    data::outcome::{ExecutionLog, LogLevel},
+    isolate::{Ending, Inbound, Outside},
+    os::{clock::ThreadTime, sync::Mutex},
+    value::{Kinds, Value},
+};
+
+/// How often code that computes looks at its host and at its time.
+const LOOK: Duration = Duration::from_millis(1);
+
+pub(crate) struct Seat {
+    wire: Arc<Mutex<Wire>>,
+    pub(crate) ending: Arc<Ending>,
+    memory_limit: usize,
+    report: bool,
+    choosy_about: Kinds,
+    safety_cap: Duration,
+    began: ThreadTime,
+    looked: Mutex<Instant>,
+    inbox: Mutex<Vec<Inbound>>,
+    /// What the host has sent on its own account, and this worker has taken.
+    taken: AtomicU64,
+    capped: AtomicBool,
+    patience: Patience,
+}
+
+/// What a seat has to know of its run.
+pub(crate) struct About {
+    pub(crate) memory_limit: usize,
+    pub(crate) report: bool,
+    pub(crate) refusable: Kinds,
+    pub(crate) safety_cap: Duration,
+}
+
+impl Seat {
+    pub(crate) fn new(wire: Arc<Mutex<Wire>>, about: &About) -> Self {
+        Self {
+            wire,
+            ending: Arc::default(),
+            memory_limit: about.memory_limit,
+            report: about.report,
+            choosy_about: about.refusable,
+            safety_cap: about.safety_cap,
+            began: ThreadTime::now(),
+            looked: Mutex::new(Instant::now()),
+            inbox: Mutex::default(),
+            taken: AtomicU64::new(0),
+            capped: AtomicBool::new(false),
+            patience: Patience::new(),
+        }
+    }
+
+    /// Whether the run computed for longer than it may.
+    pub(crate) fn is_capped(&self) -> bool {
+        self.capped.load(Ordering::Relaxed)
+    }
+
+    /// What the host has sent by now, of what was already read from the socket or is there.
+    pub(crate) fn take_inbox(&self) -> Vec<Inbound> {
+        loop {
+            let heard = self.wire.lock().hear(Wait::No);
+            if !self.note(heard) {
+                return std::mem::take(&mut *self.inbox.lock());
+            }
+        }
+    }
+
+    /// Waits until the host has sent something; false if it did not, in that time.
+    pub(crate) fn wait(&self, most: Wait) -> bool {
+        let parked = ToHost::Parked { taken: self.taken.load(Ordering::Relaxed) };
+        self.tell(parked);
+        let heard = self.look_and_hear(most);
+        !matches!(heard, Heard::Nothing) && {
+            self.note(heard);
+            true
+        }
+    }
+
+    /// Hears what the host says next. To sleep and be woken takes longer than most answers do.
+    fn look_and_hear(&self, most: Wait) -> Heard {
+        let started = Instant::now();
+        let mut wire = self.wire.lock();
+        let found = self.patience.look(started, || wire.has_more());
+        let heard = wire.hear(most);
+        self.patience.learn(started.elapsed(), found);
+        heard
+    }
+
+    /// Takes something that the host sent on its own account; false if it is nothing of the kind.
+    fn note(&self, heard: Heard) -> bool {
+        let told = match heard {
+            Heard::Nothing => return false,
+            Heard::Frame(frame) => ToWorker::from_frame(frame).ok(),
+            Heard::Closed => None,
+        };
+        let Some(ToWorker::Inbound(inbound)) = told else {
+            self.ending.raise();
+            return false;
+        };
+        self.keep(inbound);
+        true
+    }
+
+    fn keep(&self, mut inbound: Inbound) {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        if inbound.count(&self.ending, self.memory_limit) {
+            self.inbox.lock().push(inbound);
+        }
+    }
+
+    /// Tells the host now; the run has to end if that fails.
+    fn tell(&self, told: ToHost) {
+        if self.wire.lock().tell(told.into_frame()).is_err() {
+            self.ending.raise();
+        }
+    }
+
+    /// Tells the host with what is told next.
+    fn tell_soon(&self, told: ToHost) {
+        if self.wire.lock().tell_soon(told.into_frame()).is_err() {
+            self.ending.raise();
+        }
+    }
+
+    fn answer(&self) -> Option<Completion> {
+        self.hear(|told| match told {
+            ToWorker::Answer(completion) => Ok(completion),
+            other => Err(other),
+        })
+    }
+
+    /// Waits for what the host says to what it was told last; `None` when the run must end.
+    fn hear<T>(&self, wanted: impl Fn(ToWorker) -> Result<T, ToWorker>) -> Option<T> {
+        loop {
+            let heard = self.look_and_hear(Wait::Ever);
+            let told = match heard {
+                Heard::Frame(frame) => ToWorker::from_frame(frame).ok(),
+                Heard::Nothing | Heard::Closed => None,
+            };
+            match told.map(&wanted) {
+                Some(Ok(heard)) => return Some(heard),
+                Some(Err(ToWorker::Inbound(inbound))) => self.keep(inbound),
+                Some(Err(_)) | None => {
+                    self.ending.raise();
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+impl Outside for Seat {
+    fn call(&self, function: u32, args: Value) -> Option<Completion> {
+        self.tell(ToHost::Call { function, args });
+        self.answer()
+    }
+
+    fn start(&self, function: u32, args: Value, promise: u32) -> bool {
+        self.tell_soon(ToHost::Start { function, args, promise });
+        !self.ending.is_raised()
+    }
+
+    fn report(&self, value: Value) -> Option<Completion> {
+        self.tell(ToHost::Report { value, waits: self.report });
+        if self.report { self.answer() } else { Some(Ok(Value::undefined())) }
+    }
+
+    fn refuses(&self, message: &Value) -> Option<Refusal> {
+        if !message.kinds().intersects(self.choosy_about) {
+            return None;
+        }
+        self.tell(ToHost::Ask(message.clone()));
+        let verdict = self.hear(|told| match told {
+            ToWorker::Verdict(verdict) => Ok(verdict),
+            other => Err(other),
+        });
+        verdict.flatten()
+    }
+
+    fn log(&self, level: LogLevel, args: Value) {
+        self.tell(ToHost::Log(ExecutionLog::now(level, args)));
+    }
+
+    fn function_settled(&self, call: u32, completion: Completion) {
+        self.tell_soon(ToHost::FunctionSettled { call, completion });
+    }
+
+    fn promise_settled(&self, promise: u32, completion: Completion) {
+        self.tell_soon(ToHost::PromiseSettled { promise, completion });
+    }
+
+    fn poll(&self, now: Instant) {
+        {
+            let mut looked = self.looked.lock();
+            if now.saturating_duration_since(*looked) < LOOK {
+                return;
+            }
+            *looked = now;
+        }
+        let mut wire = self.wire.lock();
+        if wire.flush().is_err() || wire.is_closing() {
+            self.ending.raise();
+        } else if self.began.elapsed() > self.safety_cap {
+            self.capped.store(true, Ordering::Relaxed);
+            self.ending.raise();
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Who ends with whom: no process of a family outlives its host.
+//!
+//! Linux is told once, and kills a process when its parent has ended (`told`). Elsewhere each looks whether its
+//! parent is there (`asked`).
+
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
+mod parent_death_signal;
+#[cfg(any(isolane_portable, not(target_os = "linux")))]
+mod polled;
+
+#[cfg(all(target_os = "linux", not(isolane_portable)))]
+pub(crate) use self::parent_death_signal::{Parent, has_ended, kill};
+#[cfg(any(isolane_portable, not(target_os = "linux")))]
+pub(crate) use self::polled::{Parent, has_ended, kill};

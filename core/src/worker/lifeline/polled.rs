@@ -1,0 +1,186 @@
+//! A system that does not care what becomes of children.
+//!
+//! A launcher leads a process group, in which its nursery and its workers stay unless their confinement has
+//! them end in another way; whoever sees that the launcher or its nursery is gone kills them all.
+
+use std::{process::Child, time::Duration};
+
+use rustix::{
+    io::Errno,
+    process::{
+        Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, getpgrp, getpid, getppid,
+        kill_current_process_group, kill_process_group, waitid, waitpid,
+    },
+};
+
+use crate::worker::children::{self, Watch};
+
+/// The process that forked this one.
+pub(crate) struct Parent(Option<Pid>);
+
+impl Parent {
+    /// How often a process looks whether its parent is there. Only one that was killed needs it: who ends
+    /// otherwise closes sockets, or is waited for.
+    pub(crate) const LOOK: Option<Duration> = Some(Duration::from_secs(1));
+
+    /// Has this process end with its parent, if it calls [`Parent::outlive`].
+    pub(crate) fn to_die_with() -> Self {
+        Self(getppid())
+    }
+
+    /// Of a process that looks by itself.
+    pub(crate) fn of_confined() -> Self {
+        Self(getppid())
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        getppid() != self.0
+    }
+
+    /// Waits for the nursery or the parent to end, and ends all others, and this process with them.
+    pub(crate) fn outlive(&self, nursery: i32) {
+        let watch = Watch::new();
+        while is_there(nursery) {
+            if self.is_gone() {
+                children::kill(nursery);
+                break;
+            }
+            watch.wait(None, Self::LOOK);
+        }
+        // The group of another process would be that of the host.
+        if getpgrp() == getpid() {
+            let _ = kill_current_process_group(Signal::KILL);
+        }
+    }
+}
+
+/// Whether that child has not ended; it is not to be killed any more once it has.
+fn is_there(child: i32) -> bool {
+    let ended = waitpid(Pid::from_raw(child), WaitOptions::NOHANG);
+    matches!(ended, Ok(None) | Err(Errno::INTR))
+}
+
+/// Whether a launcher has ended, which its host is not told of if somebody else has the other end of its socket.
+pub(crate) fn has_ended(launcher: &Child) -> bool {
+    number(launcher).is_none_or(|process| !matches!(ended(process), Ok(None) | Err(Errno::INTR)))
+}
+
+/// Kills a launcher, and all that comes from it.
+pub(crate) fn kill(launcher: &mut Child) {
+    let Some(group) = number(launcher) else { return };
+    // If somebody has waited for it in our place, its number may be another's by now.
+    if matches!(ended(group), Err(Errno::CHILD)) {
+        return;
+    }
+    // One that has just been started may lead no group yet.
+    let _ = kill_process_group(group, Signal::KILL);
+    let _ = launcher.kill();
+}
+
+fn number(launcher: &Child) -> Option<Pid> {
+    i32::try_from(launcher.id()).ok().and_then(Pid::from_raw)
+}
+
+/// Whether a child has ended; it keeps its number until it is waited for.
+fn ended(child: Pid) -> Result<Option<WaitIdStatus>, Errno> {
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(child), how)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{BufRead, BufReader, Read, Write},
+        process::{Command, Stdio},
+        sync::mpsc,
+        thread,
+    };
+
+    use rustix::process::{kill_process, setsid};
+
+    use super::*;
+    use crate::worker::{children::Side, confine::exit};
+
+    const SELF: &str = "worker::kin::asked::tests::inside_of_the_tests";
+    const CEILING: Duration = Duration::from_secs(20);
+
+    /// Forks for somebody who never comes back; the number of the child.
+    fn forked(body: impl FnOnce()) -> i32 {
+        match children::fork().expect("a child") {
+            Side::Parent(child) => child,
+            Side::Child => {
+                body();
+                exit(0)
+            }
+        }
+    }
+
+    fn sleep() {
+        thread::sleep(10 * CEILING);
+    }
+
+    #[test]
+    #[ignore = "a process of its own, which the other tests start"]
+    fn inside_of_the_tests() {
+        let host = getpid().as_raw_nonzero();
+        let launcher = forked(|| {
+            let parent = Parent::to_die_with();
+            setsid().expect("it leads no group yet");
+            let launcher = getpid().as_raw_nonzero();
+            let nursery = forked(|| {
+                let parent = Parent::of_confined();
+                let worker = forked(sleep);
+                let nursery = getpid().as_raw_nonzero();
+                let mut out = std::io::stdout();
+                writeln!(out, "\n{host} {launcher} {nursery}").expect("the test reads");
+                while !parent.is_gone() {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                children::kill(worker);
+            });
+            parent.outlive(nursery);
+        });
+        let _ = waitpid(Pid::from_raw(launcher), WaitOptions::empty());
+    }
+
+    /// Starts a host, its launcher, its nursery and a worker, kills the one in that place, and waits until
+    /// none of them is there.
+    fn all_end_with(place: usize) {
+        let mut host = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", SELF, "--ignored", "--nocapture", "--test-threads", "1"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let mut out = BufReader::new(host.stdout.take().expect("it is piped"));
+        let processes: Vec<i32> = loop {
+            let mut line = String::new();
+            assert!(out.read_line(&mut line).expect("text") > 0, "it ended");
+            let numbers = line.split_whitespace().map(str::parse).collect::<Result<Vec<_>, _>>();
+            if let Some(numbers) = numbers.ok().filter(|numbers| numbers.len() == 3) {
+                break numbers;
+            }
+        };
+        let victim = Pid::from_raw(processes[place]).expect("a process");
+        kill_process(victim, Signal::KILL).expect("it is there");
+        let (tell, told) = mpsc::channel();
+        // Each of them has its other end.
+        thread::spawn(move || tell.send(out.read_to_end(&mut Vec::new()).is_ok()));
+        assert_eq!(told.recv_timeout(CEILING), Ok(true), "{place} of {processes:?}");
+        host.wait().expect("a child");
+    }
+
+    #[test]
+    fn all_end_with_their_host() {
+        all_end_with(0);
+    }
+
+    #[test]
+    fn all_end_with_their_launcher() {
+        all_end_with(1);
+    }
+
+    #[test]
+    fn all_end_with_their_nursery() {
+        all_end_with(2);
+    }
+}

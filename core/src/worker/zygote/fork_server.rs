@@ -1,0 +1,230 @@
+//! The program that a host starts, and the fork server that it becomes.
+//!
+//! In: orders of the host. Out: workers, each a copy of a process that has a pristine isolate in its memory
+//! already, and news of how they end. Of the three kinds of processes only workers ever see a byte of a
+//! sandbox. When the host is gone, in whatever way, so are they all.
+
+use std::{collections::HashMap, os::fd::OwnedFd, process::ExitCode, sync::Arc};
+
+use rustix::io::Errno;
+
+use super::{STACK_BYTES, cache_for, pristine};
+use crate::{
+    isolate::{Pool, Realm},
+    modules::cache::Cache,
+    os::process,
+    worker::{
+        Confinement,
+        children::{self, Side, Watch},
+        confine::{self, Ended},
+        control::{self, Inbox, News, Order},
+        frame::VERSION,
+        lifeline::Parent,
+        serve::serve,
+        sockets::{self, Stream, make_room, no_signal},
+        warm_up,
+    },
+};
+
+/// What the host says when it starts the program.
+pub(super) struct Arguments {
+    /// Runs of one worker.
+    pub(super) runs: u32,
+}
+
+impl Arguments {
+    pub(super) fn to_words(&self) -> [String; 2] {
+        [VERSION.to_string(), self.runs.to_string()]
+    }
+
+    fn from_words(mut words: impl Iterator<Item = String>) -> Option<Self> {
+        let version: u32 = words.next()?.parse().ok()?;
+        let runs = words.next()?.parse().ok()?;
+        (version == VERSION).then_some(Self { runs })
+    }
+}
+
+/// The whole of the program `isolane-worker`, which a host starts with one end of a socket as its
+/// descriptor 0. Returns when the host is gone.
+#[must_use]
+pub fn worker_main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    crate::worker::inherited::hand_on_files();
+    let launched = confine::launcher(Confinement::ALL);
+    // The thread of the host that started it lives for as long as the runtime does.
+    let host = Parent::to_die_with();
+    let Some(arguments) = Arguments::from_words(std::env::args().skip(1)) else {
+        // Of another version: the host is told which, and gives up.
+        let hello = News::Hello { version: VERSION, confinement: Confinement::default() };
+        let _ = hello.send(std::io::stdin());
+        return ExitCode::from(2);
+    };
+    match children::fork() {
+        Ok(Side::Child) => {
+            let launcher = Parent::of_confined();
+            let nursery = launched.nursery();
+            stacker::grow(STACK_BYTES, || {
+                let mut nursery = Nursery::new(nursery, launcher, &arguments);
+                nursery.tend();
+                nursery.end();
+            });
+            ExitCode::SUCCESS
+        }
+        Ok(Side::Parent(nursery)) => {
+            host.outlive(nursery);
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+struct Nursery {
+    confined: confine::Nursery,
+    launcher: Parent,
+    control: OwnedFd,
+    inbox: Inbox,
+    watch: Watch,
+    pool: Pool<Realm>,
+    cache: Arc<Cache>,
+    runs: u32,
+    /// Workers by their process.
+    workers: HashMap<i32, u32>,
+    processes: HashMap<u32, i32>,
+    /// The host's ends of sockets that it may not have yet.
+    given: HashMap<u32, News>,
+    last: u32,
+}
+
+impl Nursery {
+    fn new(confined: confine::Nursery, launcher: Parent, arguments: &Arguments) -> Self {
+        process::carry_on();
+        let (pool, cache) = (pristine(), cache_for(arguments.runs));
+        warm_up::rehearse(&pool, &cache);
+        // After that, so that nothing is in it yet.
+        confine::keep_large_block();
+        Self {
+            confined,
+            launcher,
+            control: std::os::fd::AsFd::as_fd(&std::io::stdin())
+                .try_clone_to_owned()
+                .unwrap_or_else(|_| std::process::exit(1)),
+            inbox: Inbox::default(),
+            watch: Watch::new(),
+            pool,
+            cache,
+            runs: arguments.runs,
+            workers: HashMap::new(),
+            processes: HashMap::new(),
+            given: HashMap::new(),
+            last: 0,
+        }
+    }
+
+    /// Does what the host orders, until it is gone.
+    fn tend(&mut self) {
+        self.confined.settle();
+        let confinement = self.confined.confinement();
+        if (News::Hello { version: VERSION, confinement }).send(&self.control).is_err() {
+            return;
+        }
+        loop {
+            while let Some((process, ended)) = children::reap() {
+                if self.bury(process, ended).is_err() {
+                    return;
+                }
+            }
+            match Order::receive(&self.control, &mut self.inbox) {
+                Ok(Some(order)) => {
+                    if self.obey(order).is_err() {
+                        return;
+                    }
+                }
+                Err(Errno::AGAIN | Errno::INTR) if self.launcher.is_gone() => return,
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    self.watch.wait(Some(&self.control), Parent::LOOK);
+                }
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Leaves no worker behind, where the system does not see to that.
+    fn end(&self) {
+        if Parent::LOOK.is_some() {
+            self.workers.keys().copied().for_each(children::kill);
+        }
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), Errno> {
+        match order {
+            Order::Start(count) => (0..count).try_for_each(|_| self.fork()),
+            Order::Received(worker) => {
+                self.given.remove(&worker);
+                Ok(())
+            }
+            Order::Kill(worker) => {
+                self.given.remove(&worker);
+                self.with(worker, children::kill);
+                Ok(())
+            }
+            Order::Demote(worker) => {
+                self.with(worker, children::demote);
+                Ok(())
+            }
+        }
+    }
+
+    /// Does that to a worker that has not been buried.
+    fn with(&self, worker: u32, act: impl FnOnce(i32)) {
+        if let Some(&process) = self.processes.get(&worker) {
+            act(process);
+        }
+    }
+
+    fn fork(&mut self) -> Result<(), Errno> {
+        let refused = |error: std::io::Error| {
+            News::Refused(error.raw_os_error().unwrap_or_default()).send(&self.control)
+        };
+        let (hosts, workers) = match sockets::pair() {
+            Ok(pair) => pair,
+            Err(error) => return refused(error),
+        };
+        make_room(&hosts);
+        make_room(&workers);
+        // For the host, which need not be a program that ignores the signal.
+        if let Err(error) = no_signal(&hosts) {
+            return refused(error.into());
+        }
+        match children::fork() {
+            Err(error) => refused(error),
+            Ok(Side::Child) => {
+                drop(hosts);
+                self.become_worker(workers);
+                // Nothing of it is for anybody: tidying up would be for nothing.
+                confine::exit(0)
+            }
+            Ok(Side::Parent(process)) => {
+                self.last += 1;
+                self.workers.insert(process, self.last);
+                self.processes.insert(self.last, process);
+                let born = News::Born(self.last, hosts.into());
+                born.send(&self.control)?;
+                if control::ACKNOWLEDGES {
+                    self.given.insert(self.last, born);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn become_worker(&mut self, socket: Stream) {
+        let Some((worker, socket)) = self.confined.worker(socket.into()) else { return };
+        serve(Stream::from(socket), &worker, &self.pool, &self.cache, self.runs);
+    }
+
+    fn bury(&mut self, process: i32, ended: Ended) -> Result<(), Errno> {
+        let Some(worker) = self.workers.remove(&process) else { return Ok(()) };
+        self.processes.remove(&worker);
+        News::Ended(worker, ended).send(&self.control)
+    }
+}

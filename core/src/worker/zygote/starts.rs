@@ -1,0 +1,273 @@
+//! A nursery that is a thread of the host, and starts a program for each worker.
+//!
+//! In: orders. Out: workers, and news of how they end. The first program that it starts tells what it was kept
+//! from, and is no worker. All that it started end with it, and with the host.
+
+use std::{
+    collections::HashMap,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use rustix::io::Errno;
+
+use super::program::{Arguments, HELLO_BYTES, hello_from};
+use crate::{
+    runtime::{options::WorkerSettings, processes::readiness::Readiness},
+    worker::{
+        Confinement,
+        confine::{Ended, Launcher, Process},
+        control::{Control, Inbox, News, Nurserys, Order, Told, pair},
+        frame::VERSION,
+        sockets::{self, Stream, make_room},
+    },
+};
+
+/// How long a program that tells what it was kept from has for that, and how often it is seen whether the host still
+/// wants to know.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How many programs of one strength may end before they have told anything.
+const TRIALS: u32 = 3;
+
+pub(crate) struct Nursery {
+    control: Arc<Control>,
+    inbox: Inbox,
+    thread: JoinHandle<()>,
+}
+
+/// One that was told to end, and that nobody has waited for yet.
+pub(crate) struct Killed(JoinHandle<()>);
+
+impl Nursery {
+    /// How often it is to be seen whether it has ended.
+    pub(crate) const LOOK: Option<Duration> = None;
+
+    /// Whether the bell rings when there are news.
+    pub(crate) const RINGS: bool = true;
+
+    /// Starts one.
+    pub(crate) fn start(
+        worker: &WorkerSettings,
+        driver: &Arc<Readiness>,
+        _who: u64,
+    ) -> io::Result<Self> {
+        let (control, inbox, nurserys) = pair(driver);
+        let (program, runs) = (worker.program.clone(), worker.runs);
+        let work = {
+            let control = control.clone();
+            move || {
+                if let Some(mut work) = Work::new(program, runs, control, nurserys) {
+                    work.tend();
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("isolane nursery".to_owned()).spawn(work)?;
+        Ok(Self { control: Arc::new(control), inbox, thread })
+    }
+
+    /// The way for orders.
+    pub(crate) fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
+    /// What it tells next; `None` when it is gone.
+    pub(crate) fn news(&mut self) -> Result<Option<News>, Errno> {
+        self.inbox.receive()
+    }
+
+    /// Whether it has ended and nobody tells of that.
+    #[expect(clippy::unused_self, reason = "it is of use elsewhere")]
+    pub(crate) fn has_ended(&self) -> bool {
+        false
+    }
+
+    /// Has it end, with all its workers.
+    pub(crate) fn kill(self, _driver: &Readiness) -> Killed {
+        // One that is gone needs no telling.
+        let _ = self.control.tell(Told::End);
+        Killed(self.thread)
+    }
+
+    /// Has it end, and waits for that.
+    pub(crate) fn end(self, driver: &Readiness) {
+        self.kill(driver).wait();
+    }
+}
+
+impl Killed {
+    pub(crate) fn wait(self) {
+        // One that panicked has ended, too.
+        let _ = self.0.join();
+    }
+}
+
+struct Work {
+    launcher: Rc<Launcher>,
+    program: PathBuf,
+    arguments: Arguments,
+    control: Control,
+    nurserys: Nurserys,
+    workers: HashMap<u32, Process>,
+    last: u32,
+    /// Workers that were ordered and are not started yet.
+    ordered: u32,
+}
+
+impl Work {
+    /// Finds out what workers can be kept from, and says hello; `None` if none can be started, of which the system's
+    /// reason is told if it gave one.
+    fn new(program: PathBuf, runs: u32, control: Control, nurserys: Nurserys) -> Option<Self> {
+        let arguments = Arguments::of_trial(runs);
+        let trials = Launcher::strongest_first().flat_map(|launcher| {
+            let launcher = Rc::new(launcher);
+            (0..TRIALS).map(move |_| Rc::clone(&launcher))
+        });
+        let mut refused = None;
+        // One that is slow is not tried with less: it would be slow again.
+        let found = trials
+            .map(|launcher| (trial(&launcher, &program, &arguments, &nurserys), launcher))
+            .take_while(|(told, _)| !told.as_ref().is_err_and(is_final))
+            .inspect(|(told, _)| refused = told.as_ref().err().and_then(io::Error::raw_os_error))
+            .find_map(|(told, launcher)| Some((launcher, told.ok()?)));
+        let Some((launcher, (version, confinement))) = found else {
+            if let Some(error) = refused {
+                nurserys.send(News::Refused(error));
+            }
+            return None;
+        };
+        nurserys.send(News::Hello { version, confinement });
+        let arguments = arguments.with(confinement);
+        let workers = HashMap::new();
+        (version == VERSION).then_some(Self {
+            launcher,
+            program,
+            arguments,
+            control,
+            nurserys,
+            workers,
+            last: 0,
+            ordered: 0,
+        })
+    }
+
+    /// Does what the host orders, until it has it end.
+    fn tend(&mut self) {
+        loop {
+            // Starting one takes long: whatever else there is to do comes first.
+            let told = match self.nurserys.received() {
+                None if self.ordered > 0 => {
+                    self.ordered -= 1;
+                    self.start();
+                    continue;
+                }
+                None => self.nurserys.receive(),
+                Some(told) => told,
+            };
+            match told {
+                // All at once, and then each is waited for.
+                Told::End => return self.workers.values().for_each(Process::kill),
+                Told::Ended(worker) => self.bury(worker),
+                Told::Order(Order::Start(count)) => {
+                    self.ordered = self.ordered.saturating_add(count);
+                }
+                Told::Order(Order::Kill(worker)) => self.with(worker, Process::kill),
+                Told::Order(Order::Demote(worker)) => self.with(worker, Process::demote),
+                Told::Order(Order::Received(_)) => {}
+            }
+        }
+    }
+
+    /// Does that to a worker that has not been buried.
+    fn with(&self, worker: u32, act: impl FnOnce(&Process)) {
+        if let Some(process) = self.workers.get(&worker) {
+            act(process);
+        }
+    }
+
+    fn start(&mut self) {
+        let worker = self.last + 1;
+        let started = start(&self.launcher, &self.program, &self.arguments).and_then(|started| {
+            let (mut process, hosts) = started;
+            let control = self.control.clone();
+            process.when_ended(move || {
+                // One that is gone has no workers.
+                let _ = control.tell(Told::Ended(worker));
+            })?;
+            Ok((process, hosts))
+        });
+        match started {
+            Ok((process, hosts)) => {
+                self.last = worker;
+                self.workers.insert(worker, process);
+                self.nurserys.send(News::Born(worker, hosts.into()));
+            }
+            Err(error) => {
+                self.nurserys.send(News::Refused(error.raw_os_error().unwrap_or_default()));
+            }
+        }
+    }
+
+    fn bury(&mut self, worker: u32) {
+        let Some(process) = self.workers.remove(&worker) else { return };
+        let ended = process.ended().unwrap_or(Ended::Killed);
+        self.nurserys.send(News::Ended(worker, ended));
+    }
+}
+
+/// A program, and the host's end of its socket.
+fn start(
+    launcher: &Launcher,
+    program: &Path,
+    arguments: &Arguments,
+) -> io::Result<(Process, Stream)> {
+    let (hosts, workers) = sockets::pair()?;
+    make_room(&hosts);
+    make_room(&workers);
+    let process = launcher.start(program, &workers, |inherited| arguments.to_words(inherited))?;
+    Ok((process, hosts))
+}
+
+/// Whether there is no use in another trial, nor in one of another strength.
+fn is_final(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// What a program of that strength tells: its version, and what it is kept from.
+fn trial(
+    launcher: &Launcher,
+    program: &Path,
+    arguments: &Arguments,
+    nurserys: &Nurserys,
+) -> io::Result<(u32, Confinement)> {
+    let (_process, mut hosts) = start(launcher, program, arguments)?;
+    hosts.set_read_timeout(Some(LOOK))?;
+    let started = Instant::now();
+    let (mut told, mut heard) = ([0; HELLO_BYTES], 0);
+    while heard < told.len() {
+        match hosts.read(&mut told[heard..]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => heard += read,
+            Err(error) if is_late(&error) => {
+                // Nothing but the end is told to one that has not said hello.
+                if nurserys.received().is_some() {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
+                if started.elapsed() > PATIENCE {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    hello_from(told).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+fn is_late(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
+}

@@ -47,7 +47,7 @@ function build(flags) {
   run('cargo', ['build', ...addon()], flags);
   place('release', HOME);
   execFileSync(process.execPath, [TRAINING], { cwd: ROOT, stdio: 'inherit' });
-  run(process.execPath, [join('worker', 'build.mjs'), '--release', ...APART], flags);
+  run(process.execPath, [join('crates', 'worker', 'build.mjs'), '--release', ...APART], flags);
   run(join('.venv', 'bin', 'maturin'), ['build', '--release', '--quiet', ...APART], flags);
 }
 

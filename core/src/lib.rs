@@ -30,11 +30,11 @@ pub use binding::adaptive_spin::Patience;
 pub use binding::fair_queue::Turns;
 pub use binding::handle::{Listener, Remote};
 pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
-pub use data::confinement::Confinement;
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::path::Step;
 pub use data::status_error::StatusError;
 pub use error::{Error, ErrorKind};
+pub use isolane_confine::Confinement;
 pub use runtime::options::{
     Isolation, Language, OptionSet, Request, RuntimeOptions, SourceText, Spelling, unknown_option,
     wrong_type,

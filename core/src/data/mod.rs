@@ -1,6 +1,5 @@
 //! Plain data that every room shares: results, errors, positions in values, text.
 
-pub(crate) mod confinement;
 pub(crate) mod inspect;
 pub(crate) mod outcome;
 pub(crate) mod path;

@@ -11,6 +11,8 @@ pub(crate) mod threads;
 use std::{sync::Arc, time::Duration};
 
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
+use isolane_confine::Confinement;
+
 use self::processes::{Keeper, Workers};
 use self::{
     options::{Request, RuntimeOptions, RuntimeSettings},
@@ -27,7 +29,7 @@ use crate::{
         handle::{Live, Remote},
         host::Host,
     },
-    data::{confinement::Confinement, outcome::Status},
+    data::outcome::Status,
     error::{Error, ErrorKind},
     isolate::{Pool, PoolOptions, Realm},
     modules::cache::Cache,

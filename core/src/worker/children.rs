@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use super::confine::Ended;
+use isolane_confine::Ended;
 
 /// On which side of a fork one is.
 pub(crate) enum Side {

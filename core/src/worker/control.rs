@@ -16,7 +16,7 @@ pub(crate) use self::coded::{ACKNOWLEDGES, Control, Inbox, pair};
 #[cfg(windows)]
 pub(crate) use self::queue::{ACKNOWLEDGES, Control, Inbox, Nurserys, Told, pair};
 
-use super::{Confinement, confine::Ended};
+use isolane_confine::{Confinement, Ended};
 
 /// What a host wants of a nursery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

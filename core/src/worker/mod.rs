@@ -18,7 +18,6 @@
 
 #[cfg(unix)]
 mod children;
-pub(crate) mod confine;
 pub(crate) mod control;
 mod embedder;
 pub(crate) mod frame;
@@ -33,7 +32,5 @@ mod warm_up;
 mod wire;
 pub(crate) mod zygote;
 
-pub(crate) use crate::data::confinement::Confinement;
-
-pub use self::confine::Allocator as WorkerAllocator;
 pub use self::zygote::worker_main;
+pub use isolane_confine::Allocator as WorkerAllocator;

@@ -7,8 +7,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use isolane_confine::{Worker, exit, room_bytes};
+
 use super::{
-    confine::{Worker, exit, room_bytes},
     embedder::{About, Seat},
     protocol::{Begin, ToHost, ToWorker, WorkersEnd},
     sockets::Stream,

@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use isolane_confine::Ended;
 use rustix::{fd::OwnedFd, io::Errno};
 
 use super::{
@@ -26,7 +27,6 @@ use crate::{
     binding::adaptive_spin::Patience,
     os::sync::Mutex,
     worker::{
-        confine::Ended,
         control::{self, News, Order},
         frame::{Frame, Unreadable, VERSION},
         zygote::{Killed, Nursery},

@@ -19,6 +19,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use isolane_confine::Ended;
+
 use super::{ledger::Ledger, worker_socket::Link, workers::Workers};
 use crate::{
     binding::{
@@ -34,7 +36,6 @@ use crate::{
     },
     value::{InFlight, Kinds, Value},
     worker::{
-        confine::Ended,
         control::Order,
         frame::Frame,
         protocol::{Begin, ToWorker},

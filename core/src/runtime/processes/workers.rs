@@ -16,6 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use isolane_confine::Confinement;
+
 use super::{
     driver::{self, Driver},
     host_polling::Attendance,
@@ -29,7 +31,7 @@ use crate::{
         handle::{Hear, Live},
         host::Host,
     },
-    data::{confinement::Confinement, outcome::Status},
+    data::outcome::Status,
     error::{Error, ErrorKind},
     os::{process::Process, sync::Mutex},
     runtime::{

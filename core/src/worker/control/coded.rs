@@ -26,7 +26,9 @@ pub(crate) use self::stream::{Inbox, pair};
 #[cfg(any(isolane_portable, not(target_os = "linux")))]
 use self::stream::{broken, receive};
 
-use super::{Confinement, Ended, News, Order, Untold};
+use isolane_confine::{Confinement, Ended};
+
+use super::{News, Order, Untold};
 use crate::worker::sockets::{NO_SIGNAL, NO_WAIT};
 
 /// The host's end.

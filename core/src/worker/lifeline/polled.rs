@@ -99,7 +99,9 @@ mod tests {
     use rustix::process::{kill_process, setsid};
 
     use super::*;
-    use crate::worker::{children::Side, confine::exit};
+    use isolane_confine::exit;
+
+    use crate::worker::children::Side;
 
     const SELF: &str = "worker::kin::asked::tests::inside_of_the_tests";
     const CEILING: Duration = Duration::from_secs(20);

@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, os::fd::OwnedFd, process::ExitCode, sync::Arc};
 
+use isolane_confine::{self as confine, Confinement, Ended};
 use rustix::io::Errno;
 
 use super::{STACK_BYTES, cache_for, pristine};
@@ -14,9 +15,7 @@ use crate::{
     modules::cache::Cache,
     os::process,
     worker::{
-        Confinement,
         children::{self, Side, Watch},
-        confine::{self, Ended},
         control::{self, Inbox, News, Order},
         frame::VERSION,
         lifeline::Parent,

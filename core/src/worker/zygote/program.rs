@@ -9,16 +9,10 @@ use std::{
     process::ExitCode,
 };
 
+use isolane_confine::{self as confine, Confinement, Inherited};
+
 use super::{STACK_BYTES, cache_for, pristine};
-use crate::{
-    data::confinement::Confinement,
-    worker::{
-        confine::{self, Inherited},
-        frame::VERSION,
-        serve::serve,
-        warm_up,
-    },
-};
+use crate::worker::{frame::VERSION, serve::serve, warm_up};
 
 /// How long a hello is: a version and an account.
 pub(super) const HELLO_BYTES: usize = 4 + Confinement::BYTES;

@@ -13,14 +13,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use isolane_confine::{Confinement, Ended, Launcher, Process};
 use rustix::io::Errno;
 
 use super::program::{Arguments, HELLO_BYTES, hello_from};
 use crate::{
     runtime::{options::WorkerSettings, processes::readiness::Readiness},
     worker::{
-        Confinement,
-        confine::{Ended, Launcher, Process},
         control::{Control, Inbox, News, Nurserys, Order, Told, pair},
         frame::VERSION,
         sockets::{self, Stream, make_room},

@@ -10,11 +10,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use isolane_confine::Confinement;
 use rustix::io::Errno;
 
 use super::{Ready, State, Workers};
 use crate::{
-    data::confinement::Confinement,
     runtime::processes::{
         run::Lost,
         timer::{Timer, What},

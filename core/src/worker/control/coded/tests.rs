@@ -9,7 +9,7 @@ use rustix::{
 
 use super::*;
 
-const KEPT: Confinement = Confinement { network: true, ..Confinement::ALL };
+const KEPT: Confinement = Confinement::ALL;
 
 /// What the next news is, as text; a socket that comes with it is the other end of `socket`.
 fn next(control: &OwnedFd, inbox: &mut Inbox, socket: &OwnedFd) -> String {

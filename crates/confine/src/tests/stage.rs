@@ -5,7 +5,7 @@
 //! waits and one which forks, so each child is as good as a process of one thread.
 
 use super::{inside, probes};
-use crate::worker::confine::{Confinement, Ended, launcher, linux::Launched};
+use crate::{Confinement, Ended, launcher, linux::Launched};
 use std::{
     fs::File,
     io::{Read, Write},

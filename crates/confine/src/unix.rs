@@ -30,7 +30,7 @@ pub(super) fn own_identity() -> (u32, u32) {
 }
 
 /// Ends the process without a look back.
-pub(crate) fn exit(code: i32) -> ! {
+pub fn exit(code: i32) -> ! {
     // SAFETY: nothing of this process is used again.
     unsafe { libc::_exit(code) }
 }

@@ -1,6 +1,6 @@
 //! What the workers of a runtime are kept from, item by item.
 //!
-//! In: what was had, as the phases of `worker/confine` found it. Out: the same for whoever asks, and for
+//! In: what was had, as the phases of this crate found it. Out: the same for whoever asks, and for
 //! another process of the same build.
 
 const ITEMS: usize = 12;
@@ -40,11 +40,11 @@ pub struct Confinement {
 
 impl Confinement {
     /// How many bytes it is.
-    pub(crate) const BYTES: usize = 2;
+    pub const BYTES: usize = 2;
 
     /// Everything.
     #[cfg(unix)]
-    pub(crate) const ALL: Self = Self {
+    pub const ALL: Self = Self {
         environment: true,
         descriptors: true,
         privileges: true,
@@ -66,14 +66,14 @@ impl Confinement {
     }
 
     /// For another process of the same build.
-    pub(crate) fn to_bytes(self) -> [u8; Self::BYTES] {
+    pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let items = self.items().into_iter().enumerate();
         let bits = items.fold(0_u16, |bits, (place, (_, item))| bits | u16::from(item) << place);
         bits.to_le_bytes()
     }
 
     /// `None` if it says something that no item stands for.
-    pub(crate) fn from_bytes(bytes: [u8; Self::BYTES]) -> Option<Self> {
+    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Option<Self> {
         let bits = u16::from_le_bytes(bytes);
         let mut read = Self::default();
         for (place, (_, item)) in read.fields().into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What a stage asks of the system, with no help of the code that it tests.
 
-use crate::worker::confine::{Allocator, Confinement};
+use crate::{Allocator, Confinement};
 use std::{
     alloc::{GlobalAlloc, Layout},
     panic::{AssertUnwindSafe, catch_unwind},

@@ -25,13 +25,13 @@ use windows_sys::Win32::{
 };
 
 use super::{handles::Owned, job::Job, loader, token::Tokens};
-use crate::worker::confine::ended::{Ended, KILLED};
+use crate::ended::{Ended, KILLED};
 
 /// How long a killed process has to be gone.
 const GONE_MS: u32 = 2_000;
 
 /// A process that ends with what holds this.
-pub(crate) struct Process {
+pub struct Process {
     handle: Owned,
     /// Ends the process when it is closed.
     job: Job,
@@ -158,7 +158,7 @@ impl Program<'_> {
 
 impl Process {
     /// Has that called, on a thread of the system, when it has ended.
-    pub(crate) fn when_ended(&mut self, tell: impl Fn() + Send + 'static) -> io::Result<()> {
+    pub fn when_ended(&mut self, tell: impl Fn() + Send + 'static) -> io::Result<()> {
         unsafe extern "system" fn ended(tell: *mut c_void, _timed_out: bool) {
             // SAFETY: what was given with the wait, which is freed after that is over.
             let tell = unsafe { &*tell.cast::<Box<dyn Fn() + Send>>() };
@@ -189,19 +189,19 @@ impl Process {
         Ok(())
     }
 
-    pub(crate) fn kill(&self) {
+    pub fn kill(&self) {
         // SAFETY: a handle. One that has ended is not ended again.
         unsafe { TerminateProcess(self.handle.raw(), KILLED) };
     }
 
     /// Has it come after others.
-    pub(crate) fn demote(&self) {
+    pub fn demote(&self) {
         // SAFETY: a handle.
         unsafe { SetPriorityClass(self.handle.raw(), BELOW_NORMAL_PRIORITY_CLASS) };
     }
 
     /// How it ended; `None` while it is there.
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    pub fn ended(&self) -> Option<Ended> {
         let mut code = 0;
         // SAFETY: a handle, and a place for a number.
         let told = unsafe { GetExitCodeProcess(self.handle.raw(), &raw mut code) };
@@ -298,7 +298,7 @@ pub(super) fn clear_environment() -> bool {
 }
 
 /// Ends this process without a look back.
-pub(crate) fn exit(code: i32) -> ! {
+pub fn exit(code: i32) -> ! {
     // SAFETY: nothing of this process is used again.
     unsafe {
         TerminateProcess(GetCurrentProcess(), code.cast_unsigned());

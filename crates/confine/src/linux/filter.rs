@@ -255,7 +255,7 @@ fn encode(code: u32, k: u32, jt: u8, jf: u8) -> Instruction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::confine::linux::permitted;
+    use crate::linux::permitted;
 
     const PROCESS: u32 = 77;
 

@@ -20,23 +20,23 @@ use std::{io, net::TcpStream, path::Path, time::Duration};
 use self::{handles::Owned, job::Job, process::Program, token::Tokens};
 use super::Confinement;
 
-pub(crate) use self::process::{Process, exit};
+pub use self::process::{Process, exit};
 
 /// How a host starts programs.
-pub(crate) struct Launcher {
+pub struct Launcher {
     /// `None` where the system does not start a process under them.
     tokens: Option<Tokens>,
 }
 
 impl Launcher {
     /// All that may be had, what keeps most away first.
-    pub(crate) fn strongest_first() -> impl Iterator<Item = Self> {
+    pub fn strongest_first() -> impl Iterator<Item = Self> {
         let confined = Tokens::of_nothing().map(|tokens| Self { tokens: Some(tokens) });
         confined.into_iter().chain([Self { tokens: None }])
     }
 
     /// Starts a program with that socket. Its words are made of the number of what it inherits.
-    pub(crate) fn start<const WORDS: usize>(
+    pub fn start<const WORDS: usize>(
         &self,
         program: &Path,
         socket: &TcpStream,
@@ -52,30 +52,30 @@ impl Launcher {
 }
 
 /// What a program was given.
-pub(crate) struct Inherited {
+pub struct Inherited {
     socket: TcpStream,
     job: Owned,
 }
 
 impl Inherited {
     /// What came through that pipe, by its number as [`Launcher::start`] said it. Only once.
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         let (socket, job) = socket::received(Owned::inherited(word.parse().ok()?)?)?;
         Some(Self { socket, job })
     }
 
-    pub(crate) fn into_socket(self) -> TcpStream {
+    pub fn into_socket(self) -> TcpStream {
         self.socket
     }
 }
 
 /// A worker after its phase.
-pub(crate) struct Worker {
+pub struct Worker {
     job: Job,
 }
 
 /// Confines a worker; `None` if it does not get all that was announced: it must end then.
-pub(crate) fn worker(inherited: Inherited, announced: Confinement) -> Option<(Worker, TcpStream)> {
+pub fn worker(inherited: Inherited, announced: Confinement) -> Option<(Worker, TcpStream)> {
     let Inherited { socket, job } = inherited;
     let got = enter(&socket)?;
     let Confinement { environment, user, capabilities, .. } = announced;
@@ -84,7 +84,7 @@ pub(crate) fn worker(inherited: Inherited, announced: Confinement) -> Option<(Wo
 }
 
 /// Confines a process that only tells what it is kept from, and tries the rest; `None` as for a worker.
-pub(crate) fn tried(inherited: Inherited, host: u32) -> Option<(Confinement, TcpStream)> {
+pub fn tried(inherited: Inherited, host: u32) -> Option<(Confinement, TcpStream)> {
     let Inherited { socket, job } = inherited;
     let got = enter(&socket)?;
     let resources = Job::of(job).limit(u64::MAX, Duration::MAX);
@@ -124,7 +124,7 @@ fn enter(socket: &TcpStream) -> Option<Confinement> {
 impl Worker {
     /// Limits the worker to that much memory more, and to that much CPU time, for good: what it could raise them
     /// with is closed here.
-    pub(crate) fn limit(&self, _given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
+    pub fn limit(&self, _given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
         let limited = self.job.limit(room_bytes, cpu);
         self.job.close();
         limited

@@ -33,7 +33,7 @@ pub struct Allocator;
 
 /// Makes the place for one large block, for the processes that this one forks. Without it they are slower.
 #[cfg(unix)]
-pub(crate) fn keep_large_block() {
+pub fn keep_large_block() {
     #[cfg(target_os = "linux")]
     PLACE.store(large_pages().unwrap_or(ptr::null_mut()), Ordering::Release);
 }

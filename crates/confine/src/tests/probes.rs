@@ -1,7 +1,7 @@
 //! What a worker tries. A probe that gets what it wants is `Ok`; that is what must not happen.
 
 use super::inside;
-use crate::worker::confine::{Worker, room_bytes};
+use crate::{Worker, room_bytes};
 use std::{
     ffi::{CStr, CString},
     fs, io,

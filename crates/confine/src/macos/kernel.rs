@@ -3,7 +3,7 @@
 
 use std::{fs, os::fd::RawFd, ptr};
 
-use crate::worker::confine::unix::{leave_groups, own_identity, works};
+use crate::unix::{leave_groups, own_identity, works};
 
 /// The user and the group that own nothing.
 const NOBODY: u32 = u32::MAX - 1;

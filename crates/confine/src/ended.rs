@@ -13,7 +13,7 @@ pub(crate) const KILLED: u32 = 87;
 
 /// Why a worker is no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub enum Ended {
     /// By itself, with this code.
     Exited(i32),
     /// It asked for more memory than it may have.
@@ -32,7 +32,7 @@ pub(crate) enum Ended {
 impl Ended {
     /// What `status` says; `None` while the process is there.
     #[cfg(unix)]
-    pub(crate) fn from_status(status: i32) -> Option<Self> {
+    pub fn from_status(status: i32) -> Option<Self> {
         if libc::WIFEXITED(status) {
             let code = libc::WEXITSTATUS(status);
             return Some(if code == OUT_OF_MEMORY { Self::Memory } else { Self::Exited(code) });
@@ -47,7 +47,7 @@ impl Ended {
 
     /// What the exit code of a process says.
     #[cfg(windows)]
-    pub(crate) fn from_code(code: u32) -> Self {
+    pub fn from_code(code: u32) -> Self {
         use windows_sys::Win32::Foundation::{
             ERROR_NOT_ENOUGH_QUOTA, STATUS_COMMITMENT_LIMIT, STATUS_NO_MEMORY,
         };

@@ -23,13 +23,13 @@ const TRIALS: u32 = 3;
 const SOCKET: i32 = 0;
 
 /// A launcher after its phase.
-pub(crate) struct Launched {
+pub struct Launched {
     wanted: Confinement,
     got: Confinement,
 }
 
 /// A nursery after its phase.
-pub(crate) struct Nursery {
+pub struct Nursery {
     wanted: Confinement,
     got: Confinement,
     /// Whether a worker enters Seatbelt.
@@ -38,11 +38,11 @@ pub(crate) struct Nursery {
 }
 
 /// A worker after its phase.
-pub(crate) struct Worker;
+pub struct Worker;
 
 /// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
 /// forks next is the nursery.
-pub(crate) fn launcher(wanted: Confinement) -> Launched {
+pub fn launcher(wanted: Confinement) -> Launched {
     let mut got = Confinement::default();
     unix::new_session();
     if wanted.descriptors {
@@ -62,7 +62,7 @@ pub(crate) fn launcher(wanted: Confinement) -> Launched {
 
 impl Launched {
     /// Confines the nursery, which the launcher has just forked.
-    pub(crate) fn nursery(self) -> Nursery {
+    pub fn nursery(self) -> Nursery {
         let Self { wanted, mut got } = self;
         got.capabilities = wanted.capabilities && kernel::become_nobody();
         kernel::deny_attach();
@@ -73,7 +73,7 @@ impl Launched {
 
 impl Nursery {
     /// Gets ready to fork workers. Forks for workers that only tell what they will get.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         unix::plain_signals();
         // One that somebody kills tells nothing; one that Seatbelt breaks goes without it.
         let (descriptors, seatbelt) = self.trials().unwrap_or_else(|| {
@@ -85,13 +85,13 @@ impl Nursery {
     }
 
     /// What holds for every worker of this nursery, once it has settled.
-    pub(crate) fn confinement(&self) -> Confinement {
+    pub fn confinement(&self) -> Confinement {
         self.got
     }
 
     /// Confines a worker, which the nursery has just forked, and moves its socket to descriptor 0;
     /// `None` if it does not get all that was announced: it must end then.
-    pub(crate) fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
+    pub fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (descriptors, seatbelt, socket) = self.enter(socket, false)?;
         (self.with(descriptors, seatbelt) == self.got).then_some((Worker, socket))
     }
@@ -166,7 +166,7 @@ impl Worker {
     /// Limits the worker to that much CPU time in all, rounded up to seconds, for good. Its memory cannot be
     /// limited. Nothing of that was promised, so it is never false.
     #[expect(clippy::unused_self, reason = "it is of use elsewhere")]
-    pub(crate) fn limit(&self, _given_back_bytes: u64, _room_bytes: u64, cpu: Duration) -> bool {
+    pub fn limit(&self, _given_back_bytes: u64, _room_bytes: u64, cpu: Duration) -> bool {
         limits::of_run(cpu);
         true
     }

@@ -12,6 +12,7 @@ use std::{
     os::windows::io::{AsRawHandle, AsRawSocket, FromRawSocket},
 };
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use windows_sys::Win32::Networking::WinSock::{
     FROM_PROTOCOL_INFO, INVALID_SOCKET, WSA_FLAG_NO_HANDLE_INHERIT, WSA_FLAG_OVERLAPPED, WSADATA,
     WSADuplicateSocketW, WSAPROTOCOL_INFOW, WSASocketW, WSAStartup,
@@ -85,5 +86,6 @@ pub(super) fn received(pipe: Owned) -> Option<(TcpStream, Owned)> {
 pub(super) fn warm(socket: &TcpStream) {
     // What it comes to is nothing to a socket on which nothing was sent.
     let _ = socket.set_nodelay(true);
-    let _ = crate::worker::sockets::read(socket, &mut [0; 0][..], false);
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let _ = poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&now));
 }

@@ -11,8 +11,8 @@ import { copyFileSync, renameSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import process from 'node:process';
 
-import { ROOT, WORKER_FILE, targetFolder } from '../bindings-node/addon.mjs';
-import { compiler } from '../bindings-node/profile.mjs';
+import { ROOT, WORKER_FILE, targetFolder } from '../../bindings-node/addon.mjs';
+import { compiler } from '../../bindings-node/profile.mjs';
 
 const WORKER = 'isolane-worker';
 const HOMES = ['bindings-node', join('bindings-python', 'python', 'isolane')];

@@ -12,6 +12,7 @@
 //! than its host has, and gives up the rest itself.
 
 mod allocator;
+mod confinement;
 mod ended;
 #[cfg(unix)]
 mod environment;
@@ -26,20 +27,19 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use super::Confinement;
-
 pub use self::allocator::Allocator;
 #[cfg(unix)]
-pub(crate) use self::allocator::keep_large_block;
-pub(crate) use self::ended::Ended;
+pub use self::allocator::keep_large_block;
+pub use self::confinement::Confinement;
+pub use self::ended::Ended;
 #[cfg(target_os = "linux")]
-pub(crate) use self::linux::{Nursery, Worker, launcher};
+pub use self::linux::{Nursery, Worker, launcher};
 #[cfg(target_os = "macos")]
-pub(crate) use self::macos::{Nursery, Worker, launcher};
+pub use self::macos::{Nursery, Worker, launcher};
 #[cfg(unix)]
-pub(crate) use self::unix::exit;
+pub use self::unix::exit;
 #[cfg(windows)]
-pub(crate) use self::windows::{Inherited, Launcher, Process, Worker, exit, tried, worker};
+pub use self::windows::{Inherited, Launcher, Process, Worker, exit, tried, worker};
 
 /// The stack that the deepest source takes to compile, and as much again for all that is small.
 const FIXED_ROOM_BYTES: u64 = 128 << 20;
@@ -52,7 +52,7 @@ const PLAIN_SPREAD: u64 = 2;
 /// What a run under this limit may have mapped beside what its worker has: for [`Worker::limit`]. A run
 /// in a slot has the addresses of its heap already, and the slot is to be trimmed before. It is a wall
 /// behind the limit, so it is far enough away never to be met by a run that the limit holds.
-pub(crate) fn room_bytes(limit_bytes: u64, in_slot: bool) -> u64 {
+pub fn room_bytes(limit_bytes: u64, in_slot: bool) -> u64 {
     let share = if in_slot { ROOM } else { ROOM + PLAIN_SPREAD };
     limit_bytes.saturating_mul(share).saturating_add(FIXED_ROOM_BYTES)
 }

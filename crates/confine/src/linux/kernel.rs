@@ -3,8 +3,8 @@
 //! In: numbers, paths, descriptors. Out: whether it worked. All of them are for processes of one thread.
 #![expect(unsafe_code, reason = "calls the system")]
 
-use crate::worker::confine::unix::{finish_child, works};
-pub(super) use crate::worker::confine::unix::{
+use crate::unix::{finish_child, works};
+pub(super) use crate::unix::{
     in_child, leave_groups, move_descriptor, new_session, no_file_modes, own_identity, own_process,
     parent_process, plain_signals, silence_output, socket_pair,
 };

@@ -24,7 +24,7 @@ const TRIALS: u32 = 3;
 const SOCKET: i32 = 0;
 
 /// A launcher after its phase.
-pub(crate) struct Launched {
+pub struct Launched {
     wanted: Confinement,
     got: Confinement,
     /// Whether it has its own table of mounts.
@@ -33,7 +33,7 @@ pub(crate) struct Launched {
 }
 
 /// A nursery after its phase.
-pub(crate) struct Nursery {
+pub struct Nursery {
     wanted: Confinement,
     got: Confinement,
     process: i32,
@@ -44,14 +44,14 @@ pub(crate) struct Nursery {
 }
 
 /// A worker after its phase.
-pub(crate) struct Worker {
+pub struct Worker {
     /// The addresses that it had at its start, where they can be limited.
     mapped_bytes: Option<u64>,
 }
 
 /// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
 /// forks next is the nursery.
-pub(crate) fn launcher(wanted: Confinement) -> Launched {
+pub fn launcher(wanted: Confinement) -> Launched {
     let mut got = Confinement::default();
     // Refused to the leader of a process group; the nursery tries again.
     kernel::new_session();
@@ -72,7 +72,7 @@ pub(crate) fn launcher(wanted: Confinement) -> Launched {
 
 impl Launched {
     /// Confines the nursery, which the launcher has just forked.
-    pub(crate) fn nursery(self) -> Nursery {
+    pub fn nursery(self) -> Nursery {
         let Self { wanted, mut got, mounts, process: launcher } = self;
         let process = kernel::own_process();
         kernel::new_session();
@@ -102,20 +102,20 @@ impl Launched {
 impl Nursery {
     /// Gets ready to fork workers, with all in memory that they are to begin with. Forks once, for a worker
     /// that only tells what they will get.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         kernel::plain_signals();
         self.mapped_bytes = self.wanted.resources.then(limits::of_nursery).flatten();
         self.try_worker();
     }
 
     /// What holds for every worker of this nursery, once it has settled.
-    pub(crate) fn confinement(&self) -> Confinement {
+    pub fn confinement(&self) -> Confinement {
         self.got
     }
 
     /// Confines a worker, which the nursery has just forked, and moves its socket to descriptor 0;
     /// `None` if it does not get all that was announced: it must end then.
-    pub(crate) fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
+    pub fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (got, socket) = self.enter(socket)?;
         let less = self.got.items().into_iter().zip(got.items()).any(|(said, had)| said > had);
         let mapped_bytes = self.mapped_bytes.filter(|_| got.resources);
@@ -167,7 +167,7 @@ impl Worker {
     /// what it gave back since, and to that much CPU time in all, rounded up to seconds. For good: a
     /// worker cannot be given more later. False if that was promised and is refused: the run must not
     /// start then.
-    pub(crate) fn limit(&self, given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
+    pub fn limit(&self, given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
         self.mapped_bytes.is_none_or(|mapped| {
             let had = mapped.saturating_sub(given_back_bytes);
             limits::of_run(had.saturating_add(room_bytes), cpu)

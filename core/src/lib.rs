@@ -19,6 +19,8 @@ mod error;
 mod isolate;
 mod modules;
 mod os;
+#[cfg(any(target_os = "linux", target_os = "macos", windows))]
+mod protocol;
 mod runtime;
 mod rust;
 mod testing;
@@ -31,7 +33,6 @@ pub use binding::fair_queue::Turns;
 pub use binding::handle::{Listener, Remote};
 pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
-pub use data::path::Step;
 pub use data::status_error::StatusError;
 pub use error::{Error, ErrorKind};
 pub use isolane_confine::Confinement;
@@ -47,6 +48,7 @@ pub use rust::{
     run_code,
 };
 pub use value::Value;
+pub use value::path::Step;
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 pub use worker::{WorkerAllocator, worker_main};
 

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use super::handle::Live;
-use crate::{
-    data::path::{self, Step},
-    value::{ErrorClass, Kinds, Value, Writer},
+use crate::value::{
+    ErrorClass, Kinds, Value, Writer,
+    path::{self, Step},
 };
 
 /// What a function or a promise came to: a value, or what was thrown.

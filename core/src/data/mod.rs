@@ -2,6 +2,5 @@
 
 pub(crate) mod inspect;
 pub(crate) mod outcome;
-pub(crate) mod path;
 pub(crate) mod status_error;
 pub(crate) mod text;

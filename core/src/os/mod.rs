@@ -1,5 +1,7 @@
 //! The operating system and the standard library, as far as they need a wrapper.
 
+#[cfg(unix)]
+pub(crate) mod children;
 pub(crate) mod clock;
 pub(crate) mod process;
 pub(crate) mod sanitized;

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use super::{HostFunction, Input, Inputs, side::Side};
 use crate::{
     Error, Language, Request, Spelling,
-    data::path::Step,
-    value::{Message, Writer},
+    value::{Message, Writer, path::Step},
 };
 
 /// What to run, and everything that is handed to it. The default runs an entry on its own.

@@ -50,6 +50,7 @@ mod copy;
 mod in_flight;
 mod kinds;
 mod objects;
+pub(crate) mod path;
 mod reader;
 pub(crate) mod serde;
 mod weight;

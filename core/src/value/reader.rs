@@ -5,8 +5,11 @@
 //! at a time, and whoever reads an object asks for keys with [`Reader::key`], whoever reads an
 //! array counts. Lengths are checked against what is left before anything is returned.
 
-use super::{ErrorClass, ViewKind, tag};
-use crate::data::path::{KEY_UNITS, Step};
+use super::{
+    ErrorClass, ViewKind,
+    path::{KEY_UNITS, Step},
+    tag,
+};
 
 /// The bytes are no message: they end too early or hold what the format does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,10 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    protocol::{ToHost, ToWorker},
-    wire::{Heard, Wait, Wire},
-};
+use super::wire::{Heard, Wait, Wire};
 use crate::{
     binding::{
         adaptive_spin::Patience,
@@ -23,6 +20,7 @@ use crate::{
     data::outcome::{ExecutionLog, LogLevel},
     isolate::{Ending, Inbound, Outside},
     os::{clock::ThreadTime, sync::Mutex},
+    protocol::messages::{ToHost, ToWorker},
     value::{Kinds, Value},
 };
 

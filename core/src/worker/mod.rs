@@ -16,18 +16,10 @@
 //! What systems do differently is in small files beside each other: those of Linux, others that are for every Unix,
 //! and those of Windows. `--cfg isolane_portable` has Linux take those of every Unix, but for `confine`: for tests.
 
-#[cfg(unix)]
-mod children;
-pub(crate) mod control;
 mod embedder;
-pub(crate) mod frame;
 #[cfg(target_os = "linux")]
 mod inherited;
-#[cfg(unix)]
-pub(crate) mod lifeline;
-pub(crate) mod protocol;
 mod serve;
-pub(crate) mod sockets;
 mod warm_up;
 mod wire;
 pub(crate) mod zygote;

@@ -11,8 +11,6 @@ use isolane_confine::{Worker, exit, room_bytes};
 
 use super::{
     embedder::{About, Seat},
-    protocol::{Begin, ToHost, ToWorker, WorkersEnd},
-    sockets::Stream,
     warm_up,
     wire::{Heard, Wait, Wire},
 };
@@ -20,6 +18,10 @@ use crate::{
     isolate::{End, Isolate, Outside, Pool, Realm, Turn},
     modules::cache::Cache,
     os::sync::Mutex,
+    protocol::{
+        messages::{Begin, ToHost, ToWorker, WorkersEnd},
+        sockets::Stream,
+    },
     runtime::{
         options::Request,
         prepare::{Begun, begin},

@@ -13,7 +13,7 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
 };
 
-use super::{
+use crate::protocol::{
     frame::{Frame, Inlet},
     sockets::{self, Stream},
 };

@@ -1,27 +1,18 @@
-//! Where workers come from.
+//! The program `isolane-worker`.
 //!
-//! In: orders of the host. Out: workers, and news of how they end. On Unix this is a process that a host
-//! launches (`launched`) and that forks (`forks`), each worker a copy of one that has a pristine isolate in its
-//! memory already. Windows forks nothing: a thread of the host starts a program for each worker (`starts`), which
-//! makes its isolate itself (`program`).
+//! In: orders of the host. Out: workers, and news of how they end. On Unix it forks (`fork_server`), each worker a
+//! copy of a process that has a pristine isolate in its memory already. On Windows it is one worker, and makes its
+//! isolate itself (`program`).
 
 #[cfg(unix)]
 mod fork_server;
-#[cfg(unix)]
-mod launched;
 #[cfg(windows)]
 mod program;
-#[cfg(windows)]
-mod starts;
 
 #[cfg(unix)]
 pub use self::fork_server::worker_main;
-#[cfg(unix)]
-pub(crate) use self::launched::{Killed, Nursery};
 #[cfg(windows)]
 pub use self::program::worker_main;
-#[cfg(windows)]
-pub(crate) use self::starts::{Killed, Nursery};
 
 use std::sync::Arc;
 

@@ -10,7 +10,6 @@ use std::{collections::HashMap, ffi::CStr, rc::Rc};
 
 use crate::{
     binding::host::ASYNC_FUNCTION,
-    data::path::{self, Step},
     isolate::{
         State,
         engine::{
@@ -24,6 +23,7 @@ use crate::{
     value::{
         ErrorClass, MOST_ELEMENTS, MOST_ENTRIES, MOST_KEY_UNITS, MOST_PROPERTIES, Value, ViewKind,
         Writer,
+        path::{self, Step},
     },
 };
 

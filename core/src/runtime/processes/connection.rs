@@ -9,7 +9,7 @@ use isolane_confine::Ended;
 use rustix::io::Errno;
 
 use super::{large_frames::Taken, run::Run, worker_socket::Link};
-use crate::worker::frame::{Frame, Inlet, Unreadable};
+use crate::protocol::frame::{Frame, Inlet, Unreadable};
 
 /// A message of more bytes is not read on the spot: at about six nanoseconds a byte. What is missing of a chunk is
 /// read into it if it is more than that.

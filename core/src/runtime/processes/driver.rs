@@ -18,18 +18,18 @@ use rustix::{fd::OwnedFd, io::Errno};
 use super::{
     connection::{Connection, Said},
     large_frames::{Aside, Parcel, Taken},
-    readiness::{BELL, Event, Events},
     run::{Lost, Run},
     worker_socket::Link,
     workers::Workers,
+    zygote::{Killed, Nursery},
 };
 use crate::{
     binding::adaptive_spin::Patience,
     os::sync::Mutex,
-    worker::{
+    protocol::{
         control::{self, News, Order},
         frame::{Frame, Unreadable, VERSION},
-        zygote::{Killed, Nursery},
+        readiness::{BELL, Event, Events},
     },
 };
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{run::Run, worker_socket::Link, workers::Workers};
-use crate::worker::frame::{Frame, Unreadable};
+use crate::protocol::frame::{Frame, Unreadable};
 
 /// A frame, for its run.
 pub(crate) struct Parcel {

@@ -5,10 +5,10 @@ mod driver;
 mod host_polling;
 mod large_frames;
 mod ledger;
-pub(crate) mod readiness;
 mod run;
 mod timer;
 mod worker_socket;
 mod workers;
+mod zygote;
 
-pub(crate) use workers::{Keeper, Workers};
+pub(crate) use self::workers::{Keeper, Workers};

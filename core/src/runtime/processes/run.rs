@@ -30,16 +30,16 @@ use crate::{
     data::outcome::{ExecutionError, ExecutionResult, Status},
     isolate::{End, Inbound},
     os::sync::Mutex,
+    protocol::{
+        control::Order,
+        frame::Frame,
+        messages::{Begin, ToWorker},
+    },
     runtime::{
         options::Request,
         record::{Reason, Record},
     },
     value::{InFlight, Kinds, Value},
-    worker::{
-        control::Order,
-        frame::Frame,
-        protocol::{Begin, ToWorker},
-    },
 };
 
 /// How long a run computes before others need not wait for it.

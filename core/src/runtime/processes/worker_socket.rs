@@ -18,11 +18,12 @@ use rustix::{
     net::{Shutdown, send, shutdown},
 };
 
-use super::{readiness::Readiness, run::Run};
+use super::run::Run;
 use crate::{
     os::sync::Mutex,
-    worker::{
+    protocol::{
         frame::Frame,
+        readiness::Readiness,
         sockets::{NO_SIGNAL, NO_WAIT, at_once, is_full, no_wait, read_hosts},
     },
 };

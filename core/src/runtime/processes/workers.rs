@@ -21,7 +21,6 @@ use isolane_confine::Confinement;
 use super::{
     driver::{self, Driver},
     host_polling::Attendance,
-    readiness::Readiness,
     run::{Begun, Lost, Run},
     timer::{Timer, What},
     worker_socket::Link,
@@ -34,12 +33,15 @@ use crate::{
     data::outcome::Status,
     error::{Error, ErrorKind},
     os::{process::Process, sync::Mutex},
+    protocol::{
+        control::{Control, Order},
+        readiness::Readiness,
+    },
     runtime::{
         Stats,
         options::{Request, RuntimeSettings, WorkerSettings},
         registry::{CLOSED, Registry},
     },
-    worker::control::{Control, Order},
 };
 
 /// How long a worker that was asked to end a run has for it before it is killed.

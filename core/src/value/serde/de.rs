@@ -21,14 +21,12 @@ use super::{
     link::{self, Cargo, LINK, MESSAGE},
     ser::MAX_DEPTH,
 };
-use crate::{
-    data::path::Step,
-    value::{
-        Event, Fault, Malformed, Str, Value, ViewKind,
-        copy::{extract, pass},
-        reader::Jump,
-        tag,
-    },
+use crate::value::{
+    Event, Fault, Malformed, Str, Value, ViewKind,
+    copy::{extract, pass},
+    path::Step,
+    reader::Jump,
+    tag,
 };
 
 /// Reads a whole message.

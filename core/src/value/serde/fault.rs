@@ -6,9 +6,11 @@
 use std::fmt;
 
 use crate::{
-    data::path::{self, Step},
     error::{Error, ErrorKind},
-    value::Malformed,
+    value::{
+        Malformed,
+        path::{self, Step},
+    },
 };
 
 /// A failed crossing. Boxed, so that the good path stays small.

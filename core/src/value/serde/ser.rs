@@ -10,10 +10,7 @@ use serde::ser::{
 };
 
 use super::link::{self, Cargo, LINK, Link, MESSAGE};
-use crate::{
-    data::path::Step,
-    value::{Event, Fault, Value, ViewKind, Writer, copy::copy_message},
-};
+use crate::value::{Event, Fault, Value, ViewKind, Writer, copy::copy_message, path::Step};
 
 /// How deep Rust's types may nest: serde recurses.
 pub(in crate::value) const MAX_DEPTH: usize = 128;

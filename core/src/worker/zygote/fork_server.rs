@@ -13,35 +13,19 @@ use super::{STACK_BYTES, cache_for, pristine};
 use crate::{
     isolate::{Pool, Realm},
     modules::cache::Cache,
-    os::process,
-    worker::{
+    os::{
         children::{self, Side, Watch},
+        process,
+    },
+    protocol::{
+        arguments::Arguments,
         control::{self, Inbox, News, Order},
         frame::VERSION,
         lifeline::Parent,
-        serve::serve,
         sockets::{self, Stream, make_room, no_signal},
-        warm_up,
     },
+    worker::{serve::serve, warm_up},
 };
-
-/// What the host says when it starts the program.
-pub(super) struct Arguments {
-    /// Runs of one worker.
-    pub(super) runs: u32,
-}
-
-impl Arguments {
-    pub(super) fn to_words(&self) -> [String; 2] {
-        [VERSION.to_string(), self.runs.to_string()]
-    }
-
-    fn from_words(mut words: impl Iterator<Item = String>) -> Option<Self> {
-        let version: u32 = words.next()?.parse().ok()?;
-        let runs = words.next()?.parse().ok()?;
-        (version == VERSION).then_some(Self { runs })
-    }
-}
 
 /// The whole of the program `isolane-worker`, which a host starts with one end of a socket as its
 /// descriptor 0. Returns when the host is gone.

@@ -12,81 +12,13 @@ use std::{
 use isolane_confine::{self as confine, Confinement, Inherited};
 
 use super::{STACK_BYTES, cache_for, pristine};
-use crate::worker::{frame::VERSION, serve::serve, warm_up};
-
-/// How long a hello is: a version and an account.
-pub(super) const HELLO_BYTES: usize = 4 + Confinement::BYTES;
-
-/// The word for a process that finds out what it is kept from.
-const TRIAL: &str = "trial";
-
-/// What the host says when it starts the program.
-#[derive(Clone, Copy)]
-pub(super) struct Arguments {
-    /// Runs of one worker.
-    runs: u32,
-    /// What it is to be kept from; `None` if it is to find that out, and to tell.
-    announced: Option<Confinement>,
-}
-
-impl Arguments {
-    /// Of a process that finds out what it is kept from.
-    pub(super) fn of_trial(runs: u32) -> Self {
-        Self { runs, announced: None }
-    }
-
-    /// Of a worker that is kept from that.
-    pub(super) fn with(self, announced: Confinement) -> Self {
-        Self { announced: Some(announced), ..self }
-    }
-
-    /// With what it inherits, by its number.
-    pub(super) fn to_words(self, inherited: usize) -> [String; 5] {
-        let announced = self.announced.map(|all| u16::from_le_bytes(all.to_bytes()).to_string());
-        [
-            VERSION.to_string(),
-            inherited.to_string(),
-            self.runs.to_string(),
-            std::process::id().to_string(),
-            announced.unwrap_or_else(|| TRIAL.to_owned()),
-        ]
-    }
-}
-
-/// What was said to it.
-struct Said {
-    arguments: Arguments,
-    host: u32,
-}
-
-impl Said {
-    fn from_words(mut words: impl Iterator<Item = String>) -> Option<Self> {
-        let runs = words.next()?.parse().ok()?;
-        let host = words.next()?.parse().ok()?;
-        let announced = match words.next()?.as_str() {
-            TRIAL => None,
-            items => {
-                let items: u16 = items.parse().ok()?;
-                Some(Confinement::from_bytes(items.to_le_bytes())?)
-            }
-        };
-        Some(Self { arguments: Arguments { runs, announced }, host })
-    }
-}
-
-fn hello(confinement: Confinement) -> [u8; HELLO_BYTES] {
-    let mut bytes = [0; HELLO_BYTES];
-    bytes[..4].copy_from_slice(&VERSION.to_le_bytes());
-    bytes[4..].copy_from_slice(&confinement.to_bytes());
-    bytes
-}
-
-/// What a hello says.
-pub(super) fn hello_from(bytes: [u8; HELLO_BYTES]) -> Option<(u32, Confinement)> {
-    let (version, confinement) = bytes.split_first_chunk()?;
-    let confinement = Confinement::from_bytes(confinement.try_into().ok()?)?;
-    Some((u32::from_le_bytes(*version), confinement))
-}
+use crate::{
+    protocol::{
+        arguments::{Arguments, Received, hello},
+        frame::VERSION,
+    },
+    worker::{serve::serve, warm_up},
+};
 
 /// The whole of the program `isolane-worker`, which a host starts with one end of a socket, and a job. Returns
 /// when the host is gone.
@@ -96,8 +28,8 @@ pub fn worker_main() -> ExitCode {
     let version = words.next().and_then(|word| word.parse::<u32>().ok());
     let inherited = words.next().and_then(|word| Inherited::from_word(&word));
     let Some(inherited) = inherited else { return ExitCode::from(2) };
-    let said = Said::from_words(words).filter(|_| version == Some(VERSION));
-    let Some(Said { arguments, host }) = said else {
+    let received = Received::from_words(words).filter(|_| version == Some(VERSION));
+    let Some(Received { arguments, host }) = received else {
         // Of another version: the host is told which, and gives up.
         let _ = inherited.into_socket().write_all(&hello(Confinement::default()));
         return ExitCode::from(2);
@@ -108,7 +40,7 @@ pub fn worker_main() -> ExitCode {
 fn work(inherited: Inherited, arguments: Arguments, host: u32) -> ExitCode {
     let (pool, cache) = (pristine(), cache_for(arguments.runs));
     // What is loaded when it is needed first has to be loaded before nothing can be.
-    rehearsal::rehearse(&pool, &cache);
+    warm_up::rehearse(&pool, &cache);
     let Some(announced) = arguments.announced else {
         let Some((confinement, mut socket)) = confine::tried(inherited, host) else {
             return ExitCode::FAILURE;

@@ -12,15 +12,15 @@ use crate::{
         host::{ASYNC_FUNCTION, Completion, HostCall, REPORT_SINK},
     },
     isolate::End,
+    protocol::{
+        frame::{Frame, Unreadable},
+        messages::{ToHost, ToWorker, WorkersEnd},
+    },
     runtime::{
         processes::ledger::Overdrawn,
         record::{Reason, Record},
     },
     value::{Kinds, Value},
-    worker::{
-        frame::{Frame, Unreadable},
-        protocol::{ToHost, ToWorker, WorkersEnd},
-    },
 };
 
 /// The largest number of bytes that is told: what every language's numbers hold.

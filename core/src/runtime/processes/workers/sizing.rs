@@ -15,12 +15,12 @@ use rustix::io::Errno;
 
 use super::{Ready, State, Workers};
 use crate::{
+    protocol::control::{Control, Order, Untold},
     runtime::processes::{
         run::Lost,
         timer::{Timer, What},
         worker_socket::Link,
     },
-    worker::control::{Control, Order, Untold},
 };
 
 /// How often at most it is seen to which workers nobody uses.

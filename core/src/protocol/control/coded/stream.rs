@@ -19,7 +19,7 @@ use rustix::{
 };
 
 use super::{BYTES, Packet, descriptor};
-use crate::worker::sockets::{no_signal, no_wait};
+use crate::protocol::sockets::{no_signal, no_wait};
 
 /// What was received in part.
 #[derive(Debug, Default)]

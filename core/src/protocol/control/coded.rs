@@ -29,7 +29,7 @@ use self::stream::{broken, receive};
 use isolane_confine::{Confinement, Ended};
 
 use super::{News, Order, Untold};
-use crate::worker::sockets::{NO_SIGNAL, NO_WAIT};
+use crate::protocol::sockets::{NO_SIGNAL, NO_WAIT};
 
 /// The host's end.
 pub(crate) type Control = OwnedFd;

@@ -5,10 +5,10 @@
 #![expect(unsafe_code, reason = "forks, and waits for children and a socket at once")]
 
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
-#[path = "children/ppoll.rs"]
+#[path = "ppoll.rs"]
 mod asked;
 #[cfg(any(isolane_portable, not(target_os = "linux")))]
-#[path = "children/pselect.rs"]
+#[path = "pselect.rs"]
 mod asked;
 
 use std::{

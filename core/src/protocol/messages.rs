@@ -10,12 +10,11 @@ use crate::{
     binding::host::{Completion, Refusal},
     data::{
         outcome::{ExecutionError, ExecutionLog, LogLevel, Status},
-        path::Step,
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
     },
     isolate::{End, Inbound},
     runtime::options::{Language, Request, SourceText},
-    value::{Kinds, Purpose, Value},
+    value::{Kinds, Purpose, Value, path::Step},
 };
 
 /// What a host tells a worker.

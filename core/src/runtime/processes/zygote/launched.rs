@@ -16,13 +16,14 @@ use rustix::{
     net::{Shutdown, shutdown},
 };
 
-use super::fork_server::Arguments;
 use crate::{
-    runtime::{options::WorkerSettings, processes::readiness::Readiness},
-    worker::{
+    protocol::{
+        arguments::Arguments,
         control::{self, Control, Inbox, News},
         lifeline,
+        readiness::Readiness,
     },
+    runtime::options::WorkerSettings,
 };
 
 /// How long a nursery has to end before it is killed.

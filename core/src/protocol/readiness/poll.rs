@@ -21,7 +21,7 @@ use rustix::{
 use super::BELL;
 use crate::{
     os::sync::Mutex,
-    worker::sockets::{Stream, pair},
+    protocol::sockets::{Stream, pair},
 };
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::sync::{
 use rustix::io::Errno;
 
 use super::{News, Order, Untold};
-use crate::runtime::processes::readiness::Readiness;
+use crate::protocol::readiness::Readiness;
 
 /// Whether who is given a socket tells that it has it: it cannot be lost on the way.
 pub(crate) const ACKNOWLEDGES: bool = false;

@@ -39,7 +39,7 @@ mod tests {
                     BELL,
                     $implementation::{Events, Readiness},
                 };
-                use crate::worker::sockets;
+                use crate::protocol::sockets;
 
                 const NOW: Option<Duration> = Some(Duration::ZERO);
 

@@ -13,7 +13,7 @@ use rustix::{
     },
 };
 
-use crate::worker::children::{self, Watch};
+use crate::os::children::{self, Watch};
 
 /// The process that forked this one.
 pub(crate) struct Parent(Option<Pid>);
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use isolane_confine::exit;
 
-    use crate::worker::children::Side;
+    use crate::os::children::Side;
 
     const SELF: &str = "worker::kin::asked::tests::inside_of_the_tests";
     const CEILING: Duration = Duration::from_secs(20);

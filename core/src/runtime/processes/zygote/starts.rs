@@ -16,14 +16,15 @@ use std::{
 use isolane_confine::{Confinement, Ended, Launcher, Process};
 use rustix::io::Errno;
 
-use super::program::{Arguments, HELLO_BYTES, hello_from};
 use crate::{
-    runtime::{options::WorkerSettings, processes::readiness::Readiness},
-    worker::{
+    protocol::{
+        arguments::{Arguments, HELLO_BYTES, hello_from},
         control::{Control, Inbox, News, Nurserys, Order, Told, pair},
         frame::VERSION,
+        readiness::Readiness,
         sockets::{self, Stream, make_room},
     },
+    runtime::options::WorkerSettings,
 };
 
 /// How long a program that tells what it was kept from has for that, and how often it is seen whether the host still

@@ -4,7 +4,7 @@ use std::{process::Child, time::Duration};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::worker::children;
+use crate::os::children;
 
 /// The process that forked this one.
 pub(crate) struct Parent;

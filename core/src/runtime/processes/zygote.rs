@@ -1,0 +1,15 @@
+//! Where workers come from, as the host sees it.
+//!
+//! In: orders of the host. Out: workers, and news of how they end. On Unix this is a process that the host
+//! launches (`launched`) and that forks. Windows forks nothing: a thread of the host starts a program for each
+//! worker (`starts`).
+
+#[cfg(unix)]
+mod launched;
+#[cfg(windows)]
+mod starts;
+
+#[cfg(unix)]
+pub(super) use self::launched::{Killed, Nursery};
+#[cfg(windows)]
+pub(super) use self::starts::{Killed, Nursery};

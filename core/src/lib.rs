@@ -34,12 +34,14 @@ pub use binding::handle::{Listener, Remote};
 pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::status_error::StatusError;
+pub use data::{
+    options::{OptionSet, Spelling, unknown_option, wrong_type},
+    source::{Language, SourceText},
+};
 pub use error::{Error, ErrorKind};
 pub use isolane_confine::Confinement;
-pub use runtime::options::{
-    Isolation, Language, OptionSet, Request, RuntimeOptions, SourceText, Spelling, unknown_option,
-    wrong_type,
-};
+pub use modules::request::Request;
+pub use runtime::options::{Isolation, RuntimeOptions};
 pub use runtime::{Runtime, Stats};
 pub use rust::{
     BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::host::Completion;
-use crate::{data::outcome::ExecutionResult, isolate::Inbound, value::Value};
+use crate::{binding::inbound::Inbound, data::outcome::ExecutionResult, value::Value};
 
 /// A run, wherever its isolate lives, as those see it who do something to it.
 ///

@@ -4,3 +4,4 @@ pub(crate) mod adaptive_spin;
 pub(crate) mod fair_queue;
 pub(crate) mod handle;
 pub(crate) mod host;
+pub(crate) mod inbound;

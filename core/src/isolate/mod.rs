@@ -42,7 +42,6 @@ use std::{sync::Arc, time::Instant};
 #[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
 pub(crate) use self::null_embedder::Nobody;
 pub(crate) use self::{
-    crossing::bridge::Inbound,
     engine::realm::{Realm, STACK_LIMIT_BYTES},
     memory::{
         pool::{Pool, PoolOptions},
@@ -55,7 +54,10 @@ use self::{
     state::State,
 };
 use crate::{
-    binding::host::{Completion, Refusal},
+    binding::{
+        host::{Completion, Refusal},
+        inbound::Inbound,
+    },
     data::outcome::LogLevel,
     modules::program::Linker,
     value::Value,

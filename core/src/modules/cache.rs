@@ -14,7 +14,7 @@ use super::{
     compile::{CompileError, CompiledModule, compile},
     program::Script,
 };
-use crate::{os::sync::Mutex, runtime::options::Language};
+use crate::{data::source::Language, os::sync::Mutex};
 
 pub(crate) struct Cache {
     limit_bytes: usize,

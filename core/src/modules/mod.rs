@@ -4,3 +4,4 @@ pub(crate) mod cache;
 pub(crate) mod compile;
 pub(crate) mod link;
 pub(crate) mod program;
+pub(crate) mod request;

@@ -18,13 +18,12 @@ use super::{
         graph::{Graph, LinkError},
         specifier::{self, ModuleKey, Resolved, Specifiers},
     },
+    request::Request,
 };
-use crate::{
-    data::{
-        outcome::{ExecutionError, Position},
-        text::{MESSAGE_LIMIT, bounded},
-    },
-    runtime::options::{Language, Request, SourceText},
+use crate::data::{
+    outcome::{ExecutionError, Position},
+    source::{Language, SourceText},
+    text::{MESSAGE_LIMIT, bounded},
 };
 
 /// A classic script of our own.

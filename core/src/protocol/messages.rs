@@ -7,13 +7,17 @@ use std::time::Duration;
 
 use super::frame::{Fields, Frame, Unreadable};
 use crate::{
-    binding::host::{Completion, Refusal},
+    binding::{
+        host::{Completion, Refusal},
+        inbound::Inbound,
+    },
     data::{
         outcome::{ExecutionError, ExecutionLog, LogLevel, Status},
+        source::{Language, SourceText},
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
     },
-    isolate::{End, Inbound},
-    runtime::options::{Language, Request, SourceText},
+    isolate::End,
+    modules::request::Request,
     value::{Kinds, Purpose, Value, path::Step},
 };
 

@@ -15,7 +15,7 @@ use isolane_confine::Confinement;
 
 use self::processes::{Keeper, Workers};
 use self::{
-    options::{Request, RuntimeOptions, RuntimeSettings},
+    options::{RuntimeOptions, RuntimeSettings},
     registry::{CLOSED, Closer, Registry},
     threads::{
         run::Run,
@@ -32,7 +32,7 @@ use crate::{
     data::outcome::Status,
     error::{Error, ErrorKind},
     isolate::{Pool, PoolOptions, Realm},
-    modules::cache::Cache,
+    modules::{cache::Cache, request::Request},
     os::process::{PerProcess, Process},
 };
 

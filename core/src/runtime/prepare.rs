@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use super::options::Request;
 use crate::{
     data::outcome::Status,
     isolate::{End, Ending, Isolate, Outside, Pool, Realm, Task},
     modules::{
         cache::Cache,
         program::{self, Unlinked},
+        request::Request,
     },
 };
 

@@ -23,13 +23,17 @@ use serde_json::json;
 use super::step_timer::{Laps, Step, lap, watch};
 use crate::{
     ExecutionOptions, Request, Value,
+    data::source::Language,
     isolate::{
         End, Ending, Isolate, Nobody, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Turn,
         cost::engine_alone,
     },
-    modules::{cache::Cache, program},
+    modules::{
+        cache::Cache,
+        program,
+        request::{DEFAULT_FILENAME, DEFAULT_MEMORY_LIMIT_BYTES},
+    },
     run_code,
-    runtime::options::{DEFAULT_FILENAME, DEFAULT_MEMORY_LIMIT_BYTES, Language},
     value::Writer,
 };
 

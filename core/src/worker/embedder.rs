@@ -16,9 +16,10 @@ use crate::{
     binding::{
         adaptive_spin::Patience,
         host::{Completion, Refusal},
+        inbound::Inbound,
     },
     data::outcome::{ExecutionLog, LogLevel},
-    isolate::{Ending, Inbound, Outside},
+    isolate::{Ending, Outside},
     os::{clock::ThreadTime, sync::Mutex},
     protocol::messages::{ToHost, ToWorker},
     value::{Kinds, Value},
@@ -122,8 +123,10 @@ impl Seat {
 
     fn keep(&self, mut inbound: Inbound) {
         self.taken.fetch_add(1, Ordering::Relaxed);
-        if inbound.count(&self.ending, self.memory_limit) {
+        if inbound.count(&self.ending.in_flight, self.memory_limit) {
             self.inbox.lock().push(inbound);
+        } else {
+            self.ending.exhaust();
         }
     }
 

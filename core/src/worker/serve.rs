@@ -16,16 +16,13 @@ use super::{
 };
 use crate::{
     isolate::{End, Isolate, Outside, Pool, Realm, Turn},
-    modules::cache::Cache,
+    modules::{cache::Cache, request::Request},
     os::sync::Mutex,
     protocol::{
         messages::{Begin, ToHost, ToWorker, WorkersEnd},
         sockets::Stream,
     },
-    runtime::{
-        options::Request,
-        prepare::{Begun, begin},
-    },
+    runtime::prepare::{Begun, begin},
 };
 
 /// How long a run may be stalled.

@@ -9,11 +9,8 @@ use std::sync::Arc;
 
 use crate::{
     isolate::{Ending, Nobody, Pool, Realm},
-    modules::cache::Cache,
-    runtime::{
-        options::Request,
-        prepare::{Begun, begin},
-    },
+    modules::{cache::Cache, request::Request},
+    runtime::prepare::{Begun, begin},
 };
 
 /// Something of each part of a small run: types to erase, a function, a promise, an object to clone.

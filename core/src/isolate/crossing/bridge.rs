@@ -18,9 +18,12 @@ use std::{
 };
 
 use crate::{
-    binding::host::{ASYNC_FUNCTION, Completion},
+    binding::{
+        host::{ASYNC_FUNCTION, Completion},
+        inbound::Inbound,
+    },
     isolate::{
-        Ending, State,
+        State,
         engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, sys, undefined},
         memory::escape::{catch_panic, leave},
         state::Collected,
@@ -32,49 +35,6 @@ use super::{
     clone_in::{clone_args_in, clone_in},
     clone_out::{Crossing, clone_args_out, clone_out},
 };
-
-/// What the host sends to a run.
-#[derive(Debug)]
-pub(crate) enum Inbound {
-    /// A promise of the host settled.
-    PromiseSettled { promise: u32, completion: Completion },
-    /// The host calls a function of the sandbox.
-    FunctionCall { function: u32, args: Value, call: u32 },
-    /// The host lets go of a function that it received so many times.
-    FunctionReleased { function: u32, times: u32 },
-}
-
-impl Inbound {
-    /// Counts its message as under way; false if there is no room for it. Then it is not to be delivered:
-    /// the run will find that its limit was hit.
-    pub(crate) fn count(&mut self, ending: &Ending, limit_bytes: usize) -> bool {
-        let Some(message) = self.message_mut() else { return true };
-        let in_flight = &ending.in_flight;
-        if in_flight.bytes().saturating_add(message.held_bytes()) > limit_bytes {
-            ending.exhaust();
-            return false;
-        }
-        *message = std::mem::take(message).sent(in_flight);
-        true
-    }
-
-    /// What its message holds.
-    pub(crate) fn held_bytes(&self) -> usize {
-        match self {
-            Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => value.held_bytes(),
-            Self::FunctionCall { args, .. } => args.held_bytes(),
-            Self::FunctionReleased { .. } => 0,
-        }
-    }
-
-    fn message_mut(&mut self) -> Option<&mut Value> {
-        match self {
-            Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => Some(value),
-            Self::FunctionCall { args, .. } => Some(args),
-            Self::FunctionReleased { .. } => None,
-        }
-    }
-}
 
 /// A function of the sandbox that the host holds.
 pub(in crate::isolate) struct Exported {

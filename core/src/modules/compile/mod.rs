@@ -45,7 +45,7 @@ pub(crate) use self::module::{
 use self::nesting::Weight;
 use std::sync::OnceLock;
 
-use crate::runtime::options::Language;
+use crate::data::source::Language;
 
 /// The stack that one unit of weight may take in any pass; the most that was measured is 1.9 KiB.
 const STACK_PER_WEIGHT: usize = (4 << 10) * crate::os::sanitized::FRAMES;

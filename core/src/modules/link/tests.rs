@@ -10,8 +10,8 @@ use super::{
     specifier::{ModuleKey, Resolved, Specifiers, is_typescript_name},
 };
 use crate::{
+    data::source::Language,
     modules::compile::{CompileError, CompiledModule, compile},
-    runtime::options::Language,
 };
 
 struct World {

@@ -26,19 +26,18 @@ use crate::{
     binding::{
         handle::{Hear, Live},
         host::{Completion, Host},
+        inbound::Inbound,
     },
     data::outcome::{ExecutionError, ExecutionResult, Status},
-    isolate::{End, Inbound},
+    isolate::End,
+    modules::request::Request,
     os::sync::Mutex,
     protocol::{
         control::Order,
         frame::Frame,
         messages::{Begin, ToWorker},
     },
-    runtime::{
-        options::Request,
-        record::{Reason, Record},
-    },
+    runtime::record::{Reason, Record},
     value::{InFlight, Kinds, Value},
 };
 

@@ -32,6 +32,7 @@ use crate::{
     },
     data::outcome::Status,
     error::{Error, ErrorKind},
+    modules::request::Request,
     os::{process::Process, sync::Mutex},
     protocol::{
         control::{Control, Order},
@@ -39,7 +40,7 @@ use crate::{
     },
     runtime::{
         Stats,
-        options::{Request, RuntimeSettings, WorkerSettings},
+        options::{RuntimeSettings, WorkerSettings},
         registry::{CLOSED, Registry},
     },
 };

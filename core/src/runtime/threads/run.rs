@@ -24,16 +24,17 @@ use crate::{
     binding::{
         handle::Live,
         host::{Completion, Host, HostCall, REPORT_SINK, Refusal},
+        inbound::Inbound,
     },
     data::outcome::{ExecutionLog, ExecutionResult, LogLevel},
-    isolate::{End, Ending, Inbound, Isolate, Outside, Turn},
+    isolate::{End, Ending, Isolate, Outside, Turn},
+    modules::request::Request,
     os::{
         clock::ThreadTime,
         sync::{Condvar, Mutex},
     },
     runtime::{
         Inner,
-        options::Request,
         prepare::{self, Begun},
         record::{Reason, Record},
     },
@@ -497,8 +498,11 @@ impl Live for Run {
             return;
         }
         let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
-        if inbound.count(&self.ending, limit) {
+        if inbound.count(&self.ending.in_flight, limit) {
             shared.inbox.push(inbound);
+        } else {
+            // It finds that as soon as it goes on.
+            self.ending.exhaust();
         }
         match std::mem::replace(&mut shared.phase, Phase::Computing) {
             Phase::Parked(isolate) => {

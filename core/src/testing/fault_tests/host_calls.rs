@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Completion, ExecutionResult, Host, HostCall, Remote, Runtime, RuntimeOptions, Status, Value,
-    isolate::Inbound, os::sync::Mutex, runtime::threads::run::Seam,
+    binding::inbound::Inbound, os::sync::Mutex, runtime::threads::run::Seam,
 };
 
 /// Nothing here takes this long unless it hangs.

@@ -7,10 +7,9 @@ use std::{
 
 use crate::{
     binding::host::{Completion, Refusal},
-    data::outcome::LogLevel,
+    data::{outcome::LogLevel, source::SourceText},
     isolate::{End, Ending, Isolate, Outside, Pool, PoolOptions, Realm, Task, Turn},
-    modules::{cache::Cache, program},
-    runtime::options::{Request, SourceText},
+    modules::{cache::Cache, program, request::Request},
     value::{EXPORTED_BYTES, Event, Value, Writer, walk},
 };
 

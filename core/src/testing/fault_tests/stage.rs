@@ -8,7 +8,7 @@ use std::{collections::HashMap, mem};
 use super::corpus::Program;
 use crate::{
     ASYNC_FUNCTION, Completion, REPORT_SINK, Request, SourceText, Value,
-    isolate::Inbound,
+    binding::inbound::Inbound,
     os::sync::Mutex,
     value::{ErrorClass, Event, ViewKind, Writer},
 };

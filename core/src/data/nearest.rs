@@ -1,0 +1,29 @@
+//! The nearest of several names: the one that "did you mean" offers.
+
+/// Among `names`, the one that `word` most likely meant, if any is near enough.
+pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word: Vec<char> = word.to_lowercase().chars().take(64).collect();
+    names
+        .map(|name| (distance(&word, name), name))
+        .filter(|(distance, name)| {
+            let prefix: String = word.iter().collect();
+            *distance <= name.len() / 2
+                || (word.len() > 3 && name.to_lowercase().starts_with(&prefix))
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+fn distance(word: &[char], name: &str) -> usize {
+    let name: Vec<char> = name.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=name.len()).collect();
+    for (i, left) in word.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in name.iter().enumerate() {
+            let next = (row[j] + 1).min(row[j + 1] + 1).min(diagonal + usize::from(left != right));
+            diagonal = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row[name.len()]
+}

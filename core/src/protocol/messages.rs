@@ -303,7 +303,7 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
         inputs: fields.value()?,
         report,
         memory_limit_bytes,
-        spelling: crate::Spelling::default(),
+        spelling: crate::data::options::Spelling::default(),
     };
     Ok(Begin { request, safety_cap, choosy_about })
 }

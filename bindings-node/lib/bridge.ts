@@ -11,7 +11,7 @@ import { setImmediate } from 'node:timers';
 import { Encoder } from './encode.js';
 import { Mail } from './mail.js';
 import { loadNative } from './native.js';
-import { Patience } from './patience.js';
+import { AdaptiveSpin } from './adaptive-spin.js';
 import type { Run } from './run.js';
 import { beginTurn, isLong } from './slices.js';
 
@@ -47,7 +47,7 @@ export const bridge = native.openBridge(receive);
 const runs = new Map<number, Run>();
 const closing = new Map<number, () => void>();
 const idle: Encoder[] = [];
-const patience = new Patience();
+const spin = new AdaptiveSpin();
 let polling = false;
 let more = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
@@ -92,7 +92,7 @@ export function returnEncoder(encoder: Encoder): void {
  */
 export function expectEvents(): void {
   if (!LOOKS) return;
-  patience.begin();
+  spin.begin();
   startPolling();
 }
 
@@ -108,7 +108,7 @@ function poll(): void {
   try {
     receive();
   } finally {
-    if (more || patience.lasts()) setImmediate(poll);
+    if (more || spin.lasts()) setImmediate(poll);
     else {
       polling = false;
       if (native.poll(bridge, false)) receive();
@@ -139,7 +139,7 @@ function receive(): void {
 
 /** Begins to deliver a batch of events. */
 function open(mail: Mail, room: Buffer | undefined): Batch {
-  patience.end(polling);
+  spin.end(polling);
   const head = mail.u32();
   // After what else the event loop has to do.
   if (head >= MORE) lookAgain();

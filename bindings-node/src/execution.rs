@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use isolane::{Completion, Remote, Value};
+use isolane::{Completion, RunHandle, Value};
 use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
@@ -159,7 +159,7 @@ pub fn reports_since(env: &Env, bridge: u32, run: u32, index: u32) -> Result<Uin
 }
 
 /// Does something to a run, unless it has settled. No borrow is held while the core works.
-fn with_run(bridge: u32, run: u32, act: impl FnOnce(Remote)) -> Result<()> {
+fn with_run(bridge: u32, run: u32, act: impl FnOnce(RunHandle)) -> Result<()> {
     let remote =
         with_bridge(bridge, |state| state.runs.borrow().get(&run).map(|live| live.remote.clone()))?;
     if let Some(remote) = remote {

@@ -149,11 +149,11 @@ impl Host for NodeHost {
         self.mailbox.push(Event::Settled { run: self.run });
     }
 
-    fn choosy_about(&self) -> Kinds {
-        limits::CHOOSY_ABOUT
+    fn validated_kinds(&self) -> Kinds {
+        limits::VALIDATED_KINDS
     }
 
-    fn refuses(&self, message: &Value) -> Option<Refusal> {
-        limits::refuses(message)
+    fn refusal(&self, message: &Value) -> Option<Refusal> {
+        limits::refusal(message)
     }
 }

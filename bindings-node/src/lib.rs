@@ -7,7 +7,7 @@
 //! | file | translates |
 //! |---|---|
 //! | `runtime.rs` | `Runtime`, and the bridge that a thread has with the core |
-//! | `execution.rs` | `Remote`: what may be done to a run |
+//! | `execution.rs` | `RunHandle`: what may be done to a run |
 //! | `host.rs` | `Host`: what a run asks, as events for the thread that started it |
 //! | `options.rs` | `Request`, and the words for bad options |
 //! | `outcome.rs` | `ExecutionResult` |

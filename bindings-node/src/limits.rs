@@ -13,10 +13,10 @@ use isolane::{
 use crate::{collisions::Collisions, patterns};
 
 /// What V8 may take too long for.
-pub(crate) const CHOOSY_ABOUT: Kinds = Kinds::LARGE_COLLECTIONS.with(Kinds::REGEXPS);
+pub(crate) const VALIDATED_KINDS: Kinds = Kinds::LARGE_COLLECTIONS.with(Kinds::REGEXPS);
 
 /// What of a message Node.js cannot hold, if anything.
-pub(crate) fn refuses(message: &Value) -> Option<Refusal> {
+pub(crate) fn refusal(message: &Value) -> Option<Refusal> {
     let mut walk = Walk {
         reader: message.reader(),
         frames: Vec::new(),

@@ -13,8 +13,8 @@ use std::{
 };
 
 use isolane::{
-    Completion, Confinement, HostCall, Isolation, Listener, REPORT_SINK, Remote, Runtime,
-    RuntimeOptions, Spelling, Stats, Turns, value::Value,
+    Completion, Confinement, EventPoller, FairQueue, HostCall, Isolation, REPORT_SINK, RunHandle,
+    Runtime, RuntimeOptions, Spelling, Stats, value::Value,
 };
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
@@ -192,7 +192,7 @@ impl NativeRuntime {
 
 /// A run that has not settled.
 pub(crate) struct Live {
-    pub(crate) remote: Remote,
+    pub(crate) remote: RunHandle,
     /// JavaScript has asked it to end, and wants to hear of nothing but that.
     pub(crate) terminated: bool,
 }
@@ -202,7 +202,7 @@ pub(crate) struct Live {
 pub(crate) struct State {
     mailbox: Arc<Mailbox>,
     /// Events from the mailbox that JavaScript did not get yet.
-    waiting: RefCell<Turns<Event>>,
+    waiting: RefCell<FairQueue<Event>>,
     pub(crate) runs: RefCell<HashMap<u32, Live>>,
     /// Host calls handed to JavaScript and not answered yet, by number.
     pub(crate) calls: RefCell<HashMap<u32, HostCall>>,
@@ -214,7 +214,7 @@ pub(crate) struct State {
     /// What runs that have settled told, as far as JavaScript has not fetched it.
     pub(crate) told: RefCell<HashMap<u32, Told>>,
     /// Where to hear the run that was started last, if it is in another process.
-    listener: RefCell<Option<Listener>>,
+    listener: RefCell<Option<EventPoller>>,
     /// What JavaScript's event loop waits for: live runs and closing runtimes.
     pending: Cell<usize>,
     last_run: Cell<u32>,
@@ -337,7 +337,7 @@ pub fn drain<'env>(
 pub fn poll(bridge: u32, polls: bool) -> Result<bool> {
     with_bridge(bridge, |state| {
         if !polls {
-            state.listen(Listener::rest);
+            state.listen(EventPoller::rest);
         }
         state.mailbox.poll(polls)
     })
@@ -432,7 +432,7 @@ impl State {
     }
 
     /// Does that with what hears runs in other processes. No borrow is held meanwhile.
-    fn listen(&self, act: impl FnOnce(&Listener)) {
+    fn listen(&self, act: impl FnOnce(&EventPoller)) {
         let listener = self.listener.borrow().clone();
         if let Some(listener) = listener {
             act(&listener);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use isolane::{Completion, HostCall, Remote};
+use isolane::{Completion, HostCall, RunHandle};
 use pyo3::{
     exceptions::PyException,
     prelude::*,
@@ -18,9 +18,9 @@ use crate::{
 };
 
 /// A run, from the side of the thread that started it.
-#[pyclass(name = "Remote", module = "isolane._isolane", frozen)]
-pub(crate) struct PyRemote {
-    remote: Remote,
+#[pyclass(name = "RunHandle", module = "isolane._isolane", frozen)]
+pub(crate) struct PyRunHandle {
+    remote: RunHandle,
     host: Arc<PythonHost>,
     functions: Functions,
     /// Reports that are being read.
@@ -29,14 +29,14 @@ pub(crate) struct PyRemote {
     outcome: Lock<Option<Outcome>>,
 }
 
-impl PyRemote {
-    pub(crate) fn new(remote: Remote, host: Arc<PythonHost>, functions: Functions) -> Self {
+impl PyRunHandle {
+    pub(crate) fn new(remote: RunHandle, host: Arc<PythonHost>, functions: Functions) -> Self {
         Self { remote, host, functions, reports: Lock::default(), outcome: Lock::default() }
     }
 }
 
 #[pymethods]
-impl PyRemote {
+impl PyRunHandle {
     /// Ends the run; the first reason wins.
     fn terminate(&self, reason: Option<&Bound<'_, PyAny>>) {
         let reason = reason.map(value::any_text);

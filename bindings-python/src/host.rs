@@ -16,7 +16,8 @@ use std::{
 };
 
 use isolane::{
-    Completion, Host, HostCall, Listener, Patience, Refusal, Remote, Turns, Value, value::Kinds,
+    AdaptiveSpin, Completion, EventPoller, FairQueue, Host, HostCall, Refusal, RunHandle, Value,
+    value::Kinds,
 };
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 
@@ -75,14 +76,14 @@ pub(crate) struct Mailbox {
     woken: AtomicBool,
     /// Whether the thread looks by itself for now, and no one has to wake it.
     polled: AtomicBool,
-    patience: Patience,
+    spin: AdaptiveSpin,
     /// Where to hear the run that was started last, if it is in another process.
-    listener: Lock<Option<Listener>>,
+    listener: Lock<Option<EventPoller>>,
 }
 
 #[derive(Debug, Default)]
 struct Inside {
-    events: Turns<Event>,
+    events: FairQueue<Event>,
     /// Where a loop is woken: the end to write to, and the end that it watches.
     bell: Option<(UnixStream, UnixStream)>,
     /// Nobody will ever look again.
@@ -145,7 +146,7 @@ impl Mailbox {
             && std::mem::take(&mut inside.expecting)
             && let Some(since) = inside.since
         {
-            self.patience.learn(since.elapsed(), inside.found);
+            self.spin.learn(since.elapsed(), inside.found);
         }
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while taken.len() < MOST_EVENTS && bytes < MOST_BYTES {
@@ -181,7 +182,7 @@ impl Mailbox {
     /// Waits for an event for a moment; says whether there is one.
     fn wait(&self) -> bool {
         let since = self.inside.lock().expect();
-        self.patience.look(since, || {
+        self.spin.look(since, || {
             self.hear();
             self.woken.load(Ordering::Acquire)
         });
@@ -271,12 +272,12 @@ impl Host for PythonHost {
         self.push(Event::Settled);
     }
 
-    fn choosy_about(&self) -> Kinds {
+    fn validated_kinds(&self) -> Kinds {
         Kinds::ALL
     }
 
-    fn refuses(&self, message: &Value) -> Option<Refusal> {
-        value::refuses(message, &self.allowance)
+    fn refusal(&self, message: &Value) -> Option<Refusal> {
+        value::refusal(message, &self.allowance)
     }
 }
 
@@ -289,7 +290,7 @@ pub(crate) struct PyMailbox {
 
 impl PyMailbox {
     /// Hears that run, too, if it is in another process.
-    pub(crate) fn listen(&self, remote: &Remote) {
+    pub(crate) fn listen(&self, remote: &RunHandle) {
         if let Some(listener) = remote.listener() {
             *self.mailbox.listener.lock() = Some(listener);
         }
@@ -394,7 +395,7 @@ impl PyMailbox {
     /// Whether looking for it is still worth it. If it is not, whatever comes from now on wakes again.
     fn expects(&self) -> bool {
         let since = self.mailbox.inside.lock().since;
-        let lasts = since.is_some_and(|since| self.mailbox.patience.lasts(since));
+        let lasts = since.is_some_and(|since| self.mailbox.spin.lasts(since));
         if !lasts {
             self.mailbox.inside.lock().found = false;
             self.mailbox.rest();

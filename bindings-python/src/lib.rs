@@ -9,7 +9,7 @@
 //! | file | translates |
 //! |---|---|
 //! | `runtime.rs` | `Runtime`, and the start of a run |
-//! | `execution.rs` | `Remote` and `HostCall`: what may be done to a run |
+//! | `execution.rs` | `RunHandle` and `HostCall`: what may be done to a run |
 //! | `host.rs` | `Host`: what a run asks, as events for the thread or loop that started it |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
 //! | `options.rs` | the arguments of `run_code` as a `Request` |
@@ -39,7 +39,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interpreter::refuse_sub_interpreters(module.py())?;
     value::ask(module.py());
     module.add_class::<execution::PyHostCall>()?;
-    module.add_class::<execution::PyRemote>()?;
+    module.add_class::<execution::PyRunHandle>()?;
     module.add_class::<host::PyMailbox>()?;
     module.add_class::<message::PyMessage>()?;
     module.add_class::<runtime::PyRuntime>()?;

@@ -11,7 +11,7 @@ use pyo3::{
 
 use crate::{
     error::exception,
-    execution::PyRemote,
+    execution::PyRunHandle,
     host::{PyMailbox, PythonHost},
     options::{self, Options, optional_number},
     value::Functions,
@@ -105,7 +105,7 @@ pub(crate) fn start(
     memory_limit_bytes: Option<Bound<'_, PyAny>>,
     filename: Option<Bound<'_, PyAny>>,
     report: Option<Bound<'_, PyAny>>,
-) -> PyResult<PyRemote> {
+) -> PyResult<PyRunHandle> {
     let functions = Functions::default();
     let options = Options {
         execute,
@@ -125,7 +125,7 @@ pub(crate) fn start(
     };
     let remote = start().map_err(|error| exception(py, &error))?;
     mailbox.listen(&remote);
-    Ok(PyRemote::new(remote, host, functions))
+    Ok(PyRunHandle::new(remote, host, functions))
 }
 
 fn read_isolation(isolation: &Bound<'_, PyAny>) -> PyResult<Isolation> {

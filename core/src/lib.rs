@@ -6,7 +6,7 @@
 //! and an error for `?` with [`ExecutionResult::into_value`].
 //! Values cross as messages ([`Value`]), with serde on either side; host functions are closures
 //! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
-//! [`Host`], [`Remote`].
+//! [`Host`], [`RunHandle`].
 
 #![cfg_attr(
     not(any(target_os = "linux", target_os = "macos", windows)),
@@ -28,9 +28,9 @@ pub mod value;
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 mod worker;
 
-pub use binding::adaptive_spin::Patience;
-pub use binding::fair_queue::Turns;
-pub use binding::handle::{Listener, Remote};
+pub use binding::adaptive_spin::AdaptiveSpin;
+pub use binding::fair_queue::FairQueue;
+pub use binding::handle::{EventPoller, RunHandle};
 pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::status_error::StatusError;

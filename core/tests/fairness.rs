@@ -10,7 +10,7 @@ use std::{
 };
 
 use isolane::{
-    Completion, ErrorKind, Host, HostCall, Remote, Request, Runtime, RuntimeOptions, Status,
+    Completion, ErrorKind, Host, HostCall, Request, RunHandle, Runtime, RuntimeOptions, Status,
     value::{Value, Writer},
 };
 
@@ -61,7 +61,7 @@ impl Host for Answering {
     }
 }
 
-type Started = (Remote, Receiver<()>);
+type Started = (RunHandle, Receiver<()>);
 
 fn start(runtime: &Runtime, source: &str) -> Started {
     try_start(runtime, source).expect("a valid request")

@@ -9,7 +9,7 @@ use std::{
 };
 
 use isolane::{
-    Completion, ErrorKind, ExecutionResult, Host, HostCall, Remote, Request, Runtime,
+    Completion, ErrorKind, ExecutionResult, Host, HostCall, Request, RunHandle, Runtime,
     RuntimeOptions, Status,
     value::{Value, Writer},
 };
@@ -71,12 +71,12 @@ fn request(source: &str) -> Request {
     }
 }
 
-fn start(runtime: &Runtime, source: &str) -> (Remote, Receiver<Told>) {
+fn start(runtime: &Runtime, source: &str) -> (RunHandle, Receiver<Told>) {
     let (host, told) = Silent::new();
     (runtime.start(request(source), host).expect("a valid request"), told)
 }
 
-fn result(remote: &Remote, told: &Receiver<Told>) -> ExecutionResult {
+fn result(remote: &RunHandle, told: &Receiver<Told>) -> ExecutionResult {
     while told.recv_timeout(CEILING).expect("the run settles") != Told::Settled {}
     remote.take_result().expect("a settled run has a result")
 }

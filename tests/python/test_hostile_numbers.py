@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from isolane._bridge import Bridge
-from isolane._isolane import REPORT_SINK, Remote
+from isolane._isolane import REPORT_SINK, RunHandle
 from isolane._run import Run
 
 
@@ -55,7 +55,7 @@ class _Remote:
 def _run(*functions: Callable[..., Any]) -> tuple[Bridge, Run, _Remote, Callable[..., None]]:
     bridge = Bridge(asyncio.get_running_loop())
     run, remote = Run(bridge, None), _Remote(*functions)
-    run.began(cast(Remote, remote))
+    run.began(cast(RunHandle, remote))
     bridge._runs[1] = run
 
     def deliver(kind: Any, what: int, ok: bool, value: Any, call: Any = None) -> None:

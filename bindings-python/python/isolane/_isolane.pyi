@@ -6,7 +6,7 @@ from typing import Any, Literal, final
 from ._result import Outcome
 from ._run import Event
 
-__all__ = ["REPORT_SINK", "HostCall", "Mailbox", "Message", "Remote", "Runtime", "start"]
+__all__ = ["REPORT_SINK", "HostCall", "Mailbox", "Message", "RunHandle", "Runtime", "start"]
 
 REPORT_SINK: int
 
@@ -31,7 +31,7 @@ class Message:
 class HostCall: ...
 
 @final
-class Remote:
+class RunHandle:
     def terminate(self, reason: object) -> None: ...
     def running(self) -> bool: ...
     def forked(self) -> bool: ...
@@ -70,4 +70,4 @@ def start(
     memory_limit_bytes: object,
     filename: object,
     report: object,
-) -> Remote: ...
+) -> RunHandle: ...

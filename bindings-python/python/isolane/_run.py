@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._errors import SandboxError
-from ._isolane import REPORT_SINK, HostCall, Message, Remote
+from ._isolane import REPORT_SINK, HostCall, Message, RunHandle
 from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
 from ._sandbox_function import SandboxFunction
 
@@ -59,7 +59,7 @@ class Run:
 
     def __init__(self, bridge: Bridge, report: Callable[[Any], Any] | None) -> None:
         # None until the run has started.
-        self._remote: Remote | None = None
+        self._remote: RunHandle | None = None
         self.bridge = weakref.ref(bridge)
         self.result: CodeExecutionResult | None = None
         # Whether no loop will ever fetch the events of this run.
@@ -95,7 +95,7 @@ class Run:
         self._calls_made = 0
 
     @property
-    def remote(self) -> Remote:
+    def remote(self) -> RunHandle:
         """The run itself, in the core."""
         assert self._remote is not None, "asked for once the run has started"
         return self._remote
@@ -109,7 +109,7 @@ class Run:
             self._loop = bridge.loop
         return self._loop
 
-    def began(self, remote: Remote) -> None:
+    def began(self, remote: RunHandle) -> None:
         """The run has started."""
         self._remote = remote
 

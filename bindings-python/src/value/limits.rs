@@ -59,7 +59,7 @@ impl Default for Allowance {
 }
 
 /// What of a message Python cannot hold, if anything. What it grows by is taken off `left`.
-pub(crate) fn refuses(message: &Value, left: &Allowance) -> Option<Refusal> {
+pub(crate) fn refusal(message: &Value, left: &Allowance) -> Option<Refusal> {
     let paid = message.nodes().len() / BYTES_PER_HOLE;
     let paid_bytes: usize = message.blobs().iter().map(Vec::len).sum();
     // Only the thread that computes the run takes any.

@@ -25,7 +25,7 @@ pub(crate) use self::{
     decode::{Owners, read},
     encode::Encoder,
     functions::Functions,
-    limits::{Allowance, ask, refuses},
+    limits::{Allowance, ask, refusal},
     suspended::Suspended,
 };
 

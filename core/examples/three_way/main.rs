@@ -26,7 +26,7 @@ use std::{
     thread,
 };
 
-use isolane::{ExecutionError, ExecutionResult, Remote, Runtime, Value};
+use isolane::{ExecutionError, ExecutionResult, RunHandle, Runtime, Value};
 use serde_json::Value as Json;
 
 use crate::{
@@ -106,7 +106,7 @@ fn outcome(case: &Case) -> Fields {
     }
 }
 
-fn settled(result: &ExecutionResult, remote: &Remote) -> Fields {
+fn settled(result: &ExecutionResult, remote: &RunHandle) -> Fields {
     let value = |message: &Value| canonical(&js::read(message, remote).expect("a whole message"));
     let reports: Vec<String> = result.reports.iter().map(value).collect();
     let logs = result.logs.iter();

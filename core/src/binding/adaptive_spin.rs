@@ -32,20 +32,20 @@ const MOST_DOUBT: i32 = 1024;
 /// How long to look for things of one kind, as those before them taught. Shared by all threads that wait for
 /// such; a lost lesson is no harm. For bindings.
 #[derive(Debug)]
-pub struct Patience {
+pub struct AdaptiveSpin {
     /// Above zero looks are long: how many in vain it takes until they are not. Otherwise how many near
     /// misses it takes until they are.
     trust: AtomicI32,
     doubt: AtomicI32,
 }
 
-impl Default for Patience {
+impl Default for AdaptiveSpin {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Patience {
+impl AdaptiveSpin {
     /// Nothing learned yet.
     #[must_use]
     pub const fn new() -> Self {
@@ -107,30 +107,30 @@ mod tests {
 
     #[test]
     fn what_nearly_came_in_time_is_looked_for_for_longer() {
-        let patience = Patience::default();
-        assert_eq!(patience.window(), SHORT);
-        patience.learn(Duration::from_secs(1), false);
-        assert_eq!(patience.window(), SHORT, "that was not near");
-        patience.learn(NEARLY, false);
-        assert_eq!(patience.window(), LONG);
-        (0..100).for_each(|_| patience.learn(NEARLY, true));
-        (0..TRIES).for_each(|_| patience.learn(NEARLY, false));
-        assert_eq!(patience.window(), LONG, "a few in vain are forgiven");
+        let spin = AdaptiveSpin::default();
+        assert_eq!(spin.window(), SHORT);
+        spin.learn(Duration::from_secs(1), false);
+        assert_eq!(spin.window(), SHORT, "that was not near");
+        spin.learn(NEARLY, false);
+        assert_eq!(spin.window(), LONG);
+        (0..100).for_each(|_| spin.learn(NEARLY, true));
+        (0..TRIES).for_each(|_| spin.learn(NEARLY, false));
+        assert_eq!(spin.window(), LONG, "a few in vain are forgiven");
     }
 
     #[test]
     fn looks_in_vain_are_given_up_and_tried_ever_less_often() {
-        let patience = Patience::default();
+        let spin = AdaptiveSpin::default();
         let mut misses = Vec::new();
         for _ in 0..4 {
             let mut missed = 0;
-            while patience.window() == SHORT {
-                patience.learn(NEARLY, false);
+            while spin.window() == SHORT {
+                spin.learn(NEARLY, false);
                 missed += 1;
             }
             misses.push(missed);
-            while patience.window() == LONG {
-                patience.learn(NEARLY, false);
+            while spin.window() == LONG {
+                spin.learn(NEARLY, false);
             }
         }
         assert_eq!(misses, [1, 5, 9, 17]);
@@ -138,10 +138,10 @@ mod tests {
 
     #[test]
     fn it_looks_no_longer_than_that() {
-        let patience = Patience::default();
+        let spin = AdaptiveSpin::default();
         let started = Instant::now();
-        assert!(!patience.look(started, || false));
+        assert!(!spin.look(started, || false));
         assert!(started.elapsed() >= SHORT);
-        assert!(patience.look(Instant::now(), || true));
+        assert!(spin.look(Instant::now(), || true));
     }
 }

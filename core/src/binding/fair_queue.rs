@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Events that wait, by the number of their run. For bindings.
 #[derive(Debug)]
-pub struct Turns<E> {
+pub struct FairQueue<E> {
     queues: HashMap<u64, VecDeque<(u64, E)>>,
     /// The runs that have events, the next one first.
     order: VecDeque<u64>,
@@ -18,7 +18,7 @@ pub struct Turns<E> {
     pushed: u64,
 }
 
-impl<E> Default for Turns<E> {
+impl<E> Default for FairQueue<E> {
     fn default() -> Self {
         Self {
             queues: HashMap::new(),
@@ -30,7 +30,7 @@ impl<E> Default for Turns<E> {
     }
 }
 
-impl<E> Turns<E> {
+impl<E> FairQueue<E> {
     /// Adds an event of that run.
     pub fn push(&mut self, run: u64, event: E) {
         self.pushed += 1;
@@ -68,7 +68,7 @@ impl<E> Turns<E> {
         next.map(|(_, event)| (run, event))
     }
 
-    /// Lets the events of that run wait until [`Turns::resume`].
+    /// Lets the events of that run wait until [`FairQueue::resume`].
     pub fn hold(&mut self, run: u64) {
         if self.held.insert(run) {
             self.order.retain(|other| *other != run);
@@ -101,13 +101,13 @@ impl<E> Turns<E> {
 mod tests {
     use super::*;
 
-    fn all(turns: &mut Turns<&'static str>) -> Vec<&'static str> {
+    fn all(turns: &mut FairQueue<&'static str>) -> Vec<&'static str> {
         std::iter::from_fn(|| turns.pop()).map(|(_, event)| event).collect()
     }
 
     #[test]
     fn runs_are_heard_in_turn_and_each_in_its_order() {
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         for event in ["a1", "a2", "a3"] {
             turns.push(1, event);
         }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_comes_last_waits_for_what_was_there_and_for_nothing_else() {
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         turns.push(1, "a1");
         turns.push(1, "a2");
         turns.push_last(9, "end");
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_events_of_a_run_that_is_held_wait_and_those_of_others_do_not() {
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         turns.push(1, "a1");
         turns.push(2, "b1");
         turns.hold(1);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_events_of_one_run_can_be_taken_out() {
-        let mut turns = Turns::default();
+        let mut turns = FairQueue::default();
         turns.push(1, "a1");
         turns.push(2, "b1");
         turns.push(1, "a2");

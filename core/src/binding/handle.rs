@@ -12,7 +12,7 @@ use crate::{binding::inbound::Inbound, data::outcome::ExecutionResult, value::Va
 ///
 /// But for `is_here` and `running`, which wait for no lock, nothing of it may be asked in a process that
 /// was forked from its own.
-pub(crate) trait Live: fmt::Debug + Send + Sync {
+pub(crate) trait RunControl: fmt::Debug + Send + Sync {
     /// Whether it belongs to this process.
     fn is_here(&self) -> bool;
 
@@ -38,13 +38,13 @@ pub(crate) trait Live: fmt::Debug + Send + Sync {
     fn take_result(&self) -> Option<ExecutionResult>;
 
     /// Where it can be heard on the caller's thread, if it has to be heard from somewhere.
-    fn ears(&self) -> Option<Weak<dyn Hear>> {
+    fn poller(&self) -> Option<Weak<dyn Poller>> {
         None
     }
 }
 
 /// What hears what runs in other processes say.
-pub(crate) trait Hear: fmt::Debug + Send + Sync {
+pub(crate) trait Poller: fmt::Debug + Send + Sync {
     /// Hears a little of what was said by now; false if that is better left to others.
     fn hear(&self) -> bool;
 
@@ -58,25 +58,25 @@ pub(crate) trait Hear: fmt::Debug + Send + Sync {
 ///
 /// Cheap to clone, and keeps nothing alive. Does nothing in a process that was forked from its own.
 #[derive(Clone, Debug)]
-pub struct Listener {
-    ears: Weak<dyn Hear>,
+pub struct EventPoller {
+    poller: Weak<dyn Poller>,
 }
 
-impl Listener {
+impl EventPoller {
     /// Hears what runs have said by now, up to some 4 KiB of each of a few: their hosts are called on
     /// this thread. Costs a call of the system, and a lock that it does not wait for. To be called again
-    /// within half a millisecond, or followed by [`Listener::rest`]: no other thread is woken meanwhile.
+    /// within half a millisecond, or followed by [`EventPoller::rest`]: no other thread is woken meanwhile.
     /// Returns whether looking again is worth it; not where somebody says a lot, nor where runs wait for
     /// processes, which need the processors more.
     #[must_use]
     pub fn hear(&self) -> bool {
-        self.ears.upgrade().is_some_and(|ears| ears.hear())
+        self.poller.upgrade().is_some_and(|poller| poller.hear())
     }
 
     /// Leaves it to others again.
     pub fn rest(&self) {
-        if let Some(ears) = self.ears.upgrade() {
-            ears.rest();
+        if let Some(poller) = self.poller.upgrade() {
+            poller.rest();
         }
     }
 }
@@ -87,12 +87,12 @@ impl Listener {
 /// called from any thread, and does nothing once the run has settled, nor in a process that was
 /// forked from the one that started it.
 #[derive(Clone, Debug)]
-pub struct Remote {
-    run: Arc<dyn Live>,
+pub struct RunHandle {
+    run: Arc<dyn RunControl>,
 }
 
-impl Remote {
-    pub(crate) fn new(run: Arc<dyn Live>) -> Self {
+impl RunHandle {
+    pub(crate) fn new(run: Arc<dyn RunControl>) -> Self {
         Self { run }
     }
 
@@ -125,7 +125,7 @@ impl Remote {
         self.shared_reports_since(index).into_iter().map(Arc::unwrap_or_clone).collect()
     }
 
-    /// As [`Remote::reports_since`], for a reader that needs no copies.
+    /// As [`RunHandle::reports_since`], for a reader that needs no copies.
     #[must_use]
     pub fn shared_reports_since(&self, index: usize) -> Vec<Arc<Value>> {
         self.here().map(|run| run.reports_since(index)).unwrap_or_default()
@@ -170,8 +170,8 @@ impl Remote {
     /// Where to hear the run on the caller's own thread; `None` where it is in this process, and speaks
     /// for itself.
     #[must_use]
-    pub fn listener(&self) -> Option<Listener> {
-        self.here()?.ears().map(|ears| Listener { ears })
+    pub fn listener(&self) -> Option<EventPoller> {
+        self.here()?.poller().map(|poller| EventPoller { poller })
     }
 
     fn deliver(&self, inbound: Inbound) {
@@ -181,7 +181,7 @@ impl Remote {
     }
 
     /// The run, where its locks may be waited for.
-    fn here(&self) -> Option<&Arc<dyn Live>> {
+    fn here(&self) -> Option<&Arc<dyn RunControl>> {
         Some(&self.run).filter(|run| run.is_here())
     }
 }

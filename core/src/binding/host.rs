@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::handle::Live;
+use super::handle::RunControl;
 use crate::value::{
     ErrorClass, Kinds, Value, Writer,
     path::{self, Step},
@@ -30,31 +30,31 @@ pub const ASYNC_FUNCTION: u32 = 1 << 31;
 pub trait Host: Send + Sync + 'static {
     /// The sandbox called the host function with that number. `args` is an array, one message. For
     /// [`REPORT_SINK`] it is `undefined`: the reported value is the newest of
-    /// [`Remote::reports_since`], which [`Remote::take_report`] hands over. The sandbox waits until `call` is answered; to answer later, answer at once with a message that is a
-    /// promise of the host (`HOST_PROMISE`) and settle that one through [`Remote::settle_promise`].
+    /// [`RunHandle::reports_since`], which [`RunHandle::take_report`] hands over. The sandbox waits until `call` is answered; to answer later, answer at once with a message that is a
+    /// promise of the host (`HOST_PROMISE`) and settle that one through [`RunHandle::settle_promise`].
     ///
-    /// [`Remote::settle_promise`]: crate::Remote::settle_promise
-    /// [`Remote::reports_since`]: crate::Remote::reports_since
-    /// [`Remote::take_report`]: crate::Remote::take_report
+    /// [`RunHandle::settle_promise`]: crate::Remote::settle_promise
+    /// [`RunHandle::reports_since`]: crate::Remote::reports_since
+    /// [`RunHandle::take_report`]: crate::Remote::take_report
     fn call(&self, function: u32, args: Value, call: HostCall);
 
     /// The sandbox called an asynchronous host function: one that crossed with [`ASYNC_FUNCTION`] in its
     /// number, which is told here without. It has a promise already and goes on; what the function
-    /// comes to settles `promise` through [`Remote::settle_promise`]. Now and then, and with
+    /// comes to settles `promise` through [`RunHandle::settle_promise`]. Now and then, and with
     /// large arguments, such a function comes through [`Host::call`] all the same, so that the
     /// sandbox does not get far ahead of the host.
     ///
     /// A call that was made before the run ended by itself is to be started before the host's caller
     /// hears of that end. A host that gives out no such numbers is never asked.
     ///
-    /// [`Remote::settle_promise`]: crate::Remote::settle_promise
+    /// [`RunHandle::settle_promise`]: crate::Remote::settle_promise
     fn start(&self, function: u32, args: Value, promise: u32) {
         let _ = (function, args, promise);
     }
 
-    /// The call that the host made through [`Remote::call_function`] came to this.
+    /// The call that the host made through [`RunHandle::call_function`] came to this.
     ///
-    /// [`Remote::call_function`]: crate::Remote::call_function
+    /// [`RunHandle::call_function`]: crate::Remote::call_function
     fn function_settled(&self, call: u32, completion: Completion);
 
     /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled. Nothing speaks of the number
@@ -67,16 +67,16 @@ pub trait Host: Send + Sync + 'static {
     /// on its way when somebody else ended the run: what comes later is to be dropped.
     fn settled(&self);
 
-    /// The kinds of values that [`Host::refuses`] is to be asked about.
-    fn choosy_about(&self) -> Kinds {
+    /// The kinds of values that [`Host::refusal`] is to be asked about.
+    fn validated_kinds(&self) -> Kinds {
         Kinds::NONE
     }
 
     /// What of a message the host's language cannot hold, if anything: the value does not cross
     /// then, as one that cannot be cloned. Asked only of messages with [`Value::kinds`] that it is
-    /// [`Host::choosy_about`], before the host is told of them, on the thread that computes the run, while the host's own thread
+    /// [`Host::validated_kinds`], before the host is told of them, on the thread that computes the run, while the host's own thread
     /// goes on.
-    fn refuses(&self, message: &Value) -> Option<Refusal> {
+    fn refusal(&self, message: &Value) -> Option<Refusal> {
         let _ = message;
         None
     }
@@ -103,13 +103,13 @@ impl Refusal {
 /// throws inside the sandbox.
 #[derive(Debug)]
 pub struct HostCall {
-    run: Arc<dyn Live>,
+    run: Arc<dyn RunControl>,
     number: u64,
     answered: bool,
 }
 
 impl HostCall {
-    pub(crate) fn new(run: Arc<dyn Live>, number: u64) -> Self {
+    pub(crate) fn new(run: Arc<dyn RunControl>, number: u64) -> Self {
         Self { run, number, answered: false }
     }
 

@@ -164,9 +164,9 @@ fn count(state: &State, label: Box<str>) {
 fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     // It stays charged: the host keeps it for as long as the run goes on.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
-    let args = if state.refuses(&args).is_some() { held(state, &args) } else { args };
+    let args = if state.refusal(&args).is_some() { held(state, &args) } else { args };
     state.keep(LOG_BYTES);
-    state.outside().log(level, args);
+    state.embedder().log(level, args);
     Ok(())
 }
 
@@ -197,7 +197,7 @@ fn held_each(state: &State, args: &Value, charged: &mut usize) -> Result<Value, 
     writer.array(count);
     for _ in 0..count {
         let arg: Value = each.next()?;
-        if state.refuses(&arg).is_some() {
+        if state.refusal(&arg).is_some() {
             writer.string(&inspect(&arg, LONGEST_TEXT));
         } else {
             copy_message(&arg, &mut writer, "", &mut |_, _, _| Ok(()))?;
@@ -290,6 +290,6 @@ impl State {
         let args = writer.finish();
         self.charge(args.held_bytes());
         self.keep(LOG_BYTES);
-        self.outside().log(level, args);
+        self.embedder().log(level, args);
     }
 }

@@ -4,7 +4,7 @@
 use super::{
     engine::sys as qjs,
     memory::{
-        instance::Home,
+        instance::Instance,
         pool::{Pool, PoolOptions},
         test_realm::{TestRealm, build, run},
         tests::{MIB, limited, resident_kib, slot},
@@ -51,31 +51,40 @@ fn cost() {
         println!("parked slot {} KiB", (resident_kib() - before) / keep.len());
         println!("image {} bytes", keep[0].slot().expect("a slot").image_bytes());
         show("drop a slot", (0..200).map(|_| timed(&mut || drop(keep.pop()))).collect());
-        let plain = || Home::plain(build).expect("a plain home");
+        let plain = || Instance::plain(build).expect("a plain instance");
         let before = resident_kib();
-        show("make a plain home", (0..200).map(|_| timed(&mut || keep.push(plain()))).collect());
-        println!("parked plain home {} KiB", resident_kib().saturating_sub(before) / keep.len());
-        show("drop a plain home", (0..200).map(|_| timed(&mut || drop(keep.pop()))).collect());
+        show(
+            "make a plain instance",
+            (0..200).map(|_| timed(&mut || keep.push(plain()))).collect(),
+        );
+        println!(
+            "parked plain instance {} KiB",
+            resident_kib().saturating_sub(before) / keep.len()
+        );
+        show("drop a plain instance", (0..200).map(|_| timed(&mut || drop(keep.pop()))).collect());
 
         let pool = Pool::new(build, PoolOptions::default());
         pool.fill(|| false);
-        let cycle = |work: &dyn Fn(&Home<TestRealm>)| {
-            let lease = pool.take(64 * MIB, false).expect("a home");
+        let cycle = |work: &dyn Fn(&Instance<TestRealm>)| {
+            let lease = pool.take(64 * MIB, false).expect("a instance");
             lease.arm(limited(64));
             work(&lease);
             pool.give_back(lease);
         };
-        let many = |n: usize, work: &dyn Fn(&Home<TestRealm>)| -> Vec<f64> {
+        let many = |n: usize, work: &dyn Fn(&Instance<TestRealm>)| -> Vec<f64> {
             (0..n).map(|_| timed(&mut || cycle(work))).collect()
         };
         show("take, arm, give back", many(20_000, &|_| ()));
-        show("take, arm, run `1 + 1`, give back", many(20_000, &|home| drop(run(home, "1 + 1"))));
+        show(
+            "take, arm, run `1 + 1`, give back",
+            many(20_000, &|instance| drop(run(instance, "1 + 1"))),
+        );
         for threads in [1, 2] {
             let (cycles, started) = (40_000 / threads, Instant::now());
             std::thread::scope(|scope| {
                 for _ in 0..threads {
                     scope.spawn(|| {
-                        (0..cycles).for_each(|_| cycle(&|home| drop(run(home, "1 + 1"))));
+                        (0..cycles).for_each(|_| cycle(&|instance| drop(run(instance, "1 + 1"))));
                     });
                 }
             });
@@ -87,30 +96,30 @@ fn cost() {
                 format!("const a = []; for (let i = 0; i < {objects}; i++) a.push({{ i, s: i }})");
             let (mut runs, mut restores) = (Vec::new(), Vec::new());
             let (mut plain_runs, mut plain_drops) = (Vec::new(), Vec::new());
-            let mut home = Some(slot());
+            let mut instance = Some(slot());
             for _ in 0..(4_000_000 / objects).clamp(15, 300) {
-                let in_slot = home.as_ref().expect("a slot");
+                let in_slot = instance.as_ref().expect("a slot");
                 in_slot.arm(limited(200));
                 runs.push(timed(&mut || drop(run(in_slot, &source))));
-                restores.push(timed(&mut || home = home.take().and_then(Home::finish)));
+                restores.push(timed(&mut || instance = instance.take().and_then(Instance::finish)));
                 let mut plain = Some(plain());
-                plain.as_ref().expect("a plain home").arm(limited(200));
+                plain.as_ref().expect("a plain instance").arm(limited(200));
                 plain_runs.push(timed(&mut || drop(run(plain.as_ref().expect("one"), &source))));
                 plain_drops.push(timed(&mut || drop(plain.take())));
             }
             show(&format!("{what} of objects in a slot"), runs);
             show(&format!("{what} of objects in a slot: restore"), restores);
-            show(&format!("{what} of objects in a plain home"), plain_runs);
-            show(&format!("{what} of objects in a plain home: drop"), plain_drops);
+            show(&format!("{what} of objects in a plain instance"), plain_runs);
+            show(&format!("{what} of objects in a plain instance: drop"), plain_drops);
         }
-        let home = slot();
+        let instance = slot();
         for loops in
             ["for (let i = 0; i < 2e7; i++);", "let f = () => 1; for (let i = 0; i < 5e6; i++) f()"]
         {
             let mut samples = Vec::new();
             for _ in 0..7 {
-                home.arm(limited(64));
-                samples.push(timed(&mut || drop(run(&home, &format!("{{ {loops} }}")))));
+                instance.arm(limited(64));
+                samples.push(timed(&mut || drop(run(&instance, &format!("{{ {loops} }}")))));
             }
             show(loops, samples);
         }

@@ -2,7 +2,7 @@
 //!
 //! In: a [`Plan`] for this thread: which request is refused, and what becomes of those after it. Out:
 //! each request for memory (a block that is new or grows, a charge, a range of addresses) asks
-//! [`refuses`] first. What is refused counts as the limit hit, exactly there.
+//! [`refusal`] first. What is refused counts as the limit hit, exactly there.
 //!
 //! The engine asks for small blocks by the page, so most of what it allocates is no request.
 //! [`crowd`] leaves it so few that it has to ask where a test wants. Built with

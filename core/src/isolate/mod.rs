@@ -1,12 +1,12 @@
 //! The engine and everything that speaks to it. No other part of the crate imports it.
 //!
 //! An [`Isolate`] is one run in one home: in goes a [`Task`], a [`Linker`] to ask for modules and
-//! the [`Outside`] to speak to; out comes a [`Turn`] each time it stops, and at last an [`End`].
+//! the [`Embedder`] to speak to; out comes a [`Turn`] each time it stops, and at last an [`End`].
 //!
 //! From the bottom up. Memory: `range` reserves addresses, `arena` and `system` hand out blocks, `returned`
 //! knows which pages the system has back,
 //! `heap` and `books` account for them, `slot` takes and restores images, `calibrate` finds two fields
-//! of the engine, `ending` and `poll` decide when code must stop, `escape` stops it, `home` puts these
+//! of the engine, `termination` and `poll` decide when code must stop, `escape` stops it, `instance` puts these
 //! together into a place where one run lives, and `pool` keeps homes ready. The engine: `sys` declares its
 //! functions, `engine` is its C interface, `realm` what a run finds. A run: `state` keeps its tables,
 //! `loader` brings modules in, `globals` declares what they see, `clone_in` and `clone_out` carry values
@@ -40,12 +40,12 @@ mod stop_tests;
 use std::{sync::Arc, time::Instant};
 
 #[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
-pub(crate) use self::null_embedder::Nobody;
+pub(crate) use self::null_embedder::NullEmbedder;
 pub(crate) use self::{
     engine::realm::{Realm, STACK_LIMIT_BYTES},
     memory::{
         pool::{Pool, PoolOptions},
-        termination::Ending,
+        termination::Termination,
     },
     settle::{End, Turn},
 };
@@ -77,18 +77,18 @@ pub(crate) struct Task {
 }
 
 /// Whom an isolate speaks to. Called on the thread that computes it, in the middle of it.
-pub(crate) trait Outside: Send + Sync {
+pub(crate) trait Embedder: Send + Sync {
     /// Calls a host function and waits for its answer; `None` when the run must end.
     fn call(&self, function: u32, args: Value) -> Option<Completion>;
 
     /// Has the host start a call that will settle that promise; false when the run must end.
     fn start(&self, function: u32, args: Value, promise: u32) -> bool;
 
-    /// Keeps a reported value and gives it to the sink, as [`Outside::call`] does.
+    /// Keeps a reported value and gives it to the sink, as [`Embedder::call`] does.
     fn report(&self, value: Value) -> Option<Completion>;
 
     /// What of a message the host cannot hold, if anything.
-    fn refuses(&self, message: &Value) -> Option<Refusal>;
+    fn refusal(&self, message: &Value) -> Option<Refusal>;
 
     /// Keeps a log.
     fn log(&self, level: LogLevel, args: Value);
@@ -107,7 +107,7 @@ pub(crate) trait Outside: Send + Sync {
 pub(crate) struct Isolate {
     /// Dropped before the home that its values live in.
     state: Option<Box<State>>,
-    home: Lease<Realm>,
+    instance: Lease<Realm>,
 }
 
 #[expect(unsafe_code, reason = "the engine's values are plain pointers")]
@@ -118,21 +118,21 @@ unsafe impl Send for Isolate {}
 impl Isolate {
     /// Gets a pristine home ready for a run.
     pub(crate) fn new(
-        home: Lease<Realm>,
-        outside: Arc<dyn Outside>,
+        instance: Lease<Realm>,
+        embedder: Arc<dyn Embedder>,
         linker: Box<dyn Linker>,
         task: Task,
         limit_bytes: usize,
-        ending: Arc<Ending>,
+        termination: Arc<Termination>,
     ) -> Box<Self> {
-        let mut isolate = Box::new(Self { state: None, home });
+        let mut isolate = Box::new(Self { state: None, instance });
         // Boxed first: from here on, the home stays at one address.
-        let in_flight = Arc::clone(&ending.in_flight);
-        let state = Box::new(State::new(&isolate.home, outside, linker, task, in_flight));
+        let in_flight = Arc::clone(&termination.in_flight);
+        let state = Box::new(State::new(&isolate.instance, embedder, linker, task, in_flight));
         let hook: interrupt::Hook = on_poll;
         let host = std::ptr::from_ref::<State>(&state).cast_mut().cast();
-        isolate.home.arm(instance::Run { limit_bytes, ending, hook: Some(hook), host });
-        isolate.home.realm().attach(&state);
+        isolate.instance.arm(instance::Run { limit_bytes, termination, hook: Some(hook), host });
+        isolate.instance.realm().attach(&state);
         isolate.state = Some(state);
         isolate
     }
@@ -159,19 +159,19 @@ impl Isolate {
 
     /// The most bytes that ever counted against the limit.
     pub(crate) fn peak_bytes(&self) -> usize {
-        self.home.heap().peak_bytes()
+        self.instance.heap().peak_bytes()
     }
 
     /// Leaves the engine that many small blocks of each size.
     #[cfg(test)]
     pub(crate) fn crowd(&self, spare: &mut dyn FnMut() -> usize) {
-        faults::crowd(self.home.runtime(), spare);
+        faults::crowd(self.instance.runtime(), spare);
     }
 
     /// What the run makes others hold by now.
     #[cfg(test)]
     pub(crate) fn charged_bytes(&self) -> usize {
-        self.home.heap().charged_bytes() - self.kept_bytes()
+        self.instance.heap().charged_bytes() - self.kept_bytes()
     }
 
     /// What its tables are charged at.
@@ -183,15 +183,15 @@ impl Isolate {
     /// Lets go of everything that the run left behind.
     pub(crate) fn finish(mut self: Box<Self>) -> Lease<Realm> {
         let state = self.state.take();
-        self.home.realm().detach();
+        self.instance.realm().detach();
         // Letting go may take memory too; whatever is then kept goes with the home.
-        drop(self.home.enter(|_| drop(state)));
-        self.home
+        drop(self.instance.enter(|_| drop(state)));
+        self.instance
     }
 
     fn enter(&mut self, turn: impl FnOnce(&State) -> Turn) -> Turn {
         let Some(state) = &self.state else { return Turn::Ended(End::Broken) };
-        match self.home.enter(|_| turn(state)) {
+        match self.instance.enter(|_| turn(state)) {
             Ok(turn) => turn,
             Err(left) => {
                 let end = settle::forced(state);
@@ -209,7 +209,7 @@ fn on_poll(polls: &mut interrupt::PollState) -> bool {
     #[expect(unsafe_code, reason = "the hook's own pointer")]
     // SAFETY: set by `Isolate::new` to the state, which lives for as long as the run is armed.
     let state = unsafe { &*polls.host.cast::<State>() };
-    if escape::catch_panic(|| state.outside().poll(polls.now)).is_err() {
+    if escape::catch_panic(|| state.embedder().poll(polls.now)).is_err() {
         state.fail();
     }
     state.must_end()

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::Outside;
+use super::Embedder;
 use crate::{
     binding::host::{Completion, Refusal},
     data::outcome::LogLevel,
@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// Answers nothing and keeps nothing.
-pub(crate) struct Nobody;
+pub(crate) struct NullEmbedder;
 
-impl Outside for Nobody {
+impl Embedder for NullEmbedder {
     fn call(&self, _function: u32, _args: Value) -> Option<Completion> {
         None
     }
@@ -25,7 +25,7 @@ impl Outside for Nobody {
         None
     }
 
-    fn refuses(&self, _message: &Value) -> Option<Refusal> {
+    fn refusal(&self, _message: &Value) -> Option<Refusal> {
         None
     }
 

@@ -13,10 +13,10 @@ use std::{
 };
 
 use super::{
-    Outside, Task,
+    Embedder, Task,
     crossing::bridge::{Exported, ExportedPromise, HostPromise},
     engine::{Local, realm::Realm},
-    memory::{escape::leave, instance::Home},
+    memory::{escape::leave, instance::Instance},
     settle::Signal,
 };
 use crate::{
@@ -49,9 +49,9 @@ pub(super) enum Linking {
 /// The state of one run, on the thread that computes it.
 pub(super) struct State {
     realm: Realm,
-    outside: Arc<dyn Outside>,
+    embedder: Arc<dyn Embedder>,
     /// The run's home; outlives this.
-    home: *const Home<Realm>,
+    instance: *const Instance<Realm>,
     pub(super) linker: RefCell<Box<dyn Linker>>,
     pub(super) task: RefCell<Task>,
     /// Whether the caller gave a console of its own.
@@ -92,16 +92,16 @@ pub(super) struct State {
 impl State {
     /// The home must outlive the state, which [`super::Isolate`] sees to.
     pub(super) fn new(
-        home: &Home<Realm>,
-        outside: Arc<dyn Outside>,
+        instance: &Instance<Realm>,
+        embedder: Arc<dyn Embedder>,
         linker: Box<dyn Linker>,
         task: Task,
         in_flight: Arc<InFlight>,
     ) -> Self {
         Self {
-            realm: home.realm(),
-            outside,
-            home: std::ptr::from_ref(home),
+            realm: instance.realm(),
+            embedder,
+            instance: std::ptr::from_ref(instance),
             linker: RefCell::new(linker),
             own_console: task.globals.iter().any(|name| name == "console"),
             task: RefCell::new(task),
@@ -134,13 +134,13 @@ impl State {
         &self.realm
     }
 
-    pub(super) fn outside(&self) -> &dyn Outside {
-        &*self.outside
+    pub(super) fn embedder(&self) -> &dyn Embedder {
+        &*self.embedder
     }
 
     /// What of a message the host cannot hold, if anything.
-    pub(super) fn refuses(&self, message: &Value) -> Option<Refusal> {
-        if message.kinds() == Kinds::NONE { None } else { self.outside.refuses(message) }
+    pub(super) fn refusal(&self, message: &Value) -> Option<Refusal> {
+        if message.kinds() == Kinds::NONE { None } else { self.embedder.refusal(message) }
     }
 
     /// Leaves the engine if the run must end.
@@ -151,23 +151,23 @@ impl State {
     }
 
     pub(super) fn must_end(&self) -> bool {
-        self.failed.get() || self.home().heap().must_end()
+        self.failed.get() || self.instance().heap().must_end()
     }
 
     /// Leaves the engine because the limit is hit, by what the books did not see.
     pub(super) fn exhaust(&self) -> ! {
-        self.home().heap().exhaust();
+        self.instance().heap().exhaust();
         leave()
     }
 
     /// Whether the limit was hit.
     pub(super) fn exhausted(&self) -> bool {
-        self.home().heap().exhausted()
+        self.instance().heap().exhausted()
     }
 
     /// Counts what the run makes others hold; leaves the engine if it does not fit.
     pub(super) fn charge(&self, bytes: usize) {
-        if !self.home().heap().charge(bytes) {
+        if !self.instance().heap().charge(bytes) {
             leave()
         }
     }
@@ -199,13 +199,13 @@ impl State {
     /// run held then.
     pub(super) fn charge_compiled(&self, held_bytes: usize) {
         let Compiled { kept_bytes, peak_bytes } = self.linker.borrow_mut().take_compiled();
-        self.home().heap().note_peak(held_bytes + peak_bytes);
+        self.instance().heap().note_peak(held_bytes + peak_bytes);
         self.keep(kept_bytes);
     }
 
     /// How much the run holds, and how much more it may.
     pub(super) fn held_and_room_bytes(&self) -> (usize, usize) {
-        self.home().heap().held_and_room_bytes()
+        self.instance().heap().held_and_room_bytes()
     }
 
     /// The same message, which counts as under way until the host has taken it.
@@ -215,27 +215,27 @@ impl State {
     }
 
     pub(super) fn discharge(&self, bytes: usize) {
-        self.home().heap().discharge(bytes);
+        self.instance().heap().discharge(bytes);
     }
 
     /// Time that went by while the host was at work is none of the code's.
     pub(super) fn skip_clock(&self, waited: Duration) {
-        self.home().skip_clock(waited);
+        self.instance().skip_clock(waited);
     }
 
     /// Notes that this crate failed: the run ends, and the home is not used again.
     pub(super) fn fail(&self) {
         self.failed.set(true);
-        self.home().mark_odd();
+        self.instance().mark_odd();
     }
 
     pub(super) fn failed(&self) -> bool {
         self.failed.get()
     }
 
-    #[expect(unsafe_code, reason = "the home is borrowed for longer than the compiler can see")]
-    fn home(&self) -> &Home<Realm> {
+    #[expect(unsafe_code, reason = "the instance is borrowed for longer than the compiler can see")]
+    fn instance(&self) -> &Instance<Realm> {
         // SAFETY: the isolate that owns this state owns the home, which it drops later.
-        unsafe { &*self.home }
+        unsafe { &*self.instance }
     }
 }

@@ -1,9 +1,9 @@
 //! Whether code stops when it is asked to, whatever it is doing.
 
 use super::memory::{
-    instance::{Home, Run},
+    instance::{Instance, Run},
     interrupt::PollState,
-    termination::Ending,
+    termination::Termination,
     test_realm::{LEFT, TestRealm, run},
     tests::{CEILING, limited, slot},
 };
@@ -33,18 +33,18 @@ const ENDLESS: &[&str] = &[
     "Iterator.from({ next: () => ({ done: false }) }).forEach(() => {})",
 ];
 
-/// Raises `ending` from another thread once the code has run for a while; how long it then took.
-fn stop_late(home: &Home<TestRealm>, source: &str) -> Duration {
-    let ending = Arc::<Ending>::default();
-    home.arm(Run { ending: Arc::clone(&ending), ..limited(64) });
+/// Raises `termination` from another thread once the code has run for a while; how long it then took.
+fn stop_late(instance: &Instance<TestRealm>, source: &str) -> Duration {
+    let termination = Arc::<Termination>::default();
+    instance.arm(Run { termination: Arc::clone(&termination), ..limited(64) });
     std::thread::scope(|scope| {
         let raised = scope.spawn(move || {
             // Not to wait for anything, but to come at a bad time: long after the first polls.
             std::thread::sleep(Duration::from_millis(200));
-            ending.raise();
+            termination.raise();
             Instant::now()
         });
-        run(home, source);
+        run(instance, source);
         let ended = Instant::now();
         ended.saturating_duration_since(raised.join().expect("no panic"))
     })
@@ -52,14 +52,14 @@ fn stop_late(home: &Home<TestRealm>, source: &str) -> Duration {
 
 #[test]
 fn endless_code_is_stopped_from_another_thread() {
-    let mut home = slot();
+    let mut instance = slot();
     for source in ENDLESS {
-        let took = stop_late(&home, source);
+        let took = stop_late(&instance, source);
         println!("{:>9.2} ms  {source}", took.as_secs_f64() * 1e3);
         assert!(took < CEILING, "{source}");
-        assert!(!home.heap().exhausted(), "{source}");
-        home = home.finish().expect("a slot");
-        assert_eq!(home.slot().expect("a slot").check_pristine(), Ok(()), "after {source}");
+        assert!(!instance.heap().exhausted(), "{source}");
+        instance = instance.finish().expect("a slot");
+        assert_eq!(instance.slot().expect("a slot").check_pristine(), Ok(()), "after {source}");
     }
 }
 
@@ -75,43 +75,43 @@ fn after_a_moment(polls: &mut PollState) -> bool {
 
 #[test]
 fn endless_code_is_stopped_by_a_hook() {
-    let mut home = slot();
+    let mut instance = slot();
     for source in ENDLESS {
         // It is the job loop that looks at jobs; a hook sees what happens within one. And it is
-        // asked late by what turns slow, which only `Ending` reaches in time.
+        // asked late by what turns slow, which only `Termination` reaches in time.
         if source.contains("await") || source.contains("Promise") || *source == TURNING {
             continue;
         }
         SPENT.set(Duration::ZERO);
         let started = Instant::now();
-        home.arm(Run { hook: Some(after_a_moment), ..limited(64) });
-        run(&home, source);
+        instance.arm(Run { hook: Some(after_a_moment), ..limited(64) });
+        run(&instance, source);
         let took = started.elapsed();
         println!("{:>9.2} ms of 100  {source}", took.as_secs_f64() * 1e3);
         assert!(took < CEILING, "{source}");
-        home = home.finish().expect("a slot");
+        instance = instance.finish().expect("a slot");
     }
 }
 
 #[test]
 fn a_run_asked_to_end_before_it_starts_ends_at_once() {
-    let home = slot();
-    let ending = Arc::<Ending>::default();
-    ending.raise();
-    home.arm(Run { ending, ..limited(64) });
-    assert_eq!(run(&home, "for (;;);"), LEFT);
+    let instance = slot();
+    let termination = Arc::<Termination>::default();
+    termination.raise();
+    instance.arm(Run { termination, ..limited(64) });
+    assert_eq!(run(&instance, "for (;;);"), LEFT);
 }
 
 #[test]
 fn a_flag_of_an_earlier_run_ends_nothing() {
-    let home = slot();
-    let ending = Arc::<Ending>::default();
-    home.arm(Run { ending: Arc::clone(&ending), ..limited(64) });
-    run(&home, "1");
-    let home = home.finish().expect("a slot");
-    home.arm(limited(64));
-    ending.raise();
-    assert_eq!(run(&home, "let n = 0; while (n < 1e5) n++; n"), "100000");
-    drop(home);
-    ending.raise();
+    let instance = slot();
+    let termination = Arc::<Termination>::default();
+    instance.arm(Run { termination: Arc::clone(&termination), ..limited(64) });
+    run(&instance, "1");
+    let instance = instance.finish().expect("a slot");
+    instance.arm(limited(64));
+    termination.raise();
+    assert_eq!(run(&instance, "let n = 0; while (n < 1e5) n++; n"), "100000");
+    drop(instance);
+    termination.raise();
 }

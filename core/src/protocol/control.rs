@@ -1,6 +1,6 @@
-//! What a host and a nursery tell each other: which workers there are to be.
+//! What a host and a zygote tell each other: which workers there are to be.
 //!
-//! In: [`Order`] and [`News`]. Out: the same on the other side. A nursery that is a process has a socket for
+//! In: [`ZygoteCommand`] and [`ZygoteEvent`]. Out: the same on the other side. A zygote that is a process has a socket for
 //! them (`coded`), one that is a thread of the host a queue (`queue`). Neither side has ever seen a byte of a
 //! sandbox.
 
@@ -18,9 +18,9 @@ pub(crate) use self::queue::{ACKNOWLEDGES, Control, Inbox, Nurserys, Told, pair}
 
 use isolane_confine::{Confinement, Ended};
 
-/// What a host wants of a nursery.
+/// What a host wants of a zygote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ZygoteCommand {
     /// So many workers more.
     Start(u32),
     Kill(u32),
@@ -30,9 +30,9 @@ pub(crate) enum Order {
     Received(u32),
 }
 
-/// What a nursery tells.
+/// What a zygote tells.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum ZygoteEvent {
     /// The first thing: its version, and what its workers are kept from.
     Hello {
         version: u32,

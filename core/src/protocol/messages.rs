@@ -1,6 +1,6 @@
 //! What a host and a worker tell each other about one run.
 //!
-//! In: [`ToWorker`] and [`ToHost`], the acts of the trait `Outside` and of a host, as values. Out: frames,
+//! In: [`ToWorker`] and [`ToHost`], the acts of the trait `Embedder` and of a host, as values. Out: frames,
 //! and back. A worker trusts its host; a host believes a worker nothing that it can check.
 
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(crate) struct Begin {
     /// CPU time of the run.
     pub(crate) safety_cap: Duration,
     /// Whether the host is to be asked about messages that it may be unable to hold.
-    pub(crate) choosy_about: Kinds,
+    pub(crate) validated_kinds: Kinds,
 }
 
 /// What a worker tells its host.
@@ -264,11 +264,11 @@ fn read_completion(
 }
 
 fn write_begin(begin: Begin) -> Frame {
-    let Begin { request, safety_cap, choosy_about } = begin;
+    let Begin { request, safety_cap, validated_kinds } = begin;
     let text = |frame: Frame, text: String| frame.text(&text);
     Frame::new(BEGIN)
         .u64(u64::try_from(safety_cap.as_micros()).unwrap_or(u64::MAX))
-        .u8(choosy_about.bits())
+        .u8(validated_kinds.bits())
         .u8(u8::from(request.language == Language::TypeScript))
         .u8(u8::from(request.report))
         .u64(request.memory_limit())
@@ -285,7 +285,7 @@ fn write_begin(begin: Begin) -> Frame {
 
 fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
     let safety_cap = Duration::from_micros(fields.u64()?);
-    let choosy_about = Kinds::from_bits(fields.u8()?);
+    let validated_kinds = Kinds::from_bits(fields.u8()?);
     let typescript = fields.u8()? != 0;
     let report = fields.u8()? != 0;
     #[expect(clippy::cast_precision_loss, reason = "a safe integer, as the host has checked")]
@@ -305,7 +305,7 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
         memory_limit_bytes,
         spelling: crate::data::options::Spelling::default(),
     };
-    Ok(Begin { request, safety_cap, choosy_about })
+    Ok(Begin { request, safety_cap, validated_kinds })
 }
 
 fn write_source(frame: Frame, source: &SourceText) -> Frame {

@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 use isolane_confine::Confinement;
 
-use self::processes::{Keeper, Workers};
+use self::processes::{DropGuard, Workers};
 use self::{
     options::{RuntimeOptions, RuntimeSettings},
     registry::{CLOSED, Closer, Registry},
@@ -25,8 +25,8 @@ use self::{
 };
 use crate::{
     binding::{
-        adaptive_spin::Patience,
-        handle::{Live, Remote},
+        adaptive_spin::AdaptiveSpin,
+        handle::{RunControl, RunHandle},
         host::Host,
     },
     data::outcome::Status,
@@ -63,7 +63,7 @@ pub struct Runtime {
 enum Place {
     Threads(Arc<Inner>),
     #[cfg(any(target_os = "linux", target_os = "macos", windows))]
-    Workers(Arc<Keeper>),
+    Workers(Arc<DropGuard>),
 }
 
 impl std::fmt::Debug for Runtime {
@@ -82,7 +82,7 @@ pub(crate) struct Inner {
     pub(crate) pool: Pool<Realm>,
     pub(crate) cache: Arc<Cache>,
     /// With the answers of hosts.
-    pub(crate) patience: Patience,
+    pub(crate) spin: AdaptiveSpin,
     pub(crate) safety_cap: Duration,
     max_queued_runs: Option<usize>,
     pub(crate) max_stuck_threads: usize,
@@ -163,7 +163,7 @@ impl Runtime {
             watchdog: Watchdog::default(),
             pool: Pool::new(Realm::build, options),
             cache: Arc::new(Cache::new(settings.compile_cache_bytes)),
-            patience: Patience::default(),
+            spin: AdaptiveSpin::default(),
             safety_cap: settings.safety_cap,
             max_queued_runs: settings.max_queued_runs,
             max_stuck_threads: settings.max_stuck_threads,
@@ -195,7 +195,7 @@ impl Runtime {
     /// # Errors
     /// Misuse of an option, or a runtime that is closed, whose queue is full, or that was made
     /// before this process was forked.
-    pub fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Remote, Error> {
+    pub fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<RunHandle, Error> {
         request.check()?;
         if !self.process().is_current() {
             let message = "the runtime was made before this process was forked, which runtimes do \
@@ -203,9 +203,9 @@ impl Runtime {
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
         match &self.place {
-            Place::Threads(inner) => inner.start(request, host).map(|run| Remote::new(run)),
+            Place::Threads(inner) => inner.start(request, host).map(|run| RunHandle::new(run)),
             #[cfg(any(target_os = "linux", target_os = "macos", windows))]
-            Place::Workers(keeper) => keeper.0.run(request, host).map(Remote::new),
+            Place::Workers(keeper) => keeper.0.run(request, host).map(RunHandle::new),
         }
     }
 

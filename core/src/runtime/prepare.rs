@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     data::outcome::Status,
-    isolate::{End, Ending, Isolate, Outside, Pool, Realm, Task},
+    isolate::{Embedder, End, Isolate, Pool, Realm, Task, Termination},
     modules::{
         cache::Cache,
         program::{self, Unlinked},
@@ -16,19 +16,19 @@ use crate::{
 };
 
 /// What beginning came to.
-pub(crate) enum Begun {
+pub(crate) enum Prepared {
     Isolate(Box<Isolate>),
     Over(End),
 }
 
 /// Compiles and links the source, and puts it into a pristine home.
-pub(crate) fn begin(
+pub(crate) fn prepare(
     mut request: Request,
     cache: &Arc<Cache>,
     pool: &Pool<Realm>,
-    outside: Arc<dyn Outside>,
-    ending: Arc<Ending>,
-) -> Begun {
+    embedder: Arc<dyn Embedder>,
+    termination: Arc<Termination>,
+) -> Prepared {
     let limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     let task = Task {
         export: request.function.take().unwrap_or_else(|| "default".to_owned()),
@@ -40,13 +40,15 @@ pub(crate) fn begin(
     let may_wait = request.hands_over();
     let linker = match program::link(cache, request) {
         Ok(linker) => linker,
-        Err(Unlinked::Memory) => return Begun::Over(End::Memory),
+        Err(Unlinked::Memory) => return Prepared::Over(End::Memory),
         Err(Unlinked::Error(error)) => {
-            return Begun::Over(End::Failed(Status::LinkError, error));
+            return Prepared::Over(End::Failed(Status::LinkError, error));
         }
     };
     match pool.take(limit, may_wait) {
-        Some(home) => Begun::Isolate(Isolate::new(home, outside, linker, task, limit, ending)),
-        None => Begun::Over(End::Memory),
+        Some(instance) => {
+            Prepared::Isolate(Isolate::new(instance, embedder, linker, task, limit, termination))
+        }
+        None => Prepared::Over(End::Memory),
     }
 }

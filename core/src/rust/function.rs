@@ -14,7 +14,7 @@ use crate::{
     os::sync::Mutex,
     value::{
         Arguments, Fault, Links,
-        serde::link::{self, Cargo, LINK, Link},
+        serde::host_object::{self, Cargo, HOST_OBJECT, HostObject},
     },
 };
 
@@ -121,7 +121,7 @@ impl fmt::Debug for HostFunction {
 
 impl Serialize for HostFunction {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serialize_link(serializer, || Arc::clone(&self.0) as Link)
+        serialize_link(serializer, || Arc::clone(&self.0) as HostObject)
     }
 }
 
@@ -134,13 +134,13 @@ impl<'de> Deserialize<'de> for HostFunction {
 /// Writes what only this crate's serializer can take.
 pub(super) fn serialize_link<S: Serializer>(
     serializer: S,
-    link: impl Fn() -> Link,
+    link: impl Fn() -> HostObject,
 ) -> Result<S::Ok, S::Error> {
     struct Payload<L>(L);
 
-    impl<L: Fn() -> Link> Serialize for Payload<L> {
+    impl<L: Fn() -> HostObject> Serialize for Payload<L> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            if link::answer(|| Cargo::Link((self.0)())) {
+            if host_object::answer(|| Cargo::HostObject((self.0)())) {
                 serializer.serialize_unit()
             } else {
                 let text = "a function or a promise can only be written for a sandbox";
@@ -149,7 +149,7 @@ pub(super) fn serialize_link<S: Serializer>(
         }
     }
 
-    serializer.serialize_newtype_struct(LINK, &Payload(link))
+    serializer.serialize_newtype_struct(HOST_OBJECT, &Payload(link))
 }
 
 /// Reads what only this crate's deserializer can give.
@@ -167,8 +167,8 @@ pub(super) fn deserialize_link<'de, T: Send + Sync + 'static, D: Deserializer<'d
         }
 
         fn visit_unit<E: serde::de::Error>(self) -> Result<Arc<T>, E> {
-            match link::take() {
-                Some(Cargo::Link(link)) => link.downcast().map_err(|_| {
+            match host_object::take() {
+                Some(Cargo::HostObject(link)) => link.downcast().map_err(|_| {
                     E::invalid_type(
                         serde::de::Unexpected::Other("another function or promise"),
                         &self,
@@ -179,7 +179,7 @@ pub(super) fn deserialize_link<'de, T: Send + Sync + 'static, D: Deserializer<'d
         }
     }
 
-    deserializer.deserialize_newtype_struct(LINK, Taken(expected, std::marker::PhantomData))
+    deserializer.deserialize_newtype_struct(HOST_OBJECT, Taken(expected, std::marker::PhantomData))
 }
 
 /// A promise of the host: a future whose outcome the sandbox can await.
@@ -211,7 +211,7 @@ impl fmt::Debug for HostPromise {
 
 impl Serialize for HostPromise {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serialize_link(serializer, || Arc::clone(&self.0) as Link)
+        serialize_link(serializer, || Arc::clone(&self.0) as HostObject)
     }
 }
 

@@ -9,11 +9,11 @@ use std::{
     time::Instant,
 };
 
-use super::{reports::Reports, side::Side};
-use crate::{Error, ErrorKind, ExecutionResult, Patience, Remote, Value};
+use super::{reports::Reports, side::HostSide};
+use crate::{AdaptiveSpin, Error, ErrorKind, ExecutionResult, RunHandle, Value};
 
 /// With runs that [`Execution::wait`] waits for.
-static PATIENCE: Patience = Patience::new();
+static PATIENCE: AdaptiveSpin = AdaptiveSpin::new();
 
 /// A run that goes on. Awaiting it, in any executor, yields the result; dropping it ends the run.
 ///
@@ -24,11 +24,11 @@ pub struct Execution(State);
 
 enum State {
     Refused(Option<Error>),
-    Started { remote: Remote, side: Arc<Side> },
+    Started { remote: RunHandle, side: Arc<HostSide> },
 }
 
 impl Execution {
-    pub(super) fn new(remote: Remote, side: Arc<Side>) -> Self {
+    pub(super) fn new(remote: RunHandle, side: Arc<HostSide>) -> Self {
         Self(State::Started { remote, side })
     }
 
@@ -167,7 +167,7 @@ impl fmt::Debug for Execution {
 
 /// Ends a run, from any thread. Cheap to clone; dropping it does nothing.
 #[derive(Clone, Debug)]
-pub struct Terminator(Option<Remote>);
+pub struct Terminator(Option<RunHandle>);
 
 impl Terminator {
     /// As [`Execution::terminate`].

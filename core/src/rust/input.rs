@@ -11,7 +11,7 @@ use crate::{
     Value,
     value::{
         Fault, Message, Writer,
-        serde::link::{self, Cargo, MESSAGE},
+        serde::host_object::{self, Cargo, MESSAGE},
         to_message,
     },
 };
@@ -135,7 +135,7 @@ struct Payload<'i>(&'i Input);
 impl Serialize for Payload<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let message = self.0.message().map_err(S::Error::custom)?;
-        if link::answer(|| Cargo::Message(message.clone())) {
+        if host_object::answer(|| Cargo::Message(message.clone())) {
             serializer.serialize_unit()
         } else {
             message.value.serialize(serializer)

@@ -20,7 +20,7 @@ mod side;
 
 use std::sync::Arc;
 
-use self::side::Side;
+use self::side::HostSide;
 pub use self::{
     function::{Callable, FutureCallable, HostFunction, HostPromise, Parameters},
     handle::{Execution, Terminator},
@@ -72,7 +72,7 @@ impl Runtime {
     }
 
     fn begin(&self, source: String, options: ExecutionOptions) -> Result<Execution, Error> {
-        let side = Side::new(self.process(), &options.report);
+        let side = HostSide::new(self.process(), &options.report);
         let request = options.into_request(source, &side);
         let started = request
             .and_then(|request| self.start(request, Arc::clone(&side) as Arc<dyn crate::Host>));

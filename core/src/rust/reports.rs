@@ -15,8 +15,8 @@ use std::{
 
 use futures_core::Stream;
 
-use super::side::Side;
-use crate::{ExecutionResult, Remote, Value, os::sync::Mutex};
+use super::side::HostSide;
+use crate::{ExecutionResult, RunHandle, Value, os::sync::Mutex};
 
 /// The reports of a run, from the first one on, as they come: see [`Execution::report_stream`].
 ///
@@ -33,13 +33,13 @@ pub struct Reports {
 }
 
 struct Source {
-    remote: Remote,
-    side: Arc<Side>,
+    remote: RunHandle,
+    side: Arc<HostSide>,
     number: u64,
 }
 
 impl Reports {
-    pub(super) fn new(remote: &Remote, side: &Arc<Side>) -> Self {
+    pub(super) fn new(remote: &RunHandle, side: &Arc<HostSide>) -> Self {
         let number = if side.is_here() { side.feed.enter() } else { 0 };
         let source = Source { remote: remote.clone(), side: Arc::clone(side), number };
         Self { source: Some(source), ..Self::ended() }
@@ -120,12 +120,12 @@ impl Feed {
     }
 
     /// All reports so far.
-    pub(super) fn all(&self, remote: &Remote) -> Vec<Value> {
+    pub(super) fn all(&self, remote: &RunHandle) -> Vec<Value> {
         self.0.lock().since(0, remote)
     }
 
     /// Takes the result, once it is there, and keeps a copy of its reports.
-    pub(super) fn take_result(&self, remote: &Remote) -> Option<ExecutionResult> {
+    pub(super) fn take_result(&self, remote: &RunHandle) -> Option<ExecutionResult> {
         let mut readers = self.0.lock();
         let result = remote.take_result()?;
         readers.kept = Some(result.reports.clone());
@@ -147,7 +147,7 @@ impl Feed {
     /// comes after the look wakes it.
     fn poll(
         &self,
-        remote: &Remote,
+        remote: &RunHandle,
         index: usize,
         (number, waker): (u64, &Waker),
         is_over: impl FnOnce() -> bool,
@@ -168,7 +168,7 @@ impl Feed {
 }
 
 impl Readers {
-    fn since(&self, index: usize, remote: &Remote) -> Vec<Value> {
+    fn since(&self, index: usize, remote: &RunHandle) -> Vec<Value> {
         match &self.kept {
             Some(kept) => kept.get(index..).unwrap_or_default().to_vec(),
             None => remote.reports_since(index),

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{HostFunction, Input, Inputs, side::Side};
+use super::{HostFunction, Input, Inputs, side::HostSide};
 use crate::{
     Error, Language, Request, Spelling,
     value::{Message, Writer, path::Step},
@@ -81,7 +81,7 @@ impl Execute {
 }
 
 impl ExecutionOptions {
-    pub(super) fn into_request(self, source: String, side: &Side) -> Result<Request, Error> {
+    pub(super) fn into_request(self, source: String, side: &HostSide) -> Result<Request, Error> {
         let inputs = self.inputs(side)?;
         #[expect(clippy::cast_precision_loss, reason = "what it loses is out of range anyway")]
         let memory_limit_bytes = self.memory_limit_bytes.map(|bytes| bytes as f64);
@@ -106,7 +106,7 @@ impl ExecutionOptions {
     }
 
     /// All values in one message, in the order that a request asks for.
-    fn inputs(&self, side: &Side) -> Result<crate::Value, Error> {
+    fn inputs(&self, side: &HostSide) -> Result<crate::Value, Error> {
         let exports: usize = self.imports.values().map(Inputs::len).sum();
         let count = u32::try_from(self.globals.len() + exports + 1).unwrap_or(u32::MAX);
         let mut writer = Writer::new();

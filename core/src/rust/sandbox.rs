@@ -18,14 +18,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwn
 use super::{
     HostError, Returned,
     function::{deserialize_link, serialize_link},
-    side::Side,
+    side::HostSide,
 };
 use crate::{
     Completion, Value,
     os::sync::Mutex,
     value::{
-        Event, Fault, LOCAL, Links, Message, Writer, copy_message, from_value, serde::link::Link,
-        to_message, walk,
+        Event, Fault, LOCAL, Links, Message, Writer, copy_message, from_value,
+        serde::host_object::HostObject, to_message, walk,
     },
 };
 
@@ -58,7 +58,7 @@ pub struct SandboxPromise(Arc<Borrowed>);
 
 /// Something of the sandbox's that the host holds.
 pub(super) struct Borrowed {
-    side: Arc<Side>,
+    side: Arc<HostSide>,
     pub(super) number: u32,
     lent: Lent,
 }
@@ -79,7 +79,7 @@ impl Borrowed {
         }
     }
 
-    pub(super) fn is_of(&self, side: &Side) -> bool {
+    pub(super) fn is_of(&self, side: &HostSide) -> bool {
         std::ptr::eq(&raw const *self.side, side)
     }
 }
@@ -135,7 +135,7 @@ macro_rules! lent {
 
         impl Serialize for $handle {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serialize_link(serializer, || Arc::clone(&self.0) as Link)
+                serialize_link(serializer, || Arc::clone(&self.0) as HostObject)
             }
         }
 
@@ -260,7 +260,7 @@ impl Waiter {
 /// What one message lent. Kept until nothing of it is needed.
 #[derive(Default)]
 pub(super) struct Received {
-    side: Option<Arc<Side>>,
+    side: Option<Arc<HostSide>>,
     functions: HashMap<u32, Arc<Borrowed>>,
     promises: HashMap<u32, Arc<Borrowed>>,
     /// The promise whose outcome the message is, where it names that: it holds this, so this must not hold it.
@@ -269,7 +269,7 @@ pub(super) struct Received {
 
 impl Received {
     /// `outcome_of` is the promise that the message settles.
-    pub(super) fn new(side: &Arc<Side>, message: &Value, outcome_of: Option<u32>) -> Self {
+    pub(super) fn new(side: &Arc<HostSide>, message: &Value, outcome_of: Option<u32>) -> Self {
         let mut received = Self { side: Some(Arc::clone(side)), ..Self::default() };
         if !message.may_lend() {
             return received;
@@ -314,21 +314,21 @@ impl Received {
 }
 
 impl Links for Received {
-    fn link(&self, event: &Event<'_>) -> Option<Link> {
+    fn link(&self, event: &Event<'_>) -> Option<HostObject> {
         match event {
             Event::HostFunction(number) => {
                 let function = self.side.as_ref()?.function(*number)?;
-                Some(function as Link)
+                Some(function as HostObject)
             }
             Event::SandboxFunction(number) => {
-                self.functions.get(number).map(|lent| Arc::clone(lent) as Link)
+                self.functions.get(number).map(|lent| Arc::clone(lent) as HostObject)
             }
             Event::SandboxPromise(number) => match &self.itself {
                 Some((itself, waiter)) if itself == number => {
                     let (side, lent) = (self.side.clone()?, Lent::Promise(waiter.upgrade()?));
                     Some(Arc::new(Borrowed { side, number: *number, lent }))
                 }
-                _ => self.promises.get(number).map(|lent| Arc::clone(lent) as Link),
+                _ => self.promises.get(number).map(|lent| Arc::clone(lent) as HostObject),
             },
             _ => None,
         }

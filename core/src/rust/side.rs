@@ -24,17 +24,17 @@ use super::{
     sandbox::{Borrowed, Received, Waiter},
 };
 use crate::{
-    Completion, Host, HostCall, REPORT_SINK, Remote, Value,
+    Completion, Host, HostCall, REPORT_SINK, RunHandle, Value,
     os::{
         process::Process,
         sync::{Condvar, Mutex},
     },
-    value::{Event, Fault, LOCAL, Message, Writer, copy_message, serde::link::Link},
+    value::{Event, Fault, LOCAL, Message, Writer, copy_message, serde::host_object::HostObject},
 };
 
-pub(super) struct Side {
+pub(super) struct HostSide {
     /// For what must keep the side alive.
-    me: Weak<Side>,
+    me: Weak<HostSide>,
     stage: Mutex<Stage>,
     /// Told when `stage` changes.
     staged: Condvar,
@@ -52,7 +52,7 @@ pub(super) struct Side {
 enum Stage {
     /// `Runtime::start` has not returned yet; what promises came to meanwhile.
     Starting(Vec<(u32, Completion)>),
-    Running(Remote, Option<Waker>),
+    Running(RunHandle, Option<Waker>),
     Over,
 }
 
@@ -76,7 +76,7 @@ struct Tables {
     sandbox_promises: HashMap<u32, Arc<Waiter>>,
 }
 
-impl Side {
+impl HostSide {
     pub(super) fn new(process: Process, report: &Report) -> Arc<Self> {
         let report = match report {
             Report::To(function) => Some(Arc::clone(&function.0)),
@@ -95,7 +95,7 @@ impl Side {
     }
 
     /// The run has started, and may be over already.
-    pub(super) fn started(&self, remote: &Remote) {
+    pub(super) fn started(&self, remote: &RunHandle) {
         let mut stage = self.stage.lock();
         if let Stage::Starting(early) = &mut *stage {
             for (promise, completion) in early.drain(..) {
@@ -157,7 +157,7 @@ impl Side {
 
     /// The run, unless it is over. Waits for the start to return, which it does at once; not for
     /// the thread that starts the run. Nobody has it in a forked child.
-    pub(super) fn remote(&self) -> Option<Remote> {
+    pub(super) fn remote(&self) -> Option<RunHandle> {
         if !self.is_here() {
             return None;
         }
@@ -204,7 +204,7 @@ impl Side {
         })
     }
 
-    fn write_link(&self, link: &Link, writer: &mut Writer, name: &str) -> Result<(), Fault> {
+    fn write_link(&self, link: &HostObject, writer: &mut Writer, name: &str) -> Result<(), Fault> {
         if let Ok(function) = Arc::clone(link).downcast::<Function>() {
             writer.host_function(self.function_number(function));
             writer.string(name);
@@ -288,7 +288,7 @@ impl Side {
     }
 
     /// Runs a future that settles a promise, and returns the promise's number.
-    fn spawn<F>(&self, future: impl FnOnce(Arc<Side>) -> F) -> u32
+    fn spawn<F>(&self, future: impl FnOnce(Arc<HostSide>) -> F) -> u32
     where
         F: Future<Output = Returned> + Send + 'static,
     {
@@ -398,7 +398,7 @@ fn panicked() -> Returned {
     Returned::error(&HostError::new("Error", "the host function panicked"))
 }
 
-impl Host for Side {
+impl Host for HostSide {
     fn call(&self, function: u32, args: Value, call: HostCall) {
         if function != REPORT_SINK {
             match self.function(function) {
@@ -455,7 +455,7 @@ impl Host for Side {
 
 /// Settles a promise whatever becomes of its future.
 struct Settling {
-    side: Arc<Side>,
+    side: Arc<HostSide>,
     promise: u32,
     done: bool,
 }

@@ -25,8 +25,8 @@ use crate::{
     ExecutionOptions, Request, Value,
     data::source::Language,
     isolate::{
-        End, Ending, Isolate, Nobody, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Turn,
-        cost::engine_alone,
+        End, Isolate, NullEmbedder, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Termination,
+        Turn, cost::engine_alone,
     },
     modules::{
         cache::Cache,
@@ -104,8 +104,9 @@ impl Bench {
             lap(Step::Linked);
             let home = self.pool.take(limit, false).expect("a home");
             lap(Step::Taken);
-            let ending = Arc::<Ending>::default();
-            let mut isolate = Isolate::new(home, Arc::new(Nobody), linker, task, limit, ending);
+            let termination = Arc::<Termination>::default();
+            let mut isolate =
+                Isolate::new(home, Arc::new(NullEmbedder), linker, task, limit, termination);
             lap(Step::Armed);
             let turn = isolate.start();
             lap(Step::Awaited);

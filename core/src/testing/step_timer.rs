@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     not(test),
-    expect(dead_code, reason = "some steps are outside of an isolate: `costs.rs`")
+    expect(dead_code, reason = "some steps are embedder of an isolate: `costs.rs`")
 )]
 pub(crate) enum Step {
     /// Source to a checked module.

@@ -300,9 +300,9 @@ impl Value {
     }
 
     /// What stands in it that some host may be unable to hold: a host is asked only about messages with
-    /// kinds that it is [`choosy_about`]. All of them where nobody has looked.
+    /// kinds that it is [`validated_kinds`]. All of them where nobody has looked.
     ///
-    /// [`choosy_about`]: crate::Host::choosy_about
+    /// [`validated_kinds`]: crate::Host::validated_kinds
     #[must_use]
     pub fn kinds(&self) -> Kinds {
         self.kinds

@@ -14,12 +14,12 @@ use std::{
 use super::wire::{Heard, Wait, Wire};
 use crate::{
     binding::{
-        adaptive_spin::Patience,
+        adaptive_spin::AdaptiveSpin,
         host::{Completion, Refusal},
         inbound::Inbound,
     },
     data::outcome::{ExecutionLog, LogLevel},
-    isolate::{Ending, Outside},
+    isolate::{Embedder, Termination},
     os::{clock::ThreadTime, sync::Mutex},
     protocol::messages::{ToHost, ToWorker},
     value::{Kinds, Value},
@@ -28,12 +28,12 @@ use crate::{
 /// How often code that computes looks at its host and at its time.
 const LOOK: Duration = Duration::from_millis(1);
 
-pub(crate) struct Seat {
+pub(crate) struct RemoteEmbedder {
     wire: Arc<Mutex<Wire>>,
-    pub(crate) ending: Arc<Ending>,
+    pub(crate) termination: Arc<Termination>,
     memory_limit: usize,
     report: bool,
-    choosy_about: Kinds,
+    validated_kinds: Kinds,
     safety_cap: Duration,
     began: ThreadTime,
     looked: Mutex<Instant>,
@@ -41,7 +41,7 @@ pub(crate) struct Seat {
     /// What the host has sent on its own account, and this worker has taken.
     taken: AtomicU64,
     capped: AtomicBool,
-    patience: Patience,
+    spin: AdaptiveSpin,
 }
 
 /// What a seat has to know of its run.
@@ -52,21 +52,21 @@ pub(crate) struct About {
     pub(crate) safety_cap: Duration,
 }
 
-impl Seat {
+impl RemoteEmbedder {
     pub(crate) fn new(wire: Arc<Mutex<Wire>>, about: &About) -> Self {
         Self {
             wire,
-            ending: Arc::default(),
+            termination: Arc::default(),
             memory_limit: about.memory_limit,
             report: about.report,
-            choosy_about: about.refusable,
+            validated_kinds: about.refusable,
             safety_cap: about.safety_cap,
             began: ThreadTime::now(),
             looked: Mutex::new(Instant::now()),
             inbox: Mutex::default(),
             taken: AtomicU64::new(0),
             capped: AtomicBool::new(false),
-            patience: Patience::new(),
+            spin: AdaptiveSpin::new(),
         }
     }
 
@@ -100,9 +100,9 @@ impl Seat {
     fn look_and_hear(&self, most: Wait) -> Heard {
         let started = Instant::now();
         let mut wire = self.wire.lock();
-        let found = self.patience.look(started, || wire.has_more());
+        let found = self.spin.look(started, || wire.has_more());
         let heard = wire.hear(most);
-        self.patience.learn(started.elapsed(), found);
+        self.spin.learn(started.elapsed(), found);
         heard
     }
 
@@ -114,7 +114,7 @@ impl Seat {
             Heard::Closed => None,
         };
         let Some(ToWorker::Inbound(inbound)) = told else {
-            self.ending.raise();
+            self.termination.raise();
             return false;
         };
         self.keep(inbound);
@@ -123,24 +123,24 @@ impl Seat {
 
     fn keep(&self, mut inbound: Inbound) {
         self.taken.fetch_add(1, Ordering::Relaxed);
-        if inbound.count(&self.ending.in_flight, self.memory_limit) {
+        if inbound.count(&self.termination.in_flight, self.memory_limit) {
             self.inbox.lock().push(inbound);
         } else {
-            self.ending.exhaust();
+            self.termination.exhaust();
         }
     }
 
     /// Tells the host now; the run has to end if that fails.
     fn tell(&self, told: ToHost) {
         if self.wire.lock().tell(told.into_frame()).is_err() {
-            self.ending.raise();
+            self.termination.raise();
         }
     }
 
     /// Tells the host with what is told next.
     fn tell_soon(&self, told: ToHost) {
         if self.wire.lock().tell_soon(told.into_frame()).is_err() {
-            self.ending.raise();
+            self.termination.raise();
         }
     }
 
@@ -163,7 +163,7 @@ impl Seat {
                 Some(Ok(heard)) => return Some(heard),
                 Some(Err(ToWorker::Inbound(inbound))) => self.keep(inbound),
                 Some(Err(_)) | None => {
-                    self.ending.raise();
+                    self.termination.raise();
                     return None;
                 }
             }
@@ -171,7 +171,7 @@ impl Seat {
     }
 }
 
-impl Outside for Seat {
+impl Embedder for RemoteEmbedder {
     fn call(&self, function: u32, args: Value) -> Option<Completion> {
         self.tell(ToHost::Call { function, args });
         self.answer()
@@ -179,7 +179,7 @@ impl Outside for Seat {
 
     fn start(&self, function: u32, args: Value, promise: u32) -> bool {
         self.tell_soon(ToHost::Start { function, args, promise });
-        !self.ending.is_raised()
+        !self.termination.is_raised()
     }
 
     fn report(&self, value: Value) -> Option<Completion> {
@@ -187,8 +187,8 @@ impl Outside for Seat {
         if self.report { self.answer() } else { Some(Ok(Value::undefined())) }
     }
 
-    fn refuses(&self, message: &Value) -> Option<Refusal> {
-        if !message.kinds().intersects(self.choosy_about) {
+    fn refusal(&self, message: &Value) -> Option<Refusal> {
+        if !message.kinds().intersects(self.validated_kinds) {
             return None;
         }
         self.tell(ToHost::Ask(message.clone()));
@@ -221,10 +221,10 @@ impl Outside for Seat {
         }
         let mut wire = self.wire.lock();
         if wire.flush().is_err() || wire.is_closing() {
-            self.ending.raise();
+            self.termination.raise();
         } else if self.began.elapsed() > self.safety_cap {
             self.capped.store(true, Ordering::Relaxed);
-            self.ending.raise();
+            self.termination.raise();
         }
     }
 }

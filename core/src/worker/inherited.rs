@@ -1,6 +1,6 @@
 //! Has forks hand on which pages of files are in memory.
 //!
-//! In: the process that becomes the nursery, while it still sees files. Out: the same; what it maps of its
+//! In: the process that becomes the zygote, while it still sees files. Out: the same; what it maps of its
 //! program and libraries is at hand in every process that it forks from then on, as far as it was touched
 //! before. The system hands on nothing of a mapping that is backed by a file alone, since it can be had from
 //! there: a worker would fault some ninety times for that, which is more work than a small run. It hands on

@@ -8,9 +8,9 @@
 //! (the thread that listens), `connection` (what one worker says), `readiness` (which sockets it has to
 //! look at), `attendance` (whether the host listens in the driver's place), `aside` (another thread, for
 //! what is large) and `timer`. Between: `frame` (bytes), `protocol` (a run's messages), `control` (what
-//! host and nursery say), `sockets`, `nursery` (where workers come from) and `kin` (who ends with whom). The
-//! other side, a program of its own: `nursery/forks` (forks workers), `inherited` (what forks hand on),
-//! `children`, `rehearsal`, `serve` (a worker), `seat` (what its isolate sees of the host), `wire`, and
+//! host and zygote say), `sockets`, `zygote` (where workers come from) and `kin` (who ends with whom). The
+//! other side, a program of its own: `zygote/forks` (forks workers), `inherited` (what forks hand on),
+//! `children`, `rehearsal`, `serve` (a worker), `embedder` (what its isolate sees of the host), `wire`, and
 //! `confine`, which takes everything else from them.
 //!
 //! What systems do differently is in small files beside each other: those of Linux, others that are for every Unix,

@@ -10,19 +10,19 @@ use std::{sync::Arc, time::Duration};
 use isolane_confine::{Worker, exit, room_bytes};
 
 use super::{
-    embedder::{About, Seat},
+    embedder::{About, RemoteEmbedder},
     warm_up,
     wire::{Heard, Wait, Wire},
 };
 use crate::{
-    isolate::{End, Isolate, Outside, Pool, Realm, Turn},
+    isolate::{Embedder, End, Isolate, Pool, Realm, Turn},
     modules::{cache::Cache, request::Request},
     os::sync::Mutex,
     protocol::{
         messages::{Begin, ToHost, ToWorker, WorkersEnd},
         sockets::Stream,
     },
-    runtime::prepare::{Begun, begin},
+    runtime::prepare::{Prepared, prepare},
 };
 
 /// How long a run may be stalled.
@@ -39,11 +39,11 @@ pub(crate) fn serve(
 ) {
     let wire = Arc::new(Mutex::new(Wire::new(stream)));
     if !wire.lock().has_more() {
-        warm_up::rehearse(pool, cache);
+        warm_up::warm_up(pool, cache);
     }
     for left in (0..runs).rev() {
-        let Some(begin) = next(&wire) else { return };
-        let isolate = run(begin, &wire, worker, pool, cache, (left + 1 == runs).then_some(runs));
+        let Some(prepare) = next(&wire) else { return };
+        let isolate = run(prepare, &wire, worker, pool, cache, (left + 1 == runs).then_some(runs));
         match isolate {
             Some(isolate) if left > 0 => pool.give_back(isolate.finish()),
             last => std::mem::forget(last),
@@ -53,7 +53,7 @@ pub(crate) fn serve(
 
 /// Has the system hold a wall behind the limits of so many runs, of which this is the first. It only ever gets
 /// lower, so in a process of several runs there is one for their CPU time together, and none for memory.
-fn wall(
+fn set_os_limits(
     worker: &Worker,
     pool: &Pool<Realm>,
     request: &Request,
@@ -74,7 +74,7 @@ fn next(wire: &Mutex<Wire>) -> Option<Begin> {
     loop {
         let Heard::Frame(frame) = wire.lock().hear(Wait::Ever) else { return None };
         match ToWorker::from_frame(frame) {
-            Ok(ToWorker::Begin(begin)) => return Some(*begin),
+            Ok(ToWorker::Begin(prepare)) => return Some(*prepare),
             Ok(ToWorker::Inbound(_)) => {}
             Ok(ToWorker::Answer(_) | ToWorker::Verdict(_)) | Err(_) => return None,
         }
@@ -89,20 +89,21 @@ fn run(
     cache: &Arc<Cache>,
     walls: Option<u32>,
 ) -> Option<Box<Isolate>> {
-    let Begin { request, safety_cap, choosy_about } = begun;
+    let Begin { request, safety_cap, validated_kinds } = begun;
     let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
-    if !walls.is_none_or(|runs| wall(worker, pool, &request, safety_cap, runs)) {
+    if !walls.is_none_or(|runs| set_os_limits(worker, pool, &request, safety_cap, runs)) {
         // It was promised: without it nothing of the run may start.
         exit(1);
     }
-    let (report, refusable) = (request.report, choosy_about);
+    let (report, refusable) = (request.report, validated_kinds);
     let about = About { memory_limit, report, refusable, safety_cap };
-    let seat = Arc::new(Seat::new(Arc::clone(wire), &about));
-    let outside: Arc<dyn Outside> = Arc::clone(&seat) as Arc<dyn Outside>;
-    let (end, isolate) = match begin(request, cache, pool, outside, Arc::clone(&seat.ending)) {
-        Begun::Over(end) => (WorkersEnd::End(end), None),
-        Begun::Isolate(mut isolate) => (compute(&mut isolate, &seat), Some(isolate)),
-    };
+    let embedder = Arc::new(RemoteEmbedder::new(Arc::clone(wire), &about));
+    let isolates: Arc<dyn Embedder> = Arc::clone(&embedder) as Arc<dyn Embedder>;
+    let (end, isolate) =
+        match prepare(request, cache, pool, isolates, Arc::clone(&embedder.termination)) {
+            Prepared::Over(end) => (WorkersEnd::End(end), None),
+            Prepared::Isolate(mut isolate) => (compute(&mut isolate, &embedder), Some(isolate)),
+        };
     let peak_bytes = isolate.as_ref().map(|isolate| isolate.peak_bytes() as u64);
     let ended = ToHost::Ended { end, peak_bytes };
     // A host that is gone hears nothing, and there is nobody else to tell.
@@ -111,22 +112,22 @@ fn run(
 }
 
 /// Lets the isolate go on, turn by turn, to its end.
-fn compute(isolate: &mut Isolate, seat: &Seat) -> WorkersEnd {
+fn compute(isolate: &mut Isolate, embedder: &RemoteEmbedder) -> WorkersEnd {
     let mut turn = isolate.start();
     loop {
         match turn {
-            Turn::Ended(End::Asked) if seat.is_capped() => return WorkersEnd::Cap,
+            Turn::Ended(End::Asked) if embedder.is_capped() => return WorkersEnd::Cap,
             Turn::Ended(end) => return WorkersEnd::End(end),
             Turn::Idle { waits_for_host } => {
-                let mut inbox = seat.take_inbox();
-                if inbox.is_empty() && !seat.ending.is_raised() {
+                let mut inbox = embedder.take_inbox();
+                if inbox.is_empty() && !embedder.termination.is_raised() {
                     let most = if waits_for_host { Wait::Ever } else { Wait::For(STALLED) };
-                    if !seat.wait(most) {
+                    if !embedder.wait(most) {
                         return WorkersEnd::Stalled;
                     }
-                    inbox = seat.take_inbox();
+                    inbox = embedder.take_inbox();
                 }
-                if seat.ending.is_raised() {
+                if embedder.termination.is_raised() {
                     return WorkersEnd::End(End::Asked);
                 }
                 turn = isolate.turn(inbox);

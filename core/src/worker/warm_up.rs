@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use crate::{
-    isolate::{Ending, Nobody, Pool, Realm},
+    isolate::{NullEmbedder, Pool, Realm, Termination},
     modules::{cache::Cache, request::Request},
-    runtime::prepare::{Begun, begin},
+    runtime::prepare::{Prepared, prepare},
 };
 
 /// Something of each part of a small run: types to erase, a function, a promise, an object to clone.
@@ -18,10 +18,12 @@ const PROGRAM: &str = "const twice = (n: number): number => n * 2;\n\
                        export default await Promise.resolve({ text: `${twice(21)}`, list: [twice(1)] });";
 
 /// Runs it, and restores the isolate.
-pub(crate) fn rehearse(pool: &Pool<Realm>, cache: &Arc<Cache>) {
+pub(crate) fn warm_up(pool: &Pool<Realm>, cache: &Arc<Cache>) {
     let request = Request::new(PROGRAM.to_owned().into());
-    let ending = Arc::<Ending>::default();
-    if let Begun::Isolate(mut isolate) = begin(request, cache, pool, Arc::new(Nobody), ending) {
+    let termination = Arc::<Termination>::default();
+    if let Prepared::Isolate(mut isolate) =
+        prepare(request, cache, pool, Arc::new(NullEmbedder), termination)
+    {
         isolate.start();
         pool.give_back(isolate.finish());
     }

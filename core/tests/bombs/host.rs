@@ -10,7 +10,7 @@ use std::{
 };
 
 use isolane::{
-    Completion, ExecutionResult, Host, HostCall, Language, Remote, Request, Runtime,
+    Completion, ExecutionResult, Host, HostCall, Language, Request, RunHandle, Runtime,
     value::{Value, Writer},
 };
 
@@ -23,7 +23,7 @@ const FUNCTIONS: [&str; 4] = ["host", "forever", "fresh", "large"];
 struct BombHost {
     settled: mpsc::Sender<()>,
     /// Until the run has settled: it holds its host.
-    remote: Mutex<Option<Remote>>,
+    remote: Mutex<Option<RunHandle>>,
     next: AtomicU32,
     large: usize,
 }

@@ -7,8 +7,8 @@
 use std::sync::mpsc::Receiver;
 
 use isolane::{
-    Error, ErrorKind, ExecutionResult, Language, OptionSet, Remote, Request, Runtime, SourceText,
-    Spelling, unknown_option, wrong_type,
+    Error, ErrorKind, ExecutionResult, Language, OptionSet, Request, RunHandle, Runtime,
+    SourceText, Spelling, unknown_option, wrong_type,
 };
 use serde_json::{Map, Value as Json};
 
@@ -43,8 +43,8 @@ pub(crate) fn run(
     case: &Case,
     events: Receiver<Event>,
     tables: Tables,
-    remote: Remote,
-) -> Result<(ExecutionResult, Remote), String> {
+    remote: RunHandle,
+) -> Result<(ExecutionResult, RunHandle), String> {
     EventLoop::new(events, tables, remote, &case.handle).run()
 }
 
@@ -65,7 +65,7 @@ fn misuse(expected: &Json, error: &Error) -> Result<(), String> {
     compare_some(expected, &got, "misuse")
 }
 
-fn result(expected: &Json, got: &ExecutionResult, remote: &Remote) -> Result<(), String> {
+fn result(expected: &Json, got: &ExecutionResult, remote: &RunHandle) -> Result<(), String> {
     let value = |message| read(message, remote).map_err(|malformed| malformed.to_string());
     let expected = expected.as_object().ok_or("the result is no object")?;
     let mut logs = Vec::new();

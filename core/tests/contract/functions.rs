@@ -14,7 +14,7 @@ use std::{
 };
 
 use isolane::{
-    ASYNC_FUNCTION, Completion, ExecutionResult, Host, HostCall, REPORT_SINK, Remote,
+    ASYNC_FUNCTION, Completion, ExecutionResult, Host, HostCall, REPORT_SINK, RunHandle,
     value::{ErrorClass, Value, Writer},
 };
 use serde_json::Value as Json;
@@ -118,7 +118,7 @@ impl Tables {
         self.promises - 1
     }
 
-    fn call(&mut self, remote: &Remote, callback: &Callback, args: Vec<Js>, calling: Calling) {
+    fn call(&mut self, remote: &RunHandle, callback: &Callback, args: Vec<Js>, calling: Calling) {
         // Held until they are on their way: a callback among them is released when it is dropped.
         let args = Js::list(args);
         let message = Outgoing::message(&args, "arguments").expect("it came from the sandbox");
@@ -166,7 +166,7 @@ impl Host for Line {
 pub(crate) struct EventLoop {
     events: Receiver<Event>,
     tables: Tables,
-    remote: Remote,
+    remote: RunHandle,
     steps: Vec<Json>,
     /// The turn on which the step that waits goes on.
     waits: Option<u64>,
@@ -184,7 +184,7 @@ impl EventLoop {
     pub(crate) fn new(
         events: Receiver<Event>,
         tables: Tables,
-        remote: Remote,
+        remote: RunHandle,
         steps: &[Json],
     ) -> Self {
         let mut steps = steps.to_vec();
@@ -194,7 +194,7 @@ impl EventLoop {
     }
 
     /// Plays the host until the run has settled.
-    pub(crate) fn run(mut self) -> Result<(ExecutionResult, Remote), String> {
+    pub(crate) fn run(mut self) -> Result<(ExecutionResult, RunHandle), String> {
         let deadline = Instant::now() + CEILING;
         loop {
             self.take_steps()?;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use isolane::{
-    Remote,
+    RunHandle,
     value::{ErrorClass, Event, Malformed, Reader, Value, ViewKind, Writer},
 };
 
@@ -62,7 +62,7 @@ pub(crate) enum Object {
 /// A function of the sandbox; dropping it tells the run so.
 pub(crate) struct Callback {
     pub(crate) number: u32,
-    remote: Remote,
+    remote: RunHandle,
 }
 
 impl Drop for Callback {
@@ -339,7 +339,7 @@ pub(crate) fn key_step(key: &str) -> String {
 }
 
 /// Reads a message; functions of the sandbox in it belong to `remote`'s run.
-pub(crate) fn read(message: &Value, remote: &Remote) -> Result<Js, Malformed> {
+pub(crate) fn read(message: &Value, remote: &RunHandle) -> Result<Js, Malformed> {
     let mut incoming = Incoming {
         reader: message.reader(),
         blobs: message.blobs().iter().cloned().map(Rc::new).collect(),
@@ -354,7 +354,7 @@ struct Incoming<'m> {
     reader: Reader<'m>,
     blobs: Vec<Rc<Vec<u8>>>,
     objects: Vec<Rc<RefCell<Object>>>,
-    remote: &'m Remote,
+    remote: &'m RunHandle,
 }
 
 impl Incoming<'_> {

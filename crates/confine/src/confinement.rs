@@ -26,7 +26,7 @@ pub struct Confinement {
     pub network: bool,
     /// Its root is an empty directory.
     pub file_system: bool,
-    /// A process namespace of its own: it can name no process but those of its nursery.
+    /// A process namespace of its own: it can name no process but those of its zygote.
     pub processes: bool,
     /// No System V object and no message queue of others.
     pub ipc: bool,

@@ -21,7 +21,6 @@ pub enum Ended {
     /// It used up its CPU time.
     CpuTime,
     /// It made a call that no worker makes.
-    #[cfg_attr(windows, expect(dead_code, reason = "of other systems"))]
     ForbiddenCall,
     /// It was killed.
     Killed,

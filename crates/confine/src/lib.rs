@@ -4,8 +4,8 @@
 //! socket, its memory and its time, and an account of what could be had of that ([`Confinement`]).
 //!
 //! On Unix there are three kinds of processes, each forked from the one before, and each enters its phase
-//! right after it began: [`launcher`] (namespaces, an empty environment), `Launched::nursery` (an
-//! empty root, no privileges) and [`Nursery::worker`] (its descriptors, its limits, its calls). A
+//! right after it began: [`launcher`] (namespaces, an empty environment), `Launched::zygote` (an
+//! empty root, no privileges) and [`Zygote::worker`] (its descriptors, its limits, its calls). A
 //! worker that knows its run is limited to it with [`Worker::limit`]. All of it is for processes of
 //! one thread. Each item is tried by itself: one that is refused takes no other with it. What systems have
 //! for this is different: `linux`, `macos`, and `unix` for both; and `windows`, where a worker is started with less
@@ -33,9 +33,9 @@ pub use self::allocator::keep_large_block;
 pub use self::confinement::Confinement;
 pub use self::ended::Ended;
 #[cfg(target_os = "linux")]
-pub use self::linux::{Nursery, Worker, launcher};
+pub use self::linux::{Worker, Zygote, launcher};
 #[cfg(target_os = "macos")]
-pub use self::macos::{Nursery, Worker, launcher};
+pub use self::macos::{Worker, Zygote, launcher};
 #[cfg(unix)]
 pub use self::unix::exit;
 #[cfg(windows)]

@@ -1,7 +1,7 @@
 //! The phases on Linux.
 //!
 //! In: what is wanted of a [`Confinement`]. Out: what was had. A phase never fails; what the system
-//! refuses is false in the account. A worker is the exception: what its nursery has announced to the
+//! refuses is false in the account. A worker is the exception: what its zygote has announced to the
 //! host holds for each of its workers, so one that gets less is not to be used.
 
 mod filter;
@@ -32,8 +32,8 @@ pub struct Launched {
     process: i32,
 }
 
-/// A nursery after its phase.
-pub struct Nursery {
+/// A zygote after its phase.
+pub struct Zygote {
     wanted: Confinement,
     got: Confinement,
     process: i32,
@@ -50,10 +50,10 @@ pub struct Worker {
 }
 
 /// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
-/// forks next is the nursery.
+/// forks next is the zygote.
 pub fn launcher(wanted: Confinement) -> Launched {
     let mut got = Confinement::default();
-    // Refused to the leader of a process group; the nursery tries again.
+    // Refused to the leader of a process group; the zygote tries again.
     kernel::new_session();
     if wanted.descriptors {
         kernel::close_from(SOCKET + 1);
@@ -71,8 +71,8 @@ pub fn launcher(wanted: Confinement) -> Launched {
 }
 
 impl Launched {
-    /// Confines the nursery, which the launcher has just forked.
-    pub fn nursery(self) -> Nursery {
+    /// Confines the zygote, which the launcher has just forked.
+    pub fn zygote(self) -> Zygote {
         let Self { wanted, mut got, mounts, process: launcher } = self;
         let process = kernel::own_process();
         kernel::new_session();
@@ -92,14 +92,14 @@ impl Launched {
         got.landlock = wanted.landlock && landlock::restrict();
         if wanted.system_calls {
             // Its own filter is a bonus: it reads nothing from a worker.
-            Program::compile(permitted::nursery()).install(process);
+            Program::compile(permitted::zygote()).install(process);
         }
         let filter = Program::compile(permitted::worker());
-        Nursery { wanted, got, process, filter, mapped_bytes: None }
+        Zygote { wanted, got, process, filter, mapped_bytes: None }
     }
 }
 
-impl Nursery {
+impl Zygote {
     /// Gets ready to fork workers, with all in memory that they are to begin with. Forks once, for a worker
     /// that only tells what they will get.
     pub fn settle(&mut self) {
@@ -108,12 +108,12 @@ impl Nursery {
         self.try_worker();
     }
 
-    /// What holds for every worker of this nursery, once it has settled.
+    /// What holds for every worker of this zygote, once it has settled.
     pub fn confinement(&self) -> Confinement {
         self.got
     }
 
-    /// Confines a worker, which the nursery has just forked, and moves its socket to descriptor 0;
+    /// Confines a worker, which the zygote has just forked, and moves its socket to descriptor 0;
     /// `None` if it does not get all that was announced: it must end then.
     pub fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (got, socket) = self.enter(socket)?;

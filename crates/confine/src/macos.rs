@@ -1,9 +1,9 @@
 //! The phases on macOS.
 //!
 //! In: what is wanted of a [`Confinement`]. Out: what was had, as on Linux: what the system refuses is false in
-//! the account, and a worker that gets less than its nursery announced is not to be used. Seatbelt is what
+//! the account, and a worker that gets less than its zygote announced is not to be used. Seatbelt is what
 //! keeps nearly all away. It is entered by each worker and by nothing before: a process enters it once, and a
-//! nursery has to fork. The nursery stays in the session and the process group of its launcher, which ends them
+//! zygote has to fork. The zygote stays in the session and the process group of its launcher, which ends them
 //! together.
 
 mod kernel;
@@ -28,8 +28,8 @@ pub struct Launched {
     got: Confinement,
 }
 
-/// A nursery after its phase.
-pub struct Nursery {
+/// A zygote after its phase.
+pub struct Zygote {
     wanted: Confinement,
     got: Confinement,
     /// Whether a worker enters Seatbelt.
@@ -41,7 +41,7 @@ pub struct Nursery {
 pub struct Worker;
 
 /// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
-/// forks next is the nursery.
+/// forks next is the zygote.
 pub fn launcher(wanted: Confinement) -> Launched {
     let mut got = Confinement::default();
     unix::new_session();
@@ -61,17 +61,17 @@ pub fn launcher(wanted: Confinement) -> Launched {
 }
 
 impl Launched {
-    /// Confines the nursery, which the launcher has just forked.
-    pub fn nursery(self) -> Nursery {
+    /// Confines the zygote, which the launcher has just forked.
+    pub fn zygote(self) -> Zygote {
         let Self { wanted, mut got } = self;
         got.capabilities = wanted.capabilities && kernel::become_nobody();
         kernel::deny_attach();
         let seatbelt = wanted.file_system;
-        Nursery { wanted, got, seatbelt, process: unix::own_process() }
+        Zygote { wanted, got, seatbelt, process: unix::own_process() }
     }
 }
 
-impl Nursery {
+impl Zygote {
     /// Gets ready to fork workers. Forks for workers that only tell what they will get.
     pub fn settle(&mut self) {
         unix::plain_signals();
@@ -84,12 +84,12 @@ impl Nursery {
         self.got = self.with(descriptors, seatbelt);
     }
 
-    /// What holds for every worker of this nursery, once it has settled.
+    /// What holds for every worker of this zygote, once it has settled.
     pub fn confinement(&self) -> Confinement {
         self.got
     }
 
-    /// Confines a worker, which the nursery has just forked, and moves its socket to descriptor 0;
+    /// Confines a worker, which the zygote has just forked, and moves its socket to descriptor 0;
     /// `None` if it does not get all that was announced: it must end then.
     pub fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (descriptors, seatbelt, socket) = self.enter(socket, false)?;

@@ -64,6 +64,7 @@ impl Inherited {
         Some(Self { socket, job })
     }
 
+    /// The socket alone: the job goes with what is left.
     pub fn into_socket(self) -> TcpStream {
         self.socket
     }

@@ -80,9 +80,9 @@ fn hostile(bytes: &[u8], how: u8) {
 }
 
 /// A run whose whole input is that message.
-fn given(source: &str, inputs: Value, patience: Duration) -> ExecutionResult {
+fn given(source: &str, inputs: Value, spin: Duration) -> ExecutionResult {
     let mut request = Request::new(SourceText::from(source.to_owned()));
     request.inputs = inputs;
     request.memory_limit_bytes = Some(16e6);
-    run::run(request, patience).expect("valid options")
+    run::run(request, spin).expect("valid options")
 }

@@ -17,7 +17,7 @@ use std::{
 };
 
 use isolane::{
-    Completion, Host, HostCall, REPORT_SINK, Remote, Request, SourceText, Status, Value,
+    Completion, Host, HostCall, REPORT_SINK, Request, RunHandle, SourceText, Status, Value,
     value::{Event, Writer},
 };
 
@@ -171,7 +171,7 @@ fn request(first: u8) -> Request {
 }
 
 /// One step of the host's side; whether it ended the run.
-fn act(host: &Scheduled, remote: &Remote, byte: u8) -> bool {
+fn act(host: &Scheduled, remote: &RunHandle, byte: u8) -> bool {
     let place = usize::from(byte >> 4);
     match byte & 15 {
         0..=2 => answer(host, |number| Ok(int(number))),

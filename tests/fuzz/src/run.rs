@@ -124,7 +124,7 @@ pub(crate) fn runtime() -> &'static Runtime {
 }
 
 /// Runs a program, told to end after some time. `None` is misuse.
-pub(crate) fn run(request: Request, patience: Duration) -> Option<ExecutionResult> {
+pub(crate) fn run(request: Request, spin: Duration) -> Option<ExecutionResult> {
     let limit_bytes = request.memory_limit_bytes.unwrap_or(f64::from(128 << 20));
     let (sender, events) = mpsc::channel();
     let ear = Ear {
@@ -135,7 +135,7 @@ pub(crate) fn run(request: Request, patience: Duration) -> Option<ExecutionResul
     let remote = runtime().start(request, Arc::new(ear)).ok()?;
     let (began, mut asked) = (Instant::now(), false);
     loop {
-        let left = if asked { CEILING } else { patience.saturating_sub(began.elapsed()) };
+        let left = if asked { CEILING } else { spin.saturating_sub(began.elapsed()) };
         match events.recv_timeout(left) {
             Ok(Event::Promised(number, value)) => remote.settle_promise(number, Ok(value)),
             Ok(Event::Settled) => break,

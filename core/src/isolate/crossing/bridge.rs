@@ -1,7 +1,7 @@
 //! Functions and promises that cross, as numbers.
 //!
 //! In: calls from the sandbox to host functions, and what the host sends to a run that goes on. Out:
-//! calls of [`Outside`], and values in the sandbox. Keeps the contract's "Host functions": a host
+//! calls of [`Embedder`], and values in the sandbox. Keeps the contract's "Host functions": a host
 //! function answers synchronously or with a promise, has its key as its name, is no constructor,
 //! and comes back to the host as itself; a sandbox function is called by number, while the run is
 //! running.
@@ -155,7 +155,7 @@ unsafe extern "C-unwind" fn call_host(
             return state.start_call(function, args, held);
         }
         let asked = Instant::now();
-        let answer = state.outside().call(function, args);
+        let answer = state.embedder().call(function, args);
         state.skip_clock(asked.elapsed());
         state.ahead.set(0);
         let pending = match &answer {
@@ -187,7 +187,7 @@ unsafe extern "C-unwind" fn report(
         let value = args(argc, argv).first().copied().unwrap_or(undefined());
         // It stays charged: the host keeps it in `reports` for as long as the run goes on.
         let value = clone_out(state, value, Crossing::Final, "report")?;
-        let answer = state.outside().report(value);
+        let answer = state.embedder().report(value);
         state.answer(answer)
     })
 }
@@ -245,9 +245,9 @@ unsafe extern "C-unwind" fn settled(
                     _ => Some(outcome.held_bytes()),
                 };
                 state.forget_promise(number, link_bytes);
-                state.outside().promise_settled(number, completion);
+                state.embedder().promise_settled(number, completion);
             }
-            _ => state.outside().function_settled(number, completion),
+            _ => state.embedder().function_settled(number, completion),
         }
         Ok(Cx(ctx).dup(undefined()))
     })
@@ -301,7 +301,7 @@ impl State {
             known.charged += held_bytes;
             self.keep_charged(held_bytes);
         }
-        if !self.outside().start(function, args, number) {
+        if !self.embedder().start(function, args, number) {
             leave();
         }
         Ok(promise)
@@ -415,7 +415,7 @@ impl State {
                 if let Err(Thrown) = self.call_exported(function, &args, call) {
                     let thrown = self.realm().cx.exception();
                     let completion = self.completion_of(Err(thrown.raw()));
-                    self.outside().function_settled(call, completion);
+                    self.embedder().function_settled(call, completion);
                 }
             }
             Inbound::FunctionReleased { function, times } => self.release_function(function, times),

@@ -86,7 +86,7 @@ pub(in crate::isolate) fn clone_out(
     }
     let value = walk.finish();
     let refused = match crossing {
-        Crossing::Live | Crossing::Final => state.refuses(&value),
+        Crossing::Live | Crossing::Final => state.refusal(&value),
         Crossing::Log | Crossing::Shown | Crossing::Inside => None,
     };
     let sent = match refused {

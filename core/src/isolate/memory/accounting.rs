@@ -4,7 +4,7 @@
 //! where blocks come from but the few lines that ask [`Arena`] or [`System`] for one.
 #![expect(unsafe_code, reason = "hands out raw memory, and writes a counter of the engine")]
 
-use super::{arena::Arena, escape, system::System, termination::Ending};
+use super::{arena::Arena, escape, system::System, termination::Termination};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -15,7 +15,7 @@ use std::sync::{
 
 /// What a heap knows. It stands outside of the blocks, so that it can still be read when they have
 /// been restored.
-pub(in crate::isolate) struct Books {
+pub(in crate::isolate) struct Accounting {
     pub(in crate::isolate) blocks: Blocks,
     pub(in crate::isolate) limit_bytes: Cell<usize>,
     /// What the engine holds.
@@ -29,7 +29,7 @@ pub(in crate::isolate) struct Books {
     pub(in crate::isolate) leaves: Cell<bool>,
     /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier
     /// run in the same heap ends nothing.
-    pub(in crate::isolate) ending: RefCell<Option<Arc<Ending>>>,
+    pub(in crate::isolate) termination: RefCell<Option<Arc<Termination>>>,
     /// The engine's count of polls until it asks its interrupt handler, or null.
     pub(in crate::isolate) countdown: Cell<*mut i32>,
 }
@@ -40,25 +40,25 @@ pub(in crate::isolate) enum Blocks {
     System(System),
 }
 
-impl Books {
+impl Accounting {
     pub(in crate::isolate) fn total_bytes(&self) -> usize {
-        let ending = self.ending.borrow();
-        let in_flight = ending.as_ref().map_or(0, |ending| ending.in_flight.bytes());
+        let termination = self.termination.borrow();
+        let in_flight = termination.as_ref().map_or(0, |termination| termination.in_flight.bytes());
         self.used_bytes.get() + self.charged_bytes.get() + in_flight
     }
 
     pub(in crate::isolate) fn must_end(&self) -> bool {
         self.exhausted.get()
             || self
-                .ending
+                .termination
                 .borrow()
                 .as_ref()
-                .is_some_and(|ending| ending.is_raised() || ending.is_exhausted())
+                .is_some_and(|termination| termination.is_raised() || termination.is_exhausted())
     }
 
     pub(in crate::isolate) fn part_with_ending(&self) {
-        if let Some(ending) = self.ending.take() {
-            ending.detach();
+        if let Some(termination) = self.termination.take() {
+            termination.detach();
         }
     }
 
@@ -70,8 +70,8 @@ impl Books {
     pub(in crate::isolate) fn hit(&self) {
         if !self.must_end() {
             self.exhausted.set(true);
-            if let Some(ending) = &*self.ending.borrow() {
-                ending.exhaust();
+            if let Some(termination) = &*self.termination.borrow() {
+                termination.exhaust();
             }
         }
         self.hurry();

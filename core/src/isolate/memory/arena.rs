@@ -69,7 +69,7 @@ pub(crate) struct Arena {
     large_from: Cell<usize>,
     /// What was handed out since the holes were last looked for, and how much of it makes that due.
     touched: Cell<usize>,
-    patience: Cell<usize>,
+    spin: Cell<usize>,
     /// Which pages below `high` the system has back, by their offset from the start.
     returned: Returned,
 }
@@ -98,7 +98,7 @@ impl Arena {
             expected: Cell::new(usize::MAX),
             large_from: Cell::new(0),
             touched: Cell::new(0),
-            patience: Cell::new(0),
+            spin: Cell::new(0),
             returned: Returned::default(),
         })
     }
@@ -123,7 +123,7 @@ impl Arena {
     pub(crate) fn expect(&self, bytes: usize) {
         self.expected.set(self.start.saturating_add(bytes));
         self.touched.set(0);
-        self.patience.set(bytes / PATIENCE_SHARE);
+        self.spin.set(bytes / PATIENCE_SHARE);
     }
 
     /// Forbids blocks that end more than `bytes` above the start.
@@ -250,7 +250,7 @@ impl Arena {
         let given_bytes = self.give_back_holes(LARGE_BYTES);
         let least = (self.expected.get() - self.start) / PATIENCE_SHARE;
         let came_of_it = given_bytes >= self.touched.replace(0) / 2;
-        self.patience.set(if came_of_it { least } else { 2 * least });
+        self.spin.set(if came_of_it { least } else { 2 * least });
     }
 
     /// Whether the process holds no more than it may, once every hole of a page was given back if it must be.
@@ -350,7 +350,7 @@ impl Arena {
         if self.high.get() > self.expected.get() {
             let touched = self.touched.get() + end - block.addr().get();
             self.touched.set(touched);
-            if touched > self.patience.get() {
+            if touched > self.spin.get() {
                 self.sweep();
             }
         }

@@ -10,11 +10,11 @@
 #![expect(unsafe_code, reason = "the engine's C interface to its allocator")]
 
 use super::{
-    accounting::{Blocks, Books},
+    accounting::{Accounting, Blocks},
     arena::Arena,
     range::Range,
     system::System,
-    termination::Ending,
+    termination::Termination,
 };
 use crate::isolate::engine::sys as qjs;
 use std::cell::{Cell, RefCell};
@@ -35,11 +35,11 @@ pub(in crate::isolate) fn ceiling_bytes(limit_bytes: usize) -> usize {
 /// The heap of one runtime.
 pub(crate) struct Heap {
     /// Owned; at one address for life, because the engine holds it.
-    books: NonNull<Books>,
+    accounting: NonNull<Accounting>,
 }
 
 // SAFETY: a heap moves between threads with its runtime, and one thread at a time uses both. What
-// other threads may touch while it does, the `ending` flag, is made for that.
+// other threads may touch while it does, the `termination` flag, is made for that.
 unsafe impl Send for Heap {}
 
 /// The state of an arena's books when its image was taken.
@@ -61,7 +61,7 @@ impl Heap {
     }
 
     fn over(blocks: Blocks) -> Self {
-        let books = Box::new(Books {
+        let accounting = Box::new(Accounting {
             blocks,
             limit_bytes: Cell::new(usize::MAX),
             used_bytes: Cell::new(0),
@@ -69,10 +69,10 @@ impl Heap {
             peak_bytes: Cell::new(0),
             exhausted: Cell::new(false),
             leaves: Cell::new(false),
-            ending: RefCell::new(None),
+            termination: RefCell::new(None),
             countdown: Cell::new(ptr::null_mut()),
         });
-        Self { books: NonNull::from(Box::leak(books)) }
+        Self { accounting: NonNull::from(Box::leak(accounting)) }
     }
 
     /// For `JS_NewRuntime2`, together with `opaque`.
@@ -90,7 +90,7 @@ impl Heap {
             js_malloc: malloc,
             js_free: Some(free),
             js_realloc: realloc,
-            js_malloc_usable_size: Some(match self.books().blocks {
+            js_malloc_usable_size: Some(match self.accounting().blocks {
                 Blocks::Arena(_) => arena_usable_size,
                 Blocks::System(_) => system_usable_size,
             }),
@@ -98,24 +98,24 @@ impl Heap {
     }
 
     pub(crate) fn opaque(&self) -> *mut c_void {
-        self.books.as_ptr().cast()
+        self.accounting.as_ptr().cast()
     }
 
     /// Opens the books for a run. Allocates nothing and cannot fail: a limit below what the
     /// pristine realm uses is one that has been hit already.
-    pub(crate) fn arm(&self, limit_bytes: usize, ending: Arc<Ending>) {
-        let books = self.books();
-        let used = books.used_bytes.get();
-        books.limit_bytes.set(limit_bytes);
-        books.charged_bytes.set(0);
-        books.peak_bytes.set(used);
-        books.exhausted.set(used > limit_bytes);
-        books.part_with_ending();
+    pub(crate) fn arm(&self, limit_bytes: usize, termination: Arc<Termination>) {
+        let accounting = self.accounting();
+        let used = accounting.used_bytes.get();
+        accounting.limit_bytes.set(limit_bytes);
+        accounting.charged_bytes.set(0);
+        accounting.peak_bytes.set(used);
+        accounting.exhausted.set(used > limit_bytes);
+        accounting.part_with_ending();
         // SAFETY: `set_countdown`'s caller vouches for the counter, and the heap detaches the flag
         // when the next one takes its place, when it is disarmed and when it is dropped.
-        unsafe { ending.attach(books.countdown.get()) };
-        books.ending.replace(Some(ending));
-        if let Blocks::Arena(arena) = &books.blocks {
+        unsafe { termination.attach(accounting.countdown.get()) };
+        accounting.termination.replace(Some(termination));
+        if let Blocks::Arena(arena) = &accounting.blocks {
             arena.expect(limit_bytes);
             arena.set_ceiling(ceiling_bytes(limit_bytes));
         }
@@ -123,7 +123,7 @@ impl Heap {
 
     /// Has large blocks of an arena begin with the first large page from that offset on.
     pub(crate) fn start_large_at(&self, offset: usize) {
-        if let Blocks::Arena(arena) = &self.books().blocks {
+        if let Blocks::Arena(arena) = &self.accounting().blocks {
             arena.start_large_at(offset);
         }
     }
@@ -131,50 +131,50 @@ impl Heap {
     /// Counts `bytes` that the run makes others hold; false, and the limit is hit, if they do not
     /// fit: the caller then drops them.
     pub(crate) fn charge(&self, bytes: usize) -> bool {
-        let books = self.books();
+        let accounting = self.accounting();
         #[cfg(test)]
         if crate::isolate::faults::refuses() {
-            books.hit();
+            accounting.hit();
             return false;
         }
-        if books.total_bytes().saturating_add(bytes) > books.limit_bytes.get() {
-            books.hit();
+        if accounting.total_bytes().saturating_add(bytes) > accounting.limit_bytes.get() {
+            accounting.hit();
             return false;
         }
-        books.charged_bytes.set(books.charged_bytes.get().saturating_add(bytes));
-        books.raise_peak();
+        accounting.charged_bytes.set(accounting.charged_bytes.get().saturating_add(bytes));
+        accounting.raise_peak();
         true
     }
 
     /// The limit is hit.
     pub(crate) fn exhaust(&self) {
-        self.books().hit();
+        self.accounting().hit();
     }
 
     /// Hits the limit if what is under way between the run and its host is too much by now: other
     /// threads add to it, while the code may ask for nothing.
     pub(crate) fn heed_in_flight(&self) {
-        let books = self.books();
-        if books.total_bytes() > books.limit_bytes.get() {
-            books.hit();
+        let accounting = self.accounting();
+        if accounting.total_bytes() > accounting.limit_bytes.get() {
+            accounting.hit();
         }
     }
 
     /// How much is held, and how much more may be.
     pub(crate) fn held_and_room_bytes(&self) -> (usize, usize) {
-        let held = self.books().total_bytes();
+        let held = self.accounting().total_bytes();
         (held, self.limit_bytes().saturating_sub(held))
     }
 
     /// Counts bytes that were held for a moment, by whom the books do not see.
     pub(crate) fn note_peak(&self, bytes: usize) {
-        let peak_bytes = &self.books().peak_bytes;
+        let peak_bytes = &self.accounting().peak_bytes;
         peak_bytes.set(peak_bytes.get().max(bytes));
     }
 
     /// Takes back what was charged.
     pub(crate) fn discharge(&self, bytes: usize) {
-        let charged = &self.books().charged_bytes;
+        let charged = &self.accounting().charged_bytes;
         debug_assert!(bytes <= charged.get(), "discharged what was not charged");
         charged.set(charged.get().saturating_sub(bytes));
     }
@@ -182,27 +182,27 @@ impl Heap {
     /// Whether a request that is refused leaves the engine from now on: somebody waits in
     /// [`escape::catch`](super::escape::catch).
     pub(in crate::isolate) fn set_leaves(&self, leaves: bool) {
-        self.books().leaves.set(leaves);
+        self.accounting().leaves.set(leaves);
     }
 
     pub(crate) fn limit_bytes(&self) -> usize {
-        self.books().limit_bytes.get()
+        self.accounting().limit_bytes.get()
     }
 
     /// What the engine holds, the pristine realm included.
     pub(crate) fn used_bytes(&self) -> usize {
-        self.books().used_bytes.get()
+        self.accounting().used_bytes.get()
     }
 
     #[cfg(test)]
     pub(crate) fn charged_bytes(&self) -> usize {
-        self.books().charged_bytes.get()
+        self.accounting().charged_bytes.get()
     }
 
     /// What the engine holds as the blocks themselves say, where they are listed.
     #[cfg(test)]
     pub(crate) fn counted_bytes(&self) -> Option<usize> {
-        match &self.books().blocks {
+        match &self.accounting().blocks {
             Blocks::Arena(_) => None,
             Blocks::System(system) => Some(system.held_bytes()),
         }
@@ -210,19 +210,20 @@ impl Heap {
 
     /// The most that was used and charged at once since `arm`.
     pub(crate) fn peak_bytes(&self) -> usize {
-        self.books().peak_bytes.get()
+        self.accounting().peak_bytes.get()
     }
 
     /// Whether the limit was hit, ever, in this run, unless it had been asked to end before.
     pub(crate) fn exhausted(&self) -> bool {
-        let books = self.books();
-        let ending = books.ending.borrow();
-        books.exhausted.get() || ending.as_ref().is_some_and(|ending| ending.is_exhausted())
+        let accounting = self.accounting();
+        let termination = accounting.termination.borrow();
+        accounting.exhausted.get()
+            || termination.as_ref().is_some_and(|termination| termination.is_exhausted())
     }
 
     /// Whether the run has to end: it hit its limit, or was asked to.
     pub(crate) fn must_end(&self) -> bool {
-        self.books().must_end()
+        self.accounting().must_end()
     }
 
     /// Where the engine counts the polls until it asks its interrupt handler. The heap shortens
@@ -231,7 +232,7 @@ impl Heap {
     /// # Safety
     /// Valid, or null, for as long as the heap is used; written by the engine's thread alone.
     pub(crate) unsafe fn set_countdown(&self, countdown: *mut i32) {
-        self.books().countdown.set(countdown);
+        self.accounting().countdown.set(countdown);
     }
 
     /// The same heap once more, for those whom the engine calls back.
@@ -239,12 +240,12 @@ impl Heap {
     /// # Safety
     /// Not used after the heap is dropped.
     pub(crate) unsafe fn alias(&self) -> ManuallyDrop<Self> {
-        ManuallyDrop::new(Self { books: self.books })
+        ManuallyDrop::new(Self { accounting: self.accounting })
     }
 
     /// The state of the books, for `rewind`. For an arena.
     pub(crate) fn mark(&self) -> Mark {
-        let high_bytes = match &self.books().blocks {
+        let high_bytes = match &self.accounting().blocks {
             Blocks::Arena(arena) => arena.high_bytes(),
             Blocks::System(_) => 0,
         };
@@ -254,11 +255,11 @@ impl Heap {
     /// Closes the books: from here to the next `arm` there is no limit, and no thread but this one
     /// reaches into the heap.
     pub(crate) fn disarm(&self) {
-        let books = self.books();
-        books.part_with_ending();
-        books.limit_bytes.set(usize::MAX);
-        books.charged_bytes.set(0);
-        books.exhausted.set(false);
+        let accounting = self.accounting();
+        accounting.part_with_ending();
+        accounting.limit_bytes.set(usize::MAX);
+        accounting.charged_bytes.set(0);
+        accounting.exhausted.set(false);
     }
 
     /// Puts the books back, disarmed.
@@ -266,17 +267,17 @@ impl Heap {
     /// # Safety
     /// The memory of the arena is what it was at the mark, and zero above.
     pub(crate) unsafe fn rewind(&self, mark: Mark) {
-        let books = self.books();
+        let accounting = self.accounting();
         self.disarm();
-        books.used_bytes.set(mark.used_bytes);
-        if let Blocks::Arena(arena) = &books.blocks {
+        accounting.used_bytes.set(mark.used_bytes);
+        if let Blocks::Arena(arena) = &accounting.blocks {
             arena.lower_high(mark.high_bytes);
         }
     }
 
-    fn books(&self) -> &Books {
+    fn accounting(&self) -> &Accounting {
         // SAFETY: allocated by `over`, freed by `drop`, and only ever shared.
-        unsafe { self.books.as_ref() }
+        unsafe { self.accounting.as_ref() }
     }
 }
 
@@ -284,7 +285,7 @@ impl Drop for Heap {
     fn drop(&mut self) {
         self.disarm();
         // SAFETY: leaked by `over`; the runtime that used it is gone, or never looks again.
-        drop(unsafe { Box::from_raw(self.books.as_ptr()) });
+        drop(unsafe { Box::from_raw(self.accounting.as_ptr()) });
     }
 }
 
@@ -297,9 +298,9 @@ impl Mark {
 
 /// # Safety
 /// `opaque` is what `Heap::opaque` gave for a heap that lives.
-unsafe fn books<'a>(opaque: *mut c_void) -> &'a Books {
+unsafe fn accounting<'a>(opaque: *mut c_void) -> &'a Accounting {
     // SAFETY: the caller vouches for it; books are only ever shared.
-    unsafe { &*opaque.cast::<Books>() }
+    unsafe { &*opaque.cast::<Accounting>() }
 }
 
 /// The engine's sizes are C's.
@@ -309,10 +310,10 @@ fn bytes(size: qjs::size_t) -> usize {
 
 unsafe extern "C-unwind" fn malloc(opaque: *mut c_void, size: qjs::size_t) -> *mut c_void {
     // SAFETY: the engine hands back what `JS_NewRuntime2` was given.
-    let books = unsafe { books(opaque) };
-    let granted = books.grants(bytes(size));
-    books.or_leave(if granted {
-        books.take(books.blocks.allocate(bytes(size)))
+    let accounting = unsafe { accounting(opaque) };
+    let granted = accounting.grants(bytes(size));
+    accounting.or_leave(if granted {
+        accounting.take(accounting.blocks.allocate(bytes(size)))
     } else {
         ptr::null_mut()
     })
@@ -324,11 +325,11 @@ unsafe extern "C-unwind" fn calloc(
     size: qjs::size_t,
 ) -> *mut c_void {
     // SAFETY: as in `malloc`.
-    let books = unsafe { books(opaque) };
+    let accounting = unsafe { accounting(opaque) };
     let size = bytes(count).saturating_mul(bytes(size));
-    let granted = books.grants(size);
-    books.or_leave(if granted {
-        books.take(books.blocks.allocate_zeroed(size))
+    let granted = accounting.grants(size);
+    accounting.or_leave(if granted {
+        accounting.take(accounting.blocks.allocate_zeroed(size))
     } else {
         ptr::null_mut()
     })
@@ -344,24 +345,26 @@ unsafe extern "C-unwind" fn realloc(
         return unsafe { malloc(opaque, size) };
     };
     // SAFETY: as in `malloc`.
-    let books = unsafe { books(opaque) };
-    let old = books.blocks.cost_bytes(block);
-    if bytes(size) > old && !books.grants(bytes(size) - old) {
-        return books.or_leave(ptr::null_mut());
+    let accounting = unsafe { accounting(opaque) };
+    let old = accounting.blocks.cost_bytes(block);
+    if bytes(size) > old && !accounting.grants(bytes(size) - old) {
+        return accounting.or_leave(ptr::null_mut());
     }
-    let moved = books.blocks.resize(block, bytes(size));
+    let moved = accounting.blocks.resize(block, bytes(size));
     if !moved.is_null() {
-        books.used_bytes.set(books.used_bytes.get() - old);
+        accounting.used_bytes.set(accounting.used_bytes.get() - old);
     }
-    books.or_leave(books.take(moved))
+    accounting.or_leave(accounting.take(moved))
 }
 
 unsafe extern "C" fn free(opaque: *mut c_void, block: *mut c_void) {
     if let Some(block) = NonNull::new(block.cast::<u8>()) {
         // SAFETY: as in `malloc`.
-        let books = unsafe { books(opaque) };
-        books.used_bytes.set(books.used_bytes.get() - books.blocks.cost_bytes(block));
-        books.blocks.free(block);
+        let accounting = unsafe { accounting(opaque) };
+        accounting
+            .used_bytes
+            .set(accounting.used_bytes.get() - accounting.blocks.cost_bytes(block));
+        accounting.blocks.free(block);
     }
 }
 
@@ -381,11 +384,11 @@ unsafe extern "C" fn system_usable_size(block: *const c_void) -> qjs::size_t {
 mod tests {
     use super::*;
 
-    fn armed(limit_bytes: usize) -> (Heap, Arc<Ending>) {
+    fn armed(limit_bytes: usize) -> (Heap, Arc<Termination>) {
         let heap = Heap::in_process();
-        let ending = Arc::<Ending>::default();
-        heap.arm(limit_bytes, Arc::clone(&ending));
-        (heap, ending)
+        let termination = Arc::<Termination>::default();
+        heap.arm(limit_bytes, Arc::clone(&termination));
+        (heap, termination)
     }
 
     fn request(heap: &Heap, size: qjs::size_t) -> bool {
@@ -414,8 +417,8 @@ mod tests {
 
     #[test]
     fn a_run_that_is_asked_to_end_is_not_exhausted() {
-        let (heap, ending) = armed(1 << 20);
-        ending.raise();
+        let (heap, termination) = armed(1 << 20);
+        termination.raise();
         assert!(!request(&heap, 1) && heap.must_end() && !heap.exhausted());
     }
 

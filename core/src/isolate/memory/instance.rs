@@ -13,7 +13,7 @@ use super::{
     heap::Heap,
     interrupt::{self, Hook, PollState},
     slot::Slot,
-    termination::Ending,
+    termination::Termination,
 };
 use crate::{isolate::engine::sys as qjs, os::process};
 use std::cell::Cell;
@@ -50,7 +50,7 @@ pub(crate) struct Run {
     /// For all that the run makes anyone hold, the pristine realm included.
     pub(crate) limit_bytes: usize,
     /// Raised by any thread to end the run.
-    pub(crate) ending: Arc<Ending>,
+    pub(crate) termination: Arc<Termination>,
     /// Asked at every poll, with `host` in the state that it gets.
     pub(crate) hook: Option<Hook>,
     pub(crate) host: *mut c_void,
@@ -60,12 +60,12 @@ impl Run {
     /// A run with a limit, and no hook.
     #[cfg(test)]
     pub(crate) fn with_limit(limit_bytes: usize) -> Self {
-        Self { limit_bytes, ending: Arc::default(), hook: None, host: ptr::null_mut() }
+        Self { limit_bytes, termination: Arc::default(), hook: None, host: ptr::null_mut() }
     }
 }
 
 /// One runtime, for one run at a time, on one thread at a time.
-pub(crate) struct Home<R: Realm> {
+pub(crate) struct Instance<R: Realm> {
     runtime: *mut qjs::JSRuntime,
     realm: R,
     fields: Fields,
@@ -76,14 +76,14 @@ pub(crate) struct Home<R: Realm> {
     slot: Option<Slot>,
     /// How many entries are on the stack.
     entries: Cell<usize>,
-    odd: Cell<bool>,
+    poisoned: Cell<bool>,
 }
 
 // SAFETY: all that it points at is its own. It is not `Sync`, so one thread at a time uses it, and
 // on entry the engine is told of that thread's stack.
-unsafe impl<R: Realm> Send for Home<R> {}
+unsafe impl<R: Realm> Send for Instance<R> {}
 
-impl<R: Realm> Home<R> {
+impl<R: Realm> Instance<R> {
     /// A home in a slot; `None` where there are no addresses for it, or the engine's random state
     /// is not known (every run would draw the same numbers), or the realm cannot be built.
     pub(crate) fn in_slot(build: Build<R>) -> Option<Self> {
@@ -91,11 +91,11 @@ impl<R: Realm> Home<R> {
         fields.random_state?;
         let range = Slot::reserve()?;
         let heap = Heap::in_range(&range)?;
-        let mut home = Self::start(heap, build, fields)?;
+        let mut instance = Self::start(heap, build, fields)?;
         // SAFETY: no code of the runtime is on any stack.
-        unsafe { qjs::JS_RunGC(home.runtime) };
-        home.slot = Some(Slot::take_image(range, &home.heap)?);
-        Some(home)
+        unsafe { qjs::JS_RunGC(instance.runtime) };
+        instance.slot = Some(Slot::take_image(range, &instance.heap)?);
+        Some(instance)
     }
 
     /// A plain home; `None` if the realm cannot be built.
@@ -124,8 +124,8 @@ impl<R: Realm> Home<R> {
             qjs::JS_SetInterruptHandler(runtime, handler, polls.as_ptr().cast());
             polls
         };
-        let (entries, odd) = (Cell::new(0), Cell::new(false));
-        Some(Self { runtime, realm, fields, polls, heap, slot: None, entries, odd })
+        let (entries, poisoned) = (Cell::new(0), Cell::new(false));
+        Some(Self { runtime, realm, fields, polls, heap, slot: None, entries, poisoned })
     }
 
     /// Gets ready for a run: books, interrupts, random numbers. Allocates nothing in the heap and
@@ -135,7 +135,7 @@ impl<R: Realm> Home<R> {
         if let Some(slot) = &self.slot {
             slot.expect(run.limit_bytes);
         }
-        self.heap.arm(run.limit_bytes, run.ending);
+        self.heap.arm(run.limit_bytes, run.termination);
         interrupt::heed_limit(self.runtime, &self.heap);
         // SAFETY: no code runs, so no poll does.
         unsafe { (*self.polls.as_ptr()).arm(run.hook, run.host) };
@@ -223,15 +223,15 @@ impl<R: Realm> Home<R> {
 
     /// Marks the home as not to be used again: something happened in it that should not have.
     pub(crate) fn mark_odd(&self) {
-        self.odd.set(true);
+        self.poisoned.set(true);
     }
 
-    pub(crate) fn is_odd(&self) -> bool {
-        self.odd.get()
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.poisoned.get()
     }
 }
 
-impl<R: Realm> Drop for Home<R> {
+impl<R: Realm> Drop for Instance<R> {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.as_ref()
             && cfg!(debug_assertions)
@@ -262,15 +262,15 @@ pub(in crate::isolate) fn new_runtime(heap: &Heap) -> Option<*mut qjs::JSRuntime
 
 /// One entry; a home left by a panic is odd.
 struct Entry<'a, R: Realm> {
-    home: &'a Home<R>,
+    instance: &'a Instance<R>,
     left: bool,
 }
 
 impl<'a, R: Realm> Entry<'a, R> {
-    fn new(home: &'a Home<R>) -> Self {
-        home.entries.set(home.entries.get() + 1);
-        home.heap.set_leaves(true);
-        Self { home, left: false }
+    fn new(instance: &'a Instance<R>) -> Self {
+        instance.entries.set(instance.entries.get() + 1);
+        instance.heap.set_leaves(true);
+        Self { instance, left: false }
     }
 
     fn leave(mut self) {
@@ -280,11 +280,11 @@ impl<'a, R: Realm> Entry<'a, R> {
 
 impl<R: Realm> Drop for Entry<'_, R> {
     fn drop(&mut self) {
-        let entries = self.home.entries.get() - 1;
-        self.home.entries.set(entries);
-        self.home.heap.set_leaves(entries > 0);
+        let entries = self.instance.entries.get() - 1;
+        self.instance.entries.set(entries);
+        self.instance.heap.set_leaves(entries > 0);
         if !self.left && !escape::has_left() {
-            self.home.odd.set(true);
+            self.instance.poisoned.set(true);
         }
     }
 }
@@ -303,24 +303,26 @@ mod tests {
     #[test]
     fn an_engine_that_is_not_known_still_runs_and_stops() {
         let fields = Fields { random_state: None, interrupt_counter: None };
-        let home: Home<TestRealm> =
-            Home::start(Heap::in_process(), build, fields).expect("a plain home");
-        let ending = Arc::<Ending>::default();
-        home.arm(Run { ending: Arc::clone(&ending), ..Run::with_limit(64 << 20) });
-        assert_eq!(run(&home, "let n = 0; while (n < 1e5) n++; n"), "100000");
-        ending.raise();
-        assert_eq!(run(&home, "for (;;);"), LEFT);
+        let instance: Instance<TestRealm> =
+            Instance::start(Heap::in_process(), build, fields).expect("a plain instance");
+        let termination = Arc::<Termination>::default();
+        instance.arm(Run { termination: Arc::clone(&termination), ..Run::with_limit(64 << 20) });
+        assert_eq!(run(&instance, "let n = 0; while (n < 1e5) n++; n"), "100000");
+        termination.raise();
+        assert_eq!(run(&instance, "for (;;);"), LEFT);
     }
 
     #[test]
     fn a_home_left_by_a_panic_is_odd() {
-        let home: Home<TestRealm> = Home::plain(build).expect("a plain home");
-        home.enter(|realm| assert_eq!(realm.context(), home.realm().context())).expect("stayed");
-        home.skip_clock(Duration::from_secs(1));
-        assert!(!home.is_odd());
+        let instance: Instance<TestRealm> = Instance::plain(build).expect("a plain instance");
+        instance
+            .enter(|realm| assert_eq!(realm.context(), instance.realm().context()))
+            .expect("stayed");
+        instance.skip_clock(Duration::from_secs(1));
+        assert!(!instance.is_poisoned());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let _ = home.enter(|_| panic!("as the test wants"));
+            let _ = instance.enter(|_| panic!("as the test wants"));
         }));
-        assert!(panicked.is_err() && home.is_odd());
+        assert!(panicked.is_err() && instance.is_poisoned());
     }
 }

@@ -25,7 +25,7 @@ const LONG_GAP: Duration = Duration::from_millis(1);
 /// Polls closer than this make it longer. In between it stays: a poll costs 0.1 to 0.3 µs, and a
 /// longer period would only be slower to notice that the code has changed. Code that turns from
 /// quick steps to slow ones is noticed after some thousand slow ones, so a cap in a hook can be
-/// seconds late; whoever has to be on time raises the run's `Ending`, which is noticed in one step.
+/// seconds late; whoever has to be on time raises the run's `Termination`, which is noticed in one step.
 const SHORT_GAP: Duration = Duration::from_micros(50);
 
 /// Asked at each poll, on the engine's thread, from within the engine: it must not call back into

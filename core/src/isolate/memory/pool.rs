@@ -9,7 +9,7 @@
 //! beyond it, and for limits larger than a slot's addresses allow, homes are plain.
 
 use super::{
-    instance::{Build, Home, Realm},
+    instance::{Build, Instance, Realm},
     slot::LARGEST_LIMIT_BYTES,
 };
 use crate::os::{sanitized, sync::Mutex};
@@ -75,19 +75,19 @@ pub(crate) struct Pool<R: Realm> {
 
 /// A home on loan. Dropped instead of given back, it is gone, and its place in the pool is free.
 pub(crate) struct Lease<R: Realm> {
-    home: Home<R>,
+    instance: Instance<R>,
     runs: u32,
     /// Held by a home in a slot; after the home, so that the slot is gone when it is counted off.
-    seat: Option<Seat>,
+    permit: Option<SlotPermit>,
     /// Held while a run that may wait has the slot.
-    waiting: Option<Seat>,
+    waiting: Option<SlotPermit>,
 }
 
 impl<R: Realm> Deref for Lease<R> {
-    type Target = Home<R>;
+    type Target = Instance<R>;
 
-    fn deref(&self) -> &Home<R> {
-        &self.home
+    fn deref(&self) -> &Instance<R> {
+        &self.instance
     }
 }
 
@@ -121,9 +121,9 @@ impl<R: Realm> Pool<R> {
             return self.take_ready_or_make();
         }
         let most = self.options.max_slots.saturating_sub(self.options.kept_slots);
-        let Some(waiting) = Seat::take(&self.waiting, most) else { return self.make_plain() };
+        let Some(waiting) = SlotPermit::take(&self.waiting, most) else { return self.make_plain() };
         let lease = self.take_ready_or_make()?;
-        Some(Lease { waiting: lease.seat.is_some().then_some(waiting), ..lease })
+        Some(Lease { waiting: lease.permit.is_some().then_some(waiting), ..lease })
     }
 
     fn take_ready_or_make(&self) -> Option<Lease<R>> {
@@ -137,16 +137,16 @@ impl<R: Realm> Pool<R> {
 
     /// Takes a home back after its run, whatever was left in it.
     pub(crate) fn give_back(&self, lease: Lease<R>) {
-        let Lease { home, runs, seat, waiting } = lease;
+        let Lease { instance, runs, permit, waiting } = lease;
         drop(waiting);
         let runs = runs + 1;
-        let worn = home.is_odd() || runs >= self.options.runs_per_slot;
-        let seated = seat.is_some();
-        let home = if worn { None } else { home.finish() };
-        if let Some(home) = home {
+        let worn = instance.is_poisoned() || runs >= self.options.runs_per_slot;
+        let seated = permit.is_some();
+        let instance = if worn { None } else { instance.finish() };
+        if let Some(instance) = instance {
             let mut ready = self.ready.lock();
             if ready.len() < self.most(self.options.spare) {
-                ready.push(Lease { home, runs, seat, waiting: None });
+                ready.push(Lease { instance, runs, permit, waiting: None });
                 return;
             }
         }
@@ -171,7 +171,7 @@ impl<R: Realm> Pool<R> {
     /// Gives the addresses of the homes that are ready back, as far as no run under this limit can reach
     /// them; for good. For a process that has one run. Returns how many bytes that were.
     pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
-        self.ready.lock().iter().map(|lease| lease.home.trim(limit_bytes)).sum()
+        self.ready.lock().iter().map(|lease| lease.instance.trim(limit_bytes)).sum()
     }
 
     /// How many may be ready, with so many to spare.
@@ -196,7 +196,7 @@ impl<R: Realm> Pool<R> {
         let ready = self.ready.lock();
         ready
             .iter()
-            .filter_map(|lease| lease.home.slot())
+            .filter_map(|lease| lease.instance.slot())
             .try_for_each(super::slot::Slot::check_pristine)
     }
 
@@ -216,25 +216,25 @@ impl<R: Realm> Pool<R> {
         if sanitized::plain_homes() {
             return self.make_plain();
         }
-        let Some(seat) = Seat::take(&self.slots, self.options.max_slots) else {
+        let Some(permit) = SlotPermit::take(&self.slots, self.options.max_slots) else {
             return self.make_plain();
         };
-        let Some(home) = Home::in_slot(self.build) else { return self.make_plain() };
+        let Some(instance) = Instance::in_slot(self.build) else { return self.make_plain() };
         self.made_in_slots.fetch_add(1, Ordering::Relaxed);
-        Some(Lease { home, runs: 0, seat: Some(seat), waiting: None })
+        Some(Lease { instance, runs: 0, permit: Some(permit), waiting: None })
     }
 
     fn make_plain(&self) -> Option<Lease<R>> {
-        let home = Home::plain(self.build)?;
+        let instance = Instance::plain(self.build)?;
         self.made_plain.fetch_add(1, Ordering::Relaxed);
-        Some(Lease { home, runs: 0, seat: None, waiting: None })
+        Some(Lease { instance, runs: 0, permit: None, waiting: None })
     }
 }
 
 /// One of the slots that may be alive at once.
-struct Seat(Arc<AtomicUsize>);
+struct SlotPermit(Arc<AtomicUsize>);
 
-impl Seat {
+impl SlotPermit {
     fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
         let more = |count| if count < most { Some(count + 1) } else { None };
         taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
@@ -242,7 +242,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for SlotPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     fn use_once(pool: &Pool<TestRealm>) -> usize {
-        let lease = pool.take(LIMIT, false).expect("a home");
+        let lease = pool.take(LIMIT, false).expect("a instance");
         lease.arm(Run::with_limit(LIMIT));
         assert_eq!(run(&lease, "typeof left + (globalThis.left = 1)"), "undefined1");
         let address = lease.runtime().addr();
@@ -288,14 +288,14 @@ mod tests {
     #[test]
     fn slots_are_bounded_and_the_rest_is_plain() {
         let pool = pool(2, 2, 1000);
-        let leases: Vec<_> = (0..4).map(|_| pool.take(LIMIT, false).expect("a home")).collect();
+        let leases: Vec<_> = (0..4).map(|_| pool.take(LIMIT, false).expect("a instance")).collect();
         let kinds: Vec<_> = leases.iter().map(|lease| lease.slot().is_some()).collect();
         assert_eq!(kinds, [true, true, false, false]);
         for lease in leases {
             pool.give_back(lease);
         }
         assert_eq!((pool.stats().ready, pool.stats().slots), (2, 2));
-        let large = pool.take(LARGEST_LIMIT_BYTES + 1, false).expect("a home");
+        let large = pool.take(LARGEST_LIMIT_BYTES + 1, false).expect("a instance");
         assert!(large.slot().is_none());
         drop(large);
         drop(pool.take(LIMIT, false));
@@ -307,7 +307,7 @@ mod tests {
         let options =
             PoolOptions { ready: 1, max_slots: 3, kept_slots: 1, ..PoolOptions::default() };
         let pool = Pool::<TestRealm>::new(build, options);
-        let take = |may_wait| pool.take(LIMIT, may_wait).expect("a home");
+        let take = |may_wait| pool.take(LIMIT, may_wait).expect("a instance");
         let waiting: Vec<_> = (0..3).map(|_| take(true)).collect();
         let kinds = |leases: &[Lease<_>]| -> Vec<_> {
             leases.iter().map(|lease| lease.slot().is_some()).collect()
@@ -332,7 +332,7 @@ mod tests {
             use_once(&pool);
         }
         assert_eq!((pool.stats().made_in_slots, pool.stats().retired), (3, 3));
-        let lease = pool.take(LIMIT, false).expect("a home");
+        let lease = pool.take(LIMIT, false).expect("a instance");
         lease.mark_odd();
         pool.give_back(lease);
         let stats = pool.stats();

@@ -1,6 +1,6 @@
 //! Asking a run to end, from any thread; and what other threads must know of its memory.
 //!
-//! In: [`Ending::raise`], by whoever holds the handle of a run. Out: a flag that the run's heap and
+//! In: [`Termination::raise`], by whoever holds the handle of a run. Out: a flag that the run's heap and
 //! interrupt handler look at, and, where it is known, the engine's count of polls set to one, so
 //! that it asks the handler at its next call or backward jump. Keeps `terminate()`: idempotent, it
 //! works before the first instruction, and a handle of a settled run ends nothing else.
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// The flags of one run; never lowered.
-pub(crate) struct Ending {
+pub(crate) struct Termination {
     raised: AtomicBool,
     /// The limit was hit: the run has to end, and whoever looks after it may have to help.
     exhausted: AtomicBool,
@@ -27,7 +27,7 @@ struct Countdown(*mut i32);
 // SAFETY: followed only under the lock, and set to null before what it points at goes.
 unsafe impl Send for Countdown {}
 
-impl Default for Ending {
+impl Default for Termination {
     fn default() -> Self {
         Self {
             raised: AtomicBool::new(false),
@@ -38,7 +38,7 @@ impl Default for Ending {
     }
 }
 
-impl Ending {
+impl Termination {
     /// Asks the run to end. May be called again, should the run not react.
     pub(crate) fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);
@@ -92,14 +92,14 @@ mod tests {
 
     #[test]
     fn it_reaches_the_engine_while_attached_and_not_after() {
-        let (mut counter, ending) = (10_000, Ending::default());
+        let (mut counter, termination) = (10_000, Termination::default());
         // SAFETY: detached before the counter goes.
-        unsafe { ending.attach(&raw mut counter) };
-        ending.raise();
-        assert_eq!((counter, ending.is_raised()), (1, true));
-        ending.detach();
+        unsafe { termination.attach(&raw mut counter) };
+        termination.raise();
+        assert_eq!((counter, termination.is_raised()), (1, true));
+        termination.detach();
         counter = 7;
-        ending.raise();
-        assert_eq!((counter, ending.is_raised()), (7, true));
+        termination.raise();
+        assert_eq!((counter, termination.is_raised()), (7, true));
     }
 }

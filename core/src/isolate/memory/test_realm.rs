@@ -1,7 +1,7 @@
 //! A small realm for the tests of the memory room, and a way to run a script in it.
 #![expect(unsafe_code, reason = "speaks to the engine")]
 
-use super::instance::{Home, Realm};
+use super::instance::{Instance, Realm};
 use crate::isolate::engine::sys as qjs;
 use std::ffi::{CStr, CString};
 use std::ptr;
@@ -71,18 +71,18 @@ pub(crate) const LEFT: &str = "(left)";
 
 /// Runs a script and then all jobs, until the heap says that the run must end. Gives the script's
 /// value as text, or `! ` and what was thrown.
-pub(crate) fn run(home: &Home<TestRealm>, source: &str) -> String {
-    run_as(home, source, qjs::JS_EVAL_TYPE_GLOBAL)
+pub(crate) fn run(instance: &Instance<TestRealm>, source: &str) -> String {
+    run_as(instance, source, qjs::JS_EVAL_TYPE_GLOBAL)
 }
 
 /// As `run`, as a module: then there is no value.
-pub(crate) fn run_module(home: &Home<TestRealm>, source: &str) -> String {
-    run_as(home, source, qjs::JS_EVAL_TYPE_MODULE)
+pub(crate) fn run_module(instance: &Instance<TestRealm>, source: &str) -> String {
+    run_as(instance, source, qjs::JS_EVAL_TYPE_MODULE)
 }
 
-fn run_as(home: &Home<TestRealm>, source: &str, kind: u32) -> String {
+fn run_as(instance: &Instance<TestRealm>, source: &str, kind: u32) -> String {
     // SAFETY: entered; what is made here is either freed or left to the restore.
-    let outcome = home.enter(|realm| unsafe {
+    let outcome = instance.enter(|realm| unsafe {
         let value = eval(realm.context, source, kind);
         let outcome = if qjs::JS_IsException(value) {
             format!("! {}", text(realm.context, qjs::JS_GetException(realm.context)))
@@ -90,8 +90,8 @@ fn run_as(home: &Home<TestRealm>, source: &str, kind: u32) -> String {
             text(realm.context, value)
         };
         let mut of = ptr::null_mut();
-        while !home.heap().must_end() && qjs::JS_IsJobPending(home.runtime()) {
-            qjs::JS_ExecutePendingJob(home.runtime(), &raw mut of);
+        while !instance.heap().must_end() && qjs::JS_IsJobPending(instance.runtime()) {
+            qjs::JS_ExecutePendingJob(instance.runtime(), &raw mut of);
         }
         outcome
     });

@@ -1,7 +1,7 @@
 //! What the memory room promises, tried with code that does its worst.
 
 use super::{
-    instance::{Home, Run},
+    instance::{Instance, Run},
     interrupt::PollState,
     test_realm::{LEFT, TestRealm, build, run, run_module},
 };
@@ -146,8 +146,8 @@ fn after_a_few(polls: &mut PollState) -> bool {
     polls.polls > 5
 }
 
-pub(in crate::isolate) fn slot() -> Home<TestRealm> {
-    Home::in_slot(build).expect("a home in a slot")
+pub(in crate::isolate) fn slot() -> Instance<TestRealm> {
+    Instance::in_slot(build).expect("a instance in a slot")
 }
 
 pub(in crate::isolate) fn limited(mib: usize) -> Run {
@@ -156,12 +156,12 @@ pub(in crate::isolate) fn limited(mib: usize) -> Run {
 
 #[test]
 fn whatever_ran_a_restored_slot_is_its_image() {
-    let mut home = slot();
-    home.arm(limited(64));
+    let mut instance = slot();
+    instance.arm(limited(64));
     let describe =
         "Object.getOwnPropertyNames(globalThis).join() + [1, 2].map(x => x) + typeof evil";
-    let pristine = run(&home, describe);
-    home = home.finish().expect("a slot");
+    let pristine = run(&instance, describe);
+    instance = instance.finish().expect("a slot");
     let mut left: Vec<_> = POLLUTERS.iter().map(|(_, _, cycles)| *cycles).collect();
     // One after the other, over and over, so that each follows each.
     while left.iter().any(|cycles| *cycles > 0) {
@@ -170,27 +170,27 @@ fn whatever_ran_a_restored_slot_is_its_image() {
             left[index] = cycles;
             let hook =
                 source.ends_with("STOP").then_some(after_a_few as fn(&mut PollState) -> bool);
-            home.arm(Run { hook, ..limited(*mib) });
+            instance.arm(Run { hook, ..limited(*mib) });
             let module = source.contains("await") || cycles % 2 == 0;
-            let _ = if module { run_module(&home, source) } else { run(&home, source) };
-            home = home.finish().expect("a slot");
-            let state = home.slot().expect("a slot").check_pristine();
+            let _ = if module { run_module(&instance, source) } else { run(&instance, source) };
+            instance = instance.finish().expect("a slot");
+            let state = instance.slot().expect("a slot").check_pristine();
             assert_eq!(state, Ok(()), "after {source}");
         }
     }
-    home.arm(limited(64));
-    assert_eq!(run(&home, describe), pristine);
+    instance.arm(limited(64));
+    assert_eq!(run(&instance, describe), pristine);
     // Dropping it tears the runtime down and finds nothing left, in debug builds.
 }
 
 #[test]
 fn a_plain_home_is_gone_after_its_run_whatever_ran() {
     for (source, mib, _) in POLLUTERS {
-        let home = Home::plain(build).expect("a plain home");
+        let instance = Instance::plain(build).expect("a plain instance");
         let hook = source.ends_with("STOP").then_some(after_a_few as fn(&mut PollState) -> bool);
-        home.arm(Run { hook, ..limited(*mib) });
-        run_module(&home, source);
-        assert!(home.finish().is_none());
+        instance.arm(Run { hook, ..limited(*mib) });
+        run_module(&instance, source);
+        assert!(instance.finish().is_none());
     }
 }
 
@@ -209,23 +209,23 @@ const BOMBS: &[&str] = &[
 
 #[test]
 fn bombs_hit_their_limit_and_leave_nothing() {
-    let mut home = slot();
+    let mut instance = slot();
     for mib in [1, 8, 64] {
         for source in BOMBS {
-            home.arm(limited(mib));
+            instance.arm(limited(mib));
             let started = Instant::now();
-            run(&home, source);
-            assert!(home.heap().exhausted(), "{source} at {mib} MiB");
+            run(&instance, source);
+            assert!(instance.heap().exhausted(), "{source} at {mib} MiB");
             assert!(started.elapsed() < CEILING, "{source} at {mib} MiB");
-            let (limit, peak) = (mib * MIB, home.heap().peak_bytes());
+            let (limit, peak) = (mib * MIB, instance.heap().peak_bytes());
             assert!(peak <= limit, "{source}: {peak} of {limit}");
-            home = home.finish().expect("a slot");
-            let slot = home.slot().expect("a slot");
+            instance = instance.finish().expect("a slot");
+            let slot = instance.slot().expect("a slot");
             assert_eq!(slot.check_pristine(), Ok(()), "after {source}");
-            home.arm(limited(mib));
-            assert_eq!(run(&home, "[3, 1, 2].sort().map(x => x * 2)"), "2,4,6");
-            assert!(!home.heap().exhausted());
-            home = home.finish().expect("a slot");
+            instance.arm(limited(mib));
+            assert_eq!(run(&instance, "[3, 1, 2].sort().map(x => x * 2)"), "2,4,6");
+            assert!(!instance.heap().exhausted());
+            instance = instance.finish().expect("a slot");
         }
     }
 }
@@ -241,16 +241,16 @@ const GROWERS: &[&str] = &[
 fn no_run_reaches_what_is_trimmed() {
     for mib in [1, 8, 64] {
         for source in BOMBS.iter().chain(GROWERS) {
-            let mut home = slot();
-            assert!(home.trim(mib * MIB) > 1 << 30);
+            let mut instance = slot();
+            assert!(instance.trim(mib * MIB) > 1 << 30);
             for _ in 0..2 {
-                home.arm(limited(mib));
-                run(&home, source);
-                assert!(home.heap().exhausted(), "{source} at {mib} MiB");
-                home = home.finish().expect("a slot");
-                home.arm(limited(mib));
-                assert_eq!(run(&home, "[3, 1, 2].sort().map(x => x * 2)"), "2,4,6");
-                home = home.finish().expect("a slot");
+                instance.arm(limited(mib));
+                run(&instance, source);
+                assert!(instance.heap().exhausted(), "{source} at {mib} MiB");
+                instance = instance.finish().expect("a slot");
+                instance.arm(limited(mib));
+                assert_eq!(run(&instance, "[3, 1, 2].sort().map(x => x * 2)"), "2,4,6");
+                instance = instance.finish().expect("a slot");
             }
         }
     }
@@ -258,11 +258,11 @@ fn no_run_reaches_what_is_trimmed() {
 
 #[test]
 fn a_limit_of_one_byte_is_exhausted_and_can_still_be_armed_and_restored() {
-    for home in [slot(), Home::plain(build).expect("a plain home")] {
-        home.arm(Run::with_limit(1));
-        assert!(home.heap().exhausted());
-        assert_eq!(run(&home, "for (;;);"), LEFT);
-        drop(home.finish());
+    for instance in [slot(), Instance::plain(build).expect("a plain instance")] {
+        instance.arm(Run::with_limit(1));
+        assert!(instance.heap().exhausted());
+        assert_eq!(run(&instance, "for (;;);"), LEFT);
+        drop(instance.finish());
     }
 }
 
@@ -270,40 +270,41 @@ fn a_limit_of_one_byte_is_exhausted_and_can_still_be_armed_and_restored() {
 fn garbage_is_collected_before_the_limit_is_hit() {
     let churn = "const alive = []; for (let i = 0; i < 1e5; i++) alive.push([i]);
         for (let i = 0; i < 4e5; i++) { const a = {}; a.a = a } alive.length";
-    for home in [slot(), Home::plain(build).expect("a plain home")] {
-        home.arm(limited(64));
-        assert_eq!(run(&home, churn), "100000");
-        let tight = home.heap().used_bytes() + 4 * MIB;
-        let home = home.finish().unwrap_or_else(|| Home::plain(build).expect("a plain home"));
-        home.arm(Run::with_limit(tight));
-        assert_eq!((run(&home, churn), home.heap().exhausted()), ("100000".into(), false));
+    for instance in [slot(), Instance::plain(build).expect("a plain instance")] {
+        instance.arm(limited(64));
+        assert_eq!(run(&instance, churn), "100000");
+        let tight = instance.heap().used_bytes() + 4 * MIB;
+        let instance =
+            instance.finish().unwrap_or_else(|| Instance::plain(build).expect("a plain instance"));
+        instance.arm(Run::with_limit(tight));
+        assert_eq!((run(&instance, churn), instance.heap().exhausted()), ("100000".into(), false));
     }
 }
 
 #[test]
 fn what_is_asked_for_zeroed_is_zero() {
-    let mut home = slot();
+    let mut instance = slot();
     let source = "let ok = true; for (let i = 0; i < 30; i++) { const u = new Uint8Array(3000 + i * 40000);
         ok &&= u.indexOf(1) < 0 && u.indexOf(255) < 0; u.fill(255); if (i & 1) globalThis['u' + i] = u } ok";
     for _ in 0..20 {
-        home.arm(limited(64));
-        assert_eq!(run(&home, source), "true");
-        home = home.finish().expect("a slot");
+        instance.arm(limited(64));
+        assert_eq!(run(&instance, source), "true");
+        instance = instance.finish().expect("a slot");
     }
-    home.arm(limited(400));
+    instance.arm(limited(400));
     let started = Instant::now();
-    assert_eq!(run(&home, "new ArrayBuffer(256 << 20).byteLength"), "268435456");
+    assert_eq!(run(&instance, "new ArrayBuffer(256 << 20).byteLength"), "268435456");
     assert!(started.elapsed() < Duration::from_millis(20), "memory that is zero was cleared");
 }
 
 #[test]
 fn runs_draw_different_random_numbers() {
-    let mut home = slot();
+    let mut instance = slot();
     let mut seen = std::collections::HashSet::new();
     for _ in 0..100 {
-        home.arm(limited(64));
-        assert!(seen.insert(run(&home, "[Math.random(), Math.random()]")));
-        home = home.finish().expect("a slot");
+        instance.arm(limited(64));
+        assert!(seen.insert(run(&instance, "[Math.random(), Math.random()]")));
+        instance = instance.finish().expect("a slot");
     }
 }
 
@@ -328,16 +329,16 @@ fn nothing_grows() {
         assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
         return;
     }
-    let mut home = slot();
+    let mut instance = slot();
     let quick: Vec<_> = POLLUTERS.iter().filter(|(.., cycles)| *cycles == 300).collect();
     let mut before = 0;
     for index in 0..20_000 {
         let (source, mib, _) = quick[index % quick.len()];
-        home.arm(limited(*mib));
-        run_module(&home, source);
-        home = home.finish().expect("a slot");
+        instance.arm(limited(*mib));
+        run_module(&instance, source);
+        instance = instance.finish().expect("a slot");
         if index % 10 == 0 {
-            let plain = Home::plain(build).expect("a plain home");
+            let plain = Instance::plain(build).expect("a plain instance");
             plain.arm(limited(*mib));
             run_module(&plain, source);
             assert!(plain.finish().is_none());
@@ -352,38 +353,40 @@ fn nothing_grows() {
 
 #[test]
 fn homes_move_between_threads() {
-    let mut homes: Vec<_> = (0..3).map(|_| slot()).collect();
-    homes.push(Home::plain(build).expect("a plain home"));
+    let mut instances: Vec<_> = (0..3).map(|_| slot()).collect();
+    instances.push(Instance::plain(build).expect("a plain instance"));
     for _ in 0..30 {
-        let hop = |home: Home<TestRealm>| {
+        let hop = |instance: Instance<TestRealm>| {
             let thread = std::thread::Builder::new().stack_size(MIB * crate::os::sanitized::FRAMES);
             thread.spawn(move || {
-                home.arm(limited(16));
+                instance.arm(limited(16));
                 let deep = "let d = 0; const f = () => { d++; f() }; try { f() } catch {} d > 100";
-                assert_eq!(run(&home, deep), "true");
-                home.finish().unwrap_or_else(|| Home::plain(build).expect("a plain home"))
+                assert_eq!(run(&instance, deep), "true");
+                instance
+                    .finish()
+                    .unwrap_or_else(|| Instance::plain(build).expect("a plain instance"))
             })
         };
-        let threads: Vec<_> = homes.into_iter().map(hop).collect();
+        let threads: Vec<_> = instances.into_iter().map(hop).collect();
         let join = |thread: std::io::Result<std::thread::JoinHandle<_>>| {
             thread.expect("a thread").join().expect("no panic")
         };
-        homes = threads.into_iter().map(join).collect();
+        instances = threads.into_iter().map(join).collect();
     }
 }
 
 #[test]
 fn entering_again_gives_no_second_stack() {
-    let home = slot();
-    home.arm(limited(64));
+    let instance = slot();
+    instance.arm(limited(64));
     let depth =
         "(() => { let d = 0; const f = () => { d++; f() }; try { f() } catch {} return d })()";
-    let outer: u32 = run(&home, depth).parse().expect("a number");
-    let inner: u32 = home
+    let outer: u32 = run(&instance, depth).parse().expect("a number");
+    let inner: u32 = instance
         .enter(|_| {
             let used = [0_u8; 8 << 10];
             std::hint::black_box(&used);
-            run(&home, depth).parse().expect("a number")
+            run(&instance, depth).parse().expect("a number")
         })
         .expect("stayed");
     assert!(inner < outer, "{inner} of {outer}");

@@ -14,7 +14,7 @@ use oxc_ast_visit::{
 use oxc_parser::Parser;
 use oxc_span::{GetSpan, Span};
 
-use super::{lines::Lines, module::CompiledModule, silent, source_type, with_stack_for};
+use super::{line_terminators, lines::Lines, module::CompiledModule, source_type, with_stack_for};
 use crate::data::outcome::Position;
 
 /// Texts longer than this are not parsed again; their places stay the engine's.
@@ -34,8 +34,8 @@ pub(super) fn find(
     with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
         let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
-        let silent = silent::find(&program);
-        let mut lines = Lines::new(text, &silent);
+        let line_terminators = line_terminators::find(&program);
+        let mut lines = Lines::new(text, &line_terminators);
         let at = u32::try_from(lines.utf16_offset(place.line, place.column)?).ok()?;
         let mut finder = Finder { at, found: None };
         finder.visit_program(&program);

@@ -15,7 +15,7 @@ const STEP_BYTES: usize = 512;
 /// The lines of a text.
 pub(super) struct Lines<'a> {
     text: &'a str,
-    silent: &'a Silent,
+    line_terminators: &'a Silent,
     /// The first start of a line after each step, rising; the first is that of the text.
     starts: Vec<Start>,
     /// The last place asked for: asking in rising order is linear.
@@ -39,11 +39,11 @@ struct Place {
 
 impl<'a> Lines<'a> {
     /// The lines of `text`, in which terminators count everywhere but in `silent`.
-    pub(super) fn new(text: &'a str, silent: &'a Silent) -> Self {
+    pub(super) fn new(text: &'a str, line_terminators: &'a Silent) -> Self {
         let mut here = Start { offset: 0, line: 1 };
         let mut starts = vec![here];
         let mut next = STEP_BYTES;
-        for offset in Starts::after(text, silent, 0) {
+        for offset in Starts::after(text, line_terminators, 0) {
             here = Start { offset: saturate(offset), line: here.line.saturating_add(1) };
             if offset >= next {
                 starts.push(here);
@@ -51,7 +51,7 @@ impl<'a> Lines<'a> {
             }
         }
         let last = Place { offset: 0, start: Start { offset: 0, line: 1 }, column: 0 };
-        Self { text, silent, starts, last }
+        Self { text, line_terminators, starts, last }
     }
 
     /// The position of a byte offset.
@@ -65,7 +65,9 @@ impl<'a> Lines<'a> {
         if last.offset <= offset && last.start.offset >= start.offset {
             (start, from) = (last.start, last.offset);
         }
-        for next in Starts::after(self.text, self.silent, from).take_while(|next| *next <= offset) {
+        for next in
+            Starts::after(self.text, self.line_terminators, from).take_while(|next| *next <= offset)
+        {
             start = Start { offset: saturate(next), line: start.line.saturating_add(1) };
         }
         let line = start.offset as usize;
@@ -83,7 +85,7 @@ impl<'a> Lines<'a> {
     pub(super) fn offset(&self, line: u32, column: u32) -> Option<usize> {
         let known = self.starts.partition_point(|start| start.line <= line).checked_sub(1)?;
         let known = self.starts.get(known)?;
-        let mut after = Starts::after(self.text, self.silent, known.offset as usize);
+        let mut after = Starts::after(self.text, self.line_terminators, known.offset as usize);
         let start = match (line - known.line).checked_sub(1) {
             None => known.offset as usize,
             Some(between) => after.nth(usize::try_from(between).ok()?)?,
@@ -112,17 +114,17 @@ impl<'a> Lines<'a> {
 struct Starts<'a> {
     text: &'a [u8],
     at: usize,
-    silent: &'a Silent,
+    line_terminators: &'a Silent,
     /// The next silent span, and the next comment.
     span: usize,
     comment: usize,
 }
 
 impl<'a> Starts<'a> {
-    fn after(text: &'a str, silent: &'a Silent, at: usize) -> Self {
+    fn after(text: &'a str, line_terminators: &'a Silent, at: usize) -> Self {
         let before = |spans: &[Range<usize>]| spans.partition_point(|span| span.end <= at);
-        let (span, comment) = (before(&silent.spans), before(&silent.comments));
-        Self { text: text.as_bytes(), at, silent, span, comment }
+        let (span, comment) = (before(&line_terminators.spans), before(&line_terminators.comments));
+        Self { text: text.as_bytes(), at, line_terminators, span, comment }
     }
 }
 
@@ -139,15 +141,15 @@ impl Iterator for Starts<'_> {
                 Some(b'\n') => return Some(self.at),
                 Some(b'\r') => {
                     if self.text.get(self.at) != Some(&b'\n')
-                        && !within(&self.silent.comments, &mut self.comment, at)
+                        && !within(&self.line_terminators.comments, &mut self.comment, at)
                     {
                         return Some(self.at);
                     }
                 }
                 _ => {
-                    if !self.silent.everywhere
+                    if !self.line_terminators.everywhere
                         && matches!(self.text.get(self.at..at + 3), Some([0x80, 0xa8 | 0xa9]))
-                        && !within(&self.silent.spans, &mut self.span, at)
+                        && !within(&self.line_terminators.spans, &mut self.span, at)
                     {
                         self.at = at + 3;
                         return Some(self.at);
@@ -209,8 +211,8 @@ mod tests {
     use super::*;
 
     fn positions(text: &str, offsets: &[usize]) -> Vec<(u32, u32)> {
-        let silent = Silent::default();
-        let mut lines = Lines::new(text, &silent);
+        let line_terminators = Silent::default();
+        let mut lines = Lines::new(text, &line_terminators);
         offsets.iter().map(|&at| lines.position(at)).map(|p| (p.line, p.column)).collect()
     }
 
@@ -230,8 +232,8 @@ mod tests {
             positions(text, &[6, 2, 8, 0, 3, 99]),
             [(1, 4), (1, 2), (2, 1), (1, 1), (1, 2), (2, 2)]
         );
-        let silent = Silent::default();
-        let lines = Lines::new(text, &silent);
+        let line_terminators = Silent::default();
+        let lines = Lines::new(text, &line_terminators);
         assert_eq!(lines.utf16_offset(1, 4), Some(6));
         assert_eq!(lines.offset(2, 1), Some(8));
         assert_eq!(lines.offset(9, 1), None);
@@ -246,8 +248,8 @@ mod tests {
             text.push_str(["", "é", "x", "some words"][line as usize % 4]);
             text.push_str(["\n", "\r\n", "\u{2028}", "\u{2029}"][line as usize / 4 % 4]);
         }
-        let silent = Silent::default();
-        let mut lines = Lines::new(&text, &silent);
+        let line_terminators = Silent::default();
+        let mut lines = Lines::new(&text, &line_terminators);
         for step in [1, 7, 2_999, 1_500] {
             for index in 0..expected.len() {
                 let (offset, line) = expected[index * step % expected.len()];
@@ -262,8 +264,9 @@ mod tests {
     #[test]
     fn silent_parts_end_no_line() {
         let once = |span| std::iter::once(span).collect();
-        let silent = Silent { spans: once(0..5), comments: once(5..8), everywhere: false };
-        assert_eq!(Lines::new("'\u{2028}'/\r/\rx", &silent).position(9).line, 2);
+        let line_terminators =
+            Silent { spans: once(0..5), comments: once(5..8), everywhere: false };
+        assert_eq!(Lines::new("'\u{2028}'/\r/\rx", &line_terminators).position(9).line, 2);
         assert!(has_rare_terminators("a\rb") && has_rare_terminators("\u{2029}"));
         assert!(!has_rare_terminators("a\r\nb\nü"));
     }

@@ -9,8 +9,8 @@
 
 mod call_site;
 mod erase;
-mod expressions;
 mod lexer;
+mod line_terminators;
 mod lines;
 mod map;
 mod memory;
@@ -18,7 +18,7 @@ mod module;
 mod nesting;
 mod record;
 mod refuse;
-mod silent;
+mod regexps;
 #[cfg(test)]
 mod tests;
 
@@ -35,7 +35,6 @@ use oxc_span::{LabeledSpan, SourceType};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use self::erase::Erased;
-pub(crate) use self::expressions::RegularExpression;
 use self::lines::{Lines, Silent};
 use self::map::Map;
 use self::module::Printed;
@@ -43,6 +42,7 @@ pub(crate) use self::module::{
     CompileError, CompiledModule, ExportTarget, Imported, ImportedName, Record, Request,
 };
 use self::nesting::Weight;
+pub(crate) use self::regexps::RegularExpression;
 use std::sync::OnceLock;
 
 use crate::data::source::Language;
@@ -112,8 +112,8 @@ impl Compilation<'_> {
         let allocator = Allocator::default();
         let parsed = Parser::new(&allocator, self.text, source_type(typescript)).parse();
         let mut program = parsed.program;
-        let silent = silent::find(&program);
-        let mut lines = Lines::new(self.text, &silent);
+        let line_terminators = line_terminators::find(&program);
+        let mut lines = Lines::new(self.text, &line_terminators);
         first_error(&parsed.diagnostics, parsed.panicked, &mut lines)?;
         if let Some(refusal) = refuse::refusal(&program) {
             let position = lines.position(refusal.offset as usize);
@@ -129,7 +129,7 @@ impl Compilation<'_> {
         };
         let bytecode = OnceLock::new();
         let (text, takes_bytes) = (self.text.into(), self.takes_bytes);
-        Ok(CompiledModule { text, printed, silent, record, bytecode, takes_bytes })
+        Ok(CompiledModule { text, printed, line_terminators, record, bytecode, takes_bytes })
     }
 
     fn typescript<'a>(

@@ -9,9 +9,9 @@ use crate::data::outcome::Position;
 
 use super::{
     call_site,
-    expressions::{self, RegularExpression},
     lines::{self, Lines, Silent},
     map::Map,
+    regexps::{self, RegularExpression},
 };
 
 /// Why a source is no module that can run.
@@ -108,7 +108,7 @@ pub(crate) struct Record {
 pub(crate) struct CompiledModule {
     pub(super) text: Box<str>,
     pub(super) printed: Option<Printed>,
-    pub(super) silent: Silent,
+    pub(super) line_terminators: Silent,
     pub(super) record: Record,
     /// What the engine made of the code, kept by the first isolate that loads it; opaque here.
     pub(super) bytecode: OnceLock<Arc<[u8]>>,
@@ -136,7 +136,7 @@ impl CompiledModule {
 
     /// Its regular expressions, in source order. Parses the text again: for errors alone.
     pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
-        expressions::find(self)
+        regexps::find(self)
     }
 
     /// Where the engine's form of the code is kept.
@@ -167,7 +167,7 @@ impl CompiledModule {
     /// the column in bytes. Reads the whole text: for errors, not for every call.
     pub(crate) fn original(&self, line: u32, column: u32) -> Option<Position> {
         let Some(printed) = &self.printed else {
-            let mut lines = Lines::new(&self.text, &self.silent);
+            let mut lines = Lines::new(&self.text, &self.line_terminators);
             let offset = lines.offset(line, engine_column(&self.text, line, column))?;
             return Some(lines.position(offset));
         };
@@ -178,7 +178,7 @@ impl CompiledModule {
         let place = Lines::new(&printed.code, &Silent::default()).position(offset);
         let (line, column) = printed.map.find((place.line - 1, place.column - 1))?;
         let from = Lines::new(&self.text, &Silent::default()).utf16_offset(line + 1, column + 1)?;
-        Some(Lines::new(&self.text, &self.silent).position(from))
+        Some(Lines::new(&self.text, &self.line_terminators).position(from))
     }
 }
 

@@ -307,8 +307,9 @@ fn engine_positions_lead_back_to_the_original() {
         let module = ts(text);
         let (line, column) = engine_place(module.code(), "new Error");
         let body = text.trim_start_matches('\u{feff}');
-        let silent = module.silent.clone();
-        let expected = Lines::new(body, &silent).position(body.find("new Error").expect("there"));
+        let line_terminators = module.line_terminators.clone();
+        let expected =
+            Lines::new(body, &line_terminators).position(body.find("new Error").expect("there"));
         assert_eq!(module.original(line, column), Some(expected), "{text:?}");
     }
     let module = js("a\u{2028}'\u{2028}' /*\r*/ é;\n  b");

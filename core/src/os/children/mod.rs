@@ -1,4 +1,4 @@
-//! The processes that a nursery forks.
+//! The processes that a zygote forks.
 //!
 //! In: a fork wanted, a child to kill. Out: two processes; and how each child ended. For a process of one
 //! thread.
@@ -21,19 +21,19 @@ use std::{
 use isolane_confine::Ended;
 
 /// On which side of a fork one is.
-pub(crate) enum Side {
+pub(crate) enum ForkSide {
     Child,
     /// With the number of the child.
     Parent(i32),
 }
 
 /// Forks.
-pub(crate) fn fork() -> io::Result<Side> {
+pub(crate) fn fork() -> io::Result<ForkSide> {
     // SAFETY: this process has one thread, so the child has all that it needs to go on.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        0 => Ok(Side::Child),
-        child => Ok(Side::Parent(child)),
+        0 => Ok(ForkSide::Child),
+        child => Ok(ForkSide::Parent(child)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A system that waits for descriptors and signals at once, for descriptors of low numbers: a nursery has no
+//! A system that waits for descriptors and signals at once, for descriptors of low numbers: a zygote has no
 //! others, since it has its socket before anything else.
 #![expect(unsafe_code, reason = "calls the system")]
 

@@ -28,7 +28,7 @@ use self::stream::{broken, receive};
 
 use isolane_confine::{Confinement, Ended};
 
-use super::{News, Order, Untold};
+use super::{Untold, ZygoteCommand, ZygoteEvent};
 use crate::protocol::sockets::{NO_SIGNAL, NO_WAIT};
 
 /// The host's end.
@@ -50,7 +50,7 @@ const BORN: u8 = 2;
 const ENDED: u8 = 3;
 const REFUSED: u8 = 4;
 
-impl Order {
+impl ZygoteCommand {
     /// Does not wait for room.
     pub(crate) fn send(self, control: impl AsFd) -> Result<(), Untold> {
         let (kind, number) = match self {
@@ -80,7 +80,7 @@ impl Order {
     }
 }
 
-impl News {
+impl ZygoteEvent {
     pub(crate) fn send(&self, control: impl AsFd) -> Result<(), Errno> {
         let (packet, descriptor) = match self {
             Self::Hello { version, confinement } => {
@@ -88,7 +88,7 @@ impl News {
                 (packet(HELLO, [*version, items, 0]), None)
             }
             Self::Born(worker, socket) => (packet(BORN, [*worker, 0, 0]), Some(socket.as_fd())),
-            // Nothing that a nursery tells.
+            // Nothing that a zygote tells.
             Self::Lost(worker) => (packet(BORN, [*worker, 0, 0]), None),
             Self::Ended(worker, ended) => {
                 let (cause, code) = write_ended(*ended);
@@ -99,7 +99,7 @@ impl News {
         send(control, &packet, descriptor, SendFlags::empty())
     }
 
-    /// What was told next; `None` when the nursery is gone.
+    /// What was told next; `None` when the zygote is gone.
     pub(crate) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
         let Some((packet, socket)) = receive(control, inbox)? else { return Ok(None) };
         let (kind, [first, second, third]) = read(packet);

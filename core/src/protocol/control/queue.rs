@@ -9,37 +9,37 @@ use std::sync::{
 
 use rustix::io::Errno;
 
-use super::{News, Order, Untold};
+use super::{Untold, ZygoteCommand, ZygoteEvent};
 use crate::protocol::readiness::Readiness;
 
 /// Whether who is given a socket tells that it has it: it cannot be lost on the way.
 pub(crate) const ACKNOWLEDGES: bool = false;
 
-/// The host's way to its nursery.
+/// The host's way to its zygote.
 #[derive(Clone, Debug)]
 pub(crate) struct Control(Sender<Told>);
 
-/// What reaches a nursery.
+/// What reaches a zygote.
 #[derive(Debug)]
 pub(crate) enum Told {
-    Order(Order),
+    ZygoteCommand(ZygoteCommand),
     /// By the system, of a worker: it has ended.
     Ended(u32),
     /// It is to end, with all its workers.
     End,
 }
 
-/// What the host hears. When nobody hears any more, the nursery is to end.
+/// What the host hears. When nobody hears any more, the zygote is to end.
 #[derive(Debug)]
 pub(crate) struct Inbox {
-    news: Receiver<News>,
-    nursery: Control,
+    news: Receiver<ZygoteEvent>,
+    zygote: Control,
 }
 
-/// The nursery's side.
+/// The zygote's side.
 pub(crate) struct Nurserys {
     told: Receiver<Told>,
-    news: Sender<News>,
+    news: Sender<ZygoteEvent>,
     /// Behind the others, so that it rings when they are gone.
     bell: Bell,
 }
@@ -51,7 +51,7 @@ pub(crate) fn pair(driver: &Arc<Readiness>) -> (Control, Inbox, Nurserys) {
     let (tell, told) = mpsc::channel();
     let (news, inbox) = mpsc::channel();
     let (control, bell) = (Control(tell), Bell(Arc::clone(driver)));
-    let inbox = Inbox { news: inbox, nursery: control.clone() };
+    let inbox = Inbox { news: inbox, zygote: control.clone() };
     (control, inbox, Nurserys { told, news, bell })
 }
 
@@ -61,15 +61,15 @@ impl Control {
     }
 }
 
-impl Order {
+impl ZygoteCommand {
     pub(crate) fn send(self, control: &Control) -> Result<(), Untold> {
-        control.tell(Told::Order(self))
+        control.tell(Told::ZygoteCommand(self))
     }
 }
 
 impl Inbox {
-    /// What was told next; `None` when the nursery is gone.
-    pub(crate) fn receive(&self) -> Result<Option<News>, Errno> {
+    /// What was told next; `None` when the zygote is gone.
+    pub(crate) fn receive(&self) -> Result<Option<ZygoteEvent>, Errno> {
         match self.news.try_recv() {
             Ok(news) => Ok(Some(news)),
             Err(TryRecvError::Empty) => Err(Errno::AGAIN),
@@ -79,7 +79,7 @@ impl Inbox {
 }
 
 impl Nurserys {
-    /// What reaches the nursery next.
+    /// What reaches the zygote next.
     pub(crate) fn receive(&self) -> Told {
         self.told.recv().unwrap_or(Told::End)
     }
@@ -89,7 +89,7 @@ impl Nurserys {
         self.told.try_recv().ok()
     }
 
-    pub(crate) fn send(&self, news: News) {
+    pub(crate) fn send(&self, news: ZygoteEvent) {
         // A host that is gone hears nothing.
         let _ = self.news.send(news);
         self.bell.0.ring();
@@ -99,7 +99,7 @@ impl Nurserys {
 impl Drop for Inbox {
     fn drop(&mut self) {
         // One that is gone needs no telling.
-        let _ = self.nursery.tell(Told::End);
+        let _ = self.zygote.tell(Told::End);
     }
 }
 

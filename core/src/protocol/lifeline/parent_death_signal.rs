@@ -29,10 +29,10 @@ impl Parent {
         false
     }
 
-    /// Waits for the nursery to end.
+    /// Waits for the zygote to end.
     #[expect(clippy::unused_self, reason = "it is of use elsewhere")]
-    pub(crate) fn outlive(&self, nursery: i32) {
-        children::wait_for(nursery);
+    pub(crate) fn outlive(&self, zygote: i32) {
+        children::wait_for(zygote);
     }
 }
 

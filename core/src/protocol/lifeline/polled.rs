@@ -1,7 +1,7 @@
 //! A system that does not care what becomes of children.
 //!
-//! A launcher leads a process group, in which its nursery and its workers stay unless their confinement has
-//! them end in another way; whoever sees that the launcher or its nursery is gone kills them all.
+//! A launcher leads a process group, in which its zygote and its workers stay unless their confinement has
+//! them end in another way; whoever sees that the launcher or its zygote is gone kills them all.
 
 use std::{process::Child, time::Duration};
 
@@ -37,12 +37,12 @@ impl Parent {
         getppid() != self.0
     }
 
-    /// Waits for the nursery or the parent to end, and ends all others, and this process with them.
-    pub(crate) fn outlive(&self, nursery: i32) {
+    /// Waits for the zygote or the parent to end, and ends all others, and this process with them.
+    pub(crate) fn outlive(&self, zygote: i32) {
         let watch = Watch::new();
-        while is_there(nursery) {
+        while is_there(zygote) {
             if self.is_gone() {
-                children::kill(nursery);
+                children::kill(zygote);
                 break;
             }
             watch.wait(None, Self::LOOK);
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
     use isolane_confine::exit;
 
-    use crate::os::children::Side;
+    use crate::os::children::ForkSide;
 
     const SELF: &str = "worker::kin::asked::tests::inside_of_the_tests";
     const CEILING: Duration = Duration::from_secs(20);
@@ -109,8 +109,8 @@ mod tests {
     /// Forks for somebody who never comes back; the number of the child.
     fn forked(body: impl FnOnce()) -> i32 {
         match children::fork().expect("a child") {
-            Side::Parent(child) => child,
-            Side::Child => {
+            ForkSide::Parent(child) => child,
+            ForkSide::Child => {
                 body();
                 exit(0)
             }
@@ -129,23 +129,23 @@ mod tests {
             let parent = Parent::to_die_with();
             setsid().expect("it leads no group yet");
             let launcher = getpid().as_raw_nonzero();
-            let nursery = forked(|| {
+            let zygote = forked(|| {
                 let parent = Parent::of_confined();
                 let worker = forked(sleep);
-                let nursery = getpid().as_raw_nonzero();
+                let zygote = getpid().as_raw_nonzero();
                 let mut out = std::io::stdout();
-                writeln!(out, "\n{host} {launcher} {nursery}").expect("the test reads");
+                writeln!(out, "\n{host} {launcher} {zygote}").expect("the test reads");
                 while !parent.is_gone() {
                     thread::sleep(Duration::from_millis(5));
                 }
                 children::kill(worker);
             });
-            parent.outlive(nursery);
+            parent.outlive(zygote);
         });
         let _ = waitpid(Pid::from_raw(launcher), WaitOptions::empty());
     }
 
-    /// Starts a host, its launcher, its nursery and a worker, kills the one in that place, and waits until
+    /// Starts a host, its launcher, its zygote and a worker, kills the one in that place, and waits until
     /// none of them is there.
     fn all_end_with(place: usize) {
         let mut host = Command::new(std::env::current_exe().expect("this program"))

@@ -1,14 +1,14 @@
 //! One worker, as far as it is listened to.
 //!
 //! In: the bytes that it says. Out: frames, taken by its run; and what the driver has to do about them
-//! ([`Said`]).
+//! ([`ReadOutcome`]).
 
 use std::sync::Arc;
 
 use isolane_confine::Ended;
 use rustix::io::Errno;
 
-use super::{large_frames::Taken, run::Run, worker_socket::Link};
+use super::{large_frames::Taken, run::Run, worker_socket::WorkerSocket};
 use crate::protocol::frame::{Frame, Inlet, Unreadable};
 
 /// A message of more bytes is not read on the spot: at about six nanoseconds a byte. What is missing of a chunk is
@@ -17,7 +17,7 @@ const LARGE_BYTES: usize = 64 << 10;
 
 /// A worker, as far as it is listened to.
 pub(crate) struct Connection {
-    pub(crate) link: Arc<Link>,
+    pub(crate) link: Arc<WorkerSocket>,
     inlet: Inlet,
     pub(crate) runs_left: u32,
     /// Whether a large frame of it is being taken.
@@ -35,7 +35,7 @@ impl Drop for Connection {
 }
 
 /// What a worker has said so far.
-pub(crate) enum Said {
+pub(crate) enum ReadOutcome {
     /// Something that takes long to read.
     Large(Arc<Run>, Frame),
     /// There may be more.
@@ -55,21 +55,21 @@ pub(crate) enum Said {
 
 impl Taken {
     /// What it means, with those bytes still to come.
-    pub(crate) fn with(self, rest: &[u8]) -> Said {
+    pub(crate) fn with(self, rest: &[u8]) -> ReadOutcome {
         match self {
-            Self::Yes(false) => Said::More,
-            Self::Yes(true) if rest.is_empty() => Said::RunEnded,
+            Self::Yes(false) => ReadOutcome::More,
+            Self::Yes(true) if rest.is_empty() => ReadOutcome::RunEnded,
             // It has nothing to say that nobody asked it.
-            Self::Yes(true) => Said::Unreadable(Unreadable::Broken),
-            Self::Unreadable(why) => Said::Unreadable(why),
-            Self::Panicked => Said::Panicked,
+            Self::Yes(true) => ReadOutcome::Unreadable(Unreadable::Broken),
+            Self::Unreadable(why) => ReadOutcome::Unreadable(why),
+            Self::Panicked => ReadOutcome::Panicked,
         }
     }
 }
 
 impl Connection {
     /// A worker that serves so many runs.
-    pub(crate) fn new(link: Arc<Link>, runs: u32) -> Self {
+    pub(crate) fn new(link: Arc<WorkerSocket>, runs: u32) -> Self {
         Self {
             link,
             inlet: Inlet::hostile(0),
@@ -82,7 +82,7 @@ impl Connection {
 
     /// Takes what the worker has said, up to the end of its run. Into a large buffer, or rather in its place,
     /// all may be read that waits in the socket.
-    pub(crate) fn listen(&mut self, buffer: &mut [u8]) -> Said {
+    pub(crate) fn listen(&mut self, buffer: &mut [u8]) -> ReadOutcome {
         let chunk = self.inlet.open(LARGE_BYTES).filter(|_| buffer.len() >= LARGE_BYTES);
         let is_much = chunk.is_some();
         let read = match chunk {
@@ -90,32 +90,32 @@ impl Connection {
             None => self.link.read(buffer),
         };
         let read = match read {
-            Ok(0) => return Said::Last,
+            Ok(0) => return ReadOutcome::Last,
             Ok(read) => read,
-            Err(Errno::AGAIN) => return Said::All,
-            Err(Errno::INTR) => return Said::More,
-            Err(_) => return Said::Last,
+            Err(Errno::AGAIN) => return ReadOutcome::All,
+            Err(Errno::INTR) => return ReadOutcome::More,
+            Err(_) => return ReadOutcome::Last,
         };
         let Some(run) = self.link.run() else {
-            return Said::Unreadable(Unreadable::Broken);
+            return ReadOutcome::Unreadable(Unreadable::Broken);
         };
         self.inlet.set_most_bytes(run.most_bytes());
         match self.take(&run, if is_much { &[] } else { &buffer[..read] }) {
-            Said::More if is_much => Said::Much,
+            ReadOutcome::More if is_much => ReadOutcome::Much,
             // A socket that had less than asked for is empty now; it will say so if it is not.
-            Said::More if read < buffer.len() => Said::All,
+            ReadOutcome::More if read < buffer.len() => ReadOutcome::All,
             said => said,
         }
     }
 
     /// Takes bytes that it said.
-    pub(crate) fn take(&mut self, run: &Arc<Run>, mut bytes: &[u8]) -> Said {
+    pub(crate) fn take(&mut self, run: &Arc<Run>, mut bytes: &[u8]) -> ReadOutcome {
         loop {
             let taken = match self.inlet.feed(&mut bytes) {
                 Ok(None) => break,
                 Ok(Some(frame)) if frame.nodes_bytes() > LARGE_BYTES => {
                     self.rest = bytes.to_vec();
-                    return Said::Large(Arc::clone(run), frame);
+                    return ReadOutcome::Large(Arc::clone(run), frame);
                 }
                 Ok(Some(frame)) => Taken::by(run, frame),
                 Err(unreadable) => Taken::Unreadable(unreadable),
@@ -125,6 +125,6 @@ impl Connection {
                 taken => return taken.with(bytes),
             }
         }
-        Said::More
+        ReadOutcome::More
     }
 }

@@ -1,6 +1,6 @@
-//! The host's thread that listens to the nursery and to all workers.
+//! The host's thread that listens to the zygote and to all workers.
 //!
-//! In: what they say, and what is due. Out: calls of runs and of [`Workers`]. It starts the nursery, starts
+//! In: what they say, and what is due. Out: calls of runs and of [`Workers`]. It starts the zygote, starts
 //! it again when it is lost, and is the last to know that everything has ended. A thread of the host that
 //! looks for events by itself takes its place for that time ([`Driver::glance`]).
 
@@ -16,18 +16,18 @@ use isolane_confine::Ended;
 use rustix::{fd::OwnedFd, io::Errno};
 
 use super::{
-    connection::{Connection, Said},
+    connection::{Connection, ReadOutcome},
     large_frames::{Aside, Parcel, Taken},
     run::{Lost, Run},
-    worker_socket::Link,
+    worker_socket::WorkerSocket,
     workers::Workers,
-    zygote::{Killed, Nursery},
+    zygote::{Killed, Zygote},
 };
 use crate::{
-    binding::adaptive_spin::Patience,
+    binding::adaptive_spin::AdaptiveSpin,
     os::sync::Mutex,
     protocol::{
-        control::{self, News, Order},
+        control::{self, ZygoteCommand, ZygoteEvent},
         frame::{Frame, Unreadable, VERSION},
         readiness::{BELL, Event, Events},
     },
@@ -44,13 +44,13 @@ const READS: usize = 4;
 const GLANCE: usize = 4;
 const GLANCE_BYTES: usize = 4 << 10;
 
-/// How often a nursery may fail to say hello, one time after another.
+/// How often a zygote may fail to say hello, one time after another.
 const FAILURES: u32 = 3;
 
 /// What listens at once on the thread of the driver.
 const EVENTS: usize = 64;
 
-/// The number of the nursery, which no worker has.
+/// The number of the zygote, which no worker has.
 const CONTROL: u64 = BELL - 1;
 
 /// Starts the thread; until it ends, others can listen, too.
@@ -72,7 +72,7 @@ pub(crate) fn start(workers: &Arc<Workers>) -> io::Result<()> {
 /// Listens and does what is due, until the runtime is closed and nothing is left. It holds nothing while it
 /// waits.
 fn drive(driver: &Mutex<Driver>, workers: &Workers) {
-    let patience = Patience::new();
+    let spin = AdaptiveSpin::new();
     let mut events = Events::of(EVENTS);
     driver.lock().start_nursery();
     while !workers.is_over() {
@@ -84,11 +84,11 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers) {
             continue;
         }
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-        let left = left.into_iter().chain(Nursery::LOOK).min();
-        if wait(workers, &patience, &mut events, left).is_ok() {
+        let left = left.into_iter().chain(Zygote::LOOK).min();
+        if wait(workers, &spin, &mut events, left).is_ok() {
             driver.lock().take_up(&events);
         }
-        if Nursery::LOOK.is_some() {
+        if Zygote::LOOK.is_some() {
             driver.lock().look_after_nursery();
         }
     }
@@ -99,7 +99,7 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers) {
 /// being woken takes longer than most workers do to say the next thing.
 fn wait(
     workers: &Workers,
-    patience: &Patience,
+    spin: &AdaptiveSpin,
     events: &mut Events,
     most: Option<Duration>,
 ) -> Result<(), Errno> {
@@ -108,7 +108,7 @@ fn wait(
     }
     let started = Instant::now();
     let seen = Cell::new(std::mem::take(events));
-    let found = patience.look(started, || {
+    let found = spin.look(started, || {
         let mut events = seen.take();
         let asked = workers.driver.wait(&mut events, Some(Duration::ZERO));
         let found = asked.is_ok_and(|count| count > 0);
@@ -119,14 +119,14 @@ fn wait(
     if !found {
         workers.driver.wait(events, most)?;
     }
-    patience.learn(started.elapsed(), found);
+    spin.learn(started.elapsed(), found);
     Ok(())
 }
 
 /// What listens: all that is known of what workers are about to say.
 pub(crate) struct Driver {
     workers: Arc<Workers>,
-    nursery: Option<Nursery>,
+    zygote: Option<Zygote>,
     /// Nurseries that nobody has waited for yet.
     killed: Vec<Killed>,
     failures: u32,
@@ -139,7 +139,7 @@ impl Driver {
     fn new(workers: Arc<Workers>) -> Self {
         Self {
             workers,
-            nursery: None,
+            zygote: None,
             killed: Vec::new(),
             failures: 0,
             connections: HashMap::new(),
@@ -154,7 +154,7 @@ impl Driver {
             match event.who() {
                 BELL => {
                     self.workers.driver.quiet();
-                    if Nursery::RINGS {
+                    if Zygote::RINGS {
                         self.hear_nursery();
                     }
                     self.take_back();
@@ -190,26 +190,26 @@ impl Driver {
         u32::try_from(who).is_ok_and(|worker| self.turn_to(worker, event, reads, bytes))
     }
 
-    /// Everything that is left ends: no worker outlives its nursery, nor that its socket.
+    /// Everything that is left ends: no worker outlives its zygote, nor that its socket.
     fn end(&mut self) {
         self.connections.clear();
         self.wait_for_killed();
         self.workers.nursery_lost();
-        if let Some(nursery) = self.nursery.take() {
-            nursery.end(&self.workers.driver);
+        if let Some(zygote) = self.zygote.take() {
+            zygote.end(&self.workers.driver);
         }
     }
 
     fn have_nursery(&mut self) {
-        if self.nursery.is_none() {
+        if self.zygote.is_none() {
             self.start_nursery();
         }
     }
 
     fn start_nursery(&mut self) {
         let Workers { worker, driver, .. } = &*self.workers;
-        match Nursery::start(worker, driver, CONTROL) {
-            Ok(nursery) => self.nursery = Some(nursery),
+        match Zygote::start(worker, driver, CONTROL) {
+            Ok(zygote) => self.zygote = Some(zygote),
             Err(error) => {
                 let path = worker.program.display();
                 self.workers.unavailable(&format!("{path}: {error}"));
@@ -218,37 +218,37 @@ impl Driver {
     }
 
     fn hear_nursery(&mut self) {
-        while let Some(nursery) = &mut self.nursery {
-            let news = match nursery.news() {
+        while let Some(zygote) = &mut self.zygote {
+            let news = match zygote.news() {
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 Ok(Some(news)) => news,
                 Ok(None) | Err(_) => return self.lose_nursery("it ended before it was ready"),
             };
             match news {
-                News::Hello { version: VERSION, confinement } => {
-                    let control = Arc::clone(nursery.control());
+                ZygoteEvent::Hello { version: VERSION, confinement } => {
+                    let control = Arc::clone(zygote.control());
                     self.workers.hello(&control, confinement);
                 }
-                News::Hello { version, .. } => {
+                ZygoteEvent::Hello { version, .. } => {
                     self.failures = FAILURES;
                     let why = format!("it is of version {version}, and {VERSION} is needed");
                     return self.lose_nursery(&why);
                 }
-                News::Born(worker, socket) => {
+                ZygoteEvent::Born(worker, socket) => {
                     self.failures = 0;
                     if control::ACKNOWLEDGES {
-                        self.workers.order(Order::Received(worker));
+                        self.workers.order(ZygoteCommand::Received(worker));
                     }
                     self.connect(worker, socket);
                 }
-                News::Lost(worker) => {
+                ZygoteEvent::Lost(worker) => {
                     if control::ACKNOWLEDGES {
-                        self.workers.order(Order::Kill(worker));
+                        self.workers.order(ZygoteCommand::Kill(worker));
                     }
                     self.workers.refused(Errno::MFILE);
                 }
-                News::Ended(worker, ended) => self.disconnect(worker, ended),
-                News::Refused(error) => {
+                ZygoteEvent::Ended(worker, ended) => self.disconnect(worker, ended),
+                ZygoteEvent::Refused(error) => {
                     let error = Errno::from_raw_os_error(error);
                     if self.workers.has_nursery() {
                         self.workers.refused(error);
@@ -262,19 +262,19 @@ impl Driver {
         }
     }
 
-    /// Notices the end of a nursery that nobody tells of.
+    /// Notices the end of a zygote that nobody tells of.
     fn look_after_nursery(&mut self) {
-        if self.nursery.as_ref().is_some_and(Nursery::has_ended) {
+        if self.zygote.as_ref().is_some_and(Zygote::has_ended) {
             // What it said before counts.
             self.hear_nursery();
             self.lose_nursery("it ended");
         }
     }
 
-    /// What is left of a nursery that is gone: its workers are, too.
+    /// What is left of a zygote that is gone: its workers are, too.
     fn lose_nursery(&mut self, why: &str) {
-        let Some(nursery) = self.nursery.take() else { return };
-        self.killed.push(nursery.kill(&self.workers.driver));
+        let Some(zygote) = self.zygote.take() else { return };
+        self.killed.push(zygote.kill(&self.workers.driver));
         self.workers.nursery_lost();
         let workers: Vec<u32> = self.connections.keys().copied().collect();
         for worker in workers {
@@ -301,10 +301,10 @@ impl Driver {
     }
 
     fn connect(&mut self, worker: u32, socket: OwnedFd) {
-        let link = match Link::new(worker, socket, &self.workers.driver) {
+        let link = match WorkerSocket::new(worker, socket, &self.workers.driver) {
             Ok(link) => link,
             Err(error) => {
-                self.workers.order(Order::Kill(worker));
+                self.workers.order(ZygoteCommand::Kill(worker));
                 return self.workers.refused(error);
             }
         };
@@ -322,11 +322,11 @@ impl Driver {
             connection.ended = Some(ended);
             return;
         }
-        let mut said = Said::More;
-        while let Said::More | Said::Much = said {
+        let mut said = ReadOutcome::More;
+        while let ReadOutcome::More | ReadOutcome::Much = said {
             said = connection.listen(&mut self.buffer);
         }
-        if let Said::Large(run, frame) = said {
+        if let ReadOutcome::Large(run, frame) = said {
             // To be told once more when that was taken.
             connection.ended = Some(ended);
             return self.set_aside(worker, run, frame);
@@ -358,16 +358,16 @@ impl Driver {
     }
 
     /// Does what follows from what a worker said; whether there may be more to hear.
-    fn heed(&mut self, worker: u32, said: Said) -> bool {
+    fn heed(&mut self, worker: u32, said: ReadOutcome) -> bool {
         let Some(connection) = self.connections.get_mut(&worker) else { return false };
         match said {
-            Said::More => return true,
-            Said::All | Said::Much => return false,
-            Said::Large(run, frame) => {
+            ReadOutcome::More => return true,
+            ReadOutcome::All | ReadOutcome::Much => return false,
+            ReadOutcome::Large(run, frame) => {
                 self.set_aside(worker, run, frame);
                 return false;
             }
-            Said::RunEnded => {
+            ReadOutcome::RunEnded => {
                 connection.runs_left -= 1;
                 connection.link.finish();
                 self.workers.served();
@@ -377,17 +377,17 @@ impl Driver {
                 }
                 // It has nothing left to do, and may not say so itself.
                 self.connections.remove(&worker);
-                self.workers.order(Order::Kill(worker));
+                self.workers.order(ZygoteCommand::Kill(worker));
                 return false;
             }
-            // How it ended, its nursery will tell; one that only says nothing more ends now.
-            Said::Last => connection.link.retire(),
-            Said::Panicked => {
+            // How it ended, its zygote will tell; one that only says nothing more ends now.
+            ReadOutcome::Last => connection.link.retire(),
+            ReadOutcome::Panicked => {
                 if let Some(run) = connection.link.run() {
                     run.break_down();
                 }
             }
-            Said::Unreadable(why) => {
+            ReadOutcome::Unreadable(why) => {
                 if let Some(run) = connection.link.run() {
                     run.lost(match why {
                         Unreadable::Broken => &Lost::Broken,
@@ -397,7 +397,7 @@ impl Driver {
             }
         }
         connection.link.unwatch();
-        self.workers.order(Order::Kill(worker));
+        self.workers.order(ZygoteCommand::Kill(worker));
         false
     }
 

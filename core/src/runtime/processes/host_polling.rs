@@ -12,12 +12,12 @@ use crate::os::sync::{Condvar, Mutex};
 const MOMENT: Duration = Duration::from_micros(500);
 
 #[derive(Debug, Default)]
-pub(crate) struct Attendance {
+pub(crate) struct HostPolling {
     until: Mutex<Option<Instant>>,
     over: Condvar,
 }
 
-impl Attendance {
+impl HostPolling {
     /// A thread of the host listens, and will again shortly.
     pub(crate) fn begin(&self) {
         *self.until.lock() = Some(Instant::now() + MOMENT);

@@ -12,12 +12,12 @@ use std::{
     },
 };
 
-use super::{run::Run, worker_socket::Link, workers::Workers};
+use super::{run::Run, worker_socket::WorkerSocket, workers::Workers};
 use crate::protocol::frame::{Frame, Unreadable};
 
 /// A frame, for its run.
 pub(crate) struct Parcel {
-    pub(crate) link: Arc<Link>,
+    pub(crate) link: Arc<WorkerSocket>,
     pub(crate) run: Arc<Run>,
     pub(crate) frame: Frame,
 }
@@ -45,8 +45,8 @@ impl Taken {
 /// The way to that thread and back. It is started when it is needed first, and ends with its driver.
 pub(crate) struct Aside {
     thread: Option<Sender<Parcel>>,
-    told: Sender<(Arc<Link>, Taken)>,
-    taken: Receiver<(Arc<Link>, Taken)>,
+    told: Sender<(Arc<WorkerSocket>, Taken)>,
+    taken: Receiver<(Arc<WorkerSocket>, Taken)>,
 }
 
 impl Default for Aside {
@@ -73,17 +73,20 @@ impl Aside {
     }
 
     /// The next that was taken.
-    pub(crate) fn taken(&self) -> Option<(Arc<Link>, Taken)> {
+    pub(crate) fn taken(&self) -> Option<(Arc<WorkerSocket>, Taken)> {
         self.taken.try_recv().ok()
     }
 }
 
-fn open(Parcel { link, run, frame }: Parcel) -> (Arc<Link>, Taken) {
+fn open(Parcel { link, run, frame }: Parcel) -> (Arc<WorkerSocket>, Taken) {
     let taken = Taken::by(&run, frame);
     (link, taken)
 }
 
-fn start(workers: &Arc<Workers>, told: Sender<(Arc<Link>, Taken)>) -> Option<Sender<Parcel>> {
+fn start(
+    workers: &Arc<Workers>,
+    told: Sender<(Arc<WorkerSocket>, Taken)>,
+) -> Option<Sender<Parcel>> {
     let (thread, parcels) = mpsc::channel();
     let workers = Arc::clone(workers);
     let work = move || {

@@ -11,4 +11,4 @@ mod worker_socket;
 mod workers;
 mod zygote;
 
-pub(crate) use self::workers::{Keeper, Workers};
+pub(crate) use self::workers::{DropGuard, Workers};

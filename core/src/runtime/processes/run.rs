@@ -21,10 +21,10 @@ use std::{
 
 use isolane_confine::Ended;
 
-use super::{ledger::Ledger, worker_socket::Link, workers::Workers};
+use super::{ledger::Ledger, worker_socket::WorkerSocket, workers::Workers};
 use crate::{
     binding::{
-        handle::{Hear, Live},
+        handle::{Poller, RunControl},
         host::{Completion, Host},
         inbound::Inbound,
     },
@@ -33,7 +33,7 @@ use crate::{
     modules::request::Request,
     os::sync::Mutex,
     protocol::{
-        control::Order,
+        control::ZygoteCommand,
         frame::Frame,
         messages::{Begin, ToWorker},
     },
@@ -50,7 +50,7 @@ pub(crate) struct Run {
     host: Arc<dyn Host>,
     memory_limit: usize,
     report: bool,
-    choosy_about: Kinds,
+    validated_kinds: Kinds,
     /// Messages that the host has not taken yet.
     in_flight: Arc<InFlight>,
     settled: AtomicBool,
@@ -61,7 +61,7 @@ struct Shared {
     record: Record,
     phase: Phase,
     /// Its worker, while it has one.
-    link: Option<Arc<Link>>,
+    link: Option<Arc<WorkerSocket>>,
     request: Option<Box<Request>>,
     /// What the host sent before the run had a worker.
     early: Vec<Frame>,
@@ -115,14 +115,14 @@ impl Run {
         place: usize,
         request: Request,
         host: Arc<dyn Host>,
-        choosy_about: Kinds,
+        validated_kinds: Kinds,
     ) -> Self {
         let bytes = request.memory_limit();
         let memory_limit = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
             workers,
             place,
-            choosy_about,
+            validated_kinds,
             host,
             memory_limit,
             report: request.report,
@@ -156,7 +156,7 @@ impl Run {
     }
 
     /// Hands the run to a worker, with a permit.
-    pub(crate) fn begin(self: &Arc<Self>, link: &Arc<Link>) -> Begun {
+    pub(crate) fn begin(self: &Arc<Self>, link: &Arc<WorkerSocket>) -> Begun {
         let mut shared = self.shared.lock();
         if self.is_settled() || shared.record.is_asked() || shared.request.is_none() {
             return Begun::NotNeeded;
@@ -169,7 +169,7 @@ impl Run {
         shared.permit = true;
         shared.link = Some(Arc::clone(link));
         let safety_cap = self.workers.safety_cap();
-        let begin = Begin { request: *request, safety_cap, choosy_about: self.choosy_about };
+        let begin = Begin { request: *request, safety_cap, validated_kinds: self.validated_kinds };
         // The run before may have ended while it waited.
         link.release();
         link.send(ToWorker::Begin(Box::new(begin)).into_frame());
@@ -205,7 +205,7 @@ impl Run {
         let link = shared.link.clone();
         drop(shared);
         if let Some(link) = link.filter(|link| link.demote()) {
-            self.workers.order(Order::Demote(link.worker));
+            self.workers.order(ZygoteCommand::Demote(link.worker));
         }
         true
     }
@@ -287,7 +287,7 @@ impl Run {
     }
 }
 
-impl Live for Run {
+impl RunControl for Run {
     fn is_here(&self) -> bool {
         self.workers.is_here()
     }
@@ -362,7 +362,7 @@ impl Live for Run {
         self.send(ToWorker::Answer(completion).into_frame());
     }
 
-    fn ears(&self) -> Option<Weak<dyn Hear>> {
+    fn poller(&self) -> Option<Weak<dyn Poller>> {
         let workers = Arc::downgrade(&self.workers);
         Some(workers)
     }

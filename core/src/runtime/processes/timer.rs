@@ -17,7 +17,7 @@ pub(crate) enum What {
     Tick,
     /// See which workers nobody uses.
     Idle,
-    /// Tell the nursery what it could not take before.
+    /// Tell the zygote what it could not take before.
     Orders,
 }
 

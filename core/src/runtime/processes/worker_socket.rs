@@ -33,7 +33,7 @@ const PIECE_BYTES: usize = 64;
 
 /// A worker as the host knows it.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct WorkerSocket {
     pub(crate) worker: u32,
     socket: Arc<OwnedFd>,
     driver: Arc<Readiness>,
@@ -68,7 +68,7 @@ struct Out {
     closed: bool,
 }
 
-impl Link {
+impl WorkerSocket {
     /// Has the driver look at what a worker says.
     pub(crate) fn new(
         worker: u32,
@@ -158,7 +158,7 @@ impl Link {
         self.write(&mut out);
     }
 
-    /// Keeps what is sent from now on until [`Link::release`].
+    /// Keeps what is sent from now on until [`WorkerSocket::release`].
     pub(crate) fn hold(&self) {
         self.out.lock().held = true;
     }
@@ -245,7 +245,7 @@ impl Link {
     }
 }
 
-impl AsFd for Link {
+impl AsFd for WorkerSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

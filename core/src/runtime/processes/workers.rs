@@ -20,14 +20,14 @@ use isolane_confine::Confinement;
 
 use super::{
     driver::{self, Driver},
-    host_polling::Attendance,
+    host_polling::HostPolling,
     run::{Begun, Lost, Run},
     timer::{Timer, What},
-    worker_socket::Link,
+    worker_socket::WorkerSocket,
 };
 use crate::{
     binding::{
-        handle::{Hear, Live},
+        handle::{Poller, RunControl},
         host::Host,
     },
     data::outcome::Status,
@@ -35,7 +35,7 @@ use crate::{
     modules::request::Request,
     os::{process::Process, sync::Mutex},
     protocol::{
-        control::{Control, Order},
+        control::{Control, ZygoteCommand},
         readiness::Readiness,
     },
     runtime::{
@@ -58,8 +58,8 @@ pub(crate) struct Workers {
     registry: Registry<Run>,
     pub(crate) driver: Arc<Readiness>,
     /// What listens, for a thread of the host that does for a moment; until the driver has ended.
-    ears: Mutex<Option<Arc<Mutex<Driver>>>>,
-    pub(crate) attendance: Attendance,
+    poller: Mutex<Option<Arc<Mutex<Driver>>>>,
+    pub(crate) attendance: HostPolling,
     /// Whether the driver has ended, after which it calls nobody.
     ended: AtomicBool,
     state: Mutex<State>,
@@ -68,11 +68,11 @@ pub(crate) struct Workers {
 #[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub(crate) struct State {
-    /// The way to the nursery, once it has said hello.
+    /// The way to the zygote, once it has said hello.
     control: Option<Arc<Control>>,
     confinement: Option<Confinement>,
-    /// What the nursery is still to be told.
-    orders: VecDeque<Order>,
+    /// What the zygote is still to be told.
+    orders: VecDeque<ZygoteCommand>,
     /// Workers that were ordered and are not there yet.
     coming: usize,
     /// Workers without a run, the one used last at the end.
@@ -90,7 +90,7 @@ pub(crate) struct State {
     warm: bool,
     /// Whether it will be seen to which of them nobody uses.
     idling: bool,
-    /// Whether the nursery takes no orders at the moment.
+    /// Whether the zygote takes no orders at the moment.
     stuck: bool,
     /// Until then no workers are ordered: the last ones could not be had, or ended at once.
     pause: Option<Instant>,
@@ -100,7 +100,7 @@ pub(crate) struct State {
 
 /// A worker that waits for a run.
 pub(crate) struct Ready {
-    pub(crate) link: Arc<Link>,
+    pub(crate) link: Arc<WorkerSocket>,
     pub(crate) since: Instant,
     /// Whether it has had no run.
     is_new: bool,
@@ -115,9 +115,9 @@ enum Grant {
 }
 
 /// Closes what a runtime holds when nobody has it any more.
-pub(crate) struct Keeper(pub(crate) Arc<Workers>);
+pub(crate) struct DropGuard(pub(crate) Arc<Workers>);
 
-impl Drop for Keeper {
+impl Drop for DropGuard {
     fn drop(&mut self) {
         if self.0.is_here() {
             self.0.close(Box::new(|| {}));
@@ -126,11 +126,11 @@ impl Drop for Keeper {
 }
 
 impl Workers {
-    /// Starts a nursery and what looks after it.
+    /// Starts a zygote and what looks after it.
     pub(crate) fn start(
         settings: RuntimeSettings,
         worker: WorkerSettings,
-    ) -> Result<Keeper, Error> {
+    ) -> Result<DropGuard, Error> {
         let unavailable = |what: &str, error: &dyn std::fmt::Display| {
             Error::new(ErrorKind::Internal, format!("{what}: {error}"))
         };
@@ -142,14 +142,14 @@ impl Workers {
             worker,
             registry: Registry::default(),
             driver: Arc::new(driver),
-            ears: Mutex::new(None),
-            attendance: Attendance::default(),
+            poller: Mutex::new(None),
+            attendance: HostPolling::default(),
             ended: AtomicBool::new(false),
             state: Mutex::new(State { warm: true, ..State::default() }),
         });
         driver::start(&workers)
             .map_err(|error| unavailable("the system has no thread left", &error))?;
-        Ok(Keeper(workers))
+        Ok(DropGuard(workers))
     }
 
     pub(crate) fn is_here(&self) -> bool {
@@ -169,7 +169,7 @@ impl Workers {
         self: &Arc<Self>,
         request: Request,
         host: Arc<dyn Host>,
-    ) -> Result<Arc<dyn Live>, Error> {
+    ) -> Result<Arc<dyn RunControl>, Error> {
         if self.registry.is_closed() {
             return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
         }
@@ -179,10 +179,10 @@ impl Workers {
             let message = format!("{most} runs are queued, as many as the runtime allows");
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        let choosy_about = host.choosy_about();
+        let validated_kinds = host.validated_kinds();
         let run = self
             .registry
-            .admit(|place| Run::new(Arc::clone(self), place, request, host, choosy_about));
+            .admit(|place| Run::new(Arc::clone(self), place, request, host, validated_kinds));
         let no_nursery = {
             let mut state = self.state.lock();
             state.warm = true;
@@ -218,7 +218,7 @@ impl Workers {
 
     /// Lets threads of the host listen with it.
     pub(crate) fn share(&self, driver: Option<Arc<Mutex<Driver>>>) {
-        let before = std::mem::replace(&mut *self.ears.lock(), driver);
+        let before = std::mem::replace(&mut *self.poller.lock(), driver);
         drop(before);
     }
 
@@ -276,7 +276,7 @@ impl Workers {
                 let mut state = self.state.lock();
                 let grant = state.grant(&self.settings);
                 if grant.is_none() {
-                    // After those who have their turn: the nursery needs a processor too.
+                    // After those who have their turn: the zygote needs a processor too.
                     self.order_workers(&mut state);
                 }
                 if grant.is_none() && state.queued() > 0 && !state.ticking {
@@ -341,7 +341,7 @@ impl Workers {
     /// Settles a run, and kills its worker. In this order: that the worker was killed is no reason of its own.
     pub(crate) fn kill(&self, run: &Run, why: &Lost) {
         if let Some(worker) = run.lost(why) {
-            self.order(Order::Kill(worker));
+            self.order(ZygoteCommand::Kill(worker));
         }
     }
 
@@ -358,7 +358,7 @@ impl Workers {
             match due.map(|timer| timer.what) {
                 Some(What::End(run)) => {
                     if let Some(worker) = run.upgrade().and_then(|run| run.give_up()) {
-                        self.order(Order::Kill(worker));
+                        self.order(ZygoteCommand::Kill(worker));
                     }
                 }
                 Some(What::Tick) => self.tick(now),
@@ -389,7 +389,7 @@ impl Workers {
     }
 }
 
-impl Hear for Workers {
+impl Poller for Workers {
     fn hear(&self) -> bool {
         if !self.is_here() {
             return false;
@@ -398,8 +398,8 @@ impl Hear for Workers {
             self.attendance.end();
             return false;
         }
-        let ears = self.ears.lock().clone();
-        let more = match ears.as_deref().and_then(Mutex::try_lock) {
+        let poller = self.poller.lock().clone();
+        let more = match poller.as_deref().and_then(Mutex::try_lock) {
             Some(mut driver) => driver.glance(),
             // The driver is at it.
             None => return true,

@@ -10,6 +10,6 @@ mod launched;
 mod starts;
 
 #[cfg(unix)]
-pub(super) use self::launched::{Killed, Nursery};
+pub(super) use self::launched::{Killed, Zygote};
 #[cfg(windows)]
-pub(super) use self::starts::{Killed, Nursery};
+pub(super) use self::starts::{Killed, Zygote};

@@ -22,12 +22,12 @@ use std::{
 use super::scheduler::Stage;
 use crate::{
     binding::{
-        handle::Live,
+        handle::RunControl,
         host::{Completion, Host, HostCall, REPORT_SINK, Refusal},
         inbound::Inbound,
     },
     data::outcome::{ExecutionLog, ExecutionResult, LogLevel},
-    isolate::{End, Ending, Isolate, Outside, Turn},
+    isolate::{Embedder, End, Isolate, Termination, Turn},
     modules::request::Request,
     os::{
         clock::ThreadTime,
@@ -35,7 +35,7 @@ use crate::{
     },
     runtime::{
         Inner,
-        prepare::{self, Begun},
+        prepare::{self, Prepared},
         record::{Reason, Record},
     },
     value::Value,
@@ -62,7 +62,7 @@ pub(crate) struct Run {
     /// Where the runtime keeps this run.
     place: usize,
     host: Arc<dyn Host>,
-    pub(crate) ending: Arc<Ending>,
+    pub(crate) termination: Arc<Termination>,
     memory_limit: u64,
     report: bool,
     shared: Mutex<Shared>,
@@ -192,7 +192,7 @@ impl Run {
             runtime,
             place,
             host,
-            ending: Arc::default(),
+            termination: Arc::default(),
             memory_limit: request.memory_limit(),
             report: request.report,
             #[cfg(test)]
@@ -284,21 +284,21 @@ impl Run {
             self.shared.lock().phase = Phase::Over;
             return None;
         }
-        let outside: Arc<dyn Outside> = Arc::new(Seat(Arc::clone(self)));
+        let embedder: Arc<dyn Embedder> = Arc::new(RunEmbedder(Arc::clone(self)));
         let runtime = &self.runtime;
-        let begun = prepare::begin(
+        let begun = prepare::prepare(
             request,
             &runtime.cache,
             &runtime.pool,
-            outside,
-            Arc::clone(&self.ending),
+            embedder,
+            Arc::clone(&self.termination),
         );
         match begun {
-            Begun::Isolate(mut isolate) => {
+            Prepared::Isolate(mut isolate) => {
                 let turn = isolate.start();
                 Some((isolate, turn))
             }
-            Begun::Over(end) => {
+            Prepared::Over(end) => {
                 self.settle(end, None);
                 self.shared.lock().phase = Phase::Over;
                 None
@@ -345,7 +345,7 @@ impl Run {
             return;
         }
         shared.record.ask(reason);
-        self.ending.raise();
+        self.termination.raise();
         let computing = matches!(shared.phase, Phase::Computing);
         let (mut parked, mut request) = (false, None);
         match std::mem::replace(&mut shared.phase, Phase::Over) {
@@ -376,7 +376,7 @@ impl Run {
     pub(crate) fn force(self: &Arc<Self>) {
         if !self.is_settled() {
             self.runtime.scheduler.abandon(self);
-            let exhausted = self.ending.is_exhausted();
+            let exhausted = self.termination.is_exhausted();
             self.settle(if exhausted { End::Memory } else { End::Asked }, None);
             // It may have been the last that a closed runtime waited for.
             self.runtime.computed();
@@ -405,7 +405,7 @@ impl Run {
 
     /// Ends the run if it has computed for longer than it may, or has hit its limit and goes on.
     pub(crate) fn check_cap(self: &Arc<Self>, now: Instant) {
-        if self.ending.is_exhausted() {
+        if self.termination.is_exhausted() {
             self.runtime.watchdog.watch_ending(self);
         }
         let slice = *self.slice.lock();
@@ -479,7 +479,7 @@ impl Run {
     }
 }
 
-impl Live for Run {
+impl RunControl for Run {
     fn is_here(&self) -> bool {
         self.runtime.is_here()
     }
@@ -498,11 +498,11 @@ impl Live for Run {
             return;
         }
         let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
-        if inbound.count(&self.ending.in_flight, limit) {
+        if inbound.count(&self.termination.in_flight, limit) {
             shared.inbox.push(inbound);
         } else {
             // It finds that as soon as it goes on.
-            self.ending.exhaust();
+            self.termination.exhaust();
         }
         match std::mem::replace(&mut shared.phase, Phase::Computing) {
             Phase::Parked(isolate) => {
@@ -545,9 +545,9 @@ enum Next {
 }
 
 /// A run as its isolate sees it.
-struct Seat(Arc<Run>);
+struct RunEmbedder(Arc<Run>);
 
-impl Outside for Seat {
+impl Embedder for RunEmbedder {
     fn call(&self, function: u32, args: Value) -> Option<Completion> {
         let run = &self.0;
         let call = {
@@ -559,15 +559,15 @@ impl Outside for Seat {
             shared.answer = None;
             shared.calls
         };
-        run.host.call(function, args, HostCall::new(Arc::clone(run) as Arc<dyn Live>, call));
+        run.host.call(function, args, HostCall::new(Arc::clone(run) as Arc<dyn RunControl>, call));
         let started = Instant::now();
-        let patience = &run.runtime.patience;
+        let spin = &run.runtime.spin;
         let is_there = || run.answer_of.load(Ordering::Acquire) == call;
         let hurries = || run.runtime.scheduler.others_wait() && started.elapsed() > SHARED_LOOK;
-        patience.look(started, || is_there() || hurries());
+        spin.look(started, || is_there() || hurries());
         let found = is_there();
         let answer = self.await_answer(call);
-        patience.learn(started.elapsed(), found);
+        spin.learn(started.elapsed(), found);
         answer
     }
 
@@ -594,9 +594,13 @@ impl Outside for Seat {
         }
     }
 
-    fn refuses(&self, message: &Value) -> Option<Refusal> {
+    fn refusal(&self, message: &Value) -> Option<Refusal> {
         let host = &self.0.host;
-        if message.kinds().intersects(host.choosy_about()) { host.refuses(message) } else { None }
+        if message.kinds().intersects(host.validated_kinds()) {
+            host.refusal(message)
+        } else {
+            None
+        }
     }
 
     fn log(&self, level: LogLevel, args: Value) {
@@ -643,7 +647,7 @@ impl Outside for Seat {
     }
 }
 
-impl Seat {
+impl RunEmbedder {
     fn await_answer(&self, call: u64) -> Option<Completion> {
         let run = &self.0;
         let mut shared = run.shared.lock();

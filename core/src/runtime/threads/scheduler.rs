@@ -27,7 +27,7 @@ use super::{
     stack::{self, Stack},
 };
 use crate::{
-    binding::{adaptive_spin::Patience, handle::Live},
+    binding::{adaptive_spin::AdaptiveSpin, handle::RunControl},
     os::{
         sync::{Condvar, Mutex},
         thread::Thread,
@@ -65,7 +65,7 @@ pub(crate) struct Scheduler {
     /// Threads that had their permit taken away because they do not come back.
     stuck: AtomicUsize,
     /// With new work.
-    patience: Patience,
+    spin: AdaptiveSpin,
     permits: usize,
 }
 
@@ -196,7 +196,7 @@ impl Scheduler {
             waiting: AtomicUsize::new(0),
             finishing: AtomicUsize::new(0),
             stuck: AtomicUsize::new(0),
-            patience: Patience::default(),
+            spin: AdaptiveSpin::default(),
             permits,
         }
     }
@@ -336,7 +336,7 @@ impl Scheduler {
         self.count_waiting(&queue);
         drop(queue);
         let mut granted = resume.granted.lock();
-        while !*granted && !run.ending.is_raised() && !Thread::has_given_way() {
+        while !*granted && !run.termination.is_raised() && !Thread::has_given_way() {
             granted = resume.wake.wait(granted);
         }
         let waits_no_more = !*granted;
@@ -475,7 +475,7 @@ impl Scheduler {
                     self.call_for_help(queue, &inner);
                 }
                 if let Some((since, found)) = idle {
-                    self.patience.learn(Instant::elapsed(&since), found);
+                    self.spin.learn(Instant::elapsed(&since), found);
                 }
                 return Some(run);
             }
@@ -484,7 +484,7 @@ impl Scheduler {
                 drop(queue);
                 gone.clear();
                 let since = idle.map_or_else(Instant::now, |(since, _)| since);
-                idle = Some((since, self.patience.look(since, || self.others_wait())));
+                idle = Some((since, self.spin.look(since, || self.others_wait())));
                 queue = self.queue.lock();
                 queue.spinning = false;
                 if queue.has_work(self.permits) {

@@ -48,7 +48,7 @@ struct Deadline {
 #[derive(Clone, Copy)]
 enum What {
     /// Settle it if its thread has not.
-    Ending,
+    Termination,
     /// End it if it is still in that parking.
     Stalled(u64),
 }
@@ -76,7 +76,7 @@ impl Ord for Deadline {
 impl Watchdog {
     /// Settles the run soon if its own thread does not.
     pub(crate) fn watch_ending(&self, run: &Arc<Run>) {
-        self.add(run, GRACE, What::Ending);
+        self.add(run, GRACE, What::Termination);
     }
 
     /// Ends the run unless it goes on within a second.
@@ -161,7 +161,7 @@ fn watch(runtime: &Weak<Inner>) {
         let Some(due) = inner.watchdog.wait(busy) else { return };
         for Deadline { run, what, .. } in due {
             match (run.upgrade(), what) {
-                (Some(run), What::Ending) => run.force(),
+                (Some(run), What::Termination) => run.force(),
                 (Some(run), What::Stalled(parking)) => run.end_stalled(parking),
                 (None, _) => {}
             }

@@ -21,7 +21,8 @@ use crate::{
     Completion, LogLevel, Refusal, Value,
     data::outcome::{ExecutionError, Status},
     isolate::{
-        End, Ending, Isolate, Outside, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Turn,
+        Embedder, End, Isolate, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Termination,
+        Turn,
         faults::{self, Plan, Seen},
     },
     modules::{
@@ -44,7 +45,7 @@ struct Stand {
     logs: Mutex<Vec<Value>>,
 }
 
-impl Outside for Stand {
+impl Embedder for Stand {
     fn call(&self, function: u32, args: Value) -> Option<Completion> {
         Some(self.stage.call(function, args))
     }
@@ -59,7 +60,7 @@ impl Outside for Stand {
         Some(Ok(Value::undefined()))
     }
 
-    fn refuses(&self, _message: &Value) -> Option<Refusal> {
+    fn refusal(&self, _message: &Value) -> Option<Refusal> {
         None
     }
 
@@ -120,11 +121,11 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
             return (came, nothing);
         }
     };
-    let ending = Arc::<Ending>::default();
-    end_in_time(&ending);
+    let termination = Arc::<Termination>::default();
+    end_in_time(&termination);
     let lease = pool.take(LIMIT, false).expect("a home");
-    let outside: Arc<dyn Outside> = Arc::<Stand>::clone(&stand);
-    let mut isolate = Isolate::new(lease, outside, linker, task, LIMIT, Arc::clone(&ending));
+    let embedder: Arc<dyn Embedder> = Arc::<Stand>::clone(&stand);
+    let mut isolate = Isolate::new(lease, embedder, linker, task, LIMIT, Arc::clone(&termination));
     if let Some(spare) = spare {
         isolate.crowd(spare);
     }
@@ -146,7 +147,7 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
     let charged = isolate.charged_bytes();
     let lease = isolate.finish();
     let mut wrong = lease.unbalanced().err();
-    if lease.is_odd() {
+    if lease.is_poisoned() {
         wrong = Some("the home is odd".to_owned());
     }
     pool.give_back(lease);
@@ -173,22 +174,22 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
 }
 
 /// Ends that run, and no other, if it takes too long.
-fn end_in_time(ending: &Arc<Ending>) {
-    static CURRENT: Mutex<Option<(Instant, Arc<Ending>)>> = Mutex::new(None);
+fn end_in_time(termination: &Arc<Termination>) {
+    static CURRENT: Mutex<Option<(Instant, Arc<Termination>)>> = Mutex::new(None);
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {
         std::thread::spawn(|| {
             loop {
                 std::thread::sleep(CEILING / 20);
-                if let Some((since, ending)) = &*CURRENT.lock()
+                if let Some((since, termination)) = &*CURRENT.lock()
                     && since.elapsed() > CEILING
                 {
-                    ending.raise();
+                    termination.raise();
                 }
             }
         });
     });
-    *CURRENT.lock() = Some((Instant::now(), Arc::clone(ending)));
+    *CURRENT.lock() = Some((Instant::now(), Arc::clone(termination)));
 }
 
 /// Refuses requests of every program, in slots or in plain homes: each `step`-th, in a heap that is

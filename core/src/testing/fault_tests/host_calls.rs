@@ -17,7 +17,7 @@ use super::{
     stage::{self, Stage, request},
 };
 use crate::{
-    Completion, ExecutionResult, Host, HostCall, Remote, Runtime, RuntimeOptions, Status, Value,
+    Completion, ExecutionResult, Host, HostCall, RunHandle, Runtime, RuntimeOptions, Status, Value,
     binding::inbound::Inbound, os::sync::Mutex, runtime::threads::run::Seam,
 };
 
@@ -53,7 +53,7 @@ struct Failing {
     number: u64,
     calls: AtomicU64,
     /// For the host to end its run. Taken away at last, because the run holds the host.
-    remote: Mutex<Option<Remote>>,
+    remote: Mutex<Option<RunHandle>>,
     told: Mutex<Sender<Told>>,
 }
 
@@ -143,7 +143,7 @@ fn run(runtime: &Runtime, program: &Program, fault: Fault, failing: u64) -> (Exe
 }
 
 /// Answers until the run has settled; gives back the calls that are to be answered later.
-fn serve(host: &Failing, remote: &Remote, told: &Receiver<Told>) -> Vec<(HostCall, Completion)> {
+fn serve(host: &Failing, remote: &RunHandle, told: &Receiver<Told>) -> Vec<(HostCall, Completion)> {
     let (mut late, mut silent) = (Vec::new(), Vec::new());
     loop {
         match told.recv_timeout(CEILING).expect("the run settles") {
@@ -183,7 +183,7 @@ fn serve(host: &Failing, remote: &Remote, told: &Receiver<Told>) -> Vec<(HostCal
 }
 
 /// Tells the run what the host has to say.
-fn speak(remote: &Remote, outbox: Vec<Inbound>, times: usize) {
+fn speak(remote: &RunHandle, outbox: Vec<Inbound>, times: usize) {
     for inbound in outbox {
         match inbound {
             Inbound::PromiseSettled { promise, completion } => {

@@ -16,7 +16,8 @@ use crate::{
     Completion, LogLevel, Refusal, Value,
     data::inspect::inspect,
     isolate::{
-        End, Ending, Isolate, Outside, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Turn,
+        Embedder, End, Isolate, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Termination,
+        Turn,
     },
     modules::{cache::Cache, program},
     os::sync::Mutex,
@@ -146,7 +147,7 @@ impl Ear {
     }
 }
 
-impl Outside for Ear {
+impl Embedder for Ear {
     fn call(&self, function: u32, args: Value) -> Option<Completion> {
         self.hear(Purpose::Arguments, &args);
         // What the host answers need not be what it was given: it may hold what is not to come back.
@@ -167,7 +168,7 @@ impl Outside for Ear {
         Some(Ok(Value::undefined()))
     }
 
-    fn refuses(&self, message: &Value) -> Option<Refusal> {
+    fn refusal(&self, message: &Value) -> Option<Refusal> {
         let mut refused = false;
         let see = |event: &Event<'_>| refused |= matches!(event, Event::RegExp | Event::Map(_));
         walk(message, see).expect("a message");
@@ -220,9 +221,9 @@ fn messages_of(
         return (Vec::new(), Came::Failure);
     };
     let lease = pool.take(LIMIT, false).expect("a home");
-    let outside: Arc<dyn Outside> = Arc::<Ear>::clone(&ear);
-    let ending = Arc::<Ending>::default();
-    let mut isolate = Isolate::new(lease, outside, linker, task, LIMIT, ending);
+    let embedder: Arc<dyn Embedder> = Arc::<Ear>::clone(&ear);
+    let termination = Arc::<Termination>::default();
+    let mut isolate = Isolate::new(lease, embedder, linker, task, LIMIT, termination);
     let mut turn = isolate.start();
     let came = loop {
         match turn {

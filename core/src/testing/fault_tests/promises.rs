@@ -8,7 +8,7 @@ use std::{
 use crate::{
     binding::host::{Completion, Refusal},
     data::{outcome::LogLevel, source::SourceText},
-    isolate::{End, Ending, Isolate, Outside, Pool, PoolOptions, Realm, Task, Turn},
+    isolate::{Embedder, End, Isolate, Pool, PoolOptions, Realm, Task, Termination, Turn},
     modules::{cache::Cache, program, request::Request},
     value::{EXPORTED_BYTES, Event, Value, Writer, walk},
 };
@@ -33,7 +33,7 @@ impl Host {
     }
 }
 
-impl Outside for Host {
+impl Embedder for Host {
     fn call(&self, _function: u32, args: Value) -> Option<Completion> {
         self.note(&args);
         Some(Ok(Value::undefined()))
@@ -47,7 +47,7 @@ impl Outside for Host {
         None
     }
 
-    fn refuses(&self, _message: &Value) -> Option<Refusal> {
+    fn refusal(&self, _message: &Value) -> Option<Refusal> {
         None
     }
 
@@ -80,10 +80,10 @@ fn run(source: &str) -> (Turn, Arc<Host>, usize) {
         Task { export: "default".to_owned(), globals, inputs: inputs.finish(), report: false };
     let linker = program::link(&Arc::new(Cache::new(0)), request).expect("it links");
     let host = Arc::new(Host::default());
-    let outside = Arc::clone(&host) as Arc<dyn Outside>;
+    let embedder = Arc::clone(&host) as Arc<dyn Embedder>;
     let home = pool.take(LIMIT, false).expect("a home");
-    let ending = Arc::<Ending>::default();
-    let mut isolate = Isolate::new(home, outside, linker, task, LIMIT, ending);
+    let termination = Arc::<Termination>::default();
+    let mut isolate = Isolate::new(home, embedder, linker, task, LIMIT, termination);
     let turn = isolate.start();
     let kept = isolate.kept_bytes();
     drop(isolate.finish());

@@ -4,7 +4,7 @@
 //! begins, and jumps to earlier objects. Following references can blow a small message up, so all
 //! that is read counts against a budget in proportion to the message: nodes, and bytes.
 
-use super::link::Link;
+use super::host_object::HostObject;
 use crate::value::{
     Event, Fault, Reader, Value,
     reader::{Jump, Mark},
@@ -23,7 +23,7 @@ const TIMES_ITS_BYTES: usize = 4;
 /// Turns the numbers of a message into what they stand for.
 pub(crate) trait Links {
     /// What a function or a promise of that event stands for.
-    fn link(&self, event: &Event<'_>) -> Option<Link>;
+    fn link(&self, event: &Event<'_>) -> Option<HostObject>;
 }
 
 pub(in crate::value) struct Cursor<'a> {

@@ -18,7 +18,7 @@ use serde::{
 
 use super::{
     cursor::{Cursor, Links},
-    link::{self, Cargo, LINK, MESSAGE},
+    host_object::{self, Cargo, HOST_OBJECT, MESSAGE},
     ser::MAX_DEPTH,
 };
 use crate::value::{
@@ -387,7 +387,9 @@ impl Node<'_, '_> {
                 reading.text()?;
             }
             match found {
-                Some(found) => link::offer(Cargo::Link(found), || visitor.visit_unit()),
+                Some(found) => {
+                    host_object::offer(Cargo::HostObject(found), || visitor.visit_unit())
+                }
                 None => Err(Fault::invalid_type(unexpected(&event), &visitor)),
             }
         })
@@ -448,11 +450,11 @@ impl<'de> Deserializer<'de> for Node<'_, '_> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match name {
-            LINK => self.visit_link(visitor),
+            HOST_OBJECT => self.visit_link(visitor),
             MESSAGE if self.0.lost => Err(Malformed.into()),
             MESSAGE => {
                 let value = extract(&mut self.0.cursor)?;
-                link::offer(Cargo::Value(value), || visitor.visit_unit())
+                host_object::offer(Cargo::Value(value), || visitor.visit_unit())
             }
             _ => visitor.visit_newtype_struct(self),
         }
@@ -909,7 +911,7 @@ impl Visitor<'_> for Taken {
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
-        match link::take() {
+        match host_object::take() {
             Some(Cargo::Value(value)) => Ok(value),
             _ => Err(E::custom("only a value of the sandbox can be read as one")),
         }

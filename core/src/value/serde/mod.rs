@@ -3,5 +3,5 @@
 pub(super) mod cursor;
 pub(super) mod de;
 pub(super) mod fault;
-pub(crate) mod link;
+pub(crate) mod host_object;
 pub(super) mod ser;

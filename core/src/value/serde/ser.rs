@@ -9,7 +9,7 @@ use serde::ser::{
     SerializeTuple, SerializeTupleStruct, SerializeTupleVariant, Serializer,
 };
 
-use super::link::{self, Cargo, LINK, Link, MESSAGE};
+use super::host_object::{self, Cargo, HOST_OBJECT, HostObject, MESSAGE};
 use crate::value::{Event, Fault, Value, ViewKind, Writer, copy::copy_message, path::Step};
 
 /// How deep Rust's types may nest: serde recurses.
@@ -23,7 +23,7 @@ const MAX_SAFE: u64 = (1 << 53) - 1;
 pub(crate) struct Message {
     /// Each link stands there as the host function of the number [`LOCAL`] + its index.
     pub(crate) value: Value,
-    pub(crate) links: Vec<Link>,
+    pub(crate) links: Vec<HostObject>,
 }
 
 /// Numbers from here on are indices into [`Message::links`]; those below are a run's own.
@@ -53,7 +53,7 @@ pub(crate) fn to_outcome<T: Serialize + ?Sized>(
 #[derive(Default)]
 struct Sink {
     writer: Writer,
-    links: Vec<Link>,
+    links: Vec<HostObject>,
     known: FxHashMap<usize, u32>,
     depth: usize,
     /// The key under which the next value stands: a function's name.
@@ -102,7 +102,7 @@ impl Sink {
         self.writer.key(name);
     }
 
-    fn link(&mut self, link: Link) {
+    fn link(&mut self, link: HostObject) {
         let address = std::sync::Arc::as_ptr(&link).addr();
         let next = u32::try_from(self.links.len()).unwrap_or(LOCAL - 1);
         let number = *self.known.entry(address).or_insert(next);
@@ -280,15 +280,15 @@ impl<'s> Serializer for Node<'s> {
         name: &'static str,
         value: &T,
     ) -> Result<(), Fault> {
-        if name != LINK && name != MESSAGE {
+        if name != HOST_OBJECT && name != MESSAGE {
             return value.serialize(self);
         }
         let sink = self.0;
         let before = std::mem::replace(&mut sink.muted, true);
-        let cargo = link::ask(|| value.serialize(Node(sink)));
+        let cargo = host_object::ask(|| value.serialize(Node(sink)));
         sink.muted = before;
         match cargo? {
-            Some(Cargo::Link(link)) => sink.link(link),
+            Some(Cargo::HostObject(link)) => sink.link(link),
             Some(Cargo::Message(message)) => sink.message(&message)?,
             Some(Cargo::Value(value)) => sink.message(&Message { value, links: Vec::new() })?,
             None => return Err(Fault::custom("a function or a promise is missing")),
@@ -545,7 +545,7 @@ struct Payload<'v>(&'v Value);
 
 impl Serialize for Payload<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if link::answer(|| Cargo::Value(self.0.clone())) {
+        if host_object::answer(|| Cargo::Value(self.0.clone())) {
             serializer.serialize_unit()
         } else {
             super::de::transcode(self.0, serializer)

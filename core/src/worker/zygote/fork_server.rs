@@ -14,12 +14,12 @@ use crate::{
     isolate::{Pool, Realm},
     modules::cache::Cache,
     os::{
-        children::{self, Side, Watch},
+        children::{self, ForkSide, Watch},
         process,
     },
     protocol::{
         arguments::Arguments,
-        control::{self, Inbox, News, Order},
+        control::{self, Inbox, ZygoteCommand, ZygoteEvent},
         frame::VERSION,
         lifeline::Parent,
         sockets::{self, Stream, make_room, no_signal},
@@ -38,31 +38,31 @@ pub fn worker_main() -> ExitCode {
     let host = Parent::to_die_with();
     let Some(arguments) = Arguments::from_words(std::env::args().skip(1)) else {
         // Of another version: the host is told which, and gives up.
-        let hello = News::Hello { version: VERSION, confinement: Confinement::default() };
+        let hello = ZygoteEvent::Hello { version: VERSION, confinement: Confinement::default() };
         let _ = hello.send(std::io::stdin());
         return ExitCode::from(2);
     };
     match children::fork() {
-        Ok(Side::Child) => {
+        Ok(ForkSide::Child) => {
             let launcher = Parent::of_confined();
-            let nursery = launched.nursery();
+            let zygote = launched.zygote();
             stacker::grow(STACK_BYTES, || {
-                let mut nursery = Nursery::new(nursery, launcher, &arguments);
-                nursery.tend();
-                nursery.end();
+                let mut zygote = Zygote::new(zygote, launcher, &arguments);
+                zygote.tend();
+                zygote.end();
             });
             ExitCode::SUCCESS
         }
-        Ok(Side::Parent(nursery)) => {
-            host.outlive(nursery);
+        Ok(ForkSide::Parent(zygote)) => {
+            host.outlive(zygote);
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-struct Nursery {
-    confined: confine::Nursery,
+struct Zygote {
+    confined: confine::Zygote,
     launcher: Parent,
     control: OwnedFd,
     inbox: Inbox,
@@ -74,15 +74,15 @@ struct Nursery {
     workers: HashMap<i32, u32>,
     processes: HashMap<u32, i32>,
     /// The host's ends of sockets that it may not have yet.
-    given: HashMap<u32, News>,
+    given: HashMap<u32, ZygoteEvent>,
     last: u32,
 }
 
-impl Nursery {
-    fn new(confined: confine::Nursery, launcher: Parent, arguments: &Arguments) -> Self {
+impl Zygote {
+    fn new(confined: confine::Zygote, launcher: Parent, arguments: &Arguments) -> Self {
         process::carry_on();
         let (pool, cache) = (pristine(), cache_for(arguments.runs));
-        warm_up::rehearse(&pool, &cache);
+        warm_up::warm_up(&pool, &cache);
         // After that, so that nothing is in it yet.
         confine::keep_large_block();
         Self {
@@ -107,7 +107,7 @@ impl Nursery {
     fn tend(&mut self) {
         self.confined.settle();
         let confinement = self.confined.confinement();
-        if (News::Hello { version: VERSION, confinement }).send(&self.control).is_err() {
+        if (ZygoteEvent::Hello { version: VERSION, confinement }).send(&self.control).is_err() {
             return;
         }
         loop {
@@ -116,7 +116,7 @@ impl Nursery {
                     return;
                 }
             }
-            match Order::receive(&self.control, &mut self.inbox) {
+            match ZygoteCommand::receive(&self.control, &mut self.inbox) {
                 Ok(Some(order)) => {
                     if self.obey(order).is_err() {
                         return;
@@ -138,19 +138,19 @@ impl Nursery {
         }
     }
 
-    fn obey(&mut self, order: Order) -> Result<(), Errno> {
+    fn obey(&mut self, order: ZygoteCommand) -> Result<(), Errno> {
         match order {
-            Order::Start(count) => (0..count).try_for_each(|_| self.fork()),
-            Order::Received(worker) => {
+            ZygoteCommand::Start(count) => (0..count).try_for_each(|_| self.fork()),
+            ZygoteCommand::Received(worker) => {
                 self.given.remove(&worker);
                 Ok(())
             }
-            Order::Kill(worker) => {
+            ZygoteCommand::Kill(worker) => {
                 self.given.remove(&worker);
                 self.with(worker, children::kill);
                 Ok(())
             }
-            Order::Demote(worker) => {
+            ZygoteCommand::Demote(worker) => {
                 self.with(worker, children::demote);
                 Ok(())
             }
@@ -166,7 +166,7 @@ impl Nursery {
 
     fn fork(&mut self) -> Result<(), Errno> {
         let refused = |error: std::io::Error| {
-            News::Refused(error.raw_os_error().unwrap_or_default()).send(&self.control)
+            ZygoteEvent::Refused(error.raw_os_error().unwrap_or_default()).send(&self.control)
         };
         let (hosts, workers) = match sockets::pair() {
             Ok(pair) => pair,
@@ -180,17 +180,17 @@ impl Nursery {
         }
         match children::fork() {
             Err(error) => refused(error),
-            Ok(Side::Child) => {
+            Ok(ForkSide::Child) => {
                 drop(hosts);
                 self.become_worker(workers);
                 // Nothing of it is for anybody: tidying up would be for nothing.
                 confine::exit(0)
             }
-            Ok(Side::Parent(process)) => {
+            Ok(ForkSide::Parent(process)) => {
                 self.last += 1;
                 self.workers.insert(process, self.last);
                 self.processes.insert(self.last, process);
-                let born = News::Born(self.last, hosts.into());
+                let born = ZygoteEvent::Born(self.last, hosts.into());
                 born.send(&self.control)?;
                 if control::ACKNOWLEDGES {
                     self.given.insert(self.last, born);
@@ -208,6 +208,6 @@ impl Nursery {
     fn bury(&mut self, process: i32, ended: Ended) -> Result<(), Errno> {
         let Some(worker) = self.workers.remove(&process) else { return Ok(()) };
         self.processes.remove(&worker);
-        News::Ended(worker, ended).send(&self.control)
+        ZygoteEvent::Ended(worker, ended).send(&self.control)
     }
 }

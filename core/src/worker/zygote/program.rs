@@ -40,7 +40,7 @@ pub fn worker_main() -> ExitCode {
 fn work(inherited: Inherited, arguments: Arguments, host: u32) -> ExitCode {
     let (pool, cache) = (pristine(), cache_for(arguments.runs));
     // What is loaded when it is needed first has to be loaded before nothing can be.
-    warm_up::rehearse(&pool, &cache);
+    warm_up::warm_up(&pool, &cache);
     let Some(announced) = arguments.announced else {
         let Some((confinement, mut socket)) = confine::tried(inherited, host) else {
             return ExitCode::FAILURE;

@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_program_decides_as_its_rules_do() {
-        let made: [fn() -> Rules; 2] = [permitted::worker, permitted::nursery];
+        let made: [fn() -> Rules; 2] = [permitted::worker, permitted::zygote];
         for make in made {
             let (program, rules) = (Program::compile(make()), make());
             let mut values: Vec<u32> = vec![0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 22, PROCESS, u32::MAX];

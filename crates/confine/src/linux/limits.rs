@@ -5,7 +5,7 @@
 use super::kernel::{self, Limited, read_limit, set_limit};
 use std::time::Duration;
 
-/// What a worker does not need at all, nor does its nursery.
+/// What a worker does not need at all, nor does its zygote.
 const NEEDLESS: [libc::c_long; 8] = [
     libc::RLIMIT_FSIZE as Limited,
     libc::RLIMIT_CORE as Limited,
@@ -32,7 +32,7 @@ pub(super) fn no_core_dumps() {
     set_limit(libc::RLIMIT_CORE, 0, 0);
 }
 
-/// Sets what is the same for all workers and no harm to their nursery, which hands it on. Returns how many
+/// Sets what is the same for all workers and no harm to their zygote, which hands it on. Returns how many
 /// bytes of addresses they begin with, which is what a run's limit is counted from; `None` if they cannot be
 /// limited.
 pub(super) fn of_nursery() -> Option<u64> {
@@ -41,7 +41,7 @@ pub(super) fn of_nursery() -> Option<u64> {
     lowered.then(mapped_bytes).flatten()
 }
 
-/// Sets what a nursery could not do with: no process, and no descriptor but the one that a worker has; by
+/// Sets what a zygote could not do with: no process, and no descriptor but the one that a worker has; by
 /// less the system would not let it wait for that one.
 pub(super) fn of_every_worker() -> bool {
     set_limit(libc::RLIMIT_NOFILE, 1, 1) && set_limit(libc::RLIMIT_NPROC, 0, 0)

@@ -1,7 +1,7 @@
-//! Which calls of the system a worker and its nursery may make.
+//! Which calls of the system a worker and its zygote may make.
 //!
 //! Out: the rules. A worker computes, asks for memory, and speaks through one socket. Whatever else it
-//! calls ends it, but for what libraries try and live without. The nursery forks; it is not hostile,
+//! calls ends it, but for what libraries try and live without. The zygote forks; it is not hostile,
 //! so what it has no use for is only refused.
 
 use super::{
@@ -35,7 +35,7 @@ const ALWAYS: &[libc::c_long] = &[
     libc::SYS_time,
 ];
 
-/// What the workers do not need, and the nursery does.
+/// What the workers do not need, and the zygote does.
 const NURSERY: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_readv,
@@ -140,7 +140,7 @@ pub(super) fn worker() -> Rules {
     Rules { rules, otherwise: Verdict::End }
 }
 
-pub(super) fn nursery() -> Rules {
+pub(super) fn zygote() -> Rules {
     // What a fork asks for, and nothing that a thread or a namespace would.
     const FORK: i32 = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | 0xff;
     let calls = NURSERY.iter().chain(ALWAYS).copied();

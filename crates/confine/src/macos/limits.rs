@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Beyond this no descriptor is looked for: more than the system gives a process unless it is told to.
 const DESCRIPTORS: u64 = 1 << 18;
 
-/// What a nursery does with: a socket for each worker that its host has not heard of yet.
+/// What a zygote does with: a socket for each worker that its host has not heard of yet.
 const FEW_DESCRIPTORS: u64 = 1024;
 
 /// What every descriptor is below.
@@ -28,7 +28,7 @@ pub(super) fn of_all() {
     }
 }
 
-/// What a nursery could not do with: no process, and no descriptor but the one that a worker has; by less the
+/// What a zygote could not do with: no process, and no descriptor but the one that a worker has; by less the
 /// system would not let it wait for that one.
 pub(super) fn of_every_worker() {
     lower(libc::RLIMIT_NOFILE, 1);

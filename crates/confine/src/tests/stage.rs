@@ -127,20 +127,20 @@ fn inside_of_the_tests() {
     tell(&format!("{low} {high} {} {}\n", u8::from(root), u8::from(new)));
     let code = inside::in_child(|| {
         let launched = launcher(wanted);
-        inside::in_child(|| nursery(launched, &probes)).unwrap_or(3)
+        inside::in_child(|| zygote(launched, &probes)).unwrap_or(3)
     });
     assert_eq!(code, Some(0));
 }
 
-fn nursery(launched: Launched, probes: &[probes::Probe]) -> i32 {
-    let mut nursery = launched.nursery();
-    nursery.settle();
-    let [low, high] = nursery.confinement().to_bytes();
+fn zygote(launched: Launched, probes: &[probes::Probe]) -> i32 {
+    let mut zygote = launched.zygote();
+    zygote.settle();
+    let [low, high] = zygote.confinement().to_bytes();
     tell(&format!("{low} {high}\n"));
     for probe in probes {
         let (mine, workers) = UnixStream::pair().expect("a pair of sockets");
         let status = inside::forked(|| {
-            let (worker, socket) = nursery.worker(workers.into()).expect("what was announced");
+            let (worker, socket) = zygote.worker(workers.into()).expect("what was announced");
             let text = match probe.run(&worker) {
                 Ok(()) => "reached".to_owned(),
                 Err(error) => format!("refused {}", error.raw_os_error().unwrap_or(0)),

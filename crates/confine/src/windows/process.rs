@@ -189,6 +189,7 @@ impl Process {
         Ok(())
     }
 
+    /// Ends it, if it has not ended.
     pub fn kill(&self) {
         // SAFETY: a handle. One that has ended is not ended again.
         unsafe { TerminateProcess(self.handle.raw(), KILLED) };

@@ -1,8 +1,8 @@
-//! A nursery and its workers, who say what they are told to say.
+//! A zygote and its workers, who say what they are told to say.
 //!
 //! In: the host's orders, and the source of each run, which names an act. Out: bytes.
 
-#[cfg_attr(unix, path = "double/nursery.rs")]
+#[cfg_attr(unix, path = "double/zygote.rs")]
 #[cfg_attr(windows, path = "double/worker.rs")]
 mod played;
 

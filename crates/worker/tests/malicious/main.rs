@@ -1,7 +1,7 @@
 //! Workers in somebody else's hands: whatever they say, it spoils their own run at worst.
 //!
 //! This program is both sides. Started by cargo it runs the tests; started by a runtime, as its worker, it
-//! is the [`double`]: it plays the nursery and all workers, or one worker, and does to its host what the source
+//! is the [`double`]: it plays the zygote and all workers, or one worker, and does to its host what the source
 //! of each run tells it to.
 
 mod double;

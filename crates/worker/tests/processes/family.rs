@@ -1,6 +1,6 @@
 //! The processes that the runtimes of this process have, as the system lists them.
 //!
-//! Out: launchers, their nurseries, and the workers of these; or workers alone, where the nursery is a thread.
+//! Out: launchers, their zygotes, and the workers of these; or workers alone, where the zygote is a thread.
 //! A test that looks at them is [`alone`].
 
 #[cfg_attr(unix, path = "family/unix.rs")]
@@ -68,7 +68,7 @@ pub(crate) fn kill_launchers() {
     at(WORKERS - 2).into_iter().for_each(system::kill);
 }
 
-/// Kills the nurseries.
+/// Kills the zygotes.
 #[cfg(unix)]
 pub(crate) fn kill_nurseries() {
     at(WORKERS - 1).into_iter().for_each(system::kill);

@@ -19,7 +19,7 @@ use std::{
 use family::{alone, eventually};
 use isolane::{
     Completion, Execution, ExecutionOptions, ExecutionResult, Host, HostCall, HostError,
-    HostFunction, Inputs, Isolation, Remote, Report, Request, Runtime, RuntimeOptions, Status,
+    HostFunction, Inputs, Isolation, Report, Request, RunHandle, Runtime, RuntimeOptions, Status,
     Value, value::Writer,
 };
 
@@ -292,7 +292,7 @@ impl Host for Answers {
 }
 
 /// A run of a host that answers.
-fn answered(runtime: &Runtime, source: &str) -> (Remote, mpsc::Receiver<Option<ThreadId>>) {
+fn answered(runtime: &Runtime, source: &str) -> (RunHandle, mpsc::Receiver<Option<ThreadId>>) {
     let request = Request {
         globals: vec!["answers".to_owned()],
         inputs: function("answers"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{Phase, Run, Shared};
 use crate::{
     binding::{
-        handle::Live,
+        handle::RunControl,
         host::{ASYNC_FUNCTION, Completion, HostCall, REPORT_SINK},
     },
     isolate::End,
@@ -78,12 +78,13 @@ impl Run {
                 {
                     let shared = self.shared.lock();
                     let computes = matches!(shared.phase, Phase::Computing(_));
-                    if self.choosy_about == Kinds::NONE || !computes || shared.calling.is_some() {
+                    if self.validated_kinds == Kinds::NONE || !computes || shared.calling.is_some()
+                    {
                         return Err(Unreadable::Broken);
                     }
                     self.check_has_read(&shared)?;
                 }
-                let verdict = self.host.refuses(&message);
+                let verdict = self.host.refusal(&message);
                 if verdict.is_none() {
                     self.shared.lock().accepted = Some(message);
                 }
@@ -135,7 +136,11 @@ impl Run {
             self.waits(&mut shared);
             shared.calls
         };
-        self.host.call(function, args, HostCall::new(Arc::clone(self) as Arc<dyn Live>, call));
+        self.host.call(
+            function,
+            args,
+            HostCall::new(Arc::clone(self) as Arc<dyn RunControl>, call),
+        );
         self.workers.dispatch();
         Ok(())
     }
@@ -205,14 +210,14 @@ impl Run {
     /// A worker asks before it sends what a host may refuse. A host that has accepted a message is not asked
     /// again: it may count what it accepts.
     fn check_refusal(&self, message: &Value) -> Result<(), Unreadable> {
-        if !message.kinds().intersects(self.choosy_about) {
+        if !message.kinds().intersects(self.validated_kinds) {
             return Ok(());
         }
         let accepted = self.shared.lock().accepted.take();
         if accepted.is_some_and(|accepted| accepted == *message) {
             return Ok(());
         }
-        if self.host.refuses(message).is_some() { Err(Unreadable::Broken) } else { Ok(()) }
+        if self.host.refusal(message).is_some() { Err(Unreadable::Broken) } else { Ok(()) }
     }
 
     /// What is kept to the end may be no more than the run may hold.

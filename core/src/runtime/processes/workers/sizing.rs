@@ -1,7 +1,7 @@
 //! How many workers there are to be.
 //!
-//! In: workers that come and go, and what the nursery refuses, from the driver; runs that wait. Out: orders to the
-//! nursery, and workers that are ready. There are as many ready as the runtime keeps, some more while runs wait,
+//! In: workers that come and go, and what the zygote refusal, from the driver; runs that wait. Out: orders to the
+//! zygote, and workers that are ready. There are as many ready as the runtime keeps, some more while runs wait,
 //! and none after a long time without runs; none is ordered for a moment after some that could not be had.
 
 use std::{
@@ -15,11 +15,11 @@ use rustix::io::Errno;
 
 use super::{Ready, State, Workers};
 use crate::{
-    protocol::control::{Control, Order, Untold},
+    protocol::control::{Control, Untold, ZygoteCommand},
     runtime::processes::{
         run::Lost,
         timer::{Timer, What},
-        worker_socket::Link,
+        worker_socket::WorkerSocket,
     },
 };
 
@@ -39,13 +39,13 @@ const SOME: usize = 4;
 const AHEAD: usize = 16;
 
 impl Workers {
-    pub(crate) fn order(&self, order: Order) {
+    pub(crate) fn order(&self, order: ZygoteCommand) {
         let mut state = self.state.lock();
         state.orders.push_back(order);
         self.send_orders(&mut state);
     }
 
-    /// The nursery is there.
+    /// The zygote is there.
     pub(crate) fn hello(&self, control: &Arc<Control>, confinement: Confinement) {
         {
             let mut state = self.state.lock();
@@ -55,7 +55,7 @@ impl Workers {
         self.dispatch();
     }
 
-    /// The nursery is gone, with all its workers.
+    /// The zygote is gone, with all its workers.
     pub(crate) fn nursery_lost(&self) {
         let gone = {
             let mut state = self.state.lock();
@@ -68,12 +68,12 @@ impl Workers {
         drop(gone);
     }
 
-    /// Whether a nursery has said hello.
+    /// Whether a zygote has said hello.
     pub(crate) fn has_nursery(&self) -> bool {
         self.state.lock().control.is_some()
     }
 
-    /// Whether there is use for a nursery, if there is none.
+    /// Whether there is use for a zygote, if there is none.
     pub(crate) fn wait_for_nursery(&self) -> bool {
         !self.state.lock().fresh.is_empty()
     }
@@ -87,7 +87,7 @@ impl Workers {
     }
 
     /// A worker is there, or has done with a run and takes another.
-    pub(crate) fn ready(&self, link: Arc<Link>, is_new: bool) {
+    pub(crate) fn ready(&self, link: Arc<WorkerSocket>, is_new: bool) {
         {
             let mut state = self.state.lock();
             if is_new {
@@ -162,7 +162,7 @@ impl Workers {
             state.warm = false;
             for ready in std::mem::take(&mut state.ready) {
                 ready.link.close();
-                state.orders.push_back(Order::Kill(ready.link.worker));
+                state.orders.push_back(ZygoteCommand::Kill(ready.link.worker));
             }
             self.send_orders(&mut state);
         }
@@ -187,16 +187,16 @@ impl Workers {
         }
         let wanted = self.settings.ready_isolates + state.fresh.len().min(AHEAD);
         let missing = wanted.saturating_sub(state.ready.len() + state.coming);
-        // Some at once: each time the nursery wakes it takes a processor from somebody.
+        // Some at once: each time the zygote wakes it takes a processor from somebody.
         if missing == 0 || (missing < wanted / SOME && state.fresh.is_empty()) {
             return;
         }
         state.coming += missing;
-        state.orders.push_back(Order::Start(u32::try_from(missing).unwrap_or(u32::MAX)));
+        state.orders.push_back(ZygoteCommand::Start(u32::try_from(missing).unwrap_or(u32::MAX)));
         self.send_orders(state);
     }
 
-    /// Tells the nursery what it can take now; the driver goes on with the rest.
+    /// Tells the zygote what it can take now; the driver goes on with the rest.
     pub(super) fn send_orders(&self, state: &mut State) {
         let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
         while let Some(order) = state.orders.front() {

@@ -1,6 +1,6 @@
-//! A nursery that is a process, as its host sees it.
+//! A zygote that is a process, as its host sees it.
 //!
-//! In: the program to start, orders, the end. Out: news. What is started is the launcher, which forks the nursery
+//! In: the program to start, orders, the end. Out: news. What is started is the launcher, which forks the zygote
 //! and ends with it.
 
 use std::{
@@ -19,17 +19,17 @@ use rustix::{
 use crate::{
     protocol::{
         arguments::Arguments,
-        control::{self, Control, Inbox, News},
+        control::{self, Control, Inbox, ZygoteEvent},
         lifeline,
         readiness::Readiness,
     },
     runtime::options::WorkerSettings,
 };
 
-/// How long a nursery has to end before it is killed.
+/// How long a zygote has to end before it is killed.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
-pub(crate) struct Nursery {
+pub(crate) struct Zygote {
     launcher: Child,
     control: Arc<Control>,
     inbox: Inbox,
@@ -38,7 +38,7 @@ pub(crate) struct Nursery {
 /// One that is killed, and that nobody has waited for yet.
 pub(crate) struct Killed(Child);
 
-impl Nursery {
+impl Zygote {
     /// How often it is to be seen whether it has ended.
     pub(crate) const LOOK: Option<Duration> = lifeline::Parent::LOOK;
 
@@ -51,7 +51,7 @@ impl Nursery {
         driver: &Arc<Readiness>,
         who: u64,
     ) -> io::Result<Self> {
-        let (hosts, nurserys) = control::pair()?;
+        let (hosts, zygotes) = control::pair()?;
         let mut command = Command::new(&worker.program);
         // The path is none of a worker's business.
         command.arg0("isolane-worker");
@@ -59,7 +59,7 @@ impl Nursery {
         // Read once, before the file system that it names is out of reach.
         command.envs(std::env::var_os("TZ").map(|zone| ("TZ", zone)));
         command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
-        let launcher = command.stdin(nurserys).spawn()?;
+        let launcher = command.stdin(zygotes).spawn()?;
         let control = Arc::new(hosts);
         driver.add(&control, who, false)?;
         Ok(Self { launcher, control, inbox: Inbox::default() })
@@ -71,8 +71,8 @@ impl Nursery {
     }
 
     /// What it tells next; `None` when it is gone.
-    pub(crate) fn news(&mut self) -> Result<Option<News>, Errno> {
-        News::receive(&self.control, &mut self.inbox)
+    pub(crate) fn news(&mut self) -> Result<Option<ZygoteEvent>, Errno> {
+        ZygoteEvent::receive(&self.control, &mut self.inbox)
     }
 
     /// Whether it has ended and nobody tells of that.

@@ -1,4 +1,4 @@
-//! A nursery that is a thread of the host, and starts a program for each worker.
+//! A zygote that is a thread of the host, and starts a program for each worker.
 //!
 //! In: orders. Out: workers, and news of how they end. The first program that it starts tells what it was kept
 //! from, and is no worker. All that it started end with it, and with the host.
@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::{
     protocol::{
         arguments::{Arguments, HELLO_BYTES, hello_from},
-        control::{Control, Inbox, News, Nurserys, Order, Told, pair},
+        control::{Control, Inbox, Nurserys, Told, ZygoteCommand, ZygoteEvent, pair},
         frame::VERSION,
         readiness::Readiness,
         sockets::{self, Stream, make_room},
@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How many programs of one strength may end before they have told anything.
 const TRIALS: u32 = 3;
 
-pub(crate) struct Nursery {
+pub(crate) struct Zygote {
     control: Arc<Control>,
     inbox: Inbox,
     thread: JoinHandle<()>,
@@ -44,7 +44,7 @@ pub(crate) struct Nursery {
 /// One that was told to end, and that nobody has waited for yet.
 pub(crate) struct Killed(JoinHandle<()>);
 
-impl Nursery {
+impl Zygote {
     /// How often it is to be seen whether it has ended.
     pub(crate) const LOOK: Option<Duration> = None;
 
@@ -57,17 +57,17 @@ impl Nursery {
         driver: &Arc<Readiness>,
         _who: u64,
     ) -> io::Result<Self> {
-        let (control, inbox, nurserys) = pair(driver);
+        let (control, inbox, zygotes) = pair(driver);
         let (program, runs) = (worker.program.clone(), worker.runs);
         let work = {
             let control = control.clone();
             move || {
-                if let Some(mut work) = Work::new(program, runs, control, nurserys) {
+                if let Some(mut work) = Work::new(program, runs, control, zygotes) {
                     work.tend();
                 }
             }
         };
-        let thread = thread::Builder::new().name("isolane nursery".to_owned()).spawn(work)?;
+        let thread = thread::Builder::new().name("isolane zygote".to_owned()).spawn(work)?;
         Ok(Self { control: Arc::new(control), inbox, thread })
     }
 
@@ -77,7 +77,7 @@ impl Nursery {
     }
 
     /// What it tells next; `None` when it is gone.
-    pub(crate) fn news(&mut self) -> Result<Option<News>, Errno> {
+    pub(crate) fn news(&mut self) -> Result<Option<ZygoteEvent>, Errno> {
         self.inbox.receive()
     }
 
@@ -112,7 +112,7 @@ struct Work {
     program: PathBuf,
     arguments: Arguments,
     control: Control,
-    nurserys: Nurserys,
+    zygotes: Nurserys,
     workers: HashMap<u32, Process>,
     last: u32,
     /// Workers that were ordered and are not started yet.
@@ -122,7 +122,7 @@ struct Work {
 impl Work {
     /// Finds out what workers can be kept from, and says hello; `None` if none can be started, of which the system's
     /// reason is told if it gave one.
-    fn new(program: PathBuf, runs: u32, control: Control, nurserys: Nurserys) -> Option<Self> {
+    fn new(program: PathBuf, runs: u32, control: Control, zygotes: Nurserys) -> Option<Self> {
         let arguments = Arguments::of_trial(runs);
         let trials = Launcher::strongest_first().flat_map(|launcher| {
             let launcher = Rc::new(launcher);
@@ -131,17 +131,17 @@ impl Work {
         let mut refused = None;
         // One that is slow is not tried with less: it would be slow again.
         let found = trials
-            .map(|launcher| (trial(&launcher, &program, &arguments, &nurserys), launcher))
+            .map(|launcher| (trial(&launcher, &program, &arguments, &zygotes), launcher))
             .take_while(|(told, _)| !told.as_ref().is_err_and(is_final))
             .inspect(|(told, _)| refused = told.as_ref().err().and_then(io::Error::raw_os_error))
             .find_map(|(told, launcher)| Some((launcher, told.ok()?)));
         let Some((launcher, (version, confinement))) = found else {
             if let Some(error) = refused {
-                nurserys.send(News::Refused(error));
+                zygotes.send(ZygoteEvent::Refused(error));
             }
             return None;
         };
-        nurserys.send(News::Hello { version, confinement });
+        zygotes.send(ZygoteEvent::Hello { version, confinement });
         let arguments = arguments.with(confinement);
         let workers = HashMap::new();
         (version == VERSION).then_some(Self {
@@ -149,7 +149,7 @@ impl Work {
             program,
             arguments,
             control,
-            nurserys,
+            zygotes,
             workers,
             last: 0,
             ordered: 0,
@@ -160,25 +160,29 @@ impl Work {
     fn tend(&mut self) {
         loop {
             // Starting one takes long: whatever else there is to do comes first.
-            let told = match self.nurserys.received() {
+            let told = match self.zygotes.received() {
                 None if self.ordered > 0 => {
                     self.ordered -= 1;
                     self.start();
                     continue;
                 }
-                None => self.nurserys.receive(),
+                None => self.zygotes.receive(),
                 Some(told) => told,
             };
             match told {
                 // All at once, and then each is waited for.
                 Told::End => return self.workers.values().for_each(Process::kill),
                 Told::Ended(worker) => self.bury(worker),
-                Told::Order(Order::Start(count)) => {
+                Told::ZygoteCommand(ZygoteCommand::Start(count)) => {
                     self.ordered = self.ordered.saturating_add(count);
                 }
-                Told::Order(Order::Kill(worker)) => self.with(worker, Process::kill),
-                Told::Order(Order::Demote(worker)) => self.with(worker, Process::demote),
-                Told::Order(Order::Received(_)) => {}
+                Told::ZygoteCommand(ZygoteCommand::Kill(worker)) => {
+                    self.with(worker, Process::kill)
+                }
+                Told::ZygoteCommand(ZygoteCommand::Demote(worker)) => {
+                    self.with(worker, Process::demote)
+                }
+                Told::ZygoteCommand(ZygoteCommand::Received(_)) => {}
             }
         }
     }
@@ -205,10 +209,10 @@ impl Work {
             Ok((process, hosts)) => {
                 self.last = worker;
                 self.workers.insert(worker, process);
-                self.nurserys.send(News::Born(worker, hosts.into()));
+                self.zygotes.send(ZygoteEvent::Born(worker, hosts.into()));
             }
             Err(error) => {
-                self.nurserys.send(News::Refused(error.raw_os_error().unwrap_or_default()));
+                self.zygotes.send(ZygoteEvent::Refused(error.raw_os_error().unwrap_or_default()));
             }
         }
     }
@@ -216,7 +220,7 @@ impl Work {
     fn bury(&mut self, worker: u32) {
         let Some(process) = self.workers.remove(&worker) else { return };
         let ended = process.ended().unwrap_or(Ended::Killed);
-        self.nurserys.send(News::Ended(worker, ended));
+        self.zygotes.send(ZygoteEvent::Ended(worker, ended));
     }
 }
 
@@ -243,7 +247,7 @@ fn trial(
     launcher: &Launcher,
     program: &Path,
     arguments: &Arguments,
-    nurserys: &Nurserys,
+    zygotes: &Nurserys,
 ) -> io::Result<(u32, Confinement)> {
     let (_process, mut hosts) = start(launcher, program, arguments)?;
     hosts.set_read_timeout(Some(LOOK))?;
@@ -255,7 +259,7 @@ fn trial(
             Ok(read) => heard += read,
             Err(error) if is_late(&error) => {
                 // Nothing but the end is told to one that has not said hello.
-                if nurserys.received().is_some() {
+                if zygotes.received().is_some() {
                     return Err(io::ErrorKind::Interrupted.into());
                 }
                 if started.elapsed() > PATIENCE {

@@ -27,7 +27,7 @@ impl Host for Told {
     }
 }
 
-fn start(runtime: &Runtime, source: &str) -> (crate::Remote, mpsc::Receiver<Thread>) {
+fn start(runtime: &Runtime, source: &str) -> (crate::RunHandle, mpsc::Receiver<Thread>) {
     start_as(runtime, source, None)
 }
 
@@ -35,7 +35,7 @@ fn start_as(
     runtime: &Runtime,
     source: &str,
     filename: Option<&str>,
-) -> (crate::Remote, mpsc::Receiver<Thread>) {
+) -> (crate::RunHandle, mpsc::Receiver<Thread>) {
     let (sender, settled) = mpsc::channel();
     let mut request = Request::new(SourceText::from(source.to_owned()));
     request.filename = filename.map(str::to_owned);

@@ -17,7 +17,7 @@ pub(super) fn find(program: &Program<'_>) -> Silent {
     let mut literals = Literals::default();
     literals.visit_program(program);
     let comments = program.comments.iter();
-    let mut silent = Silent {
+    let mut line_terminators = Silent {
         comments: comments
             .clone()
             .filter(|comment| !comment.is_line())
@@ -25,14 +25,14 @@ pub(super) fn find(program: &Program<'_>) -> Silent {
             .collect(),
         ..Silent::default()
     };
-    silent.spans = literals
+    line_terminators.spans = literals
         .spans
         .iter()
         .chain(comments.map(|comment| &comment.span))
         .map(|span| span.start as usize..span.end as usize)
         .collect();
-    silent.spans.sort_by_key(|span| span.start);
-    silent
+    line_terminators.spans.sort_by_key(|span| span.start);
+    line_terminators
 }
 
 #[derive(Default)]

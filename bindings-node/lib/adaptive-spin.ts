@@ -1,7 +1,7 @@
 // How long to look for the next event before going to sleep.
 //
 // In: when one is expected, when it came, and whether the event loop had to be woken for it. Out:
-// whether to go on looking. As the core's `patience.rs`, whose other half this is, and which gives the
+// whether to go on looking. As the core's `binding/adaptive_spin.rs`, whose other half this is, and which gives the
 // reasons.
 
 import { performance } from 'node:perf_hooks';
@@ -15,7 +15,7 @@ const MOST_TRUST = 16;
 const FIRST_DOUBT = 4;
 const MOST_DOUBT = 1024;
 
-export class Patience {
+export class AdaptiveSpin {
   private since = 0;
   private expecting = false;
   /** Above zero looks are long: how many in vain end that. Otherwise how many near misses begin it. */

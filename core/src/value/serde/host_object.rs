@@ -11,17 +11,17 @@ use crate::value::Value;
 
 /// A function or a promise, known only to the side that owns it. Two are the same when their
 /// addresses are.
-pub(crate) type Link = Arc<dyn Any + Send + Sync>;
+pub(crate) type HostObject = Arc<dyn Any + Send + Sync>;
 
-/// The newtype that stands for a [`Link`].
-pub(crate) const LINK: &str = "$isolane::link";
+/// The newtype that stands for a [`HostObject`].
+pub(crate) const HOST_OBJECT: &str = "$isolane::link";
 
 /// The newtype that stands for a whole message.
 pub(crate) const MESSAGE: &str = "$isolane::message";
 
 /// What is on its way.
 pub(crate) enum Cargo {
-    Link(Link),
+    HostObject(HostObject),
     Message(Message),
     Value(Value),
 }

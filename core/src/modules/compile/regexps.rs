@@ -9,7 +9,7 @@ use oxc_ast::ast::RegExpLiteral;
 use oxc_ast_visit::Visit;
 use oxc_parser::Parser;
 
-use super::{lines::Lines, module::CompiledModule, silent, source_type, with_stack_for};
+use super::{line_terminators, lines::Lines, module::CompiledModule, source_type, with_stack_for};
 use crate::data::outcome::Position;
 
 /// A literal in a source text.
@@ -29,8 +29,8 @@ pub(super) fn find(module: &CompiledModule) -> Vec<RegularExpression> {
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
         let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
-        let silent = silent::find(&program);
-        let mut finder = Finder { lines: Lines::new(text, &silent), found: Vec::new() };
+        let line_terminators = line_terminators::find(&program);
+        let mut finder = Finder { lines: Lines::new(text, &line_terminators), found: Vec::new() };
         finder.visit_program(&program);
         finder.found
     });

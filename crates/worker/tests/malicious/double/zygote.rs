@@ -1,4 +1,4 @@
-//! The nursery, each of whose workers is a thread: the host cannot tell, and there is nothing to protect.
+//! The zygote, each of whose workers is a thread: the host cannot tell, and there is nothing to protect.
 
 use std::{
     io::IoSlice,
@@ -16,7 +16,7 @@ use super::act;
 
 pub(super) type Stream = UnixStream;
 
-/// Is the nursery until the host goes.
+/// Is the zygote until the host goes.
 pub(crate) fn play() {
     let control = std::io::stdin();
     tell_control(&control, 1, [1, 0, 0], None);

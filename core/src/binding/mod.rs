@@ -1,4 +1,8 @@
-//! Everything that a language binding uses beside values: the host's side of a run and the handle on it.
+//! What a language binding uses beside values.
+//!
+//! `host` is the trait that a binding implements, `handle` what it holds of a run, `inbound` what it sends to one.
+//! `fair_queue` takes events of many runs in turn, and `adaptive_spin` decides for how long to look for the next one
+//! before going to sleep.
 
 pub(crate) mod adaptive_spin;
 pub(crate) mod fair_queue;

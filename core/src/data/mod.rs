@@ -1,4 +1,4 @@
-//! Plain data that every room shares: results, errors, positions in values, text.
+//! Plain data that every room shares: sources, options, results and their texts.
 
 pub(crate) mod inspect;
 pub(crate) mod nearest;

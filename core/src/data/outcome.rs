@@ -1,6 +1,6 @@
 //! What a run comes to: plain data, the same fields and words in every language.
 //!
-//! Nothing here decides a status; `isolate` and `run` do, by structure.
+//! Nothing here decides a status; `isolate/` and `runtime/` do, by structure.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

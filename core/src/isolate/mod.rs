@@ -3,17 +3,11 @@
 //! An [`Isolate`] is one run in one home: in goes a [`Task`], a [`Linker`] to ask for modules and
 //! the [`Embedder`] to speak to; out comes a [`Turn`] each time it stops, and at last an [`End`].
 //!
-//! From the bottom up. Memory: `range` reserves addresses, `arena` and `system` hand out blocks, `returned`
-//! knows which pages the system has back,
-//! `heap` and `books` account for them, `slot` takes and restores images, `calibrate` finds two fields
-//! of the engine, `termination` and `poll` decide when code must stop, `escape` stops it, `instance` puts these
-//! together into a place where one run lives, and `pool` keeps homes ready. The engine: `sys` declares its
-//! functions, `engine` is its C interface, `realm` what a run finds. A run: `state` keeps its tables,
-//! `loader` brings modules in, `globals` declares what they see, `clone_in` and `clone_out` carry values
-//! over, `bridge` functions and promises, `console`, `structured_clone` and `rejections` are what the
-//! sandbox sees beyond the language, `exception` describes what was thrown, `backtrace` reads stacks,
-//! `excerpt` the beginnings of texts, and `settle` goes from
-//! evaluation to the end. `nobody` is whom programs of our own speak to.
+//! `memory/` is the place where a run lives, `engine/` the engine's C interface and the realm that a run finds, and
+//! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares what
+//! they see, `console` and `rejections` are what the sandbox sees beyond the language, `exception` describes what was
+//! thrown, `backtrace` reads stacks, `excerpt` the beginnings of texts, and `settle` goes from evaluation to the end.
+//! `null_embedder` is what programs of our own speak to.
 
 mod backtrace;
 mod console;

@@ -1,4 +1,4 @@
-//! The operating system and the standard library, as far as they need a wrapper.
+//! Thin wrappers over the operating system and the standard library.
 
 #[cfg(unix)]
 pub(crate) mod children;

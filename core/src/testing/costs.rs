@@ -3,7 +3,7 @@
 //! Not a test: prints tables in Markdown, to the file that `ISOLANE_BENCH_REPORT` names if it is set.
 //! `cargo test --release --lib costs -- --ignored --nocapture`. `ISOLANE_BENCH_QUICK` takes few samples.
 //!
-//! One run is taken apart on this thread with the functions that `run.rs` calls, in their order; the
+//! One run is taken apart on this thread with the functions that `runtime/threads/run.rs` calls, in their order; the
 //! same program goes through `run_code`, in turns of some runs each. What the whole takes beyond its
 //! steps is the way to a thread of the runtime and back, and the books. A run settles before its
 //! isolate is restored, so that is no part of the whole.

@@ -1,4 +1,4 @@
-//! Tests of the whole core from inside, and what measures it.
+//! Tests of the whole core from inside, and a timer of the steps of a run for benchmarks.
 
 #[cfg(test)]
 mod costs;

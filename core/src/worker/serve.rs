@@ -1,7 +1,7 @@
 //! One worker: runs, one after another, each from its first frame to its last.
 //!
 //! In: the socket to the host, and a pool with a pristine isolate in it. Out: frames. The same path as
-//! `run.rs` takes on a thread of a runtime: begin, let it go on for as long as it can, wait for the host,
+//! `runtime/threads/run.rs` takes on a thread of a runtime: prepare, let it go on for as long as it can, wait for the host,
 //! end; on the one thread that there is, and without anybody else to look after it: who does not come
 //! back from a builtin is killed.
 

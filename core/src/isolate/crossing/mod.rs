@@ -1,4 +1,7 @@
 //! Values, functions and promises on their way into the sandbox and out of it.
+//!
+//! `clone_in` and `clone_out` turn messages into values and back, `bridge` gives functions and promises numbers and
+//! calls them, and `structured_clone` is the sandbox's own function of that name.
 
 pub(super) mod bridge;
 pub(super) mod clone_in;

@@ -1,4 +1,9 @@
-//! Where one run lives: its addresses, its blocks, what they count for, and how code in it is stopped.
+//! The place where one run lives, and how code in it is stopped.
+//!
+//! From the bottom up: `range` reserves addresses, `arena` and `system` hand out blocks, `returned` knows which pages
+//! the system has back, `accounting` and `heap` count what is held, `slot` takes and restores images, `calibrate`
+//! finds two fields of the engine, `termination` asks code to stop, `interrupt` is where it is asked, `escape` leaves the
+//! engine. An `instance` is all of that with a pristine realm in it, and `pool` keeps instances ready.
 
 pub(super) mod accounting;
 pub(super) mod arena;

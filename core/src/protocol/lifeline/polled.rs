@@ -103,7 +103,7 @@ mod tests {
 
     use crate::os::children::ForkSide;
 
-    const SELF: &str = "worker::kin::asked::tests::inside_of_the_tests";
+    const SELF: &str = "protocol::lifeline::polled::tests::inside_of_the_tests";
     const CEILING: Duration = Duration::from_secs(20);
 
     /// Forks for somebody who never comes back; the number of the child.

@@ -1,7 +1,7 @@
 //! One run in a worker, as its host sees it, from the call to settlement.
 //!
 //! In: a checked request and the host's side of it, what the host does to the run, and what its worker
-//! says (`said`). Out: one result, told to the host once. The worker may be in anybody's hands: whatever it
+//! says (`incoming`). Out: one result, told to the host once. The worker may be in anybody's hands: whatever it
 //! says is held against what may be said now, and one that says anything else is killed. It can spoil its own
 //! run, and those that it is given after that, where it is given any.
 //!

@@ -1,6 +1,6 @@
 //! The workers of a runtime: who has one, and who waits for one.
 //!
-//! In: runs that start, wait and go on, from any thread; workers that are ready (`supply` sees to them). Out:
+//! In: runs that start, wait and go on, from any thread; workers that are ready (`sizing` sees to them). Out:
 //! grants: a worker for a run that is new, and a permit to compute for each that may. As many compute at
 //! once as the runtime allows; one that computes for long gives its permit up and comes after others.
 

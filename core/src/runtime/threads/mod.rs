@@ -1,4 +1,7 @@
-//! Runs on the threads of this process.
+//! The executor on threads of this process.
+//!
+//! `run` is one run, from its call to settlement; `scheduler` decides which run computes on which thread, `watchdog`
+//! ends runs that nobody else can end, and `stack` gives each thread a stack of the size that the engine needs.
 
 pub(crate) mod run;
 pub(crate) mod scheduler;

@@ -1,4 +1,4 @@
-//! What is accepted and what is not, rule by rule. `fault_tests/messages.rs` has the messages of real
+//! What is accepted and what is not, rule by rule. `testing/fault_tests/messages.rs` has the messages of real
 //! programs, and what becomes of broken ones.
 
 use super::{Malformed, Purpose, check};

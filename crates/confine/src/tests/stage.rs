@@ -17,7 +17,7 @@ use std::{
 };
 
 const TASK: &str = "ISOLANE_STAGE";
-const SELF: &str = "worker::confine::tests::stage::inside_of_the_tests";
+const SELF: &str = "tests::stage::inside_of_the_tests";
 
 /// Who the process is before it enters its first phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

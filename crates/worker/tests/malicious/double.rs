@@ -16,7 +16,7 @@ use std::{
 use played::Stream;
 pub(crate) use played::play;
 
-/// What a worker tells its host, by number, as `core/src/worker/protocol.rs` has them.
+/// What a worker tells its host, by number, as `core/src/protocol/messages.rs` has them.
 const CALL: u8 = 1;
 const START: u8 = 2;
 const REPORT: u8 = 3;
@@ -214,7 +214,7 @@ fn say(host: &mut Stream, frames: &[Frame]) -> bool {
     host.write_all(&bytes).is_ok()
 }
 
-/// A frame, as `core/src/worker/frame.rs` describes it.
+/// A frame, as `core/src/protocol/frame.rs` describes it.
 struct Frame {
     head: Vec<u8>,
     chunks: Vec<Vec<u8>>,

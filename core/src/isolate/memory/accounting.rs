@@ -1,7 +1,7 @@
-//! The books of a heap: what is held, what may be, and what happens when it is too much.
+//! The accounting of a heap: bytes held, the limit, and the consequence of exceeding it.
 //!
-//! In: what the engine wants and what was handed out. Out: granted or not. Nothing here depends on
-//! where blocks come from but the few lines that ask [`Arena`] or [`System`] for one.
+//! In: sizes that the engine requests, blocks that were handed out. Out: granted or not. Only the few lines that
+//! request a block from [`Arena`] or [`System`] depend on the source of blocks.
 #![expect(unsafe_code, reason = "hands out raw memory, and writes a counter of the engine")]
 
 use super::{arena::Arena, escape, system::System, termination::Termination};
@@ -13,28 +13,27 @@ use std::sync::{
     atomic::{AtomicI32, Ordering},
 };
 
-/// What a heap knows. It stands outside of the blocks, so that it can still be read when they have
-/// been restored.
+/// The counters of a heap. They lie outside of the blocks, so that they stay readable after a restore of the blocks.
 pub(in crate::isolate) struct Accounting {
     pub(in crate::isolate) blocks: Blocks,
     pub(in crate::isolate) limit_bytes: Cell<usize>,
-    /// What the engine holds.
+    /// Bytes that the engine holds.
     pub(in crate::isolate) used_bytes: Cell<usize>,
-    /// What the run makes others hold.
+    /// Bytes that the run makes others hold.
     pub(in crate::isolate) charged_bytes: Cell<usize>,
     pub(in crate::isolate) peak_bytes: Cell<usize>,
     pub(in crate::isolate) exhausted: Cell<bool>,
-    /// Whether a request that is refused leaves the engine; else it gets nothing, which the engine
-    /// does not survive everywhere.
+    /// Whether a refused request leaves the engine. Otherwise the request gets null, which the engine does not survive
+    /// everywhere.
     pub(in crate::isolate) leaves: Cell<bool>,
-    /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier
-    /// run in the same heap ends nothing.
+    /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier run in the same heap
+    /// ends nothing.
     pub(in crate::isolate) termination: RefCell<Option<Arc<Termination>>>,
-    /// The engine's count of polls until it asks its interrupt handler, or null.
+    /// The engine's count of polls until it calls its interrupt handler, or null.
     pub(in crate::isolate) countdown: Cell<*mut i32>,
 }
 
-/// Where blocks come from.
+/// The source of blocks.
 pub(in crate::isolate) enum Blocks {
     Arena(Arena),
     System(System),
@@ -66,7 +65,7 @@ impl Accounting {
         self.peak_bytes.set(self.peak_bytes.get().max(self.total_bytes()));
     }
 
-    /// The limit is hit. What ended the run first stays its reason.
+    /// Records that the limit is hit. The first reason for the run's end stays its reason.
     pub(in crate::isolate) fn hit(&self) {
         if !self.must_end() {
             self.exhausted.set(true);
@@ -77,18 +76,17 @@ impl Accounting {
         self.hurry();
     }
 
-    /// Lets the engine ask its interrupt handler at the next call or backward jump.
+    /// Makes the engine call its interrupt handler at the next call or backward jump.
     pub(in crate::isolate) fn hurry(&self) {
         let countdown = self.countdown.get();
         if !countdown.is_null() {
-            // SAFETY: `set_countdown`'s caller vouches for it. Whoever ends the run writes it from
-            // elsewhere.
+            // SAFETY: `set_countdown`'s caller vouches for it. A thread that ends the run writes it from elsewhere.
             unsafe { AtomicI32::from_ptr(countdown) }.store(1, Ordering::Relaxed);
         }
     }
 
-    /// Whether the engine may have `bytes` more. None once the run has to end: a builtin that makes
-    /// something of many small pieces, and never polls, is ended by the next of them.
+    /// Whether the engine may have `bytes` more. Always false once the run has to end: this ends a builtin that makes
+    /// something of many small pieces and never polls.
     pub(in crate::isolate) fn grants(&self, bytes: usize) -> bool {
         #[cfg(test)]
         if crate::isolate::faults::refuses() {
@@ -101,7 +99,7 @@ impl Accounting {
         !self.must_end()
     }
 
-    /// A block for the engine, or the way out of it.
+    /// A block for the engine; without one, leaves the engine.
     pub(in crate::isolate) fn or_leave(&self, block: *mut c_void) -> *mut c_void {
         if block.is_null() && self.leaves.get() {
             escape::leave()
@@ -109,8 +107,8 @@ impl Accounting {
         block
     }
 
-    /// Counts a block that was handed out; none means that the limit is hit, in other words that
-    /// the range is full or the process has no more.
+    /// Counts a block that was handed out. A null block means that the limit is hit: the range is full or the process
+    /// has no more memory.
     pub(in crate::isolate) fn take(&self, block: *mut u8) -> *mut c_void {
         let Some(taken) = NonNull::new(block) else {
             self.hit();

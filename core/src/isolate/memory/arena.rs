@@ -1,16 +1,15 @@
 //! Blocks out of one [`Range`].
 //!
-//! In: a range. Out: blocks of it, with all that is known about them kept at its start, so that
-//! copying an image of the range back undoes every allocation since. Kept outside: how far up it has
-//! ever been written (above that it reads as zero, which saves clearing), and how far up it may be.
+//! In: a range. Out: blocks of it. The allocator's whole state lies at the start of the range, so copying an image of
+//! the range back undoes every allocation since. Two marks are kept outside: how far up the range has ever been written
+//! (above, it reads as zero, which saves clearing), and how far up it may be written.
 //!
-//! What a run is accounted is what it has in use; what the process holds is every page that it ever
-//! wrote. Three things keep these near each other. Sizes are rounded up to those that the allocator
-//! sorts free blocks by, so that a block that was freed fits the next of its size. Once blocks stand
-//! higher than all that may be in use at once, the pages of large free blocks go back to the system.
-//! And a large block that grows is moved page by page, so that it is never there twice. Where all that
-//! is not enough, because what is in use stands scattered among small holes, there are no more blocks:
-//! the process never holds more than [`most_held_bytes`] says.
+//! A run is charged for the bytes in use; the process holds every page that was ever written. Three measures keep the
+//! two close. Sizes are rounded up to those that the allocator sorts free blocks by, so that a freed block fits the
+//! next request of its size. Once blocks stand higher than the most that may be in use at once, the pages of large free
+//! blocks go back to the system. A large block that grows is moved page by page, so that it is never there twice. If
+//! used blocks are scattered among small holes, this may not suffice; then the arena hands out no more blocks. The
+//! process never holds more than [`most_held_bytes`] says.
 #![expect(unsafe_code, reason = "hands out raw memory")]
 
 use super::{
@@ -22,39 +21,39 @@ use std::{alloc::Layout, cell::Cell, mem, ptr, ptr::NonNull};
 /// 16-byte steps in 27 doublings: blocks of up to 4 GiB.
 type Blocks = rlsf::Tlsf<'static, u32, u16, 27, 16>;
 
-/// What the C allocator would promise.
+/// The alignment that the C allocator guarantees.
 const ALIGN: usize = 2 * size_of::<usize>();
-/// What a block costs beyond its size.
+/// Bytes that a block takes beyond its size.
 const BLOCK_OVERHEAD_BYTES: usize = 2 * size_of::<usize>();
-/// The allocator's own unit, and into how many sizes it divides each doubling.
+/// The allocator's own unit, and the number of sizes into which it divides each doubling.
 const UNIT_BYTES: usize = 4 * size_of::<usize>();
 const SIZES_PER_DOUBLING: usize = 16;
-/// Free blocks from this size on are worth a call of the system.
+/// Smallest free block whose pages are worth a system call.
 const LARGE_BYTES: usize = 32 << 10;
-/// From what size on a block is worth a large page.
+/// Smallest block that is worth a large page.
 const SKIPPED_FOR_BYTES: usize = 256 << 10;
-/// The share of what is expected that may be handed out between two looks for holes.
+/// The share of the expected bytes that may be handed out between two searches for holes.
 const PATIENCE_SHARE: usize = 32;
-/// What the process may hold beyond what is in use, for holes between blocks: a share of that, and as much as
-/// a small run may waste.
+/// Bytes that the process may hold beyond those in use, for holes between blocks: a share of the bytes in use, and as
+/// much as a small run may waste.
 const HOLES_SHARE: usize = 4;
 const HOLES_BYTES: usize = 1 << 20;
-/// The share of what is expected that has to be free for more after a search for every hole, which is slow.
+/// The share of the expected bytes that must be free for more after a search for every hole, which is slow.
 const ROOM_SHARE: usize = 64;
-/// How much of a large block is moved at once.
+/// Bytes of a large block that are moved at once.
 const MOVED_AT_ONCE_BYTES: usize = 256 << 10;
 /// The header of a free block may stand this far above the last block in use.
 const MARGIN_BYTES: usize = 64;
-/// The end of the range holds the mark of its last block.
+/// Bytes at the end of the range for the mark of its last block.
 pub(crate) const TAIL_BYTES: usize = 64;
 
-/// The most that the process holds for an arena of which so much may be in use.
+/// The most that the process holds for an arena in which `expected_bytes` may be in use.
 pub(in crate::isolate) fn most_held_bytes(expected_bytes: usize) -> usize {
     expected_bytes.saturating_add(expected_bytes / HOLES_SHARE).saturating_add(HOLES_BYTES)
 }
 
-/// The allocator of one range. It does not own the range: whoever made both keeps it mapped for as
-/// long as the arena is used.
+/// The allocator of one range. It does not own the range: its maker keeps the range mapped for as long as the arena is
+/// used.
 pub(crate) struct Arena {
     blocks: NonNull<Blocks>,
     start: usize,
@@ -63,14 +62,14 @@ pub(crate) struct Arena {
     high: Cell<usize>,
     /// No block may end above this.
     ceiling: Cell<usize>,
-    /// Above this, blocks stand higher than they would without holes between them.
+    /// Blocks end above this only because of holes between them.
     expected: Cell<usize>,
-    /// Nothing large begins below.
+    /// No large block begins below this.
     large_from: Cell<usize>,
-    /// What was handed out since the holes were last looked for, and how much of it makes that due.
+    /// Bytes handed out since the last search for holes, and the number of them that makes a search due.
     touched: Cell<usize>,
     spin: Cell<usize>,
-    /// Which pages below `high` the system has back, by their offset from the start.
+    /// Pages below `high` that the system has back, by their offset from the start.
     returned: Returned,
 }
 
@@ -114,12 +113,12 @@ impl Arena {
         self.returned.clear();
     }
 
-    /// What the process holds for the range, at most.
+    /// The most that the process holds for the range.
     pub(crate) fn held_bytes(&self) -> usize {
         self.high_bytes().saturating_sub(self.returned.bytes())
     }
 
-    /// Says that at most `bytes` will be in use at once: what stands higher shows that there are holes.
+    /// Announces that at most `bytes` will be in use at once: a block that ends higher shows that there are holes.
     pub(crate) fn expect(&self, bytes: usize) {
         self.expected.set(self.start.saturating_add(bytes));
         self.touched.set(0);
@@ -131,8 +130,8 @@ impl Arena {
         self.ceiling.set(self.start.saturating_add(bytes));
     }
 
-    /// Has large blocks begin with the first large page from that offset on. What is below is left unused when
-    /// the first of them comes; that is for an arena which is not restored.
+    /// Makes large blocks begin with the first large page from that offset on. The first of them leaves the memory
+    /// below unused, so this is for an arena which is not restored.
     pub(crate) fn start_large_at(&self, offset: usize) {
         self.large_from.set((self.start + offset).next_multiple_of(LARGE_PAGE_BYTES));
     }
@@ -147,7 +146,7 @@ impl Arena {
         block.as_ptr()
     }
 
-    /// A block, however much the process holds with it once it is written.
+    /// A block, without regard to the memory that the process holds once it is written.
     fn place(&self, bytes: usize) -> Option<NonNull<u8>> {
         if bytes >= SKIPPED_FOR_BYTES {
             self.skip();
@@ -163,7 +162,7 @@ impl Arena {
         Some(block)
     }
 
-    /// Takes what is below the place of large blocks.
+    /// Takes the memory below the place of large blocks.
     fn skip(&self) {
         let bytes = self.large_from.replace(0).saturating_sub(self.high.get());
         if bytes > 0 {
@@ -171,7 +170,7 @@ impl Arena {
         }
     }
 
-    /// As `allocate`, cleared. Above the high-water mark nothing has to be.
+    /// As `allocate`, cleared. Above the high-water mark nothing has to be cleared.
     pub(crate) fn allocate_zeroed(&self, bytes: usize) -> *mut u8 {
         let zero_from = self.high.get();
         let block = self.allocate(bytes);
@@ -182,7 +181,7 @@ impl Arena {
         block
     }
 
-    /// Moves or grows a block; null if that fails, and the old block then stays.
+    /// Moves or grows a block. Returns null if that fails; the old block then stays.
     ///
     /// # Safety
     /// `block` came from this arena and is in use.
@@ -213,8 +212,8 @@ impl Arena {
         }
     }
 
-    /// Grows a large block at another place without holding all of it twice; `None` if it is not
-    /// large, would not stand too high, can grow where it is, or has no other place.
+    /// Grows a large block at another place without holding all of it twice. `None` if the block is not large, would
+    /// end too high, can grow in place, or has no other place.
     ///
     /// # Safety
     /// `block` came from this arena and is in use.
@@ -227,12 +226,12 @@ impl Arena {
         if old_bytes < 2 * MOVED_AT_ONCE_BYTES || bytes <= old_bytes || is_last || !spreads {
             return None;
         }
-        // As much of the new one is written as of the old one goes back.
+        // For each part of the new block that is written, as much of the old one goes back.
         let new = self.place(bytes)?;
         let mut moved = 0;
         while moved < old_bytes {
             let step = MOVED_AT_ONCE_BYTES.min(old_bytes - moved);
-            // SAFETY: two blocks in use, both at least that long; what was copied is read no more.
+            // SAFETY: two blocks in use, both at least that long; copied bytes are read no more.
             unsafe {
                 new.add(moved).copy_from_nonoverlapping(block.add(moved), step);
                 self.give_back(start + moved, start + moved + step, LARGE_BYTES);
@@ -244,8 +243,8 @@ impl Arena {
         Some(new)
     }
 
-    /// Gives the pages of large free blocks back to the system. Looks at every block, so it is done
-    /// less often the less comes of it.
+    /// Gives the pages of large free blocks back to the system. It looks at every block, so it runs less often if it
+    /// gives back little.
     fn sweep(&self) {
         let given_bytes = self.give_back_holes(LARGE_BYTES);
         let least = (self.expected.get() - self.start) / PATIENCE_SHARE;
@@ -253,7 +252,7 @@ impl Arena {
         self.spin.set(if came_of_it { least } else { 2 * least });
     }
 
-    /// Whether the process holds no more than it may, once every hole of a page was given back if it must be.
+    /// Whether the process holds no more than it may. Gives back every hole of a page first if it must.
     fn holds_little(&self) -> bool {
         if self.high.get() <= self.expected.get() {
             return true;
@@ -266,7 +265,7 @@ impl Arena {
         }
     }
 
-    /// Gives back what free blocks have of whole pages, if it is so much; returns how many bytes.
+    /// Gives back whole pages of free blocks that have at least `least_bytes` of them; returns the number of bytes.
     fn give_back_holes(&self, least_bytes: usize) -> usize {
         let state_bytes = size_of::<Blocks>().next_multiple_of(MARGIN_BYTES);
         let (start, high) = (self.start + state_bytes, self.high.get().min(self.end));
@@ -286,13 +285,13 @@ impl Arena {
         given_bytes
     }
 
-    /// Counts pages as held that may be written from now on.
+    /// Counts pages that may be written from now on as held.
     fn take_back(&self, start: usize, end: usize) {
         if self.returned.bytes() == 0 {
             return;
         }
         if self.expected.get() - self.start >= LARGE_PAGES_FROM_BYTES {
-            // The first byte that is written in a large page without content brings in all of it.
+            // The first write to a large page without content brings in all of it.
             for place in [start, end - 1] {
                 let page = place / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
                 let (from, to) = (page.max(self.start), page + LARGE_PAGE_BYTES);
@@ -304,8 +303,8 @@ impl Arena {
         self.returned.remove(start - self.start, end - self.start);
     }
 
-    /// Gives whole pages within a free block, or one that is about to be, back to the system, if there are
-    /// enough; returns how many bytes. Its first bytes stay: the allocator writes there.
+    /// Gives back to the system the whole pages within a block that is free or about to be, if they come to at least
+    /// `least_bytes`; returns the number of bytes. The block's first bytes stay: the allocator writes there.
     ///
     /// # Safety
     /// The addresses are those of such a block, below `high`.
@@ -317,7 +316,7 @@ impl Arena {
         {
             return 0;
         }
-        // SAFETY: whole pages whose content is of no use. What declines keeps its memory.
+        // SAFETY: whole pages whose content is of no use. A system that declines keeps them.
         if unsafe { range::give_back_pages(start, end - start) } {
             self.returned.insert(start - self.start, end - self.start);
         }
@@ -331,7 +330,7 @@ impl Arena {
         unsafe { Blocks::allocation_usable_size(block) }
     }
 
-    /// What a block costs, all told.
+    /// Bytes that a block takes, overhead included.
     ///
     /// # Safety
     /// `block` came from an arena and is in use.
@@ -345,7 +344,7 @@ impl Arena {
         // SAFETY: called with blocks just handed out.
         let end = block.addr().get() + unsafe { Self::usable_bytes(block) };
         self.high.set(self.high.get().max(end + MARGIN_BYTES));
-        // The header of what is left of a free block stands behind.
+        // The header of the free block's rest stands behind.
         self.take_back(block.addr().get() - MARGIN_BYTES, end + MARGIN_BYTES);
         if self.high.get() > self.expected.get() {
             let touched = self.touched.get() + end - block.addr().get();
@@ -358,8 +357,8 @@ impl Arena {
     }
 }
 
-/// A layout whose block has a size that the allocator sorts by: of a free block of any other size it
-/// does not know that it fits the next request like the last. Costs a sixteenth at most.
+/// A layout whose block has a size that the allocator sorts by. Of a free block of any other size the allocator does
+/// not know that it fits the next equal request. Costs a sixteenth at most.
 fn layout(bytes: usize) -> Option<Layout> {
     let whole = bytes.max(1).checked_add(BLOCK_OVERHEAD_BYTES)?;
     let step = (whole.checked_next_power_of_two()? / (2 * SIZES_PER_DOUBLING)).max(UNIT_BYTES);
@@ -480,7 +479,7 @@ mod tests {
         assert!(most <= most_held_bytes(LIMIT) + (256 << 10), "{most} bytes for {LIMIT}");
     }
 
-    /// What the system says, looked at every now and then.
+    /// The resident bytes that the system reports, read every now and then.
     fn resident_bytes(range: &Range) -> usize {
         thread_local!(static CALLS: Cell<usize> = const { Cell::new(0) });
         if !CALLS.replace(CALLS.get() + 1).is_multiple_of(500) {
@@ -504,7 +503,7 @@ mod tests {
         let small = arena.allocate(64 * KIB).addr();
         let large = arena.allocate_zeroed(1 << 20).addr();
         assert!(small + 64 * KIB < from && (from..from + 128 * KIB).contains(&large));
-        // Small ones go on above: nothing is left below.
+        // Small blocks go on above: none is left below.
         assert!(arena.allocate(64 * KIB).addr() > large);
     }
 

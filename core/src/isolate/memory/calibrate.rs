@@ -1,10 +1,9 @@
-//! Where two fields of the engine's context are.
+//! Offsets of two fields of the engine's context.
 //!
-//! In: nothing. Out: the offsets, in a `JSContext`, of the state of `Math.random` and of the count
-//! of polls until the interrupt handler is asked. The engine has no functions for them, and a
-//! constant would be wrong one day without anyone noticing; so both are found by watching a scratch
-//! context change, and believed only if writing them has the effect that it should have. Without
-//! the first there are no slots (restored realms would all draw the same numbers); without the
+//! In: nothing. Out: the offsets, in a `JSContext`, of the state of `Math.random` and of the count of polls until the
+//! engine calls the interrupt handler. The engine has no functions for them, and a constant would become wrong one day
+//! without notice. So both are found by watching a scratch context change, and accepted only if writing them has the
+//! expected effect. Without the first there are no slots (restored realms would all draw the same numbers). Without the
 //! second, code that spends its time inside builtins is interrupted late.
 #![expect(unsafe_code, reason = "reads the engine's memory")]
 
@@ -15,7 +14,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 
-/// Byte offsets in a `JSContext`; `None` for what could not be found for certain.
+/// Byte offsets in a `JSContext`; `None` for a field that was not found for certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fields {
     /// A `u64` that must not be zero.
@@ -31,7 +30,7 @@ pub(crate) fn fields() -> Fields {
     if let Some(known) = fields.get() {
         return *known;
     }
-    // Where there is no memory to look, nothing is known, and the next home looks again.
+    // Without the memory for a scratch context nothing is known, and the next instance looks again.
     let found = find();
     found.map_or(Fields { random_state: None, interrupt_counter: None }, |found| {
         *fields.get_or_init(|| found)
@@ -49,7 +48,7 @@ fn find() -> Option<Fields> {
     found.ok().flatten()
 }
 
-/// A runtime and a context of their own, in a heap that is dropped with all that is in it.
+/// A runtime and a context of their own, in a heap that is dropped with all its content.
 struct Scratch {
     runtime: *mut qjs::JSRuntime,
     context: *mut qjs::JSContext,
@@ -58,7 +57,7 @@ struct Scratch {
 impl Scratch {
     fn new(heap: &Heap) -> Option<Self> {
         let runtime = instance::new_runtime(heap)?;
-        // SAFETY: each call gets what the one before made, and failures are passed on.
+        // SAFETY: each call gets the result of the one before, and failures are passed on.
         unsafe {
             let context = qjs::JS_NewContextRaw(runtime);
             let scratch = Self { runtime, context };
@@ -69,8 +68,7 @@ impl Scratch {
         }
     }
 
-    /// The one word that turns into its own successor each time that `Math.random` is called, and
-    /// that decides what it returns.
+    /// The only word that turns into its own successor at each call of `Math.random`, and that determines the result.
     fn random_state(&self) -> Option<usize> {
         let draw = self.function(c"Math.random")?;
         let mut successors = Vec::new();
@@ -95,8 +93,8 @@ impl Scratch {
         believed.then_some(offset)
     }
 
-    /// The one number that falls by one with each call of a function, and that brings the handler
-    /// in when it reaches zero.
+    /// The only number that falls by one with each call of a function, and that triggers the handler when it reaches
+    /// zero.
     fn interrupt_counter(&self) -> Option<usize> {
         let idle = self.function(c"(function () {})")?;
         self.call(idle);
@@ -141,7 +139,7 @@ impl Scratch {
         }
     }
 
-    /// What is called here returns numbers or nothing, so there is nothing to free.
+    /// Calls a function that returns a number or nothing, so there is nothing to free.
     fn call(&self, function: qjs::JSValue) -> qjs::JSValue {
         let this = qjs::JS_UNDEFINED;
         // SAFETY: context and function live.
@@ -174,7 +172,7 @@ fn successor(mut state: u64) -> u64 {
     state ^ (state >> 27)
 }
 
-/// What `Math.random` makes of a state.
+/// The number that `Math.random` computes from a state.
 fn unit(state: u64) -> f64 {
     f64::from_bits(0x3ff << 52 | state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 12) - 1.0
 }
@@ -184,7 +182,7 @@ fn indices<T: Copy>(before: &[T], after: &[T], changed: impl Fn(T, T) -> bool) -
     pairs.enumerate().filter(|(_, (x, y))| changed(**x, **y)).map(|(index, _)| index).collect()
 }
 
-/// The index that is in all of them, if it is the only one in each.
+/// The index that all of them have, if it is the only one in each.
 fn agreed(candidates: &[Vec<usize>]) -> Option<usize> {
     let first = candidates.first()?;
     let alone = first.len() == 1 && candidates.iter().all(|other| other == first);

@@ -1,21 +1,20 @@
-//! Leaving the engine in the middle of whatever it does.
+//! An exit from the engine at any point of its work.
 //!
-//! The engine does not survive a request for memory that fails: its parser asserts, follows null
-//! pointers, or goes on with half an object. So none ever fails. Where the limit is hit, or the run
-//! has been asked to end, the request does not return: the stack is unwound, through the engine's
-//! frames, which are C and own nothing outside of their heap, and through ours, whose destructors
-//! run, up to [`catch`]. What is left of the heap is as broken as the moment found it, and nobody
-//! looks at it again: it is restored from its image, or freed block by block.
+//! The engine does not survive a failed request for memory: its parser asserts, follows null pointers, or goes on with
+//! half an object. So no request ever fails. At the limit, or after a request to end the run, the engine's request does
+//! not return. Instead the stack is unwound up to [`catch`]: through the engine's frames, which are C and own nothing
+//! outside of their heap, and through ours, whose destructors run. The heap stays broken, as it is at that moment, and
+//! nobody looks at it again: it is restored from its image, or freed block by block.
 //!
-//! In: [`leave`], on a thread inside of [`catch`]. Out: a [`Left`], and for as long as that lives, or
-//! the stack is being unwound, nothing on this thread gives a reference back to the engine.
+//! In: [`leave`], on a thread inside of [`catch`]. Out: a [`Left`]. As long as that lives, or the stack is being
+//! unwound, nothing on this thread gives a reference back to the engine.
 
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
 
-/// What is thrown; never seen outside of this file but to be thrown on.
+/// The payload of the unwinding; outside of this file it is only rethrown.
 struct Escape;
 
 /// The engine was left; its heap must not be touched any more.
@@ -33,7 +32,7 @@ pub(in crate::isolate) fn leave() -> ! {
     resume_unwind(Box::new(Escape))
 }
 
-/// Runs what may leave the engine.
+/// Runs a function that may leave the engine.
 pub(in crate::isolate) fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Left> {
     caught(AssertUnwindSafe(body)).or_else(|thrown| match thrown.downcast::<Escape>() {
         Ok(_) => Err(Left(())),
@@ -41,8 +40,8 @@ pub(in crate::isolate) fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Left> 
     })
 }
 
-/// Runs what may panic, on the way from the engine into this crate. Who leaves the engine passes
-/// through here.
+/// Runs a function that may panic, on the way from the engine into this crate. An unwinding that leaves the engine
+/// passes through.
 pub(in crate::isolate) fn catch_panic<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
     caught(AssertUnwindSafe(body)).map_err(|thrown| match thrown.downcast::<Escape>() {
         Ok(escape) => resume_unwind(escape),

@@ -1,12 +1,12 @@
-//! The engine's heap, and the books over everything a run makes anyone hold.
+//! The engine's heap, and the accounting of everything that a run makes anyone hold.
 //!
-//! In: the engine's requests for memory, what the run makes others hold ([`Heap::charge`]: logs,
-//! reports, messages, bytecode), a limit for the run, and a flag that asks it to end. Out: memory,
-//! or none. Keeps the contract's `memory` status: one limit for all that counts, and a latch that
-//! says it was hit, whatever the code caught afterwards.
+//! In: the engine's requests for memory, bytes that the run makes others hold ([`Heap::charge`]: logs, reports,
+//! messages, bytecode), a limit for the run, and a flag that asks it to end. Out: memory, or none. Keeps the contract's
+//! `memory` status: one limit for all that counts, and a latch that records the hit, whatever the code caught
+//! afterwards.
 //!
-//! A request that does not fit is not refused, because the engine does not survive that: it leaves
-//! the engine (`escape`), and the run is over. So does every request of a run that was asked to end.
+//! A request that does not fit is not refused, because the engine does not survive that: it leaves the engine
+//! (`escape`), and the run is over. The same holds for every request of a run that was asked to end.
 #![expect(unsafe_code, reason = "the engine's C interface to its allocator")]
 
 use super::{
@@ -23,26 +23,26 @@ use std::mem::{self, ManuallyDrop};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// How far an arena may spread, for a limit: fragmented to twice, and the pristine realm.
+/// How far an arena may spread, for a limit: to twice as much by fragmentation, and the pristine realm besides.
 const SPREAD: usize = 2;
 const SPREAD_BYTES: usize = 4 << 20;
 
-/// The highest that a block may end which is made under this limit. One that grows may end higher.
+/// The highest end of a block that is made under this limit. A block that grows may end higher.
 pub(in crate::isolate) fn ceiling_bytes(limit_bytes: usize) -> usize {
     limit_bytes.saturating_mul(SPREAD).saturating_add(SPREAD_BYTES)
 }
 
 /// The heap of one runtime.
 pub(crate) struct Heap {
-    /// Owned; at one address for life, because the engine holds it.
+    /// Owned; at one address for life, because the engine keeps the address.
     accounting: NonNull<Accounting>,
 }
 
-// SAFETY: a heap moves between threads with its runtime, and one thread at a time uses both. What
-// other threads may touch while it does, the `termination` flag, is made for that.
+// SAFETY: a heap moves between threads with its runtime, and one thread at a time uses both. The `termination` flag,
+// which other threads may touch meanwhile, is made for that.
 unsafe impl Send for Heap {}
 
-/// The state of an arena's books when its image was taken.
+/// The accounting of an arena at the time of its image.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark {
     used_bytes: usize,
@@ -101,8 +101,8 @@ impl Heap {
         self.accounting.as_ptr().cast()
     }
 
-    /// Opens the books for a run. Allocates nothing and cannot fail: a limit below what the
-    /// pristine realm uses is one that has been hit already.
+    /// Starts the accounting of a run. Allocates nothing and cannot fail: a limit below the use of the pristine realm
+    /// has been hit already.
     pub(crate) fn arm(&self, limit_bytes: usize, termination: Arc<Termination>) {
         let accounting = self.accounting();
         let used = accounting.used_bytes.get();
@@ -121,15 +121,15 @@ impl Heap {
         }
     }
 
-    /// Has large blocks of an arena begin with the first large page from that offset on.
+    /// Makes large blocks of an arena begin with the first large page from that offset on.
     pub(crate) fn start_large_at(&self, offset: usize) {
         if let Blocks::Arena(arena) = &self.accounting().blocks {
             arena.start_large_at(offset);
         }
     }
 
-    /// Counts `bytes` that the run makes others hold; false, and the limit is hit, if they do not
-    /// fit: the caller then drops them.
+    /// Counts `bytes` that the run makes others hold. If they do not fit, the limit is hit and the result is false: the
+    /// caller then drops them.
     pub(crate) fn charge(&self, bytes: usize) -> bool {
         let accounting = self.accounting();
         #[cfg(test)]
@@ -146,13 +146,13 @@ impl Heap {
         true
     }
 
-    /// The limit is hit.
+    /// Records that the limit is hit.
     pub(crate) fn exhaust(&self) {
         self.accounting().hit();
     }
 
-    /// Hits the limit if what is under way between the run and its host is too much by now: other
-    /// threads add to it, while the code may ask for nothing.
+    /// Hits the limit if too much is in flight between the run and its host by now. Other threads add to that, while
+    /// the code may request nothing.
     pub(crate) fn heed_in_flight(&self) {
         let accounting = self.accounting();
         if accounting.total_bytes() > accounting.limit_bytes.get() {
@@ -160,26 +160,26 @@ impl Heap {
         }
     }
 
-    /// How much is held, and how much more may be.
+    /// The bytes held, and the bytes left up to the limit.
     pub(crate) fn held_and_room_bytes(&self) -> (usize, usize) {
         let held = self.accounting().total_bytes();
         (held, self.limit_bytes().saturating_sub(held))
     }
 
-    /// Counts bytes that were held for a moment, by whom the books do not see.
+    /// Counts bytes that were held for a moment outside of the accounting.
     pub(crate) fn note_peak(&self, bytes: usize) {
         let peak_bytes = &self.accounting().peak_bytes;
         peak_bytes.set(peak_bytes.get().max(bytes));
     }
 
-    /// Takes back what was charged.
+    /// Takes back a charge.
     pub(crate) fn discharge(&self, bytes: usize) {
         let charged = &self.accounting().charged_bytes;
         debug_assert!(bytes <= charged.get(), "discharged what was not charged");
         charged.set(charged.get().saturating_sub(bytes));
     }
 
-    /// Whether a request that is refused leaves the engine from now on: somebody waits in
+    /// Sets whether a refused request leaves the engine from now on: a caller waits in
     /// [`escape::catch`](super::escape::catch).
     pub(in crate::isolate) fn set_leaves(&self, leaves: bool) {
         self.accounting().leaves.set(leaves);
@@ -189,7 +189,7 @@ impl Heap {
         self.accounting().limit_bytes.get()
     }
 
-    /// What the engine holds, the pristine realm included.
+    /// Bytes that the engine holds, the pristine realm included.
     pub(crate) fn used_bytes(&self) -> usize {
         self.accounting().used_bytes.get()
     }
@@ -199,7 +199,7 @@ impl Heap {
         self.accounting().charged_bytes.get()
     }
 
-    /// What the engine holds as the blocks themselves say, where they are listed.
+    /// Bytes that the engine holds according to the blocks themselves, where they are listed.
     #[cfg(test)]
     pub(crate) fn counted_bytes(&self) -> Option<usize> {
         match &self.accounting().blocks {
@@ -213,7 +213,7 @@ impl Heap {
         self.accounting().peak_bytes.get()
     }
 
-    /// Whether the limit was hit, ever, in this run, unless it had been asked to end before.
+    /// Whether the limit was hit in this run before the run was asked to end.
     pub(crate) fn exhausted(&self) -> bool {
         let accounting = self.accounting();
         let termination = accounting.termination.borrow();
@@ -226,8 +226,8 @@ impl Heap {
         self.accounting().must_end()
     }
 
-    /// Where the engine counts the polls until it asks its interrupt handler. The heap shortens
-    /// that when a run must end.
+    /// Sets where the engine counts the polls until it calls its interrupt handler. The heap shortens that count when a
+    /// run must end.
     ///
     /// # Safety
     /// Valid, or null, for as long as the heap is used; written by the engine's thread alone.
@@ -235,7 +235,7 @@ impl Heap {
         self.accounting().countdown.set(countdown);
     }
 
-    /// The same heap once more, for those whom the engine calls back.
+    /// A second handle of the same heap, for functions that the engine calls back.
     ///
     /// # Safety
     /// Not used after the heap is dropped.
@@ -243,7 +243,7 @@ impl Heap {
         ManuallyDrop::new(Self { accounting: self.accounting })
     }
 
-    /// The state of the books, for `rewind`. For an arena.
+    /// The accounting, for `rewind`. For an arena.
     pub(crate) fn mark(&self) -> Mark {
         let high_bytes = match &self.accounting().blocks {
             Blocks::Arena(arena) => arena.high_bytes(),
@@ -252,8 +252,8 @@ impl Heap {
         Mark { used_bytes: self.used_bytes(), high_bytes }
     }
 
-    /// Closes the books: from here to the next `arm` there is no limit, and no thread but this one
-    /// reaches into the heap.
+    /// Ends the accounting of a run: up to the next `arm` there is no limit, and no thread but this one reaches into
+    /// the heap.
     pub(crate) fn disarm(&self) {
         let accounting = self.accounting();
         accounting.part_with_ending();
@@ -262,10 +262,10 @@ impl Heap {
         accounting.exhausted.set(false);
     }
 
-    /// Puts the books back, disarmed.
+    /// Restores the accounting, disarmed.
     ///
     /// # Safety
-    /// The memory of the arena is what it was at the mark, and zero above.
+    /// The memory of the arena is as it was at the mark, and zero above.
     pub(crate) unsafe fn rewind(&self, mark: Mark) {
         let accounting = self.accounting();
         self.disarm();
@@ -297,9 +297,9 @@ impl Mark {
 }
 
 /// # Safety
-/// `opaque` is what `Heap::opaque` gave for a heap that lives.
+/// `opaque` is the result of `Heap::opaque` for a heap that lives.
 unsafe fn accounting<'a>(opaque: *mut c_void) -> &'a Accounting {
-    // SAFETY: the caller vouches for it; books are only ever shared.
+    // SAFETY: the caller vouches for it; the accounting is only ever shared.
     unsafe { &*opaque.cast::<Accounting>() }
 }
 
@@ -309,7 +309,7 @@ fn bytes(size: qjs::size_t) -> usize {
 }
 
 unsafe extern "C-unwind" fn malloc(opaque: *mut c_void, size: qjs::size_t) -> *mut c_void {
-    // SAFETY: the engine hands back what `JS_NewRuntime2` was given.
+    // SAFETY: the engine passes the pointer that `JS_NewRuntime2` was given.
     let accounting = unsafe { accounting(opaque) };
     let granted = accounting.grants(bytes(size));
     accounting.or_leave(if granted {

@@ -1,10 +1,9 @@
-//! A place where one run lives: a runtime with a pristine realm, its heap, and its interrupts.
+//! An instance, in which one run lives: a runtime with a pristine realm, its heap, and its interrupts.
 //!
-//! In: a function that builds the realm, then a run's limit and flag. Out: the realm, entered; and
-//! after the run the same home again, pristine, or nothing. There are two kinds, and who uses a home
-//! does not see which it is: one in a slot is restored from its image, a plain one, on memory from
-//! the process's own allocator, serves one run. Neither is ever torn down by the engine: no finalizer
-//! runs, so nothing in the engine's heap may own anything outside of it.
+//! In: a function that builds the realm, then a run's limit and flag. Out: the realm, entered; and after the run the
+//! same instance again, pristine, or nothing. There are two kinds, which look the same to their users. An instance in a
+//! slot is restored from its image; a plain one, on memory from the process's own allocator, serves one run. The engine
+//! never tears either down: no finalizer runs, so nothing in the engine's heap may own anything outside of it.
 #![expect(unsafe_code, reason = "makes and enters runtimes of the engine")]
 
 use super::{
@@ -22,36 +21,35 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Cycles are not collected before a heap is this large (a pristine one is a tenth of it), or half
-/// way to its limit: most runs then never are.
+/// Cycles are not collected before a heap is this large (a pristine one is a tenth of it), or half way to its limit. So
+/// most runs never collect.
 const FIRST_COLLECTION_BYTES: usize = 2 << 20;
 
-/// What was built in a runtime: plain pointers and values, valid at one address for as long as the
-/// home is, because a restore brings back what they point at.
+/// The things built in a runtime: plain pointers and values, valid at one address for as long as the instance is,
+/// because a restore brings back the objects that they point at.
 pub(crate) trait Realm: Copy + 'static {
     /// The context that sandbox code runs in.
     fn context(&self) -> *mut qjs::JSContext;
 
-    /// Frees all that was built, every context included, so that the engine finds nothing left when
-    /// it frees the runtime. Only a check, in debug builds.
+    /// Frees everything that was built, every context included, so that the engine finds nothing left when it frees the
+    /// runtime. Only a check, in debug builds.
     ///
     /// # Safety
     /// Called once, with the runtime that it was built in, which is pristine.
     unsafe fn free(self, runtime: *mut qjs::JSRuntime);
 }
 
-/// Builds a realm; `None` if it cannot. Whatever is set on the runtime belongs here (stack limit,
-/// module loader, handlers other than the interrupt handler): what is set later, a restore undoes.
-/// Every class that can be touched should have been.
+/// Builds a realm; `None` if it cannot. All settings of the runtime belong here (stack limit, module loader, handlers
+/// other than the interrupt handler): a restore undoes later ones. It should touch every class that can be touched.
 pub(crate) type Build<R> = fn(*mut qjs::JSRuntime) -> Option<R>;
 
-/// A run, as far as its home is concerned.
+/// The parts of a run that its instance needs.
 pub(crate) struct Run {
-    /// For all that the run makes anyone hold, the pristine realm included.
+    /// The limit for all that the run makes anyone hold, the pristine realm included.
     pub(crate) limit_bytes: usize,
     /// Raised by any thread to end the run.
     pub(crate) termination: Arc<Termination>,
-    /// Asked at every poll, with `host` in the state that it gets.
+    /// Called at every poll, with `host` in the state that it gets.
     pub(crate) hook: Option<Hook>,
     pub(crate) host: *mut c_void,
 }
@@ -69,23 +67,23 @@ pub(crate) struct Instance<R: Realm> {
     runtime: *mut qjs::JSRuntime,
     realm: R,
     fields: Fields,
-    /// Owned; at one address for life, because the engine holds it.
+    /// Owned; at one address for life, because the engine keeps the address.
     polls: NonNull<PollState>,
     heap: Heap,
-    /// The range under `heap`, so dropped after it; `None` in a plain home.
+    /// The range under `heap`, so dropped after it; `None` in a plain instance.
     slot: Option<Slot>,
     /// How many entries are on the stack.
     entries: Cell<usize>,
     poisoned: Cell<bool>,
 }
 
-// SAFETY: all that it points at is its own. It is not `Sync`, so one thread at a time uses it, and
-// on entry the engine is told of that thread's stack.
+// SAFETY: it owns all that it points at. It is not `Sync`, so one thread at a time uses it, and on entry the engine
+// learns that thread's stack.
 unsafe impl<R: Realm> Send for Instance<R> {}
 
 impl<R: Realm> Instance<R> {
-    /// A home in a slot; `None` where there are no addresses for it, or the engine's random state
-    /// is not known (every run would draw the same numbers), or the realm cannot be built.
+    /// An instance in a slot. `None` if there are no addresses for it, if the engine's random state is not known (every
+    /// run would draw the same numbers), or if the realm cannot be built.
     pub(crate) fn in_slot(build: Build<R>) -> Option<Self> {
         let fields = calibrate::fields();
         fields.random_state?;
@@ -98,7 +96,7 @@ impl<R: Realm> Instance<R> {
         Some(instance)
     }
 
-    /// A plain home; `None` if the realm cannot be built.
+    /// A plain instance; `None` if the realm cannot be built.
     pub(crate) fn plain(build: Build<R>) -> Option<Self> {
         Self::start(Heap::in_process(), build, calibrate::fields())
     }
@@ -128,8 +126,7 @@ impl<R: Realm> Instance<R> {
         Some(Self { runtime, realm, fields, polls, heap, slot: None, entries, poisoned })
     }
 
-    /// Gets ready for a run: books, interrupts, random numbers. Allocates nothing in the heap and
-    /// cannot fail.
+    /// Prepares a run: accounting, interrupts, random numbers. Allocates nothing in the heap and cannot fail.
     pub(crate) fn arm(&self, run: Run) {
         debug_assert_eq!(self.entries.get(), 0, "armed while code runs");
         if let Some(slot) = &self.slot {
@@ -145,17 +142,16 @@ impl<R: Realm> Instance<R> {
         }
     }
 
-    /// Gives the addresses back that no run under this limit, or a lower one, can reach; for good. For a
-    /// process that has one run and limits its addresses. Returns how many bytes that were.
+    /// Gives the addresses back that no run under this limit, or a lower one, can reach; for good. For a process that
+    /// has one run and limits its addresses. Returns the number of bytes.
     pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
         self.slot.as_ref().map_or(0, |slot| slot.trim(&self.heap, limit_bytes))
     }
 
-    /// The one way into the engine. Within it, on the same thread, one may enter again, or call the
-    /// engine as one pleases.
+    /// The one way into the engine. Within it, on the same thread, a caller may enter again, and may call the engine.
     ///
-    /// Where the engine is left in the middle, all of it is, down to the first entry; then nothing
-    /// that was made in the home may be used again, and it can only be finished.
+    /// An escape leaves all of the engine, down to the first entry. Then nothing that was made in the instance may be
+    /// used again, and the instance can only be finished.
     pub(crate) fn enter<T>(&self, run: impl FnOnce(R) -> T) -> Result<T, Left> {
         if self.entries.get() > 0 {
             let entry = Entry::new(self);
@@ -163,7 +159,7 @@ impl<R: Realm> Instance<R> {
             entry.leave();
             return Ok(result);
         }
-        // Not when it is entered again: each entry would then have the whole limit to itself.
+        // Not on a nested entry: each entry would then have the whole limit to itself.
         // SAFETY: the runtime lives, and this is the thread that is about to use it.
         unsafe { qjs::JS_UpdateStackTop(self.runtime) };
         let entry = Entry::new(self);
@@ -172,12 +168,12 @@ impl<R: Realm> Instance<R> {
         result
     }
 
-    /// Ends the run, whatever it left behind: the same home, pristine, or none if it is a plain one.
-    /// What the heap's books say of the run must be read before.
+    /// Ends the run, whatever it left behind. Returns the same instance, pristine, or none if it is a plain one. Read
+    /// the run's figures from the heap's accounting before.
     pub(crate) fn finish(self) -> Option<Self> {
         let slot = self.slot.as_ref()?;
-        // SAFETY: the home is not entered, because an entry borrows it; what was made in it is not
-        // used again, because the realm is all that may be kept.
+        // SAFETY: the instance is not entered, because an entry borrows it. No value made in it is used again, because
+        // only the realm may be kept.
         unsafe {
             (*self.polls.as_ptr()).disarm();
             slot.restore(&self.heap);
@@ -198,20 +194,20 @@ impl<R: Realm> Instance<R> {
         &self.heap
     }
 
-    /// Takes the time that the code spent waiting for the host out of what the hook sees as a gap.
-    /// For host calls, not for hooks.
+    /// Removes the time that the code waited for the host from the gap that the hook sees. For host calls, not for
+    /// hooks.
     pub(crate) fn skip_clock(&self, waited: Duration) {
         // SAFETY: a host call is no poll, so nothing else refers to the state.
         unsafe { (*self.polls.as_ptr()).skip(waited) }
     }
 
-    /// The slot, unless this is a plain home.
+    /// The slot, unless this is a plain instance.
     #[cfg(test)]
     pub(crate) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
     }
 
-    /// Whether the books say what the blocks do.
+    /// Checks that the accounting agrees with the blocks.
     #[cfg(test)]
     pub(crate) fn unbalanced(&self) -> Result<(), String> {
         let (used, counted) = (self.heap.used_bytes(), self.heap.counted_bytes());
@@ -221,7 +217,7 @@ impl<R: Realm> Instance<R> {
         }
     }
 
-    /// Marks the home as not to be used again: something happened in it that should not have.
+    /// Marks the instance as not to be used again, after something that should not have happened in it.
     pub(crate) fn mark_odd(&self) {
         self.poisoned.set(true);
     }
@@ -236,8 +232,8 @@ impl<R: Realm> Drop for Instance<R> {
         if let Some(slot) = self.slot.as_ref()
             && cfg!(debug_assertions)
         {
-            // SAFETY: as in `finish`; pristine, so the engine's own teardown must work. Nothing is
-            // used after it but the books.
+            // SAFETY: as in `finish`. It is pristine, so the engine's own teardown must work. Nothing but the
+            // accounting is used after it.
             unsafe {
                 slot.restore(&self.heap);
                 qjs::JS_UpdateStackTop(self.runtime);
@@ -254,13 +250,12 @@ impl<R: Realm> Drop for Instance<R> {
 /// A runtime whose every block comes from that heap, which has to outlive every use of it.
 pub(in crate::isolate) fn new_runtime(heap: &Heap) -> Option<*mut qjs::JSRuntime> {
     let functions = heap.functions();
-    // SAFETY: the functions are copied, and the books stay where they are until the runtime is never
-    // used again.
+    // SAFETY: the functions are copied, and the accounting stays in place until the runtime is never used again.
     let runtime = unsafe { qjs::JS_NewRuntime2(&raw const functions, heap.opaque()) };
     Some(runtime).filter(|runtime| !runtime.is_null())
 }
 
-/// One entry; a home left by a panic is odd.
+/// One entry; a panic poisons the instance.
 struct Entry<'a, R: Realm> {
     instance: &'a Instance<R>,
     left: bool,
@@ -291,7 +286,7 @@ impl<R: Realm> Drop for Entry<'_, R> {
 
 /// A field of the realm's context, if its offset is known.
 fn field<T, R: Realm>(realm: R, offset: Option<usize>) -> Option<*mut T> {
-    // SAFETY: calibrated in a context of the same engine, so within this one.
+    // SAFETY: calibrated in a context of the same engine, so it lies within this one.
     offset.map(|offset| unsafe { realm.context().byte_add(offset).cast() })
 }
 

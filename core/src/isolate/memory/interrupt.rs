@@ -1,12 +1,11 @@
-//! When running code is asked to stop.
+//! The engine's interrupt handler, which stops running code.
 //!
-//! In: the engine's interrupt handler being asked. Out: go on, or leave the engine for good, which no
-//! code can catch. A run stops when its heap says that it must end (the limit was hit, or the
-//! caller asked), or when the hook that it was started with says so.
+//! In: calls of the handler by the engine. Out: go on, or leave the engine for good, which no code can catch. A run
+//! stops when its heap says that it must end (it hit the limit, or the caller asked), or when its hook says so.
 //!
-//! The engine asks once per 10,000 calls and backward jumps. That is soon enough for a loop of
-//! additions and far too late for one whose every step is a builtin at work for milliseconds. So
-//! the handler looks at the clock and sets, itself, after how many it is asked again.
+//! The engine polls once per 10,000 calls and backward jumps. That is soon enough for a loop of additions and far too
+//! late for one whose every step is a builtin at work for milliseconds. So the handler looks at the clock and sets the
+//! number of steps until the next poll itself.
 #![expect(unsafe_code, reason = "the engine's interrupt handler")]
 
 use super::{escape, heap::Heap};
@@ -18,29 +17,29 @@ use std::time::{Duration, Instant};
 
 /// The engine's own period, and the longest here.
 const LONGEST_PERIOD: i32 = 10_000;
-/// Nothing is known yet about the code of a run that starts.
+/// At the start of a run nothing is known about its code.
 const FIRST_PERIOD: i32 = 4;
 /// Polls further apart than this make the period shorter.
 const LONG_GAP: Duration = Duration::from_millis(1);
-/// Polls closer than this make it longer. In between it stays: a poll costs 0.1 to 0.3 µs, and a
-/// longer period would only be slower to notice that the code has changed. Code that turns from
-/// quick steps to slow ones is noticed after some thousand slow ones, so a cap in a hook can be
-/// seconds late; whoever has to be on time raises the run's `Termination`, which is noticed in one step.
+/// Polls closer than this make it longer. In between it stays: a poll costs 0.1 to 0.3 µs, and with a longer period the
+/// handler would notice later that the code has changed. Code that turns from quick steps to slow ones is noticed after
+/// some thousand slow ones, so a cap in a hook can be seconds late. A caller that has to be on time raises the run's
+/// `Termination`, which is noticed in one step.
 const SHORT_GAP: Duration = Duration::from_micros(50);
 
-/// Asked at each poll, on the engine's thread, from within the engine: it must not call back into
-/// it, nor panic. Returns whether to leave it.
+/// Called at each poll, on the engine's thread, from within the engine: it must not call back into it, nor panic.
+/// Returns whether to leave it.
 pub(crate) type Hook = fn(&mut PollState) -> bool;
 
-/// What the handler knows. It stands at one address outside of the engine's heap.
+/// The handler's state. It lies at one address outside of the engine's heap.
 pub(crate) struct PollState {
-    /// When this poll is, or the run was armed.
+    /// The time of this poll, or of the run's arming.
     pub(crate) now: Instant,
-    /// Since the poll before.
+    /// The time since the poll before.
     pub(crate) gap: Duration,
     /// Polls in this run, this one included.
     pub(crate) polls: u64,
-    /// The hook's own: whoever set it keeps what it points at for as long as the run is armed.
+    /// The hook's own data: its setter keeps it alive for as long as the run is armed.
     pub(crate) host: *mut c_void,
     hook: Option<Hook>,
     heap: ManuallyDrop<Heap>,
@@ -66,7 +65,7 @@ impl PollState {
         }
     }
 
-    /// Starts afresh, for a run.
+    /// Resets the state for a run.
     pub(crate) fn arm(&mut self, hook: Option<Hook>, host: *mut c_void) {
         self.now = Instant::now();
         self.gap = Duration::ZERO;
@@ -77,13 +76,13 @@ impl PollState {
         self.set_countdown(FIRST_PERIOD);
     }
 
-    /// Forgets the hook, and what was its own.
+    /// Forgets the hook and its data.
     pub(crate) fn disarm(&mut self) {
         self.hook = None;
         self.host = std::ptr::null_mut();
     }
 
-    /// Takes the time that the code spent waiting for the host out of the current gap.
+    /// Removes the time that the code waited for the host from the current gap.
     pub(crate) fn skip(&mut self, waited: Duration) {
         self.now = self.now.checked_add(waited).unwrap_or(self.now);
     }
@@ -104,7 +103,7 @@ impl PollState {
 
     fn set_countdown(&self, polls: i32) {
         if !self.countdown.is_null() {
-            // SAFETY: `new`'s caller vouches for it. Whoever ends the run writes it from elsewhere.
+            // SAFETY: `new`'s caller vouches for it. A thread that ends the run writes it from elsewhere.
             unsafe { AtomicI32::from_ptr(self.countdown) }.store(polls, Ordering::Relaxed);
         }
     }
@@ -120,14 +119,15 @@ fn next_period(period: i32, gap: Duration) -> i32 {
     }
 }
 
-/// Has the engine collect cycles before the limit is hit. Left alone it waits until the heap has
-/// grown by half since the last time, and a run with much alive would be ended for its garbage.
+/// Has the engine collect cycles before the limit is hit. Left alone the engine waits until the heap has grown by half
+/// since the last time, and a run with much alive would be ended for its garbage.
 pub(crate) fn heed_limit(runtime: *mut qjs::JSRuntime, heap: &Heap) {
     let limit = heap.limit_bytes();
     // SAFETY: the runtime that this heap belongs to; neither call runs any code.
     unsafe {
         if bytes(qjs::JS_GetGCThreshold(runtime)) > limit {
-            // Half way to the limit from here, so the closer the more often, and never at every turn.
+            // The threshold is half way to the limit from here. So collections come more often near the limit, but
+            // never at every step.
             let room = limit.saturating_sub(heap.used_bytes());
             let threshold = heap.used_bytes().saturating_add((room / 2).max(limit / 64));
             qjs::JS_SetGCThreshold(runtime, threshold as qjs::size_t);
@@ -144,8 +144,8 @@ pub(crate) unsafe extern "C-unwind" fn handler(
     runtime: *mut qjs::JSRuntime,
     opaque: *mut c_void,
 ) -> c_int {
-    // SAFETY: the home that set the handler keeps the state for as long as the runtime lives, and
-    // touches it only while no code runs, or from within a host call, which is no poll.
+    // SAFETY: the instance that set the handler keeps the state for as long as the runtime lives. It touches the state
+    // only while no code runs, or from within a host call, which is no poll.
     unsafe { &mut *opaque.cast::<PollState>() }.poll(runtime);
     0
 }

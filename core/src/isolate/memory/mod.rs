@@ -1,9 +1,9 @@
-//! The place where one run lives, and how code in it is stopped.
+//! Memory of a run, and interrupts for the code in it.
 //!
 //! From the bottom up: `range` reserves addresses, `arena` and `system` hand out blocks, `returned` knows which pages
-//! the system has back, `accounting` and `heap` count what is held, `slot` takes and restores images, `calibrate`
-//! finds two fields of the engine, `termination` asks code to stop, `interrupt` is where it is asked, `escape` leaves the
-//! engine. An `instance` is all of that with a pristine realm in it, and `pool` keeps instances ready.
+//! the system has back, `accounting` and `heap` count the bytes held, `slot` takes and restores images, `calibrate`
+//! finds two fields of the engine, `termination` asks code to stop, `interrupt` handles the engine's polls, `escape`
+//! leaves the engine. An `instance` combines them with a pristine realm, and `pool` keeps instances ready.
 
 pub(super) mod accounting;
 pub(super) mod arena;

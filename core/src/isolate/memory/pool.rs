@@ -1,12 +1,11 @@
-//! Homes kept ready.
+//! A pool of instances.
 //!
-//! In: a function that builds a realm, and how many homes to keep. Out: pristine homes, taken last
-//! in, first out (the one used last is the one still in the caches), and taken back after a run.
-//! Neither wakes a thread: waking one costs more than making a home. What is to be made ahead of
-//! need is made when the caller says that it has time ([`Pool::fill`]).
+//! In: a function that builds a realm, and the number of instances to keep. Out: pristine instances, taken last in,
+//! first out (the one used last is still in the caches), and taken back after a run. Neither wakes a thread: that costs
+//! more than making an instance. The caller makes instances ahead of need when it has time ([`Pool::fill`]).
 //!
-//! Homes in slots are quickest but hold twice their image when parked, so their number is bounded;
-//! beyond it, and for limits larger than a slot's addresses allow, homes are plain.
+//! Instances in slots are quickest but hold twice their image when parked, so their number is bounded. Beyond it, and
+//! for limits larger than a slot's addresses allow, instances are plain.
 
 use super::{
     instance::{Build, Instance, Realm},
@@ -17,20 +16,19 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// How many homes, and for how long.
+/// Numbers of instances, and their lifetime.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolOptions {
     /// Made ahead of need, and kept pristine.
     pub(crate) ready: usize,
-    /// Kept beyond those when they come back: as many as may be in use at once, or those that are made
-    /// meanwhile would be let go of again and again.
+    /// Kept beyond those when they come back. This should be the number in use at once; otherwise instances made
+    /// meanwhile would be dropped again and again.
     pub(crate) spare: usize,
     /// Slots at once, in use or parked.
     pub(crate) max_slots: usize,
-    /// How many of them runs that may wait leave to those that cannot: one that waits keeps its slot for as
-    /// long as its host likes.
+    /// Slots reserved for runs that cannot wait. A run that waits keeps its slot for as long as its host likes.
     pub(crate) kept_slots: usize,
-    /// After that many runs a slot is made anew.
+    /// Runs after which a slot is made anew.
     pub(crate) runs_per_slot: u32,
 }
 
@@ -40,7 +38,7 @@ impl Default for PoolOptions {
     }
 }
 
-/// Counted since the pool was made, but for the first two.
+/// Counters since the pool was made, except for the first two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolStats {
     /// Parked, pristine.
@@ -49,19 +47,19 @@ pub(crate) struct PoolStats {
     pub(crate) slots: usize,
     pub(crate) made_in_slots: u64,
     pub(crate) made_plain: u64,
-    /// Takes for which nothing had to be made.
+    /// Takes that found an instance ready.
     pub(crate) taken_ready: u64,
     pub(crate) taken: u64,
-    /// Slots that were not parked again: used up, odd, or more than are kept.
+    /// Slots that were not parked again: used up, poisoned, or more than are kept.
     pub(crate) retired: u64,
 }
 
-/// Keeps homes of one kind of realm.
+/// Keeps instances of one kind of realm.
 pub(crate) struct Pool<R: Realm> {
     build: Build<R>,
     options: PoolOptions,
     ready: Mutex<Vec<Lease<R>>>,
-    /// Whether any are kept: none any more once the pool is closed.
+    /// False once the pool is closed: it then keeps no instance.
     open: AtomicBool,
     slots: Arc<AtomicUsize>,
     /// Slots of runs that may wait.
@@ -73,11 +71,11 @@ pub(crate) struct Pool<R: Realm> {
     retired: AtomicU64,
 }
 
-/// A home on loan. Dropped instead of given back, it is gone, and its place in the pool is free.
+/// An instance on loan. If it is dropped instead of given back, it is gone, and its place in the pool is free.
 pub(crate) struct Lease<R: Realm> {
     instance: Instance<R>,
     runs: u32,
-    /// Held by a home in a slot; after the home, so that the slot is gone when it is counted off.
+    /// Held by an instance in a slot. Dropped after the instance, so that the slot is gone when it is counted off.
     permit: Option<SlotPermit>,
     /// Held while a run that may wait has the slot.
     waiting: Option<SlotPermit>,
@@ -109,9 +107,8 @@ impl<R: Realm> Pool<R> {
         }
     }
 
-    /// A pristine home for a run with that limit, made now if none is ready; `None` if no realm can
-    /// be built, which means that the process is out of memory. `may_wait`: whether the run was given
-    /// anything that it could wait for.
+    /// A pristine instance for a run with that limit, made now if none is ready. `None` if no realm can be built, which
+    /// means that the process is out of memory. `may_wait`: whether the run was given anything to wait for.
     pub(crate) fn take(&self, limit_bytes: usize, may_wait: bool) -> Option<Lease<R>> {
         self.taken.fetch_add(1, Ordering::Relaxed);
         if limit_bytes > LARGEST_LIMIT_BYTES {
@@ -135,7 +132,7 @@ impl<R: Realm> Pool<R> {
         self.make()
     }
 
-    /// Takes a home back after its run, whatever was left in it.
+    /// Takes an instance back after its run, whatever was left in it.
     pub(crate) fn give_back(&self, lease: Lease<R>) {
         let Lease { instance, runs, permit, waiting } = lease;
         drop(waiting);
@@ -155,32 +152,31 @@ impl<R: Realm> Pool<R> {
         }
     }
 
-    /// Makes homes until as many are ready as are to be, or there is something better to do; off the
-    /// path of any run.
+    /// Makes instances until enough are ready, or the caller is needed elsewhere; off the path of any run.
     pub(crate) fn fill(&self, is_needed_elsewhere: impl Fn() -> bool) {
         while self.ready.lock().len() < self.most(0) && !is_needed_elsewhere() {
             let Some(lease) = self.make() else { return };
             let mut ready = self.ready.lock();
             if ready.len() < self.most(self.options.spare) {
-                // Below those that were used: they are the last to be needed.
+                // Below the used ones: it is the last to be needed.
                 ready.insert(0, lease);
             }
         }
     }
 
-    /// Gives the addresses of the homes that are ready back, as far as no run under this limit can reach
-    /// them; for good. For a process that has one run. Returns how many bytes that were.
+    /// Gives back the addresses of the ready instances that no run under this limit can reach; for good. For a process
+    /// that has one run. Returns the number of bytes.
     pub(crate) fn trim(&self, limit_bytes: usize) -> usize {
         self.ready.lock().iter().map(|lease| lease.instance.trim(limit_bytes)).sum()
     }
 
-    /// How many may be ready, with so many to spare.
+    /// The most that may be ready, with that many to spare.
     fn most(&self, spare: usize) -> usize {
         let open = self.open.load(Ordering::Relaxed);
         if open { self.options.ready.saturating_add(spare) } else { 0 }
     }
 
-    /// Lets go of every home that is ready, and keeps none from now on.
+    /// Drops every ready instance, and keeps none from now on.
     pub(crate) fn close(&self) {
         let ready = {
             let mut ready = self.ready.lock();
@@ -190,7 +186,7 @@ impl<R: Realm> Pool<R> {
         drop(ready);
     }
 
-    /// Whether every home that is ready is as it was made.
+    /// Checks that every ready instance is pristine.
     #[cfg(test)]
     pub(crate) fn check_pristine(&self) -> Result<(), String> {
         let ready = self.ready.lock();
@@ -231,7 +227,7 @@ impl<R: Realm> Pool<R> {
     }
 }
 
-/// One of the slots that may be alive at once.
+/// The permit of one slot, whose number is bounded.
 struct SlotPermit(Arc<AtomicUsize>);
 
 impl SlotPermit {

@@ -1,26 +1,25 @@
 //! Address space from the operating system.
 //!
-//! In: a number of bytes. Out: a [`Range`] of that many, readable, writable and zero, which costs
-//! memory only where it has been written, and can be given back in parts. Where the system cannot
-//! promise that what was given back reads as zero there is no range, and every home is a plain one.
+//! In: a number of bytes. Out: a [`Range`] of that many, readable, writable and zero. It costs memory only where it has
+//! been written, and can be given back in parts. Where the system cannot promise that returned pages read as zero there
+//! is no range, and every instance is a plain one.
 #![expect(unsafe_code, reason = "speaks to the operating system about raw memory")]
 
 use std::{cell::Cell, ptr::NonNull};
 
-/// The size of the steps in which memory is given back. Larger pages exist; giving back then fails
-/// and is done by hand.
+/// The unit in which memory is given back. Larger pages exist; there the call fails, and the memory is cleared by hand.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// What one fault maps where pages are large.
+/// Bytes that one fault maps where pages are large.
 pub(crate) const LARGE_PAGE_BYTES: usize = 2 << 20;
-/// Under smaller limits all pages stay small: the last large one might reach far beyond.
+/// Under smaller limits all pages stay small: the last large one might reach far beyond the limit.
 pub(crate) const LARGE_PAGES_FROM_BYTES: usize = 40 << 20;
 
 /// A reserved range of addresses; unmapped when dropped.
 pub(crate) struct Range {
     start: NonNull<u8>,
     bytes: usize,
-    /// Where it has no addresses any more: from and to which offset.
+    /// The offsets between which it has no addresses any more.
     hole: Cell<(usize, usize)>,
 }
 
@@ -45,11 +44,10 @@ impl Range {
         self.bytes
     }
 
-    /// Makes `bytes` from `offset` zero and gives their memory back; both are multiples of the page
-    /// size.
+    /// Clears `bytes` from `offset` and gives their memory back; both are multiples of the page size.
     ///
     /// # Safety
-    /// Nothing may refer to what is in there.
+    /// Nothing may refer to anything in there.
     pub(crate) unsafe fn give_back(&self, offset: usize, bytes: usize) {
         debug_assert!(offset.is_multiple_of(PAGE_BYTES) && offset + bytes <= self.bytes);
         // SAFETY: within the mapping, which is ours; the caller vouches that nobody looks there.
@@ -61,11 +59,11 @@ impl Range {
         }
     }
 
-    /// Gives the addresses between two offsets back, once and for good; both are multiples of the page
-    /// size. Others may be mapped there later. Returns how many bytes that were.
+    /// Gives the addresses between two offsets back, once and for good; both are multiples of the page size. Others may
+    /// be mapped there later. Returns the number of bytes.
     ///
     /// # Safety
-    /// Nothing refers to what is in there, or ever will.
+    /// Nothing refers to anything in there, or ever will.
     pub(crate) unsafe fn cut(&self, from: usize, to: usize) -> usize {
         debug_assert!(from.is_multiple_of(PAGE_BYTES) && to.is_multiple_of(PAGE_BYTES));
         if from >= to || to > self.bytes || self.hole.get() != (self.bytes, self.bytes) {
@@ -83,8 +81,8 @@ impl Range {
         unsafe { system::prefer_large_pages(self.start.as_ptr(), self.bytes, false) }
     }
 
-    /// Asks for large pages or small ones, but for `margin` bytes at either end: with large ones a
-    /// heap of many megabytes is mapped and given back in hundreds of steps less.
+    /// Requests large pages or small ones, except for `margin` bytes at either end. With large ones a heap of many
+    /// megabytes is mapped and given back in hundreds of steps less.
     pub(crate) fn set_large_pages(&self, margin: usize, large: bool) {
         let Some(bytes) = self.bytes.checked_sub(2 * margin) else { return };
         // SAFETY: within the mapping; advice changes no content.
@@ -98,11 +96,11 @@ impl Range {
     }
 }
 
-/// Gives the memory of whole pages back; they read as zero then, or as before if the system declines, and
-/// then this is false.
+/// Gives the memory of whole pages back, so that they read as zero. If the system declines, returns false and they keep
+/// their content.
 ///
 /// # Safety
-/// The pages are within a range, and nothing refers to what is in there.
+/// The pages are within a range, and nothing refers to anything in there.
 pub(crate) unsafe fn give_back_pages(address: usize, bytes: usize) -> bool {
     // SAFETY: as the caller promises.
     unsafe { system::give_back(std::ptr::with_exposed_provenance_mut(address), bytes) }
@@ -157,9 +155,9 @@ mod system {
     }
 }
 
-/// macOS keeps the content of what is given back, Windows wants memory committed first, and 32 bits
-/// have no addresses to spare: no ranges there, until someone writes and measures them. Tests of what is for
-/// other systems have none on Linux either.
+/// No ranges on other systems, until someone writes and measures them: macOS keeps the content of returned memory,
+/// Windows wants memory committed first, and 32 bits have no addresses to spare. Tests of the portable code have none
+/// on Linux either.
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(isolane_portable))))]
 mod system {
     use super::NonNull;

@@ -1,7 +1,7 @@
-//! Which pages of a range were given back to the system, and not handed out again since.
+//! The pages of a range that were given back to the system, and not handed out again since.
 //!
-//! In: addresses that were given back, and those of blocks that are handed out. Out: how many bytes the
-//! system has back. With what was ever written this says what the process holds for a range, without
+//! In: addresses that were given back, and those of blocks that are handed out. Out: the number of bytes that the
+//! system has back. Together with the bytes ever written this tells how much the process holds for a range, without
 //! asking the system.
 
 use super::range::PAGE_BYTES;
@@ -28,14 +28,14 @@ impl Returned {
         count == to.div_ceil(PAGE_BYTES) - from / PAGE_BYTES
     }
 
-    /// Every page is held again, or none was written.
+    /// Forgets all pages: every one is held again, or none was written.
     pub(in crate::isolate) fn clear(&self) {
         if self.count.replace(0) > 0 {
             self.pages.take();
         }
     }
 
-    /// The system has these back; both are offsets of pages.
+    /// Records that the system has these pages back; both are offsets of pages.
     pub(in crate::isolate) fn insert(&self, from: usize, to: usize) {
         let mut pages = self.pages.borrow_mut();
         let words = to.div_ceil(PAGE_BYTES).div_ceil(PAGES_PER_WORD);
@@ -50,7 +50,7 @@ impl Returned {
         self.count.set(self.count.get() + count);
     }
 
-    /// These may be written from now on: every page that they touch is held again.
+    /// Records that these bytes may be written from now on: every page that they touch is held again.
     pub(in crate::isolate) fn remove(&self, from: usize, to: usize) {
         if self.count.get() == 0 {
             return;
@@ -64,7 +64,7 @@ impl Returned {
     }
 }
 
-/// Changes the words with the pages that offsets touch; returns how many pages that were.
+/// Changes the words with the pages that the offsets touch; returns the number of these pages.
 fn each_word(
     pages: &mut [u64],
     from: usize,
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(returned.bytes(), page(140));
         assert!(returned.has_all(page(60), page(200)) && !returned.has_all(page(59), page(61)));
         assert!(!returned.has_all(page(199), page(2_000)));
-        // Whatever touches a page has all of it.
+        // A range that touches a page takes all of it.
         returned.remove(page(64) - 1, page(65) + 1);
         assert_eq!(returned.bytes(), page(137));
         returned.remove(page(199), page(5_000));

@@ -1,12 +1,11 @@
-//! An image of a pristine heap, and going back to it.
+//! An image of a pristine heap, and the restore from it.
 //!
-//! In: a range with a heap in which a realm was built, and later whatever a run left there. Out:
-//! the range as it was, byte for byte. Keeps "each run starts from pristine intrinsics" without
-//! tearing anything down: everything that the engine knows of a runtime lies in its range, so a
-//! copy of the range back to the same addresses undoes all that ever happened to it.
+//! In: a range with a heap in which a realm was built, and later the remains of a run. Out: the range as it was, byte
+//! for byte. Keeps "each run starts from pristine intrinsics" without a teardown: the engine keeps all its knowledge of
+//! a runtime in the range, so a copy of the image to the same addresses undoes everything since.
 //!
-//! The image is read-only and belongs to its address. It holds the range from its start to the
-//! last byte ever written, and the few bytes at the very end, the mark of the last block.
+//! The image is read-only and belongs to its address. It holds the range from its start to the last byte ever written,
+//! and the few bytes at the very end, the mark of the last block.
 #![expect(unsafe_code, reason = "copies raw memory")]
 
 use super::{
@@ -19,21 +18,20 @@ use std::cell::Cell;
 #[cfg(test)]
 use std::slice;
 
-/// Addresses, not memory: what a run may use at all, several times over, because an arena spreads.
+/// Addresses, not memory: several times the most that a run may use, because an arena spreads.
 const RANGE_BYTES: usize = 2 << 30;
-/// The largest limit for which a slot has the addresses; runs with a larger one get a plain home.
+/// The largest limit for which a slot has the addresses; runs with a larger one get a plain instance.
 pub(crate) const LARGEST_LIMIT_BYTES: usize = RANGE_BYTES / 4;
-/// What a run wrote above the image is cleared by hand up to here: that is quicker than having it
-/// mapped anew (2 µs a page on the machine this was measured on), and a parked slot keeps it.
+/// Bytes above the image that are cleared by hand after a run. That is quicker than mapping them anew (2 µs a page on
+/// the machine this was measured on), and a parked slot keeps them.
 const CLEARED_BY_HAND_BYTES: usize = 1 << 20;
-/// How far above the ceiling for new blocks those may end that grow, as a share of the limit: all of
-/// it, and once more while they are moved.
+/// How far above the ceiling for new blocks a block may grow, as a share of the limit: once for all of it, and once
+/// more while it is moved.
 const GROWTH: usize = 2;
-/// Within this much of either end, where a parked slot holds something, pages stay small.
+/// Bytes at either end in which pages stay small, because a parked slot holds memory there.
 const SMALL_PAGES_BYTES: usize = 2 << 20;
 
-/// A range and the image of its pristine content. Owns both; the heap over it must not be used
-/// after this is dropped.
+/// A range and the image of its pristine content. Owns both; the heap over it must not be used after this is dropped.
 pub(crate) struct Slot {
     range: Range,
     image: Range,
@@ -76,8 +74,7 @@ impl Slot {
         })
     }
 
-    /// Says how much the next run may hold. Costs a call of the system where that changes the size
-    /// of pages.
+    /// Sets how much the next run may hold. Costs a system call where that changes the size of pages.
     pub(crate) fn expect(&self, limit_bytes: usize) {
         let large = limit_bytes >= LARGE_PAGES_FROM_BYTES;
         if self.large_pages.replace(large) != large {
@@ -85,9 +82,8 @@ impl Slot {
         }
     }
 
-    /// Gives the addresses back that no run under this limit, or a lower one, can reach, and has large blocks
-    /// begin where pages are large. For good: it is for a process that has one run. Returns how many bytes that
-    /// were.
+    /// Gives back the addresses that no run under this limit, or a lower one, can reach, and makes large blocks begin
+    /// where pages are large. For good: it is for a process that has one run. Returns the number of bytes.
     pub(crate) fn trim(&self, heap: &Heap, limit_bytes: usize) -> usize {
         if limit_bytes >= LARGE_PAGES_FROM_BYTES {
             heap.start_large_at(SMALL_PAGES_BYTES);
@@ -99,13 +95,13 @@ impl Slot {
         unsafe { self.range.cut(reach.next_multiple_of(PAGE_BYTES), end) }
     }
 
-    /// Undoes everything since the image was taken, the books of `heap` included.
+    /// Undoes everything since the image was taken, in the accounting of `heap` too.
     ///
     /// # Safety
-    /// `heap` is the heap in this slot. No code of its runtime is on any stack, and no value that
-    /// was made in it since is used again.
+    /// `heap` is the heap in this slot. No code of its runtime is on any stack, and no value that was made in it since
+    /// is used again.
     pub(crate) unsafe fn restore(&self, heap: &Heap) {
-        // First, so that no other thread writes what is about to be pristine.
+        // First, so that no other thread writes to the memory that is about to be pristine.
         heap.disarm();
         let high_bytes = heap.mark().high_bytes();
         let start = self.range.start();
@@ -127,7 +123,7 @@ impl Slot {
         self.last_high_bytes.set(high_bytes);
     }
 
-    /// Whether the range is the image, byte for byte, and zero above as far as the last run wrote.
+    /// Checks that the range equals the image, byte for byte, and is zero above as far as the last run wrote.
     #[cfg(test)]
     pub(crate) fn check_pristine(&self) -> Result<(), String> {
         let checked_bytes = self.last_high_bytes.get().max(self.image_bytes);
@@ -144,7 +140,7 @@ impl Slot {
             let at = low.iter().zip(image).position(|(x, y)| x != y).unwrap_or_default();
             return Err(format!("differs from its image at byte {at} of {}", self.image_bytes));
         }
-        // What reaches the end of the range reaches the tail, which is not zero.
+        // Memory that reaches the end of the range reaches the tail, which is not zero.
         let above = &above[..above.len().min(self.range.bytes() - TAIL_BYTES - low.len())];
         let zero = [0; PAGE_BYTES];
         if let Some(at) = above.chunks(PAGE_BYTES).position(|page| *page != zero[..page.len()]) {

@@ -1,8 +1,8 @@
 //! Blocks from the process's own allocator.
 //!
-//! In: sizes. Out: blocks, each on a list, so that all of them can be freed at once. So a plain
-//! runtime is never torn down by the engine: that would take long after a large run, run finalizers,
-//! and trip the engine's assertions after a failed allocation that it did not clean up after.
+//! In: sizes. Out: blocks, each on a list, so that all of them can be freed at once. So the engine never tears a plain
+//! runtime down: that would take long after a large run, run finalizers, and trip the engine's assertions after a
+//! failed allocation that it did not clean up after.
 #![expect(unsafe_code, reason = "hands out raw memory")]
 
 use std::{alloc, alloc::Layout, cell::Cell, ptr, ptr::NonNull};
@@ -12,7 +12,7 @@ use std::{alloc, alloc::Layout, cell::Cell, ptr, ptr::NonNull};
 struct Header {
     before: *mut Header,
     after: *mut Header,
-    /// Of the block, without this header.
+    /// Bytes of the block, without this header.
     bytes: usize,
 }
 
@@ -34,14 +34,14 @@ impl System {
         unsafe { self.enlist(alloc::alloc(layout).cast(), bytes) }
     }
 
-    /// As `allocate`, cleared; the process's allocator knows what is zero already.
+    /// As `allocate`, cleared; the process's allocator knows which memory is zero already.
     pub(crate) fn allocate_zeroed(&self, bytes: usize) -> *mut u8 {
         let Some(layout) = layout(bytes) else { return ptr::null_mut() };
         // SAFETY: the layout is never empty.
         unsafe { self.enlist(alloc::alloc_zeroed(layout).cast(), bytes) }
     }
 
-    /// Moves or grows a block; null if that fails, and the old block then stays.
+    /// Moves or grows a block. Returns null if that fails; the old block then stays.
     ///
     /// # Safety
     /// `block` came from here and is in use.
@@ -82,7 +82,7 @@ impl System {
         unsafe { (*header(block)).bytes }
     }
 
-    /// What a block costs, all told.
+    /// Bytes that a block takes, overhead included.
     ///
     /// # Safety
     /// `block` came from here and is in use.
@@ -91,7 +91,7 @@ impl System {
         unsafe { Self::usable_bytes(block) + HEADER_BYTES }
     }
 
-    /// What all blocks cost.
+    /// Bytes that all blocks take, overhead included.
     #[cfg(test)]
     pub(crate) fn held_bytes(&self) -> usize {
         let (mut header, mut bytes) = (self.newest.get(), 0);
@@ -102,7 +102,7 @@ impl System {
         bytes
     }
 
-    /// Puts a new block, or none, at the head of the list; gives its content.
+    /// Puts a new block, if there is one, at the head of the list; returns its content.
     unsafe fn enlist(&self, header: *mut Header, bytes: usize) -> *mut u8 {
         if header.is_null() {
             return ptr::null_mut();
@@ -137,7 +137,7 @@ impl Drop for System {
     fn drop(&mut self) {
         let mut header = self.newest.get();
         while !header.is_null() {
-            // SAFETY: every listed block is in use, and whoever used it is gone.
+            // SAFETY: every listed block is in use, and its users are gone.
             unsafe {
                 let after = (*header).after;
                 release(header);
@@ -176,7 +176,7 @@ mod tests {
         for round in 0..500_usize {
             let mark = u8::try_from(round % 251).expect("below 251");
             let block = NonNull::new(system.allocate_zeroed(8 + round % 300)).expect("memory");
-            // SAFETY: every block is in use and longer than what is touched here.
+            // SAFETY: every block is in use and longer than the bytes touched here.
             unsafe {
                 assert_eq!(*block.as_ptr(), 0);
                 *block.as_ptr() = mark;

@@ -1,9 +1,9 @@
-//! Asking a run to end, from any thread; and what other threads must know of its memory.
+//! A request to a run to end, from any thread; and the figures of its memory that other threads need.
 //!
-//! In: [`Termination::raise`], by whoever holds the handle of a run. Out: a flag that the run's heap and
-//! interrupt handler look at, and, where it is known, the engine's count of polls set to one, so
-//! that it asks the handler at its next call or backward jump. Keeps `terminate()`: idempotent, it
-//! works before the first instruction, and a handle of a settled run ends nothing else.
+//! In: [`Termination::raise`], by the holder of a run's handle. Out: a flag that the run's heap and interrupt handler
+//! look at. Where the engine's count of polls is known, it is set to one, so that the engine calls the handler at its
+//! next call or backward jump. Keeps `terminate()`: it is idempotent, it works before the first instruction, and a
+//! handle of a settled run ends nothing else.
 #![expect(unsafe_code, reason = "writes a counter of the engine from another thread")]
 
 use crate::{os::sync::Mutex, value::InFlight};
@@ -14,17 +14,17 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 /// The flags of one run; never lowered.
 pub(crate) struct Termination {
     raised: AtomicBool,
-    /// The limit was hit: the run has to end, and whoever looks after it may have to help.
+    /// The limit was hit: the run has to end, and its watchdog may have to help.
     exhausted: AtomicBool,
     /// Messages between the run and its host, which count as the run's.
     pub(crate) in_flight: Arc<InFlight>,
     countdown: Mutex<Countdown>,
 }
 
-/// Where the engine counts down to its next poll; null unless the run is armed and the field known.
+/// The engine's count of steps to its next poll; null unless the run is armed and the field known.
 struct Countdown(*mut i32);
 
-// SAFETY: followed only under the lock, and set to null before what it points at goes.
+// SAFETY: followed only under the lock, and set to null before its target goes.
 unsafe impl Send for Countdown {}
 
 impl Default for Termination {
@@ -39,7 +39,7 @@ impl Default for Termination {
 }
 
 impl Termination {
-    /// Asks the run to end. May be called again, should the run not react.
+    /// Asks the run to end. May be called again if the run does not react.
     pub(crate) fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);
         self.hurry();
@@ -48,9 +48,9 @@ impl Termination {
     fn hurry(&self) {
         let countdown = self.countdown.lock();
         if !countdown.0.is_null() {
-            // SAFETY: attached, so within a context that lives, and aligned. The engine counts down
-            // with plain loads and stores, and may overwrite this one: in a loop of nothing but
-            // counting, where the next poll is near anyway. No processor tears an aligned word.
+            // SAFETY: attached, so within a context that lives, and aligned. The engine counts down with plain loads
+            // and stores. It may overwrite this store in a loop of nothing but counting, where the next poll is near
+            // anyway. No processor tears an aligned word.
             unsafe { AtomicI32::from_ptr(countdown.0) }.store(1, Ordering::Relaxed);
         }
     }
@@ -60,7 +60,7 @@ impl Termination {
         self.raised.load(Ordering::Relaxed)
     }
 
-    /// Has the run end because its limit was hit, unless it was asked to end before.
+    /// Makes the run end because its limit was hit, unless it was asked to end before.
     pub(crate) fn exhaust(&self) {
         if !self.is_raised() {
             self.exhausted.store(true, Ordering::Relaxed);

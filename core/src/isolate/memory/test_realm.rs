@@ -23,7 +23,7 @@ impl Realm for TestRealm {
     }
 }
 
-/// Uses every kind of object once, so that what the engine makes on first use is in the image.
+/// Uses every kind of object once, so that the image has the things that the engine makes on first use.
 const TOUCH: &str = "(() => {
     const o = {};
     [new Map([[o, 1]]), new Set([o]), new WeakMap([[o, 1]]), new WeakSet([o]), new WeakRef(o)];
@@ -38,9 +38,9 @@ const TOUCH: &str = "(() => {
     new Date(0).toISOString();
 })()";
 
-/// Builds the realm, with a stack limit that the threads of the test runner can hold.
+/// Builds the realm, with a stack limit that fits the threads of the test runner.
 pub(crate) fn build(runtime: *mut qjs::JSRuntime) -> Option<TestRealm> {
-    // SAFETY: each call gets what the one before made.
+    // SAFETY: each call gets the result of the one before.
     unsafe {
         let stack_bytes = (256 << 10) * crate::os::sanitized::FRAMES;
         qjs::JS_SetMaxStackSize(runtime, stack_bytes as qjs::size_t);
@@ -66,22 +66,22 @@ pub(crate) fn build(runtime: *mut qjs::JSRuntime) -> Option<TestRealm> {
     }
 }
 
-/// What a script comes to that left the engine.
+/// The result of a script that left the engine.
 pub(crate) const LEFT: &str = "(left)";
 
-/// Runs a script and then all jobs, until the heap says that the run must end. Gives the script's
-/// value as text, or `! ` and what was thrown.
+/// Runs a script and then all jobs, until the heap says that the run must end. Returns the script's value as text, or
+/// `! ` and the thrown value.
 pub(crate) fn run(instance: &Instance<TestRealm>, source: &str) -> String {
     run_as(instance, source, qjs::JS_EVAL_TYPE_GLOBAL)
 }
 
-/// As `run`, as a module: then there is no value.
+/// As `run`, but as a module, which has no value.
 pub(crate) fn run_module(instance: &Instance<TestRealm>, source: &str) -> String {
     run_as(instance, source, qjs::JS_EVAL_TYPE_MODULE)
 }
 
 fn run_as(instance: &Instance<TestRealm>, source: &str, kind: u32) -> String {
-    // SAFETY: entered; what is made here is either freed or left to the restore.
+    // SAFETY: entered; every value made here is either freed or left to the restore.
     let outcome = instance.enter(|realm| unsafe {
         let value = eval(realm.context, source, kind);
         let outcome = if qjs::JS_IsException(value) {

@@ -1,4 +1,4 @@
-//! What the memory room promises, tried with code that does its worst.
+//! Tests of the memory room's promises, with hostile code.
 
 use super::{
     instance::{Instance, Run},
@@ -8,12 +8,11 @@ use super::{
 use std::time::{Duration, Instant};
 
 pub(in crate::isolate) const MIB: usize = 1 << 20;
-/// For whatever must end soon; far above what it takes, for machines under load.
+/// A ceiling for runs that must end soon; far above the time they take, for machines under load.
 pub(in crate::isolate) const CEILING: Duration =
     Duration::from_secs(5).saturating_mul(crate::os::sanitized::PATIENCE);
 
-/// Programs that leave their realm as different as they can, with their limit in MiB and how often
-/// to run each.
+/// Programs that change their realm as much as they can, each with its limit in MiB and its number of runs.
 const POLLUTERS: &[(&str, usize, usize)] = &[
     (
         "Array.prototype.map = null; Array.prototype[Symbol.iterator] = 5; Object.prototype.evil = 1; delete Object.prototype.toString; Function.prototype.call = 1; Object.setPrototypeOf(Array.prototype, null); Promise.prototype.then = 5; Object.freeze(Object.prototype); Object.preventExtensions(globalThis)",
@@ -141,7 +140,7 @@ const POLLUTERS: &[(&str, usize, usize)] = &[
     ),
 ];
 
-/// Whether the test's hook is to stop the code: after a few polls.
+/// The test's hook: stops the code after a few polls.
 fn after_a_few(polls: &mut PollState) -> bool {
     polls.polls > 5
 }
@@ -163,7 +162,7 @@ fn whatever_ran_a_restored_slot_is_its_image() {
     let pristine = run(&instance, describe);
     instance = instance.finish().expect("a slot");
     let mut left: Vec<_> = POLLUTERS.iter().map(|(_, _, cycles)| *cycles).collect();
-    // One after the other, over and over, so that each follows each.
+    // In turn, over and over, so that each program follows each.
     while left.iter().any(|cycles| *cycles > 0) {
         for (index, (source, mib, _)) in POLLUTERS.iter().enumerate() {
             let Some(cycles) = left[index].checked_sub(1) else { continue };
@@ -180,7 +179,7 @@ fn whatever_ran_a_restored_slot_is_its_image() {
     }
     instance.arm(limited(64));
     assert_eq!(run(&instance, describe), pristine);
-    // Dropping it tears the runtime down and finds nothing left, in debug builds.
+    // In debug builds, the drop tears the runtime down and checks that nothing is left.
 }
 
 #[test]
@@ -194,7 +193,7 @@ fn a_plain_home_is_gone_after_its_run_whatever_ran() {
     }
 }
 
-/// Programs that want more than there is, and hide it.
+/// Programs that request more than there is, and hide it.
 const BOMBS: &[&str] = &[
     "const a = []; for (;;) a.push({ a })",
     "let s = 'x'; for (;;) s = (s + s).toUpperCase()",

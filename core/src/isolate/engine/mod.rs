@@ -1,11 +1,11 @@
-//! The engine's C interface, as far as this crate speaks it.
+//! The engine's C interface, as far as this crate uses it.
 //!
-//! In: raw values and contexts of the engine. Out: [`Local`]s, which give their reference back when
-//! dropped, and [`Thrown`] where an exception is pending. This is the one place that knows which
-//! calls take a reference and which do not; the files beside it contain no reference counting.
+//! In: raw values and contexts of the engine. Out: [`Local`]s, which give their reference back when dropped, and
+//! [`Thrown`] where an exception is pending. This is the one place that knows which calls take a reference and which do
+//! not; the files beside it contain no reference counting.
 //!
-//! Every function here must be called on the thread that has entered the isolate, and every
-//! `Local` must be gone before the isolate's memory is.
+//! Every function here must be called on the thread that has entered the isolate, and every `Local` must be gone before
+//! the isolate's memory is.
 
 #![expect(unsafe_code, reason = "calls the engine's C functions")]
 
@@ -19,7 +19,7 @@ use std::{
 
 use super::memory::escape::has_left;
 
-/// A value of the engine whose reference somebody else holds.
+/// A value of the engine whose reference another owner holds.
 pub(super) type Raw = sys::JSValue;
 
 /// An exception is pending in the context.
@@ -82,14 +82,14 @@ impl Drop for Atom {
     }
 }
 
-/// What an own property is.
+/// The content of an own property.
 pub(super) enum Property {
     Data(Local),
     /// With its getter, which may be `undefined`.
     Accessor(Local),
 }
 
-/// What a search for a property came to.
+/// The result of a search for a property.
 enum Found {
     Property(Property),
     /// No object of the chain has it.
@@ -129,7 +129,7 @@ impl Keys {
     }
 }
 
-/// Text of the engine, in the form in which it can be had.
+/// Text of the engine, in the form in which the engine offers it.
 #[derive(Debug)]
 pub(super) enum Text {
     Utf8(String),
@@ -145,7 +145,7 @@ impl Text {
     }
 }
 
-/// Text of the engine, while it is looked at.
+/// Text of the engine, borrowed from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Seen<'t> {
     Utf8(&'t str),
@@ -198,7 +198,7 @@ pub(super) fn class_of(value: Raw) -> u32 {
     unsafe { sys::JS_GetClassID(value) }
 }
 
-/// The questions to a value that run no code of the sandbox.
+/// Queries of a value that run no code of the sandbox.
 macro_rules! questions {
     ($($name:ident => $function:ident),* $(,)?) => {$(
         pub(super) fn $name(value: Raw) -> bool {
@@ -248,7 +248,7 @@ impl Cx {
         self.string_of_bytes(text.as_bytes())
     }
 
-    /// A string of what the engine takes for UTF-8.
+    /// A string of bytes that the engine reads as UTF-8.
     pub(super) fn string_of_bytes(self, text: &[u8]) -> Outcome<Local> {
         // SAFETY: pointer and length of a live slice.
         self.own(unsafe { sys::JS_NewStringLen(self.0, text.as_ptr().cast(), text.len() as _) })
@@ -326,7 +326,7 @@ impl Cx {
         Atom { cx: self, id: unsafe { sys::JS_DupAtom(self.0, atom) } }
     }
 
-    /// The array index that a property key is. The engine keeps those below 2^31 in the key itself.
+    /// The array index that a property key is. The engine keeps indices below 2^31 in the key itself.
     pub(super) fn array_index(self, atom: sys::JSAtom) -> Option<u32> {
         const TAGGED: u32 = 1 << 31;
         const LONGEST: usize = "4294967294".len();
@@ -429,7 +429,7 @@ impl Cx {
         self.own(unsafe { sys::JS_GetPropertyUint32(self.0, object, index) })
     }
 
-    /// An own property that is plain data: no getter runs, no prototype is asked.
+    /// An own property that is plain data; runs no getter and looks at no prototype.
     pub(super) fn own_data(self, object: Raw, key: &CStr) -> Option<Local> {
         let key = self.atom(key.to_str().ok()?).ok()?;
         match self.own_property(object, key.id) {
@@ -454,13 +454,13 @@ impl Cx {
         }
     }
 
-    /// A property of an object or of one of its prototypes, `undefined` without one. A getter is
-    /// run; a Proxy among the prototypes ends the search, and none of its traps is.
+    /// A property of an object or of one of its prototypes, `undefined` without one. Runs a getter. A Proxy among the
+    /// prototypes ends the search, and none of its traps runs.
     pub(super) fn inherited(self, object: Raw, key: &CStr) -> Outcome<Local> {
         self.inherited_below(object, key, &[])
     }
 
-    /// The same, but the search ends at these prototypes, and they are not looked at.
+    /// The same, but the search ends before these prototypes.
     pub(super) fn inherited_below(self, object: Raw, key: &CStr, ends: &[Raw]) -> Outcome<Local> {
         match self.lookup(object, key, ends)? {
             Some(Property::Data(value)) => Ok(value),
@@ -469,7 +469,7 @@ impl Cx {
         }
     }
 
-    /// Where a property is found first; runs no code.
+    /// The first place of a property in the chain; runs no code.
     fn lookup(self, object: Raw, key: &CStr, ends: &[Raw]) -> Outcome<Option<Property>> {
         Ok(match self.search(object, key, ends)? {
             Found::Property(property) => Some(property),
@@ -497,7 +497,7 @@ impl Cx {
         Ok(Found::Unknown)
     }
 
-    /// What a getter says of an object; `undefined` where there is only a setter.
+    /// The result of a getter on an object; `undefined` where there is only a setter.
     pub(super) fn run_getter(self, getter: &Local, object: Raw) -> Outcome<Local> {
         if tag_of(getter.raw) == sys::JS_TAG_UNDEFINED {
             return Ok(self.dup(undefined()));
@@ -521,7 +521,7 @@ impl Cx {
         }
         let local = |raw| Local { cx: self, raw };
         if found.flags & sys::JS_PROP_GETSET.cast_signed() == 0 {
-            // The other two are `undefined`, and hold nothing.
+            // The other two fields are `undefined`, and hold nothing.
             return Ok(Some(Property::Data(local(found.value))));
         }
         drop(local(found.setter));
@@ -546,7 +546,7 @@ impl Cx {
         Ok(Local { cx: self, raw: found.getter })
     }
 
-    /// Puts a getter of ours in the place of an own accessor's, and keeps its setter.
+    /// Replaces the getter of an own accessor by one of ours, and keeps its setter.
     pub(super) fn set_getter(self, object: Raw, key: &CStr, getter: &Local) -> Outcome<()> {
         let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;
         let flags = (sys::JS_PROP_HAS_GET
@@ -574,7 +574,7 @@ impl Cx {
         done(unsafe { sys::JS_HasProperty(self.0, object, key) })
     }
 
-    /// Defines an own property, whatever stands in the prototype chain. Takes the value.
+    /// Defines an own property, whatever the prototype chain has. Takes the value.
     pub(super) fn define(
         self,
         object: Raw,
@@ -626,7 +626,7 @@ impl Cx {
         done(unsafe { sys::JS_SetPrototype(self.0, object, prototype) }).map(drop)
     }
 
-    /// The own enumerable string keys. Must not be asked of a proxy.
+    /// The own enumerable string keys. The object must not be a proxy.
     pub(super) fn keys(self, object: Raw) -> Outcome<Keys> {
         let mut table = ptr::null_mut();
         let mut count = 0;
@@ -668,7 +668,7 @@ impl Cx {
         Ok((promise, functions.map(|raw| Local { cx: self, raw })))
     }
 
-    /// What a promise was fulfilled with, if it was.
+    /// The value that a promise was fulfilled with, if it was.
     pub(super) fn fulfilled(self, promise: Raw) -> Option<Local> {
         // SAFETY: a live value; one that is no promise has another state.
         unsafe {
@@ -677,8 +677,8 @@ impl Cx {
         }
     }
 
-    /// Whether to await a value is known to give that value: it has no `then` that could be called, and to
-    /// find that out runs no code.
+    /// Whether awaiting a value is known to give that value: it has no `then` that could be called, and this check runs
+    /// no code.
     pub(super) fn is_its_own_outcome(self, value: Raw) -> Outcome<bool> {
         if !is_object(value) {
             return Ok(true);
@@ -690,7 +690,7 @@ impl Cx {
         })
     }
 
-    /// Attaches reactions without consulting anything that the sandbox could have changed.
+    /// Attaches reactions without reading anything that the sandbox could have changed.
     pub(super) fn then(self, promise: Raw, fulfilled: Raw, rejected: Raw) -> Outcome<()> {
         // SAFETY: live values.
         self.own(unsafe { sys::JS_PromiseThen(self.0, promise, fulfilled, rejected) }).map(drop)
@@ -701,7 +701,7 @@ impl Cx {
         self.own(unsafe { sys::JS_NewArrayBufferCopy(self.0, bytes.as_ptr(), bytes.len() as _) })
     }
 
-    /// The bytes of an ArrayBuffer, copied; throws where it is detached.
+    /// The bytes of an ArrayBuffer, which the caller must copy; throws where it is detached.
     pub(super) fn buffer_bytes(self, buffer: Raw) -> Outcome<&'static [u8]> {
         let mut length = 0;
         // SAFETY: a live value and a place for the length.

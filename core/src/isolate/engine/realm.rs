@@ -1,12 +1,12 @@
-//! The realm that a run finds: the ECMAScript intrinsics, and nothing of the host.
+//! The realm of a run: the ECMAScript intrinsics, and nothing of the host.
 //!
-//! In: a fresh runtime of the engine. Out: a [`Realm`] of two contexts, one that code runs in and
-//! that has no Eval intrinsic, so that no string ever becomes code there, and a bare one beside it
-//! that only compiles; together with the intrinsics that this crate needs and that no sandbox code
-//! has touched yet. Keeps the contract's part on `globalThis`.
+//! In: a fresh runtime of the engine. Out: a [`Realm`] of two contexts, together with the intrinsics that this crate
+//! needs and that no sandbox code has touched yet. Code runs in one context, which has no Eval intrinsic, so that no
+//! string ever becomes code there. The other one, a bare context, only compiles. Keeps the contract's part on
+//! `globalThis`.
 //!
-//! A realm is plain data: where it is built once and restored from an image, its pointers and
-//! values stay true, because an image belongs to one address.
+//! A realm is plain data. It is built once and restored from an image, and its pointers and values stay true, because
+//! an image belongs to one address.
 
 #![expect(unsafe_code, reason = "builds contexts with the engine's C functions")]
 
@@ -20,10 +20,10 @@ use crate::isolate::{
     globals::Defaults,
 };
 
-/// How much of a thread's stack the engine may use.
+/// Bytes of a thread's stack that the engine may use.
 pub(crate) const STACK_LIMIT_BYTES: usize = 4 << 20;
 
-/// Every name that a realm's global object may have: what is not here is removed.
+/// Every name that a realm's global object may have; all others are removed.
 const GLOBALS: &[&str] = &[
     "AggregateError",
     "Array",
@@ -90,14 +90,14 @@ const GLOBALS: &[&str] = &[
     "unescape",
 ];
 
-/// What the engine's functions tell of where they stand: no part of the language, and the file has a mark that
-/// no sandbox may see (`backtrace.rs`).
+/// Properties of the engine's functions that tell their place. They are no part of the language, and the file has a
+/// mark that no sandbox may see (`backtrace.rs`).
 const FUNCTION_PLACES: [&str; 3] = ["fileName", "lineNumber", "columnNumber"];
 
-/// Properties of `Error` that would let sandbox code shape the stacks that the host is shown.
+/// Properties of `Error` that would let sandbox code shape the stacks shown to the host.
 const ERROR_HOOKS: &[&str] = &["captureStackTrace", "stackTraceLimit", "prepareStackTrace"];
 
-/// What `instanceof` and cloning need of the realm, captured before any code of a run.
+/// Intrinsics that `instanceof` and cloning need, captured before any code of a run.
 #[derive(Clone, Copy)]
 pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) object_prototype: Raw,
@@ -131,8 +131,7 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) typed_array_byte_length: Raw,
     /// `valueOf` of Number, String, Boolean and BigInt, each with the class of its boxed values.
     pub(in crate::isolate) value_of: [(u32, Raw); 4],
-    /// The classes whose objects are plain as far as their prototype is: plain ones, `arguments`
-    /// and module namespaces.
+    /// The classes whose objects are plain if their prototype is: plain ones, `arguments` and module namespaces.
     pub(in crate::isolate) plain_classes: [u32; 4],
     pub(in crate::isolate) console: Raw,
     pub(in crate::isolate) report: Raw,
@@ -180,20 +179,20 @@ impl Intrinsics {
 /// Two contexts of one runtime, ready for a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Realm {
-    /// Where code runs.
+    /// The context in which code runs.
     pub(in crate::isolate) cx: Cx,
-    /// Where text is compiled, and nothing ever runs.
+    /// The context in which text is compiled; nothing ever runs there.
     pub(in crate::isolate) compiler: Cx,
     /// The class of the functions that call the host.
     pub(in crate::isolate) host_function_class: u32,
     pub(in crate::isolate) intrinsics: Intrinsics,
 }
 
-// SAFETY: a realm is entered by one thread at a time, whoever holds its isolate.
+// SAFETY: one thread at a time enters a realm, the one that holds its isolate.
 unsafe impl Send for Realm {}
 
 impl Realm {
-    /// Builds the realm in a fresh runtime; `None` when memory does not suffice.
+    /// Builds the realm in a fresh runtime; `None` if the memory does not suffice.
     pub(crate) fn build(runtime: *mut sys::JSRuntime) -> Option<Self> {
         // SAFETY: the caller gives a live runtime, entered on this thread.
         unsafe {
@@ -252,13 +251,13 @@ impl Realm {
         self.cx.set_opaque(ptr::from_ref(state).cast_mut().cast());
     }
 
-    /// From here on the functions of this crate find nothing.
+    /// After this the functions of this crate find no run.
     pub(in crate::isolate) fn detach(&self) {
         self.cx.set_opaque(ptr::null_mut());
     }
 }
 
-/// Removes what the sandbox must not have, adds what is ours, and captures the rest.
+/// Removes the names that the sandbox must not have, adds ours, and captures the intrinsics.
 fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
     let global = cx.global()?;
     hide_internal_errors(cx, global.raw())?;
@@ -282,8 +281,8 @@ fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
     Ok(intrinsics)
 }
 
-/// The engine has a class of its own for a string that would be too long, where the language says
-/// `RangeError`. Its errors inherit all that shows from that one; the class itself is out of reach.
+/// The engine has a class of its own for the error of a string that would be too long, where the language says
+/// `RangeError`. Its errors now inherit every visible property from `RangeError`; the class itself is out of reach.
 fn hide_internal_errors(cx: Cx, global: Raw) -> Outcome<()> {
     let prototype = |class: &CStr| -> Outcome<Local> {
         cx.get_str(cx.get_str(global, class)?.raw(), c"prototype")
@@ -399,7 +398,7 @@ fn typed_array_byte_length(cx: Cx, global: Raw) -> Outcome<Raw> {
     cx.own_getter(prototype.raw(), c"byteLength").map(Local::into_raw)
 }
 
-/// The engine's classes that go by the names `Object` and `Arguments`.
+/// The engine's classes with the names `Object` and `Arguments`.
 fn plain_classes(cx: Cx) -> [u32; 4] {
     const STANDARD_CLASSES: std::ops::Range<u32> = 1..64;
     let mut found = [0; 4];

@@ -1,8 +1,8 @@
 //! The engine's C functions, declared so that a request for memory may end in an unwinding.
 //!
-//! Out: all of `rquickjs_sys`, but the functions that allocate, run code or call back are declared
-//! anew: as ones that may unwind, because [`escape`](crate::isolate::memory::escape) leaves the engine that way. What
-//! is not here neither allocates nor calls anybody.
+//! Out: all of `rquickjs_sys`, with new declarations of the functions that allocate, run code or call back. These may
+//! unwind, because [`escape`](crate::isolate::memory::escape) leaves the engine that way. All other functions neither
+//! allocate nor call anybody.
 #![expect(unsafe_code, reason = "declares C functions")]
 
 use std::ffi::{c_char, c_int, c_void};

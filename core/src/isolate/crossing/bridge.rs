@@ -1,13 +1,12 @@
 //! Functions and promises that cross, as numbers.
 //!
-//! In: calls from the sandbox to host functions, and what the host sends to a run that goes on. Out:
-//! calls of [`Embedder`], and values in the sandbox. Keeps the contract's "Host functions": a host
-//! function answers synchronously or with a promise, has its key as its name, is no constructor,
-//! and comes back to the host as itself; a sandbox function is called by number, while the run is
-//! running.
+//! In: calls from the sandbox to host functions, and messages of the host to a run that goes on. Out: calls of
+//! [`Embedder`](crate::isolate::Embedder), and values in the sandbox. Keeps the contract's "Host functions": a host
+//! function answers synchronously or with a promise, has its key as its name, is no constructor, and comes back to the
+//! host as itself; a sandbox function is called by number, while the run is running.
 //!
-//! Every function of this crate that the engine calls enters through [`enter`], the one place for
-//! trampolines: it finds the run's state, and makes of a panic the end of one run.
+//! Every function of this crate that the engine calls enters through [`enter`], the one place for trampolines: it finds
+//! the run's state, and limits the effect of a panic to the end of one run.
 
 #![expect(unsafe_code, reason = "the engine calls these functions with raw pointers")]
 
@@ -39,14 +38,14 @@ use super::{
 /// A function of the sandbox that the host holds.
 pub(in crate::isolate) struct Exported {
     function: Local,
-    /// How often it was sent and not yet released.
+    /// Times that it was sent and not yet released.
     sent: u32,
 }
 
-/// A promise of the sandbox that has a number for the host, until the host is told what became of it.
+/// A promise of the sandbox that has a number for the host, until the host is told its outcome.
 pub(in crate::isolate) struct ExportedPromise {
     promise: Local,
-    /// Whether the host will be told what becomes of it.
+    /// Whether the host will be told its outcome.
     watched: bool,
 }
 
@@ -54,27 +53,27 @@ pub(in crate::isolate) struct ExportedPromise {
 pub(in crate::isolate) struct HostPromise {
     promise: Local,
     settle: [Local; 2],
-    /// What is charged while it is pending: its entries here and at the host, and the arguments of
-    /// the call that it answers, which the host may need until then.
+    /// Bytes charged while it is pending: for its entries here and at the host, and for the arguments of the call that
+    /// it answers, which the host may need until then.
     charged: usize,
 }
 
-/// What a function of the host with its number takes on the host's side, measured on Node.js.
+/// Bytes that a host function with its number takes on the host's side, measured on Node.js.
 const HOST_FUNCTION_BYTES: usize = 192;
 
-/// Calls of asynchronous functions that the sandbox may be ahead of its host. They reach it in order:
-/// the next one waits for its answer, and with it for all before it.
+/// Calls of asynchronous functions by which the sandbox may be ahead of its host. They reach it in order: the next call
+/// waits for its answer, and with it for all before it.
 const MOST_AHEAD: u32 = 255;
-/// What is larger than that is waited for as well.
+/// The sandbox also waits for calls with larger arguments.
 const LARGE_ARGS_BYTES: usize = 64 << 10;
 
-/// What becomes of a promise that the host watches: the magic of the functions attached to it.
+/// Outcomes of a promise that the host watches: the magic of the functions attached to it.
 const PROMISE_FULFILLED: c_int = 0;
 const PROMISE_REJECTED: c_int = 1;
 const CALL_FULFILLED: c_int = 2;
 const CALL_REJECTED: c_int = 3;
 
-/// The way from the engine into this crate.
+/// The entry from the engine into this crate.
 ///
 /// A panic here is a bug of ours; it ends the run and not the process, and nothing of the run goes on.
 pub(in crate::isolate) fn enter(
@@ -86,7 +85,7 @@ pub(in crate::isolate) fn enter(
     if state.is_null() {
         return sys::JS_EXCEPTION;
     }
-    // SAFETY: the run puts its state there before any code runs and takes it away afterwards.
+    // SAFETY: the run puts its state there before any code runs and removes it afterwards.
     let state = unsafe { &*state };
     match catch_panic(|| body(state)) {
         Ok(Ok(value)) => value.into_raw(),
@@ -120,7 +119,7 @@ pub(in crate::isolate) fn register_class(runtime: *mut sys::JSRuntime) -> Option
         call,
         exotic: ptr::null_mut(),
     };
-    // SAFETY: a live runtime; the engine copies what it needs of the definition.
+    // SAFETY: a live runtime; the engine copies the parts of the definition that it needs.
     unsafe {
         sys::JS_NewClassID(runtime, &raw mut class);
         (sys::JS_NewClass(runtime, class, &raw const definition) == 0).then_some(class)
@@ -132,7 +131,7 @@ pub(in crate::isolate) fn report_function(cx: Cx) -> Outcome<Local> {
     cx.c_function(report, c"report", 1, 0)
 }
 
-/// What a Map's or a Set's `forEach` calls while it is read.
+/// The function that the `forEach` of a Map or a Set calls while it is read.
 pub(in crate::isolate) fn collector(cx: Cx) -> Outcome<Local> {
     cx.c_function(collect, c"", 0, 0)
 }
@@ -238,8 +237,8 @@ unsafe extern "C-unwind" fn settled(
         match magic {
             PROMISE_FULFILLED | PROMISE_REJECTED => {
                 let (Ok(outcome) | Err(outcome)) = &completion;
-                // One that leads to others is a link of a chain, which may be endless: whoever holds its
-                // beginning holds all of it. So links stay charged.
+                // An outcome that leads to further promises is a link of a chain, which may be endless: the holder of
+                // its beginning holds all of it. So links stay charged.
                 let link_bytes = match state.next_promise.get() {
                     unchanged if unchanged == given => None,
                     _ => Some(outcome.held_bytes()),
@@ -266,7 +265,7 @@ impl State {
             let prototype = realm.intrinsics.function_prototype;
             sys::JS_NewObjectProtoClass(cx.0, prototype, realm.host_function_class)
         })?;
-        // One more than the number: the engine tells no opaque from zero.
+        // One more than the number: the engine cannot tell a missing opaque from zero.
         let opaque = ptr::without_provenance_mut::<c_void>(number as usize + 1);
         // SAFETY: an object of a class that only ever reads the pointer as a number.
         unsafe { sys::JS_SetOpaque(function.raw(), opaque) };
@@ -284,11 +283,11 @@ impl State {
         u32::try_from(opaque.addr().checked_sub(1)?).ok()
     }
 
-    /// Calls an asynchronous function of the host, for which nothing waits here.
+    /// Calls an asynchronous function of the host; the sandbox does not wait for it.
     fn start_call(&self, function: u32, args: Value, held_bytes: usize) -> Outcome<Local> {
         self.ahead.set(self.ahead.get() + 1);
         self.last_started.set(self.last_started.get().wrapping_add(1) & !ASYNC_FUNCTION);
-        // Other numbers than those which the host gives to promises.
+        // These numbers differ from those that the host gives to promises.
         let number = self.last_started.get() | ASYNC_FUNCTION;
         let promise = match self.host_promise(number) {
             Ok(promise) => promise,
@@ -320,7 +319,7 @@ impl State {
         Ok(promise)
     }
 
-    /// The number of a sandbox function for the host, which counts as holding it from now on.
+    /// The number of a sandbox function for the host. From now on the host counts as holding it.
     pub(in crate::isolate) fn export_function(&self, function: Raw) -> u32 {
         let mut numbers = self.exported_numbers.borrow_mut();
         if !numbers.contains_key(&address_of(function)) {
@@ -345,15 +344,15 @@ impl State {
         }
     }
 
-    /// The number of a promise for the host, which is told what becomes of it once it has the number:
-    /// see [`State::watch_promise`].
+    /// The number of a promise for the host. The host is told the outcome once it has the number: see
+    /// [`State::watch_promise`].
     pub(in crate::isolate) fn export_promise(&self, promise: Raw) -> Outcome<u32> {
         if let Some(&number) = self.exported_promise_numbers.borrow().get(&address_of(promise)) {
             return Ok(number);
         }
         self.keep(EXPORTED_BYTES);
         let number = self.next_promise.get();
-        // No number is given out twice: the host may still speak of one that is dead here.
+        // No number is given out twice: the host may still refer to a promise that is dead here.
         self.next_promise.set(number.checked_add(1).ok_or(Thrown)?);
         let exported = ExportedPromise { promise: self.realm().cx.dup(promise), watched: false };
         self.exported_promises.borrow_mut().insert(number, exported);
@@ -361,8 +360,8 @@ impl State {
         Ok(number)
     }
 
-    /// Has the host told what becomes of a promise that is on its way there. Not before: a message that
-    /// fails leaves its numbers to the next one, and the host would not know whom it is told of.
+    /// Watches a promise whose number is on its way to the host, which will be told the outcome. Not before: a message
+    /// that fails leaves its numbers to the next one, and the host would not know the promise.
     pub(in crate::isolate) fn watch_promise(&self, number: u32) -> Outcome<()> {
         let promise = match self.exported_promises.borrow_mut().get_mut(&number) {
             Some(exported) if !exported.watched => {
@@ -377,9 +376,9 @@ impl State {
         cx.then(promise.raw(), fulfilled.raw(), rejected.raw())
     }
 
-    /// Lets go of a promise of which the host knows the outcome by now, and of its number: what it came to
-    /// is the host's own from there on. Until then the message of that outcome may itself name the promise. An
-    /// outcome that has promises of its own stays charged, with so many bytes.
+    /// Drops a promise and its number, once the host knows the outcome: the outcome is the host's own from then on.
+    /// Until then the message with the outcome may itself name the promise. An outcome with promises of its own stays
+    /// charged, with `link_bytes`.
     fn forget_promise(&self, number: u32, link_bytes: Option<usize>) {
         let known = self.exported_promises.borrow_mut().remove(&number);
         if let Some(known) = known {
@@ -400,10 +399,10 @@ impl State {
         }
     }
 
-    /// Takes what the host sent into the sandbox. What goes wrong there is told to the host or is
-    /// the promise's own matter; it never ends the run by itself.
+    /// Takes the host's message into the sandbox. A failure there is reported to the host or rejects the promise; it
+    /// never ends the run by itself.
     pub(in crate::isolate) fn receive(&self, mut inbound: Inbound) {
-        // From here on it counts by what it becomes in the sandbox.
+        // From here on the value in the sandbox counts, not the message.
         if let Some(message) = inbound.message_mut() {
             message.arrive();
         }
@@ -422,7 +421,7 @@ impl State {
         }
     }
 
-    /// The host no longer holds a function that it received so many times, or never got it.
+    /// The host no longer holds a function that it received `times` times, or never got it.
     pub(in crate::isolate) fn release_function(&self, function: u32, times: u32) {
         let mut exported = self.exported.borrow_mut();
         if let Some(entry) = exported.get_mut(&function) {
@@ -436,7 +435,7 @@ impl State {
         }
     }
 
-    /// Whether the host has something in hand that can make the run go on.
+    /// Whether the host has anything pending that can make the run go on.
     pub(in crate::isolate) fn waits_for_host(&self) -> bool {
         !self.host_promises.borrow().is_empty() || !self.exported.borrow().is_empty()
     }
@@ -445,7 +444,7 @@ impl State {
         if !self.host_promises.borrow().contains_key(&number) {
             return;
         }
-        // What it came to may have the promise itself in it.
+        // The outcome may contain the promise itself.
         let (is_value, value) = match completion {
             Ok(value) => (true, clone_in(self, value)),
             Err(value) => (false, clone_in(self, value)),
@@ -482,7 +481,7 @@ impl State {
         cx.call(resolve.raw(), undefined(), &[result.raw()]).map(drop)
     }
 
-    /// What the host answered becomes what the call returns or throws.
+    /// Turns the host's answer into the value that the call returns or the exception that it throws.
     fn answer(&self, answer: Option<Completion>) -> Outcome<Local> {
         let cx = self.realm().cx;
         match answer {
@@ -495,8 +494,7 @@ impl State {
         }
     }
 
-    /// A value, or what was thrown, on its way to the host. Where it cannot be cloned, the error
-    /// that says so goes instead.
+    /// A value or an exception on its way to the host. If it cannot be cloned, the error that says so goes instead.
     fn completion_of(&self, outcome: Result<Raw, Raw>) -> Completion {
         let cx = self.realm().cx;
         let cloned = match outcome {

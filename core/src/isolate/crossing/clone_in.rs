@@ -1,10 +1,10 @@
-//! From a message to the engine.
+//! Clones of messages in the engine.
 //!
-//! In: a [`Value`]. Out: the value it stands for, made of fresh objects of the realm, or an
-//! exception pending in the sandbox (out of memory, a RegExp that the engine does not know). Keeps
-//! the contract's "Values" for what arrives in the sandbox: plain objects whose every key is an own
-//! property, identity within the message, functions and promises by number. Nothing here consults
-//! what sandbox code could have changed, and the walk keeps a stack of its own.
+//! In: a [`Value`]. Out: the value that it describes, made of fresh objects of the realm, or an exception pending in
+//! the sandbox (out of memory, a RegExp that the engine does not know). Keeps the contract's "Values" for values that
+//! arrive in the sandbox: plain objects whose every key is an own property, identity within the message, functions and
+//! promises by number. Nothing here reads anything that sandbox code could have changed, and the walk keeps a stack of
+//! its own.
 
 use crate::{
     isolate::{
@@ -14,7 +14,7 @@ use crate::{
     value::{ErrorClass, Event, Malformed, Reader, Str, Value, ViewKind},
 };
 
-/// How many nodes go by between two looks at whether the run must end.
+/// Nodes between two checks whether the run must end.
 const NODES_PER_LOOK: u32 = 256;
 
 /// Clones a message into the sandbox.
@@ -65,7 +65,7 @@ impl<'m> Walk<'m> {
         let Some(root) = self.node()? else { return self.malformed() };
         while let Some(mut frame) = self.frames.pop() {
             if self.wants_more(&mut frame)? {
-                // The frame goes back before its next value is read, which may open a frame.
+                // The frame is pushed back before its next value is read, which may open a frame.
                 let place = self.frames.len();
                 self.frames.push(frame);
                 let value = self.node()?;
@@ -77,7 +77,7 @@ impl<'m> Walk<'m> {
         Ok(root)
     }
 
-    /// Whether the innermost object has a value to come; reads its key if it has one.
+    /// Whether the innermost object has another value; reads its key if it has one.
     fn wants_more(&mut self, frame: &mut Frame) -> Outcome<bool> {
         match frame {
             Frame::Object { key, .. } => {
@@ -119,7 +119,7 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// One node; what is nested in it comes through the frame that this pushes. A hole is `None`.
+    /// One node; its nested nodes come through the frame that this pushes. A hole is `None`.
     fn node(&mut self) -> Outcome<Option<Local>> {
         let cx = self.state.realm().cx;
         let intrinsics = self.state.realm().intrinsics;
@@ -203,8 +203,8 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// A bigint from its magnitude; a negative one by way of its two's complement, since the engine
-    /// reads a sign only in decimal, which would take quadratic time.
+    /// A bigint from its magnitude. A negative one goes through its two's complement: the engine reads a sign only in
+    /// decimal, which would take quadratic time.
     fn bigint(&self, negative: bool, magnitude: &[u8]) -> Outcome<Local> {
         let realm = self.state.realm();
         let make = |bytes: &[u8]| -> Outcome<Local> {
@@ -230,7 +230,7 @@ impl<'m> Walk<'m> {
 
     fn error(&mut self, class: ErrorClass) -> Outcome<Local> {
         let (name, message) = (self.text()?, self.string()?);
-        // A stack of the other side means nothing here.
+        // The stack of the other side has no meaning here.
         let _ = self.event()?;
         let code = match self.event()? {
             Event::Undefined => None,

@@ -1,10 +1,9 @@
-//! From the engine to a message.
+//! Messages from values of the engine.
 //!
-//! In: a value of the sandbox. Out: a [`Value`], or an exception pending in the sandbox: what a
-//! getter threw, or a SerializationError that names the path. Keeps the contract's "Values": what
-//! crosses and as what, identity within the message, order of keys, one run of each getter, no run
-//! of any proxy trap. The walk keeps a stack of its own, so depth costs memory and nothing else,
-//! and it charges the message to the run's limit as it grows.
+//! In: a value of the sandbox. Out: a [`Value`], or an exception pending in the sandbox: the exception of a getter, or
+//! a SerializationError that names the path. Keeps the contract's "Values": which values cross in which form, identity
+//! within the message, order of keys, one run of each getter, no run of any proxy trap. The walk keeps a stack of its
+//! own, so depth costs memory and nothing else, and it charges the message to the run's limit as it grows.
 
 use std::{collections::HashMap, ffi::CStr, rc::Rc};
 
@@ -27,45 +26,44 @@ use crate::{
     },
 };
 
-/// What a value leaves the sandbox as: it decides what becomes of functions and promises.
+/// The role in which a value leaves the sandbox: it decides how functions and promises cross.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::isolate) enum Crossing {
-    /// The arguments of a host call, or what a callback of the sandbox returns.
+    /// The arguments of a host call, or the result of a sandbox callback.
     Live,
     /// The result of the run, a report: no function of the sandbox, no promise.
     Final,
-    /// An argument of the console: what cannot be cloned is text.
+    /// An argument of the console: text stands for a value that cannot be cloned.
     Log,
-    /// What is shown of a thrown value: as in a log, but no getter runs, for the run may be over.
+    /// The shown part of a thrown value: as in a log, but no getter runs, for the run may be over.
     Shown,
     /// `structuredClone` within the sandbox: no function, no promise.
     Inside,
 }
 
 impl Crossing {
-    /// Whether text stands for what cannot be cloned.
+    /// Whether text stands for a value that cannot be cloned.
     fn is_text(self) -> bool {
         matches!(self, Self::Log | Self::Shown)
     }
 }
 
-/// How many nodes go by between two looks at whether the run must end.
+/// Nodes between two checks whether the run must end.
 const NODES_PER_LOOK: u32 = 256;
 
-/// How many bytes a message grows by before they are charged.
+/// Bytes by which a message grows before they are charged.
 const CHARGE_STEP: usize = 64 << 10;
 
-/// How many nodes of a thrown value are looked at, and how many units of each string: what is shown
-/// of it is a line.
+/// Nodes of a thrown value that are looked at, and units of each string: only a line of it is shown.
 const SHOWN_NODES: usize = 500;
 const SHOWN_UNITS: usize = 1_000;
 
-/// What a buffer without memory is called.
+/// The name of a buffer without memory in messages.
 const DETACHED: &str = "a detached ArrayBuffer";
 
 /// Clones a value out of the sandbox. `root` is the path's first word.
 ///
-/// The message's bytes are charged to the run; whoever lets go of it discharges them.
+/// The message's bytes are charged to the run; whoever drops it discharges them.
 pub(in crate::isolate) fn clone_out(
     state: &State,
     value: Raw,
@@ -77,7 +75,7 @@ pub(in crate::isolate) fn clone_out(
     let charged = walk.charged;
     let (functions, promises) =
         (std::mem::take(&mut walk.functions), std::mem::take(&mut walk.promises));
-    // What never reaches the host is not held by it.
+    // The host does not hold functions that never reach it.
     let unsend = || functions.iter().for_each(|&number| state.release_function(number, 1));
     if let Err(thrown) = done {
         state.discharge(charged);
@@ -115,7 +113,7 @@ pub(in crate::isolate) fn clone_args_out(
     clone_out(state, array.raw(), crossing, root)
 }
 
-/// An object that is being read, and how far.
+/// An object that is being read, with the progress.
 enum Frame {
     Object { object: Local, keys: Rc<Keys>, next: usize },
     Array { array: Local, keys: Rc<Keys>, next: usize, length: u32, at: u32, sparse: bool },
@@ -125,7 +123,7 @@ enum Frame {
 
 /// A view whose buffer was not in the message when the view was written.
 struct OwnView {
-    /// Where the writer put it.
+    /// Its place in the writer.
     place: usize,
     /// The address of its buffer.
     buffer: usize,
@@ -150,7 +148,7 @@ struct Walk<'s> {
     /// Functions and promises of the sandbox in the message, by number.
     functions: Vec<u32>,
     promises: Vec<u32>,
-    /// Entries of Maps and members of Sets that were read at once.
+    /// Entries of Maps and members of Sets that were read in one go.
     items: usize,
     charged: usize,
     nodes: u32,
@@ -252,7 +250,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// An own property of what is being read, `None` where it has gone meanwhile.
+    /// An own property of the object being read, `None` if it has gone meanwhile.
     fn property(&self, object: Raw, atom: sys::JSAtom) -> Outcome<Option<Local>> {
         let cx = self.state.realm().cx;
         match cx.own_property(object, atom) {
@@ -270,7 +268,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// The text that stands in a log for a value that threw while it was read.
+    /// The text in a log for a value that threw while it was read.
     fn instead_of(&self, thrown: Thrown) -> Outcome<Local> {
         if !self.crossing.is_text() {
             return Err(thrown);
@@ -353,9 +351,9 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Charges what the message and the walk itself have come to hold, and what is about to be added.
+    /// Charges the growth of the message and of the walk itself, and the bytes about to be added.
     fn charge_growth(&mut self, coming: usize) {
-        /// A place in a table, which may be more than half empty.
+        /// Bytes of a place in a table, which may be more than half empty.
         const PLACE_IN_TABLE: usize = 32;
         let tables = (self.seen.len() + self.keys.len() + self.buffers.len()) * PLACE_IN_TABLE;
         let lists = (self.objects.capacity() + self.items) * size_of::<Local>()
@@ -371,7 +369,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Whether no more is needed than was written: a thrown value is shown by its beginning.
+    /// Whether enough was written: only the beginning of a thrown value is shown.
     fn shown_enough(&self) -> bool {
         self.crossing == Crossing::Shown && self.nodes as usize > SHOWN_NODES
     }
@@ -400,10 +398,10 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// Writes a text, for which is charged before it is copied.
+    /// Writes a text, and charges for it before it is copied.
     #[inline]
     fn copy<T>(&mut self, text: Seen<'_>, write: impl FnOnce(&mut Writer, Seen<'_>) -> T) -> T {
-        /// What the writer takes of its own for each unit, while it writes.
+        /// Bytes that the writer takes for each unit, while it writes.
         const COPIES: usize = 4;
         match text {
             Seen::Utf8(utf8) => {
@@ -497,7 +495,7 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Remembers an object under the index that the node written next will have.
+    /// Remembers an object under the index that the next node will have.
     fn enter(&mut self, value: Raw) {
         self.seen.insert(address_of(value), self.writer.next_object());
         self.objects.push(self.state.realm().cx.dup(value));
@@ -530,7 +528,7 @@ impl<'s> Walk<'s> {
             return self.beginning_of_array(value);
         }
         let keys = Rc::new(cx.keys(value)?);
-        // Indices come first and in order; so the array is dense when the last of them says so.
+        // Indices come first and in order; so the array is dense if the last of them is its last index.
         let dense = length == 0 || self.index(&keys, length as usize - 1) == Some(length - 1);
         if self.is_too_much(keys.len(), if dense { MOST_ELEMENTS } else { MOST_PROPERTIES }) {
             let holes = if dense { "" } else { " with holes" };
@@ -547,7 +545,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// The first elements, as many as will be shown.
+    /// The first elements, as many as are shown.
     fn beginning_of_array(&mut self, value: Raw) -> Outcome<()> {
         let cx = self.state.realm().cx;
         let items = (0..count(SHOWN_NODES)?)
@@ -597,7 +595,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// Whether a container is larger than any that leaves the sandbox.
+    /// Whether a container is larger than those that may leave the sandbox.
     fn is_too_much(&self, count: usize, most: usize) -> bool {
         count > most && self.crossing != Crossing::Inside
     }
@@ -634,7 +632,7 @@ impl<'s> Walk<'s> {
         let class = error_class(self.state, value);
         let name = self.inherited(value, c"name")?;
         let message = self.inherited(value, c"message")?;
-        // A class of the sandbox's may define it, the language's own classes do not.
+        // A class of the sandbox may define it; the language's own classes do not.
         let classes = &self.state.realm().intrinsics.error_prototypes;
         let code = match self.crossing {
             Crossing::Shown => cx.dup(undefined()),
@@ -678,7 +676,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// A copy of bytes beside the message. None of them are ever shown.
+    /// A copy of bytes beside the message. The text of a thrown value shows none.
     fn blob(&mut self, bytes: &[u8]) -> u32 {
         if self.crossing == Crossing::Shown {
             return self.writer.blob(Vec::new());
@@ -699,7 +697,7 @@ impl<'s> Walk<'s> {
             drop(realm.cx.exception());
             return self.refuse("a view of a detached ArrayBuffer");
         };
-        // Asked like this, a view that follows the length of its buffer knows its own.
+        // This getter also gives the length of a view that follows the length of its buffer.
         let length = self.measure(realm.intrinsics.typed_array_byte_length, value)?;
         let kind = view_kind(kind).ok_or(Thrown)?;
         self.view(value, kind, buffer.raw(), offset, length)
@@ -718,7 +716,7 @@ impl<'s> Walk<'s> {
         self.view(value, ViewKind::DataView, buffer.raw(), offset, length)
     }
 
-    /// What one of the engine's own getters says of a view, in bytes.
+    /// The number of bytes that one of the engine's own getters returns for a view.
     fn measure(&self, getter: Raw, view: Raw) -> Outcome<usize> {
         let number = self.state.realm().cx.call(getter, view, &[])?;
         Ok(match tag_of(number.raw()) {
@@ -751,8 +749,8 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// The blob of a buffer in the message, if it reaches as far as a view does: getters can resize
-    /// a buffer between the two.
+    /// The blob of a buffer in the message, if it is long enough for a view: getters can resize a buffer between the
+    /// two.
     fn blob_of(&self, buffer: usize, offset: usize, length: usize) -> Option<u32> {
         let blob = *self.buffers.get(&buffer)?;
         (offset + length <= self.writer.blob_bytes(blob)).then_some(blob)
@@ -795,9 +793,9 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Refuses a function that is the `then` of an object: a host that awaits the object, or resolves a promise
-    /// with it, would call the function and wait for what it never says. Whether there is one is known only
-    /// here, after getters have run.
+    /// Refuses a function that is the `then` of an object. A host that awaits the object, or resolves a promise with
+    /// it, would call the function and wait for an answer that never comes. Whether there is one is known only here,
+    /// after getters have run.
     fn check_thenable(&self, value: Raw) -> Outcome<()> {
         let cx = self.state.realm().cx;
         let Some(Frame::Object { keys, next, .. }) = self.frames.last() else { return Ok(()) };
@@ -869,7 +867,7 @@ impl<'s> Walk<'s> {
         Ok(())
     }
 
-    /// This value cannot cross: text in a log, an exception that names the path elsewhere.
+    /// Handles a value that cannot cross: text in a log, an exception that names the path elsewhere.
     fn refuse(&mut self, what: &str) -> Outcome<()> {
         if self.crossing.is_text() {
             let bare =
@@ -922,7 +920,7 @@ pub(in crate::isolate) fn same(left: Raw, right: Raw) -> bool {
     tag_of(left) == tag_of(right) && (!is_object(left) || address_of(left) == address_of(right))
 }
 
-/// The error class whose prototype stands nearest in the chain.
+/// The error class whose prototype is nearest in the chain.
 pub(in crate::isolate) fn error_class(state: &State, error: Raw) -> ErrorClass {
     const LONGEST_CHAIN: usize = 64;
     let realm = state.realm();
@@ -942,7 +940,7 @@ pub(in crate::isolate) fn error_class(state: &State, error: Raw) -> ErrorClass {
     ErrorClass::Error
 }
 
-/// What an object that cannot be cloned is called, read without running any code.
+/// The name of an object that cannot be cloned, read without running any code.
 fn describe(state: &State, value: Raw) -> String {
     let cx = state.realm().cx;
     let class = class_of(value);

@@ -1,4 +1,4 @@
-//! Values, functions and promises on their way into the sandbox and out of it.
+//! Values, functions and promises that enter or leave the sandbox.
 //!
 //! `clone_in` and `clone_out` turn messages into values and back, `bridge` gives functions and promises numbers and
 //! calls them, and `structured_clone` is the sandbox's own function of that name.

@@ -1,7 +1,7 @@
 //! `structuredClone` inside the sandbox.
 //!
-//! In: one value. Out: a copy made by way of a message, exactly as a value crosses, or a
-//! SerializationError for what cannot be cloned. Transferring is refused rather than ignored.
+//! In: one value. Out: a copy made by way of a message, exactly as a value crosses, or a SerializationError for a value
+//! that cannot be cloned. Transfers are refused rather than ignored.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 

@@ -1,12 +1,12 @@
 //! Stacks, as the engine writes them.
 //!
-//! In: the label of a file, before its text is compiled; later the text of a stack. Out: the name under
-//! which the engine knows the file, and the frames of the stack, told apart by structure.
+//! In: the label of a file, before its text is compiled; later the text of a stack. Out: the name under which the
+//! engine knows the file, and the frames of the stack, told apart by structure.
 //!
-//! The engine writes a stack as one text, `    at name (file:line:column)` a line, and a function's name may
-//! hold anything, line breaks and whole frames too. So the engine is given names of files that begin with a
-//! mark, which is random and which no sandbox code ever sees: where the mark is, the engine wrote it.
-//! `error.stack` inside of the sandbox is read through a getter of ours, which leaves the mark out.
+//! The engine writes a stack as one text, `    at name (file:line:column)` a line. A function's name may hold anything,
+//! even line breaks and whole frames. So the engine is given file names that begin with a mark, which is random and
+//! which no sandbox code ever sees: a text with the mark comes from the engine. Inside of the sandbox `error.stack` is
+//! read through a getter of ours, which leaves the mark out.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
@@ -25,7 +25,7 @@ const FIRST: u8 = 2;
 /// The mark: its first byte, and 96 random bits. It is part of every frame of every error, so it is short.
 const MARK_BYTES: usize = 17;
 
-/// Lines over which the name of a file may go.
+/// Lines that the name of a file may span.
 const LONGEST_FILE_LINES: usize = 16;
 
 type Mark = [u8; MARK_BYTES];
@@ -33,7 +33,7 @@ type Mark = [u8; MARK_BYTES];
 /// One frame that has a position, with the parts of the text that it was read from.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Site<'t> {
-    /// The function's name, or the end of it where frames without a position stand before.
+    /// The function's name; only the end of it where frames without a position stand before.
     pub(super) function: &'t [u8],
     pub(super) file: &'t str,
     pub(super) line: u32,
@@ -57,7 +57,7 @@ fn mark() -> &'static Mark {
     })
 }
 
-/// The name under which the engine knows the file of that label.
+/// The name under which the engine knows the file with that label.
 pub(super) fn marked(label: &str) -> String {
     let mark = String::from_utf8_lossy(mark());
     format!("{mark}{label}")
@@ -87,7 +87,7 @@ pub(super) fn sites(text: &[u8], is_file: impl Fn(&str) -> bool) -> impl Iterato
     })
 }
 
-/// The text without marks, as sandbox code reads it; `None` where it has none.
+/// The text without marks, as sandbox code reads it; `None` if it has no mark.
 fn without_marks(text: &[u8]) -> Option<Vec<u8>> {
     let mark = mark();
     let (before, mut rest) = split(text, mark)?;
@@ -101,7 +101,7 @@ fn without_marks(text: &[u8]) -> Option<Vec<u8>> {
     Some(bare)
 }
 
-/// What stands before the next mark, and what after it.
+/// The text before the next mark, and the text after it.
 fn split<'t>(text: &'t [u8], mark: &Mark) -> Option<(&'t [u8], &'t [u8])> {
     let mut from = 0;
     loop {
@@ -114,8 +114,8 @@ fn split<'t>(text: &'t [u8], mark: &Mark) -> Option<(&'t [u8], &'t [u8])> {
     }
 }
 
-/// `file:line:column)` at the beginning of a text, and its length. A file may be called whatever its host
-/// says, so it ends where it is one.
+/// The `file:line:column)` at the beginning of a text, and its length. The host may choose any file name, so the name
+/// ends where `is_file` accepts it.
 fn place(text: &[u8], is_file: impl Fn(&str) -> bool) -> Option<(&str, u32, u32, usize)> {
     let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
     ends.take(LONGEST_FILE_LINES).find_map(|end| {
@@ -127,8 +127,8 @@ fn place(text: &[u8], is_file: impl Fn(&str) -> bool) -> Option<(&str, u32, u32,
     })
 }
 
-/// The name in `    at name (`. Frames without a position may stand before it, and it may look like several
-/// of those: then it is what follows the last one.
+/// The name in `    at name (`. Frames without a position may stand before it, and it may look like several of those:
+/// then the text after the last one is the name.
 fn function(before: &[u8], skipped: bool) -> &[u8] {
     const AT: &[u8] = b"    at ";
     let frame = before.strip_suffix(b" (").unwrap_or(before);
@@ -140,18 +140,18 @@ fn function(before: &[u8], skipped: bool) -> &[u8] {
     frame.strip_prefix(AT).unwrap_or(frame)
 }
 
-/// Where a text stands last in another.
+/// The position of the last occurrence of a text in another.
 fn last(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).rposition(|window| window == part)
 }
 
-/// Puts a getter in the place of the engine's own.
+/// Replaces the engine's own getter of `stack`.
 pub(super) fn install(cx: Cx, error_prototype: Raw) -> Outcome<()> {
     let getter = cx.c_function(read_stack, c"get stack", 0, 0)?;
     cx.set_getter(error_prototype, c"stack", &getter)
 }
 
-/// What `error.stack` gives: the engine's text, and no mark.
+/// The getter of `error.stack`: the engine's text, without marks.
 unsafe extern "C-unwind" fn read_stack(
     ctx: *mut sys::JSContext,
     this: Raw,

@@ -1,9 +1,9 @@
-//! The console that a run has when its caller brings none.
+//! The console of a run whose caller brings none.
 //!
-//! In: calls of `console.*`. Out: logs for the host, arguments cloned, what cannot be cloned as
-//! text in its place. Each method lands on one of the contract's five levels and none of them throws: what
-//! throws while it is read is shown as text too. Nothing of it calls the host, so a log costs a clone and no
-//! more; what is held counts against the run's limit.
+//! In: calls of `console.*`. Out: logs for the host, with cloned arguments, and text in the place of those that cannot
+//! be cloned. Each method maps to one of the contract's five levels, and none of them throws: an exception during the
+//! reading of a value is shown as text too. No method calls the host, so a log costs only a clone; the bytes held count
+//! against the run's limit.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
@@ -62,16 +62,16 @@ const METHODS: &[(&CStr, Method)] = &[
     (c"timeLog", Method::TimeLog),
 ];
 
-/// The labels that one run may count and time; beyond them nothing is remembered.
+/// The most labels that one run may count and time; further ones are not remembered.
 const LABELS: usize = 1_000;
 
 /// The longest label, in bytes of UTF-8.
 const LABEL_LIMIT: usize = 1_000;
 
-/// What a table takes for a label, beyond its text.
+/// Bytes that a table takes for a label, beyond its text.
 const LABEL_BYTES: usize = 96;
 
-/// What a log takes beyond its arguments, for whoever reads it.
+/// Bytes that a log takes beyond its arguments, for its reader.
 const LOG_BYTES: usize = 96;
 
 /// The object that modules see as `console`.
@@ -97,7 +97,7 @@ unsafe extern "C-unwind" fn call(
         let method = usize::try_from(magic).ok().and_then(|number| METHODS.get(number));
         if let Some((_, method)) = method {
             let done = run(state, *method, bridge::args(argc, argv));
-            // No value of the sandbox's can bring this about, but a stack that is full can.
+            // No value of the sandbox can cause this, but a full stack can.
             if let Err(Thrown) = done {
                 let thrown = Cx(ctx).exception();
                 let text = exception::headline(state, thrown.raw());
@@ -170,11 +170,11 @@ fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     Ok(())
 }
 
-/// The arguments as the host can hold them: text in the place of each that it cannot. What they share
-/// each has for itself then, which is charged as it grows.
+/// The arguments as the host can hold them: text stands for each that it cannot hold. Each then has its own copy of
+/// shared parts, which is charged as it grows.
 fn held(state: &State, args: &Value) -> Value {
     let before = args.held_bytes();
-    // An argument is there twice more while it is copied.
+    // While it is copied, an argument exists two more times.
     state.charge(2 * before);
     let mut charged = 0;
     let args = held_each(state, args, &mut charged).unwrap_or_else(|_| {
@@ -220,7 +220,7 @@ fn assert(state: &State, args: &[Raw]) -> Outcome<()> {
     let joined;
     match rest.split_first() {
         Some((&first, rest)) if is_string(first) => {
-            // The engine puts them together, where the text is charged.
+            // The engine concatenates them, so that the text is charged.
             let colon = cx.string("Assertion failed: ")?;
             let concat = state.realm().intrinsics.string_concat;
             joined = cx.call(concat, colon.raw(), &[first])?;
@@ -266,7 +266,7 @@ fn label(state: &State, args: &[Raw]) -> Box<str> {
         Some(&label) => match tag_of(label) {
             sys::JS_TAG_UNDEFINED => "default".to_owned(),
             sys::JS_TAG_SYMBOL => state.symbol_text(label),
-            // Its text would be up to one of its traps.
+            // A proxy's text would come from one of its traps.
             sys::JS_TAG_OBJECT if is_proxy(label) => "[Proxy]".to_owned(),
             _ => match cx.to_string(label) {
                 Ok(text) => state.excerpt(text.raw(), LABEL_LIMIT),
@@ -282,7 +282,7 @@ fn label(state: &State, args: &[Raw]) -> Box<str> {
 }
 
 impl State {
-    /// Logs one text; one that does not fit into the limit any more ends the run.
+    /// Logs one text. Ends the run if the text does not fit into the limit any more.
     pub(super) fn log_text(&self, level: LogLevel, text: &str) {
         let mut writer = Writer::new();
         writer.array(1);

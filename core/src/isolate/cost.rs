@@ -1,4 +1,4 @@
-//! What things cost, for whoever changes them.
+//! Costs of the isolate's steps, printed for developers who change them.
 #![expect(unsafe_code, reason = "makes an engine with nothing of ours")]
 
 use super::{
@@ -12,10 +12,10 @@ use super::{
 };
 use std::time::Instant;
 
-/// The engine with nothing of ours: a runtime and a context made, `1+1` evaluated, both freed.
+/// The engine without our additions: makes a runtime and a context, evaluates `1+1`, frees both.
 pub(crate) fn engine_alone() {
     let source = c"1+1";
-    // SAFETY: what is made here is freed here, on one thread.
+    // SAFETY: everything made here is freed here, on one thread.
     unsafe {
         let runtime = qjs::JS_NewRuntime();
         let context = qjs::JS_NewContext(runtime);
@@ -27,7 +27,7 @@ pub(crate) fn engine_alone() {
     }
 }
 
-/// Not a test: prints what things cost. `cargo test --release --lib isolate::cost -- --ignored --nocapture`.
+/// Not a test: prints the costs. `cargo test --release --lib isolate::cost -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn cost() {

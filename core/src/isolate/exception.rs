@@ -1,9 +1,8 @@
-//! What was thrown, as the host is told.
+//! Thrown values, as the host is told of them.
 //!
-//! In: any value that sandbox code threw. Out: an [`ExecutionError`] with bounded texts and the
-//! position in the text that the author wrote. The stack is the one that the engine recorded when
-//! the error was made, read through the engine's own getter, so nothing that code writes to `stack`
-//! is believed. Keeps the contract's part on errors.
+//! In: any value that sandbox code threw. Out: an [`ExecutionError`] with bounded texts and the position in the text
+//! that the author wrote. The stack is the one that the engine recorded when the error was made, read through the
+//! engine's own getter: code cannot forge it by writing to `stack`. Keeps the contract's part on errors.
 
 use std::ffi::CStr;
 
@@ -22,10 +21,10 @@ use crate::{
     modules::program::RegularExpression,
 };
 
-/// How much of a thrown object is shown.
+/// Bytes shown of a thrown object.
 const SHOWN_OBJECT: usize = 500;
 
-/// Describes what ended a run.
+/// Describes the exception that ended a run.
 pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
     let (name, message) = name_and_message(state, thrown);
     let stack = if is_error(thrown) { call_sites(state, thrown) } else { Vec::new() };
@@ -41,16 +40,16 @@ pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
     }
 }
 
-/// The frames of an error, each at the call that was going on and not inside its arguments, where
-/// the engine puts it when they name anything.
+/// The frames of an error, each at the call that was going on. The engine puts a call at its arguments if they name
+/// anything; this corrects it.
 fn call_sites(state: &State, error: Raw) -> Vec<Frame> {
-    /// What the engine says of a call that it could not make.
+    /// The engine's message about a call that it could not make.
     const NO_FUNCTION: &str = "not a function";
     let mut frames = frames(state, error);
     let message = state.realm().cx.data(error, c"message").filter(|text| is_string(text.raw()));
     let no_function = message
         .is_some_and(|message| state.excerpt(message.raw(), 2 * NO_FUNCTION.len()) == NO_FUNCTION);
-    // The innermost frame is where the error was made: by `new`, or by the engine at that place.
+    // The innermost frame is the place where the error was made: by `new`, or by the engine.
     let class = error_class(state, error).name();
     let mut constructing = (!no_function).then_some(class);
     let mut within_getter = false;
@@ -71,8 +70,8 @@ pub(super) fn stack_of(state: &State, error: Raw) -> Option<String> {
     (!frames.is_empty()).then(|| join(&frames))
 }
 
-/// `Name: message` of an error, the text of anything else. Runs no code of the sandbox: it is asked
-/// for when nobody waits for that any more.
+/// `Name: message` of an error, the text of any other value. Runs no code of the sandbox: nobody waits for that any
+/// more.
 pub(super) fn headline(state: &State, thrown: Raw) -> String {
     let (name, message) = described(state, thrown, |key| state.realm().cx.data(thrown, key));
     let text = match (is_error(thrown), message.as_str()) {
@@ -83,7 +82,7 @@ pub(super) fn headline(state: &State, thrown: Raw) -> String {
     bounded(text, MESSAGE_LIMIT)
 }
 
-/// What the engine's parser refused, which belongs to the compiler's realm.
+/// The engine's parse error, which belongs to the compiler's realm.
 pub(super) fn compile_error(
     state: &State,
     compiler: Cx,
@@ -113,7 +112,7 @@ pub(super) fn compile_error(
     }
 }
 
-/// The place of the first regular expression that the engine refuses: it does not say it itself.
+/// The place of the first regular expression that the engine refuses; the engine does not report it.
 fn refused_expression(state: &State, file: &str) -> Option<Position> {
     let realm = state.realm();
     let refuses = |expression: &RegularExpression| {
@@ -159,7 +158,7 @@ fn frame(state: &State, site: &Site<'_>) -> Frame {
     }
 }
 
-/// A function's name on one line, and no more of it than a message may have.
+/// A function's name on one line, cut to the most that a message may have.
 fn shown_name(name: &[u8]) -> String {
     let beginning = name.get(..=MESSAGE_LIMIT).unwrap_or(name);
     let mut shown = String::new();
@@ -199,7 +198,7 @@ fn name_and_message(state: &State, thrown: Raw) -> (String, String) {
     described(state, thrown, read)
 }
 
-/// Name and message of a thrown value, by way of a reader of its properties.
+/// Name and message of a thrown value, read through `read`.
 fn described(
     state: &State,
     thrown: Raw,

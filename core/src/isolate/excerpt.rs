@@ -1,7 +1,7 @@
 //! Beginnings of texts.
 //!
-//! In: a string of the sandbox, of any length. Out: as much of it as is shown, marked where it was cut. No
-//! more than that is ever copied out of the engine, so none of it needs to be charged.
+//! In: a string of the sandbox, of any length. Out: the shown part of it, with a mark where it was cut. Only this part
+//! is ever copied out of the engine, so it need not be charged.
 
 use super::{
     State,
@@ -43,7 +43,7 @@ impl State {
 
     /// A property key, shown in at most `limit` bytes.
     pub(super) fn key_excerpt(&self, key: u32, limit: usize) -> String {
-        // A unit takes a byte at least, so what is cut here is cut, and marked, by the bound.
+        // A unit takes a byte at least, so the bound cuts, and marks, each text that was cut here.
         bounded(self.key_beginning(key, limit + 1), limit)
     }
 

@@ -1,18 +1,18 @@
-//! Refusing what the engine asks for, on purpose. Compiled for tests only.
+//! Refusals of the engine's requests, on purpose. Compiled for tests only.
 //!
-//! In: a [`Plan`] for this thread: which request is refused, and what becomes of those after it. Out:
-//! each request for memory (a block that is new or grows, a charge, a range of addresses) asks
-//! [`refusal`] first. What is refused counts as the limit hit, exactly there.
+//! In: a [`Plan`] for this thread: the request to refuse, and the fate of those after it. Out: each request for memory
+//! (a block that is new or grows, a charge, a range of addresses) asks [`refuses`] first. A refusal counts as the limit
+//! hit, exactly there.
 //!
-//! The engine asks for small blocks by the page, so most of what it allocates is no request.
-//! [`crowd`] leaves it so few that it has to ask where a test wants. Built with
-//! `CFLAGS=-D__SANITIZE_ADDRESS__`, as for that sanitizer, it asks for each.
+//! The engine requests small blocks by the page, so most of its allocations are no requests. [`crowd`] leaves it so few
+//! that it has to request one where a test wants. Built with `CFLAGS=-D__SANITIZE_ADDRESS__`, as for that sanitizer, it
+//! makes a request for each block.
 #![expect(unsafe_code, reason = "allocates in the engine's heap")]
 
 use super::engine::sys;
 use std::{cell::Cell, ffi::c_void};
 
-/// What is refused.
+/// The requests to refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// Nothing; requests are counted.
@@ -29,14 +29,14 @@ thread_local! {
     static REFUSED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// What was seen of the requests while a plan was armed.
+/// Counts of the requests while a plan was armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) requests: u64,
     pub(crate) refused: u64,
 }
 
-/// Runs something with that plan in force on this thread.
+/// Runs a function with that plan in force on this thread.
 pub(crate) fn with<T>(plan: Plan, body: impl FnOnce() -> T) -> (T, Seen) {
     let _armed = Armed::new(plan);
     let result = body();
@@ -74,8 +74,8 @@ impl Drop for Armed {
     }
 }
 
-/// Uses up the small blocks that the engine has in hand, of every size, but for as many of each as
-/// `spare` says. They are gone when the heap is restored or dropped.
+/// Uses up the small blocks that the engine has in hand, of every size, except for `spare` of each. They are gone when
+/// the heap is restored or dropped.
 pub(super) fn crowd(runtime: *mut sys::JSRuntime, spare: &mut dyn FnMut() -> usize) {
     const LARGEST_SMALL_BYTES: sys::size_t = 504;
     for bytes in (8..=LARGEST_SMALL_BYTES).step_by(8) {
@@ -89,7 +89,7 @@ pub(super) fn crowd(runtime: *mut sys::JSRuntime, spare: &mut dyn FnMut() -> usi
                 break;
             }
         }
-        // The last one opened a new page, which goes with it.
+        // The last block opened a new page, which is freed with it.
         for block in taken.iter().rev().take(spare() + 1) {
             // SAFETY: allocated above, and forgotten here.
             unsafe { sys::js_free_rt(runtime, *block) };

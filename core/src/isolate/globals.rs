@@ -1,8 +1,8 @@
-//! The names that modules see besides the intrinsics.
+//! Names that modules see besides the intrinsics.
 //!
-//! In: the values that the caller gave, and the run's own `console` and `report`. Out: `const`
-//! declarations of a script, which modules may shadow, and which the global object does not show. A run
-//! whose caller gave none has the script ready in its image.
+//! In: the values that the caller gave, and the run's own `console` and `report`. Out: `const` declarations of a
+//! script, which modules may shadow and the global object does not show. Runs without globals use a script that is
+//! built into the realm.
 
 use std::sync::OnceLock;
 
@@ -13,12 +13,12 @@ use super::{
 };
 use crate::os::process::PerProcess;
 
-/// Where the script finds the values while it runs; longer where a global is called that.
+/// Under this name the script finds the values while it runs; lengthened where a global has the same name.
 const HOLDER: &str = "$isolane";
 
 const FILE: &str = "<globals>";
 
-/// The declarations of a run that was given no globals.
+/// The declarations of a run without globals.
 #[derive(Clone, Copy)]
 pub(super) struct Defaults {
     /// `console` and `report`.
@@ -28,7 +28,7 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    /// Makes them for the realm of `cx`.
+    /// Makes them in the context `cx`.
     pub(super) fn build(cx: Cx, compiler: Cx, console: Raw, report: Raw) -> Outcome<Self> {
         let values = cx.array()?;
         cx.define_index(values.raw(), 0, cx.dup(console))?;
@@ -59,14 +59,14 @@ fn bytecode(compiler: Cx) -> Outcome<&'static [Vec<u8>; 2]> {
     Ok(known.get_or_init(|| made))
 }
 
-/// The script that declares each name as a constant, its values in the array `holder`.
+/// The script that declares each name as a constant, with its values in the array `holder`.
 fn script(names: &[String], holder: &str) -> String {
     let declarations: Vec<String> =
         (0..).zip(names).map(|(index, name)| format!("{name}={holder}[{index}]")).collect();
     format!("const {};", declarations.join(","))
 }
 
-/// Declares what the run was given, and what every run has.
+/// Declares the globals of the run, and the names that every run has.
 pub(super) fn declare(state: &State) -> Outcome<()> {
     let task = state.task.borrow();
     let (cx, intrinsics) = (state.realm().cx, state.realm().intrinsics);
@@ -99,7 +99,7 @@ pub(super) fn declare(state: &State) -> Outcome<()> {
     run(cx, &holder, array, cx.load(&bytecode)?)
 }
 
-/// Runs a script that declares what `values` holds.
+/// Runs a script that declares the names of `values`.
 fn run(cx: Cx, holder: &str, values: Local, script: Local) -> Outcome<()> {
     let global = cx.global()?;
     cx.define_str(global.raw(), holder, values, sys::JS_PROP_CONFIGURABLE)?;

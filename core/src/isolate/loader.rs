@@ -1,10 +1,10 @@
-//! Modules into the engine.
+//! Modules on their way into the engine.
 //!
-//! In: the engine's questions while it links: what a specifier means, and what a module is. Out:
-//! module definitions, from bytecode that the compiler context made or from the values of a bridge.
-//! The answers come from the run's [`Linker`], which has checked the static graph before; a dynamic
-//! `import()` is checked here, when it is asked for, and what is wrong with it is an ordinary
-//! rejection. Keeps the contract's "import.meta" and the shape of bridged modules.
+//! In: the engine's questions while it links: the meaning of a specifier, and the content of a module. Out: module
+//! definitions, from bytecode that the compiler context made or from the values of a bridge. The answers come from the
+//! run's [`Linker`](crate::modules::program::Linker), which has checked the static graph before. A dynamic `import()`
+//! is checked here, at the call, and its failure is an ordinary rejection. Keeps the contract's "import.meta" and the
+//! shape of bridged modules.
 
 #![expect(unsafe_code, reason = "the engine calls these functions with raw pointers")]
 
@@ -31,10 +31,10 @@ use crate::{
     value::ErrorClass,
 };
 
-/// What every import of a text that is being compiled stands for; no file is called that.
+/// Stands for every import of a text that is being compiled; no file has this name.
 const PLACEHOLDER: &CStr = c"\u{1}";
 
-/// Tells the runtime to ask this file for modules.
+/// Makes the runtime request modules from this file.
 pub(super) fn install(runtime: *mut sys::JSRuntime) {
     // SAFETY: a live runtime; the functions find the run's state through the context.
     unsafe {
@@ -43,8 +43,7 @@ pub(super) fn install(runtime: *mut sys::JSRuntime) {
     }
 }
 
-/// Loads the entry and everything that it imports; nothing runs yet. So whatever the engine throws here is a
-/// link error, and nothing that it throws later is.
+/// Loads the entry and all its imports; nothing runs yet. So any exception here is a link error, and no later one is.
 pub(super) fn load_entry(state: &State) -> Result<Local, Box<ExecutionError>> {
     state.linking.replace(Linking::Entry);
     let loaded = load_static(state);
@@ -127,7 +126,7 @@ unsafe extern "C-unwind" fn load(
     module
 }
 
-/// What `import(x, { with })` asks for; static imports with attributes are refused before.
+/// Checks the attributes of `import(x, { with })`; static imports with attributes are refused before.
 unsafe extern "C-unwind" fn check_attributes(
     ctx: *mut sys::JSContext,
     _opaque: *mut c_void,
@@ -147,10 +146,10 @@ unsafe extern "C-unwind" fn check_attributes(
     if unsafe { sys::JS_IsException(result) } { -1 } else { 0 }
 }
 
-/// Whether the engine asks for a text that it only compiles. It wants its imports resolved even
-/// then, although nothing of them gets into the bytecode but the specifiers.
+/// Whether the engine requests the imports of a text that it only compiles. It wants them resolved even then, although
+/// only the specifiers get into the bytecode.
 fn is_compiler(ctx: *mut sys::JSContext) -> bool {
-    // Only the context that code runs in knows the run.
+    // Only the context in which code runs knows the run.
     Cx(ctx).opaque().is_null()
 }
 
@@ -181,7 +180,7 @@ fn load_source(state: &State, name: &str, code: &Code) -> Outcome<*mut sys::JSMo
     Ok(definition)
 }
 
-/// The bytecode of a text, compiled once for all runs that come to it.
+/// The bytecode of a text, compiled once for all runs that use it.
 pub(super) fn bytecode(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8]>> {
     let bytecode = match code.bytecode() {
         Some(bytecode) => bytecode,
@@ -208,8 +207,8 @@ fn compile(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8
     }
 }
 
-/// What the engine's own parser refused although the checks before it did not. The error belongs to
-/// the compiler's realm, so the run gets one of its own.
+/// Throws the engine's parse error of a text that passed the checks before. The error belongs to the compiler's realm,
+/// so the run gets one of its own.
 fn throw_compile_error(state: &State, name: &str) -> Thrown {
     let compiler = state.realm().compiler;
     let thrown = compiler.exception();
@@ -229,7 +228,7 @@ fn throw_link_error(state: &State, error: &ExecutionError) -> Thrown {
         "RangeError" => ErrorClass::RangeError,
         _ => ErrorClass::Error,
     };
-    // A dynamic import only throws: what becomes of that is for the sandbox's code to say.
+    // A dynamic import only throws: the sandbox's code decides what to do with that.
     let mut linking = state.linking.borrow_mut();
     if !matches!(*linking, Linking::Idle) {
         *linking = Linking::Failed(Box::new(error.clone()));
@@ -289,10 +288,10 @@ unsafe extern "C-unwind" fn fill_bridge(
     if unsafe { sys::JS_IsException(result) } { -1 } else { 0 }
 }
 
-/// At most so many bytes of a text, which is copied only where it is not well-formed.
+/// At most `most_bytes` of a text, which is copied only where it is not well-formed.
 ///
 /// # Safety
-/// `text` is null or a C string that lives as long as what is made of it.
+/// `text` is null or a C string that lives as long as the result.
 unsafe fn text<'a>(text: *const c_char, most_bytes: usize) -> Cow<'a, str> {
     if text.is_null() {
         return Cow::default();

@@ -1,13 +1,13 @@
-//! The engine and everything that speaks to it. No other part of the crate imports it.
+//! The engine and all code that speaks to it. No other part of the crate imports the engine.
 //!
-//! An [`Isolate`] is one run in one home: in goes a [`Task`], a [`Linker`] to ask for modules and
-//! the [`Embedder`] to speak to; out comes a [`Turn`] each time it stops, and at last an [`End`].
+//! An [`Isolate`] is one run in one instance. In: a [`Task`], a [`Linker`] that provides modules, and the [`Embedder`]
+//! to speak to. Out: a [`Turn`] each time it stops, and at last an [`End`].
 //!
-//! `memory/` is the place where a run lives, `engine/` the engine's C interface and the realm that a run finds, and
-//! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares what
-//! they see, `console` and `rejections` are what the sandbox sees beyond the language, `exception` describes what was
-//! thrown, `backtrace` reads stacks, `excerpt` the beginnings of texts, and `settle` goes from evaluation to the end.
-//! `null_embedder` is what programs of our own speak to.
+//! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
+//! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
+//! names that modules see, `console` and `rejections` serve the sandbox beyond the language, `exception` describes
+//! thrown values, `backtrace` reads stacks, `excerpt` the beginnings of texts, and `settle` goes from evaluation to the
+//! end. `null_embedder` is the embedder of our own programs.
 
 mod backtrace;
 mod console;
@@ -57,7 +57,7 @@ use crate::{
     value::Value,
 };
 
-/// What an isolate is to do.
+/// The work of an isolate.
 #[derive(Debug, Default)]
 pub(crate) struct Task {
     /// The export to select.
@@ -70,7 +70,7 @@ pub(crate) struct Task {
     pub(crate) report: bool,
 }
 
-/// Whom an isolate speaks to. Called on the thread that computes it, in the middle of it.
+/// The counterpart of an isolate. Called on the thread that computes it, in the middle of its work.
 pub(crate) trait Embedder: Send + Sync {
     /// Calls a host function and waits for its answer; `None` when the run must end.
     fn call(&self, function: u32, args: Value) -> Option<Completion>;
@@ -81,36 +81,36 @@ pub(crate) trait Embedder: Send + Sync {
     /// Keeps a reported value and gives it to the sink, as [`Embedder::call`] does.
     fn report(&self, value: Value) -> Option<Completion>;
 
-    /// What of a message the host cannot hold, if anything.
+    /// The part of a message that the host cannot hold, if there is one.
     fn refusal(&self, message: &Value) -> Option<Refusal>;
 
     /// Keeps a log.
     fn log(&self, level: LogLevel, args: Value);
 
-    /// A call that the host made came to this.
+    /// Takes the outcome of a call that the host made.
     fn function_settled(&self, call: u32, completion: Completion);
 
-    /// A promise that the host holds came to this.
+    /// Takes the outcome of a promise that the host holds.
     fn promise_settled(&self, promise: u32, completion: Completion);
 
-    /// The engine looks at the clock; may wait, or ask the run to end.
+    /// Called when the engine looks at the clock; may wait, or ask the run to end.
     fn poll(&self, now: Instant);
 }
 
-/// One run in one home.
+/// One run in one instance.
 pub(crate) struct Isolate {
-    /// Dropped before the home that its values live in.
+    /// Dropped before the instance that its values live in.
     state: Option<Box<State>>,
     instance: Lease<Realm>,
 }
 
 #[expect(unsafe_code, reason = "the engine's values are plain pointers")]
-// SAFETY: what the state points at belongs to the home, which is `Send` for the same reason: one
-// thread at a time uses both, and nothing else has a copy of the pointers.
+// SAFETY: everything that the state points at belongs to the instance, which is `Send` for the same reason: one thread
+// at a time uses both, and nothing else has a copy of the pointers.
 unsafe impl Send for Isolate {}
 
 impl Isolate {
-    /// Gets a pristine home ready for a run.
+    /// Prepares a pristine instance for a run.
     pub(crate) fn new(
         instance: Lease<Realm>,
         embedder: Arc<dyn Embedder>,
@@ -120,7 +120,7 @@ impl Isolate {
         termination: Arc<Termination>,
     ) -> Box<Self> {
         let mut isolate = Box::new(Self { state: None, instance });
-        // Boxed first: from here on, the home stays at one address.
+        // Boxed first: from here on, the instance stays at one address.
         let in_flight = Arc::clone(&termination.in_flight);
         let state = Box::new(State::new(&isolate.instance, embedder, linker, task, in_flight));
         let hook: interrupt::Hook = on_poll;
@@ -131,15 +131,15 @@ impl Isolate {
         isolate
     }
 
-    /// The first turn: loads, evaluates, and runs all that can run.
+    /// The first turn: loads, evaluates, and runs everything that can run.
     pub(crate) fn start(&mut self) -> Turn {
         self.enter(settle::start)
     }
 
-    /// Takes what the host sent and runs all that can run.
+    /// Takes the host's messages and runs everything that can run.
     pub(crate) fn turn(&mut self, inbox: Vec<Inbound>) -> Turn {
         self.enter(|state| {
-            // What waited may have been too much.
+            // The messages that waited may have been too much.
             state.charge(0);
             for inbound in inbox {
                 if state.must_end() {
@@ -156,29 +156,29 @@ impl Isolate {
         self.instance.heap().peak_bytes()
     }
 
-    /// Leaves the engine that many small blocks of each size.
+    /// Leaves the engine only that many small blocks of each size.
     #[cfg(test)]
     pub(crate) fn crowd(&self, spare: &mut dyn FnMut() -> usize) {
         faults::crowd(self.instance.runtime(), spare);
     }
 
-    /// What the run makes others hold by now.
+    /// Bytes that the run makes others hold by now.
     #[cfg(test)]
     pub(crate) fn charged_bytes(&self) -> usize {
         self.instance.heap().charged_bytes() - self.kept_bytes()
     }
 
-    /// What its tables are charged at.
+    /// Bytes that its tables are charged at.
     #[cfg(test)]
     pub(crate) fn kept_bytes(&self) -> usize {
         self.state.as_ref().map_or(0, |state| state.kept_bytes())
     }
 
-    /// Lets go of everything that the run left behind.
+    /// Drops everything that the run left behind.
     pub(crate) fn finish(mut self: Box<Self>) -> Lease<Realm> {
         let state = self.state.take();
         self.instance.realm().detach();
-        // Letting go may take memory too; whatever is then kept goes with the home.
+        // The drop may take memory too; anything that it then keeps goes with the instance.
         drop(self.instance.enter(|_| drop(state)));
         self.instance
     }
@@ -189,7 +189,7 @@ impl Isolate {
             Ok(turn) => turn,
             Err(left) => {
                 let end = settle::forced(state);
-                // While `left` lives, what the state holds of the engine is forgotten.
+                // While `left` lives, the state's values of the engine are forgotten, not freed.
                 self.state = None;
                 drop(left);
                 Turn::Ended(end)
@@ -198,7 +198,7 @@ impl Isolate {
     }
 }
 
-/// Asked by the engine now and then while code runs.
+/// Called by the engine now and then while code runs.
 fn on_poll(polls: &mut interrupt::PollState) -> bool {
     #[expect(unsafe_code, reason = "the hook's own pointer")]
     // SAFETY: set by `Isolate::new` to the state, which lives for as long as the run is armed.

@@ -1,4 +1,4 @@
-//! Nobody outside, for programs of our own that call no one.
+//! An embedder for programs of our own that call no one.
 
 use std::time::Instant;
 

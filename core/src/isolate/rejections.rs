@@ -1,8 +1,7 @@
-//! Rejections that nobody has handled, and throws out of bare jobs.
+//! Unhandled rejections, and exceptions out of bare jobs.
 //!
-//! In: what the engine tells of promises. Out: at settlement, a log of level `error` for each that
-//! is still unhandled, unless the caller brought a console of its own. Keeps the contract's rule
-//! that none of these fails a run.
+//! In: the engine's events about promises. Out: at settlement, a log of level `error` for each rejection that is still
+//! unhandled, unless the caller brought a console of its own. Keeps the contract's rule that none of these fails a run.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
@@ -20,7 +19,7 @@ use crate::data::outcome::LogLevel;
 /// How many unhandled rejections are remembered; a run that makes more shows the first ones.
 const REMEMBERED: usize = 1_000;
 
-/// Tells the runtime to tell this file of rejections.
+/// Makes the runtime report rejections to this file.
 pub(super) fn install(runtime: *mut sys::JSRuntime) {
     // SAFETY: a live runtime; the function finds the run's state through the context.
     unsafe { sys::JS_SetHostPromiseRejectionTracker(runtime, track, ptr::null_mut()) }
@@ -46,7 +45,7 @@ unsafe extern "C-unwind" fn track(
 }
 
 impl State {
-    /// Logs what is still unhandled now that the run settles.
+    /// Logs the rejections that are still unhandled when the run settles.
     pub(super) fn log_unhandled(&self) {
         let unhandled = std::mem::take(&mut *self.unhandled.borrow_mut());
         for (_, reason) in unhandled {
@@ -54,7 +53,7 @@ impl State {
         }
     }
 
-    /// Logs what a bare job threw.
+    /// Logs an exception out of a bare job.
     pub(super) fn log_uncaught(&self, prefix: &str, thrown: &Local) {
         if self.own_console {
             return;

@@ -1,9 +1,8 @@
-//! From evaluation to the value that a run comes to, and every way in which it does not.
+//! The steps from evaluation to the result of a run, and every way in which they fail.
 //!
-//! In: a loaded entry. Out: an [`End`], told apart by what happened and never by a text: the latch
-//! of the heap, the flag of the caller, the promise that was rejected, the export that is not
-//! there. Keeps the contract's "Outcome": first evaluate, then look the export up, call it if it is
-//! a function, await what it gives, clone the result.
+//! In: a loaded entry. Out: an [`End`], determined by structure and never by a text: the latch of the heap, the flag of
+//! the caller, the promise that was rejected, the export that is missing. Keeps the contract's "Outcome": first
+//! evaluate, then look the export up, call it if it is a function, await the result, clone it.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
@@ -29,7 +28,7 @@ use crate::{
     value::{ErrorClass, Value},
 };
 
-/// How a run ended, as far as the isolate can tell.
+/// The end of a run, as far as the isolate can tell.
 #[derive(Debug)]
 pub(crate) enum End {
     /// The selected export resolved to this.
@@ -38,25 +37,25 @@ pub(crate) enum End {
     Failed(Status, Box<ExecutionError>),
     /// The limit was hit.
     Memory,
-    /// Somebody outside asked the run to end.
+    /// The embedder asked the run to end.
     Asked,
     /// This crate itself failed.
     Broken,
 }
 
-/// What a turn of the isolate came to.
+/// The result of a turn of the isolate.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// Nothing is left to do until the host says something.
+    /// Nothing is left to do until the host sends a message.
     Idle {
-        /// Whether the host has anything in hand that it could say.
+        /// Whether the host has anything pending that can lead to a message.
         waits_for_host: bool,
     },
     /// The run is over.
     Ended(End),
 }
 
-/// What a promise that the run waits for came to.
+/// The outcome of a promise that the run waits for.
 pub(super) struct Signal {
     what: c_int,
     value: Local,
@@ -66,7 +65,7 @@ const EVALUATED: c_int = 0;
 const RESOLVED: c_int = 1;
 const REJECTED: c_int = 2;
 
-/// Exports that a message about a missing one names.
+/// The most exports that a message about a missing one names.
 const NAMED_EXPORTS: usize = 20;
 
 /// Brings the caller's values in, loads the module graph and evaluates the entry.
@@ -80,7 +79,7 @@ pub(super) fn start(state: &State) -> Turn {
     }
 }
 
-/// Why there is nothing to wait for.
+/// The reason why the run could not start.
 enum NotStarted {
     /// The static graph could not be loaded; nothing has run.
     Unlinked(Box<ExecutionError>),
@@ -130,7 +129,7 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
     Ok(await_promise(state, promise.raw(), EVALUATED)?)
 }
 
-/// Has the run told when a promise settles; rejections end it.
+/// Makes the engine tell the run when a promise settles; a rejection ends the run.
 fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
     let cx = state.realm().cx;
     if let Some(value) = cx.fulfilled(promise)
@@ -144,8 +143,8 @@ fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
     cx.then(promise, fulfilled.raw(), rejected.raw())
 }
 
-/// Whether what is queued now is what runs next. Then a reaction that is known need not be queued: no code
-/// could tell.
+/// Whether a job queued now would run next. Then a known reaction need not be queued: no code could tell the
+/// difference.
 fn is_next(cx: Cx) -> bool {
     // SAFETY: a live runtime, entered on this thread.
     unsafe { !sys::JS_IsJobPending(sys::JS_GetRuntime(cx.0)) }
@@ -183,7 +182,7 @@ fn take_signal(state: &State, Signal { what, value }: Signal) -> Outcome<Option<
     }
 }
 
-/// Looks the export up, calls it if it is a function, and awaits what comes of it.
+/// Looks the export up, calls it if it is a function, and awaits the result.
 fn select(state: &State) -> Outcome<Option<End>> {
     let cx = state.realm().cx;
     let module = state.module.borrow().as_ref().map(|module| cx.dup(module.raw())).ok_or(Thrown)?;
@@ -262,7 +261,7 @@ fn run_job(state: &State) -> bool {
     done != 0
 }
 
-/// What an exception on the run's own path means.
+/// The end that an exception on the run's own path means.
 fn failure(state: &State) -> End {
     let cx = state.realm().cx;
     let thrown = cx.exception();
@@ -273,7 +272,7 @@ fn failure(state: &State) -> End {
     finish(state, End::Failed(Status::Error, Box::new(error)))
 }
 
-/// The end of a run that had one of its own; even now the limit may have been hit.
+/// The end of a run that came to `end` by itself; even now the limit may have been hit.
 fn finish(state: &State, end: End) -> End {
     state.log_unhandled();
     if state.must_end() { forced(state) } else { end }

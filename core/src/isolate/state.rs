@@ -1,9 +1,7 @@
-//! What one run keeps beside the engine: the tables behind the numbers that cross, and what the
-//! run was asked to do.
+//! Data of one run beside the engine: the tables behind the numbers that cross, and the run's task.
 //!
-//! The engine finds it through its context, and may come back into it at any depth (a getter that
-//! runs while a value is read may call the host), so every field is a cell and no borrow is held
-//! across a call of the engine.
+//! The engine finds it through its context, and may come back into it at any depth (a getter that runs while a value is
+//! read may call the host). So every field is a cell and no borrow is held across a call of the engine.
 
 use std::{
     cell::{Cell, RefCell},
@@ -31,18 +29,18 @@ use crate::{
 pub(super) struct Collected {
     pub(super) pairs: bool,
     pub(super) items: Vec<Local>,
-    /// Bytes that were charged for the room they take.
+    /// Bytes that were charged for the room that they take.
     pub(super) charged: usize,
 }
 
-/// How far loading the entry is, with everything that it imports.
+/// The progress of loading the entry with all its imports.
 #[derive(Default)]
 pub(super) enum Linking {
-    /// Not begun, or over: what is imported now is so by code that runs.
+    /// Not begun, or over: running code makes any import from now on.
     #[default]
     Idle,
     Entry,
-    /// Why a module of the static graph could not be loaded.
+    /// The reason why a module of the static graph could not be loaded.
     Failed(Box<ExecutionError>),
 }
 
@@ -50,21 +48,20 @@ pub(super) enum Linking {
 pub(super) struct State {
     realm: Realm,
     embedder: Arc<dyn Embedder>,
-    /// The run's home; outlives this.
+    /// The run's instance; outlives this.
     instance: *const Instance<Realm>,
     pub(super) linker: RefCell<Box<dyn Linker>>,
     pub(super) task: RefCell<Task>,
     /// Whether the caller gave a console of its own.
     pub(super) own_console: bool,
-    /// What the caller gave: globals, then exports of bridges, then the array of arguments.
+    /// The caller's values: globals, then exports of bridges, then the array of arguments.
     pub(super) inputs: RefCell<Vec<Local>>,
     /// Bridged modules by address: their exports, and where their values start in `inputs`.
     pub(super) bridges: RefCell<Vec<(usize, Vec<String>, usize)>>,
     pub(super) linking: RefCell<Linking>,
     pub(super) host_functions: RefCell<HashMap<u32, Local>>,
     pub(super) host_promises: RefCell<HashMap<u32, HostPromise>>,
-    /// Calls of asynchronous host functions that the host was not seen to take, and the number of the
-    /// last of all.
+    /// Calls of asynchronous host functions that the host has not been seen to take, and the number of the last of all.
     pub(super) ahead: Cell<u32>,
     pub(super) last_started: Cell<u32>,
     pub(super) exported: RefCell<HashMap<u32, Exported>>,
@@ -83,14 +80,14 @@ pub(super) struct State {
     kept: Cell<usize>,
     /// The entry, once it is loaded.
     pub(super) module: RefCell<Option<Local>>,
-    /// What a promise that the run waits for came to.
+    /// The outcome of a promise that the run waits for.
     pub(super) signal: RefCell<Option<Signal>>,
     /// A panic of this crate was caught on its way into the engine.
     failed: Cell<bool>,
 }
 
 impl State {
-    /// The home must outlive the state, which [`super::Isolate`] sees to.
+    /// The instance must outlive the state; [`super::Isolate`] ensures that.
     pub(super) fn new(
         instance: &Instance<Realm>,
         embedder: Arc<dyn Embedder>,
@@ -138,7 +135,7 @@ impl State {
         &*self.embedder
     }
 
-    /// What of a message the host cannot hold, if anything.
+    /// The part of a message that the host cannot hold, if there is one.
     pub(super) fn refusal(&self, message: &Value) -> Option<Refusal> {
         if message.kinds() == Kinds::NONE { None } else { self.embedder.refusal(message) }
     }
@@ -154,7 +151,7 @@ impl State {
         self.failed.get() || self.instance().heap().must_end()
     }
 
-    /// Leaves the engine because the limit is hit, by what the books did not see.
+    /// Leaves the engine because memory outside of the accounting hits the limit.
     pub(super) fn exhaust(&self) -> ! {
         self.instance().heap().exhaust();
         leave()
@@ -165,21 +162,21 @@ impl State {
         self.instance().heap().exhausted()
     }
 
-    /// Counts what the run makes others hold; leaves the engine if it does not fit.
+    /// Counts bytes that the run makes others hold; leaves the engine if they do not fit.
     pub(super) fn charge(&self, bytes: usize) {
         if !self.instance().heap().charge(bytes) {
             leave()
         }
     }
 
-    /// Counts what the run keeps for longer than a message is read: entries of tables, which the host
-    /// has their like of, and code. Leaves the engine if it does not fit.
+    /// Counts bytes that the run keeps for longer than the reading of a message: code, and entries of tables, which
+    /// have counterparts at the host. Leaves the engine if they do not fit.
     pub(super) fn keep(&self, bytes: usize) {
         self.charge(bytes);
         self.kept.set(self.kept.get() + bytes);
     }
 
-    /// From now on what is charged already is kept.
+    /// Counts bytes that are charged already as kept from now on.
     pub(super) fn keep_charged(&self, bytes: usize) {
         self.kept.set(self.kept.get() + bytes);
     }
@@ -189,26 +186,26 @@ impl State {
         self.kept.set(self.kept.get().saturating_sub(bytes));
     }
 
-    /// What is charged for longer than a message is read.
+    /// Bytes charged for longer than the reading of a message.
     #[cfg(test)]
     pub(super) fn kept_bytes(&self) -> usize {
         self.kept.get()
     }
 
-    /// Charges for what was compiled, which the run keeps to its end. It was compiled beside what the
-    /// run held then.
+    /// Charges for compiled code, which the run keeps to its end. While it was compiled, the run held `held_bytes`
+    /// besides.
     pub(super) fn charge_compiled(&self, held_bytes: usize) {
         let Compiled { kept_bytes, peak_bytes } = self.linker.borrow_mut().take_compiled();
         self.instance().heap().note_peak(held_bytes + peak_bytes);
         self.keep(kept_bytes);
     }
 
-    /// How much the run holds, and how much more it may.
+    /// The bytes that the run holds, and the bytes that it may still take.
     pub(super) fn held_and_room_bytes(&self) -> (usize, usize) {
         self.instance().heap().held_and_room_bytes()
     }
 
-    /// The same message, which counts as under way until the host has taken it.
+    /// The same message, counted as in flight until the host has taken it.
     pub(super) fn send(&self, message: Value) -> Value {
         self.discharge(message.held_bytes());
         message.sent(&self.in_flight)
@@ -218,12 +215,12 @@ impl State {
         self.instance().heap().discharge(bytes);
     }
 
-    /// Time that went by while the host was at work is none of the code's.
+    /// Excludes time that the host spent from the time of the code.
     pub(super) fn skip_clock(&self, waited: Duration) {
         self.instance().skip_clock(waited);
     }
 
-    /// Notes that this crate failed: the run ends, and the home is not used again.
+    /// Notes that this crate failed: the run ends, and the instance is not used again.
     pub(super) fn fail(&self) {
         self.failed.set(true);
         self.instance().mark_odd();
@@ -235,7 +232,7 @@ impl State {
 
     #[expect(unsafe_code, reason = "the instance is borrowed for longer than the compiler can see")]
     fn instance(&self) -> &Instance<Realm> {
-        // SAFETY: the isolate that owns this state owns the home, which it drops later.
+        // SAFETY: the isolate that owns this state owns the instance, which it drops later.
         unsafe { &*self.instance }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether code stops when it is asked to, whatever it is doing.
+//! Tests that code stops when it is asked to, whatever it is doing.
 
 use super::memory::{
     instance::{Instance, Run},
@@ -10,7 +10,7 @@ use super::memory::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Turns slow after a loop that made polls rare.
+/// Code that turns slow after a loop that made polls rare.
 const TURNING: &str =
     "const a = new Array(1e6).fill(0); for (let i = 0; i < 1e6; i++); for (;;) a.indexOf(1)";
 
@@ -33,13 +33,13 @@ const ENDLESS: &[&str] = &[
     "Iterator.from({ next: () => ({ done: false }) }).forEach(() => {})",
 ];
 
-/// Raises `termination` from another thread once the code has run for a while; how long it then took.
+/// Raises `termination` from another thread once the code has run for a while; returns the time until it ended.
 fn stop_late(instance: &Instance<TestRealm>, source: &str) -> Duration {
     let termination = Arc::<Termination>::default();
     instance.arm(Run { termination: Arc::clone(&termination), ..limited(64) });
     std::thread::scope(|scope| {
         let raised = scope.spawn(move || {
-            // Not to wait for anything, but to come at a bad time: long after the first polls.
+            // Not a wait for an event: the request is to come at a bad time, long after the first polls.
             std::thread::sleep(Duration::from_millis(200));
             termination.raise();
             Instant::now()
@@ -67,7 +67,7 @@ thread_local! {
     static SPENT: std::cell::Cell<Duration> = const { std::cell::Cell::new(Duration::ZERO) };
 }
 
-/// A hook that caps the time of the code, which nobody else asks to end.
+/// A hook that caps the time of the code; nobody else asks it to end.
 fn after_a_moment(polls: &mut PollState) -> bool {
     SPENT.set(SPENT.get() + polls.gap);
     SPENT.get() > Duration::from_millis(100)
@@ -77,8 +77,8 @@ fn after_a_moment(polls: &mut PollState) -> bool {
 fn endless_code_is_stopped_by_a_hook() {
     let mut instance = slot();
     for source in ENDLESS {
-        // It is the job loop that looks at jobs; a hook sees what happens within one. And it is
-        // asked late by what turns slow, which only `Termination` reaches in time.
+        // A hook sees only events within a job; the job loop looks at jobs. And the engine polls late in code that
+        // turns slow, which only `Termination` reaches in time.
         if source.contains("await") || source.contains("Promise") || *source == TURNING {
             continue;
         }

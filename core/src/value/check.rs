@@ -1,32 +1,31 @@
-//! Whether bytes are a message that an isolate can have made.
+//! A check whether bytes are a message that an isolate can have made.
 //!
-//! In: what a worker sent, which may be anything: its engine may have been taken over. Out: a [`Value`]
-//! that every reader takes, and that weighs what its [`super::Writer`] counted for it; or [`Malformed`].
-//! Accepted is what the isolate writes on its way out and nothing else, so that no reader meets a
-//! message which it would not meet without a process in between. Two things are not looked at, since no
-//! reader relies on them: that a key, or a member of a Map or a Set, stands there once only, and that
-//! numbers of functions and promises were given out.
+//! In: anything that a worker sent: its engine may have been taken over. Out: a [`Value`] that every reader accepts,
+//! and whose weight is the one that its [`super::Writer`] counted; or [`Malformed`]. The check accepts only messages
+//! that the isolate writes on its way out, so that no reader meets a message which it would not meet without a process
+//! in between. It leaves out two properties on which no reader relies: that a key, or a member of a Map or a Set,
+//! occurs only once, and that numbers of functions and promises were given out.
 //!
-//! The walk is one pass with a stack of its own, and holds nothing in proportion to a length that is only
-//! claimed. What a message may weigh is given: it bounds the walk's stack too. On records it takes about a
-//! fifth of what reading them takes with serde (170 against 30 MB/s on a busy machine), on long texts next
-//! to nothing.
+//! The walk is one pass with a stack of its own, and holds nothing in proportion to a length that is only claimed. The
+//! most that a message may weigh is given: it bounds the walk's stack too. On records it takes about a fifth of the
+//! time that serde takes to read them (170 against 30 MB/s on a busy machine), on long texts next to nothing.
 
 use super::{
     EXPORTED_BYTES, Event, Kinds, LARGE_COLLECTION, MOST_ELEMENTS, MOST_ENTRIES, MOST_KEY_UNITS,
     MOST_PROPERTIES, Malformed, Reader, Str, Value, ViewKind, objects::Objects, weight,
 };
 
-/// What a message is for, which decides what may stand in it.
+/// The purpose of a message, which decides about its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The arguments of a host call, an array: as [`Purpose::Live`].
     Arguments,
-    /// What a function or a promise of the sandbox came to: functions and promises are part of it.
+    /// The outcome of a function or a promise of the sandbox: it may contain functions and promises.
     Live,
-    /// The result of the run, or a report: of functions and promises only the host's own functions.
+    /// The result of the run, or a report: it may contain the host's own functions, but no other function and no
+    /// promise.
     Final,
-    /// The arguments of a log, an array: all that lives is text.
+    /// The arguments of a log, an array: functions and promises are text.
     Log,
 }
 
@@ -45,8 +44,8 @@ const LAST_CLASS: u8 = super::ErrorClass::EvalError as u8;
 /// The last number of a host function: the bit above says how it crossed to the sandbox.
 const LAST_HOST_FUNCTION: u32 = u32::MAX >> 1;
 
-/// The message with these parts, if it is one that an isolate can have sent for that purpose, and holds
-/// no more than `most_bytes`, which is what its run may hold.
+/// The message with these parts, if an isolate can have sent it for that purpose. It may hold at most `most_bytes`, the
+/// most that its run may hold.
 pub(crate) fn check(
     nodes: Vec<u8>,
     blobs: Vec<Vec<u8>>,
@@ -80,13 +79,13 @@ pub(crate) fn check(
     Ok(Value { kinds, ..message.weighing(weight) })
 }
 
-/// What is left of something that was begun.
+/// A container whose end has not been read.
 enum Frame {
-    /// So many properties so far.
+    /// The properties so far.
     Object(usize),
-    /// So many elements, which may be holes.
+    /// The elements left, which may be holes.
     Array(u64),
-    /// So many nodes of a Map or a Set.
+    /// The nodes left of a Map or a Set.
     Collection {
         left: u64,
         numbers: Numbers,
@@ -98,7 +97,7 @@ enum Frame {
     },
 }
 
-/// Which nodes of a collection are of interest if they are numbers: see [`Kinds::LARGE_COLLECTIONS`].
+/// The nodes of a collection that matter if they are numbers: see [`Kinds::LARGE_COLLECTIONS`].
 #[derive(Clone, Copy, PartialEq)]
 enum Numbers {
     No,
@@ -106,7 +105,7 @@ enum Numbers {
     Keys,
 }
 
-/// Whether a blob was named, and by what.
+/// Whether and by which kind of node a blob was named.
 #[derive(Clone, Copy, PartialEq)]
 enum Named {
     Not,
@@ -124,15 +123,15 @@ struct Walk<'a> {
     /// The indices of objects that are functions, rising.
     functions: Vec<u32>,
     keys: u32,
-    /// Whether the next node is the value of a key `then`: no function, or its reader would take the object for
-    /// a promise.
+    /// Whether the next node is the value of a key `then`. It must be no function, or a reader would take the object
+    /// for a promise.
     at_then: bool,
     weight: usize,
-    /// What properties weigh.
+    /// The weights of properties.
     properties: Objects,
-    /// What its functions and promises are charged at.
+    /// The charge for its functions and promises.
     lent: usize,
-    /// What it may weigh.
+    /// The most that it may weigh.
     room: usize,
     named: Vec<Named>,
     views: usize,
@@ -180,7 +179,7 @@ impl<'a> Walk<'a> {
                 }
                 Frame::Sparse { length, next, entries } => {
                     let Some(index) = self.reader.sparse_index()? else {
-                        // With all its elements it would be an array like any other.
+                        // With all its elements it would be an ordinary array.
                         ensure(entries < length)?;
                         self.frames.pop();
                         continue;
@@ -195,7 +194,7 @@ impl<'a> Walk<'a> {
             };
             self.node(holes)?;
         }
-        // A view that moved onto another blob leaves its own behind, empty.
+        // A view that moved onto another blob leaves an empty one behind.
         let named = self.named.iter().zip(self.blobs);
         let unnamed = named.filter(|(named, _)| **named == Named::Not);
         let (count, bytes) =
@@ -223,7 +222,7 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// One node, up to what is nested in it.
+    /// One node, without its nested nodes.
     fn node(&mut self, holes: bool) -> Result<Event<'a>, Malformed> {
         let start = self.nodes.len() - self.reader.left();
         let at_then = std::mem::take(&mut self.at_then);
@@ -275,7 +274,7 @@ impl<'a> Walk<'a> {
             }
             Event::Buffer(blob) => {
                 let named = self.named.get_mut(blob as usize).ok_or(Malformed)?;
-                // One that stands there twice is a reference the second time.
+                // A buffer that occurs twice is a reference the second time.
                 ensure(*named != Named::ByBuffer)?;
                 if *named != Named::Not {
                     self.kinds |= Kinds::SHARED_BYTES;
@@ -297,7 +296,7 @@ impl<'a> Walk<'a> {
                 ensure(matches!(self.text()?, Str::Utf8(_)))?;
             }
             Event::SandboxPromise(_) => self.lend()?,
-            // To the host all promises are the sandbox's.
+            // The host only ever sees promises of the sandbox.
             Event::HostPromise(_) => return Err(Malformed),
             Event::Undefined
             | Event::Null
@@ -375,8 +374,7 @@ impl<'a> Walk<'a> {
         ensure(byte_offset.is_multiple_of(element) && end.is_some_and(|end| end <= bytes))
     }
 
-    /// So many nodes follow, each of at least a byte.
-    /// A Map or a Set of so many entries and nodes.
+    /// Begins a Map or a Set with that many entries and nodes; each node takes at least a byte.
     fn collection(&mut self, entries: u32, left: u64, numbers: Numbers) -> Result<(), Malformed> {
         self.kinds |= Kinds::COLLECTIONS;
         ensure(entries as usize <= MOST_ENTRIES)?;
@@ -386,7 +384,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// So many nodes can follow.
+    /// Checks that the rest of the message is long enough for that many nodes.
     fn ensure_room(&self, nodes: u64) -> Result<(), Malformed> {
         ensure(nodes <= self.reader.left() as u64)
     }
@@ -413,7 +411,7 @@ fn ensure(holds: bool) -> Result<(), Malformed> {
     if holds { Ok(()) } else { Err(Malformed) }
 }
 
-/// Whether a text stands in the form that it has to: in UTF-16 only if a surrogate is alone in it.
+/// Whether a text has the required form: UTF-16 only if it has a lone surrogate.
 fn is_well_put(text: Str<'_>) -> bool {
     match text {
         Str::Utf8(_) => true,

@@ -1,13 +1,13 @@
-//! Copying a message, or a part of one, into another.
+//! Copies of messages, or of parts of them, into others.
 //!
-//! In: a cursor at a node. Out: the same graph behind a writer, identity kept: what the part refers
-//! to outside of itself comes along. The walk keeps a stack of its own.
+//! In: a cursor at a node. Out: the same graph at the end of a writer, identity kept: objects outside of the part to
+//! which it refers are copied too. The walk keeps a stack of its own.
 
 use rustc_hash::FxHashMap;
 
 use super::{Event, Fault, Str, Value, Writer, reader::Jump, serde::cursor::Cursor};
 
-/// What a copy does with a function or a promise: writes it, under that name.
+/// Writes a function or a promise in the copy, under that name.
 pub(crate) type Rewrite<'r> = &'r mut dyn FnMut(&mut Writer, Event<'_>, &str) -> Result<(), Fault>;
 
 /// Appends a whole message. A function at its root that has no name gets `name`.
@@ -20,14 +20,14 @@ pub(crate) fn copy_message(
     copy(&mut Cursor::new(message, None), writer, name, rewrite)
 }
 
-/// The node at the cursor as a message of its own, functions and promises as they are.
+/// The node at the cursor as a message of its own; functions and promises keep their numbers.
 pub(super) fn extract(cursor: &mut Cursor<'_>) -> Result<Value, Fault> {
     let mut writer = Writer::new();
     copy(cursor, &mut writer, "", &mut write_link)?;
     Ok(writer.finish())
 }
 
-/// Writes a function or a promise under the number that it has.
+/// Writes a function or a promise with its own number.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a rewrite")]
 fn write_link(writer: &mut Writer, event: Event<'_>, name: &str) -> Result<(), Fault> {
     match event {
@@ -46,7 +46,7 @@ fn write_link(writer: &mut Writer, event: Event<'_>, name: &str) -> Result<(), F
     Ok(())
 }
 
-/// What is left of something that was begun.
+/// A container whose end has not been copied.
 enum Frame<'a> {
     Object,
     Counted(u64),
@@ -148,7 +148,7 @@ fn copy_blob(
     Ok(copy)
 }
 
-/// Writes one node; returns what must follow it.
+/// Writes one node; returns the frame of its nested nodes.
 fn write(writer: &mut Writer, event: Event<'_>) -> Option<Frame<'static>> {
     match event {
         Event::Undefined => writer.undefined(),
@@ -189,7 +189,7 @@ fn write(writer: &mut Writer, event: Event<'_>) -> Option<Frame<'static>> {
             writer.error(class);
             return Some(Frame::Counted(4));
         }
-        // A reference and what is linked or lies in a blob: written by the caller.
+        // The caller writes references, links, and nodes over blobs.
         Event::Ref(_)
         | Event::Buffer(_)
         | Event::View { .. }
@@ -201,12 +201,12 @@ fn write(writer: &mut Writer, event: Event<'_>) -> Option<Frame<'static>> {
     None
 }
 
-/// Shows each node of a message, references not followed.
+/// Shows each node of a message; does not follow references.
 pub(crate) fn walk(message: &Value, mut see: impl FnMut(&Event<'_>)) -> Result<(), Fault> {
     pass(&mut Cursor::new(message, None), &mut see)
 }
 
-/// Passes over one node and all that is nested in it.
+/// Passes over one node and its nested nodes.
 pub(super) fn pass(cursor: &mut Cursor<'_>, see: &mut dyn FnMut(&Event<'_>)) -> Result<(), Fault> {
     let mut frames = vec![Frame::Counted(1)];
     while let Some(frame) = frames.last_mut() {

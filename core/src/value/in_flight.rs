@@ -1,15 +1,14 @@
-//! Messages on their way between a run and its host.
+//! Messages in flight between a run and its host.
 //!
-//! In: messages that one side has sent and the other has not taken yet. Out: how many bytes they are
-//! together, which counts against the run's limit: whichever side is the slower one, no more of them
-//! can be under way than the run may hold.
+//! In: messages that one side has sent and the other has not taken yet. Out: their bytes together, which count against
+//! the run's limit. So whichever side is slower, no more of them can be in flight than the run may hold.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// The bytes under way of one run. Any thread may add and take.
+/// The bytes in flight of one run. Any thread may add and take.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight(AtomicUsize);
 
@@ -19,7 +18,7 @@ impl InFlight {
     }
 }
 
-/// Counts its bytes as under way for as long as it lives.
+/// Counts its bytes as in flight for as long as it lives.
 #[derive(Debug)]
 pub(super) struct Toll {
     in_flight: Arc<InFlight>,

@@ -1,7 +1,7 @@
-//! What stands in a message that some host may be unable to hold.
+//! Kinds of nodes in a message that some host may be unable to hold.
 //!
-//! In: the nodes of a message, as they are written or checked. Out: a set of kinds, which a host compares with
-//! those that it wants to be asked about. Most messages have none of them, and no host looks at those twice.
+//! In: the nodes of a message, as they are written or checked. Out: a set of kinds, which a host compares with those
+//! that it wants to validate. Most messages have none of them, and no host looks at those twice.
 
 use std::ops::{BitOr, BitOrAssign};
 
@@ -12,7 +12,7 @@ pub struct Kinds(u8);
 impl Kinds {
     /// None of them.
     pub const NONE: Self = Self(0);
-    /// Elements that are not there.
+    /// Missing elements of arrays.
     pub const HOLES: Self = Self(1);
     /// Maps and Sets of any size.
     pub const COLLECTIONS: Self = Self(1 << 1);
@@ -23,7 +23,7 @@ impl Kinds {
     pub const DATES: Self = Self(1 << 3);
     /// Regular expressions.
     pub const REGEXPS: Self = Self(1 << 4);
-    /// Bytes that several nodes stand for.
+    /// Bytes that several nodes share.
     pub const SHARED_BYTES: Self = Self(1 << 5);
     /// A `Float16Array`.
     pub const HALF_FLOATS: Self = Self(1 << 6);
@@ -50,13 +50,13 @@ impl Kinds {
         Self(bits & Self::ALL.0)
     }
 
-    /// The kinds of a message that may have such a text.
+    /// The kinds of a message, given whether it may have a text that a host hashes by its length.
     pub(super) fn beside_long_text(self, long_text: bool) -> Self {
         let hashed = long_text && self.intersects(Self::COLLECTIONS);
         if hashed { self.with(Self::LARGE_COLLECTIONS) } else { self }
     }
 
-    /// Those of a Map or a Set with so many entries, which has numbers among its keys or members or has not.
+    /// The kinds of a Map or a Set, given the number of its entries and whether its keys or members include numbers.
     pub(super) fn of_collection(entries: u32, numbers: bool) -> Self {
         let large = numbers && entries > LARGE_COLLECTION;
         Self::COLLECTIONS | if large { Self::LARGE_COLLECTIONS } else { Self::NONE }

@@ -1,9 +1,8 @@
-//! Values on their way across the sandbox's boundary.
+//! Values that cross the sandbox's boundary.
 //!
-//! In: whatever one side wants to hand over. Out: a [`Value`], an owned, flat, engine-free message
-//! that either side can read. This is the only form in which data enters or leaves an isolate, so
-//! it keeps the contract's part on marshaling: what can cross, and that identity within one
-//! message is kept.
+//! In: any value that one side hands over. Out: a [`Value`], an owned, flat, engine-free message that either side can
+//! read. This is the only form in which data enters or leaves an isolate, so it keeps the contract's part on
+//! marshaling: which values can cross, and that identity within one message is kept.
 //!
 //! # The format
 //!
@@ -31,19 +30,18 @@
 //! | `ERROR` | class byte, `str` name, `str` message, `str` or `UNDEFINED` stack, `str`/`INT`/`DOUBLE`/`UNDEFINED` code |
 //! | `BUFFER` | `u32` blob |
 //! | `VIEW` | kind byte, `u32` blob, `u64` byte offset, `u64` length in elements |
-//! | `HOST_FUNCTION` | `u32` number, on its way in with `ASYNC_FUNCTION` in it where that holds; `str` name |
+//! | `HOST_FUNCTION` | `u32` number, on its way in with `ASYNC_FUNCTION` in it if asynchronous; `str` name |
 //! | `SANDBOX_FUNCTION` | `u32` number, `str` name |
 //! | `HOST_PROMISE` | `u32` number |
 //! | `SANDBOX_PROMISE` | `u32` number |
 //!
-//! Every node from `OBJECT` on takes the next object index, counted from 0 in order of tags; `REF`
-//! names one. A *key* is a varint: 0 ends the object, 1 is a new key (varint *n*, *n* bytes of
-//! UTF-8), 2 is a new key with a lone surrogate (varint *n*, *n* code units), *k* ≥ 3 is the key
-//! *k* − 3 of those that were new in this message, in order. All nodes that name the same blob
-//! share one `ArrayBuffer`. Functions and promises cross as numbers that the side which owns them
-//! gave out: no closure and no engine object is ever part of a message. A promise of the sandbox has its
-//! number until its host is told what became of it, and none is given out twice. So no host names one
-//! but in the answer to a call that the sandbox waits for: what a host sends back is a promise of its own.
+//! Every node from `OBJECT` on takes the next object index, counted from 0 in order of tags; `REF` names one. A *key*
+//! is a varint: 0 ends the object, 1 is a new key (varint *n*, *n* bytes of UTF-8), 2 is a new key with a lone
+//! surrogate (varint *n*, *n* code units), *k* ≥ 3 is the key *k* − 3 of those that were new in this message, in order.
+//! All nodes that name the same blob share one `ArrayBuffer`. Functions and promises cross as numbers that the side
+//! which owns them gave out: no closure and no engine object is ever part of a message. A promise of the sandbox has
+//! its number until its host is told the outcome, and no number is given out twice. So a host names one only in the
+//! answer to a call that the sandbox waits for: otherwise it sends back a promise of its own.
 
 mod check;
 mod copy;
@@ -74,27 +72,27 @@ use std::sync::Arc;
 use self::in_flight::Toll;
 use crate::error::{Error, ErrorKind};
 
-/// Entries of a Map, and members of a Set, that cross: a host's engine moves all of them when it makes room for
-/// one more, and its event loop stands still meanwhile.
+/// The most entries of a Map, and members of a Set, that cross. A host's engine moves all of them when it makes room
+/// for one more, and its event loop stands still meanwhile.
 pub(crate) const MOST_ENTRIES: usize = 1 << 20;
 
-/// Properties of an object, and elements of an array with holes, that cross, for the same reason.
+/// The most properties of an object, and elements of an array with holes, that cross, for the same reason.
 pub(crate) const MOST_PROPERTIES: usize = 1 << 19;
 
-/// Elements of any other array that cross, for the same reason.
+/// The most elements of any other array that cross, for the same reason.
 pub(crate) const MOST_ELEMENTS: usize = 1 << 23;
 
-/// UTF-16 units of a property key that crosses. V8 hashes longer texts by their length alone, and has to compare
-/// each key with all others that it has.
+/// The most UTF-16 units of a property key that crosses. V8 hashes longer texts by their length alone, and has to
+/// compare each key with all others of that length.
 pub(crate) const MOST_KEY_UNITS: usize = 16_383;
 
-/// What a block of memory costs beyond its size.
+/// Bytes that a block of memory takes beyond its size.
 const BLOCK_OVERHEAD: usize = 16;
 
-/// What a blob of a message costs beyond its bytes.
+/// Bytes that a blob of a message takes beyond its own.
 const BLOB_OVERHEAD: usize = size_of::<Vec<u8>>() + BLOCK_OVERHEAD;
 
-/// What a node is: the first byte of each node of a message.
+/// The kinds of nodes: the first byte of each node of a message.
 pub mod tag {
     #![expect(missing_docs, reason = "the table in the module's documentation describes them")]
     pub const UNDEFINED: u8 = 0x00;
@@ -159,7 +157,7 @@ pub enum ViewKind {
 }
 
 impl ErrorClass {
-    /// The class with that number, the plain `Error` for one that is unknown.
+    /// The class with that number; the plain `Error` for an unknown number.
     #[must_use]
     pub fn from_byte(byte: u8) -> Self {
         match byte {
@@ -229,11 +227,11 @@ impl ViewKind {
 pub struct Value {
     nodes: Vec<u8>,
     blobs: Vec<Vec<u8>>,
-    /// What it takes beyond these bytes once it is read.
+    /// Bytes that it takes beyond those of the message once it is read.
     weight: usize,
-    /// What in it some host may be unable to hold.
+    /// The kinds in it that some host may be unable to hold.
     kinds: Kinds,
-    /// Held while it is under way.
+    /// Held while the message is in flight.
     toll: Option<Toll>,
 }
 
@@ -266,14 +264,13 @@ impl Value {
 
     /// A message from its nodes and blobs, as another writer of the format made them.
     ///
-    /// Nothing is checked here: whatever reads the message checks as it goes, and a malformed one
-    /// ends as a [`Malformed`] there.
+    /// Nothing is checked here: each reader of the message checks it, and reports a malformed one as [`Malformed`].
     #[must_use]
     pub fn from_parts(nodes: Vec<u8>, blobs: Vec<Vec<u8>>) -> Self {
         Self { nodes, blobs, weight: 0, kinds: Kinds::ALL, toll: None }
     }
 
-    /// The same message, which weighs so much for whoever reads it.
+    /// The same message, with that weight for its reader.
     fn weighing(self, weight: usize) -> Self {
         Self { weight, ..self }
     }
@@ -283,24 +280,24 @@ impl Value {
         self.weight
     }
 
-    /// The same message, for a reader that makes nothing of it that is not counted elsewhere.
+    /// The same message, for a reader whose results are all counted elsewhere.
     pub(crate) fn weightless(self) -> Self {
         self.weighing(0)
     }
 
-    /// The same message, counted as under way until it is read or dropped.
+    /// The same message, counted as in flight until it is read or dropped.
     pub(crate) fn sent(self, in_flight: &Arc<InFlight>) -> Self {
         let toll = Toll::new(in_flight, self.held_bytes());
         Self { toll: Some(toll), ..self }
     }
 
-    /// The message has arrived.
+    /// Ends the count as in flight: the message has arrived.
     pub(crate) fn arrive(&mut self) {
         self.toll = None;
     }
 
-    /// What stands in it that some host may be unable to hold: a host is asked only about messages with
-    /// kinds that it is [`validated_kinds`]. All of them where nobody has looked.
+    /// The kinds in it that some host may be unable to hold; all kinds where nobody has looked. A host validates only
+    /// messages with kinds in its [`validated_kinds`].
     ///
     /// [`validated_kinds`]: crate::Host::validated_kinds
     #[must_use]
@@ -308,14 +305,14 @@ impl Value {
         self.kinds
     }
 
-    /// Whether there may be a function or a promise of the sandbox in it: most messages have none, which
-    /// a look at the bytes settles.
+    /// Whether there may be a function or a promise of the sandbox in it. Most messages have none, and a look at the
+    /// bytes shows that.
     pub(crate) fn may_lend(&self) -> bool {
         let is_lent = |byte: &u8| matches!(*byte, tag::SANDBOX_FUNCTION | tag::SANDBOX_PROMISE);
         self.nodes.iter().any(is_lent)
     }
 
-    /// The number of the promise of the host that this message is, if it is one.
+    /// The number of the host's promise if this message is one.
     pub(crate) fn host_promise(&self) -> Option<u32> {
         match self.reader().event() {
             Ok(Event::HostPromise(number)) => Some(number),
@@ -341,9 +338,8 @@ impl Value {
         &self.blobs
     }
 
-    /// Bytes that this message holds in memory, and what it will hold once it is read: what it counts
-    /// against a run's limit. A list of many small ones holds a place in that list and a block of the
-    /// allocator for each.
+    /// Bytes that this message holds in memory, plus those that it will take once it is read: they count against a
+    /// run's limit. In a list of many small ones each also takes a place in that list and a block of the allocator.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         const PLACE: usize = 2 * size_of::<Value>();
@@ -353,15 +349,15 @@ impl Value {
 
     /// A message from anything that serde can write.
     ///
-    /// Integers become numbers where a number holds them exactly, bigints elsewhere; strings and
-    /// characters strings; bytes a `Uint8Array`; sequences and tuples arrays; structs, and maps
-    /// whose keys are strings, plain objects in their order; other maps a `Map`. `None` is `null`,
-    /// `()` and unit structs are `undefined`. A variant without data is its name; one with data an
-    /// object whose only key is the name. A [`Value`] in it stands as it is, sharing kept.
+    /// Integers become numbers where a number holds them exactly, bigints elsewhere; strings and characters strings;
+    /// bytes a `Uint8Array`; sequences and tuples arrays; structs, and maps whose keys are strings, plain objects in
+    /// their order; other maps a `Map`. `None` is `null`, `()` and unit structs are `undefined`. A variant without data
+    /// is its name; one with data an object whose only key is the name. A [`Value`] in it is kept as it is, with its
+    /// sharing.
     ///
     /// # Errors
-    /// What the type itself refuses, nesting deeper than 128, or a function: those belong into an
-    /// `Input`. The message names the path.
+    /// A refusal by the type itself, nesting deeper than 128, or a function: functions belong into an `Input`. The
+    /// message names the path.
     ///
     /// ```
     /// let value = isolane::Value::serialize(&("a", 1, [true, false]))?;
@@ -381,16 +377,15 @@ impl Value {
 
     /// Reads the message as any type that serde can read.
     ///
-    /// The reverse of [`Value::serialize`], and besides: `undefined` and holes read as `null` does,
-    /// a struct takes its default for a field that is `undefined`; numbers that are whole and
-    /// safe read as integers too, as do bigints that fit; a Set and a typed array read as
-    /// sequences, views and buffers also as bytes; a Date as its epoch milliseconds; a RegExp as
-    /// its text; an Error as a map of `name`, `message` and, if it has one, `code`. Lone surrogates
-    /// are replaced by U+FFFD. What is shared in the message is read anew wherever it stands.
+    /// The reverse of [`Value::serialize`], and besides: `undefined` and holes read as `null` does, a struct takes its
+    /// default for a field that is `undefined`; numbers that are whole and safe read as integers too, as do bigints
+    /// that fit; a Set and a typed array read as sequences, views and buffers also as bytes; a Date as its epoch
+    /// milliseconds; a RegExp as its text; an Error as a map of `name`, `message` and, if it has one, `code`. Lone
+    /// surrogates are replaced by U+FFFD. A value that is shared in the message is read anew at each place.
     ///
     /// # Errors
-    /// What does not fit the type, with its path; a cycle; nesting deeper than 128; a function or
-    /// a promise; a message whose sharing or holes blow up to far more than it holds.
+    /// A value that does not fit the type, with its path; a cycle; nesting deeper than 128; a function or a promise; a
+    /// message whose sharing or holes blow up to far more than it holds.
     pub fn deserialize<T: ::serde::de::DeserializeOwned>(&self) -> Result<T, Error> {
         from_value(self, None).map_err(|fault| fault.into_error("value"))
     }

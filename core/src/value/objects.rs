@@ -1,10 +1,10 @@
-//! What the properties of objects weigh for whoever reads them.
+//! Weights of the properties of objects.
 //!
-//! In: objects, as they are opened, given keys and closed, in the order of a message. Out: the weight of each
-//! property. A record of known keys takes some bytes a property; but Node.js keeps a hidden class for each
-//! sequence of keys that an object begins with, so that the same ten keys in a hundred orders take far more
-//! than a hundred objects of one order; it makes a table of an object with many keys, and another one for keys
-//! that are integers. All of that is followed here, as `lib/decode.ts` makes it happen.
+//! In: objects, as they are opened, given keys and closed, in the order of a message. Out: the weight of each property
+//! for its reader. A record of known keys takes some bytes a property. But Node.js keeps a hidden class for each
+//! sequence of keys that an object begins with, so the same ten keys in a hundred orders take far more than a hundred
+//! objects of one order. It makes a table of an object with many keys, and another one for keys that are integers. This
+//! file models all of that for objects as `lib/decode.ts` makes them.
 
 use std::collections::HashMap;
 
@@ -12,28 +12,28 @@ use super::{Str, weight};
 
 /// A property of an object of a known class, beyond the value.
 const PROPERTY: usize = 24;
-/// The text of a key that stands in the message for the first time.
+/// The text of a key at its first use in the message.
 const KEY: usize = 40;
 /// A class of objects that continues another one.
 const CLASS: usize = 120;
-/// A class that continues one which has been continued before, and for each property so far.
+/// A class that continues another one which already has a continuation, and for each property so far.
 const BRANCH: usize = 160;
 const BRANCH_PROPERTY: usize = 24;
-/// Properties of an object that is no table.
+/// The most properties of an object that is no table.
 const MOST_IN_CLASS: u32 = 18;
 /// A property of an object that is a table.
 const TABLE_PROPERTY: usize = 72;
 /// The store of the elements of an object that has any.
 const ELEMENTS: usize = 160;
-/// One of them.
+/// An element of it.
 const ELEMENT: usize = 72;
 
-/// The objects that are open, innermost last, and what was seen of keys and classes before.
+/// The open objects, innermost last, and the keys and classes seen before.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     open: Vec<Open>,
     classes: Classes,
-    /// Of each key, whether it is an index; short where the last ones are none.
+    /// For each key, whether it is an index. The last keys are left out if they are none.
     indices: Vec<bool>,
 }
 
@@ -54,7 +54,7 @@ impl Objects {
         self.open.pop();
     }
 
-    /// The weight of a property of the innermost object, whose key the message has for the first time.
+    /// The weight of a property of the innermost object whose key is new in the message.
     pub(super) fn new_key(&mut self, key: u32, text: Str<'_>) -> usize {
         if is_index(text) {
             self.indices.resize(key as usize + 1, false);
@@ -90,7 +90,7 @@ impl Objects {
 
 /// Whether a key is the text of an array index, or of an integer that an engine may take for one.
 fn is_index(key: Str<'_>) -> bool {
-    /// Those of 2^32.
+    /// The digits of 2^32.
     const MOST_DIGITS: usize = 10;
     match key {
         Str::Utf8(text) => {
@@ -106,25 +106,24 @@ fn is_index(key: Str<'_>) -> bool {
 /// A class of objects, by its number; the first is that of the empty object.
 type Class = u32;
 
-/// What a property made of an object's class.
+/// The effect of a property on an object's class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// One that was there.
+    /// A class that existed.
     Known,
-    /// A new one, the first to continue the one before.
+    /// A new class, the first to continue its predecessor.
     First,
-    /// A new one beside others.
+    /// A new class beside others.
     Branch,
 }
 
-/// The classes that a message has had, and what follows them.
+/// The classes of a message, and their successors.
 #[derive(Debug, Default)]
 struct Classes {
-    /// Of each class, the key that followed first, and what it led to. Where all objects are alike, this
-    /// answers.
+    /// For each class, the first key that followed, and its successor. Where all objects are alike, this answers.
     first: Vec<Option<(u32, Class)>>,
-    /// All other keys. Hashed with a secret: this table is on the host's side, too, where a worker in
-    /// anybody's hands chooses the keys.
+    /// All other keys. Hashed with a secret: this table is on the host's side, too, where a compromised worker may
+    /// choose the keys.
     others: HashMap<(Class, u32), Class>,
 }
 

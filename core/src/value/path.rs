@@ -11,13 +11,13 @@ pub enum Step {
     MapKey(usize),
     /// A value of a Map or a member of a Set.
     Member(usize),
-    /// What stands under a key that is no string, shown as its language writes it.
+    /// The value of a key that is no string, shown as its language writes it.
     Entry(String),
 }
 
 impl Step {
-    /// The steps through containers that are open, outermost first, as far as a path shows them: of many, those
-    /// at the ends and one between them that it leaves out.
+    /// The steps through the open containers, outermost first, as far as a path shows them. Of many steps these are the
+    /// ones at either end and one between them that the path leaves out.
     #[must_use]
     pub fn through<F>(open: &[F], step: impl Fn(&F) -> Self) -> Vec<Self> {
         match open.len().checked_sub(SHOWN_STEPS) {
@@ -29,29 +29,29 @@ impl Step {
         }
     }
 
-    /// The path to where this step leads from `root`.
+    /// The path to the target of this step from `root`.
     #[must_use]
     pub fn after(self, root: &str) -> String {
         join(root, [self].into_iter())
     }
 }
 
-/// Steps that are shown from either end of a path that is longer.
+/// Steps shown from either end of a longer path.
 const SHOWN_STEPS: usize = 12;
 
 /// Characters of one key that are shown.
 const SHOWN_KEY: usize = 80;
 
-/// Code units of a key beyond which it makes no difference to a path.
+/// Code units of a key beyond which the path stays the same.
 pub(crate) const KEY_UNITS: usize = 2 * SHOWN_KEY + 1;
 
-/// The path from `root` through all steps, the middle left out where it is long.
+/// The path from `root` through all steps, without its middle if it is long.
 pub(crate) fn join(root: &str, steps: impl Iterator<Item = Step>) -> String {
     let mut steps: Vec<Option<Step>> = steps.map(Some).collect();
     join_shown(root, steps.len(), |at| steps.get_mut(at).and_then(Option::take))
 }
 
-/// The path from `root` through `count` steps; only those that are shown are asked for.
+/// The path from `root` through `count` steps; calls `step` only for those that are shown.
 pub(crate) fn join_shown(
     root: &str,
     count: usize,

@@ -1,9 +1,9 @@
-//! Reading a message, node after node.
+//! A reader of messages, node after node.
 //!
-//! In: the nodes of a message, which may come from a hostile writer. Out: [`Event`]s in the order
-//! in which they were written, or [`Malformed`]. The reader keeps no stack: it hands out one node
-//! at a time, and whoever reads an object asks for keys with [`Reader::key`], whoever reads an
-//! array counts. Lengths are checked against what is left before anything is returned.
+//! In: the nodes of a message, which may come from a hostile writer. Out: [`Event`]s in the order in which they were
+//! written, or [`Malformed`]. The reader keeps no stack: it hands out one node at a time. Its caller calls
+//! [`Reader::key`] for the keys of an object, and counts the elements of an array. Lengths are checked against the rest
+//! of the message before anything is returned.
 
 use super::{
     ErrorClass, ViewKind,
@@ -11,7 +11,7 @@ use super::{
     tag,
 };
 
-/// The bytes are no message: they end too early or hold what the format does not know.
+/// The bytes are no message: they end too early or break the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
@@ -53,8 +53,8 @@ impl Str<'_> {
         }
     }
 
-    /// The step of a path that a property with this key is; the key is cut to what a path shows of it before it
-    /// is copied.
+    /// The step of a path for a property with this key. The key is cut to the part that a path shows before it is
+    /// copied.
     #[must_use]
     pub fn to_step(&self) -> Step {
         let shown = match *self {
@@ -65,7 +65,7 @@ impl Str<'_> {
     }
 }
 
-/// The bytes of a text that nobody has looked at yet.
+/// The bytes of a text that has not been checked yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unchecked<'a> {
     /// UTF-8, if the message is one.
@@ -74,7 +74,7 @@ pub enum Unchecked<'a> {
     Utf16(&'a [u8]),
 }
 
-/// One node, without what is nested in it.
+/// One node, without its nested nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(missing_docs, reason = "named like the tags that the format's table describes")]
 pub enum Event<'a> {
@@ -125,7 +125,7 @@ impl Event<'_> {
 /// A key of an object, by its place among the keys of the message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key<'a> {
-    /// The how-manieth distinct key of the message it is: the same text has the same number.
+    /// The place of the key among the distinct keys of the message: the same text has the same number.
     pub number: u32,
     /// The key itself.
     pub text: Str<'a>,
@@ -136,11 +136,11 @@ pub struct Key<'a> {
 pub struct Reader<'a> {
     rest: &'a [u8],
     keys: Vec<Str<'a>>,
-    /// Whether a number so far took more bytes than it needs.
+    /// Whether any number so far took more bytes than it needs.
     padded: bool,
 }
 
-/// A place in a message to come back to, and how many keys were known there.
+/// A place in a message to come back to, and the number of keys known there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark<'a> {
     rest: &'a [u8],
@@ -148,13 +148,13 @@ pub(super) struct Mark<'a> {
 }
 
 impl Mark<'_> {
-    /// Bytes from here to the end of the message: the less, the later the place.
+    /// Bytes from here to the end of the message: fewer for a later place.
     pub(super) fn left(&self) -> usize {
         self.rest.len()
     }
 }
 
-/// Where a jump started, and what the reader knew there.
+/// The place where a jump started, and the reader's keys there.
 #[derive(Debug)]
 pub(super) struct Jump<'a> {
     from: &'a [u8],
@@ -165,7 +165,7 @@ pub(super) struct Jump<'a> {
 }
 
 impl Jump<'_> {
-    /// How many keys had to be set aside: what the jump cost.
+    /// The number of keys that had to be set aside: the cost of the jump.
     pub(super) fn cost(&self) -> usize {
         self.set_aside.len()
     }
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
-    /// Whether each number so far stood in its shortest form.
+    /// Whether each number so far had its shortest form.
     pub(super) fn is_shortest(&self) -> bool {
         !self.padded
     }
@@ -265,8 +265,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Goes past the next node if that is a text of more than `most` bytes, and returns those as they
-    /// are: for whoever reads a long text in pieces, and checks each of them.
+    /// Passes the next node if it is a text of more than `most` bytes, and returns these unchecked. For callers that
+    /// read a long text in pieces, and check each of them.
     ///
     /// # Errors
     /// [`Malformed`] where the message ends.
@@ -374,7 +374,7 @@ impl<'a> Reader<'a> {
     }
 
     fn varint(&mut self) -> Result<u64, Malformed> {
-        /// Of the tenth byte, which has room for one bit.
+        /// The shift of the tenth byte, which has room for one bit.
         const LAST_SHIFT: u32 = 63;
         let mut value = 0u64;
         for shift in (0..=LAST_SHIFT).step_by(7) {

@@ -1,10 +1,10 @@
-//! What a value weighs for whoever reads it.
+//! Weights of values for their readers.
 //!
-//! A message is small: an empty object takes one byte of it, and some 70 as an object of Node.js or
-//! Python. A run is charged for what it makes its host hold, so each node that is written counts what
-//! it takes beyond its bytes in the message. The figures are the larger ones of Node.js 20 and Python 3.11,
-//! as `tests/meter` measures them; its table says how near they are for each shape. The place of a value in
-//! what holds it is part of its weight. What a key weighs depends on its object: see `objects.rs`.
+//! A message is small: an empty object takes one byte of it, and some 70 as an object of Node.js or Python. A run is
+//! charged for everything that it makes its host hold, so each written node counts the bytes that it takes beyond the
+//! message. The figures are the larger ones of Node.js 20 and Python 3.11, as `tests/meter` measures them; its table
+//! shows how near they are for each shape. The weight of a value includes its place in its container. The weight of a
+//! key depends on its object: see `objects.rs`.
 
 use super::{Event, Str};
 
@@ -13,7 +13,7 @@ const SCALAR: usize = 8;
 const NUMBER: usize = 20;
 const BIGINT: usize = 32;
 const STRING: usize = 40;
-/// What a text takes more that is not ASCII alone.
+/// Bytes that a text with other characters than ASCII takes beyond an ASCII text.
 const WIDE: usize = 24;
 const OBJECT: usize = 72;
 const EMPTY_ARRAY: usize = 56;
@@ -32,16 +32,15 @@ const DATE: usize = 96;
 const REGEXP: usize = 136;
 const ERROR: usize = 320;
 const BUFFER: usize = 200;
-/// What a view is beyond its buffer.
+/// Bytes that a view takes beyond its buffer.
 const VIEW: usize = 96;
 
-/// What the host's side of an entry takes that stands until it is settled or let go of, measured on
-/// Node.js: a pending promise with what waits for it, and a function or a promise of the sandbox with what
-/// watches over it.
+/// Bytes that the host's side of an entry takes until it is settled or dropped, measured on Node.js: a pending promise
+/// with its reactions, and a function or a promise of the sandbox with its watcher.
 pub(crate) const HOST_PROMISE_BYTES: usize = 512;
 pub(crate) const EXPORTED_BYTES: usize = 768;
 
-/// What a node weighs, without what is nested in it.
+/// The weight of a node, without its nested nodes.
 #[inline]
 pub(super) fn of(event: &Event<'_>) -> usize {
     match *event {
@@ -71,7 +70,7 @@ pub(super) fn of(event: &Event<'_>) -> usize {
     }
 }
 
-/// What a text takes beyond its bytes in the message, its header aside.
+/// Bytes that a text takes beyond its bytes in the message, without its header.
 pub(super) fn of_str(text: Str<'_>) -> usize {
     match text {
         Str::Utf8(text) => of_text(text),
@@ -80,7 +79,7 @@ pub(super) fn of_str(text: Str<'_>) -> usize {
     }
 }
 
-/// What a text takes beyond its bytes in UTF-8: its widest character decides how many bytes each has.
+/// Bytes that a text takes beyond its bytes in UTF-8: its widest character decides how many bytes each has.
 fn of_text(text: &str) -> usize {
     const FIRST_BEYOND_LATIN_1: u8 = 0xC4;
     const FIRST_OF_FOUR_BYTES: u8 = 0xF0;

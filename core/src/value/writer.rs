@@ -1,8 +1,8 @@
-//! Writing a message, node after node.
+//! A writer of messages, node after node.
 //!
-//! In: calls in pre-order. Out: a [`Value`]. The caller keeps the order that the format asks for
-//! (an object's key before its value, [`Writer::end_object`] after the last); nothing here
-//! recurses, so depth costs only the caller's own bookkeeping.
+//! In: calls in pre-order. Out: a [`Value`]. The caller keeps the order that the format requires (an object's key
+//! before its value, [`Writer::end_object`] after the last). Nothing here recurses, so depth costs only the caller's
+//! own bookkeeping.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::{
     objects::Objects, tag, weight,
 };
 
-/// A finished message keeps at most this much room that it does not use.
+/// A finished message keeps at most this much unused room.
 const SPARE_BYTES: usize = 4 << 10;
 
-/// Bytes kept free for a length that is told later: the longest varint of 32 bits.
+/// Bytes kept free for a length that is given later: the longest varint of 32 bits.
 const COUNT_BYTES: usize = 5;
 
 /// Builds one message. Appends to two buffers and allocates for nothing else but new keys.
@@ -27,11 +27,11 @@ pub struct Writer {
     objects: u32,
     blob_bytes: usize,
     weight: usize,
-    /// What properties weigh.
+    /// The weights of properties.
     properties: Objects,
     /// How many nodes name a blob.
     naming: usize,
-    /// What some host may be unable to hold.
+    /// The kinds that some host may be unable to hold.
     kinds: Kinds,
     /// Whether there is a text that a host may hash by its length.
     long_text: bool,
@@ -50,12 +50,12 @@ impl Writer {
         self.nodes.len() + self.blob_bytes
     }
 
-    /// Bytes that the message holds so far, and what its nodes weigh for whoever reads it.
+    /// Bytes that the message holds so far, plus the weight of its nodes for its reader.
     pub(crate) fn held_bytes(&self) -> usize {
         self.nodes.capacity() + self.blob_bytes + self.blobs.len() * BLOB_OVERHEAD + self.weight
     }
 
-    /// What the nodes written so far weigh for whoever reads them, beyond their bytes.
+    /// The weight of the nodes written so far for their reader, beyond their bytes.
     pub(crate) fn weight(&self) -> usize {
         self.weight
     }
@@ -72,7 +72,7 @@ impl Writer {
         if self.nodes.capacity() - self.nodes.len() > SPARE_BYTES {
             self.nodes.shrink_to_fit();
         }
-        // Two nodes over one blob are two copies of it where a host cannot share them.
+        // A host that cannot share makes two copies of a blob that two nodes name.
         if self.naming > self.blobs.len() {
             self.kinds |= Kinds::SHARED_BYTES;
         }
@@ -147,7 +147,7 @@ impl Writer {
         self.nodes.extend_from_slice(&bytes);
     }
 
-    /// An element that is not there.
+    /// A missing element of an array.
     pub fn hole(&mut self) {
         self.kinds |= Kinds::HOLES;
         self.leaf(tag::HOLE, &Event::Hole);
@@ -178,7 +178,7 @@ impl Writer {
         if let Ok(key) = String::from_utf16(units) {
             return self.key(&key);
         }
-        // Kept apart from every UTF-8 key by a first byte that UTF-8 never has.
+        // A first byte that UTF-8 never has keeps it apart from every UTF-8 key.
         let name: Vec<u8> =
             std::iter::once(0xFF).chain(units.iter().flat_map(|unit| unit.to_le_bytes())).collect();
         if !self.repeated_key(&name) {
@@ -243,21 +243,21 @@ impl Writer {
         self.varint(0);
     }
 
-    /// Starts an array whose length is told later; returns where, for [`Writer::close`].
+    /// Starts an array whose length is given later; returns its place, for [`Writer::close`].
     pub(super) fn open_array(&mut self) -> usize {
-        // It weighs what one weighs that has elements.
+        // Its weight is that of an array with elements.
         self.tagged(tag::ARRAY, &Event::Array(1));
         self.open_count()
     }
 
-    /// Starts a Map whose number of entries is told later, as [`Writer::open_array`].
+    /// Starts a Map whose number of entries is given later, as [`Writer::open_array`].
     pub(super) fn open_map(&mut self) -> usize {
         self.kinds |= Kinds::COLLECTIONS | Kinds::LARGE_COLLECTIONS;
         self.tagged(tag::MAP, &Event::Map(0));
         self.open_count()
     }
 
-    /// Tells the length of what was opened at that place.
+    /// Sets the length of the array or Map that was opened at that place.
     pub(super) fn close(&mut self, place: usize, length: u32) {
         for (at, byte) in self.nodes.iter_mut().skip(place).take(COUNT_BYTES).enumerate() {
             let bits = ((length >> (7 * at)) & 0x7F) as u8;
@@ -275,7 +275,7 @@ impl Writer {
         self.map_keyed(entries, true);
     }
 
-    /// As [`Writer::map`], of entries that have numbers among their keys or have not.
+    /// As [`Writer::map`]; `numbers` says whether there are numbers among the keys.
     pub(crate) fn map_keyed(&mut self, entries: u32, numbers: bool) {
         self.kinds |= Kinds::of_collection(entries, numbers);
         self.tagged(tag::MAP, &Event::Map(entries));
@@ -287,7 +287,7 @@ impl Writer {
         self.set_of(members, true);
     }
 
-    /// As [`Writer::set`], of members that have numbers among them or have not.
+    /// As [`Writer::set`]; `numbers` says whether there are numbers among the members.
     pub(crate) fn set_of(&mut self, members: u32, numbers: bool) {
         self.kinds |= Kinds::of_collection(members, numbers);
         self.tagged(tag::SET, &Event::Set(members));
@@ -333,7 +333,7 @@ impl Writer {
         self.nodes.extend_from_slice(&blob.to_le_bytes());
     }
 
-    /// A view over a blob; returns where it was written, for [`Writer::move_view`].
+    /// A view over a blob; returns its place, for [`Writer::move_view`].
     pub fn view(&mut self, kind: ViewKind, blob: u32, byte_offset: u64, length: u64) -> usize {
         self.naming += 1;
         if kind == ViewKind::Float16Array {

@@ -1,5 +1,5 @@
-//! What is accepted and what is not, rule by rule. `testing/fault_tests/messages.rs` has the messages of real
-//! programs, and what becomes of broken ones.
+//! Tests of the check, rule by rule. `testing/fault_tests/messages.rs` has the messages of real programs, and broken
+//! ones.
 
 use super::{Malformed, Purpose, check};
 use crate::value::{ErrorClass, Kinds, LARGE_COLLECTION, Value, ViewKind, Writer, tag};
@@ -7,7 +7,7 @@ use crate::value::{ErrorClass, Kinds, LARGE_COLLECTION, Value, ViewKind, Writer,
 /// More than any message of these tests weighs.
 const ROOM: usize = 1 << 30;
 
-/// A message on its way out, and what it may be for.
+/// A message on its way out, checked for a purpose.
 fn written(purpose: Purpose, write: impl FnOnce(&mut Writer)) -> Result<Value, Malformed> {
     let mut writer = Writer::new();
     write(&mut writer);
@@ -16,7 +16,7 @@ fn written(purpose: Purpose, write: impl FnOnce(&mut Writer)) -> Result<Value, M
     let checked = check(nodes, blobs, purpose, ROOM);
     if let Ok(checked) = &checked {
         assert_eq!((checked, checked.weight), (&message, message.weight));
-        // Whoever writes it need not know as much.
+        // Its writer need not know as much.
         assert_eq!(checked.kinds().with(message.kinds()), message.kinds());
     }
     checked
@@ -76,7 +76,7 @@ fn no_object_has_a_function_as_its_then() {
     assert!(live(|w| object(w, "then", &|w| object(w, "f", &function))));
     assert!(!live(|w| object(w, "then", &function)));
     assert!(!live(|w| object(w, "then", &host_function)));
-    // A key that stands there twice, and one that is known.
+    // A key that occurs twice, and one that is known.
     for key in [0, 2] {
         assert!(!live(|w| {
             w.array(2);
@@ -92,7 +92,7 @@ fn no_object_has_a_function_as_its_then() {
             w.end_object();
         }));
     }
-    // One that stood there before.
+    // An object that occurred before.
     for (object, fine) in [(2, false), (1, true)] {
         assert_eq!(
             live(|w| {
@@ -295,7 +295,7 @@ fn each_blob_has_one_buffer_and_a_use() {
     assert!(!named(buffer, buffer));
     assert!(!named(Writer::null, Writer::null));
     assert!(!named(buffer, |w| w.buffer(1)));
-    // A view that moved onto another blob leaves one behind; nothing else does.
+    // Only a view that moved onto another blob leaves one behind.
     let empty = |blobs: usize, write: Write| {
         live(|w| {
             w.blob(vec![0; 4]);
@@ -402,7 +402,7 @@ fn what_some_host_may_be_unable_to_hold_is_known() {
         w.view(ViewKind::Uint8Array, blob, 0, 4);
     };
     assert_eq!(kinds(shared), Kinds::SHARED_BYTES);
-    // What nobody has looked at.
+    // A message that nobody has checked.
     assert_eq!(Value::from_parts(vec![tag::NULL], Vec::new()).kinds(), Kinds::ALL);
 }
 

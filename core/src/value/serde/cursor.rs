@@ -1,8 +1,8 @@
-//! A reader that can go back: what references need.
+//! A reader that can go back to follow references.
 //!
-//! In: a message, perhaps of a hostile writer. Out: events with the index of the object that each
-//! begins, and jumps to earlier objects. Following references can blow a small message up, so all
-//! that is read counts against a budget in proportion to the message: nodes, and bytes.
+//! In: a message, perhaps of a hostile writer. Out: events with the index of the object that each begins, and jumps to
+//! earlier objects. Following references can blow a small message up, so all reads count against a budget in proportion
+//! to the message: nodes, and bytes.
 
 use super::host_object::HostObject;
 use crate::value::{
@@ -10,19 +10,19 @@ use crate::value::{
     reader::{Jump, Mark},
 };
 
-/// Nodes that any message may read as.
+/// Nodes that the reader of any message may take.
 const LEAST_BUDGET: usize = 1 << 20;
 
 /// Nodes per byte of the message.
 const BUDGET_PER_BYTE: usize = 16;
 
-/// Bytes of texts and buffers that any message may read as, and as how many times its own.
+/// Bytes of texts and buffers that the reader of any message may take, and the multiple of its own size.
 const LEAST_BYTES: usize = 64 << 20;
 const TIMES_ITS_BYTES: usize = 4;
 
-/// Turns the numbers of a message into what they stand for.
+/// Resolves the numbers of functions and promises in a message.
 pub(crate) trait Links {
-    /// What a function or a promise of that event stands for.
+    /// The function or the promise of that event.
     fn link(&self, event: &Event<'_>) -> Option<HostObject>;
 }
 
@@ -30,7 +30,7 @@ pub(in crate::value) struct Cursor<'a> {
     pub(in crate::value) reader: Reader<'a>,
     pub(in crate::value) blobs: &'a [Vec<u8>],
     pub(in crate::value) links: Option<&'a dyn Links>,
-    /// Where each object begins, as far as the message was ever read.
+    /// The beginning of each object, as far as the message was ever read.
     objects: Vec<Mark<'a>>,
     budget: usize,
     /// Bytes of texts and buffers that may still be read.
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Counts what is read of texts and buffers against the budget.
+    /// Counts bytes of texts and buffers against the budget.
     pub(in crate::value) fn spend_bytes(&mut self, bytes: usize) -> Result<(), Fault> {
         let left = self.bytes.checked_sub(bytes);
         self.bytes =

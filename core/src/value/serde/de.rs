@@ -1,8 +1,8 @@
-//! From a message to Rust's own types.
+//! Rust's own types from messages.
 //!
-//! In: a message, perhaps of a hostile writer. Out: anything that serde can read, or a [`Fault`] with
-//! the path. What reads as what is told at [`Value::deserialize`]. Serde recurses, so depth is
-//! bounded, and what references repeat counts against the cursor's budget.
+//! In: a message, perhaps of a hostile writer. Out: anything that serde can read, or a [`Fault`] with the path.
+//! [`Value::deserialize`] says which value reads as which type. Serde recurses, so depth is bounded, and repeated reads
+//! through references count against the cursor's budget.
 
 use std::cell::RefCell;
 
@@ -45,7 +45,7 @@ pub(crate) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Of a message that is an array.
+    /// The arguments in a message that is an array.
     pub(crate) fn new(message: &'a Value, links: Option<&'a dyn Links>) -> Result<Self, Fault> {
         let mut reading = Reading::new(message, links);
         let (event, _) = reading.cursor.event()?;
@@ -53,7 +53,7 @@ impl<'a> Arguments<'a> {
         Ok(Self { reading, left, index: 0 })
     }
 
-    /// How many there are still.
+    /// The number of arguments left.
     pub(crate) fn left(&self) -> u32 {
         self.left
     }
@@ -84,14 +84,14 @@ pub(in crate::value) fn transcode<S: Serializer>(
 /// A message being read.
 struct Reading<'a> {
     cursor: Cursor<'a>,
-    /// The objects within which the cursor is: a reference to one of them is a cycle.
+    /// The objects that contain the cursor: a reference to one of them is a cycle.
     open: Vec<u32>,
     depth: usize,
-    /// Something failed, so nobody knows where the cursor is.
+    /// Something failed, so the place of the cursor is unknown.
     lost: bool,
 }
 
-/// What must be undone when a node has been read.
+/// Changes to undo when a node has been read.
 struct Entered<'a> {
     jump: Option<Jump<'a>>,
     opened: bool,
@@ -103,7 +103,7 @@ impl<'a> Reading<'a> {
         Self { cursor, open: Vec::new(), depth: 0, lost: false }
     }
 
-    /// The next node, behind its reference if it is one.
+    /// The next node; if it is a reference, the node behind it.
     fn enter(&mut self) -> Result<(Event<'a>, Entered<'a>), Fault> {
         if self.lost {
             return Err(Fault::new("an earlier part of the value did not fit its type"));
@@ -164,7 +164,7 @@ impl<'a> Reading<'a> {
         Ok(format!("/{}/{}", self.text()?, self.text()?))
     }
 
-    /// What is read of an Error.
+    /// The parts of an Error that serde reads.
     fn error(&mut self) -> Result<Vec<(&'static str, Scalar)>, Fault> {
         let (name, message) = (self.text()?, self.text()?);
         self.pass()?;
@@ -237,7 +237,7 @@ impl Serialize for Scalar {
     }
 }
 
-/// A number as the integer that it is, if it is a safe one.
+/// A number, as an integer if it is a safe one.
 enum Number {
     Natural(u64),
     Negative(i64),
@@ -301,7 +301,7 @@ fn big(negative: bool, magnitude: &[u8]) -> Result<Big, Fault> {
 
 struct Node<'c, 'a>(&'c mut Reading<'a>);
 
-/// What a type asked for, where that makes a difference.
+/// The type's request, where that makes a difference.
 #[derive(Clone, Copy, PartialEq)]
 enum Wish {
     Anything,
@@ -379,7 +379,7 @@ impl Node<'_, '_> {
         })
     }
 
-    /// A function or a promise, by way of the slot.
+    /// Hands over a function or a promise through the slot.
     fn visit_link<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         self.0.read(|reading, event| {
             let found = reading.cursor.links.and_then(|links| links.link(&event));
@@ -396,7 +396,7 @@ impl Node<'_, '_> {
     }
 }
 
-/// How serde's messages call a node.
+/// The name of a node in serde's messages.
 fn unexpected<'e>(event: &'e Event<'_>) -> Unexpected<'e> {
     match event {
         Event::Undefined => Unexpected::Other("undefined"),
@@ -514,7 +514,7 @@ struct Properties<'c, 'a> {
 }
 
 impl Properties<'_, '_> {
-    /// Passes over what the visitor left.
+    /// Passes over the rest, which the visitor did not read.
     fn finish(&mut self) -> Result<(), Fault> {
         if self.key.take().is_some() {
             self.reading.pass()?;
@@ -894,7 +894,7 @@ impl Plain<'_, '_> {
     }
 }
 
-/// Takes the part of a message that stands here, as it is.
+/// Takes a part of a message as it is.
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_newtype_struct(MESSAGE, Taken)

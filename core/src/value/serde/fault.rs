@@ -1,7 +1,7 @@
-//! What goes wrong while serde walks a value, with the place where it did.
+//! Errors while serde walks a value, with their places.
 //!
-//! In: serde's messages, and each step that the walk leaves on its way out. Out: an [`Error`] whose
-//! message starts with the path.
+//! In: serde's messages, and each step that the walk leaves on its way out. Out: an [`Error`] whose message starts with
+//! the path.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// A failed crossing. Boxed, so that the good path stays small.
+/// A failed crossing. Boxed, so that the path without failure stays small.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault(Box<Inner>);
 
@@ -36,7 +36,7 @@ impl Fault {
         self
     }
 
-    /// `root.path[0]: what is wrong`
+    /// `root.path[0]: message`
     pub(crate) fn text(self, root: &str) -> String {
         let path = path::join(root, self.0.steps.into_iter().rev());
         format!("{path}: {}", self.0.message)

@@ -1,16 +1,15 @@
-//! What travels through serde beside the data: functions, promises and whole messages.
+//! Functions, promises and whole messages that travel through serde beside the data.
 //!
-//! Serde knows neither, so they pass as a newtype of a name that only this crate's serializer and
-//! deserializer know; the thing itself waits in a slot of the thread meanwhile. Any other
-//! serializer sees a value's plain data, or an error for a function.
+//! Serde knows none of these, so they pass as a newtype of a name that only this crate's serializer and deserializer
+//! know; meanwhile the object itself waits in a slot of the thread. Any other serializer sees a value's plain data, or
+//! an error for a function.
 
 use std::{any::Any, cell::RefCell, sync::Arc};
 
 use super::ser::Message;
 use crate::value::Value;
 
-/// A function or a promise, known only to the side that owns it. Two are the same when their
-/// addresses are.
+/// A function or a promise, known only to the side that owns it. Two are the same if their addresses are.
 pub(crate) type HostObject = Arc<dyn Any + Send + Sync>;
 
 /// The newtype that stands for a [`HostObject`].
@@ -19,7 +18,7 @@ pub(crate) const HOST_OBJECT: &str = "$isolane::link";
 /// The newtype that stands for a whole message.
 pub(crate) const MESSAGE: &str = "$isolane::message";
 
-/// What is on its way.
+/// An object in the slot.
 pub(crate) enum Cargo {
     HostObject(HostObject),
     Message(Message),
@@ -28,7 +27,7 @@ pub(crate) enum Cargo {
 
 #[derive(Default)]
 enum Slot {
-    /// Nobody of this crate is asking.
+    /// No serializer of this crate is asking.
     #[default]
     Closed,
     /// The serializer asks the value that it is about to call.
@@ -40,7 +39,7 @@ thread_local! {
     static SLOT: RefCell<Slot> = const { RefCell::new(Slot::Closed) };
 }
 
-/// Puts back what was in the slot before, however the body ends.
+/// Puts the former content back into the slot, however the body ends.
 struct Restore(Slot);
 
 impl Restore {
@@ -55,13 +54,13 @@ impl Drop for Restore {
     }
 }
 
-/// Calls `body` and takes what it left.
+/// Calls `body` and takes the object that it left.
 pub(in crate::value) fn ask<E>(body: impl FnOnce() -> Result<(), E>) -> Result<Option<Cargo>, E> {
     let _before = Restore::after(Slot::Asking);
     body().map(|()| take())
 }
 
-/// Leaves what `cargo` makes, if this crate's serializer asks for it.
+/// Leaves the object of `cargo`, if this crate's serializer asks for it.
 pub(crate) fn answer(cargo: impl FnOnce() -> Cargo) -> bool {
     let asking = SLOT.with_borrow(|slot| matches!(slot, Slot::Asking));
     if asking {
@@ -70,13 +69,13 @@ pub(crate) fn answer(cargo: impl FnOnce() -> Cargo) -> bool {
     asking
 }
 
-/// Calls `body` with something in the slot, for it to [`take`].
+/// Calls `body` with an object in the slot, for it to [`take`].
 pub(in crate::value) fn offer<T>(cargo: Cargo, body: impl FnOnce() -> T) -> T {
     let _before = Restore::after(Slot::Full(cargo));
     body()
 }
 
-/// What this crate's deserializer offers, if anything.
+/// The object that this crate's deserializer offers, if there is one.
 pub(crate) fn take() -> Option<Cargo> {
     match SLOT.replace(Slot::Closed) {
         Slot::Full(cargo) => Some(cargo),

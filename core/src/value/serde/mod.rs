@@ -1,4 +1,4 @@
-//! Messages from and to serde.
+//! Conversions between messages and serde.
 
 pub(super) mod cursor;
 pub(super) mod de;

@@ -1,7 +1,7 @@
-//! From Rust's own types to a message.
+//! Messages from Rust's own types.
 //!
-//! In: anything that serde can write. Out: a [`Message`], or a [`Fault`] with the path. What becomes
-//! of what is told at [`Value::serialize`].
+//! In: anything that serde can write. Out: a [`Message`], or a [`Fault`] with the path. [`Value::serialize`] says which
+//! type becomes which value.
 
 use rustc_hash::FxHashMap;
 use serde::ser::{
@@ -12,7 +12,7 @@ use serde::ser::{
 use super::host_object::{self, Cargo, HOST_OBJECT, HostObject, MESSAGE};
 use crate::value::{Event, Fault, Value, ViewKind, Writer, copy::copy_message, path::Step};
 
-/// How deep Rust's types may nest: serde recurses.
+/// The deepest nesting of Rust's types: serde recurses.
 pub(in crate::value) const MAX_DEPTH: usize = 128;
 
 /// The greatest integer up to which numbers hold each one exactly.
@@ -21,7 +21,7 @@ const MAX_SAFE: u64 = (1 << 53) - 1;
 /// A value with functions and promises of the host in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Message {
-    /// Each link stands there as the host function of the number [`LOCAL`] + its index.
+    /// Each link is written as the host function of the number [`LOCAL`] + its index.
     pub(crate) value: Value,
     pub(crate) links: Vec<HostObject>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Message {
 /// Numbers from here on are indices into [`Message::links`]; those below are a run's own.
 pub(crate) const LOCAL: u32 = 1 << 31;
 
-/// What a function threw, on its way to the sandbox.
+/// The value that a function threw, on its way to the sandbox.
 pub(crate) struct Thrown(pub(crate) Message);
 
 pub(crate) fn to_message<T: Serialize + ?Sized>(value: &T) -> Result<Message, Fault> {
@@ -38,7 +38,7 @@ pub(crate) fn to_message<T: Serialize + ?Sized>(value: &T) -> Result<Message, Fa
     Ok(sink.finish())
 }
 
-/// As [`to_message`], but a `Result` at the root is what a function returned or threw.
+/// As [`to_message`], but a `Result` at the root is the result or the exception of a function.
 pub(crate) fn to_outcome<T: Serialize + ?Sized>(
     value: &T,
 ) -> Result<Result<Message, Thrown>, Fault> {
@@ -56,9 +56,9 @@ struct Sink {
     links: Vec<HostObject>,
     known: FxHashMap<usize, u32>,
     depth: usize,
-    /// The key under which the next value stands: a function's name.
+    /// The key of the next value: a function's name.
     key: String,
-    /// The next unit is no value but the answer of a type that left its cargo.
+    /// The next unit is no value but the answer of a type that left its object in the slot.
     muted: bool,
     root_is_outcome: bool,
     threw: bool,
@@ -69,7 +69,7 @@ impl Sink {
         Message { value: self.writer.finish(), links: self.links }
     }
 
-    /// Writes something nested, within the bound.
+    /// Writes a nested value, within the bound of depth.
     fn nested(
         &mut self,
         step: impl FnOnce() -> Step,
@@ -457,7 +457,7 @@ macro_rules! fields {
 
 fields!(SerializeStruct, SerializeStructVariant);
 
-/// A map in the making: what its first key is decides what it becomes.
+/// A map in the making: its first key decides whether it becomes an object or a Map.
 struct Entries<'s> {
     sink: &'s mut Sink,
     shape: Shape,
@@ -469,7 +469,7 @@ struct Entries<'s> {
 enum Shape {
     Unknown,
     Object,
-    /// Where the number of entries belongs.
+    /// The place for the number of entries.
     Map(usize),
 }
 
@@ -524,7 +524,7 @@ impl SerializeMap for Entries<'_> {
     }
 }
 
-/// The text of a key that is one, by way of writing it on its own.
+/// The text of a key if it is one, found by writing the key on its own.
 fn text_of<T: Serialize + ?Sized>(key: &T) -> Result<Option<String>, Fault> {
     let message = to_message(key)?;
     let event = message.value.reader().event()?;
@@ -534,7 +534,7 @@ fn text_of<T: Serialize + ?Sized>(key: &T) -> Result<Option<String>, Fault> {
     })
 }
 
-/// A value inside another type stands there as it is; any other serializer sees its plain data.
+/// A value inside another type is kept as it is; any other serializer sees its plain data.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_newtype_struct(MESSAGE, &Payload(self))

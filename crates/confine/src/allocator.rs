@@ -1,11 +1,11 @@
-//! Memory for the program of the workers.
+//! The allocator of the workers' program.
 //!
-//! In: requests for memory outside of the engine's heap. Out: memory of the system's allocator, or the
-//! end of the process with a code that tells why: without memory a program aborts, and so it does for
+//! In: requests for memory outside of the engine's heap. Out: memory of the system's allocator, or the end of the
+//! process with an exit code that tells the cause. Without this a program aborts for lack of memory, as it does for
 //! many reasons.
 //!
-//! A page that the system hands out anew takes longer than to fill it, and most programs that are given a large
-//! message hand one back. So there is a place for one large block, in large pages where the system has them,
+//! The system takes longer to hand out a page anew than a program takes to fill it, and most programs that receive a
+//! large message send one back. So there is a place for one large block, in large pages where the system has them,
 //! which stays when the block is freed.
 #![expect(unsafe_code, reason = "an allocator")]
 
@@ -16,19 +16,19 @@ use std::{
     sync::atomic::{AtomicBool, AtomicPtr, Ordering},
 };
 
-/// Blocks of that size are worth a large page.
+/// The smallest block that is worth a large page.
 const LARGE_BYTES: usize = 256 << 10;
 
 /// The size of the place.
 const PLACE_BYTES: usize = 8 << 20;
 
-/// Where it is, once it is there, for good.
+/// The address of the place, which never changes once it is set.
 static PLACE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
 /// Whether a block is in it.
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// The allocator of a program all of whose memory may be used up by what it runs.
+/// The allocator of a program whose sandbox may use up all its memory.
 pub struct Allocator;
 
 /// Makes the place for one large block, for the processes that this one forks. Without it they are slower.
@@ -38,7 +38,7 @@ pub fn keep_large_block() {
     PLACE.store(large_pages().unwrap_or(ptr::null_mut()), Ordering::Release);
 }
 
-/// Addresses, and no memory yet.
+/// Addresses without memory.
 #[cfg(target_os = "linux")]
 fn large_pages() -> Option<*mut u8> {
     const PAGE_BYTES: usize = 2 << 20;
@@ -57,7 +57,7 @@ fn large_pages() -> Option<*mut u8> {
     Some(place)
 }
 
-/// The place, if the block goes there and no other one is.
+/// The place, if it suits the block and is free.
 fn take_place(layout: Layout) -> Option<*mut u8> {
     let fits =
         (LARGE_BYTES..=PLACE_BYTES).contains(&layout.size()) && layout.align() <= LARGE_BYTES;
@@ -74,7 +74,7 @@ fn leave_place() {
     IS_TAKEN.store(false, Ordering::Release);
 }
 
-/// Leaves at once where there is no memory.
+/// Ends the process at once if there is no memory.
 fn or_leave(block: *mut u8) -> *mut u8 {
     if block.is_null() {
         leave();
@@ -84,12 +84,12 @@ fn or_leave(block: *mut u8) -> *mut u8 {
 
 #[cold]
 fn leave() -> ! {
-    // What runs at exits might want memory.
+    // Exit handlers might request memory.
     exit(OUT_OF_MEMORY)
 }
 
-// SAFETY: each call is the system allocator's own, or does not return, or is about the one block in a place that
-// is long enough for it, to which nobody else writes.
+// SAFETY: each call is the system allocator's own, or does not return, or concerns the one block in a place that is
+// long enough for it, to which nobody else writes.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller vouches.
@@ -109,7 +109,7 @@ unsafe impl GlobalAlloc for Allocator {
         if bytes <= PLACE_BYTES {
             return block;
         }
-        // SAFETY: as the caller vouches, who asks for more than the block has.
+        // SAFETY: as the caller vouches, who requests more than the block has.
         unsafe {
             let moved =
                 or_leave(System.alloc(Layout::from_size_align_unchecked(bytes, layout.align())));

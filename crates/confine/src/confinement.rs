@@ -1,45 +1,45 @@
-//! What the workers of a runtime are kept from, item by item.
+//! The confinement of a runtime's workers, item by item.
 //!
-//! In: what was had, as the phases of this crate found it. Out: the same for whoever asks, and for
-//! another process of the same build.
+//! In: the results of the phases of this crate. Out: the same for any caller, and for another process of the same
+//! build.
 
 const ITEMS: usize = 12;
 
-/// What the workers of a runtime are kept from. An item that is false could not be had on this
-/// machine; what it is for is then possible as far as the other items leave it. What is said here of each is how Linux
-/// keeps it; `SECURITY.md` says what macOS and Windows have in its place, and which they never have.
+/// The confinement of a runtime's workers. A false item could not be had on this machine; the acts that it prevents are
+/// then possible, as far as the other items allow them. The text at each item describes Linux; `SECURITY.md` names the
+/// means of macOS and Windows, and the items that they never have.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[expect(clippy::struct_excessive_bools, reason = "each was had or not, on its own")]
 pub struct Confinement {
-    /// No variable of the host's environment; the time zone was read before.
+    /// The worker has no variable of the host's environment; the time zone was read before.
     pub environment: bool,
-    /// No descriptor but the worker's own socket.
+    /// It has no descriptor but its own socket.
     pub descriptors: bool,
-    /// No program that it might start has more privileges than it has (`no_new_privs`).
+    /// A program that it might start has no more privileges than it has (`no_new_privs`).
     pub privileges: bool,
-    /// A user namespace of its own: what it may do as a user ends there.
+    /// It has a user namespace of its own, in which its rights as a user end.
     pub user: bool,
-    /// No capability, and not root.
+    /// It has no capability, and is not root.
     pub capabilities: bool,
-    /// A network namespace of its own, with nothing in it.
+    /// It has a network namespace of its own, with nothing in it.
     pub network: bool,
     /// Its root is an empty directory.
     pub file_system: bool,
-    /// A process namespace of its own: it can name no process but those of its zygote.
+    /// It has a process namespace of its own: it can name no process but those of its zygote.
     pub processes: bool,
-    /// No System V object and no message queue of others.
+    /// It sees no System V object and no message queue of others.
     pub ipc: bool,
-    /// No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals.
+    /// It has no right that Landlock knows of, even if other items fail: files, TCP, abstract sockets, signals.
     pub landlock: bool,
-    /// The few system calls that computing takes; any other one ends the process.
+    /// It may make only the few system calls that computing takes; any other one ends the process.
     pub system_calls: bool,
-    /// Limits of the system on its memory, its time, and on all that it might make.
+    /// The system limits its memory, its time, and everything else that it might make.
     pub resources: bool,
 }
 
 impl Confinement {
-    /// How many bytes it is.
+    /// The length of its encoding in bytes.
     pub const BYTES: usize = 2;
 
     /// Everything.
@@ -65,14 +65,14 @@ impl Confinement {
         self.fields().map(|(name, item)| (name, *item))
     }
 
-    /// For another process of the same build.
+    /// The encoding for another process of the same build.
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let items = self.items().into_iter().enumerate();
         let bits = items.fold(0_u16, |bits, (place, (_, item))| bits | u16::from(item) << place);
         bits.to_le_bytes()
     }
 
-    /// `None` if it says something that no item stands for.
+    /// The decoded confinement; `None` if a bit stands for no item.
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Option<Self> {
         let bits = u16::from_le_bytes(bytes);
         let mut read = Self::default();

@@ -1,22 +1,22 @@
-//! How a worker ended, as the system tells whoever waits for it.
+//! The ends of workers, as the system reports them.
 //!
-//! In: the status that `waitpid` gives, or on Windows the exit code. Out: why. A worker owns itself, so it can end in any of these
-//! ways on purpose; nothing but the outcome of its own run may hang on it.
+//! In: the status that `waitpid` gives, or on Windows the exit code. Out: the cause. A worker may be compromised, so it
+//! can end in any of these ways on purpose; only the outcome of its own run may depend on it.
 
-/// The exit code of a worker that got no memory outside of the engine's heap. Inside of it the run's
-/// limit comes first.
+/// The exit code of a worker that got no memory outside of the engine's heap. Inside of the heap the run's limit comes
+/// first.
 pub(crate) const OUT_OF_MEMORY: i32 = 86;
 
-/// The exit code of a worker that its host killed, where the system does not tell.
+/// The exit code of a worker that its host killed, on systems that do not report a kill.
 #[cfg(windows)]
 pub(crate) const KILLED: u32 = 87;
 
-/// Why a worker is no more.
+/// The cause of a worker's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// By itself, with this code.
     Exited(i32),
-    /// It asked for more memory than it may have.
+    /// It requested more memory than it may have.
     Memory,
     /// It used up its CPU time.
     CpuTime,
@@ -29,7 +29,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// What `status` says; `None` while the process is there.
+    /// The cause in `status`; `None` while the process is there.
     #[cfg(unix)]
     pub fn from_status(status: i32) -> Option<Self> {
         if libc::WIFEXITED(status) {
@@ -44,13 +44,13 @@ impl Ended {
         })
     }
 
-    /// What the exit code of a process says.
+    /// The cause in the exit code of a process.
     #[cfg(windows)]
     pub fn from_code(code: u32) -> Self {
         use windows_sys::Win32::Foundation::{
             ERROR_NOT_ENOUGH_QUOTA, STATUS_COMMITMENT_LIMIT, STATUS_NO_MEMORY,
         };
-        /// Those of the system's own are errors, and no program's.
+        /// Exit codes from here on are the system's own errors, and no program's.
         const ERROR: u32 = 0xC000_0000;
         match code {
             KILLED => Self::Killed,

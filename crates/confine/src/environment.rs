@@ -1,12 +1,12 @@
-//! The environment of the process, and what must be read before it and the files are gone.
+//! The environment of the process, and the time zone, which must be read before the environment and the files are gone.
 //!
-//! In: an environment with at most a time zone in it. Out: none, and the zone known to the C library, if that
-//! keeps it.
+//! In: an environment with at most a time zone in it. Out: an empty one. The C library knows the zone, if it can keep
+//! it.
 #![expect(unsafe_code, reason = "wipes what the system put on the stack")]
 
 use std::{env, ptr};
 
-/// Has the C library read the time zone, which keeps it where the system lets it.
+/// Has the C library read the time zone. Some libraries keep it.
 pub(super) fn read_time_zone() {
     let now = 0;
     // SAFETY: all zero is a value of this structure of numbers and a pointer, which is written.
@@ -15,12 +15,12 @@ pub(super) fn read_time_zone() {
     unsafe { libc::localtime_r(&raw const now, &raw mut local) };
 }
 
-/// Removes every variable, and wipes where the system had put them. The path of the program stands
-/// there as well, and is wiped where the system tells where.
+/// Removes every variable, and wipes the memory where the system had put them. Wipes the path of the program, which
+/// lies there as well, where the system reports its place.
 pub(super) fn clear() -> bool {
     let zone = kept_zone();
-    // SAFETY: one thread, and what is overwritten are texts that end in zero, within themselves, on
-    // the stack: nobody else has them, since they are forgotten below.
+    // SAFETY: one thread. The overwritten texts end in zero and lie on the stack; nobody else has them, since they are
+    // forgotten below.
     unsafe {
         let mut entry = variables();
         while !entry.is_null() && !(*entry).is_null() {
@@ -36,14 +36,14 @@ pub(super) fn clear() -> bool {
     env::vars_os().all(|(name, _)| name == "TZ")
 }
 
-/// The C library of GNU has the time zone for good once it read it. Others look at its name again.
+/// GNU's C library keeps the time zone for good once it has read it. Others look at its name again.
 fn kept_zone() -> Option<std::ffi::OsString> {
     if cfg!(target_env = "gnu") { None } else { env::var_os("TZ") }
 }
 
 #[cfg(target_os = "linux")]
 fn path_of_program() -> *mut libc::c_char {
-    // SAFETY: asks for a number that the system left.
+    // SAFETY: reads a number that the system left.
     let path = usize::try_from(unsafe { libc::getauxval(libc::AT_EXECFN) }).unwrap_or(0);
     ptr::with_exposed_provenance_mut(path)
 }
@@ -65,11 +65,11 @@ unsafe fn variables() -> *mut *mut libc::c_char {
 
 #[cfg(target_os = "macos")]
 unsafe fn variables() -> *mut *mut libc::c_char {
-    // SAFETY: it returns where that list is named; one thread, so nobody writes there.
+    // SAFETY: it returns the place of that list; one thread, so nobody writes there.
     unsafe { *libc::_NSGetEnviron() }
 }
 
-/// Has the list be empty.
+/// Empties the list.
 #[cfg(target_os = "linux")]
 unsafe fn forget() {
     // SAFETY: one thread, so nobody reads it.

@@ -1,8 +1,8 @@
 //! The phases on Linux.
 //!
-//! In: what is wanted of a [`Confinement`]. Out: what was had. A phase never fails; what the system
-//! refuses is false in the account. A worker is the exception: what its zygote has announced to the
-//! host holds for each of its workers, so one that gets less is not to be used.
+//! In: the wanted [`Confinement`]. Out: the granted one. A phase never fails; an item that the system refuses is false
+//! in the account. A worker is the exception: its zygote has announced to the host what each of its workers gets, so a
+//! worker that gets less must not be used.
 
 mod filter;
 mod identity;
@@ -17,7 +17,7 @@ use self::filter::Program;
 use super::{Confinement, environment, unix::exit};
 use std::{os::fd::OwnedFd, time::Duration};
 
-/// How many workers may be killed before one has told what it got.
+/// The most workers that may be killed before one has reported its confinement.
 const TRIALS: u32 = 3;
 
 /// The descriptor of the one socket that each of these processes has.
@@ -37,15 +37,15 @@ pub struct Zygote {
     wanted: Confinement,
     got: Confinement,
     process: i32,
-    /// Compiled once; the workers have it by the fork.
+    /// Compiled once; the workers inherit it by the fork.
     filter: Program,
-    /// The addresses that a worker begins with, where they can be limited.
+    /// Bytes of addresses that a worker begins with, if they can be limited.
     mapped_bytes: Option<u64>,
 }
 
 /// A worker after its phase.
 pub struct Worker {
-    /// The addresses that it had at its start, where they can be limited.
+    /// Bytes of addresses that it had at its start, if they can be limited.
     mapped_bytes: Option<u64>,
 }
 
@@ -53,7 +53,7 @@ pub struct Worker {
 /// forks next is the zygote.
 pub fn launcher(wanted: Confinement) -> Launched {
     let mut got = Confinement::default();
-    // Refused to the leader of a process group; the zygote tries again.
+    // The system refuses this to the leader of a process group; the zygote tries again.
     kernel::new_session();
     if wanted.descriptors {
         kernel::close_from(SOCKET + 1);
@@ -84,7 +84,7 @@ impl Launched {
         // A change of user clears both of these.
         kernel::set_dumpable(false);
         kernel::die_with_parent();
-        // Seen from its own process namespace a launcher that is still there has number 0.
+        // In its own process namespace the zygote sees a living launcher as number 0.
         if !got.processes && kernel::parent_process() != launcher {
             exit(1);
         }
@@ -100,21 +100,21 @@ impl Launched {
 }
 
 impl Zygote {
-    /// Gets ready to fork workers, with all in memory that they are to begin with. Forks once, for a worker
-    /// that only tells what they will get.
+    /// Prepares to fork workers; they begin with everything that is in memory now. Forks once, for a worker that only
+    /// reports what they will get.
     pub fn settle(&mut self) {
         kernel::plain_signals();
         self.mapped_bytes = self.wanted.resources.then(limits::of_nursery).flatten();
         self.try_worker();
     }
 
-    /// What holds for every worker of this zygote, once it has settled.
+    /// The confinement of every worker of this zygote, once it has settled.
     pub fn confinement(&self) -> Confinement {
         self.got
     }
 
-    /// Confines a worker, which the zygote has just forked, and moves its socket to descriptor 0;
-    /// `None` if it does not get all that was announced: it must end then.
+    /// Confines a worker, which the zygote has just forked, and moves its socket to descriptor 0. `None` if it does not
+    /// get everything that was announced: it must end then.
     pub fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (got, socket) = self.enter(socket)?;
         let less = self.got.items().into_iter().zip(got.items()).any(|(said, had)| said > had);
@@ -122,9 +122,9 @@ impl Zygote {
         (!less).then_some((Worker { mapped_bytes }, socket))
     }
 
-    /// Has a worker try what each will get, and takes back what it did not get.
+    /// Has a worker try the items that each will get, and marks those that it did not get as false.
     fn try_worker(&mut self) {
-        // One that somebody kills tells nothing.
+        // A worker that is killed reports nothing.
         let code = (0..TRIALS).find_map(|_| self.trial());
         let code = code.unwrap_or(0);
         self.got.descriptors = code & 1 != 0;
@@ -136,7 +136,7 @@ impl Zygote {
         self.wanted.system_calls = self.got.system_calls;
     }
 
-    /// What a worker got, as bits; `None` if it did not come to telling that.
+    /// The items that a worker got, as bits; `None` if it did not come to report them.
     fn trial(&self) -> Option<i32> {
         kernel::in_child(|| {
             let Some((socket, _)) = kernel::socket_pair() else { return 0 };
@@ -163,10 +163,9 @@ impl Zygote {
 }
 
 impl Worker {
-    /// Limits the worker to one run: to `room_bytes` of addresses more than it had at its start, less
-    /// what it gave back since, and to that much CPU time in all, rounded up to seconds. For good: a
-    /// worker cannot be given more later. False if that was promised and is refused: the run must not
-    /// start then.
+    /// Limits the worker to one run: to `room_bytes` of addresses more than it had at its start, less those that it
+    /// gave back since, and to that much CPU time in all, rounded up to seconds. For good: a worker cannot be given
+    /// more later. False if that was promised and is refused: the run must not start then.
     pub fn limit(&self, given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
         self.mapped_bytes.is_none_or(|mapped| {
             let had = mapped.saturating_sub(given_back_bytes);

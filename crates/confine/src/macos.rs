@@ -1,10 +1,9 @@
 //! The phases on macOS.
 //!
-//! In: what is wanted of a [`Confinement`]. Out: what was had, as on Linux: what the system refuses is false in
-//! the account, and a worker that gets less than its zygote announced is not to be used. Seatbelt is what
-//! keeps nearly all away. It is entered by each worker and by nothing before: a process enters it once, and a
-//! zygote has to fork. The zygote stays in the session and the process group of its launcher, which ends them
-//! together.
+//! In: the wanted [`Confinement`]. Out: the granted one, as on Linux: an item that the system refuses is false in the
+//! account, and a worker that gets less than its zygote announced must not be used. Seatbelt provides nearly all of it.
+//! A process can enter it once, and a zygote has to fork, so only workers enter it. The zygote stays in the session and
+//! the process group of its launcher, which ends them together.
 
 mod kernel;
 mod limits;
@@ -16,7 +15,7 @@ use super::{
 };
 use std::{os::fd::OwnedFd, time::Duration};
 
-/// How many workers may be killed before one has told what it got.
+/// The most workers that may be killed before one has reported its confinement.
 const TRIALS: u32 = 3;
 
 /// The descriptor of the one socket that each of these processes has.
@@ -72,10 +71,10 @@ impl Launched {
 }
 
 impl Zygote {
-    /// Gets ready to fork workers. Forks for workers that only tell what they will get.
+    /// Prepares to fork workers. Forks for workers that only report what they will get.
     pub fn settle(&mut self) {
         unix::plain_signals();
-        // One that somebody kills tells nothing; one that Seatbelt breaks goes without it.
+        // A worker that is killed reports nothing. If Seatbelt breaks the workers, they go without it.
         let (descriptors, seatbelt) = self.trials().unwrap_or_else(|| {
             self.seatbelt = false;
             self.trials().unwrap_or_default()
@@ -84,19 +83,19 @@ impl Zygote {
         self.got = self.with(descriptors, seatbelt);
     }
 
-    /// What holds for every worker of this zygote, once it has settled.
+    /// The confinement of every worker of this zygote, once it has settled.
     pub fn confinement(&self) -> Confinement {
         self.got
     }
 
-    /// Confines a worker, which the zygote has just forked, and moves its socket to descriptor 0;
-    /// `None` if it does not get all that was announced: it must end then.
+    /// Confines a worker, which the zygote has just forked, and moves its socket to descriptor 0. `None` if it does not
+    /// get everything that was announced: it must end then.
     pub fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (descriptors, seatbelt, socket) = self.enter(socket, false)?;
         (self.with(descriptors, seatbelt) == self.got).then_some((Worker, socket))
     }
 
-    /// The account of a worker. What Seatbelt refuses is all of it, or nothing.
+    /// The account of a worker. Seatbelt refuses all of its items, or none.
     fn with(&self, descriptors: bool, seatbelt: bool) -> Confinement {
         Confinement {
             descriptors,
@@ -105,8 +104,7 @@ impl Zygote {
             file_system: self.wanted.file_system && seatbelt,
             processes: self.wanted.processes && seatbelt,
             ipc: self.wanted.ipc && seatbelt,
-            // There is no such thing here, or it keeps less than its name says: a limit on memory that the
-            // system does not hold.
+            // macOS has no such item, or its own keeps less than the name says: it does not enforce a limit on memory.
             user: false,
             landlock: false,
             system_calls: false,
@@ -119,7 +117,7 @@ impl Zygote {
         (0..TRIALS).find_map(|_| self.trial())
     }
 
-    /// What a worker got; `None` if it did not come to telling that.
+    /// The items that a worker got; `None` if it did not come to report them.
     fn trial(&self) -> Option<(bool, bool)> {
         const TOLD: i32 = 4;
         let code = unix::in_child(|| {
@@ -142,9 +140,9 @@ impl Zygote {
         Some((code & 1 != 0, code & 2 != 0))
     }
 
-    /// What each worker does; one that is there for that also tries whether it holds.
+    /// The steps of each worker. A worker of a trial also checks that Seatbelt holds.
     fn enter(&self, socket: OwnedFd, tries: bool) -> Option<(bool, bool, OwnedFd)> {
-        // The first thing: what it is made from is loaded from files.
+        // First, because Seatbelt loads its parts from files.
         let seatbelt = self.seatbelt && seatbelt::enter() && !(tries && seatbelt::is_open());
         let socket = unix::move_descriptor(socket, SOCKET)?;
         let descriptors = self.got.descriptors;
@@ -163,8 +161,8 @@ impl Zygote {
 }
 
 impl Worker {
-    /// Limits the worker to that much CPU time in all, rounded up to seconds, for good. Its memory cannot be
-    /// limited. Nothing of that was promised, so it is never false.
+    /// Limits the worker to that much CPU time in all, rounded up to seconds, for good. Its memory cannot be limited.
+    /// Neither was promised, so the result is never false.
     #[expect(clippy::unused_self, reason = "it is of use elsewhere")]
     pub fn limit(&self, _given_back_bytes: u64, _room_bytes: u64, cpu: Duration) -> bool {
         limits::of_run(cpu);

@@ -1,9 +1,8 @@
-//! What a worker still can do, tried from inside of real ones.
+//! Tests of a worker's remaining abilities, from inside of real workers.
 //!
-//! Each item of a confinement is taken alone, with no more than it needs, and probed: what is refused
-//! then was refused by that item. Without the item the same probe has to succeed, or it would show
-//! nothing. Where the machine does not have an item, the account has to say so. Everything together
-//! is probed for all that nobody may do.
+//! Each item of a confinement is taken alone, with only the items that it needs, and probed: that item then caused each
+//! refusal. Without the item the same probe has to succeed, or it would show nothing. Where the machine does not have
+//! an item, the account has to say so. All items together are probed for everything that nobody may do.
 #![expect(unsafe_code, reason = "does what code that owns its process would do")]
 
 mod inside;
@@ -36,7 +35,7 @@ const ORDINARY: Start = Start { ordinary: true, refused: false };
 const REFUSED: Start = Start { ordinary: false, refused: true };
 const ORDINARY_REFUSED: Start = Start { ordinary: true, refused: true };
 
-/// An item, what it needs, and what it alone refuses.
+/// An item, the items that it needs, and the probes that it alone refuses.
 type Item = (&'static str, Confinement, Confinement, &'static [&'static str]);
 
 const ITEMS: &[Item] = &[
@@ -67,7 +66,7 @@ fn each_item_refuses_by_itself(start: Start) {
     for (item, base, wanted, names) in ITEMS {
         let without = play(start, *base, names);
         if *item == "privileges" && !without.new_privileges {
-            // Given up before, as an ordinary user has to who wants anything refused.
+            // Given up before, as an ordinary user must before the system refuses anything.
             continue;
         }
         for (name, outcome) in &without.outcomes {
@@ -88,7 +87,7 @@ fn is_in(confinement: Confinement, item: &str) -> bool {
     confinement.items().into_iter().any(|(name, had)| name == item && had)
 }
 
-/// Its versions know different rights.
+/// The versions of Landlock know different rights.
 fn landlock_refuses_by_itself(start: Start) {
     let version = inside::landlock_version();
     let rights = [(1, "open"), (4, "tcp"), (6, "abstract"), (6, "signal_stage")];
@@ -103,7 +102,7 @@ fn landlock_refuses_by_itself(start: Start) {
     }
 }
 
-/// Root has some, and so has whoever owns a user namespace; others have none to lose.
+/// Root has some, and so has the owner of a user namespace; others have none to lose.
 fn capabilities_are_refused(start: Start) {
     let root = play(start, NONE, &[]).root;
     let base = if root { NONE } else { USER };
@@ -127,11 +126,11 @@ fn capabilities_are_refused(start: Start) {
     assert_ne!(with.outcomes[0].1, Outcome::Reached, "{start:?}");
 }
 
-/// What goes on in a worker from which everything is taken, and how its ends are told.
+/// Probes with all items taken, and how their ends are reported.
 const HARMLESS: &[(&str, Outcome)] =
     &[("computing", Outcome::Reached), ("limited_memory", Outcome::Reached)];
 
-/// What ends a worker at once.
+/// Probes that end a worker at once.
 const FORBIDDEN: &[&str] = &[
     "chroot",
     "setuid",
@@ -172,7 +171,7 @@ fn nothing_is_left(start: Start) {
             (_, Some((_, expected))) => assert_eq!(outcome, expected, "{name}, {start:?}"),
             ("abort", _) => assert_eq!(*outcome, ended(Ended::Crashed(libc::SIGABRT)), "{start:?}"),
             ("too_much", _) => assert_eq!(*outcome, ended(Ended::Memory), "{start:?}"),
-            // Where the kernel does not know that way any more it is an invalid instruction.
+            // On a kernel without that way it is an invalid instruction.
             ("old_call", _) if told.got.system_calls => {
                 let ways = [Ended::ForbiddenCall, Ended::Crashed(libc::SIGSEGV)].map(ended);
                 assert!(ways.contains(outcome), "{outcome:?}, {start:?}");

@@ -1,4 +1,4 @@
-//! The calls of every Unix that the phases make, each behind a plain function.
+//! System calls of the phases that every Unix has, each behind a plain function.
 //!
 //! In: numbers, paths, descriptors. Out: whether it worked. All of them are for processes of one thread.
 #![expect(unsafe_code, reason = "calls the system")]
@@ -29,25 +29,25 @@ pub(super) fn own_identity() -> (u32, u32) {
     unsafe { (libc::geteuid(), libc::getegid()) }
 }
 
-/// Ends the process without a look back.
+/// Ends the process without running exit handlers.
 pub fn exit(code: i32) -> ! {
     // SAFETY: nothing of this process is used again.
     unsafe { libc::_exit(code) }
 }
 
-/// A terminal's signals do not reach another session.
+/// Starts a session: a terminal's signals do not reach another session.
 pub(super) fn new_session() -> bool {
     // SAFETY: touches no memory.
     works(unsafe { libc::setsid() })
 }
 
-/// Sends what is written to descriptors 1 and 2 nowhere.
+/// Discards output to descriptors 1 and 2.
 pub(super) fn silence_output() {
     let access = libc::O_RDWR | libc::O_CLOEXEC;
     // SAFETY: a path that ends in zero; three calls on numbers.
     unsafe {
         let null = libc::open(c"/dev/null".as_ptr(), access);
-        // No such file: the end of a pipe that nobody reads does as well.
+        // Without that file the end of a pipe that nobody reads serves as well.
         let sink = if null >= 0 { null } else { unread_pipe() };
         libc::dup2(sink, 1);
         libc::dup2(sink, 2);
@@ -67,7 +67,7 @@ fn unread_pipe() -> RawFd {
     ends[1]
 }
 
-/// Moves a descriptor to that number, in the place of what has it now.
+/// Moves a descriptor to that number, and replaces the one that has it now.
 pub(super) fn move_descriptor(from: OwnedFd, to: RawFd) -> Option<OwnedFd> {
     if from.as_raw_fd() == to {
         return Some(from);
@@ -85,7 +85,7 @@ pub(super) fn socket_pair() -> Option<(OwnedFd, OwnedFd)> {
     std::os::unix::net::UnixStream::pair().ok().map(|(one, other)| (one.into(), other.into()))
 }
 
-/// Files that are made nevertheless are for nobody.
+/// Makes any new files accessible to nobody.
 pub(super) fn no_file_modes() {
     // SAFETY: touches no memory.
     unsafe { libc::umask(0o777) };
@@ -97,14 +97,14 @@ pub(super) fn leave_groups() -> bool {
     works(unsafe { libc::setgroups(0, ptr::null()) })
 }
 
-/// Does something in a forked child; its exit code, unless it was killed.
+/// Runs `body` in a forked child; its exit code, unless it was killed.
 pub(super) fn in_child(body: impl FnOnce() -> i32) -> Option<i32> {
     // SAFETY: this process has one thread, so the child finds nothing half-done.
     let child = unsafe { libc::fork() };
     finish_child(child.into(), body)
 }
 
-/// Does that on the side of the child, and waits for it on the other.
+/// Runs `body` in the child, and waits for the child in the parent.
 pub(super) fn finish_child(child: libc::c_long, body: impl FnOnce() -> i32) -> Option<i32> {
     let child = i32::try_from(child).ok().filter(|child| *child >= 0)?;
     if child == 0 {
@@ -123,8 +123,8 @@ pub(super) fn finish_child(child: libc::c_long, body: impl FnOnce() -> i32) -> O
     libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))
 }
 
-/// What a process does of itself on signals that say that it is broken, or has used up its time:
-/// it ends by them, so that they can be told.
+/// Restores the default action of signals for a broken process or one that has used up its time: it ends by them, so
+/// that they can be reported.
 pub(super) fn plain_signals() {
     for signal in
         [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGXCPU]

@@ -1,10 +1,10 @@
 //! The phases on Windows.
 //!
-//! In: a program to start and the other end of its socket, and in that program what it inherited. Out: a process
-//! that has of its host's nothing but that socket, and an account of what could be had of that. A worker is started with a token
-//! that opens nothing, in a job; until it has loaded what it needs, its thread acts under another token. Each
-//! item of the account but those that a call tells of was tried: a process of the same strength did what a
-//! worker must not, and could not.
+//! In: a program to start and the other end of its socket, and in that program the things that it inherited. Out: a
+//! process that has only that socket of its host's, and an account of the confinement that the system granted. A worker
+//! is started in a job, with a token that opens nothing; until it has loaded its libraries, its thread acts under
+//! another token. Each item of the account was tried, except for those that a call reports: a process of the same
+//! strength attempted each act that a worker must not do, and failed.
 
 mod handles;
 mod job;
@@ -22,20 +22,20 @@ use super::Confinement;
 
 pub use self::process::{Process, exit};
 
-/// How a host starts programs.
+/// A host's way to start programs.
 pub struct Launcher {
     /// `None` where the system does not start a process under them.
     tokens: Option<Tokens>,
 }
 
 impl Launcher {
-    /// All that may be had, what keeps most away first.
+    /// All launchers that the system allows, the strongest first.
     pub fn strongest_first() -> impl Iterator<Item = Self> {
         let confined = Tokens::of_nothing().map(|tokens| Self { tokens: Some(tokens) });
         confined.into_iter().chain([Self { tokens: None }])
     }
 
-    /// Starts a program with that socket. Its words are made of the number of what it inherits.
+    /// Starts a program with that socket. `words` makes its arguments from the number of the handle that it inherits.
     pub fn start<const WORDS: usize>(
         &self,
         program: &Path,
@@ -51,20 +51,20 @@ impl Launcher {
     }
 }
 
-/// What a program was given.
+/// The things that a program was given.
 pub struct Inherited {
     socket: TcpStream,
     job: Owned,
 }
 
 impl Inherited {
-    /// What came through that pipe, by its number as [`Launcher::start`] said it. Only once.
+    /// The things that came through the pipe with that number, as [`Launcher::start`] passed it. Only once.
     pub fn from_word(word: &str) -> Option<Self> {
         let (socket, job) = socket::received(Owned::inherited(word.parse().ok()?)?)?;
         Some(Self { socket, job })
     }
 
-    /// The socket alone: the job goes with what is left.
+    /// The socket alone; the job is dropped.
     pub fn into_socket(self) -> TcpStream {
         self.socket
     }
@@ -75,7 +75,7 @@ pub struct Worker {
     job: Job,
 }
 
-/// Confines a worker; `None` if it does not get all that was announced: it must end then.
+/// Confines a worker. `None` if it does not get everything that was announced: it must end then.
 pub fn worker(inherited: Inherited, announced: Confinement) -> Option<(Worker, TcpStream)> {
     let Inherited { socket, job } = inherited;
     let got = enter(&socket)?;
@@ -84,18 +84,18 @@ pub fn worker(inherited: Inherited, announced: Confinement) -> Option<(Worker, T
     (got == all).then_some((Worker { job: Job::of(job) }, socket))
 }
 
-/// Confines a process that only tells what it is kept from, and tries the rest; `None` as for a worker.
+/// Confines a process that only reports its items, and tries the rest; `None` as for a worker.
 pub fn tried(inherited: Inherited, host: u32) -> Option<(Confinement, TcpStream)> {
     let Inherited { socket, job } = inherited;
     let got = enter(&socket)?;
     let resources = Job::of(job).limit(u64::MAX, Duration::MAX);
     let tried = Confinement {
-        // By the list of what it inherits, without which it is not started.
+        // By the list of inherited handles, without which it is not started.
         descriptors: true,
         resources,
         privileges: !probes::starts_a_program(),
-        // What it has is a socket of the network, which the system may be brought to connect to another service
-        // of this machine.
+        // It has a socket of the network, and the system may be brought to connect it to another service of this
+        // machine.
         network: false,
         file_system: !probes::opens_a_file(),
         processes: !probes::opens_a_process(host),
@@ -105,7 +105,7 @@ pub fn tried(inherited: Inherited, host: u32) -> Option<(Confinement, TcpStream)
     Some((tried, socket))
 }
 
-/// What each of them does. `None` if it still acts with the host's rights.
+/// The steps of each of them. `None` if it still acts with the host's rights.
 fn enter(socket: &TcpStream) -> Option<Confinement> {
     socket::warm(socket);
     let token = token::Own::open();
@@ -123,8 +123,8 @@ fn enter(socket: &TcpStream) -> Option<Confinement> {
 }
 
 impl Worker {
-    /// Limits the worker to that much memory more, and to that much CPU time, for good: what it could raise them
-    /// with is closed here.
+    /// Limits the worker to that much memory more, and to that much CPU time, for good: the handle that could raise the
+    /// limits is closed here.
     pub fn limit(&self, _given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
         let limited = self.job.limit(room_bytes, cpu);
         self.job.close();

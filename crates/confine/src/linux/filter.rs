@@ -1,11 +1,11 @@
-//! Programs that the kernel asks about every call of a process.
+//! Filter programs that the kernel runs at every call of a process.
 //!
-//! In: rules, each about one call. Out: a program for the kernel's filter, and that installed. It is
-//! compiled once for all workers, but for the number of the process itself, which is put in last.
+//! In: rules, each about one call. Out: a program for the kernel's filter, and its installation. It is compiled once
+//! for all workers, except for the number of the process itself, which is put in last.
 
 use super::kernel;
 
-/// What the kernel names the architecture that this is built for; `None` where no one has looked.
+/// The kernel's number for the architecture of this build; `None` for architectures that nobody has checked.
 const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xc000_003e)
 } else if cfg!(target_arch = "aarch64") {
@@ -14,12 +14,12 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// Where in what the filter looks at the number, the architecture, and the arguments are.
+/// The places of the number, the architecture, and the arguments in the filter's input.
 const NUMBER: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 const ARGUMENTS_AT: u32 = 16;
 
-/// What becomes of a call.
+/// The fate of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Allow,
@@ -29,8 +29,8 @@ pub(super) enum Verdict {
     End,
 }
 
-/// A condition on the lower half of one argument. The kernel itself looks at no more of those that
-/// conditions are made for, but for addresses.
+/// A condition on the lower half of one argument. The kernel itself looks at no more than that half of the arguments
+/// that conditions are made for, except for addresses.
 #[derive(Clone, Copy)]
 pub(super) struct Test {
     word: u32,
@@ -44,48 +44,48 @@ enum Value {
     OwnProcess,
 }
 
-/// What becomes of one call: allowed if one of `allowed` holds entirely, else as `otherwise` says.
+/// The verdict on one call: allowed if all tests of one list in `allowed` hold, else `otherwise`.
 pub(super) struct Rule {
     pub(super) call: libc::c_long,
     pub(super) allowed: Vec<Vec<Test>>,
     pub(super) otherwise: Verdict,
 }
 
-/// Rules, and what becomes of a call that none is about, such as those of x86-64 with addresses of 32 bits,
-/// whose numbers are larger.
+/// Rules, and the verdict on a call without a rule. Calls of x86-64 with addresses of 32 bits have none, as their
+/// numbers are larger.
 pub(super) struct Rules {
     pub(super) rules: Vec<Rule>,
     pub(super) otherwise: Verdict,
 }
 
-/// Rules as the kernel wants them.
+/// Rules in the form that the kernel takes.
 pub(super) struct Program {
     instructions: Vec<Instruction>,
 }
 
-/// One of them, and whether it compares with the number of the process.
+/// One instruction, and whether it compares with the number of the process.
 #[derive(Clone, Copy)]
 struct Instruction {
     encoded: libc::sock_filter,
     own_process: bool,
 }
 
-/// The argument of that place is this number.
+/// The argument at that place is this number.
 pub(super) fn is(argument: u32, value: u32) -> Test {
     Test { word: word_of(argument), mask: u32::MAX, value: Value::Known(value) }
 }
 
-/// Of the bits in `mask` the argument of that place has these.
+/// The argument at that place has, of the bits in `mask`, exactly these.
 pub(super) fn has(argument: u32, mask: u32, bits: u32) -> Test {
     Test { word: word_of(argument), mask, value: Value::Known(bits) }
 }
 
-/// The argument of that place is the process itself.
+/// The argument at that place is the process itself.
 pub(super) fn is_own_process(argument: u32) -> Test {
     Test { word: word_of(argument), mask: u32::MAX, value: Value::OwnProcess }
 }
 
-/// The argument of that place is no address.
+/// The argument at that place is no address.
 pub(super) fn is_null(argument: u32) -> [Test; 2] {
     let upper = Test { word: word_of(argument) + 4, mask: u32::MAX, value: Value::Known(0) };
     [is(argument, 0), upper]
@@ -96,7 +96,7 @@ const fn word_of(argument: u32) -> u32 {
     ARGUMENTS_AT + 8 * argument
 }
 
-/// Up to here a list of rules is gone through one by one.
+/// Lists of up to this many rules are tried one by one.
 const FEW: usize = 8;
 
 impl Program {
@@ -114,7 +114,7 @@ impl Program {
         Self { instructions }
     }
 
-    /// Has the kernel ask it about every call from here on, of this process and those it forks.
+    /// Has the kernel run it at every call from here on, of this process and those that it forks.
     pub(super) fn install(&self, process: i32) -> bool {
         let finished = self.instructions.iter().map(|instruction| {
             let k = if instruction.own_process {
@@ -129,7 +129,7 @@ impl Program {
     }
 }
 
-/// Finds the rule by halves: the kernel runs the program for many numbers when it is installed.
+/// Finds the rule by bisection: the kernel runs the program for many numbers when it is installed.
 fn search(rules: &[Rule], otherwise: Verdict) -> Vec<Instruction> {
     if rules.len() <= FEW {
         return try_each(rules, otherwise);
@@ -139,7 +139,7 @@ fn search(rules: &[Rule], otherwise: Verdict) -> Vec<Instruction> {
     let first = upper.first().map_or(u32::MAX, Rule::number);
     let mut found = match u8::try_from(left.len()) {
         Ok(far) => vec![jump(libc::BPF_JGE, first, far, 0)],
-        // A jump on a condition reaches no further than a byte says.
+        // A conditional jump reaches no further than a byte allows.
         Err(_) => {
             let far = u32::try_from(left.len()).unwrap_or(u32::MAX);
             vec![jump(libc::BPF_JGE, first, 0, 1), encode(libc::BPF_JMP | libc::BPF_JA, far, 0, 0)]
@@ -150,8 +150,8 @@ fn search(rules: &[Rule], otherwise: Verdict) -> Vec<Instruction> {
     found
 }
 
-/// Tries one rule after another. Each worker has the kernel compile the program, so what can be said once for all of
-/// them is: the verdicts, behind them.
+/// Tries one rule after another. The kernel compiles the program for each worker, so the rules share their verdicts,
+/// which stand behind them.
 fn try_each(rules: &[Rule], otherwise: Verdict) -> Vec<Instruction> {
     let mut verdicts = vec![otherwise];
     for verdict in rules.iter().flat_map(Rule::verdicts) {
@@ -170,8 +170,8 @@ impl Rule {
         allows.then_some(Verdict::Allow).into_iter().chain([self.otherwise])
     }
 
-    /// Decides if the call is the rule's; goes on with the code if not, in which the verdicts are. Whatever is put
-    /// before it, a place in the code stays as far from the end as it is.
+    /// Puts the rule before the code: it decides the calls that it is about, and goes on with the code for others. The
+    /// code contains the verdicts. Places in it are counted from the end, so that they stay the same.
     fn put_before(&self, code: &mut Vec<Instruction>) {
         let behind = code.len();
         let mut failed = from_end(code, self.otherwise);
@@ -200,7 +200,7 @@ impl Rule {
 }
 
 impl Test {
-    /// Goes on behind so many instructions, whether it holds or not.
+    /// Skips `held` instructions if it holds, and `failed` if not.
     fn check(&self, held: u8, failed: u8) -> Vec<Instruction> {
         let mut checks = vec![load(self.word)];
         if self.mask != u32::MAX {
@@ -215,7 +215,7 @@ impl Test {
     }
 }
 
-/// How far from the end of the code the verdict is.
+/// The distance of the verdict from the end of the code.
 fn from_end(code: &[Instruction], verdict: Verdict) -> usize {
     let decision = decide(verdict).encoded;
     let at = code.iter().position(|instruction| {
@@ -224,7 +224,8 @@ fn from_end(code: &[Instruction], verdict: Verdict) -> usize {
     code.len() - at.expect("the verdicts of all its rules are in it")
 }
 
-/// A rule is some tests long; one that were too long would let its call fall into another rule.
+/// The length of a jump within a rule. A rule is some tests long; a longer one would let its call fall into another
+/// rule.
 fn short(length: usize) -> u8 {
     u8::try_from(length).expect("a rule is shorter than a jump")
 }
@@ -259,7 +260,7 @@ mod tests {
 
     const PROCESS: u32 = 77;
 
-    /// What the kernel's machine comes to with that program.
+    /// The result of the kernel's machine with that program.
     fn run(program: &Program, words: &[u32]) -> u32 {
         let (mut at, mut loaded) = (0, 0);
         loop {
@@ -285,7 +286,7 @@ mod tests {
         }
     }
 
-    /// What the rules say.
+    /// The verdict that the rules give.
     fn judged(rules: &Rules, words: &[u32]) -> u32 {
         let holds = |test: &Test| {
             let value = match test.value {

@@ -1,4 +1,4 @@
-//! Who the process is to the system.
+//! The user of the process, and its capabilities.
 //!
 //! In: any user, with any capabilities. Out: nobody, with none.
 
@@ -7,7 +7,7 @@ use super::kernel;
 /// The user and the group that own nothing.
 pub(super) const NOBODY: u32 = 65_534;
 
-/// Becomes nobody, where it is root. False if it stays root.
+/// Becomes nobody if it is root. False if it stays root.
 pub(super) fn become_nobody() -> bool {
     if kernel::own_identity().0 != 0 {
         return true;
@@ -16,11 +16,11 @@ pub(super) fn become_nobody() -> bool {
     kernel::become_user(NOBODY, NOBODY) && kernel::own_identity().0 != 0
 }
 
-/// Gives all capabilities up, those too that a program started from here would get.
+/// Gives up all capabilities, also those that a program started from here would get.
 pub(super) fn drop_all() -> bool {
     const HIGHEST: u32 = 63;
     for capability in 0..=HIGHEST {
-        // Refused where there is none, and to whoever has none himself.
+        // The kernel refuses this where there is none, and to a process without capabilities.
         kernel::drop_bounding(capability);
     }
     let nobody = become_nobody();

@@ -1,4 +1,4 @@
-//! The calls of the system that the phases make, each behind a plain function.
+//! System calls of the phases, each behind a plain function.
 //!
 //! In: numbers, paths, descriptors. Out: whether it worked. All of them are for processes of one thread.
 #![expect(unsafe_code, reason = "calls the system")]
@@ -17,7 +17,7 @@ use std::{
 
 type Word = libc::c_ulong;
 
-/// What a call returned, unless it failed.
+/// The result of a call, unless it failed.
 fn checked(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
@@ -25,11 +25,11 @@ fn checked(result: libc::c_long) -> io::Result<libc::c_long> {
 /// Closes that descriptor and all above it.
 pub(super) fn close_from(first: RawFd) -> bool {
     let first = first.unsigned_abs();
-    // SAFETY: descriptors that somebody here still knows are only looked at by their number.
+    // SAFETY: other code here that still knows these descriptors only reads their numbers.
     if checked(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) }).is_ok() {
         return true;
     }
-    // Systems before 5.9.
+    // For systems before 5.9.
     let Ok(limit) = read_limit(libc::RLIMIT_NOFILE) else { return false };
     for descriptor in first..u32::try_from(limit.rlim_max).unwrap_or(u32::MAX).min(1 << 20) {
         // SAFETY: as above.
@@ -44,7 +44,7 @@ fn control(option: libc::c_int, value: Word) -> bool {
     works(unsafe { libc::prctl(option, value, none, none, none) })
 }
 
-/// Whether others of the same user may look into this process.
+/// Sets whether others of the same user may look into this process.
 pub(super) fn set_dumpable(dumpable: bool) -> bool {
     control(libc::PR_SET_DUMPABLE, Word::from(dumpable))
 }
@@ -58,8 +58,8 @@ pub(super) fn no_new_privileges() -> bool {
     control(libc::PR_SET_NO_NEW_PRIVS, 1)
 }
 
-/// Takes a capability from what any program started from here could get; false if there is none of
-/// that number, or it is refused.
+/// Removes a capability from those that a program started from here could get. False if there is none of that number,
+/// or the kernel refuses.
 pub(super) fn drop_bounding(capability: u32) -> bool {
     control(libc::PR_CAPBSET_DROP, capability.into())
 }
@@ -71,7 +71,7 @@ pub(super) fn drop_ambient() -> bool {
 /// The sets of capabilities, in two halves: effective, permitted, inheritable.
 pub(super) type Capabilities = [[u32; 3]; 2];
 
-/// The version of the call's structure, and which process: this one.
+/// The version of the call's structure, and the process: this one.
 const CAPABILITY_HEADER: [u32; 2] = [0x2008_0522, 0];
 
 pub(super) fn set_capabilities(sets: &Capabilities) -> bool {
@@ -107,7 +107,7 @@ pub(super) fn mount(source: &CStr, target: &CStr, kind: &CStr, flags: Word, data
     })
 }
 
-/// Unmounts what is there, in use or not.
+/// Unmounts the file system at that place, in use or not.
 pub(super) fn unmount(target: &CStr) -> bool {
     // SAFETY: a text that ends in zero.
     works(unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) })
@@ -130,8 +130,8 @@ pub(super) fn change_root(path: &CStr) -> bool {
     works(unsafe { libc::chroot(path.as_ptr()) })
 }
 
-/// The same in a child that shares its root and its current folder with this process. It must not
-/// use the memory: libraries do not know of this fork.
+/// The same in a child that shares its root and its current folder with this process. It must not use the memory:
+/// libraries do not know of this fork.
 pub(super) fn in_child_of_same_root(body: impl FnOnce() -> i32) -> Option<i32> {
     let flags = Word::from((libc::CLONE_FS | libc::SIGCHLD).unsigned_abs());
     let none: Word = 0;
@@ -140,7 +140,7 @@ pub(super) fn in_child_of_same_root(body: impl FnOnce() -> i32) -> Option<i32> {
     finish_child(child, body)
 }
 
-/// Which limit: their type differs between C libraries.
+/// A limit's number: its type differs between C libraries.
 pub(super) type Limited = libc::c_long;
 
 pub(super) fn read_limit(of: impl Into<Limited>) -> io::Result<libc::rlimit64> {
@@ -175,7 +175,7 @@ pub(super) fn unmap_nothing(start: usize, bytes: usize) {
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(start), bytes) };
 }
 
-/// Rules of Landlock: no right for what any of these bits stand for. No rule ever grants one.
+/// Rules of Landlock: they withdraw the rights that these bits stand for. No rule ever grants one.
 #[repr(C)]
 pub(super) struct Handled {
     pub(super) files: u64,
@@ -208,7 +208,7 @@ pub(super) fn restrict_by_landlock(handled: &Handled) -> io::Result<()> {
     Ok(())
 }
 
-/// Has each call of this process go through that program from here on.
+/// Has the kernel run that program at each call of this process from here on.
 pub(super) fn filter_calls(program: &[libc::sock_filter]) -> bool {
     let Ok(length) = u16::try_from(program.len()) else { return false };
     let program = libc::sock_fprog { len: length, filter: program.as_ptr().cast_mut() };

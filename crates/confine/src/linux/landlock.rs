@@ -1,6 +1,6 @@
-//! Landlock: the rights that a process can take from itself.
+//! Landlock, with which a process withdraws rights from itself.
 //!
-//! In: nothing. Out: no right of those that the kernel's version knows. There is no rule that grants one.
+//! In: nothing. Out: none of the rights that the kernel's version knows. No rule grants one.
 
 use super::kernel::{self, Handled};
 
@@ -12,7 +12,7 @@ const NETWORK: [(libc::c_long, u64); 1] = [(4, 0b11)];
 /// Abstract sockets and signals of others.
 const SCOPES: [(libc::c_long, u64); 1] = [(6, 0b11)];
 
-/// Gives up all that can be given up. Takes `no_new_privs`.
+/// Gives up every right that can be given up. Takes `no_new_privs`.
 pub(super) fn restrict() -> bool {
     let Ok(version) = kernel::landlock_version() else { return false };
     let known = |rights: &[(libc::c_long, u64)]| {

@@ -1,11 +1,11 @@
 //! Limits that the system keeps.
 //!
-//! In: nothing, or what a run may take. Out: limits that no process without privileges raises again.
+//! In: nothing, or the limits of a run. Out: limits that no process without privileges raises again.
 
 use super::kernel::{self, Limited, read_limit, set_limit};
 use std::time::Duration;
 
-/// What a worker does not need at all, nor does its zygote.
+/// Resources that neither a worker nor its zygote needs.
 const NEEDLESS: [libc::c_long; 8] = [
     libc::RLIMIT_FSIZE as Limited,
     libc::RLIMIT_CORE as Limited,
@@ -17,32 +17,31 @@ const NEEDLESS: [libc::c_long; 8] = [
     libc::RLIMIT_RTPRIO as Limited,
 ];
 
-/// How far the stack of the process itself may grow.
+/// The most to which the stack of the process itself may grow.
 const STACK_BYTES: u64 = 8 << 20;
 
-/// Only these many addresses are looked at: a process that has more is not limited.
+/// The most addresses that are examined: a process with more is not limited.
 const LOOKED_AT_BYTES: u64 = 1 << 38;
-/// How exactly what is mapped is found out.
+/// The precision with which the mapped addresses are measured.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A process that ends by its soft limit can be told from one that was killed.
+/// Seconds from the soft limit to the hard one: an end by the soft limit can be told from a kill.
 const HARD_AFTER_SECONDS: u64 = 1;
 
 pub(super) fn no_core_dumps() {
     set_limit(libc::RLIMIT_CORE, 0, 0);
 }
 
-/// Sets what is the same for all workers and no harm to their zygote, which hands it on. Returns how many
-/// bytes of addresses they begin with, which is what a run's limit is counted from; `None` if they cannot be
-/// limited.
+/// Sets the limits that are the same for all workers and do not harm their zygote, which hands them on. Returns the
+/// bytes of addresses that workers begin with, from which a run's limit is counted; `None` if they cannot be limited.
 pub(super) fn of_nursery() -> Option<u64> {
     let lowered = NEEDLESS.into_iter().all(|what| lower(what, 0));
     let lowered = lowered && lower(Limited::from(libc::RLIMIT_STACK), STACK_BYTES);
     lowered.then(mapped_bytes).flatten()
 }
 
-/// Sets what a zygote could not do with: no process, and no descriptor but the one that a worker has; by
-/// less the system would not let it wait for that one.
+/// Sets the limits with which a zygote could not work: no process, and no descriptor but the one that a worker has.
+/// With fewer the system would not let it wait for that one.
 pub(super) fn of_every_worker() -> bool {
     set_limit(libc::RLIMIT_NOFILE, 1, 1) && set_limit(libc::RLIMIT_NPROC, 0, 0)
 }
@@ -65,15 +64,15 @@ fn lower(what: Limited, most: u64) -> bool {
     })
 }
 
-/// How many bytes of addresses the process has, rounded up. There is no call that tells it, and no
-/// file any more; so it is found by how much more fits under a limit.
+/// Bytes of addresses that the process has, rounded up. No call reports them, and the files are gone; so they follow
+/// from how much more fits under a limit.
 fn mapped_bytes() -> Option<u64> {
     let old = read_limit(libc::RLIMIT_AS).ok()?;
     let limit = LOOKED_AT_BYTES.min(old.rlim_max);
     if !set_limit(libc::RLIMIT_AS, limit, old.rlim_max) {
         return None;
     }
-    // What stands side by side goes at once.
+    // Adjacent mappings are unmapped at once.
     let mut filled: Vec<(usize, usize)> = Vec::with_capacity(32);
     let mut step = usize::try_from(limit.next_power_of_two()).ok()?;
     let mut free = 0;

@@ -1,7 +1,7 @@
-//! Namespaces: what of the system a process sees at all.
+//! Namespaces, which bound the parts of the system that a process sees.
 //!
-//! In: which are wanted. Out: which were had. Each is entered by itself, the user namespace first,
-//! because whoever owns one may enter the others without being root.
+//! In: the wanted ones. Out: the granted ones. Each is entered by itself, the user namespace first, because its owner
+//! may enter the others without being root.
 
 use super::{
     Confinement,
@@ -10,23 +10,23 @@ use super::{
 };
 use std::{fs, io};
 
-/// Enters what is wanted. Returns whether the process has its own table of mounts. The process
-/// namespace is that of the next child.
+/// Enters the wanted ones. Returns whether the process has its own table of mounts. The process namespace is that of
+/// the next child.
 pub(super) fn enter(wanted: Confinement, got: &mut Confinement) -> bool {
     got.user = wanted.user && enter_user();
     got.network = wanted.network && unshare(libc::CLONE_NEWNET);
     got.processes = wanted.processes && unshare(libc::CLONE_NEWPID);
     got.ipc = wanted.ipc && unshare(libc::CLONE_NEWIPC);
     if wanted.system_calls {
-        // Only names are in these two, and no call that reads them is permitted.
+        // These two contain only names, and no call that reads them is permitted.
         unshare(libc::CLONE_NEWUTS);
         unshare(libc::CLONE_NEWCGROUP);
     }
     wanted.file_system && unshare(libc::CLONE_NEWNS)
 }
 
-/// Root goes in as nobody, so that it is nobody outside, too. Where nobody is refused there root stays
-/// outside: it may enter the other namespaces as it is, and become nobody afterwards.
+/// Root goes in as nobody, so that it is nobody outside, too. Where nobody is refused there, root stays outside: it may
+/// enter the other namespaces as it is, and become nobody afterwards.
 fn enter_user() -> bool {
     let (user, _) = kernel::own_identity();
     let goes = |body: fn() -> bool| in_child(|| i32::from(body())) == Some(1);
@@ -45,8 +45,8 @@ fn enter_user() -> bool {
     true
 }
 
-/// Makes the user outside nobody inside. The files are not writable to a process that is not dumpable,
-/// as one that changed its user is not.
+/// Makes the user outside nobody inside. A process that changed its user is not dumpable, and could not write these
+/// files.
 fn map((user, group): (u32, u32)) -> io::Result<()> {
     kernel::set_dumpable(true);
     fs::write("/proc/self/setgroups", "deny")?;

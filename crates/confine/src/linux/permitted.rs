@@ -1,8 +1,8 @@
-//! Which calls of the system a worker and its zygote may make.
+//! System calls that a worker and its zygote may make.
 //!
-//! Out: the rules. A worker computes, asks for memory, and speaks through one socket. Whatever else it
-//! calls ends it, but for what libraries try and live without. The zygote forks; it is not hostile,
-//! so what it has no use for is only refused.
+//! Out: the rules. A worker computes, requests memory, and speaks through one socket. Any other call ends it, except
+//! for calls that libraries try and can do without. The zygote forks; it is not hostile, so calls that it does not need
+//! are only refused.
 
 use super::{
     SOCKET,
@@ -13,7 +13,7 @@ const fn word(number: i32) -> u32 {
     number.cast_unsigned()
 }
 
-/// Whatever its arguments.
+/// Allowed with any arguments.
 const ALWAYS: &[libc::c_long] = &[
     libc::SYS_brk,
     libc::SYS_munmap,
@@ -29,13 +29,13 @@ const ALWAYS: &[libc::c_long] = &[
     libc::SYS_restart_syscall,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    // Where the kernel's clock cannot be read without a call.
+    // For machines where the kernel's clock cannot be read without a call.
     libc::SYS_gettimeofday,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_time,
 ];
 
-/// What the workers do not need, and the zygote does.
+/// Calls that the zygote needs and the workers do not.
 const NURSERY: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_readv,
@@ -93,12 +93,12 @@ const NURSERY: &[libc::c_long] = &[
     libc::SYS_poll,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_dup2,
-    // Some C libraries fork by this.
+    // Some C libraries fork with this.
     #[cfg(target_arch = "x86_64")]
     libc::SYS_fork,
 ];
 
-/// What libraries try, and the error that they know how to live with.
+/// Calls that libraries try, and the error that they can handle.
 const TRIED: &[(libc::c_long, i32)] = &[
     (libc::SYS_openat, libc::ENOENT),
     (libc::SYS_newfstatat, libc::ENOENT),
@@ -141,7 +141,7 @@ pub(super) fn worker() -> Rules {
 }
 
 pub(super) fn zygote() -> Rules {
-    // What a fork asks for, and nothing that a thread or a namespace would.
+    // The flags of a fork, and none of a thread or a namespace.
     const FORK: i32 = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | 0xff;
     let calls = NURSERY.iter().chain(ALWAYS).copied();
     let mut rules: Vec<Rule> = calls.map(always).chain(mappings()).collect();
@@ -152,13 +152,13 @@ pub(super) fn zygote() -> Rules {
     Rules { rules, otherwise: refused }
 }
 
-/// Bytes out of the socket and into it, and waiting for them. No descriptor crosses.
+/// Reads from the socket, writes to it, and waits for it. No descriptor crosses.
 fn on_socket() -> impl Iterator<Item = Rule> {
     let socket = is(0, word(SOCKET));
     let elsewhere = Verdict::Fail(libc::EBADF);
     let plain = [libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev];
     let plain = plain.map(|call| when(call, vec![vec![socket]], elsewhere));
-    // Neither from nor to an address.
+    // With no address.
     let [low, high] = is_null(4);
     let addressed = [libc::SYS_recvfrom, libc::SYS_sendto];
     let addressed = addressed.map(|call| when(call, vec![vec![socket, low, high]], elsewhere));
@@ -172,7 +172,7 @@ fn on_socket() -> impl Iterator<Item = Rule> {
 
 /// Memory of its own, none of it executable.
 fn on_memory() -> impl Iterator<Item = Rule> {
-    // Not those by which equal pages of processes are found, or that concern others.
+    // Not the advice that finds equal pages of processes, or that concerns others.
     let advice = [libc::MADV_DONTNEED, libc::MADV_FREE, libc::MADV_HUGEPAGE, libc::MADV_NOHUGEPAGE];
     let advice = advice.map(|advice| vec![is(2, word(advice))]).to_vec();
     mappings().chain([when(libc::SYS_madvise, advice, Verdict::Fail(libc::EINVAL))])

@@ -7,7 +7,7 @@ use std::fs;
 
 const PLAIN: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
-/// Where the new root is mounted before it is one: any folder that is there.
+/// Folders on which the new root can be mounted before it is one; the first that exists is used.
 const PLACES: [&std::ffi::CStr; 5] = [c"/tmp", c"/usr", c"/dev", c"/sys", c"/proc"];
 
 /// Makes the root empty. `mounts` says that the table of mounts is the process's own.
@@ -16,9 +16,9 @@ pub(super) fn empty(mounts: bool) -> bool {
     emptied && fs::read_dir("/").into_iter().flatten().next().is_none()
 }
 
-/// Mounts an empty file system, makes it the root, and unmounts all that was there before.
+/// Mounts an empty file system, makes it the root, and unmounts everything that was there before.
 fn pivot() -> bool {
-    // What is mounted here from now on does not show elsewhere, and the other way round.
+    // From now on mounts made here do not show elsewhere, and the other way round.
     if !kernel::mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_PRIVATE, c"") {
         return false;
     }
@@ -29,7 +29,7 @@ fn pivot() -> bool {
         return false;
     };
     if !kernel::enter_folder(place) || !kernel::pivot_here() {
-        // A root from the boot's own memory cannot be put aside.
+        // The kernel does not move a root that is the boot's own memory.
         kernel::enter_folder(c"/");
         kernel::unmount(place);
         return false;
@@ -41,7 +41,7 @@ fn pivot() -> bool {
         && kernel::mount(c"none", c"/", c"none", flags, c"")
 }
 
-/// Makes a folder of a process that is gone the root, which takes less: such a folder stays empty.
+/// Makes the folder of an ended process the root, which takes fewer rights: such a folder stays empty.
 fn vanish() -> bool {
     let left = kernel::in_child_of_same_root(|| {
         let gone = kernel::enter_folder(c"/proc/self/fdinfo") && kernel::change_root(c".");

@@ -1,4 +1,4 @@
-//! The calls of macOS that the phases make, each behind a plain function.
+//! System calls of the phases on macOS, each behind a plain function.
 #![expect(unsafe_code, reason = "calls the system")]
 
 use std::{fs, os::fd::RawFd, ptr};
@@ -11,12 +11,12 @@ const NOBODY: u32 = u32::MAX - 1;
 /// Closes that descriptor and all above it, below the other one.
 pub(super) fn close_from(first: RawFd, end: RawFd) {
     for descriptor in first..end {
-        // SAFETY: descriptors that somebody here still knows are only looked at by their number.
+        // SAFETY: other code here that still knows these descriptors only reads their numbers.
         unsafe { libc::close(descriptor) };
     }
 }
 
-/// Closes that descriptor and all above it, as the system lists them; false if it does not.
+/// Closes that descriptor and all above it that the system lists; false if there is no list.
 pub(super) fn close_listed(first: RawFd) -> bool {
     let Ok(list) = fs::read_dir("/dev/fd") else { return false };
     let open: Vec<RawFd> =
@@ -27,13 +27,13 @@ pub(super) fn close_listed(first: RawFd) -> bool {
     true
 }
 
-/// Has the system refuse whoever wants to trace this process.
+/// Has the system refuse processes that want to trace this one.
 pub(super) fn deny_attach() {
     // SAFETY: this request reads nothing.
     unsafe { libc::ptrace(libc::PT_DENY_ATTACH, 0, ptr::null_mut(), 0) };
 }
 
-/// Becomes nobody, where it is root. False if it stays root.
+/// Becomes nobody if it is root. False if it stays root.
 pub(super) fn become_nobody() -> bool {
     if own_identity().0 != 0 {
         return true;

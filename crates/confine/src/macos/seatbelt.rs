@@ -3,11 +3,11 @@
 
 use std::{ffi::CStr, ptr};
 
-/// What a worker may ask of the system beyond its memory and the socket that it has.
+/// The profile of a worker: it may use only its memory and the socket that it has.
 const NOTHING: &CStr = c"(version 1)(deny default)";
 
 unsafe extern "C" {
-    // In the system's own library, though no longer in its manual.
+    // It is in the system's own library, though no longer in its manual.
     fn sandbox_init(
         profile: *const libc::c_char,
         flags: u64,
@@ -16,10 +16,10 @@ unsafe extern "C" {
     fn sandbox_free_error(error: *mut libc::c_char);
 }
 
-/// Enters it for good; false if it is not there, as in a process that is in another one.
+/// Enters Seatbelt for good. False if the system refuses, as in a process that is in another sandbox.
 pub(super) fn enter() -> bool {
     let mut error = ptr::null_mut();
-    // SAFETY: a text that ends in zero, and a place for another one, which is freed by what is for that.
+    // SAFETY: a text that ends in zero, and a place for another one, which is freed by its own function.
     unsafe {
         let entered = sandbox_init(NOTHING.as_ptr(), 0, &raw mut error) == 0;
         if !error.is_null() {
@@ -29,8 +29,7 @@ pub(super) fn enter() -> bool {
     }
 }
 
-/// Whether it has no effect, in a process that may have a descriptor more. The system may note down that
-/// somebody tried.
+/// Whether Seatbelt has no effect. The process may then have one more descriptor, and the system may log the attempt.
 pub(super) fn is_open() -> bool {
     // SAFETY: a text that ends in zero; a descriptor that nobody else has.
     unsafe {

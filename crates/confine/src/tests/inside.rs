@@ -1,4 +1,4 @@
-//! What a stage asks of the system, with no help of the code that it tests.
+//! System calls of a stage, without the code under test.
 
 use crate::{Allocator, Confinement};
 use std::{
@@ -13,13 +13,13 @@ pub(super) fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Root that may become nobody. One from which that was taken stays root for ever.
+/// Whether this is root that may become nobody. Root without that right stays root for ever.
 pub(super) fn is_mighty_root() -> bool {
     // SAFETY: touches no memory of ours.
     is_root() && in_child(|| unsafe { libc::setresuid(NOBODY, NOBODY, NOBODY) }) == Some(0)
 }
 
-/// Root becomes nobody, and can be looked at and mapped as such. Others stay who they are.
+/// Root becomes nobody, and can be looked at and mapped as nobody. Others stay the same.
 pub(super) fn become_ordinary() {
     if is_mighty_root() {
         // SAFETY: touches no memory of ours.
@@ -41,7 +41,7 @@ pub(super) fn join_groups() {
     }
 }
 
-/// Has `unshare` fail from here on, as containers do.
+/// Makes `unshare` fail from here on, as containers do.
 pub(super) fn refuse_namespaces() {
     let instruction = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
         code: u16::try_from(code).expect("16 bits"),
@@ -62,7 +62,7 @@ pub(super) fn refuse_namespaces() {
     unsafe {
         let mode = libc::SECCOMP_SET_MODE_FILTER;
         if libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program) != 0 {
-            // The system asks that of all but the mighty.
+            // The system requires that of all but privileged processes.
             libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
             assert_eq!(libc::syscall(libc::SYS_seccomp, mode, 0, &raw const program), 0);
         }
@@ -88,7 +88,7 @@ fn may_change_root() -> bool {
     in_child(|| unsafe { libc::chroot(c"/proc/self/fdinfo".as_ptr()) }) == Some(0)
 }
 
-/// What can be had here, tried in children. What every Linux has is true.
+/// The items that can be had here, tried in children. Items that every Linux has are true.
 pub(super) fn available() -> Confinement {
     let enters = |spaces: i32, by_user: bool| {
         in_child(|| {
@@ -114,13 +114,13 @@ pub(super) fn available() -> Confinement {
     }
 }
 
-/// The exit code of a child that did that.
+/// The exit code of a child that ran `body`.
 pub(super) fn in_child(body: impl FnOnce() -> i32) -> Option<i32> {
     let status = forked(body);
     libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status))
 }
 
-/// The same, with all that the system tells of its end.
+/// The same, as the system's whole status.
 pub(super) fn forked(body: impl FnOnce() -> i32) -> i32 {
     // SAFETY: the only other thread waits, so the child finds nothing half-done.
     let child = unsafe { libc::fork() };
@@ -137,7 +137,7 @@ pub(super) fn forked(body: impl FnOnce() -> i32) -> i32 {
     status
 }
 
-/// Where the system has put each variable.
+/// The places of the environment's variables.
 pub(super) fn variables() -> Vec<*const libc::c_char> {
     unsafe extern "C" {
         static environ: *const *const libc::c_char;
@@ -154,7 +154,7 @@ pub(super) fn variables() -> Vec<*const libc::c_char> {
     }
 }
 
-/// Whether the local time is that of the zone which the stage was started with: an hour ahead.
+/// Whether the local time is that of the zone with which the stage was started: an hour ahead.
 pub(super) fn zone_is_known() -> bool {
     let now: libc::time_t = 1_000_000_000;
     // SAFETY: all zero is a value of this structure of numbers and a pointer.

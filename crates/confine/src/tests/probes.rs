@@ -1,4 +1,4 @@
-//! What a worker tries. A probe that gets what it wants is `Ok`; that is what must not happen.
+//! Probes of a worker. A probe that succeeds is `Ok`, which must not happen.
 
 use super::inside;
 use crate::{Worker, room_bytes};
@@ -18,18 +18,18 @@ use std::{
 
 type Try = fn(&Scene, &Worker) -> io::Result<()>;
 
-/// A probe and what it is to find.
+/// A probe with its scene.
 pub(super) struct Probe {
     pub(super) name: &'static str,
     run: Try,
     scene: Rc<Scene>,
 }
 
-/// What is outside of the workers, made before the first phase.
+/// Objects outside of the workers, made before the first phase.
 struct Scene {
     stage: i32,
     user_namespace: PathBuf,
-    /// Where the system has put the environment.
+    /// The places of the environment's variables.
     variables: Vec<*const libc::c_char>,
     tcp: (TcpListener, SocketAddr),
     name: Vec<u8>,
@@ -37,7 +37,7 @@ struct Scene {
     shared: SharedMemory,
 }
 
-/// Every probe by its name. Most are for a worker from which all is taken.
+/// Every probe by its name. Most are for a worker with all items taken.
 const PROBES: &[(&str, Try)] = &[
     ("computing", |_, _| compute()),
     ("variables", |scene, _| found(scene.variables.iter().any(|text| is_text(*text)))),
@@ -155,7 +155,7 @@ pub(super) fn prepare(names: &[&str]) -> Vec<Probe> {
     names.iter().map(probe).collect()
 }
 
-/// Those that only a worker from which everything is taken has to fail at.
+/// The probes at which only a worker with all items taken has to fail.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     PROBES.iter().map(|(name, _)| *name)
 }
@@ -204,7 +204,7 @@ fn done(result: i32) -> io::Result<()> {
 
 fn call(number: i64, arguments: [i64; 5]) -> io::Result<()> {
     let [first, second, third, fourth, fifth] = arguments;
-    // SAFETY: what is called here reads no memory by these arguments, or a text that ends in zero.
+    // SAFETY: the calls made here read no memory through these arguments, or a text that ends in zero.
     if unsafe { libc::syscall(number, first, second, third, fourth, fifth) } < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -226,7 +226,7 @@ fn is_text(text: *const libc::c_char) -> bool {
     !unsafe { CStr::from_ptr(text) }.is_empty()
 }
 
-/// By any way that leads to a root.
+/// Tries any way that leads to a root.
 fn open() -> io::Result<()> {
     let here = fs::File::open("/etc/passwd").or_else(|_| fs::File::open("etc/passwd"));
     here.or_else(|_| fs::File::open("/../etc/passwd"))
@@ -234,7 +234,7 @@ fn open() -> io::Result<()> {
         .map(drop)
 }
 
-/// What a worker lives on.
+/// The calls that a worker needs.
 fn compute() -> io::Result<()> {
     let text = (0..100_000).fold(String::new(), |text, number| text + &number.to_string());
     let large = vec![1_u8; 64 << 20];
@@ -248,7 +248,7 @@ fn compute() -> io::Result<()> {
     // Without the kernel's own page, which some machines do not have.
     call(libc::SYS_gettimeofday, [0; 5])?;
     found(random.len() == 1 && clock.elapsed() > Duration::ZERO)?;
-    // What panics writes to a descriptor that is not there, and goes on.
+    // A panic's message goes to a descriptor that does not exist, and the panic goes on.
     found(std::panic::catch_unwind(|| panic!("as the test wants")).is_err())?;
     found(inside::zone_is_known())
 }
@@ -262,7 +262,7 @@ fn fork() -> io::Result<()> {
     }
 }
 
-/// Only comes back if it fails; success ends the worker in another way than it should.
+/// Only returns if it fails; success ends the worker in another way than it should.
 fn execute() -> io::Result<()> {
     let program = CString::new("/bin/true")?;
     let arguments = [program.as_ptr(), ptr::null()];
@@ -286,7 +286,7 @@ fn make_code() -> io::Result<()> {
     }
 }
 
-/// Sets a limit to what is more than a worker has, and less than others have.
+/// Sets a limit to more than a worker has, and less than others have.
 fn raise(what: impl Into<i64>, to: u64) -> io::Result<()> {
     let limit = libc::rlimit64 { rlim_cur: to, rlim_max: to };
     let nothing: *mut libc::rlimit64 = ptr::null_mut();
@@ -307,7 +307,7 @@ fn burn(cpu: Duration) {
     }
 }
 
-/// A call by the way of 32 bits.
+/// A system call through the interface of 32 bits.
 #[cfg(target_arch = "x86_64")]
 fn old_call() -> io::Result<()> {
     const GETPID: i64 = 20;

@@ -1,8 +1,8 @@
-//! The inside of these tests: a process that enters the phases and probes from each worker.
+//! A process of these tests that enters the phases and probes from each worker.
 //!
-//! In: what to do, in a variable, and a socket as descriptor 0. Out: lines on that socket. The test
-//! starts its own program again to get such a process; with one test in it, that has a thread which
-//! waits and one which forks, so each child is as good as a process of one thread.
+//! In: its task, in a variable, and a socket as descriptor 0. Out: lines on that socket. The test starts its own
+//! program again to get such a process. With one test in it, that has one thread that waits and one that forks, so each
+//! child is as good as a process of one thread.
 
 use super::{inside, probes};
 use crate::{Confinement, Ended, launcher, linux::Launched};
@@ -19,29 +19,29 @@ use std::{
 const TASK: &str = "ISOLANE_STAGE";
 const SELF: &str = "tests::stage::inside_of_the_tests";
 
-/// Who the process is before it enters its first phase.
+/// The state of the process before it enters its first phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
     /// An ordinary user, if the tests are root's.
     pub(super) ordinary: bool,
-    /// No namespace is to be had.
+    /// Namespaces are refused.
     pub(super) refused: bool,
 }
 
-/// What came of it.
+/// The report of the stage.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) got: Confinement,
-    /// What this machine has, as found out by other means.
+    /// The items that this machine has, as found out by other means.
     pub(super) available: Confinement,
-    /// Whether the process was root, with root's might, when it entered.
+    /// Whether the process was root, with root's rights, when it entered.
     pub(super) root: bool,
-    /// Whether it had not given up new privileges by then.
+    /// Whether it could still get new privileges then.
     pub(super) new_privileges: bool,
     pub(super) outcomes: Vec<(String, Outcome)>,
 }
 
-/// What became of a probe.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Reached,

@@ -1,4 +1,4 @@
-//! Handles, each closed by who has it, and those that a process inherits.
+//! Handles, each closed by its owner, and those that a process inherits.
 #![expect(unsafe_code, reason = "takes handles by their numbers")]
 
 use std::{
@@ -20,7 +20,7 @@ use windows_sys::Win32::{
 pub(super) struct Owned(OwnedHandle);
 
 impl Owned {
-    /// What a call gave, if it is one.
+    /// The result of a call, if it is a handle.
     ///
     /// # Safety
     /// It is open and nobody else's, or null, or invalid.
@@ -32,15 +32,15 @@ impl Owned {
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
-    /// One that this process inherited or was given, by its number.
+    /// A handle that this process inherited or was given, by its number.
     pub(super) fn inherited(number: usize) -> Option<Self> {
         if number == 0 {
             return None;
         }
         let handle = ptr::with_exposed_provenance_mut(number);
         not_inherited_further(handle);
-        // SAFETY: the number that the host said is that of a handle that it opened for this process; if it is
-        // not, all that is done with it fails.
+        // SAFETY: the host sent the number of a handle that it opened for this process; if it did not, every use of it
+        // fails.
         Some(Self(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
@@ -52,13 +52,13 @@ impl Owned {
         self.0.as_raw_handle()
     }
 
-    /// By which another process knows it, if that inherits it.
+    /// The number by which another process knows the handle, if it inherits it.
     pub(super) fn number(&self) -> usize {
         self.raw().addr()
     }
 }
 
-/// The same for a process to inherit.
+/// A duplicate for a process to inherit.
 pub(super) fn inheritable(handle: HANDLE) -> io::Result<Owned> {
     let mut copy = ptr::null_mut();
     // SAFETY: the handles of this process, and a place for another one.

@@ -1,4 +1,4 @@
-//! Jobs: what a process ends with, and what it may use.
+//! Jobs, which bind the end of a process and limit its resources.
 #![expect(unsafe_code, reason = "calls the system")]
 
 use std::{cell::RefCell, ffi::c_void, io, mem, ptr, time::Duration};
@@ -20,8 +20,8 @@ use windows_sys::Win32::{
 
 use super::handles::Owned;
 
-/// A job ends its process when the last handle on it is closed, has no other, and shows no dialog. It has no limits
-/// about windows: a job with those is in no other one, as the host may be.
+/// The job ends its process when the last handle on it is closed, allows no other process, and shows no dialog. It has
+/// no limits about windows: a job with those cannot be nested, and the host may be in another job.
 const ALWAYS: JOB_OBJECT_LIMIT = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
     | JOB_OBJECT_LIMIT_ACTIVE_PROCESS
     | JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION;
@@ -29,7 +29,7 @@ const ALWAYS: JOB_OBJECT_LIMIT = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
 /// The right to limit a job, and no other.
 const JOB_OBJECT_SET_ATTRIBUTES: u32 = 2;
 
-/// Of 100 nanoseconds.
+/// A tick is 100 nanoseconds.
 const TICKS_PER_SECOND: u64 = 10_000_000;
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Job(RefCell<Option<Owned>>);
 
 impl Job {
     pub(super) fn new() -> io::Result<Self> {
-        // SAFETY: no name and no attributes; what it gives is nobody else's.
+        // SAFETY: no name and no attributes; the resulting handle is nobody else's.
         let job =
             Self::of(unsafe { Owned::from_call(CreateJobObjectW(ptr::null(), ptr::null()))? });
         let mut limits = limits();
@@ -52,7 +52,7 @@ impl Job {
         Self(RefCell::new(Some(handle)))
     }
 
-    /// The number of a handle in that process with which it may limit the job, and do nothing else.
+    /// The number of a handle in that process, with which it may limit the job, and do nothing else.
     pub(super) fn lend(&self, process: &Owned) -> io::Result<usize> {
         let mut theirs = ptr::null_mut();
         // SAFETY: handles, and a place for a number.
@@ -63,7 +63,7 @@ impl Job {
         if lent == 0 { Err(io::Error::last_os_error()) } else { Ok(theirs.addr()) }
     }
 
-    /// Limits this process, which is in it, to that much memory more than it has and to that much time in all.
+    /// Limits this process, which is in the job, to that much memory more than it has and to that much time in all.
     pub(super) fn limit(&self, room_bytes: u64, cpu: Duration) -> bool {
         let mut limits = limits();
         limits.BasicLimitInformation.LimitFlags = ALWAYS | JOB_OBJECT_LIMIT_PROCESS_TIME;
@@ -80,7 +80,7 @@ impl Job {
         self.set(JobObjectExtendedLimitInformation, &limits)
     }
 
-    /// Nothing can be done with it any more.
+    /// Closes the handle: nothing can be done with the job any more.
     pub(super) fn close(&self) {
         self.0.borrow_mut().take();
     }
@@ -98,7 +98,7 @@ impl Job {
     }
 }
 
-/// One process, and nothing else.
+/// The limit to one process.
 fn limits() -> JOBOBJECT_EXTENDED_LIMIT_INFORMATION {
     // SAFETY: a structure of numbers.
     let mut limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = unsafe { mem::zeroed() };
@@ -106,7 +106,7 @@ fn limits() -> JOBOBJECT_EXTENDED_LIMIT_INFORMATION {
     limits
 }
 
-/// What this process may already count on having.
+/// Bytes of memory that the system has committed to this process.
 fn committed_bytes() -> u64 {
     let bytes = u32::try_from(size_of::<PROCESS_MEMORY_COUNTERS>()).unwrap_or(0);
     // SAFETY: a structure of numbers, and its size.

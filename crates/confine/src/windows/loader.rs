@@ -1,7 +1,7 @@
-//! How a process loads its libraries.
+//! The loading of a process's libraries.
 //!
 //! In: a process that does not run yet. Out: the same, whose first thread loads all of them. Otherwise the system has
-//! others help, and these act under the process's own token, by which no library can be opened.
+//! other threads help, and these act under the process's own token, which can open no library.
 #![expect(unsafe_code, reason = "writes into another process")]
 
 use std::{ffi::c_void, io, mem, ptr};
@@ -16,8 +16,8 @@ use windows_sys::{
 
 use super::handles::Owned;
 
-/// Where a process has the address of its parameters, and where among these the number of threads is: laid out alike
-/// since there are such threads.
+/// The offset of the parameters' address in a process, and that of the number of threads in the parameters. Both are
+/// the same in every version that has such threads.
 const PARAMETERS_AT: usize = if cfg!(target_pointer_width = "64") { 0x20 } else { 0x10 };
 const THREADS_AT: usize = if cfg!(target_pointer_width = "64") { 0x40c } else { 0x2a0 };
 
@@ -26,8 +26,8 @@ const ONE: u32 = 1;
 pub(super) fn keep_to_first_thread(process: &Owned) -> io::Result<()> {
     let process = process.raw();
     let (mut parameters, mut done) = (ptr::null_mut::<u8>(), 0);
-    // SAFETY: addresses of another process are only read and written by the system, which refuses those that are
-    // none; places here, with their sizes.
+    // SAFETY: only the system reads and writes addresses of another process, and it refuses invalid ones; places here,
+    // with their sizes.
     unsafe {
         let mut told: PROCESS_BASIC_INFORMATION = mem::zeroed();
         let bytes = u32::try_from(size_of::<PROCESS_BASIC_INFORMATION>()).unwrap_or(0);

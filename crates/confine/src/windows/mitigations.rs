@@ -1,7 +1,7 @@
-//! What a process forbids itself for good.
+//! Mitigations that a process takes on for good.
 //!
-//! In: a process that has loaded what it needs. Out: the same. What a version of the system does not know is
-//! left out: none of it is in the account, each makes an item of that harder to get around.
+//! In: a process that has loaded its libraries. Out: the same. Policies that a version of the system does not know are
+//! left out: none of them is in the account, each makes an item of the account harder to get around.
 #![expect(unsafe_code, reason = "calls the system")]
 
 use std::ptr;
@@ -17,7 +17,7 @@ use windows_sys::Win32::System::{
     },
 };
 
-/// Each with its flags, as the system's headers lay them out.
+/// Each policy with its flags, as the system's headers lay them out.
 const POLICIES: [(PROCESS_MITIGATION_POLICY, u32); 7] = [
     // No code that was not in a file.
     (ProcessDynamicCodePolicy, 1),
@@ -26,7 +26,7 @@ const POLICIES: [(PROCESS_MITIGATION_POLICY, u32); 7] = [
     (ProcessExtensionPointDisablePolicy, 1),
     // Only the system's own fonts.
     (ProcessFontDisablePolicy, 1),
-    // No library from another machine, or that somebody with fewer rights has written.
+    // No library from another machine, or written by a user with fewer rights.
     (ProcessImageLoadPolicy, 0b11),
     // Only libraries that the system's maker has signed.
     (ProcessSignaturePolicy, 1),

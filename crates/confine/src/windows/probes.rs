@@ -1,6 +1,6 @@
-//! What a worker must not be able to do, tried.
+//! Probes of acts that a worker must not be able to do.
 //!
-//! In: a process that is confined. Out: for each, whether it can do it nevertheless.
+//! In: a process that is confined. Out: for each act, whether it succeeds nevertheless.
 #![expect(unsafe_code, reason = "calls the system")]
 
 use std::{fs::File, mem, os::windows::ffi::OsStrExt, ptr};
@@ -17,7 +17,7 @@ pub(super) fn opens_a_file() -> bool {
     std::env::current_exe().is_ok_and(|program| File::open(program).is_ok())
 }
 
-/// This one, which told of nobody to speak to would end at once.
+/// Starts this program, which would end at once without a host to speak to.
 pub(super) fn starts_a_program() -> bool {
     let Ok(program) = std::env::current_exe() else { return false };
     let program: Vec<u16> = program.as_os_str().encode_wide().chain([0]).collect();

@@ -27,10 +27,10 @@ use windows_sys::Win32::{
 use super::{handles::Owned, job::Job, loader, token::Tokens};
 use crate::ended::{Ended, KILLED};
 
-/// How long a killed process has to be gone.
+/// The time for a killed process to be gone.
 const GONE_MS: u32 = 2_000;
 
-/// A process that ends with what holds this.
+/// A process that ends when the owner of this drops it.
 pub struct Process {
     handle: Owned,
     /// Ends the process when it is closed.
@@ -38,7 +38,7 @@ pub struct Process {
     watch: Option<Watch>,
 }
 
-/// What the system does when a process has ended.
+/// The call that the system makes when a process has ended.
 struct Watch {
     wait: HANDLE,
     tell: *mut Box<dyn Fn() + Send>,
@@ -47,11 +47,11 @@ struct Watch {
 // SAFETY: a number, and a box that only the system's thread looks into until the wait is over.
 unsafe impl Send for Process {}
 
-/// What is started.
+/// A program to start.
 pub(super) struct Program<'a> {
     pub(super) path: &'a Path,
     pub(super) words: &'a [String],
-    /// And nothing else.
+    /// The only handle that it inherits.
     pub(super) inherits: &'a Owned,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// By which others know it.
+    /// The number by which others know it.
     pub(super) fn number(&self) -> u32 {
         self.number
     }
@@ -73,7 +73,7 @@ impl Started {
         self.process.job.lend(&self.process.handle)
     }
 
-    /// Has it run.
+    /// Lets it run.
     pub(super) fn resume(self) -> io::Result<Process> {
         // SAFETY: a handle.
         if unsafe { ResumeThread(self.thread.raw()) } == u32::MAX {
@@ -102,7 +102,7 @@ impl Program<'_> {
         let path = text(self.path);
         let mut line = text(format!("isolane-worker {}", self.words.join(" ")));
         let environment = environment();
-        // What is there on every machine.
+        // A folder that every machine has.
         let folder = text(env::var_os("SystemRoot").unwrap_or_else(|| "C:\\".into()));
         // SAFETY: all zero is a value of these structures of numbers and pointers.
         let (mut startup, mut started) =
@@ -117,8 +117,8 @@ impl Program<'_> {
         let (path, folder) = (path.as_ptr(), folder.as_ptr());
         let (startup, told) = ((&raw const startup).cast(), &raw mut started);
         let none = ptr::null();
-        // SAFETY: texts that end in zero, and structures as they are asked for, all of which outlive the calls;
-        // handles that are nobody else's.
+        // SAFETY: texts that end in zero, and structures in the required form, all of which outlive the calls; handles
+        // that are nobody else's.
         unsafe {
             let worked = match tokens.map(Tokens::of_process) {
                 Some(token) => CreateProcessAsUserW(
@@ -157,17 +157,17 @@ impl Program<'_> {
 }
 
 impl Process {
-    /// Has that called, on a thread of the system, when it has ended.
+    /// Has the system call `tell` on a thread of its own when the process has ended.
     pub fn when_ended(&mut self, tell: impl Fn() + Send + 'static) -> io::Result<()> {
         unsafe extern "system" fn ended(tell: *mut c_void, _timed_out: bool) {
-            // SAFETY: what was given with the wait, which is freed after that is over.
+            // SAFETY: the pointer that was given with the wait, which is freed after that is over.
             let tell = unsafe { &*tell.cast::<Box<dyn Fn() + Send>>() };
             tell();
         }
         let mut wait = ptr::null_mut();
         let tell: *mut Box<dyn Fn() + Send> = Box::into_raw(Box::new(Box::new(tell)));
         let how = WT_EXECUTEONLYONCE | WT_EXECUTEINWAITTHREAD;
-        // SAFETY: a place for a handle, a handle, and a function with what it is called with.
+        // SAFETY: a place for a handle, a handle, and a function with its argument.
         unsafe {
             let process = self.handle.raw();
             let tells = tell.cast_const().cast();
@@ -195,13 +195,13 @@ impl Process {
         unsafe { TerminateProcess(self.handle.raw(), KILLED) };
     }
 
-    /// Has it come after others.
+    /// Lowers its priority.
     pub fn demote(&self) {
         // SAFETY: a handle.
         unsafe { SetPriorityClass(self.handle.raw(), BELOW_NORMAL_PRIORITY_CLASS) };
     }
 
-    /// How it ended; `None` while it is there.
+    /// The cause of its end; `None` while it is there.
     pub fn ended(&self) -> Option<Ended> {
         let mut code = 0;
         // SAFETY: a handle, and a place for a number.
@@ -225,16 +225,16 @@ impl Drop for Process {
     }
 }
 
-/// What a process is started with beyond the usual.
+/// Attributes of a new process beyond the usual ones.
 struct Attributes {
     list: Vec<u64>,
 }
 
 impl Attributes {
-    /// It inherits those and nothing else, and is in those jobs from the first. They must outlive this.
+    /// It inherits only those handles, and is in those jobs from the start. They must outlive this.
     fn new(inherits: &[HANDLE], jobs: &[HANDLE]) -> io::Result<Self> {
         let mut bytes = 0;
-        // SAFETY: asks how large it is, and makes it in a place that is.
+        // SAFETY: queries the size, and makes it in a place of that size.
         unsafe {
             InitializeProcThreadAttributeList(ptr::null_mut(), 2, 0, &raw mut bytes);
             let mut list = vec![0_u64; bytes.div_ceil(size_of::<u64>()).max(1)];
@@ -250,7 +250,7 @@ impl Attributes {
     }
 
     fn add(&mut self, what: u32, handles: &[HANDLE]) -> io::Result<()> {
-        // SAFETY: a list of handles, as long as is said.
+        // SAFETY: a list of handles with its length.
         let worked = unsafe {
             UpdateProcThreadAttribute(
                 self.as_list(),
@@ -277,13 +277,13 @@ impl Drop for Attributes {
     }
 }
 
-/// What the libraries of the system do not do without.
+/// The variables that the system's libraries need.
 fn environment() -> Vec<u16> {
     let mut block = Vec::new();
     if let Some(folder) = env::var_os("SystemRoot") {
         block.extend("SystemRoot=".encode_utf16().chain(folder.encode_wide()).chain([0]));
     }
-    // An empty one ends in two as well.
+    // An empty list ends in two zeros as well.
     block.extend([0, 0]);
     block
 }
@@ -292,13 +292,13 @@ fn environment() -> Vec<u16> {
 pub(super) fn clear_environment() -> bool {
     let names: Vec<_> = env::vars_os().map(|(name, _)| name).collect();
     for name in names {
-        // SAFETY: nobody else is about to look at them.
+        // SAFETY: nobody else reads them meanwhile.
         unsafe { env::remove_var(name) };
     }
     env::vars_os().next().is_none()
 }
 
-/// Ends this process without a look back.
+/// Ends this process without running exit handlers.
 pub fn exit(code: i32) -> ! {
     // SAFETY: nothing of this process is used again.
     unsafe {

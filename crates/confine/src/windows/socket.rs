@@ -1,8 +1,8 @@
-//! How a socket and a job get into another process.
+//! The transfer of a socket and a job into another process.
 //!
-//! In: both, and a process that does not run yet. Out: the same in there. A process cannot inherit a socket: it makes
-//! its own from a description that the system gives for it alone, which comes through a pipe. That pipe is all that
-//! it inherits, and so all that any other process might that is started at the same time.
+//! In: both, and a process that does not run yet. Out: both in that process. A process cannot inherit a socket: it
+//! makes its own from a description that the system gives for it alone, which comes through a pipe. That pipe is all
+//! that it inherits, and so the most that any other process can inherit that is started at the same time.
 #![expect(unsafe_code, reason = "calls the system")]
 
 use std::{
@@ -20,17 +20,17 @@ use windows_sys::Win32::Networking::WinSock::{
 
 use super::handles::{Owned, inheritable};
 
-/// The version of the calls that sockets are made with.
+/// The version of the interface of sockets.
 const VERSION: u16 = 0x0202;
 
 const DESCRIPTION_BYTES: usize = size_of::<WSAPROTOCOL_INFOW>();
 
 const NUMBER_BYTES: usize = size_of::<usize>();
 
-/// The way for them.
+/// The writing end of the pipe for them.
 pub(super) struct Parcel(PipeWriter);
 
-/// What a process is to inherit, and what is sent to it by that.
+/// The end of the pipe that a process is to inherit, and the end that sends to it.
 pub(super) fn parcel() -> io::Result<(Owned, Parcel)> {
     let (theirs, ours) = io::pipe()?;
     Ok((inheritable(theirs.as_raw_handle())?, Parcel(ours)))
@@ -45,7 +45,7 @@ impl Parcel {
         handle: usize,
     ) -> io::Result<()> {
         let number = usize::try_from(socket.as_raw_socket()).map_err(io::Error::other)?;
-        // SAFETY: a socket, and a place for what is told.
+        // SAFETY: a socket, and a place for its description.
         let description = unsafe {
             let mut told: WSAPROTOCOL_INFOW = mem::zeroed();
             if WSADuplicateSocketW(number, process, &raw mut told) != 0 {
@@ -65,7 +65,7 @@ pub(super) fn received(pipe: Owned) -> Option<(TcpStream, Owned)> {
     pipe.read_exact(&mut description).ok()?;
     pipe.read_exact(&mut handle).ok()?;
     let handle = Owned::inherited(usize::from_le_bytes(handle))?;
-    // SAFETY: numbers, all of whose values are valid; a place for what is told; a socket that is nobody else's.
+    // SAFETY: numbers, all of whose values are valid; a place for the version's data; a socket that is nobody else's.
     unsafe {
         let mut told: WSADATA = mem::zeroed();
         if WSAStartup(VERSION, &raw mut told) != 0 {
@@ -82,9 +82,9 @@ pub(super) fn received(pipe: Owned) -> Option<(TcpStream, Owned)> {
     }
 }
 
-/// Has what is behind calls on that socket loaded.
+/// Makes the system load the libraries behind the calls on that socket.
 pub(super) fn warm(socket: &TcpStream) {
-    // What it comes to is nothing to a socket on which nothing was sent.
+    // The result does not matter for a socket on which nothing was sent.
     let _ = socket.set_nodelay(true);
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     let _ = poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&now));

@@ -1,4 +1,4 @@
-//! Tokens: who a process is, and so what it may open.
+//! Tokens, which identify a process and so decide about the objects that it may open.
 #![expect(unsafe_code, reason = "calls the system")]
 
 use std::{ffi::c_void, io, mem, ptr};
@@ -24,11 +24,11 @@ use windows_sys::Win32::{
 
 use super::handles::Owned;
 
-/// What a worker is started with.
+/// The tokens with which a worker is started.
 pub(super) struct Tokens {
-    /// The process's own: without a right, and with no name that anything is open to.
+    /// The process's own: without a privilege, and with no name to which anything is open.
     nothing: Owned,
-    /// Of its thread, until it has loaded what it needs: the host's own rights.
+    /// The thread's token until it has loaded its libraries: the host's own rights.
     at_first: Owned,
 }
 
@@ -42,8 +42,8 @@ impl Tokens {
         let privileges = privileges.as_privileges();
         let null = well_known(WinNullSid)?;
         let nothing = restricted(&own, &names, &privileges, &[named(&null)])?;
-        // One that is not restricted at all may not stand in for one that is. What is opened by it stays open, so
-        // it is of no administrator.
+        // An unrestricted token may not stand in for a restricted one. Objects opened with it stay open, so it is no
+        // administrator's.
         let administrators = well_known(WinBuiltinAdministratorsSid)?;
         let mut names = user.as_user();
         names.extend(groups.as_groups(SE_GROUP_INTEGRITY));
@@ -55,7 +55,7 @@ impl Tokens {
         self.nothing.raw()
     }
 
-    /// Has a thread act with the host's rights.
+    /// Makes a thread act with the host's rights.
     pub(super) fn lend(&self, thread: &Owned) -> io::Result<()> {
         let thread = thread.raw();
         // SAFETY: two handles.
@@ -74,7 +74,7 @@ impl Own {
         open(TOKEN_QUERY | TOKEN_ADJUST_DEFAULT).ok().map(Self)
     }
 
-    /// Whether nothing is open to it but what is open to nobody.
+    /// Whether the token is restricted, to objects that are open to nobody.
     pub(super) fn is_restricted(&self) -> bool {
         // SAFETY: a handle.
         unsafe { IsTokenRestricted(self.0.raw()) != 0 }
@@ -85,7 +85,7 @@ impl Own {
         told.is_some_and(|told| told.as_privileges().is_empty())
     }
 
-    /// Has the process write to nothing that anybody has labelled; false if the system refuses that.
+    /// Takes the right to write to any labelled object from the process; false if the system refuses.
     pub(super) fn trust_nothing(&self) -> bool {
         let Some(sid) = well_known(WinUntrustedLabelSid) else { return false };
         let integrity = SE_GROUP_INTEGRITY.cast_unsigned();
@@ -99,7 +99,7 @@ impl Own {
     }
 }
 
-/// Ends what the thread was lent, if it was; false if it still has it.
+/// Takes back the thread's lent token, if it has one; false if the thread still has it.
 pub(super) fn give_back() -> bool {
     let mut token = ptr::null_mut();
     // SAFETY: a place for a handle, which is nobody else's.
@@ -123,8 +123,8 @@ fn open(rights: u32) -> io::Result<Owned> {
     }
 }
 
-/// The same with these names only refused and never granted, without these privileges, and with nothing open that
-/// is not open to one of those others.
+/// The same token in which the names of `deny` can only refuse access, without these privileges, and with access only
+/// to objects that are open to one of the names of `only`.
 fn restricted(
     token: &Owned,
     deny: &[SID_AND_ATTRIBUTES],
@@ -168,7 +168,7 @@ fn impersonation(token: &Owned) -> Option<Owned> {
     }
 }
 
-/// As a list of names has it.
+/// A name as an entry of a list.
 fn named(sid: &[u8]) -> SID_AND_ATTRIBUTES {
     SID_AND_ATTRIBUTES { Sid: sid.as_ptr().cast_mut().cast(), Attributes: 0 }
 }
@@ -176,20 +176,20 @@ fn named(sid: &[u8]) -> SID_AND_ATTRIBUTES {
 fn well_known(kind: WELL_KNOWN_SID_TYPE) -> Option<Vec<u8>> {
     let mut bytes = SECURITY_MAX_SID_SIZE;
     let mut sid = vec![0; bytes as usize];
-    // SAFETY: a place, and how large it is.
+    // SAFETY: a place, and its size.
     let made = unsafe {
         CreateWellKnownSid(kind, ptr::null_mut(), sid.as_mut_ptr().cast(), &raw mut bytes)
     };
     (made != 0).then_some(sid)
 }
 
-/// What is told of a token, laid out as the system does.
+/// Information about a token, in the system's layout.
 struct Told(Vec<u64>);
 
 impl Told {
     fn of(token: &Owned, what: TOKEN_INFORMATION_CLASS) -> Option<Self> {
         let mut bytes = 0;
-        // SAFETY: asks how large it is, and then for that, into a place that is.
+        // SAFETY: queries the size, and then reads into a place of that size.
         unsafe {
             GetTokenInformation(token.raw(), what, ptr::null_mut(), 0, &raw mut bytes);
             let mut told = vec![0_u64; (bytes as usize).div_ceil(size_of::<u64>()).max(1)];
@@ -200,15 +200,15 @@ impl Told {
     }
 
     fn as_user(&self) -> Vec<SID_AND_ATTRIBUTES> {
-        // SAFETY: told as this, with what it points to behind it.
+        // SAFETY: the system wrote this structure, and behind it the name to which it points.
         let user = unsafe { &*self.0.as_ptr().cast::<TOKEN_USER>() };
         vec![SID_AND_ATTRIBUTES { Sid: user.User.Sid, Attributes: 0 }]
     }
 
-    /// Its groups but those of that kind: the label that is told among them is none, and the session cannot be denied.
+    /// Its groups except those with `left_out`: the label among them is no group, and the session cannot be denied.
     fn as_groups(&self, left_out: i32) -> Vec<SID_AND_ATTRIBUTES> {
         let kept = |group: &&SID_AND_ATTRIBUTES| group.Attributes & left_out.cast_unsigned() == 0;
-        // SAFETY: told as this, and as many as it says.
+        // SAFETY: the system wrote this structure, with as many entries as it says.
         let groups: &[SID_AND_ATTRIBUTES] = unsafe {
             let told = self.0.as_ptr().cast::<TOKEN_GROUPS>();
             let first = self.0.as_ptr().byte_add(mem::offset_of!(TOKEN_GROUPS, Groups)).cast();
@@ -220,7 +220,7 @@ impl Told {
     }
 
     fn as_privileges(&self) -> Vec<LUID_AND_ATTRIBUTES> {
-        // SAFETY: told as this, and as many as it says.
+        // SAFETY: the system wrote this structure, with as many entries as it says.
         unsafe {
             let told = self.0.as_ptr().cast::<TOKEN_PRIVILEGES>();
             let first = self.0.as_ptr().byte_add(mem::offset_of!(TOKEN_PRIVILEGES, Privileges));

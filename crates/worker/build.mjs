@@ -1,10 +1,10 @@
-// Builds the executable of worker processes for this machine, and puts it where the faces look for it:
-// beside the addon of Node.js, and in Python's package.
+// The build of the workers' executable for this machine.
 //
-// In: options of `cargo build`. Out: two files `isolane-worker`, `.exe` on Windows; none where there is no
-// isolation by process. On Linux it has the C library in it where that is there as an archive: a process that maps
-// nothing else is forked and ends in four fifths of the time. On Windows it always has: a worker may not load what
-// the system's maker has not signed.
+// In: options of `cargo build`. Out: two files `isolane-worker`, `.exe` on Windows, where the bindings look for them:
+// beside the addon of Node.js, and in Python's package; none where there is no isolation by process. On Linux the
+// executable has the C library in it if that is installed as an archive: a process that maps nothing else is forked
+// and ends in four fifths of the time. On Windows it always has: a worker may load only libraries that the system's
+// maker has signed.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, renameSync } from 'node:fs';
@@ -27,13 +27,13 @@ if (['linux', 'darwin', 'win32'].includes(process.platform)) {
   const built = join(targetFolder(), options.includes('--release') ? 'release' : 'debug', WORKER_FILE);
   for (const home of HOMES) {
     const place = join(ROOT, home, WORKER_FILE);
-    // Moved into place: a runtime that has the old one running keeps it, where the system lets it.
+    // Moved into place: a runtime whose workers run the old file keeps it, where the system allows that.
     copyFileSync(built, `${place}.new`);
     renameSync(`${place}.new`, place);
   }
 }
 
-/** Whether the C compiler knows where everything is that a program without shared libraries takes. */
+/** Whether the C compiler finds every file that a program without shared libraries needs. */
 function hasArchives() {
   const [command, ...flags] = compiler();
   return ['libc.a', 'libgcc_eh.a', 'rcrt1.o'].every((file) => {

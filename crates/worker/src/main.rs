@@ -1,6 +1,6 @@
-//! The program that a runtime starts for isolation by process. It does nothing for anybody else.
+//! The program that a runtime starts for isolation by process. It has no other purpose.
 
-/// Has a worker that gets no memory end so that its host can tell.
+/// Makes a worker that gets no memory end so that its host can tell.
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 #[global_allocator]
 static ALLOCATOR: isolane::WorkerAllocator = isolane::WorkerAllocator;

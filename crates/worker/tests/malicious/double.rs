@@ -1,6 +1,6 @@
-//! A zygote and its workers, who say what they are told to say.
+//! A double of the zygote and its workers, which sends what it is told to send.
 //!
-//! In: the host's orders, and the source of each run, which names an act. Out: bytes.
+//! In: the host's commands, and the source of each run, which names an act. Out: bytes.
 
 #[cfg_attr(unix, path = "double/zygote.rs")]
 #[cfg_attr(windows, path = "double/worker.rs")]
@@ -16,7 +16,7 @@ use std::{
 use played::Stream;
 pub(crate) use played::play;
 
-/// What a worker tells its host, by number, as `core/src/protocol/messages.rs` has them.
+/// Kinds of a worker's frames, by number, as in `core/src/protocol/messages.rs`.
 const CALL: u8 = 1;
 const START: u8 = 2;
 const REPORT: u8 = 3;
@@ -50,7 +50,7 @@ fn act(mut host: Stream) {
         }
     };
     perform(&mut host, &name);
-    // Says nothing more, and waits for the host to have read it all.
+    // Sends nothing more, and waits until the host has read everything.
     let _ = host.shutdown(Shutdown::Write);
     let _ = host.read_to_end(&mut heard);
 }
@@ -168,7 +168,7 @@ fn perform(host: &mut Stream, act: &str) {
     say(host, &frames);
 }
 
-/// Some frames that are right, in an order that need not be.
+/// Some correct frames, in an arbitrary order.
 fn corpus(random: &mut Random) -> Vec<u8> {
     let of = |kind: usize, number: u32| match kind {
         0 => Frame::new(CALL).u32(number % 3).message(NO_ARGS),
@@ -208,7 +208,7 @@ fn success(nodes: &[u8]) -> Frame {
     ended(&[0]).message(nodes)
 }
 
-/// Whether the host still listens.
+/// Sends the frames; false if the host does not listen any more.
 fn say(host: &mut Stream, frames: &[Frame]) -> bool {
     let bytes: Vec<u8> = frames.iter().flat_map(Frame::bytes).collect();
     host.write_all(&bytes).is_ok()
@@ -242,7 +242,7 @@ impl Frame {
         self.u64(text.len() as u64).raw(text.as_bytes())
     }
 
-    /// A message with blobs that nothing in it is about, all empty.
+    /// A message with blobs, all empty, that no node of it uses.
     fn with_blobs(mut self, nodes: &[u8], blobs: u32) -> Self {
         self.chunks.push(nodes.to_vec());
         self.chunks.extend((0..blobs).map(|_| Vec::new()));

@@ -1,8 +1,8 @@
-//! Workers in somebody else's hands: whatever they say, it spoils their own run at worst.
+//! Tests with compromised workers: whatever they send, at worst they spoil their own run.
 //!
-//! This program is both sides. Started by cargo it runs the tests; started by a runtime, as its worker, it
-//! is the [`double`]: it plays the zygote and all workers, or one worker, and does to its host what the source
-//! of each run tells it to.
+//! This program is both sides. Started by cargo it runs the tests. Started by a runtime, as its worker, it is the
+//! [`double`], which plays the zygote and all workers, or one worker, and does to its host the act that the source of
+//! each run names.
 
 mod double;
 
@@ -16,10 +16,10 @@ use isolane::{
     RuntimeOptions, Status,
 };
 
-/// Small, so that what has no bound would show.
+/// Small, so that the lack of a bound would show.
 const MEMORY_LIMIT_BYTES: u64 = 8 << 20;
 
-/// Longer than a run of a few frames takes on a machine that is busy with other things.
+/// Longer than a run of a few frames takes on a busy machine.
 const CEILING: Duration = Duration::from_mins(1);
 
 fn main() {
@@ -50,7 +50,7 @@ fn runtime() -> Runtime {
     Runtime::new(&options).expect("a runtime of processes")
 }
 
-/// What a run comes to whose worker does that. The host has functions and takes reports.
+/// The result of a run whose worker does that act. The host has functions and takes reports.
 fn run(runtime: &Runtime, act: &str) -> ExecutionResult {
     let add = HostFunction::new(|a: f64, b: f64| Ok::<_, HostError>(a + b));
     let later = HostFunction::future(|| async { Ok::<_, HostError>(1) });
@@ -126,7 +126,7 @@ fn too_much() {
 
 fn harmless() {
     let runtime = runtime();
-    // A function that was never given out throws inside; a lie about waiting costs the liar.
+    // A function that was never given out throws inside; a false report of waiting harms only its own run.
     for act in ["call-unknown", "parked-lies", "status-made-up", "huge-peak", "slow", "after-end"] {
         let result = run(&runtime, act);
         assert_ne!(result.status, Status::Memory, "{act}");
@@ -136,7 +136,7 @@ fn harmless() {
     assert!(huge.memory_used_bytes.is_some_and(|bytes| bytes < 1 << 53), "{huge:?}");
     let long = run(&runtime, "long-error");
     assert_eq!(error_name(&long).len(), 16 << 10);
-    // One that never says a word is ended when its host says so.
+    // A worker that never sends anything is ended when its host asks.
     let silent = runtime.run_code("/*act:silent*/", ExecutionOptions::default());
     std::thread::sleep(Duration::from_millis(20));
     silent.terminate(Some("enough"));
@@ -155,7 +155,7 @@ fn random_bytes() {
 fn broken_frames() {
     let runtime = runtime();
     for seed in 0..400 {
-        // Anything may come of it but a panic, a hang, or the end of another run.
+        // Any result is right but a panic, a hang, or the end of another run.
         run(&runtime, &format!("broken-{seed}"));
     }
     assert_eq!(run(&runtime, "honest").status, Status::Success);

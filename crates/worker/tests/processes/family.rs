@@ -15,15 +15,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than anything here takes on a machine that is busy with other things.
+/// Longer than anything here takes on a busy machine.
 const CEILING: Duration = Duration::from_secs(30);
 
-/// How many steps from this process: its children are 1.
+/// The workers' distance from this process: its children are 1.
 const WORKERS: usize = if cfg!(windows) { 1 } else { 3 };
 
 pub(crate) use system::descriptors;
 
-/// No other test has a process meanwhile.
+/// Keeps other tests from having processes meanwhile.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,7 +31,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-/// Waits until it is so.
+/// Waits until `is_so` holds.
 pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
@@ -40,7 +40,7 @@ pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Every process that descends from this one, with how far away it is.
+/// Every descendant of this process, with its distance.
 pub(crate) fn all() -> Vec<(u32, usize)> {
     let parents: HashMap<u32, u32> =
         system::listed().into_iter().map(|(process, _, parent)| (process, parent)).collect();
@@ -74,7 +74,7 @@ pub(crate) fn kill_nurseries() {
     at(WORKERS - 1).into_iter().for_each(system::kill);
 }
 
-/// Processes that have ended and nobody has asked after.
+/// Ended processes that nobody has waited for.
 pub(crate) fn zombies() -> usize {
     let mine = all();
     let ended = |process: &u32| mine.iter().any(|(other, _)| other == process);

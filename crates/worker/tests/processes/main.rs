@@ -1,6 +1,6 @@
-//! What is special about isolates in processes: how many there are, how they die, and who notices.
+//! Tests of isolates in processes: their number, their ends, and who is told.
 //!
-//! What a run comes to is the contract table's, which runs in processes too (`contract`).
+//! The contract table tests the outcomes of runs, in processes too (`contract`).
 
 mod family;
 
@@ -23,7 +23,7 @@ use isolane::{
     Value, value::Writer,
 };
 
-/// What is told of a worker that somebody has killed.
+/// The message about a worker that was killed.
 const KILLED: &str =
     if cfg!(windows) { "the worker exited with code 9" } else { "the worker was killed" };
 
@@ -39,7 +39,7 @@ fn runtime(options: &RuntimeOptions) -> Runtime {
     Runtime::new(options).expect("a runtime of processes")
 }
 
-/// One whose only workers are those that runs have.
+/// A runtime whose only workers are those that runs have.
 fn bare() -> Runtime {
     runtime(&RuntimeOptions { ready_isolates: Some(0.0), ..options() })
 }
@@ -108,7 +108,7 @@ fn a_process_serves_as_many_runs_as_it_may_each_in_a_pristine_isolate() {
         seen.extend(family::workers());
     }
     assert!(seen.len() <= 6, "{} processes served nine runs", seen.len());
-    // An error, an end that was asked for, and one that came while it waited are the end of no other run.
+    // None of these ends another run: an error, an end by request, and one that came while the run waited.
     for source in ["throw 1", "for (;;);", "await new Promise(() => {})"] {
         let ends = start(&runtime, source, Inputs::new());
         thread::sleep(Duration::from_millis(5));
@@ -172,10 +172,10 @@ fn a_worker_killed_between_any_two_frames_loses_its_own_run_alone() {
         let result = lost.wait().expect("no misuse");
         assert_eq!(error(&result), ("WorkerLost", KILLED), "at {at}: {result:?}");
         assert_eq!(result.status, Status::Error);
-        // What it had told by then is kept.
+        // The logs up to the kill are kept.
         assert_eq!(result.logs.len(), at as usize / 2 + 1);
         assert_eq!(run(&runtime, "export default 1").status, Status::Success);
-        // Its idle workers were killed, too, of which it may not have heard yet.
+        // Its idle workers were killed, too, and it may not have noticed yet.
         eventually("others", || run(&other, "export default 1").status == Status::Success);
     }
 }
@@ -188,7 +188,7 @@ fn a_worker_killed_while_it_computes_loses_its_run() {
         let busy = start(&runtime, "for (;;);", Inputs::new());
         eventually("a worker", || !family::workers().is_empty());
         thread::sleep(Duration::from_millis(after_ms));
-        // The first may be one that only tries what workers get.
+        // The first worker may be one that only tries its confinement.
         while busy.running() {
             family::kill_workers();
         }
@@ -272,7 +272,7 @@ fn a_run_may_end_while_a_large_message_of_it_is_read() {
     assert_eq!(run(&runtime, "export default 1").status, Status::Success);
 }
 
-/// Answers every call, and tells on which threads it was called.
+/// Answers every call, and reports the thread of each.
 struct Answers(mpsc::Sender<Option<ThreadId>>);
 
 impl Host for Answers {
@@ -291,7 +291,7 @@ impl Host for Answers {
     }
 }
 
-/// A run of a host that answers.
+/// A run whose host answers.
 fn answered(runtime: &Runtime, source: &str) -> (RunHandle, mpsc::Receiver<Option<ThreadId>>) {
     let request = Request {
         globals: vec!["answers".to_owned()],
@@ -344,21 +344,21 @@ fn a_thread_of_the_host_may_listen() {
         let told: Vec<_> = heard.iter().take(calls as usize + 1).collect();
         assert_eq!(told.last(), Some(&None));
         let here = told.iter().filter(|thread| **thread == Some(thread::current().id())).count();
-        // The driver hears the first, and leaves the others to who listens.
+        // The driver takes the first event, and leaves the others to the poller.
         assert!(here > 0 || calls <= 1, "none of {calls} calls was heard here");
     }
-    // One that has something else to do all of a sudden.
+    // A poller that suddenly has other work.
     let (remote, heard) = start(100);
     let _ = remote.listener().expect("it is in another process").hear();
     while heard.recv_timeout(Duration::from_secs(20)).expect("it goes on").is_some() {}
     assert_eq!(error(&remote.take_result().expect("a result")), ("", ""));
-    // One whose runtime is gone.
+    // A poller whose runtime is gone.
     let listener = remote.listener().expect("it is in another process");
     drop(runtime);
     eventually("the end of its thread", || !listener.hear());
 }
 
-/// Panics when it is called, on whatever thread that is.
+/// Panics on each call, on any thread.
 struct Panics(mpsc::Sender<()>);
 
 impl Host for Panics {
@@ -454,7 +454,7 @@ fn runs_that_wait_hold_no_permit() {
     let waiting: Vec<_> = (0..40).map(start_one).collect();
     eventually("all to wait", || runtime.stats().parked == 40);
     assert_eq!(run(&runtime, "export default 1").status, Status::Success);
-    // The last of those that wait may only have waited for the answer to its call, and compute once more.
+    // The last of the waiting runs may only have waited for the answer to its call, and compute once more.
     let counts = || {
         let stats = runtime.stats();
         (stats.computing, stats.queued, stats.success)
@@ -558,7 +558,7 @@ fn an_executable_that_is_none_is_told_at_once_or_by_its_runs() {
     let missing = RuntimeOptions { worker: Some("/nowhere/isolane-worker".into()), ..options() };
     let refused = Runtime::new(&missing).expect_err("there is none");
     assert!(refused.message().contains("/nowhere/isolane-worker"), "{refused}");
-    // One that ends at once, or this one, which makes nothing of what is said to it.
+    // A program that ends at once, or this one, which does nothing with its input.
     let another = if cfg!(unix) { "/bin/true".into() } else { this_program() };
     let result = run(
         &runtime(&RuntimeOptions { worker: Some(another.clone()), ..options() }),
@@ -574,7 +574,7 @@ fn what_was_taken_from_the_workers_is_told() {
     let runtime = runtime(&options());
     run(&runtime, "export default 1");
     let confinement = runtime.stats().confinement.expect("a worker was there");
-    // What needs no privileges of any kind is had everywhere.
+    // The items that need no privileges are there everywhere.
     assert!(confinement.environment && confinement.descriptors && confinement.resources);
     assert!(confinement.privileges && confinement.system_calls || cfg!(windows));
 }

@@ -19,10 +19,10 @@ use super::act;
 
 pub(super) type Stream = TcpStream;
 
-/// Its version, and that it is kept from nothing.
+/// Its version, and a confinement without any item.
 const HELLO: [u8; 6] = [1, 0, 0, 0, 0, 0];
 
-/// Is a worker until the host goes.
+/// Plays a worker until the host goes.
 pub(crate) fn play() {
     let words: Vec<String> = env::args().collect();
     let pipe: usize = words[2].parse().expect("a number");

@@ -1,4 +1,4 @@
-//! The zygote, each of whose workers is a thread: the host cannot tell, and there is nothing to protect.
+//! The zygote of the double. Each of its workers is a thread: the host cannot tell, and there is nothing to protect.
 
 use std::{
     io::IoSlice,
@@ -16,7 +16,7 @@ use super::act;
 
 pub(super) type Stream = UnixStream;
 
-/// Is the zygote until the host goes.
+/// Plays the zygote until the host goes.
 pub(crate) fn play() {
     let control = std::io::stdin();
     tell_control(&control, 1, [1, 0, 0], None);
@@ -33,7 +33,7 @@ pub(crate) fn play() {
                     let worker = last;
                     thread::spawn(move || {
                         act(ours);
-                        // As the real one tells of a worker that has ended by itself.
+                        // As the real zygote reports a worker that has ended by itself.
                         tell_control(std::io::stdin(), 3, [worker, 0, 0], None);
                     });
                 }
@@ -54,6 +54,6 @@ fn tell_control(control: impl AsFd, kind: u8, numbers: [u32; 3], socket: Option<
     if !sockets.is_empty() {
         beside.push(SendAncillaryMessage::ScmRights(&sockets));
     }
-    // A host that is gone hears nothing; the signal of that is ignored in every program in Rust.
+    // If the host is gone the write fails; every program in Rust ignores the signal of that.
     let _ = sendmsg(control, &[IoSlice::new(&packet)], &mut beside, SendFlags::empty());
 }

@@ -17,7 +17,7 @@ use windows_sys::Win32::{
     },
 };
 
-/// Not as its host does.
+/// Another exit code than that of a kill by the host.
 const SOME_CODE: u32 = 9;
 
 pub(super) fn kill(process: u32) {

@@ -1,43 +1,51 @@
-// The README's examples, run.
+// The examples of the pages, run.
 //
-// In: README.md. Every block tagged `js run` or `py run` is a program of the host, run in a process of
+// In: README.md and docs/. Every block tagged `js run` or `py run` is a program of the host, run in a process of
 // its own with `isolane` to import; every block tagged `ts run` is a source for the sandbox and must
 // succeed in it. A line that ends in `// → value` (in Python `# → value`), or is followed by a line that
 // begins so, is checked: its expression (of a `console.log` or `print`, the argument) must be deeply
-// equal to the value.
+// equal to the value. Blocks tagged `rust` are documentation tests of the core.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 
+import { GUIDES, ROOT, blocks } from './markdown.mjs';
+
 const CEILING_MS = 30_000;
-const ROOT = new URL('../..', import.meta.url);
 
 const PROGRAMS = { 'js run': hostProgram, 'py run': pythonProgram, 'ts run': sandboxProgram };
 
-for (const { tag, line, text } of blocks(readFileSync(new URL('README.md', ROOT), 'utf8'))) {
-  test(`README.md:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
-    // Blank lines in front, so that positions in errors are those of the README.
+/** What is shown and not run. */
+const SHOWN = ['mermaid', 'sh', 'text'];
+
+const examples = GUIDES.flatMap(blocks);
+
+for (const { page, tag, line, text } of examples.filter(({ tag }) => Object.hasOwn(PROGRAMS, tag))) {
+  test(`${page}:${line} (${tag})`, { timeout: CEILING_MS }, async () => {
+    // Blank lines in front, so that positions in errors are those of the page.
     const { code, output } = await run(tag, '\n'.repeat(line) + PROGRAMS[tag](text));
     assert.equal(code, 0, output);
   });
 }
 
-/** The tagged blocks: the line of the fence, and what is between the fences. */
-function blocks(markdown) {
-  const found = [];
-  let open = null;
-  markdown.split('\n').forEach((text, index) => {
-    if (open === null && text.startsWith('```')) open = { tag: text.slice(3).trim(), line: index + 1, lines: [] };
-    else if (open !== null && text === '```') {
-      if (Object.hasOwn(PROGRAMS, open.tag)) found.push({ ...open, text: open.lines.join('\n') });
-      open = null;
-    } else open?.lines.push(text);
-  });
-  assert.ok(found.length > 0, 'README.md has blocks to run');
-  return found;
-}
+test('the README has an example of each language', () => {
+  const tags = blocks('README.md').map(({ tag }) => tag);
+  assert.deepEqual(['js run', 'rust', 'py run'].filter((tag) => !tags.includes(tag)), []);
+});
+
+test('every block is run, or of a kind that nobody runs', () => {
+  const others = examples.filter(({ tag }) => tag !== 'rust' && !Object.hasOwn(PROGRAMS, tag) && !SHOWN.includes(tag));
+  assert.deepEqual(others.map(({ page, line, tag }) => `${page}:${line} (${tag})`), []);
+});
+
+test('the documentation tests of the core have every page with Rust in it', () => {
+  const core = readFileSync(new URL('core/src/lib.rs', ROOT), 'utf8');
+  const included = [...core.matchAll(/include_str!\("\.\.\/\.\.\/([^"]+)"\)/g)].map(([, page]) => page);
+  const pages = new Set(examples.filter(({ tag }) => tag === 'rust').map(({ page }) => page));
+  assert.deepEqual(included.sort(), [...pages].sort());
+});
 
 /** A block of the host: blocks after the first leave the import of the package to the reader. */
 function hostProgram(text) {
@@ -50,6 +58,7 @@ function hostProgram(text) {
 function pythonProgram(text) {
   const lines = text.split('\n').map((line) => {
     const [, indent, expression, value] = line.match(/^( *)print\((.*)\)\s*# → (.+)$/) ?? [];
+    assert.ok(value !== undefined || !line.includes('# →'), `this is no check: ${line}`);
     return value === undefined ? line : `${indent}__got = ${expression}; assert __got == ${value}, __got`;
   });
   return lines.join('\n');

@@ -54,7 +54,12 @@ pub use value::path::Step;
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 pub use worker::{WorkerAllocator, worker_main};
 
-/// Keeps the README's Rust.
+/// Keeps the Rust of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Keeps the Rust of its page in `docs/`.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/rust.md")]
+struct RustPage;

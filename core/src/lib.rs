@@ -32,6 +32,10 @@ pub use binding::adaptive_spin::AdaptiveSpin;
 pub use binding::fair_queue::FairQueue;
 pub use binding::handle::{EventPoller, RunHandle};
 pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
+pub use binding::native::{
+    EndHook, NativeAnswer, NativeCall, NativeFunction, NativeFunctions, NativeMode, NativeRecord,
+    NativeRun,
+};
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::status_error::StatusError;
 pub use data::{
@@ -49,8 +53,8 @@ pub use rust::{
     Plain, Report, Reports, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator,
     run_code,
 };
-pub use value::Value;
 pub use value::path::Step;
+pub use value::{Charge, Value};
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 pub use worker::{WorkerAllocator, worker_main};
 

@@ -15,8 +15,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("os", &[]),
     ("value", &["error"]),
     ("data", &["error", "value"]),
-    ("modules", &["data", "error", "os", "value"]),
-    ("binding", &["data", "value"]),
+    ("binding", &["data", "os", "value"]),
+    ("modules", &["binding", "data", "error", "os", "value"]),
     ("isolate", &["binding", "data", "modules", "os", "testing", "value"]),
     ("protocol", &["binding", "data", "isolate", "modules", "os", "value"]),
     (

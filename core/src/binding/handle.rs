@@ -6,7 +6,11 @@ use std::{
 };
 
 use super::host::Completion;
-use crate::{binding::inbound::Inbound, data::outcome::ExecutionResult, value::Value};
+use crate::{
+    binding::inbound::Inbound,
+    data::outcome::ExecutionResult,
+    value::{Charge, Value},
+};
 
 /// A run, wherever its isolate lives, as those see it who do something to it.
 ///
@@ -27,6 +31,9 @@ pub(crate) trait RunControl: fmt::Debug + Send + Sync {
 
     /// Answers its call of that number; one that comes too late is dropped.
     fn reply(self: Arc<Self>, call: u64, completion: Completion);
+
+    /// Counts so many bytes that somebody holds for it; `None`, and its end, if there is no room for them.
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge>;
 
     /// The reports from that index on that the host has not taken out.
     fn reports_since(&self, index: usize) -> Vec<Arc<Value>>;
@@ -88,7 +95,7 @@ impl EventPoller {
 /// forked from the one that started it.
 #[derive(Clone, Debug)]
 pub struct RunHandle {
-    run: Arc<dyn RunControl>,
+    pub(crate) run: Arc<dyn RunControl>,
 }
 
 impl RunHandle {

@@ -1,11 +1,14 @@
 //! What a language binding uses beside values.
 //!
 //! `host` is the trait that a binding implements, `handle` what it holds of a run, `inbound` what it sends to one.
+//! `native` has host functions that are answered in Rust, and `executor` the threads for them.
 //! `fair_queue` takes events of many runs in turn, and `adaptive_spin` decides for how long to look for the next one
 //! before going to sleep.
 
 pub(crate) mod adaptive_spin;
+pub(crate) mod executor;
 pub(crate) mod fair_queue;
 pub(crate) mod handle;
 pub(crate) mod host;
 pub(crate) mod inbound;
+pub(crate) mod native;

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::link::specifier;
 use crate::{
+    binding::native::NativeFunctions,
     data::{
         options::{Spelling, shown, spell, type_error},
         source::{Language, SourceText},
@@ -46,6 +47,8 @@ pub struct Request {
     pub report: bool,
     /// The limit as the caller wrote it.
     pub memory_limit_bytes: Option<f64>,
+    /// Functions that are answered in Rust, with the numbers that they have in `inputs`.
+    pub native: NativeFunctions,
     /// How to spell options in errors.
     pub spelling: Spelling,
 }
@@ -68,6 +71,7 @@ impl Request {
             inputs: inputs.finish(),
             report: false,
             memory_limit_bytes: None,
+            native: NativeFunctions::default(),
             spelling: Spelling::default(),
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::frame::{Fields, Frame, Unreadable};
 use crate::{
+    binding::native::NativeFunctions,
     binding::{
         host::{Completion, Refusal},
         inbound::Inbound,
@@ -303,6 +304,7 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
         inputs: fields.value()?,
         report,
         memory_limit_bytes,
+        native: NativeFunctions::default(),
         spelling: crate::data::options::Spelling::default(),
     };
     Ok(Begin { request, safety_cap, validated_kinds })

@@ -28,6 +28,7 @@ use crate::{
         adaptive_spin::AdaptiveSpin,
         handle::{RunControl, RunHandle},
         host::Host,
+        native::NativeHost,
     },
     data::outcome::Status,
     error::{Error, ErrorKind},
@@ -195,18 +196,22 @@ impl Runtime {
     /// # Errors
     /// Misuse of an option, or a runtime that is closed, whose queue is full, or that was made
     /// before this process was forked.
-    pub fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<RunHandle, Error> {
+    pub fn start(&self, mut request: Request, host: Arc<dyn Host>) -> Result<RunHandle, Error> {
         request.check()?;
         if !self.process().is_current() {
             let message = "the runtime was made before this process was forked, which runtimes do \
                            not survive: make a new one";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        match &self.place {
+        // Before the host of the caller: what is for a native function never gets there.
+        let native = Arc::new(NativeHost::new(host, std::mem::take(&mut request.native)));
+        let host = Arc::clone(&native) as Arc<dyn Host>;
+        let started = match &self.place {
             Place::Threads(inner) => inner.start(request, host).map(|run| RunHandle::new(run)),
             #[cfg(any(target_os = "linux", target_os = "macos", windows))]
             Place::Workers(keeper) => keeper.0.run(request, host).map(RunHandle::new),
-        }
+        };
+        started.inspect(|run| native.started(&run.run))
     }
 
     /// Refuses new runs and ends the live ones; `done` is called, from any thread, when all that

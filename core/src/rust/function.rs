@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwn
 
 use super::{HostError, IntoOutput, Returned};
 use crate::{
-    Completion, Value,
+    Completion, NativeFunction, Value,
     os::sync::Mutex,
     value::{
         Arguments, Fault, Links,
@@ -46,6 +46,8 @@ pub struct HostFunction(pub(super) Arc<Function>);
 pub(super) enum Function {
     Sync(Box<dyn Fn(Call<'_>) -> Returned + Send + Sync>),
     Future(Box<dyn Fn(Call<'_>) -> Pending + Send + Sync>),
+    /// Answered before a call gets here.
+    Native(Arc<dyn NativeFunction>),
 }
 
 /// What a function is called with.
@@ -92,6 +94,15 @@ impl HostFunction {
         Self::sync(move |call| function(call.args).into())
     }
 
+    /// A function that is answered where the core runs, such as one of a capability kit: see [`NativeFunction`].
+    pub fn native(function: Arc<dyn NativeFunction>) -> Self {
+        Self(Arc::new(Function::Native(function)))
+    }
+
+    pub(super) fn is_native(&self) -> bool {
+        matches!(*self.0, Function::Native(_))
+    }
+
     fn sync(function: impl Fn(Call<'_>) -> Returned + Send + Sync + 'static) -> Self {
         Self(Arc::new(Function::Sync(Box::new(function))))
     }
@@ -114,6 +125,7 @@ impl fmt::Debug for HostFunction {
         let kind = match *self.0 {
             Function::Sync(_) => "sync",
             Function::Future(_) => "future",
+            Function::Native(_) => "native",
         };
         out.debug_tuple("HostFunction").field(&kind).finish()
     }

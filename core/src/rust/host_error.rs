@@ -65,7 +65,8 @@ impl HostError {
     }
 
     /// The error as a message.
-    pub(super) fn to_value(&self) -> Value {
+    #[must_use]
+    pub fn to_value(&self) -> Value {
         let mut writer = Writer::new();
         writer.error(class_of(&self.name));
         writer.string(&self.name);

@@ -7,7 +7,6 @@
 //! return, `side` answers the isolate, `sandbox` is what it lends out, `executor` where futures run,
 //! `handle` what the caller holds and `reports` what it may read meanwhile.
 
-mod executor;
 mod function;
 mod handle;
 mod host_error;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{HostFunction, Input, Inputs, side::HostSide};
 use crate::{
-    Error, Language, Request, Spelling,
+    Error, ErrorKind, Language, Request, Spelling,
     value::{Message, Writer, path::Step},
 };
 
@@ -83,6 +83,12 @@ impl Execute {
 impl ExecutionOptions {
     pub(super) fn into_request(self, source: String, side: &HostSide) -> Result<Request, Error> {
         let inputs = self.inputs(side)?;
+        if let Report::To(sink) = &self.report
+            && sink.is_native()
+        {
+            let text = "report must not be a native function: call it from a closure";
+            return Err(Error::new(ErrorKind::Type, text));
+        }
         #[expect(clippy::cast_precision_loss, reason = "what it loses is out of range anyway")]
         let memory_limit_bytes = self.memory_limit_bytes.map(|bytes| bytes as f64);
         let names = |inputs: &Inputs| inputs.iter().map(|(name, _)| name.to_owned()).collect();
@@ -101,6 +107,7 @@ impl ExecutionOptions {
             inputs,
             report: !matches!(self.report, Report::Off),
             memory_limit_bytes,
+            native: side.native.clone(),
             spelling: Spelling::Snake,
         })
     }

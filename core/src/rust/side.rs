@@ -18,13 +18,14 @@ use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, task::AbortHandle};
 
 use super::{
-    HostError, Report, Returned, executor,
+    HostError, Report, Returned,
     function::{Call, Function, Pending, Promised},
     reports::Feed,
     sandbox::{Borrowed, Received, Waiter},
 };
 use crate::{
-    Completion, Host, HostCall, REPORT_SINK, RunHandle, Value,
+    ASYNC_FUNCTION, Completion, Host, HostCall, NativeFunctions, REPORT_SINK, RunHandle, Value,
+    binding::executor,
     os::{
         process::Process,
         sync::{Condvar, Mutex},
@@ -41,6 +42,8 @@ pub(super) struct HostSide {
     /// Whether it is [`Stage::Over`], for a look without the lock.
     over: AtomicBool,
     tables: Mutex<Tables>,
+    /// Functions that are answered before a call gets here.
+    pub(super) native: NativeFunctions,
     /// Those who read reports.
     pub(super) feed: Feed,
     /// Where the run is. In a child of that process no lock here may be waited for.
@@ -64,6 +67,8 @@ struct Tables {
     /// How many reports there were.
     reported: usize,
     functions: Vec<Arc<Function>>,
+    /// Native functions that were handed over, by their numbers.
+    native: FxHashMap<u32, Arc<Function>>,
     /// The numbers of functions and promises by their addresses, which the tables keep alive.
     numbers: FxHashMap<usize, u32>,
     promises: Vec<Arc<Promised>>,
@@ -87,6 +92,7 @@ impl HostSide {
             stage: Mutex::new(Stage::Starting(Vec::new())),
             staged: Condvar::new(),
             over: AtomicBool::new(false),
+            native: NativeFunctions::new(),
             tables: Mutex::new(Tables { report, ..Tables::default() }),
             feed: Feed::default(),
             process,
@@ -230,6 +236,13 @@ impl HostSide {
 
     fn function_number(&self, function: Arc<Function>) -> u32 {
         let mut tables = self.tables.lock();
+        if let Function::Native(native) = &*function {
+            let number = self.native.number(native);
+            if !tables.over {
+                tables.native.insert(number & !ASYNC_FUNCTION, function);
+            }
+            return number;
+        }
         let next = u32::try_from(tables.functions.len()).unwrap_or(LOCAL - 1);
         let number = *tables.numbers.entry(Arc::as_ptr(&function).addr()).or_insert(next);
         // A run that is over keeps nothing alive.
@@ -266,7 +279,11 @@ impl HostSide {
 
     /// The function of that number.
     pub(super) fn function(&self, number: u32) -> Option<Arc<Function>> {
-        self.tables.lock().functions.get(number as usize).cloned()
+        let tables = self.tables.lock();
+        if NativeFunctions::is_native(number) {
+            return tables.native.get(&number).cloned();
+        }
+        tables.functions.get(number as usize).cloned()
     }
 
     /// What was returned or thrown, as a message of this run.
@@ -389,6 +406,11 @@ impl HostSide {
                 let mut writer = Writer::new();
                 writer.host_promise(promise);
                 call.reply(Ok(writer.finish()));
+            }
+            // Its calls do not come here, and it is no sink.
+            Function::Native(_) => {
+                let error = HostError::new("TypeError", "the host does not know this function");
+                call.reply(Err(error.to_value()));
             }
         }
     }

@@ -18,6 +18,21 @@ impl InFlight {
     }
 }
 
+impl InFlight {
+    /// Counts so many bytes, if all together are no more than that then.
+    pub(crate) fn charge(self: &Arc<Self>, bytes: usize, most_bytes: usize) -> Option<Charge> {
+        let grown = |held: usize| held.checked_add(bytes).filter(|held| *held <= most_bytes);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).ok()?;
+        Some(Charge { _toll: Toll { in_flight: Arc::clone(self), bytes } })
+    }
+}
+
+/// Bytes that are held for a run and count against its memory limit, until this is dropped.
+#[derive(Debug)]
+pub struct Charge {
+    _toll: Toll,
+}
+
 /// Counts its bytes as in flight for as long as it lives.
 #[derive(Debug)]
 pub(super) struct Toll {

@@ -60,6 +60,7 @@ pub use self::writer::Writer;
 
 pub(crate) use self::check::{Purpose, check};
 pub(crate) use self::copy::{copy_message, walk};
+pub use self::in_flight::Charge;
 pub(crate) use self::in_flight::InFlight;
 pub(crate) use self::serde::cursor::Links;
 pub(crate) use self::serde::de::{Arguments, from_value};

@@ -137,6 +137,7 @@ pub(crate) fn request(case: &Case, tables: &mut Tables) -> Result<Request, Error
         inputs: isolane::value::Value::undefined(),
         report: false,
         memory_limit_bytes: None,
+        native: isolane::NativeFunctions::default(),
         spelling: Spelling::Camel,
     };
     let modules =

@@ -38,7 +38,7 @@ use crate::{
         messages::{Begin, ToWorker},
     },
     runtime::record::{Reason, Record},
-    value::{InFlight, Kinds, Value},
+    value::{Charge, InFlight, Kinds, Value},
 };
 
 /// How long a run computes before others need not wait for it.
@@ -313,6 +313,14 @@ impl RunControl for Run {
                 self.workers.watch_ending(&self);
             }
         }
+    }
+
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
+        let charge = self.in_flight.charge(bytes, self.most_bytes());
+        if charge.is_none() && !self.is_settled() {
+            self.workers.kill(&self, &Lost::TooLarge);
+        }
+        charge
     }
 
     fn deliver(self: Arc<Self>, inbound: Inbound) {

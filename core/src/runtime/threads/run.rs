@@ -13,7 +13,7 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, MutexGuard,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -38,7 +38,7 @@ use crate::{
         prepare::{self, Prepared},
         record::{Reason, Record},
     },
-    value::Value,
+    value::{Charge, Value},
 };
 
 /// How long a thread looks for the answer of its host while others wait for its permit.
@@ -338,6 +338,22 @@ impl Run {
         self.shared.lock().phase = Phase::Over;
     }
 
+    fn limit_bytes(&self) -> usize {
+        usize::try_from(self.memory_limit).unwrap_or(usize::MAX)
+    }
+
+    /// Lets it go on if it is parked.
+    fn wake(self: &Arc<Self>, mut shared: MutexGuard<'_, Shared>) {
+        match std::mem::replace(&mut shared.phase, Phase::Computing) {
+            Phase::Parked(isolate) => {
+                shared.phase = Phase::Woken(isolate);
+                drop(shared);
+                self.runtime.scheduler.enqueue(Arc::clone(self));
+            }
+            other => shared.phase = other,
+        }
+    }
+
     /// Asks the run to end; the first reason stays.
     fn end(self: &Arc<Self>, reason: Reason) {
         let mut shared = self.shared.lock();
@@ -497,21 +513,26 @@ impl RunControl for Run {
         if self.is_settled() {
             return;
         }
-        let limit = usize::try_from(self.memory_limit).unwrap_or(usize::MAX);
+        let limit = self.limit_bytes();
         if inbound.count(&self.termination.in_flight, limit) {
             shared.inbox.push(inbound);
         } else {
             // It finds that as soon as it goes on.
             self.termination.exhaust();
         }
-        match std::mem::replace(&mut shared.phase, Phase::Computing) {
-            Phase::Parked(isolate) => {
-                shared.phase = Phase::Woken(isolate);
-                drop(shared);
-                self.runtime.scheduler.enqueue(Arc::clone(&self));
+        self.wake(shared);
+    }
+
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
+        let charge = self.termination.in_flight.charge(bytes, self.limit_bytes());
+        if charge.is_none() {
+            self.termination.exhaust();
+            let shared = self.shared.lock();
+            if !self.is_settled() {
+                self.wake(shared);
             }
-            other => shared.phase = other,
         }
+        charge
     }
 
     fn reply(self: Arc<Self>, call: u64, completion: Completion) {

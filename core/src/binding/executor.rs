@@ -1,4 +1,4 @@
-//! Where futures of the host run when the caller has no runtime.
+//! Where futures of the host run when the caller has no runtime, and native functions that take long.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use crate::os::process::PerProcess;
 
 /// The runtime of this library: one thread, started when first needed, there until the process
 /// ends. `None` when the machine refuses it.
-pub(super) fn own() -> Option<Handle> {
+pub(crate) fn own() -> Option<Handle> {
     static OWN: PerProcess<Option<Handle>> = PerProcess::new();
     OWN.get_or_init(|| {
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;

@@ -1,0 +1,28 @@
+//! Ready-made capabilities for code that isolane runs.
+//!
+//! Each is a [`NativeFunction`](isolane::NativeFunction): answered in Rust, whatever language hands it over. The public
+//! API of `isolane` is all that this crate uses. So far there are the utilities that need no state: [`base64`]'s `atob`
+//! and `btoa`, and [`timers`]' `delay`.
+
+pub mod base64;
+pub mod timers;
+
+use std::sync::Arc;
+
+use isolane::{HostError, NativeFunction};
+
+/// A function of this crate by its name inside; `None` if there is none of that name.
+#[must_use]
+pub fn function(name: &str) -> Option<Arc<dyn NativeFunction>> {
+    Some(match name {
+        "atob" => Arc::new(base64::Atob),
+        "btoa" => Arc::new(base64::Btoa),
+        "delay" => Arc::new(timers::Delay),
+        _ => return None,
+    })
+}
+
+/// What a call throws.
+fn thrown(name: &str, message: impl Into<String>) -> isolane::Completion {
+    Err(HostError::new(name, message.into()).to_value())
+}

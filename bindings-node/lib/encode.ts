@@ -9,6 +9,8 @@ import { types } from 'node:util';
 
 import { Buffers, getter } from './buffers.js';
 import { Kind, describe, errorClass, functionName, kindOf } from './kind.js';
+import { isNativeFunction } from './native-functions.js';
+import type { NativeFunction } from './native.js';
 import { Outbox } from './outbox.js';
 import { notCloneable, segment } from './serialization-error.js';
 import { ERROR_CLASSES, Key, Tag } from './tag.js';
@@ -17,6 +19,8 @@ import { ERROR_CLASSES, Key, Tag } from './tag.js';
 export interface Numbering {
   /** The number of a host function, the same for the same function within a run. */
   hostFunction(fn: Function): number;
+  /** The number of a function that is answered in Rust. */
+  nativeFunction(fn: NativeFunction): number;
   /** The number of a function that came out of this very run's sandbox. */
   sandboxFunction(fn: Function): number | undefined;
   /** A number for a promise of the host, which is settled under it later. */
@@ -238,7 +242,7 @@ export class Encoder extends Outbox {
     this.seen.set(value, this.objects);
     if (Array.isArray(value)) this.array(value);
     else if (typeof value === 'function') this.fn(value, key);
-    else if (!this.plain(value)) this.byKind(value);
+    else if (!this.plain(value)) this.byKind(value, key);
   }
 
   /** The quick way for what nearly every object is; an object without entries is looked at closely. */
@@ -252,7 +256,7 @@ export class Encoder extends Outbox {
     return true;
   }
 
-  private byKind(value: object): void {
+  private byKind(value: object, key: string | undefined): void {
     switch (kindOf(value)) {
       case Kind.Plain: {
         const keys = Object.keys(value);
@@ -300,7 +304,10 @@ export class Encoder extends Outbox {
         this.boxed(value);
         return;
       default:
-        this.refuse(describe(value));
+        if (!isNativeFunction(value)) this.refuse(describe(value));
+        this.tagged(Tag.HostFunction);
+        this.u32(this.numbering.nativeFunction(value));
+        this.string(key ?? value.name);
     }
   }
 

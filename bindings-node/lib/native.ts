@@ -21,6 +21,16 @@ export interface NativeRuntime {
   stats(): NativeStats;
 }
 
+/** A function that is answered in Rust; only the addon makes such. */
+export interface NativeFunction {
+  readonly name: string;
+}
+
+/** The functions of a run that are answered in Rust, until it starts. */
+export interface NativeTable {
+  number(fn: NativeFunction): number;
+}
+
 /** How a completion is handed over: whether it is a value, and the message in the first `length` bytes. */
 type Completion = [ok: boolean, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined];
 
@@ -50,7 +60,7 @@ export interface Native {
   running(bridge: number, run: number): boolean;
   /** The next part of what a run that has settled reported and logged. */
   told(bridge: number, run: number): Uint8Array;
-  start(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs): number | Misuse;
+  start(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
   reply(bridge: number, call: number, ...completion: Completion): void;
   settlePromise(bridge: number, run: number, promise: number, ...completion: Completion): void;
   callFunction(bridge: number, run: number, fn: number, call: number, frame: Uint8Array, length: number, blobs: Blobs): void;
@@ -62,6 +72,11 @@ export interface Native {
    */
   reportsSince(bridge: number, run: number, index: number): Uint8Array;
   close(bridge: number, runtime: NativeRuntime, number: number): void;
+  NativeTable: new () => NativeTable;
+  /** The function of the kit with that name. */
+  kitFunction(name: string): NativeFunction;
+  /** The number under which such a function crosses into a run that goes on. */
+  nativeNumber(bridge: number, run: number, fn: NativeFunction): number;
   openRuntime(options: Record<string, unknown>): NativeRuntime | Misuse;
   /** The core's words for an option of the wrong type. */
   wrongType(option: string, expected: string, got: string): string;

@@ -22,7 +22,7 @@ export function start(runtime: NativeRuntime | null, source: unknown, options: u
   const encoder = borrowEncoder();
   try {
     writeRequest(encoder, source, read, run);
-    const started = native.start(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs);
+    const started = native.start(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, run.natives);
     if (typeof started !== 'number') throw misuse(started);
     run.started(started);
     attach(started, run);

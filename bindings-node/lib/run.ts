@@ -13,6 +13,7 @@ import { complete } from './completion.js';
 import type { Owners } from './decode.js';
 import type { Numbering } from './encode.js';
 import { Mail } from './mail.js';
+import type { NativeFunction, NativeTable } from './native.js';
 import { OutcomeReading } from './outcome.js';
 import { Promises } from './promises.js';
 import { Reports } from './reports.js';
@@ -29,6 +30,11 @@ export class Run implements Numbering, Owners {
   /** The number under which the native side knows this run; set when it has started. */
   number = 0;
   running = true;
+  /** The functions that are answered in Rust, if there are any when it starts. */
+  natives: NativeTable | undefined;
+  private hasStarted = false;
+  private readonly nativeNumbers = new Map<NativeFunction, number>();
+  private readonly nativeFunctions = new Map<number, NativeFunction>();
   readonly sandboxFunctions = new SandboxFunctions(this);
   private readonly promises = new Promises(this);
   private readonly sink: Function | undefined;
@@ -48,6 +54,7 @@ export class Run implements Numbering, Owners {
   /** The run has started under that number. */
   started(number: number): void {
     this.number = number;
+    this.hasStarted = true;
     // Without a function of the host nothing will ever be called, and the context is not needed.
     if (this.functions.length > 0 || this.sink !== undefined) {
       this.context = new AsyncResource('isolane.run', { requireManualDestroy: true });
@@ -79,12 +86,24 @@ export class Run implements Numbering, Owners {
   hostFunction(what: Function): number;
   hostFunction(what: number): Function;
   hostFunction(what: Function | number): Function | number {
-    if (typeof what === 'number') return this.functions[what] as Function;
+    if (typeof what === 'number') return this.functions[what] ?? (this.nativeFunctions.get(what) as Function);
     const known = this.numbers.get(what);
     if (known !== undefined) return known;
     const place = this.functions.push(what) - 1;
     const number = isAsync(what) ? place + ASYNC_FUNCTION : place;
     this.numbers.set(what, number);
+    return number;
+  }
+
+  /** The number of a function that is answered in Rust. */
+  nativeFunction(fn: NativeFunction): number {
+    const known = this.nativeNumbers.get(fn);
+    if (known !== undefined) return known;
+    const number = this.hasStarted
+      ? native.nativeNumber(bridge, this.number, fn)
+      : (this.natives ??= new native.NativeTable()).number(fn);
+    this.nativeNumbers.set(fn, number);
+    this.nativeFunctions.set(number % ASYNC_FUNCTION, fn);
     return number;
   }
 
@@ -157,6 +176,8 @@ export class Run implements Numbering, Owners {
     this.promises.end();
     this.functions.length = 0;
     this.numbers.clear();
+    this.nativeNumbers.clear();
+    this.nativeFunctions.clear();
     this.context?.emitDestroy();
     this.resolve(result);
   }

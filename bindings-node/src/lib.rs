@@ -9,6 +9,7 @@
 //! | `runtime.rs` | `Runtime`, and the bridge that a thread has with the core |
 //! | `execution.rs` | `RunHandle`: what may be done to a run |
 //! | `host.rs` | `Host`: what a run asks, as events for the thread that started it |
+//! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `options.rs` | `Request`, and the words for bad options |
 //! | `outcome.rs` | `ExecutionResult` |
 //! | `value.rs` `large.rs` | `Value`, and the frames that carry it; those that are read bit by bit |
@@ -23,6 +24,7 @@ mod execution;
 mod host;
 mod large;
 mod limits;
+mod native;
 mod options;
 mod outcome;
 mod patterns;

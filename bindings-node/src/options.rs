@@ -3,7 +3,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
 
 use isolane::{
-    Language, OptionSet, Request, SourceText, Spelling, unknown_option as unknown,
+    Language, NativeFunctions, OptionSet, Request, SourceText, Spelling, unknown_option as unknown,
     wrong_type as wrong,
 };
 use napi::Result;
@@ -18,7 +18,11 @@ const FILENAME: u8 = 8;
 const FUNCTION: u8 = 16;
 
 /// Reads a request; `blobs` are those of its inputs.
-pub(crate) fn read_request(mut frame: Cursor<'_>, blobs: Option<Vec<&[u8]>>) -> Result<Request> {
+pub(crate) fn read_request(
+    mut frame: Cursor<'_>,
+    blobs: Option<Vec<&[u8]>>,
+    native: NativeFunctions,
+) -> Result<Request> {
     let flags = frame.u8()?;
     let memory_limit_bytes = when(flags, MEMORY_LIMIT, || frame.f64())?;
     let source = source(&mut frame)?;
@@ -38,6 +42,7 @@ pub(crate) fn read_request(mut frame: Cursor<'_>, blobs: Option<Vec<&[u8]>>) -> 
         inputs: frame.message(blobs),
         report: flags & REPORT != 0,
         memory_limit_bytes,
+        native,
         spelling: Spelling::Camel,
     })
 }

@@ -13,8 +13,8 @@ use std::{
 };
 
 use isolane::{
-    Completion, Confinement, EventPoller, FairQueue, HostCall, Isolation, REPORT_SINK, RunHandle,
-    Runtime, RuntimeOptions, Spelling, Stats, value::Value,
+    Completion, Confinement, EventPoller, FairQueue, HostCall, Isolation, NativeFunctions,
+    REPORT_SINK, RunHandle, Runtime, RuntimeOptions, Spelling, Stats, value::Value,
 };
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
@@ -23,6 +23,7 @@ use crate::{
     error::{Misuse, broken_frame},
     host::{Event, Mailbox, NodeHost, Wake},
     large::Large,
+    native::NativeTable,
     options::read_request,
     outcome::{Told, write_outcome},
     value::{Cursor, Frame, into_javascript},
@@ -193,6 +194,8 @@ impl NativeRuntime {
 /// A run that has not settled.
 pub(crate) struct Live {
     pub(crate) remote: RunHandle,
+    /// Its functions that are answered in Rust.
+    pub(crate) native: NativeFunctions,
     /// JavaScript has asked it to end, and wants to hear of nothing but that.
     pub(crate) terminated: bool,
 }
@@ -279,8 +282,10 @@ pub fn start(
     frame: &[u8],
     length: u32,
     blobs: Option<Vec<&[u8]>>,
+    native: Option<&NativeTable>,
 ) -> Result<Either<u32, Misuse>> {
-    let request = read_request(Cursor::new(frame, length)?, blobs)?;
+    let native = native.map(|table| table.functions.clone()).unwrap_or_default();
+    let request = read_request(Cursor::new(frame, length)?, blobs, native.clone())?;
     with_bridge(bridge, |state| {
         let run = free_number(&state.last_run, &state.runs.borrow());
         let host = Arc::new(NodeHost { run, mailbox: Arc::clone(&state.mailbox) });
@@ -293,7 +298,7 @@ pub fn start(
                 if let Some(listener) = remote.listener() {
                     state.listener.replace(Some(listener));
                 }
-                state.runs.borrow_mut().insert(run, Live { remote, terminated: false });
+                state.runs.borrow_mut().insert(run, Live { remote, native, terminated: false });
                 state.hold(env);
                 Either::A(run)
             }

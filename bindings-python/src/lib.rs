@@ -12,6 +12,7 @@
 //! | `execution.rs` | `RunHandle` and `HostCall`: what may be done to a run |
 //! | `host.rs` | `Host`: what a run asks, as events for the thread or loop that started it |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
+//! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `options.rs` | the arguments of `run_code` as a `Request` |
 //! | `outcome.rs` | `ExecutionResult` |
 //! | `value/` | `Value`: Python objects to messages and back, and what Python cannot hold |
@@ -24,6 +25,7 @@ mod host;
 mod interpreter;
 mod lock;
 mod message;
+mod native;
 mod options;
 mod outcome;
 mod runtime;
@@ -34,7 +36,7 @@ use pyo3::prelude::*;
 // Objects of this module are guarded by locks of their own, but whether the rest of it holds up
 // without the interpreter's lock has not been tried: a free-threaded interpreter turns it on.
 #[pymodule(name = "_isolane", gil_used = true)]
-fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Before anything else: classes are kept for the whole process.
     interpreter::refuse_sub_interpreters(module.py())?;
     value::ask(module.py());
@@ -42,7 +44,9 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<execution::PyRunHandle>()?;
     module.add_class::<host::PyMailbox>()?;
     module.add_class::<message::PyMessage>()?;
+    module.add_class::<native::PyNativeFunction>()?;
     module.add_class::<runtime::PyRuntime>()?;
+    module.add_function(wrap_pyfunction!(native::kit_function, module)?)?;
     module.add_function(wrap_pyfunction!(runtime::start, module)?)?;
     module.add("REPORT_SINK", isolane::REPORT_SINK)
 }

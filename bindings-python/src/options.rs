@@ -41,6 +41,7 @@ pub(crate) fn read_request(
     let py = source.py();
     let (function, args) = read_execute(py, options.execute.as_ref())?;
     let mut request = Request::new(read_source("source", source)?);
+    request.native = functions.native();
     request.spelling = Spelling::Snake;
     request.function = function;
     request.language = read_language(options.language.as_ref())?;

@@ -12,7 +12,8 @@ use std::{
 };
 
 use isolane::{
-    Execute, Execution, ExecutionOptions, HostFunction, Input, Inputs, Runtime, Status, run_code,
+    Execute, Execution, ExecutionOptions, HostFunction, Input, Inputs, NativeAnswer, NativeCall,
+    NativeFunction, Runtime, Status, Value, run_code,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as Json, json};
@@ -38,6 +39,20 @@ fn main() {
     bench.agent();
     bench.endless();
     println!("{memory}\n");
+}
+
+/// The sum of two numbers.
+struct Add;
+
+impl NativeFunction for Add {
+    fn name(&self) -> &'static str {
+        "add"
+    }
+
+    fn call(&self, call: NativeCall) -> NativeAnswer {
+        let sum = call.arguments().map(|(a, b): (f64, f64)| Value::serialize(&(a + b)));
+        sum.map(|sum| sum.expect("a number")).into()
+    }
 }
 
 struct Bench {
@@ -115,9 +130,11 @@ impl Bench {
             export default async (n) => (await Promise.all(calls(n))).length";
         let now = HostFunction::new(|a: f64, b: f64| a + b);
         let later = HostFunction::future(|a: f64, b: f64| async move { a + b });
+        let native = HostFunction::native(Arc::new(Add));
         let thread = self.thread();
         for (what, source, add) in [
             ("a synchronous host call", looped("add(i, 1)"), now),
+            ("a synchronous native call", looped("add(i, 1)"), native),
             ("an asynchronous one, one after another", looped("await add(i, 1)"), later.clone()),
             ("an asynchronous one, all at once", all.to_owned(), later),
         ] {

@@ -6,7 +6,7 @@ from typing import Any, Literal, final
 from ._result import Outcome
 from ._run import Event
 
-__all__ = ["REPORT_SINK", "HostCall", "Mailbox", "Message", "RunHandle", "Runtime", "start"]
+__all__ = ["REPORT_SINK", "HostCall", "Mailbox", "Message", "NativeFunction", "RunHandle", "Runtime", "kit_function", "start"]
 
 REPORT_SINK: int
 
@@ -31,6 +31,10 @@ class Message:
 class HostCall: ...
 
 @final
+class NativeFunction:
+    @property
+    def __name__(self) -> str: ...
+
 class RunHandle:
     def terminate(self, reason: object) -> None: ...
     def running(self) -> bool: ...
@@ -71,3 +75,4 @@ def start(
     filename: object,
     report: object,
 ) -> RunHandle: ...
+def kit_function(name: str) -> NativeFunction: ...

@@ -29,6 +29,7 @@ use super::{
     utf16,
 };
 use crate::error::serialization_error;
+use crate::native::PyNativeFunction;
 
 /// The largest integer that a number of JavaScript holds together with its neighbours.
 const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
@@ -234,6 +235,9 @@ impl<'a, 'py> Encoder<'a, 'py> {
             }
         } else if let Ok(exception) = value.cast::<PyBaseException>() {
             self.exception(exception)?;
+        } else if let Ok(native) = value.cast::<PyNativeFunction>() {
+            self.writer.host_function(self.functions.native_number(native));
+            self.writer.string(name.unwrap_or_else(|| native.get().0.name()));
         } else if value.is_callable() {
             self.function(value, name)?;
         } else if is_awaitable(value) {

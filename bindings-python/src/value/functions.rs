@@ -5,14 +5,16 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use isolane::{ASYNC_FUNCTION, NativeFunctions};
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::lock::Lock;
+use crate::{lock::Lock, native::PyNativeFunction};
 
 #[derive(Default)]
 pub(crate) struct Functions {
     table: Lock<Table>,
+    native: NativeFunctions,
     /// Whether the sandbox was given anything through which it reaches its host.
     reaches: AtomicBool,
 }
@@ -21,6 +23,7 @@ pub(crate) struct Functions {
 struct Table {
     numbers: FxHashMap<usize, u32>,
     functions: Vec<Py<PyAny>>,
+    native: FxHashMap<u32, Py<PyNativeFunction>>,
 }
 
 impl Functions {
@@ -37,8 +40,24 @@ impl Functions {
         number
     }
 
+    /// The number of a function that is answered in Rust. Its calls never reach Python.
+    pub(crate) fn native_number(&self, function: &Bound<'_, PyNativeFunction>) -> u32 {
+        let number = self.native.number(&function.get().0);
+        let mut table = self.table.lock();
+        table.native.entry(number & !ASYNC_FUNCTION).or_insert_with(|| function.clone().unbind());
+        number
+    }
+
+    /// The table of functions that are answered in Rust, for the request.
+    pub(crate) fn native(&self) -> NativeFunctions {
+        self.native.clone()
+    }
+
     pub(crate) fn function<'py>(&self, py: Python<'py>, number: u32) -> Option<Bound<'py, PyAny>> {
         let table = self.table.lock();
+        if NativeFunctions::is_native(number) {
+            return table.native.get(&number).map(|function| function.bind(py).clone().into_any());
+        }
         table.functions.get(number as usize).map(|function| function.bind(py).clone())
     }
 

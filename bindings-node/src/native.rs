@@ -1,0 +1,78 @@
+//! Functions that are answered in Rust, as JavaScript hands them over.
+//!
+//! In: the name of one of the kit. Out: an object that crosses as a function, whose calls never come to JavaScript.
+
+#![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
+
+use std::sync::Arc;
+
+use isolane::NativeFunctions;
+use napi::{Error, Result};
+use napi_derive::napi;
+
+use crate::runtime::with_bridge;
+
+/// A function that is answered in Rust.
+#[napi]
+pub struct NativeFunction {
+    function: Arc<dyn isolane::NativeFunction>,
+}
+
+#[napi]
+impl NativeFunction {
+    /// The name that it has where it is handed over without one.
+    #[napi(getter)]
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.function.name().to_owned()
+    }
+}
+
+/// The functions of a run that are answered in Rust, until it starts.
+#[napi]
+#[derive(Default)]
+pub struct NativeTable {
+    pub(crate) functions: NativeFunctions,
+}
+
+#[napi]
+impl NativeTable {
+    /// An empty table.
+    #[napi(constructor)]
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number under which a function crosses.
+    #[napi]
+    #[must_use]
+    pub fn number(&self, function: &NativeFunction) -> u32 {
+        self.functions.number(&function.function)
+    }
+}
+
+/// The function of the kit with that name.
+///
+/// # Errors
+/// When there is none.
+#[napi(catch_unwind)]
+pub fn kit_function(name: String) -> Result<NativeFunction> {
+    match isolane_kit::function(&name) {
+        Some(function) => Ok(NativeFunction { function }),
+        None => Err(Error::from_reason(format!("the kit has no function '{name}'"))),
+    }
+}
+
+/// The number under which a function crosses into a run that goes on.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn native_number(bridge: u32, run: u32, function: &NativeFunction) -> Result<u32> {
+    with_bridge(bridge, |state| {
+        let runs = state.runs.borrow();
+        // A run that is over is sent nothing, so any number will do.
+        runs.get(&run).map_or(0, |live| live.native.number(&function.function))
+    })
+}

@@ -33,9 +33,9 @@ pub trait Host: Send + Sync + 'static {
     /// [`RunHandle::reports_since`], which [`RunHandle::take_report`] hands over. The sandbox waits until `call` is answered; to answer later, answer at once with a message that is a
     /// promise of the host (`HOST_PROMISE`) and settle that one through [`RunHandle::settle_promise`].
     ///
-    /// [`RunHandle::settle_promise`]: crate::Remote::settle_promise
-    /// [`RunHandle::reports_since`]: crate::Remote::reports_since
-    /// [`RunHandle::take_report`]: crate::Remote::take_report
+    /// [`RunHandle::settle_promise`]: crate::RunHandle::settle_promise
+    /// [`RunHandle::reports_since`]: crate::RunHandle::reports_since
+    /// [`RunHandle::take_report`]: crate::RunHandle::take_report
     fn call(&self, function: u32, args: Value, call: HostCall);
 
     /// The sandbox called an asynchronous host function: one that crossed with [`ASYNC_FUNCTION`] in its
@@ -47,14 +47,14 @@ pub trait Host: Send + Sync + 'static {
     /// A call that was made before the run ended by itself is to be started before the host's caller
     /// hears of that end. A host that gives out no such numbers is never asked.
     ///
-    /// [`RunHandle::settle_promise`]: crate::Remote::settle_promise
+    /// [`RunHandle::settle_promise`]: crate::RunHandle::settle_promise
     fn start(&self, function: u32, args: Value, promise: u32) {
         let _ = (function, args, promise);
     }
 
     /// The call that the host made through [`RunHandle::call_function`] came to this.
     ///
-    /// [`RunHandle::call_function`]: crate::Remote::call_function
+    /// [`RunHandle::call_function`]: crate::RunHandle::call_function
     fn function_settled(&self, call: u32, completion: Completion);
 
     /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled. Nothing speaks of the number

@@ -1,6 +1,6 @@
 //! Ready-made capabilities for code that isolane runs.
 //!
-//! Each is a [`NativeFunction`](isolane::NativeFunction): answered in Rust, whatever language hands it over. The public
+//! Each is a [`NativeFunction`]: answered in Rust, whatever language hands it over. The public
 //! API of `isolane` is all that this crate uses. So far there are the utilities that need no state: [`base64`]'s `atob`
 //! and `btoa`, and [`timers`]' `delay`.
 

@@ -54,7 +54,7 @@ def test_errors_are_thrown_inside() -> None:
 
 
 def test_a_wait_ends_with_its_run() -> None:
-    async def terminated() -> isolane.ExecutionResult:
+    async def terminated() -> isolane.CodeExecutionResult:
         execution = isolane.run_code("export default await delay(30_000)", globals={"delay": DELAY})
         await asyncio.sleep(0.05)
         execution.terminate()

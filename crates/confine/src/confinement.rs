@@ -66,6 +66,7 @@ impl Confinement {
     }
 
     /// The encoding for another process of the same build.
+    #[must_use]
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
         let items = self.items().into_iter().enumerate();
         let bits = items.fold(0_u16, |bits, (place, (_, item))| bits | u16::from(item) << place);
@@ -73,6 +74,7 @@ impl Confinement {
     }
 
     /// The decoded confinement; `None` if a bit stands for no item.
+    #[must_use]
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Option<Self> {
         let bits = u16::from_le_bytes(bytes);
         let mut read = Self::default();

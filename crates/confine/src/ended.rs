@@ -30,6 +30,7 @@ pub enum Ended {
 
 impl Ended {
     /// The cause in `status`; `None` while the process is there.
+    #[must_use]
     #[cfg(unix)]
     pub fn from_status(status: i32) -> Option<Self> {
         if libc::WIFEXITED(status) {
@@ -45,6 +46,7 @@ impl Ended {
     }
 
     /// The cause in the exit code of a process.
+    #[must_use]
     #[cfg(windows)]
     pub fn from_code(code: u32) -> Self {
         use windows_sys::Win32::Foundation::{

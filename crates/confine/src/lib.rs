@@ -51,6 +51,7 @@ const PLAIN_SPREAD: u64 = 2;
 /// Bytes that a run under this limit may have mapped beside those of its worker: for [`Worker::limit`]. A run in a slot
 /// has the addresses of its heap already, and the slot must be trimmed before. It is a second barrier behind the limit,
 /// far enough away that a run within its limit never meets it.
+#[must_use]
 pub fn room_bytes(limit_bytes: u64, in_slot: bool) -> u64 {
     let share = if in_slot { ROOM } else { ROOM + PLAIN_SPREAD };
     limit_bytes.saturating_mul(share).saturating_add(FIXED_ROOM_BYTES)

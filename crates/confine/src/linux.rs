@@ -51,6 +51,7 @@ pub struct Worker {
 
 /// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
 /// forks next is the zygote.
+#[must_use]
 pub fn launcher(wanted: Confinement) -> Launched {
     let mut got = Confinement::default();
     // The system refuses this to the leader of a process group; the zygote tries again.
@@ -109,12 +110,14 @@ impl Zygote {
     }
 
     /// The confinement of every worker of this zygote, once it has settled.
+    #[must_use]
     pub fn confinement(&self) -> Confinement {
         self.got
     }
 
     /// Confines a worker, which the zygote has just forked, and moves its socket to descriptor 0. `None` if it does not
     /// get everything that was announced: it must end then.
+    #[must_use]
     pub fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (got, socket) = self.enter(socket)?;
         let less = self.got.items().into_iter().zip(got.items()).any(|(said, had)| said > had);
@@ -166,6 +169,7 @@ impl Worker {
     /// Limits the worker to one run: to `room_bytes` of addresses more than it had at its start, less those that it
     /// gave back since, and to that much CPU time in all, rounded up to seconds. For good: a worker cannot be given
     /// more later. False if that was promised and is refused: the run must not start then.
+    #[must_use]
     pub fn limit(&self, given_back_bytes: u64, room_bytes: u64, cpu: Duration) -> bool {
         self.mapped_bytes.is_none_or(|mapped| {
             let had = mapped.saturating_sub(given_back_bytes);

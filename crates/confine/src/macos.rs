@@ -41,6 +41,7 @@ pub struct Worker;
 
 /// Confines the launcher, which has one thread and whose socket is descriptor 0. The process that it
 /// forks next is the zygote.
+#[must_use]
 pub fn launcher(wanted: Confinement) -> Launched {
     let mut got = Confinement::default();
     unix::new_session();
@@ -84,12 +85,14 @@ impl Zygote {
     }
 
     /// The confinement of every worker of this zygote, once it has settled.
+    #[must_use]
     pub fn confinement(&self) -> Confinement {
         self.got
     }
 
     /// Confines a worker, which the zygote has just forked, and moves its socket to descriptor 0. `None` if it does not
     /// get everything that was announced: it must end then.
+    #[must_use]
     pub fn worker(&self, socket: OwnedFd) -> Option<(Worker, OwnedFd)> {
         let (descriptors, seatbelt, socket) = self.enter(socket, false)?;
         (self.with(descriptors, seatbelt) == self.got).then_some((Worker, socket))
@@ -164,6 +167,7 @@ impl Worker {
     /// Limits the worker to that much CPU time in all, rounded up to seconds, for good. Its memory cannot be limited.
     /// Neither was promised, so the result is never false.
     #[expect(clippy::unused_self, reason = "it is of use elsewhere")]
+    #[must_use]
     pub fn limit(&self, _given_back_bytes: u64, _room_bytes: u64, cpu: Duration) -> bool {
         limits::of_run(cpu);
         true

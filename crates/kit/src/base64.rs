@@ -35,7 +35,7 @@ impl NativeFunction for Btoa {
         };
         let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
         match bytes {
-            Ok(bytes) => text_of(FORGIVING.encode(bytes)),
+            Ok(bytes) => text_of(&FORGIVING.encode(bytes)),
             Err(_) => thrown("InvalidCharacterError", "btoa takes characters up to U+00FF").into(),
         }
     }
@@ -60,15 +60,15 @@ impl NativeFunction for Atob {
         let is_padded = text.ends_with('=');
         match FORGIVING.decode(&text) {
             Ok(bytes) if !is_padded || text.len().is_multiple_of(4) => {
-                text_of(bytes.into_iter().map(char::from).collect())
+                text_of(&bytes.into_iter().map(char::from).collect::<String>())
             }
             _ => thrown("InvalidCharacterError", "atob takes Base64").into(),
         }
     }
 }
 
-fn text_of(text: String) -> NativeAnswer {
-    match Value::serialize(&text) {
+fn text_of(text: &str) -> NativeAnswer {
+    match Value::serialize(text) {
         Ok(value) => Ok(value).into(),
         Err(error) => thrown("Error", error.to_string()).into(),
     }

@@ -1,8 +1,8 @@
 //! Compiled modules that are kept, so that a second run of the same source parses nothing.
 //!
-//! In: a module's label, language and text. Out: what was compiled of exactly these before, with
-//! the bytecode that the engine made of it. Keyed by the whole text, compared and not only hashed;
-//! bounded by bytes, the least recently used goes first.
+//! In: a module's label, language and text. Out: the module that was compiled of exactly these before, with its
+//! bytecode. The key is the whole text, which is compared and not only hashed. The size is bounded in bytes; the least
+//! recently used module goes first.
 
 use std::{
     collections::HashMap,
@@ -39,7 +39,7 @@ struct Entry {
     used: u64,
 }
 
-/// Scripts of globals that are kept: one for each list of names that callers use.
+/// Number of scripts kept. Each list of global names that callers use has one script.
 const SCRIPTS: usize = 1_000;
 
 impl Cache {
@@ -47,8 +47,8 @@ impl Cache {
         Self { limit_bytes, hasher: RandomState::new(), kept: Mutex::default() }
     }
 
-    /// The compiled module, from the cache or made now; in both cases only if compiling it takes at
-    /// most `room_bytes`.
+    /// The compiled module, from the cache or compiled now. In both cases it fails if compiling takes more than
+    /// `room_bytes`.
     pub(crate) fn module(
         &self,
         label: &str,
@@ -59,7 +59,7 @@ impl Cache {
     ) -> Result<Arc<CompiledModule>, CompileError> {
         let hash = self.hasher.hash_one((label, text, language, erase));
         if let Some(known) = self.find(hash, label, text, language, erase) {
-            // What a run may do does not depend on what others compiled before.
+            // A run's limits do not depend on modules that others compiled before.
             let fits = known.takes_bytes() <= room_bytes;
             return if fits { Ok(known) } else { Err(CompileError::out_of_memory()) };
         }
@@ -68,7 +68,7 @@ impl Cache {
         Ok(module)
     }
 
-    /// A script by its text, so that its bytecode is made once.
+    /// A script by its text. Its bytecode is made once.
     pub(crate) fn script(&self, text: String) -> Arc<Script> {
         let mut kept = self.kept.lock();
         if let Some(known) = kept.scripts.get(&text) {
@@ -143,7 +143,7 @@ impl Cache {
 }
 
 impl Kept {
-    /// Drops the least recently used modules until at most so many bytes are kept.
+    /// Drops the least recently used modules until at most `to` bytes are kept.
     fn shrink(&mut self, to: usize) {
         let mut ages: Vec<(u64, usize)> =
             self.modules.values().flatten().map(|entry| (entry.used, entry.bytes)).collect();

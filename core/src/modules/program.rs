@@ -1,8 +1,7 @@
-//! The modules of one run: what was compiled and linked before anything ran, and what a dynamic
-//! `import()` adds while it does.
+//! The modules of one run: those compiled and linked before it starts, and those that a dynamic `import()` adds.
 //!
-//! In: questions of the isolate, by name. Out: scripts, bridges and positions. This is all that an
-//! isolate knows of compiling and linking.
+//! In: questions of the isolate, by name. Out: scripts, bridges and positions. An isolate uses compiling and linking
+//! only through this file.
 
 use std::{
     cell::Cell,
@@ -39,7 +38,7 @@ impl Script {
     }
 }
 
-/// A text for the engine, with the bytecode that the first isolate to load it made of it.
+/// A text for the engine, with the bytecode of the first isolate that loaded it.
 #[derive(Clone, Debug)]
 pub(crate) enum Code {
     Module(Arc<CompiledModule>),
@@ -47,7 +46,7 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// What the engine compiles.
+    /// The text that the engine compiles.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Module(module) => module.code(),
@@ -55,12 +54,12 @@ impl Code {
         }
     }
 
-    /// What came of it, if an isolate has compiled it before.
+    /// Its bytecode, if an isolate has compiled it before.
     pub(crate) fn bytecode(&self) -> Option<Arc<[u8]>> {
         self.kept().get().cloned()
     }
 
-    /// Keeps bytecode for the runs to come; the first to arrive stays.
+    /// Keeps bytecode for later runs. The first bytecode to arrive stays.
     pub(crate) fn keep_bytecode(&self, bytecode: Vec<u8>) -> Arc<[u8]> {
         Arc::clone(self.kept().get_or_init(|| bytecode.into()))
     }
@@ -78,35 +77,35 @@ impl Code {
 pub(crate) enum Module {
     /// Source text.
     Source(Code),
-    /// Values of the host: the names of its exports, and where their values start among the inputs.
+    /// Values of the host: the names of its exports, and the index of the first value among the inputs.
     Bridge { exports: Vec<String>, first: usize },
 }
 
-/// Why a program cannot be linked, or an import of it resolved.
+/// The reason why a program cannot be linked, or an import of it resolved.
 #[derive(Debug)]
 pub(crate) enum Unlinked {
     /// Compiling takes more memory than there is.
     Memory,
-    /// It is wrong.
+    /// The source has an error.
     Error(Box<ExecutionError>),
 }
 
-/// What was compiled since this was last asked.
+/// The memory of the code that was compiled since the last call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Compiled {
-    /// What is kept of it: texts, code, maps.
+    /// Bytes that stay: texts, code, maps.
     pub(crate) kept_bytes: usize,
-    /// The most that compiling took at once, with what was kept by then.
+    /// The most bytes that compiling took at once, including those that stayed by then.
     pub(crate) peak_bytes: usize,
 }
 
-/// What the isolate asks about modules.
+/// The isolate's questions about modules.
 pub(crate) trait Linker: Send {
     /// The name of the entry.
     fn entry(&self) -> &str;
 
-    /// The module that a specifier means, by name. One that is not linked yet (a dynamic import) is
-    /// checked now, with all that it imports, if that takes at most `room_bytes`.
+    /// The module that a specifier means, by name. A module that is not linked yet (a dynamic import) is checked now,
+    /// with all its imports, if that takes at most `room_bytes`.
     fn resolve(
         &mut self,
         importer: &str,
@@ -117,24 +116,23 @@ pub(crate) trait Linker: Send {
     /// A specifier that is longer than so many bytes means nothing.
     fn longest_specifier_bytes(&self) -> usize;
 
-    /// What was compiled since this was last asked, for the books.
+    /// The code compiled since the last call, for the accounting.
     fn take_compiled(&mut self) -> Compiled;
 
     /// The module of that name.
     fn module(&self, name: &str) -> Option<Module>;
 
-    /// A classic script, with the bytecode that runs before made of the same text.
+    /// A classic script, with the bytecode that earlier runs made of the same text.
     fn script(&self, text: String) -> Code;
 
     /// Whether a stack may name this file.
     fn knows(&self, file: &str) -> bool;
 
-    /// Where a place in compiled code (line from 1, column from 1 in bytes) stands in the text that
-    /// its author wrote.
+    /// Maps a place in compiled code (line from 1, column from 1 in bytes) to the author's text.
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position>;
 
-    /// The place of the call whose arguments hold a place of the original; with `constructing`,
-    /// only of a `new` of that name.
+    /// The position of the call whose arguments contain an original position. With `constructing`, only of a `new` of
+    /// that name.
     fn call_around(
         &self,
         file: &str,
@@ -142,11 +140,11 @@ pub(crate) trait Linker: Send {
         constructing: Option<&str>,
     ) -> Option<Position>;
 
-    /// The regular expressions of a module, for the engine does not say which it refuses.
+    /// The regular expressions of a module. The engine does not say which one it refuses.
     fn regular_expressions(&self, file: &str) -> Vec<RegularExpression>;
 }
 
-/// Compiles the entry and all that it statically reaches, and checks every import.
+/// Compiles the entry and every module that it statically reaches, and checks every import.
 pub(crate) fn link(cache: &Arc<Cache>, request: Request) -> Result<Box<dyn Linker>, Unlinked> {
     let room_bytes = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     let mut program = Program::new(cache, request);
@@ -159,25 +157,25 @@ pub(crate) fn link(cache: &Arc<Cache>, request: Request) -> Result<Box<dyn Linke
 struct Program {
     graph: Graph,
     sources: Sources,
-    /// Bridges by key: export names, and where their values start among the inputs.
+    /// Bridges by key: export names, and the index of the first value among the inputs.
     bridges: HashMap<String, (Vec<String>, usize)>,
     /// Linked modules by the name that the engine knows them by.
     keys: HashMap<String, ModuleKey>,
 }
 
-/// What modules are made of.
+/// The input of compiling.
 struct Sources {
     cache: Arc<Cache>,
     filename: String,
     entry: SourceText,
     language: Language,
     modules: HashMap<String, SourceText>,
-    /// What compiling and what comes of it may take, from `compiled` at zero on.
+    /// The bytes that compiling and its results may take, counted from the moment when `compiled` was zero.
     room_bytes: Cell<usize>,
     compiled: Cell<Compiled>,
 }
 
-/// Set before the key of a bridge in its engine name; no file is called that.
+/// Prefix of a bridge's key in its engine name. No file name starts with it.
 const BRIDGE: char = '\u{1}';
 
 impl Program {
@@ -216,7 +214,7 @@ impl Program {
         Ok(())
     }
 
-    /// Lets the engine's names lead to the modules that are linked now.
+    /// Maps engine names to the modules that are linked now.
     fn name_modules(&mut self) {
         for (key, _) in self.graph.modules().skip(self.keys.len()) {
             self.keys.insert(engine_name(&self.graph.label(key)), key.clone());
@@ -323,7 +321,7 @@ impl Linker for Program {
     }
 }
 
-/// A label as the engine's C strings can hold it.
+/// A label in the form of the engine's C strings.
 fn engine_name(label: &str) -> String {
     label.replace('\0', "\u{2400}")
 }

@@ -1,7 +1,7 @@
-//! A run as a binding asks for it, and every check on it.
+//! The request of a run, with every check on it.
 //!
-//! In: options as a binding read them from its caller. Out: nothing, or the [`Error`] that the caller deserves,
-//! before anything starts.
+//! In: options as a binding read them from its caller. Out: nothing, or an [`Error`] for the caller, before anything
+//! starts.
 
 use std::collections::HashMap;
 
@@ -16,13 +16,13 @@ use crate::{
     value::{Value, Writer},
 };
 
-/// The memory limit of a run that names none: 128 MiB.
+/// The memory limit of a run without one of its own: 128 MiB.
 pub(crate) const DEFAULT_MEMORY_LIMIT_BYTES: u64 = 128 << 20;
 
-/// The label of an entry that has none.
+/// The label of an entry without one of its own.
 pub(crate) const DEFAULT_FILENAME: &str = "<runCode>";
 
-/// A run as a binding asks for it: names here, values in one message beside them.
+/// A request of a binding for one run. Names are here, values in one message beside them.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The entry.
@@ -49,7 +49,7 @@ pub struct Request {
     pub memory_limit_bytes: Option<f64>,
     /// Functions that are answered in Rust, with the numbers that they have in `inputs`.
     pub native: NativeFunctions,
-    /// How to spell options in errors.
+    /// The spelling of options in errors.
     pub spelling: Spelling,
 }
 
@@ -79,7 +79,7 @@ impl Request {
     /// Checks everything that can be known before anything starts.
     ///
     /// # Errors
-    /// The first mistake found, naming the option.
+    /// The first mistake, with the name of its option.
     pub fn check(&self) -> Result<(), Error> {
         non_empty(self.function.as_deref(), "execute.fn")?;
         non_empty(self.filename.as_deref(), "filename")?;
@@ -110,8 +110,7 @@ impl Request {
         Ok(())
     }
 
-    /// Whether anything was handed over by name: without, a run has nothing that it could wait for, but what
-    /// its arguments may hold.
+    /// Whether the caller handed over anything by name. Without, a run can wait only for values in its arguments.
     pub(crate) fn hands_over(&self) -> bool {
         !(self.globals.is_empty() && self.imports.is_empty())
     }

@@ -1,9 +1,9 @@
-//! The call that a place in a source text belongs to.
+//! The call that a position in a source text belongs to.
 //!
-//! In: a place that the engine gave for a call that was going on. It remembers, for a call, the last
-//! place that it noted before it, and that is within the arguments when they name anything: in
-//! `new RangeError(`no ${key}`)` it is `key`. Out: the place that it gives when they do not, the
-//! callee's last name. Parses the text once more: for errors alone.
+//! In: a position that the engine gave for a call in progress. The engine reports the last position that it noted
+//! before the call. Where the arguments contain a name, that position is inside them: in
+//! ``new RangeError(`no ${key}`)`` it is `key`. Out: the last name of the callee, which is the position that the engine
+//! gives for other calls. Parses the text once more, so it is for errors alone.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{CallExpression, Expression, NewExpression};
@@ -17,11 +17,11 @@ use oxc_span::{GetSpan, Span};
 use super::{line_terminators, lines::Lines, module::CompiledModule, source_type, with_stack_for};
 use crate::data::outcome::Position;
 
-/// Texts longer than this are not parsed again; their places stay the engine's.
+/// Texts longer than this are not parsed again; their positions stay the engine's.
 const LONGEST: usize = 256 << 10;
 
-/// The place of the innermost call whose arguments hold `place`; with `constructing`, only if it
-/// is a `new` of that name.
+/// The position of the innermost call whose arguments contain `place`. With `constructing`, only if the call is a `new`
+/// of that name.
 pub(super) fn find(
     module: &CompiledModule,
     place: Position,
@@ -59,7 +59,7 @@ struct Finder {
 }
 
 impl Finder {
-    /// Visited from the outside in, so the last to hold the place is the innermost.
+    /// Calls are visited from the outside in, so the last one that contains the position is the innermost.
     fn look(&mut self, call: Span, callee: &Expression<'_>, constructs: bool) {
         if !(callee.span().end..call.end).contains(&self.at) {
             return;
@@ -81,7 +81,7 @@ impl<'a> Visit<'a> for Finder {
     }
 }
 
-/// Where the engine places a call of this callee: at the property, or at its start.
+/// The engine's position for a call of this callee: the property, or the start of the callee.
 fn last_name(callee: &Expression<'_>) -> u32 {
     match callee {
         Expression::StaticMemberExpression(member) => member.property.span.start,

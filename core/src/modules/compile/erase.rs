@@ -1,10 +1,9 @@
-//! Imports and exports that stand only for types.
+//! Imports and exports of types alone.
 //!
-//! In: a TypeScript tree with its symbols. Out: the same tree without the imports that erase, and
-//! what is no longer there: the names exported as types. The contract's rule: an import that is
-//! used, but only as a type, erases as if written `type`; so does one that the linker names because
-//! its target exports it only as a type; an import of which nothing else is left goes with it.
-//! Every other import stays, used or not.
+//! In: a TypeScript tree with its symbols. Out: the same tree without the imports that are erased, and the names that
+//! were exported as types. The contract's rule: an import that is used only as a type is erased as if written `type`;
+//! so is one whose target exports it only as a type, which the linker finds out. An import statement without any names
+//! left is removed. Every other import stays, used or not.
 
 use std::collections::HashSet;
 
@@ -16,18 +15,18 @@ use oxc_semantic::{ReferenceId, Scoping, SymbolId};
 
 use super::record::declared_names;
 
-/// What is known only before types are erased.
+/// Facts that are known only before types are erased.
 #[derive(Default)]
 pub(super) struct Erased {
     /// Imported local names that nothing refers to.
     pub(super) unused: HashSet<String>,
-    /// Every name in an export, of a type or not.
+    /// Every exported name, of values and of types.
     pub(super) exported: HashSet<String>,
     /// Specifiers of `export type * from`.
     pub(super) type_stars: Vec<String>,
 }
 
-/// Takes type imports out of `program`, and those bound to a name in `erase`.
+/// Removes type imports from `program`, and imports bound to a name in `erase`.
 pub(super) fn erase_type_imports(
     program: &mut Program<'_>,
     scoping: &Scoping,
@@ -80,7 +79,7 @@ impl Erased {
 
 struct Usage<'s> {
     scoping: &'s Scoping,
-    /// References within `import a = b.c` that erases: they use nothing as a value.
+    /// References within an erased `import a = b.c`: they use nothing as a value.
     aliases: HashSet<ReferenceId>,
 }
 
@@ -122,7 +121,8 @@ impl Usage<'_> {
     }
 }
 
-/// Drops each `import a = b.c` that is used only as a type, last first, as one may name another.
+/// Drops each `import a = b.c` that is used only as a type. Goes from the last to the first, since one may name
+/// another.
 fn drop_type_aliases(program: &mut Program<'_>, scoping: &Scoping) -> HashSet<ReferenceId> {
     let mut dropped = HashSet::new();
     let mut usage = Usage { scoping, aliases: HashSet::new() };
@@ -161,7 +161,7 @@ fn aliased(alias: &TSImportEqualsDeclaration<'_>) -> Option<ReferenceId> {
     }
 }
 
-/// The first exported name that nothing declares: TypeScript leaves that to its type checker.
+/// The first exported name without a declaration: TypeScript leaves this check to its type checker.
 pub(super) fn undefined_export(
     program: &Program<'_>,
     scoping: &Scoping,

@@ -1,9 +1,9 @@
 //! The tokens of a source text, as far as its nesting depends on them.
 //!
-//! In: a source text. Out: its tokens one by one, comments and blanks left out, strings, numbers
-//! and regular expressions each as one token, template literals as brackets. It never says that
-//! something ended unless it must have: where `/` may be a division or begin a regular expression,
-//! and reading on would depend on which, `uncertain` is true from there to the end.
+//! In: a source text. Out: its tokens without comments and blanks; a string, a number or a regular expression is one
+//! token, and template literals are brackets. The lexer reports the end of a construct only where it is certain. Where
+//! `/` may be a division or begin a regular expression, and the text after it depends on which, `uncertain` is true
+//! from there to the end.
 
 /// One token.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub(super) struct Token<'a> {
     pub(super) starts_statement: bool,
 }
 
-/// What the previous token lets follow.
+/// The tokens that may follow the previous one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// An operator or an opening bracket: an operand comes next.
@@ -26,7 +26,7 @@ enum Before {
     Either,
     /// The end of an operand.
     Operand,
-    /// A word that takes something after it.
+    /// A keyword that takes something after it.
     Keyword,
     /// `}`.
     Brace,
@@ -75,7 +75,7 @@ impl<'a> Lexer<'a> {
         lexer
     }
 
-    /// Whether from here on nothing can be known to end.
+    /// Whether no construct after this place can be known to end.
     pub(super) fn uncertain(&self) -> bool {
         self.uncertain
     }
@@ -85,7 +85,7 @@ impl<'a> Lexer<'a> {
         self.comments
     }
 
-    /// How many blanks were read that are neither spaces, tabs nor line breaks.
+    /// The number of blanks that are neither spaces, tabs nor line breaks.
     pub(super) fn rare_blanks(&self) -> usize {
         self.rare_blanks
     }
@@ -105,7 +105,7 @@ impl<'a> Lexer<'a> {
         Some(Token { start, ..token })
     }
 
-    /// The next run of letters or other byte, whatever it belongs to.
+    /// The next run of letters or other byte, without regard to its context.
     fn raw(&mut self) -> Option<Token<'a>> {
         let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();
         self.at += bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -272,7 +272,7 @@ impl<'a> Lexer<'a> {
         text
     }
 
-    /// A closing bracket that does not match ends the parse; it closes nothing here.
+    /// A closing bracket that does not match ends the parse, so it closes nothing here.
     fn closing(&mut self, byte: u8) -> &'a str {
         self.at += 1;
         let matching = match byte {
@@ -343,7 +343,7 @@ impl<'a> Lexer<'a> {
         let expression = match self.before {
             Before::Operator | Before::Head => true,
             Before::Keyword if self.operand_must_follow() => true,
-            // A type ends where no expression could, and the next line may begin with either.
+            // A type may end where no expression could, and the next line may begin with a type or an expression.
             Before::Operand if !(self.newline && self.typescript) => false,
             _ => {
                 let end = self.regular_expression_end();
@@ -362,7 +362,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether the keyword before can be no ordinary name, as `type` in `type / 2` is.
+    /// Whether the keyword before cannot be an ordinary name, unlike `type` in `type / 2`.
     fn operand_must_follow(&self) -> bool {
         let before = self.text.get(..self.at).unwrap_or_default().trim_end();
         TAKES_AN_OPERAND.iter().any(|keyword| before.ends_with(keyword))
@@ -377,7 +377,7 @@ impl<'a> Lexer<'a> {
         self.uncertain |= !meets;
     }
 
-    /// Where a regular expression that begins here would end; none if it has no end.
+    /// The end of a regular expression that begins here; none if it has no end.
     fn regular_expression_end(&mut self) -> Option<usize> {
         let mut class = false;
         let mut bytes = self.text.as_bytes().iter().enumerate().skip(self.at + 1);
@@ -406,7 +406,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#' | b'\\' | 0x80..)
 }
 
-/// Words that go on with what stands before them.
+/// Words that continue a construct before them.
 const CONTINUES: [&str; 14] = [
     "else",
     "catch",
@@ -444,7 +444,7 @@ const TAKES_AN_OPERAND: [&str; 16] = [
     "export",
 ];
 
-/// Words, ordinary names among them, that may take what follows into themselves.
+/// Words, ordinary names among them, that may continue with the tokens after them.
 const TAKES_MORE: [&str; 50] = [
     "return",
     "typeof",

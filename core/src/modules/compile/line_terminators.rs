@@ -1,7 +1,7 @@
-//! The literals and comments of a program, when its lines depend on them.
+//! The literals and comments of a program whose lines depend on them.
 //!
-//! In: a syntax tree. Out: for the rare text with U+2028, U+2029 or a lone carriage return, the
-//! spans in which the engine does not end a line at them; for any other text nothing, at no cost.
+//! In: a syntax tree. Out: for the rare text with U+2028, U+2029 or a lone carriage return, the spans in which the
+//! engine does not end a line at them. Any other text has none, at no cost.
 
 use oxc_ast::ast::{Program, StringLiteral, TemplateElement};
 use oxc_ast_visit::Visit;
@@ -9,7 +9,7 @@ use oxc_span::Span;
 
 use super::{lines::Silent, module::needs_silent};
 
-/// The silent parts of `program`.
+/// The spans of `program` in which some line terminators do not count.
 pub(super) fn find(program: &Program<'_>) -> Silent {
     if !needs_silent(program.source_text) {
         return Silent::default();

@@ -1,35 +1,35 @@
 //! Lines and columns of a source text.
 //!
-//! In: a text and byte offsets into it. Out: positions as the contract counts them, from 1, columns
-//! in UTF-16 units. A line ends where the engine ends one: after `\n`, `\r\n`, a lone `\r` (but not
-//! within a block comment), U+2028 and U+2029 (but not within a literal or a comment).
+//! In: a text and byte offsets into it. Out: positions as the contract counts them: from 1, columns in UTF-16 units. A
+//! line ends where the engine ends one: after `\n`, `\r\n`, a lone `\r` (except within a block comment), U+2028 and
+//! U+2029 (except within a literal or a comment).
 
 use std::ops::Range;
 
 use crate::data::outcome::Position;
 
-/// Bytes from one place of which the line is known to the next: what lies between is read again. So a text
-/// of nothing but line breaks takes no more than any other.
+/// Distance in bytes between the offsets whose line is stored. The text between them is read again, so a text of only
+/// line breaks takes no more memory than any other.
 const STEP_BYTES: usize = 512;
 
 /// The lines of a text.
 pub(super) struct Lines<'a> {
     text: &'a str,
     line_terminators: &'a Silent,
-    /// The first start of a line after each step, rising; the first is that of the text.
+    /// The first start of a line after each step, ascending. The first entry is the start of the text.
     starts: Vec<Start>,
-    /// The last place asked for: asking in rising order is linear.
+    /// The last place asked for: queries in ascending order take linear time.
     last: Place,
 }
 
-/// A line, from 1, and where it starts.
+/// A line, counted from 1, and the offset of its start.
 #[derive(Clone, Copy)]
 struct Start {
     offset: u32,
     line: u32,
 }
 
-/// A place: its line and where that starts, and its UTF-16 column from 0.
+/// A place: its line, the offset of the line's start, and its UTF-16 column from 0.
 #[derive(Clone, Copy)]
 struct Place {
     offset: usize,
@@ -38,7 +38,7 @@ struct Place {
 }
 
 impl<'a> Lines<'a> {
-    /// The lines of `text`, in which terminators count everywhere but in `silent`.
+    /// The lines of `text`, in which terminators count everywhere except in `line_terminators`.
     pub(super) fn new(text: &'a str, line_terminators: &'a Silent) -> Self {
         let mut here = Start { offset: 0, line: 1 };
         let mut starts = vec![here];
@@ -110,12 +110,12 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Where lines start after a place.
+/// The starts of lines after a place.
 struct Starts<'a> {
     text: &'a [u8],
     at: usize,
     line_terminators: &'a Silent,
-    /// The next silent span, and the next comment.
+    /// The next span and the next comment to look at.
     span: usize,
     comment: usize,
 }
@@ -160,18 +160,18 @@ impl Iterator for Starts<'_> {
     }
 }
 
-/// The parts of a text in which the engine does not see every line terminator.
+/// The parts of a text in which the engine ignores some line terminators.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Silent {
-    /// Literals and comments, in rising order: U+2028 and U+2029 do not count within.
+    /// Literals and comments, ascending: U+2028 and U+2029 do not count within them.
     pub(super) spans: Vec<Range<usize>>,
-    /// Block comments, in rising order: a lone `\r` does not count within.
+    /// Block comments, ascending: a lone `\r` does not count within them.
     pub(super) comments: Vec<Range<usize>>,
     /// U+2028 and U+2029 count nowhere.
     pub(super) everywhere: bool,
 }
 
-/// Whether `text` has terminators whose counting depends on where they stand.
+/// Whether `text` has terminators that count or not depending on their context.
 pub(super) fn has_rare_terminators(text: &str) -> bool {
     let bytes = text.as_bytes();
     let lone_return = || {
@@ -189,12 +189,12 @@ pub(super) fn has_rare_terminators(text: &str) -> bool {
     (!text.is_ascii() && text.contains(['\u{2028}', '\u{2029}'])) || lone_return()
 }
 
-/// How many UTF-16 units `text` has.
+/// The length of `text` in UTF-16 units.
 pub(super) fn utf16_length(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
-/// Whether a place is within one of the spans, of which `next` is the first that does not end before it.
+/// Whether a place is within one of the spans. `next` is the first span that does not end before it.
 fn within(spans: &[Range<usize>], next: &mut usize, at: usize) -> bool {
     while spans.get(*next).is_some_and(|span| span.end <= at) {
         *next += 1;

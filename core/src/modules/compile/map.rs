@@ -1,10 +1,10 @@
-//! Where in the original each piece of reprinted code came from.
+//! The origin of each piece of printed code in the original text.
 //!
-//! In: the printer's mappings, in order. Out: for a place in the printed code, the place in the
-//! original of the piece that it belongs to. Kept as variable-length differences, about four bytes
-//! a mapping, and decoded from the start when asked, which only errors do.
+//! In: the printer's mappings, in order. Out: for a place in the printed code, the place in the original of the piece
+//! that it belongs to. Mappings are stored as variable-length differences, about four bytes each, and decoded from the
+//! start on each lookup. Only errors look up.
 
-/// A place: line and column from 0, the column in UTF-16 units, lines as the printer counts them.
+/// A place: line and column from 0, the column in UTF-16 units. Lines are counted as the printer counts them.
 pub(super) type Place = (u32, u32);
 
 /// The mappings of one printed module.
@@ -14,7 +14,7 @@ pub(super) struct Map {
 }
 
 impl Map {
-    /// Packs pairs of printed and original places; the printed ones must rise.
+    /// Packs pairs of printed and original places; the printed ones must be ascending.
     pub(super) fn pack(pairs: impl Iterator<Item = (Place, Place)>) -> Self {
         let mut bytes = Vec::with_capacity(pairs.size_hint().0 * 5);
         let mut last = [0_i64; 4];
@@ -31,7 +31,7 @@ impl Map {
         Self { bytes: bytes.into_boxed_slice() }
     }
 
-    /// The original of the last mapping at or before `place`, or else of the first on its line.
+    /// The original of the last mapping at or before `place`; if there is none, that of the first mapping on its line.
     pub(super) fn find(&self, place: Place) -> Option<Place> {
         let mut found = None;
         let mut bytes = self.bytes.iter().copied();
@@ -53,7 +53,7 @@ impl Map {
         found
     }
 
-    /// How many bytes the mappings take.
+    /// The size of the mappings in bytes.
     pub(super) fn size(&self) -> usize {
         self.bytes.len()
     }

@@ -1,32 +1,32 @@
-//! How many bytes compiling a source takes, known before it is parsed.
+//! The memory that compiling a source takes, known before it is parsed.
 //!
-//! In: a text and its tokens. Out: about the most that syntax trees, scopes, diagnostics, printed code
-//! and maps take at once. None of it is the engine's, so nothing else would count it: `a;a;a;…` takes a
-//! hundred times its length. Measured for some sixty kinds of token over megabytes of each; the most
-//! that any took is what is counted for all, but for the few that take far more than the others. Comments
-//! and lines are no tokens, and are counted besides.
+//! In: a text and its tokens. Out: an approximate upper bound of the bytes that syntax trees, scopes, diagnostics,
+//! printed code and maps take at once. The engine allocates none of it, so nothing else counts it: `a;a;a;…` takes a
+//! hundred times its length. Some sixty kinds of token were measured over megabytes of each. Every token counts as much
+//! as the most expensive one, except for a few that take far more. Comments and lines are no tokens and are counted
+//! beside them.
 
 use super::lexer::Token;
 
-/// The most that a token took as JavaScript (an arrow function, a statement of one name); as
-/// TypeScript it is also printed anew, with a map.
+/// The most that a token took as JavaScript (an arrow function, a statement of one name). TypeScript is also printed
+/// anew, with a map.
 const PER_TOKEN: usize = 160;
 const PER_TYPESCRIPT_TOKEN: usize = 224;
-/// A token whose kind is not known may stand for any.
+/// A token of unknown kind may stand for any.
 const PER_UNCERTAIN_TOKEN: usize = 512;
-/// An import or export is also kept in the module's record.
+/// An import or export is also stored in the module's record.
 const PER_RECORD: usize = 512;
 /// An enum becomes a function, and its members are computed.
 const PER_ENUM: usize = 1_536;
-/// The text is kept, and read once more by the engine.
+/// The text is kept, and the engine reads it once more.
 const PER_BYTE: usize = 3;
-/// A comment is listed, and listed once more where lines depend on comments.
+/// A comment is listed, and listed again where lines depend on comments.
 const PER_COMMENT: usize = 104;
-/// A blank of the rare kinds is listed.
+/// A rare blank is listed.
 const PER_RARE_BLANK: usize = 24;
-/// A name in a list of imports or exports is one import or export more.
+/// A name in a list of imports or exports is one more import or export.
 const PER_NAME: usize = 1_024;
-/// What printing with a map takes: for each line, and for each line and byte of one that is not ASCII.
+/// The cost of printing with a map: for each line, and for each line and byte of a line that is not ASCII.
 const PER_PRINTED_LINE: usize = 20;
 const PER_PRINTED_LINE_BEYOND_ASCII: usize = 112;
 const PER_PRINTED_BYTE_BEYOND_ASCII: usize = 12;
@@ -40,7 +40,7 @@ fn of_printing(text: &str) -> usize {
         let lines = text.bytes().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
         return PER_PRINTED_LINE * lines;
     }
-    // A line that ends with one of the separators is not ASCII either.
+    // A line that ends with one of these separators is not ASCII either.
     text.split_inclusive(['\n', '\r', '\u{2028}', '\u{2029}'])
         .map(|line| {
             if line.is_ascii() {
@@ -60,14 +60,14 @@ pub(super) fn of_rare_blanks(count: usize) -> usize {
     PER_RARE_BLANK.saturating_mul(count)
 }
 
-/// Finds the commas between names that are imported or exported: `{a, b}`, and what is declared after `export`.
+/// Finds the commas between imported or exported names: `{a, b}`, and the names declared after `export`.
 #[derive(Default)]
 pub(super) struct Names {
-    /// Open brackets, while such a statement is read.
+    /// Number of open brackets, while such a statement is read.
     open: Option<usize>,
-    /// Within a value, which began behind a `=` with so many open brackets: its own commas are deeper.
+    /// Within a value, the number of brackets open at its `=`. The commas of the value itself are deeper.
     value: Option<usize>,
-    /// What the last token leaves to be seen.
+    /// The expectation that the last token leaves.
     after: After,
 }
 
@@ -81,7 +81,7 @@ enum After {
 }
 
 impl Names {
-    /// What the token adds to the price of its list.
+    /// The amount that the token adds to the price of its list.
     pub(super) fn of(&mut self, token: Token<'_>) -> usize {
         let after = std::mem::take(&mut self.after);
         let Some(open) = self.open.filter(|open| *open > 0 || !token.starts_statement) else {

@@ -1,11 +1,10 @@
-//! Source text to a module that can be linked and run; the only importer of oxc.
+//! Modules compiled from source text; the only importer of oxc.
 //!
-//! In: a text and its language. Out: the text for the engine, a record of what it imports and
-//! exports, and the way from engine positions back to the original; or a `CompileError` with the
-//! position of the first thing wrong. JavaScript is parsed for its errors and its record and runs
-//! untouched; TypeScript is erased without being checked and printed anew, for the newest syntax,
-//! nothing lowered. Keeps §7 of the contract and its rule that a hostile source harms no host:
-//! whatever the text, time is about linear in its length and the stack suffices.
+//! In: a text and its language. Out: the text for the engine, a record of its imports and exports, and a map from
+//! engine positions to the original; or a `CompileError` with the position of the first error. JavaScript is parsed for
+//! its errors and its record and runs unchanged. TypeScript is erased without type checks and printed anew in the
+//! newest syntax; nothing is lowered. Keeps §7 of the contract and its rule that a hostile source harms no host: for
+//! any text, time is about linear in its length and the stack suffices.
 
 mod call_site;
 mod erase;
@@ -47,7 +46,7 @@ use std::sync::OnceLock;
 
 use crate::data::source::Language;
 
-/// The stack that one unit of weight may take in any pass; the most that was measured is 1.9 KiB.
+/// The stack that one unit of weight may take in any pass. The measured maximum is 1.9 KiB.
 const STACK_PER_WEIGHT: usize = (4 << 10) * crate::os::sanitized::FRAMES;
 
 /// The stack that any source may take.
@@ -56,11 +55,11 @@ const STACK_BASE: usize = (384 << 10) * crate::os::sanitized::FRAMES;
 /// The longest source: oxc counts bytes in 32 bits.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Compiles one module. `label` names it in no message, only in what the compiler keeps; `erase`
-/// lists unused imported names that are types in their module, as linking found out.
+/// Compiles one module. `label` appears in no message, only in the compiler's result. `erase` lists unused imported
+/// names that are types in their module, as linking found out.
 ///
-/// About 200 µs for 50 lines of TypeScript. Uses a stack of its own if the source nests deeply. A text
-/// that may take more than `room_bytes` to compile is not parsed.
+/// Takes about 200 µs for 50 lines of TypeScript. Uses a separate stack if the source nests deeply. A text that may
+/// take more than `room_bytes` to compile is not parsed.
 pub(crate) fn compile(
     label: &str,
     text: &str,
@@ -85,7 +84,7 @@ pub(crate) fn compile(
     })?
 }
 
-/// Does `work` where there is stack enough for any pass over that text.
+/// Runs `work` with enough stack for any pass over that text.
 fn with_stack_for<T>(
     text: &str,
     typescript: bool,
@@ -170,7 +169,7 @@ fn analyze(program: &Program<'_>, lines: &mut Lines<'_>) -> Result<Scoping, Comp
     Ok(analyzed.semantic.into_scoping())
 }
 
-/// What is exported in the source, but not by what is left of it, was a type.
+/// Records as types the names that the source exports and the erased program does not.
 fn finish_record(mut record: Record, erased: Erased) -> Record {
     let mut types = erased.exported;
     for export in &record.exports {
@@ -181,7 +180,7 @@ fn finish_record(mut record: Record, erased: Erased) -> Record {
     record
 }
 
-/// Prints without indentation, which would be quadratic in the depth, and without comments.
+/// Prints without indentation, which would take time quadratic in the depth, and without comments.
 fn print(program: &Program<'_>) -> Printed {
     let options = CodegenOptions {
         comments: CommentOptions::disabled(),

@@ -14,20 +14,20 @@ use super::{
     regexps::{self, RegularExpression},
 };
 
-/// Why a source is no module that can run.
+/// The reason why a source is no module that can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CompileError {
     /// The name of the error: always `SyntaxError`.
     pub(crate) name: &'static str,
     /// One line, bounded.
     pub(crate) message: String,
-    /// Where in the original text.
+    /// The place in the original text.
     pub(crate) position: Option<Position>,
-    /// Compiling it would have taken more memory than there is: the source may be a valid one.
+    /// Compiling it would have taken more memory than there is. The source may be valid.
     pub(crate) out_of_memory: bool,
 }
 
-/// The name under which a binding is asked of another module.
+/// The name under which a statement imports a binding of another module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Imported {
     /// An export by name; the default export is `default`.
@@ -36,14 +36,14 @@ pub(crate) enum Imported {
     Namespace,
 }
 
-/// One binding that a statement asks of another module.
+/// One binding that a statement imports of another module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ImportedName {
-    /// What it is called there.
+    /// The name in the other module.
     pub(crate) imported: Imported,
-    /// What it is called here; none in a re-export.
+    /// The name in this module; none in a re-export.
     pub(crate) local: Option<String>,
-    /// Where the name stands.
+    /// The place of the name.
     pub(crate) position: Position,
     /// TypeScript only: nothing refers to the local binding, neither as a value nor as a type.
     pub(crate) unused: bool,
@@ -52,29 +52,29 @@ pub(crate) struct ImportedName {
 /// One statement that requests another module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// The specifier as the program means it, escapes resolved.
+    /// The specifier, with escapes resolved.
     pub(crate) specifier: String,
-    /// Where the specifier stands.
+    /// The place of the specifier.
     pub(crate) position: Position,
-    /// Where the statement begins.
+    /// The start of the statement.
     pub(crate) statement: Position,
-    /// The names asked for, in source order; none for `import 'x'` and `export * from 'x'`.
+    /// The imported names, in source order; none for `import 'x'` and `export * from 'x'`.
     pub(crate) names: Vec<ImportedName>,
 }
 
-/// What an exported name stands for.
+/// The target of an exported name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExportTarget {
     /// A binding of this module.
     Local {
-        /// Its name here; two exports of one binding are no ambiguity. `*default*` for a value.
+        /// The local name. Two exports of one binding are not ambiguous. `*default*` for a value.
         binding: String,
     },
     /// A binding of the module that a request names.
     Indirect {
         /// Index into `requests`.
         request: usize,
-        /// What it is called there.
+        /// The name in that module.
         imported: Imported,
     },
 }
@@ -84,16 +84,16 @@ pub(crate) enum ExportTarget {
 pub(crate) struct Export {
     /// The name that importers use.
     pub(crate) name: String,
-    /// What it stands for.
+    /// The target of the name.
     pub(crate) target: ExportTarget,
 }
 
-/// What a module asks for and what it offers, at run time.
+/// The imports and exports of a module at run time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Every statement that requests a module, in source order.
     pub(crate) requests: Vec<Request>,
-    /// Every exported name but those of stars, in source order.
+    /// Every exported name except those of stars, in source order.
     pub(crate) exports: Vec<Export>,
     /// The requests, by index, that are `export * from`.
     pub(crate) stars: Vec<usize>,
@@ -110,13 +110,13 @@ pub(crate) struct CompiledModule {
     pub(super) printed: Option<Printed>,
     pub(super) line_terminators: Silent,
     pub(super) record: Record,
-    /// What the engine made of the code, kept by the first isolate that loads it; opaque here.
+    /// The engine's bytecode of the code, stored by the first isolate that loads it. Opaque here.
     pub(super) bytecode: OnceLock<Arc<[u8]>>,
-    /// What compiling it took, at most.
+    /// An upper bound of the memory that compiling took.
     pub(super) takes_bytes: usize,
 }
 
-/// Code that was printed anew, and where it came from.
+/// Code that was printed anew, and the map to its original.
 #[derive(Clone, Debug)]
 pub(super) struct Printed {
     pub(super) code: String,
@@ -134,27 +134,27 @@ impl CompiledModule {
         &self.text
     }
 
-    /// Its regular expressions, in source order. Parses the text again: for errors alone.
+    /// The regular expressions of the text, in source order. Parses the text again: for errors alone.
     pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
         regexps::find(self)
     }
 
-    /// Where the engine's form of the code is kept.
+    /// The place for the engine's bytecode of the code.
     pub(crate) fn bytecode(&self) -> &OnceLock<Arc<[u8]>> {
         &self.bytecode
     }
 
-    /// What the module asks for and offers.
+    /// The imports and exports of the module.
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }
 
-    /// How many bytes compiling it took at once, at most.
+    /// An upper bound of the memory in bytes that compiling took at once.
     pub(crate) fn takes_bytes(&self) -> usize {
         self.takes_bytes
     }
 
-    /// About how many bytes it holds.
+    /// The approximate memory in bytes that the module holds.
     pub(crate) fn size_bytes(&self) -> usize {
         let printed =
             self.printed.as_ref().map_or(0, |printed| printed.code.len() + printed.map.size());
@@ -163,15 +163,15 @@ impl CompiledModule {
         size_of::<Self>() + self.text.len() + printed + names + self.record.exports.len() * 96
     }
 
-    /// The original position of a place that the engine reports in `code`: line and column from 1,
-    /// the column in bytes. Reads the whole text: for errors, not for every call.
+    /// The original position of a place that the engine reports in `code`: line and column from 1, the column in bytes.
+    /// Reads the whole text, so it is for errors alone.
     pub(crate) fn original(&self, line: u32, column: u32) -> Option<Position> {
         let Some(printed) = &self.printed else {
             let mut lines = Lines::new(&self.text, &self.line_terminators);
             let offset = lines.offset(line, engine_column(&self.text, line, column))?;
             return Some(lines.position(offset));
         };
-        // Comments are gone from printed code, so U+2028 and U+2029 stand in literals alone.
+        // Printed code has no comments, so U+2028 and U+2029 occur in literals alone.
         let everywhere = Silent { everywhere: true, ..Silent::default() };
         let engine = Lines::new(&printed.code, &everywhere);
         let offset = engine.offset(line, engine_column(&printed.code, line, column))?;
@@ -183,8 +183,8 @@ impl CompiledModule {
 }
 
 impl CompiledModule {
-    /// The place of the call whose arguments hold an original place; with `constructing`, only of
-    /// a `new` of that name. Parses the text again: for errors alone.
+    /// The position of the call whose arguments contain an original position. With `constructing`, only of a `new` of
+    /// that name. Parses the text again: for errors alone.
     pub(crate) fn call_around(
         &self,
         place: Position,
@@ -194,9 +194,9 @@ impl CompiledModule {
     }
 }
 
-/// The true column of a place. On line 1 the engine counts some tokens from 0 and others from 1: it
-/// points at the start of an identifier, or just before where a token starts after a blank or a
-/// sign. So a column that hits no identifier is one too small, but for the very first.
+/// The true column of a place. On line 1 the engine counts some tokens from 0 and others from 1: it points at the start
+/// of an identifier, or just before a token that follows a blank or a sign. So a column that does not point at an
+/// identifier is one too small, except the very first.
 fn engine_column(code: &str, line: u32, column: u32) -> u32 {
     let index = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
     let Some(&byte) = code.as_bytes().get(index).filter(|_| line == 1) else { return column };
@@ -229,20 +229,20 @@ impl CompileError {
         Self { position: Some(position), ..Self::without_position(message) }
     }
 
-    /// An error that stands nowhere.
+    /// An error without a position.
     pub(super) fn without_position(message: &str) -> Self {
         let message = one_line(message);
         Self { name: "SyntaxError", message, position: None, out_of_memory: false }
     }
 
-    /// The source would take more memory than there is.
+    /// The error of a source that takes more memory than there is.
     pub(crate) fn out_of_memory() -> Self {
         let message = "The source takes more memory to compile than the run may hold";
         Self { out_of_memory: true, ..Self::without_position(message) }
     }
 }
 
-/// Whether `text` needs `Silent` spans for its lines to be counted as the engine does.
+/// Whether the lines of `text` need `Silent` spans to be counted as the engine does.
 pub(super) fn needs_silent(text: &str) -> bool {
     lines::has_rare_terminators(text)
 }

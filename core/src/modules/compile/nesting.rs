@@ -1,46 +1,45 @@
-//! How deep a parser may have to recurse into a source text, and how many bytes its trees may take,
-//! known before it starts.
+//! Bounds of the parser's recursion into a source text and of the memory for its trees, known before it starts.
 //!
-//! In: a source text. Out: a weight that is at least the number of grammar levels open at once in
-//! any parse of it, or where it grows past `MAX_WEIGHT`; and the bytes that [`memory`] says. The parser
-//! and every pass after it recurse without a check of their own, so this bound is what keeps a hostile
-//! source from overflowing the stack (contract: a source that cannot be run is a `link_error`, never the end of the host).
+//! In: a source text. Out: a weight that is at least the number of grammar levels open at once in any parse of it, or
+//! the place where it exceeds `MAX_WEIGHT`; and the bytes that [`memory`] computes. The parser and every pass after it
+//! recurse without a check of their own, so this bound keeps a hostile source from overflowing the stack (contract: a
+//! source that cannot be run is a `link_error`, never the end of the host).
 //!
-//! One level of recursion consumes at least one token, so the weight counts the tokens that may
-//! still be "open": those of every open bracket since the last place where a statement or a list
-//! item must have ended. Whatever is uncertain counts as open. The one ambiguity of the lexical
-//! grammar, `/`, is decided only where that is safe; else counting goes on without ever closing.
+//! One level of recursion consumes at least one token, so the weight counts the tokens that may still be "open": those
+//! of every open bracket since the last place where a statement or a list item must have ended. Uncertain constructs
+//! count as open. The one ambiguity of the lexical grammar, `/`, is decided only where that is safe; elsewhere the
+//! count grows and nothing closes.
 
 use super::{
     lexer::{Lexer, Token},
     memory,
 };
 
-/// The weight from which a source is refused. Hand-written code stays below a few hundred.
+/// The lowest weight at which a source is refused. Hand-written code stays below a few hundred.
 pub(crate) const MAX_WEIGHT: usize = 16_000;
 
-/// Tokens that the parser may read again, because `(a`, `a<(b)` and `a ? (b) : c` begin like
-/// something else: quadratic in a chain, exponential in a nest; about a microsecond each. A source
-/// may have one more for every four of its bytes.
+/// Tokens that the parser may read again, because `(a`, `a<(b)` and `a ? (b) : c` begin like other constructs:
+/// quadratic in a chain, exponential in a nest; about a microsecond each. A source may have one more for every four of
+/// its bytes.
 const MAX_REREADS: usize = 1_000_000;
 
-/// Why a source is not given to the parser.
+/// The reason why a source is not given to the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooDeep {
-    /// Byte offset of the token that was one too many.
+    /// Byte offset of the token that exceeded the limit.
     pub(crate) offset: usize,
 }
 
-/// What a text weighs.
+/// The weight of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weight {
-    /// At least its nesting.
+    /// An upper bound of its nesting.
     pub(crate) levels: usize,
-    /// About what compiling it takes, at most.
+    /// An approximate upper bound of the memory that compiling it takes.
     pub(crate) bytes: usize,
 }
 
-/// Upper bounds of what compiling `text` takes.
+/// Computes upper bounds of the cost of compiling `text`.
 pub(crate) fn weigh(text: &str, typescript: bool) -> Result<Weight, TooDeep> {
     let mut bytes = memory::of_text(text, typescript);
     let mut lexer = Lexer::new(text, typescript);
@@ -58,10 +57,10 @@ pub(crate) fn weigh(text: &str, typescript: bool) -> Result<Weight, TooDeep> {
     Ok(Weight { levels: scale.most, bytes })
 }
 
-/// What is open inside one pair of brackets.
+/// The tokens that are open inside one pair of brackets.
 #[derive(Clone, Copy, Default)]
 struct Level {
-    /// Open before the first comma of the current statement, and what commas could not close.
+    /// Open before the first comma of the current statement, and tokens that commas could not close.
     kept: usize,
     /// Open since the last comma.
     item: usize,
@@ -70,7 +69,7 @@ struct Level {
     angles: usize,
     /// `<` not closed by a `>` yet.
     arguments: usize,
-    /// How often the parser may read what stands here, less once.
+    /// The number of times that the parser may read these tokens beyond the first.
     again: usize,
     /// Whether the bracket is `(`.
     parenthesis: bool,
@@ -78,7 +77,7 @@ struct Level {
     questions: usize,
     /// Whether a comma was seen since the statement began.
     listed: bool,
-    /// A `;` was read; what comes next says whether it ended everything.
+    /// A `;` was read. The next token tells whether it ended everything.
     ending: bool,
 }
 
@@ -121,7 +120,7 @@ impl Scale {
         }
     }
 
-    /// Ends what must have ended before `token`.
+    /// Ends the constructs that must have ended before `token`.
     fn end_before(&mut self, token: Token<'_>) {
         let ending = std::mem::take(&mut self.here.ending);
         if token.starts_statement || (ending && !matches!(token.text, "else" | "while")) {
@@ -129,7 +128,7 @@ impl Scale {
         }
     }
 
-    /// What stands in brackets after `<` is read as a type, then perhaps as an expression.
+    /// Brackets after `<` are read as a type, then perhaps as an expression.
     fn open(&mut self, bracket: &str, uncertain: bool) {
         self.count(1);
         let parenthesis = bracket == "(";
@@ -161,7 +160,7 @@ impl Scale {
         self.most = self.most.max(self.open);
     }
 
-    /// A closing bracket without an opening one ends the parse: nothing to close here.
+    /// A closing bracket without an opening one ends the parse, so there is nothing to close here.
     fn close(&mut self) {
         if let Some(outer) = self.levels.pop() {
             self.end_statement();

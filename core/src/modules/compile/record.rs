@@ -1,7 +1,7 @@
 //! The requests and exports of a module, read from its syntax tree.
 //!
-//! In: a tree without types. Out: a `Record`, what the engine will see: each request with the
-//! position of every name in it, and every exported name with what it stands for.
+//! In: a tree without types. Out: a `Record` as the engine will see it: each request with the position of every name in
+//! it, and every exported name with its target.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,9 +17,9 @@ use super::{
 };
 use crate::data::outcome::Position;
 
-/// Reads the record of `program`; `unused` holds the local names that nothing refers to.
+/// Reads the record of `program`; `unused` holds the local names without references.
 ///
-/// Fails at a name that is exported twice, which in TypeScript the parser leaves to us.
+/// Fails at a name that is exported twice. In TypeScript the parser leaves that check to us.
 pub(super) fn read(
     program: &Program<'_>,
     lines: &mut Lines<'_>,
@@ -147,7 +147,7 @@ impl Reader<'_, '_> {
         for specifier in &export.specifiers {
             let local = specifier.local.name();
             let target = match self.bound.get(local.as_str()).cloned() {
-                // A namespace object is a binding of the module that asks for it.
+                // A namespace object is a binding of the importing module.
                 Some((request, imported @ Imported::Name(_))) => {
                     ExportTarget::Indirect { request, imported }
                 }

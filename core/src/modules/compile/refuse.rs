@@ -1,8 +1,8 @@
-//! What parses but cannot run here, or would cost more than it is worth to compile.
+//! Constructs that parse but cannot run here, or that would cost too much to compile.
 //!
-//! In: a syntax tree. Out: a message and a place for the first construct that must be refused:
-//! decorators, `export =`, `import x = require()`, import attributes and phases, and enums and
-//! namespaces written to make their compilation explode.
+//! In: a syntax tree. Out: a message and a place for the first construct that must be refused: decorators, `export =`,
+//! `import x = require()`, import attributes and phases, and enums and namespaces written to make their compilation
+//! explode.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use oxc_ast::ast::{
 use oxc_ast_visit::{Visit, walk};
 use oxc_span::{GetSpan, Span};
 
-/// The bytes that the constant strings of all enums of a module may come to.
+/// The limit in bytes of the constant strings of all enums of a module.
 const MAX_ENUM_BYTES: u64 = 1 << 20;
 
-/// How often one enum or namespace may be declared again.
+/// The limit of declarations of one enum or namespace.
 const MAX_DECLARATIONS: usize = 1_000;
 
 /// A refused construct.
@@ -42,7 +42,7 @@ pub(super) fn refusal(program: &Program<'_>) -> Option<Refusal> {
 #[derive(Default)]
 struct Search {
     found: Option<Refusal>,
-    /// For each member name, the most bytes its value may take in any enum.
+    /// For each member name, the most bytes that its value may take in any enum.
     members: HashMap<String, u64>,
     enum_bytes: u64,
     declarations: HashMap<String, usize>,
@@ -114,7 +114,7 @@ impl Search {
         }
     }
 
-    /// An upper bound of the bytes of a constant, counting every string on the way to it.
+    /// An upper bound of the bytes of a constant. Counts every intermediate string.
     fn constant_bytes(&mut self, expression: &Expression<'_>) -> u64 {
         let bytes = match expression {
             Expression::StringLiteral(literal) => literal.value.len() as u64,
@@ -141,7 +141,7 @@ impl Search {
         bytes
     }
 
-    /// Walks the left side in a loop: a sum may be long.
+    /// Walks the left side in a loop, because a sum may be long.
     fn binary_bytes(&mut self, binary: &BinaryExpression<'_>) -> u64 {
         let mut rights = vec![&binary.right];
         let mut left = &binary.left;

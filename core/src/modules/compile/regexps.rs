@@ -1,8 +1,8 @@
 //! The regular expressions of a source text.
 //!
-//! In: a module that the engine refused without saying where, which it does for nothing but a
-//! regular expression. Out: each of them and its place, for whoever can ask the engine which it was.
-//! Parses the text once more: for errors alone.
+//! In: a module that the engine refused without a position, which it does only for a regular expression. Out: each of
+//! them and its position, so that the caller can ask the engine which one is wrong. Parses the text once more: for
+//! errors alone.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::RegExpLiteral;
@@ -15,11 +15,11 @@ use crate::data::outcome::Position;
 /// A literal in a source text.
 #[derive(Debug)]
 pub(crate) struct RegularExpression {
-    /// What stands between the slashes.
+    /// The text between the slashes.
     pub(crate) pattern: String,
-    /// The letters after them.
+    /// The letters after the slashes.
     pub(crate) flags: String,
-    /// Where it begins.
+    /// The start of the literal.
     pub(crate) position: Position,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn find(module: &CompiledModule) -> Vec<RegularExpression> {
         finder.visit_program(&program);
         finder.found
     });
-    // It was parsed before, so it does not nest too deeply.
+    // The module was parsed before, so it does not nest too deeply.
     found.unwrap_or_default()
 }
 

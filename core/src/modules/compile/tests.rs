@@ -1,4 +1,4 @@
-//! The compiler's rules, one by one: what erases, what stays, what is refused, where errors are.
+//! The compiler's rules, one by one: erased code, code that stays, refused code, positions of errors.
 
 use std::time::{Duration, Instant};
 
@@ -283,7 +283,7 @@ fn positions_of_requests_are_in_the_original() {
     assert_eq!(names, [18, 23]);
 }
 
-/// Where the engine would report the first `needle` of the code.
+/// The place that the engine would report for the first `needle` of the code.
 fn engine_place(code: &str, needle: &str) -> (u32, u32) {
     let at = code.find(needle).expect("it is printed");
     let before = &code[..at];
@@ -316,7 +316,7 @@ fn engine_positions_lead_back_to_the_original() {
     assert_eq!(module.original(2, 13), Some(Position { line: 2, column: 11 }));
     assert_eq!(module.original(3, 3), Some(Position { line: 3, column: 3 }));
     assert_eq!(module.original(9, 1), None);
-    // What the engine said of the place after each bar.
+    // The places that the engine reported for the position after each bar.
     for (text, reported) in [
         ("|null.x", 1),
         (" |null.x", 1),

@@ -1,9 +1,9 @@
-//! Walking the static graph from a root: every specifier, then every name, before anything runs.
+//! Checks of the static graph from a root: every specifier, then every name, before anything runs.
 //!
-//! In: a root, what specifiers can mean, and a way to compile a module. Out: a `Graph` that holds
-//! every reachable module, or the first error in source order, depth first, as a reader would meet
-//! it: a module is read where it is first imported, and its names are checked on coming back.
-//! Nothing recurses, cycles and thousands of modules are fine. A failed extension changes nothing.
+//! In: a root, the meanings of specifiers, and a way to compile a module. Out: a `Graph` that contains every reachable
+//! module, or the first error in source order, depth first, as a reader would meet it: a module is read at its first
+//! import, and its names are checked on the way back. Nothing recurses, so cycles and thousands of modules are fine. A
+//! failed extension changes nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,28 +18,28 @@ use super::{
     specifier::{self, ModuleKey, Resolved, Specifiers, list, quote},
 };
 
-/// Compiles a module; the names are imports to erase, because they are types where they come from.
+/// Compiles a module. The names are imports to erase, because their modules export them as types.
 pub(crate) type Compile<'c> =
     dyn FnMut(&ModuleKey, &[String]) -> Result<Arc<CompiledModule>, CompileError> + 'c;
 
-/// Why a graph cannot be linked.
+/// The reason why a graph cannot be linked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LinkError {
-    /// `SyntaxError`; `ReferenceError` for a module that does not exist.
+    /// `SyntaxError`, or `ReferenceError` for a module that does not exist.
     pub(crate) name: &'static str,
     /// One line.
     pub(crate) message: String,
-    /// The specifier as it is written, for an error in an import.
+    /// The specifier as written, for an error in an import.
     pub(crate) specifier: Option<String>,
     /// The label of the file that has the error.
     pub(crate) filename: String,
-    /// Where in that file.
+    /// The place in that file.
     pub(crate) position: Option<Position>,
-    /// It may be a valid module, but compiling it would take more memory than there is.
+    /// The module may be valid, but compiling it would take more memory than there is.
     pub(crate) out_of_memory: bool,
 }
 
-/// The modules of a run, checked.
+/// The checked modules of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Graph {
     filename: String,
@@ -54,7 +54,7 @@ impl Graph {
         Self { filename: filename.to_owned(), specifiers, nodes: Vec::new(), index: HashMap::new() }
     }
 
-    /// Adds `root` and all that it reaches; what is in the graph already is not checked again.
+    /// Adds `root` and every module that it reaches. Modules of the graph are not checked again.
     pub(crate) fn extend(
         &mut self,
         root: &ModuleKey,
@@ -76,7 +76,7 @@ impl Graph {
         linked
     }
 
-    /// What a dynamic `import(specifier)` in `importer` means, with all that it reaches added.
+    /// Resolves a dynamic `import(specifier)` in `importer` and adds all modules that it reaches.
     pub(crate) fn import(
         &mut self,
         importer: &ModuleKey,
@@ -98,12 +98,12 @@ impl Graph {
         Ok(resolved)
     }
 
-    /// A specifier that is longer means nothing.
+    /// A longer specifier means nothing.
     pub(crate) fn longest_specifier_bytes(&self) -> usize {
         self.specifiers.most_bytes()
     }
 
-    /// What a specifier of a linked module means.
+    /// The module that a specifier of a linked module means.
     #[cfg(test)]
     pub(crate) fn resolve(&self, importer: &ModuleKey, specifier: &str) -> Option<Resolved> {
         self.specifiers.resolve(importer, specifier).ok()
@@ -126,7 +126,7 @@ impl Graph {
         resolve::export_names(&self.nodes, &self.specifiers, &target, most)
     }
 
-    /// What a module is called in errors and stacks.
+    /// The module's name in errors and stacks.
     pub(crate) fn label(&self, key: &ModuleKey) -> String {
         match key {
             ModuleKey::Entry => self.filename.clone(),
@@ -138,8 +138,8 @@ impl Graph {
         self.index.get(key).and_then(|&index| self.nodes.get(index))
     }
 
-    /// Loads depth first. An error does not end the check of what was read before it: it comes
-    /// back with the place where it stands, the root's own error at once.
+    /// Loads depth first. After an error, the modules read before it are still checked, and the error is returned with
+    /// its place. An error of the root itself returns at once.
     fn load(
         &mut self,
         root: &ModuleKey,
@@ -186,8 +186,8 @@ impl Graph {
         Ok(self.nodes.len() - 1)
     }
 
-    /// Checks the names of the nodes from `first` on, in reading order, and returns for each node
-    /// the unused names that must be erased.
+    /// Checks the names of the nodes from `first` on, in reading order. Returns for each node the unused names that
+    /// must be erased.
     fn check(
         &self,
         first: usize,
@@ -298,7 +298,7 @@ impl Graph {
         format!("Module {module} has no export {}; {offer}", quote(name))
     }
 
-    /// Compiles anew the modules that import types without saying so and without using them.
+    /// Compiles again the modules that import types without the keyword and without using them.
     fn erase(
         &mut self,
         erase: HashMap<usize, Vec<String>>,
@@ -355,13 +355,13 @@ impl Graph {
     }
 }
 
-/// As much of a specifier as any error shows.
+/// The part of a specifier that errors show.
 fn beginning(specifier: &str) -> String {
     const SHOWN_BYTES: usize = 64 << 10;
     specifier.get(..specifier.floor_char_boundary(SHOWN_BYTES)).unwrap_or_default().to_owned()
 }
 
-/// An error met while loading: at which node and request.
+/// An error met while loading, with its node and request.
 struct Failure {
     position: (usize, usize),
     error: LinkError,

@@ -1,8 +1,8 @@
-//! Which binding an exported name stands for, across modules.
+//! Bindings of exported names, across modules.
 //!
-//! In: the nodes of a graph, a module and a name. Out: the one binding that ECMAScript's
-//! ResolveExport finds: through re-exports and stars, `default` through no star, two bindings of
-//! one name being none. A search in a loop that visits each module once per name.
+//! In: the nodes of a graph, a module and a name. Out: the one binding that ECMAScript's ResolveExport finds. It goes
+//! through re-exports and stars, except that no star exports `default`; two bindings of one name count as none. The
+//! search is a loop that visits each module once per name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::modules::compile::{CompiledModule, ExportTarget, Imported};
 
 use super::specifier::{ModuleKey, Specifiers};
 
-/// What one request leads to.
+/// The target of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A node by its index.
@@ -22,7 +22,7 @@ pub(super) enum Target {
     Unknown,
 }
 
-/// A module of the graph with what its requests lead to.
+/// A module of the graph with the targets of its requests.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) key: ModuleKey,
@@ -41,10 +41,10 @@ impl Node {
     }
 }
 
-/// What a name turned out to be.
+/// The result of resolving a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resolution {
-    /// One binding, or what may be one once everything is loaded.
+    /// One binding, or possibly one once everything is loaded.
     Found,
     /// Several different bindings under one name, through stars.
     Ambiguous,
@@ -52,7 +52,7 @@ pub(super) enum Resolution {
     Missing,
 }
 
-/// What `name` of `target` resolves to.
+/// Resolves `name` of `target`.
 pub(super) fn resolve(
     nodes: &[Node],
     specifiers: &Specifiers,
@@ -69,8 +69,8 @@ pub(super) fn resolve(
     }
 }
 
-/// Whether the TypeScript module `start` exports `name`, and only as a type; if `perhaps`, whether
-/// it may, being asked through an erased `export type *`, whose module need not be loaded.
+/// Whether the TypeScript module `start` exports `name`, and only as a type. With `perhaps`, whether it may: the
+/// question comes through an erased `export type *`, whose module need not be loaded.
 pub(super) fn is_type(nodes: &[Node], start: usize, name: &str, perhaps: bool) -> bool {
     let mut visited = HashSet::new();
     let mut work = vec![start];
@@ -93,7 +93,7 @@ pub(super) fn is_type(nodes: &[Node], start: usize, name: &str, perhaps: bool) -
     false
 }
 
-/// The names that `target` exports, at most `most` of them, its own first.
+/// The names that `target` exports, at most `most` of them, its own names first.
 pub(super) fn export_names(
     nodes: &[Node],
     specifiers: &Specifiers,
@@ -129,7 +129,7 @@ pub(super) fn export_names(
     names
 }
 
-/// Where a name ends up: the module or bridge, and the binding there.
+/// The resolution of a name: the module or bridge, and the binding there.
 #[derive(PartialEq, Eq, Hash)]
 enum Binding<'g> {
     Local(usize, &'g str),

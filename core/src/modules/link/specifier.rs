@@ -1,12 +1,12 @@
-//! Specifiers: what they may be, and which module they mean.
+//! Specifiers and the modules that they mean.
 //!
-//! In: the keys of `modules` and `imports`, the entry's `filename`, and a specifier with its
-//! importer. Out: the module key, the entry or the bridge that it means, or why it means none.
-//! Keeps §3.2 and §3.3 of the contract: nothing resolves outside what the caller gave.
+//! In: the keys of `modules` and `imports`, the entry's `filename`, and a specifier with its importer. Out: the module
+//! key, the entry or the bridge that it means, or the reason why it means none. Keeps §3.2 and §3.3 of the contract:
+//! nothing resolves outside the caller's modules and imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a key or a specifier is not accepted: a sentence without a subject.
+/// The reason why a key or a specifier is refused: a sentence without a subject.
 pub(crate) type Reason = &'static str;
 
 /// A module of the graph.
@@ -18,7 +18,7 @@ pub(crate) enum ModuleKey {
     Module(String),
 }
 
-/// What a specifier means.
+/// The meaning of a specifier.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Resolved {
     /// A module with source text.
@@ -54,7 +54,7 @@ pub(crate) fn normalize_module_key(key: &str) -> Result<String, Reason> {
     Ok(format!("./{path}"))
 }
 
-/// What a module is called in errors and stacks: its key without `./`.
+/// The name of a module in errors and stacks: its key without `./`.
 pub(crate) fn label(key: &str) -> &str {
     key.strip_prefix("./").unwrap_or(key)
 }
@@ -64,7 +64,7 @@ pub(crate) fn is_typescript_name(key: &str) -> bool {
     matches!(key.rsplit_once('.'), Some((_, "ts" | "mts")))
 }
 
-/// The entry's path as a key of `modules` would spell it; none if `filename` is a mere label.
+/// The entry's path as a key of `modules` would spell it; none if `filename` is only a label.
 pub(crate) fn entry_path(filename: &str) -> Option<String> {
     if filename.starts_with('/') || filename.starts_with('\\') || has_scheme(filename) {
         return None;
@@ -73,7 +73,7 @@ pub(crate) fn entry_path(filename: &str) -> Option<String> {
     Some(format!("./{path}"))
 }
 
-/// Everything that a specifier of one run can mean.
+/// All possible meanings of the specifiers of one run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Specifiers {
     /// The entry's label.
@@ -82,12 +82,12 @@ pub(crate) struct Specifiers {
     modules: BTreeSet<String>,
     /// Bridges by key, with their export names.
     bridges: BTreeMap<String, BTreeSet<String>>,
-    /// The length of the longest key, if that is beyond `LONG_BYTES`.
+    /// The length of the longest key, if that exceeds `LONG_BYTES`.
     most_bytes: usize,
 }
 
-/// What is longer than this, and than every key, is no specifier. Steps up and down may make one longer than the
-/// key that it means, but nobody writes so many; code that runs can make any number of them.
+/// A specifier that is longer than this and than every key means nothing. Steps up and down may make one longer than
+/// the key that it means. Nobody writes so many, but code that runs can make any number of them.
 const LONG_BYTES: usize = 64 << 10;
 
 impl Specifiers {
@@ -110,7 +110,7 @@ impl Specifiers {
         }
     }
 
-    /// A specifier that is longer means nothing, whatever it says.
+    /// A longer specifier means nothing, whatever its text.
     pub(crate) fn most_bytes(&self) -> usize {
         self.most_bytes
     }
@@ -120,7 +120,7 @@ impl Specifiers {
         self.bridges.get(key)
     }
 
-    /// What `specifier` means in `importer`, or a message that says why it means nothing.
+    /// Resolves `specifier` in `importer`, or returns a message with the reason why it means nothing.
     pub(crate) fn resolve(
         &self,
         importer: &ModuleKey,
@@ -184,12 +184,12 @@ impl Specifiers {
         })
     }
 
-    /// What modules there are, as a file in that directory would import them; `key` is what it asked for.
+    /// Names the existing modules as a file in that directory would import them. `key` is the requested key.
     fn hint_module(&self, directory: &str, specifier: &str, key: &str) -> String {
         let keys: Vec<&str> = self.modules.iter().map(String::as_str).take(HINTED).collect();
         let names: Vec<String> = keys.iter().map(|key| relative(directory, label(key))).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        // First one that differs in nothing but its extension, then one that is meant from the root.
+        // First a key that differs only in its extension, then a key relative to the root.
         let from_root = join("", specifier);
         let meant = keys
             .iter()
@@ -225,10 +225,10 @@ pub(super) fn quote(name: &str) -> String {
     format!("'{}…'", name.get(..name.floor_char_boundary(197)).unwrap_or_default())
 }
 
-/// How many names are looked at for a hint.
+/// The number of names that a hint considers.
 const HINTED: usize = 512;
 
-/// What is there instead: the name that may be meant, or all of them when they are few.
+/// Names the alternatives: the name that may be meant, or all of them when they are few.
 fn hint(names: &[&str], meant: Option<&str>, what: &str) -> String {
     match meant {
         _ if names.is_empty() => format!("; no {what} were given"),
@@ -237,7 +237,7 @@ fn hint(names: &[&str], meant: Option<&str>, what: &str) -> String {
     }
 }
 
-/// The names in quotes, cut short when they are many.
+/// The names in quotes, cut short if there are many.
 pub(super) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut text = String::new();
     for (index, name) in names.enumerate() {
@@ -253,7 +253,7 @@ pub(super) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
     text
 }
 
-/// The name that differs from `wanted` in no more than a third of its letters.
+/// The name that differs from `wanted` in at most a third of its letters.
 fn nearest<'n>(wanted: &str, names: &[&'n str]) -> Option<&'n str> {
     let most = (wanted.len() / 3).clamp(1, 3);
     if wanted.len() > 64 {
@@ -266,7 +266,7 @@ fn nearest<'n>(wanted: &str, names: &[&'n str]) -> Option<&'n str> {
         .map(|(_, name)| name)
 }
 
-/// How many bytes must be changed, added or left out to get from one name to the other.
+/// The number of bytes to change, add or leave out to turn one name into the other.
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.bytes().enumerate() {
@@ -289,7 +289,7 @@ fn is_relative(specifier: &str) -> bool {
     matches!(specifier, "." | "..") || specifier.starts_with("./") || specifier.starts_with("../")
 }
 
-/// Whether it begins like a URL: a letter, then letters, digits, `+`, `-`, `.`, up to a colon.
+/// Whether the specifier begins like a URL: a letter, then letters, digits, `+`, `-`, `.`, up to a colon.
 fn has_scheme(specifier: &str) -> bool {
     specifier.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -297,7 +297,7 @@ fn has_scheme(specifier: &str) -> bool {
     })
 }
 
-/// Joins a relative path to a directory, both without a leading `./`; none if it climbs out.
+/// Joins a relative path to a directory, both without a leading `./`; none if it leaves the root.
 fn join(directory: &str, path: &str) -> Option<String> {
     let mut joined = String::new();
     for part in directory.split('/').chain(path.split('/')) {
@@ -324,7 +324,7 @@ fn relative(directory: &str, path: &str) -> String {
     if up == 0 { format!("./{to}") } else { format!("{}{to}", "../".repeat(up)) }
 }
 
-/// The first part of a directory, and what is below.
+/// The first part of a directory, and the rest of it.
 fn first(directory: &str) -> Option<(&str, &str)> {
     if directory.is_empty() {
         None

@@ -1,4 +1,4 @@
-//! The rules of linking, each with a small graph: what links, what does not, and what is said.
+//! The rules of linking, each with a small graph that links or fails, and its message.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
-//! What a host and a zygote tell each other: which workers there are to be.
+//! Commands and events between a host and its zygote: the workers that are to be, and those that are.
 //!
-//! In: [`ZygoteCommand`] and [`ZygoteEvent`]. Out: the same on the other side. A zygote that is a process has a socket for
-//! them (`coded`), one that is a thread of the host a queue (`queue`). Neither side has ever seen a byte of a
+//! In: [`ZygoteCommand`] and [`ZygoteEvent`]. Out: the same on the other side. A zygote that is a process has a socket
+//! for them (`coded`); one that is a thread of the host has a queue (`queue`). Neither side ever sees a byte of a
 //! sandbox.
 
 #[cfg(unix)]
@@ -18,42 +18,42 @@ pub(crate) use self::queue::{ACKNOWLEDGES, Control, Inbox, Nurserys, Told, pair}
 
 use isolane_confine::{Confinement, Ended};
 
-/// What a host wants of a zygote.
+/// A command of the host to its zygote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ZygoteCommand {
-    /// So many workers more.
+    /// Start so many more workers.
     Start(u32),
     Kill(u32),
-    /// To come after others.
+    /// Give the worker a low priority.
     Demote(u32),
-    /// The host has its end of that worker's socket, where it tells ([`ACKNOWLEDGES`]).
+    /// The host has its end of that worker's socket. Sent where [`ACKNOWLEDGES`] holds.
     Received(u32),
 }
 
-/// What a zygote tells.
+/// An event that a zygote reports.
 #[derive(Debug)]
 pub(crate) enum ZygoteEvent {
-    /// The first thing: its version, and what its workers are kept from.
+    /// The first event: its version, and the confinement of its workers.
     Hello {
         version: u32,
         confinement: Confinement,
     },
     /// A worker, by its number, with the host's end of its socket.
     Born(u32, OwnedFd),
-    /// A worker whose socket did not come: this process has as many descriptors as it may have.
+    /// A worker whose socket was lost: this process has reached its limit of descriptors.
     #[cfg_attr(windows, expect(dead_code, reason = "of other systems"))]
     Lost(u32),
     Ended(u32, Ended),
-    /// The system refused a worker, with that error.
+    /// The system refused a worker with that error.
     Refused(i32),
 }
 
-/// Why an order was not told.
+/// The reason why a command was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untold {
-    /// There is no room for it now.
+    /// The socket is full now.
     #[cfg_attr(windows, expect(dead_code, reason = "of other systems"))]
     Full,
-    /// There is nobody to tell any more.
+    /// The other side is gone.
     Gone,
 }

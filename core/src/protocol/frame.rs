@@ -1,10 +1,10 @@
-//! Frames: what a host and a worker tell each other, as bytes.
+//! Frames: messages between a host and a worker, as bytes.
 //!
-//! In: a [`Frame`] that was written field by field, or bytes as they come from a socket. Out: bytes for
-//! the socket, or frames. A frame is a *head*, its short fields, and *chunks*: the nodes and the blobs of
-//! the messages in it, which are moved and not copied. Numbers are little-endian.
+//! In: a [`Frame`] that was written field by field, or bytes of a socket. Out: bytes for the socket, or frames. A frame
+//! has a *head*, its short fields, and *chunks*: the nodes and the blobs of the values in it, which are moved and not
+//! copied. Numbers are little-endian.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 4 | length of the head |
 //! | 4 | number of chunks |
@@ -12,37 +12,37 @@
 //! | | the head |
 //! | | the chunks |
 //!
-//! Who reads does not trust who wrote: lengths are held against what may be before anything is kept.
+//! The reader does not trust the writer: it checks each length against a limit before it stores anything.
 
 use std::collections::VecDeque;
 
 use crate::value::{Purpose, Value, check};
 
-/// The version of everything that crosses: what host and worker must agree on.
+/// The version of the whole protocol, in which host and worker must agree.
 pub(crate) const VERSION: u32 = 1;
 
-/// The longest head that a worker may send: the texts of an error, and room to spare.
+/// The longest head that a worker may send: the texts of an error, with a margin.
 const LONGEST_HEAD: usize = 512 << 10;
 
-/// What a chunk costs beyond its bytes.
+/// The cost of a chunk beyond its bytes.
 const CHUNK_OVERHEAD: usize = 64;
 
-/// What goes in one piece: copying it costs less than another call of the system.
+/// Frames up to this size are sent in one piece: copying them costs less than another system call.
 const ONE_PIECE_BYTES: usize = 16 << 10;
 
 /// The bytes before the table of lengths.
 const PREFIX: usize = 8;
 
-/// The bytes are no frame, or none that may come now.
+/// The bytes are not a frame, or not one that is allowed now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// They break the protocol.
     Broken,
-    /// They would be more than the run may hold.
+    /// They are more than the run may hold.
     TooLarge,
 }
 
-/// One thing told.
+/// One message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
     head: Vec<u8>,
@@ -80,7 +80,7 @@ impl Frame {
         self
     }
 
-    /// Something that may be absent.
+    /// A field that may be absent.
     pub(crate) fn option<T>(self, value: Option<T>, write: impl FnOnce(Self, T) -> Self) -> Self {
         match value {
             None => self.u8(0),
@@ -97,7 +97,7 @@ impl Frame {
         items.fold(self.u64(count), write)
     }
 
-    /// A message: its chunks stand in the order of the fields.
+    /// A value. Its chunks are in the order of the fields.
     pub(crate) fn value(mut self, value: Value) -> Self {
         let (nodes, blobs) = value.into_parts();
         self = self.u32(u32::try_from(blobs.len()).unwrap_or(u32::MAX));
@@ -106,8 +106,8 @@ impl Frame {
         self
     }
 
-    /// What reading the message of a worker goes through, of which a frame has one: its nodes, and for each of its
-    /// blobs that it is there.
+    /// The work of checking a worker's value, in bytes: its nodes, and a constant for each chunk. A frame has one
+    /// value.
     pub(crate) fn nodes_bytes(&self) -> usize {
         let nodes_bytes = self.chunks.first().map_or(0, Vec::len);
         nodes_bytes.saturating_add(self.chunks.len().saturating_mul(CHUNK_OVERHEAD))
@@ -117,7 +117,7 @@ impl Frame {
         self.chunks.iter().map(Vec::len).sum()
     }
 
-    /// The bytes for a socket, in the order in which they go: in one piece if they are few.
+    /// The bytes for a socket, in order of sending: in one piece if they are few.
     pub(crate) fn into_bytes(self) -> impl Iterator<Item = Vec<u8>> {
         let chunk_bytes = self.chunk_bytes();
         let first_bytes = PREFIX + 8 * self.chunks.len() + self.head.len();
@@ -201,7 +201,7 @@ impl Fields {
         }
     }
 
-    /// Items of one byte at least, so that no count is believed which the head cannot hold.
+    /// A list whose items have at least one byte each, so a count that exceeds the rest of the head is refused.
     pub(crate) fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Result<T, Unreadable>,
@@ -213,7 +213,7 @@ impl Fields {
         (0..count).map(|_| read(self)).collect()
     }
 
-    /// The nodes and the blobs of a message, as they came.
+    /// The nodes and the blobs of a value, unchecked.
     fn parts(&mut self) -> Result<(Vec<u8>, Vec<Vec<u8>>), Unreadable> {
         let blobs = self.u32()? as usize;
         let nodes = self.chunks.pop_front().ok_or(Unreadable::Broken)?;
@@ -223,12 +223,12 @@ impl Fields {
         Ok((nodes, self.chunks.drain(..blobs).collect()))
     }
 
-    /// A message of one who is trusted.
+    /// A value of a trusted writer.
     pub(crate) fn value(&mut self) -> Result<Value, Unreadable> {
         self.parts().map(|(nodes, blobs)| Value::from_parts(nodes, blobs))
     }
 
-    /// A message of a worker: one that an isolate could have made for that purpose.
+    /// A value of a worker: one that an isolate could have made for that purpose.
     pub(crate) fn checked_value(
         &mut self,
         purpose: Purpose,
@@ -238,17 +238,17 @@ impl Fields {
         check(nodes, blobs, purpose, most_bytes).map_err(|_| Unreadable::Broken)
     }
 
-    /// Nothing may be left.
+    /// Fails if any field is left.
     pub(crate) fn end(self) -> Result<(), Unreadable> {
         let empty = self.at == self.head.len() && self.chunks.is_empty();
         if empty { Ok(()) } else { Err(Unreadable::Broken) }
     }
 }
 
-/// Puts frames together from the bytes of a stream.
+/// Reassembles frames from the bytes of a stream.
 #[derive(Debug)]
 pub(crate) struct Inlet {
-    /// The most that the chunks of one frame may hold.
+    /// The limit of the chunks of one frame.
     most_bytes: usize,
     longest_head: usize,
     /// The frame's first part: prefix, lengths and head.
@@ -258,12 +258,12 @@ pub(crate) struct Inlet {
 }
 
 impl Inlet {
-    /// For the frames of a worker, none of which may be larger.
+    /// An inlet for the frames of a worker, with that limit for each.
     pub(crate) fn hostile(most_bytes: usize) -> Self {
         Self { most_bytes, longest_head: LONGEST_HEAD, ..Self::trusting() }
     }
 
-    /// For the frames of the host.
+    /// An inlet for the frames of the host.
     pub(crate) fn trusting() -> Self {
         Self {
             most_bytes: usize::MAX,
@@ -274,27 +274,27 @@ impl Inlet {
         }
     }
 
-    /// From now on no frame may be larger.
+    /// Sets the limit of all later frames.
     pub(crate) fn set_most_bytes(&mut self, most_bytes: usize) {
         self.most_bytes = most_bytes;
     }
 
-    /// Whether a frame has begun and is not there yet.
+    /// Whether a frame has begun and is not complete.
     pub(crate) fn is_amid(&self) -> bool {
         !self.first.is_empty()
     }
 
-    /// The chunk that is being filled, if at least that much of it is missing: what comes next can be read into
-    /// what room it has.
+    /// The chunk that is being filled, if at least `missing` bytes of it are missing. The next bytes can be read into
+    /// its spare capacity.
     pub(crate) fn open(&mut self, missing: usize) -> Option<&mut Vec<u8>> {
         let length = self.chunks.len().checked_sub(1).and_then(|opened| self.lengths.get(opened));
         let (chunk, length) = self.chunks.last_mut().zip(length)?;
-        // One with room for more would take what comes after it.
+        // A chunk with too much capacity would take bytes of the next one.
         let fits = chunk.capacity() == *length && length - chunk.len() >= missing.max(1);
         fits.then_some(chunk)
     }
 
-    /// Takes bytes up to the end of a frame, which it returns, or all that there are.
+    /// Takes bytes up to the end of a frame, which it returns, or all of them.
     pub(crate) fn feed(&mut self, bytes: &mut &[u8]) -> Result<Option<Frame>, Unreadable> {
         if self.first.len() < PREFIX {
             if !fill(&mut self.first, PREFIX, bytes) {
@@ -365,7 +365,7 @@ impl Inlet {
         if self.lengths.is_empty() { Ok(()) } else { self.open_chunk() }
     }
 
-    /// Room for the next chunk. Its length is within what may be, and addresses are no memory yet.
+    /// Allocates the next chunk. Its length is below the limit, and reserved addresses take no memory yet.
     fn open_chunk(&mut self) -> Result<(), Unreadable> {
         let length = self.lengths.get(self.chunks.len()).copied().unwrap_or(0);
         let mut chunk = Vec::new();
@@ -375,7 +375,7 @@ impl Inlet {
     }
 }
 
-/// Fills `part` up to that length; whether it is full.
+/// Fills `part` up to that length. Returns whether it is full.
 fn fill(part: &mut Vec<u8>, length: usize, bytes: &mut &[u8]) -> bool {
     let missing = length.saturating_sub(part.len()).min(bytes.len());
     let (taken, rest) = bytes.split_at(missing);

@@ -1,7 +1,7 @@
-//! Who ends with whom: no process of a family outlives its host.
+//! Lifelines: no process of a family outlives its host.
 //!
-//! Linux is told once, and kills a process when its parent has ended (`parent_death_signal`). Elsewhere each looks whether its
-//! parent is there (`polled`).
+//! Linux kills a process when its parent has ended (`parent_death_signal`). Elsewhere each process checks whether its
+//! parent exists (`polled`).
 
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
 mod parent_death_signal;

@@ -1,7 +1,7 @@
-//! What a host and a worker tell each other about one run.
+//! Messages between a host and a worker about one run.
 //!
-//! In: [`ToWorker`] and [`ToHost`], the acts of the trait `Embedder` and of a host, as values. Out: frames,
-//! and back. A worker trusts its host; a host believes a worker nothing that it can check.
+//! In: [`ToWorker`] and [`ToHost`], the acts of the trait `Embedder` and of a host, as values. Out: frames, and back. A
+//! worker trusts its host. A host checks every message of a worker that it can check.
 
 use std::time::Duration;
 
@@ -22,49 +22,49 @@ use crate::{
     value::{Kinds, Purpose, Value, path::Step},
 };
 
-/// What a host tells a worker.
+/// A message of a host to a worker.
 #[derive(Debug)]
 pub(crate) enum ToWorker {
-    /// The run: the first thing that a worker hears.
+    /// The run: the first message to a worker.
     Begin(Box<Begin>),
     /// The answer to its call.
     Answer(Completion),
-    /// What the host sends on its own account.
+    /// A message that the host sends unasked.
     Inbound(Inbound),
-    /// Whether the host can hold a message.
+    /// The verdict whether the host can hold a value.
     Verdict(Option<Refusal>),
 }
 
-/// A run as its worker gets it.
+/// A run as its worker receives it.
 #[derive(Debug)]
 pub(crate) struct Begin {
     pub(crate) request: Request,
     /// CPU time of the run.
     pub(crate) safety_cap: Duration,
-    /// Whether the host is to be asked about messages that it may be unable to hold.
+    /// Kinds of values that the host may be unable to hold, so that it must be asked.
     pub(crate) validated_kinds: Kinds,
 }
 
-/// What a worker tells its host.
+/// A message of a worker to its host.
 #[derive(Debug)]
 pub(crate) enum ToHost {
-    /// The sandbox waits for the answer.
+    /// A call. The sandbox waits for the answer.
     Call {
         function: u32,
         args: Value,
     },
-    /// The sandbox has the promise already.
+    /// A call whose promise the sandbox already has.
     Start {
         function: u32,
         args: Value,
         promise: u32,
     },
-    /// With `waits`, the sandbox waits for the sink's answer.
+    /// A report. With `waits`, the sandbox waits for the sink's answer.
     Report {
         value: Value,
         waits: bool,
     },
-    /// Can the host hold that? The sandbox waits for the verdict.
+    /// The question whether the host can hold that value. The sandbox waits for the verdict.
     Ask(Value),
     Log(ExecutionLog),
     FunctionSettled {
@@ -75,24 +75,24 @@ pub(crate) enum ToHost {
         promise: u32,
         completion: Completion,
     },
-    /// There is nothing to do until the host says something, after so many things that it has said.
+    /// The run waits for its host, after so many unasked messages of it.
     Parked {
         taken: u64,
     },
-    /// The last thing of a run.
+    /// The last message of a run.
     Ended {
         end: WorkersEnd,
         peak_bytes: Option<u64>,
     },
 }
 
-/// How a run ended, as its worker sees it.
+/// The end of a run, as its worker sees it.
 #[derive(Debug)]
 pub(crate) enum WorkersEnd {
     End(End),
-    /// It computed for as long as it may.
+    /// The run has used up its CPU time.
     Cap,
-    /// Nothing can make it go on.
+    /// Nothing can resume the run.
     Stalled,
 }
 
@@ -195,7 +195,7 @@ impl ToHost {
         }
     }
 
-    /// Reads what a worker sent, whose messages may hold that much each.
+    /// Reads a worker's message, whose values may have at most `most_bytes` each.
     pub(crate) fn from_frame(frame: Frame, most_bytes: usize) -> Result<Self, Unreadable> {
         let (kind, mut fields) = frame.read()?;
         let value = |fields: &mut Fields, purpose| fields.checked_value(purpose, most_bytes);
@@ -390,7 +390,7 @@ fn write_error(frame: Frame, error: ExecutionError) -> Frame {
         .option(error.column, Frame::u32)
 }
 
-/// Bounded here as well: a worker may send what it likes.
+/// Bounded here as well, because a worker may send anything.
 fn read_error(fields: &mut Fields) -> Result<ExecutionError, Unreadable> {
     let text = |fields: &mut Fields| Ok(bounded(fields.text()?, MESSAGE_LIMIT));
     let stack = |fields: &mut Fields| Ok(bounded(fields.text()?, STACK_LIMIT));

@@ -1,8 +1,8 @@
-//! Who has something to say.
+//! Readiness of many sockets.
 //!
-//! In: sockets, each with a number, from any thread. Out: the numbers of those that can be read or written,
-//! for who waits, again and again until there is nothing more; and a bell that anybody may ring. Linux keeps
-//! the list itself (`epoll`); elsewhere it is kept here (`poll`).
+//! In: sockets, each with a number, from any thread. Out: the numbers of those that can be read or written, for the
+//! waiting thread, as often as there are any; and a bell that any thread may ring. Linux keeps the list itself
+//! (`epoll`); elsewhere it is kept here (`poll`).
 
 #[cfg(all(target_os = "linux", any(test, not(isolane_portable))))]
 mod epoll;
@@ -19,7 +19,7 @@ pub(crate) const BELL: u64 = u64::MAX;
 
 #[cfg(test)]
 mod tests {
-    /// The same of each implementation.
+    /// The tests of each implementation.
     macro_rules! tests {
         ($implementation:ident) => {
             mod $implementation {
@@ -48,7 +48,7 @@ mod tests {
                     (Arc::new(mine.into()), other.into())
                 }
 
-                /// The numbers that it tells, with whether one can be read and written.
+                /// The numbers that it reports, with whether each can be read and written.
                 fn told(readiness: &Readiness, most: Option<Duration>) -> Vec<(u64, bool, bool)> {
                     let mut events = Events::of(8);
                     let count = readiness.wait(&mut events, most).expect("it waits");
@@ -169,7 +169,7 @@ mod tests {
                             }
                         }
                     });
-                    // What it heard before the change comes first.
+                    // Events from before the change come first.
                     let until = |wanted| {
                         let next = || heard.recv_timeout(Duration::from_secs(20));
                         while next().expect("it hears") != wanted {}

@@ -1,9 +1,9 @@
-//! What the sockets between host and workers are like.
+//! Sockets between a host and its workers.
 //!
-//! Writing to one whose other side is gone is an error and not a signal. A system asks for that with each write
-//! or once for the socket: the code does both, and each is nothing where it is not needed. The same holds of a
-//! host's writing, which never waits for room. And there is room for much under way: a large value takes as many
-//! turns of both sides as it does not fit.
+//! Writing to a socket whose other side is gone is an error and not a signal. Some systems set that with each write and
+//! others once for the socket. The code does both, and each is empty where it is not needed. The same holds for the
+//! host's writes, which never wait. The buffers are large, because a value that exceeds them takes several turns of
+//! both sides.
 
 #[cfg(unix)]
 mod unix;

@@ -2,19 +2,19 @@
 
 use crate::protocol::frame::VERSION;
 
-/// What the host says when it starts the program.
+/// The host's settings for the program.
 pub(crate) struct Arguments {
     /// Runs of one worker.
     pub(crate) runs: u32,
 }
 
 impl Arguments {
-    /// As the words of a command line.
+    /// The words of a command line.
     pub(crate) fn to_words(&self) -> [String; 2] {
         [VERSION.to_string(), self.runs.to_string()]
     }
 
-    /// What a host of the same version said.
+    /// Reads the words of a host of the same version.
     pub(crate) fn from_words(mut words: impl Iterator<Item = String>) -> Option<Self> {
         let version: u32 = words.next()?.parse().ok()?;
         let runs = words.next()?.parse().ok()?;

@@ -1,36 +1,36 @@
-//! The arguments of the program that is one worker, and its first words.
+//! The arguments of the program that is one worker, and its hello.
 
 use isolane_confine::Confinement;
 
 use crate::protocol::frame::VERSION;
 
-/// How long a hello is: a version and an account.
+/// The length of a hello: a version and a confinement.
 pub(crate) const HELLO_BYTES: usize = 4 + Confinement::BYTES;
 
-/// The word for a process that finds out what it is kept from.
+/// The word for a process that finds out its confinement.
 const TRIAL: &str = "trial";
 
-/// What the host says when it starts the program.
+/// The host's settings for the program.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments {
     /// Runs of one worker.
     pub(crate) runs: u32,
-    /// What it is to be kept from; `None` if it is to find that out, and to tell.
+    /// The confinement of the process. `None` if it finds out its confinement and reports it.
     pub(crate) announced: Option<Confinement>,
 }
 
 impl Arguments {
-    /// Of a process that finds out what it is kept from.
+    /// The arguments of a process that finds out its confinement.
     pub(crate) fn of_trial(runs: u32) -> Self {
         Self { runs, announced: None }
     }
 
-    /// Of a worker that is kept from that.
+    /// The arguments of a worker with that confinement.
     pub(crate) fn with(self, announced: Confinement) -> Self {
         Self { announced: Some(announced), ..self }
     }
 
-    /// With what it inherits, by its number.
+    /// The words, with the number of the inherited handle.
     pub(crate) fn to_words(self, inherited: usize) -> [String; 5] {
         let announced = self.announced.map(|all| u16::from_le_bytes(all.to_bytes()).to_string());
         [
@@ -43,7 +43,7 @@ impl Arguments {
     }
 }
 
-/// What the program was started with.
+/// The arguments that the program received.
 pub(crate) struct Received {
     pub(crate) arguments: Arguments,
     /// The process that started it.
@@ -65,7 +65,7 @@ impl Received {
     }
 }
 
-/// What a process tells the host first.
+/// The first message of a process to its host.
 pub(crate) fn hello(confinement: Confinement) -> [u8; HELLO_BYTES] {
     let mut bytes = [0; HELLO_BYTES];
     bytes[..4].copy_from_slice(&VERSION.to_le_bytes());
@@ -73,7 +73,7 @@ pub(crate) fn hello(confinement: Confinement) -> [u8; HELLO_BYTES] {
     bytes
 }
 
-/// What a hello says.
+/// Reads a hello.
 pub(crate) fn hello_from(bytes: [u8; HELLO_BYTES]) -> Option<(u32, Confinement)> {
     let (version, confinement) = bytes.split_first_chunk()?;
     let confinement = Confinement::from_bytes(confinement.try_into().ok()?)?;

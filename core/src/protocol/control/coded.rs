@@ -1,5 +1,7 @@
-//! Orders and news as packets on a socket that keeps them apart (`packets`) or does not (`stream`), a descriptor
-//! beside those that tell of a new worker.
+//! Commands and events as packets on a socket.
+//!
+//! Either the socket keeps packets apart (`packets`) or it does not (`stream`). The event of a new worker carries a
+//! descriptor.
 
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
 mod packets;
@@ -34,7 +36,7 @@ use crate::protocol::sockets::{NO_SIGNAL, NO_WAIT};
 /// The host's end.
 pub(crate) type Control = OwnedFd;
 
-/// Whether who is sent a descriptor tells that it has it, so that it stays open where it came from until then.
+/// Whether the receiver of a descriptor acknowledges it, so that the sender keeps it open until then.
 pub(crate) const ACKNOWLEDGES: bool = cfg!(any(isolane_portable, not(target_os = "linux")));
 
 /// The size of a packet.
@@ -51,7 +53,7 @@ const ENDED: u8 = 3;
 const REFUSED: u8 = 4;
 
 impl ZygoteCommand {
-    /// Does not wait for room.
+    /// Returns without waiting if the socket is full.
     pub(crate) fn send(self, control: impl AsFd) -> Result<(), Untold> {
         let (kind, number) = match self {
             Self::Start(count) => (START, count),
@@ -66,7 +68,7 @@ impl ZygoteCommand {
         })
     }
 
-    /// The next order; `None` when the host is gone.
+    /// The next command; `None` when the host is gone.
     pub(crate) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
         let Some((packet, _)) = receive(control, inbox)? else { return Ok(None) };
         let (kind, [number, ..]) = read(packet);
@@ -88,7 +90,7 @@ impl ZygoteEvent {
                 (packet(HELLO, [*version, items, 0]), None)
             }
             Self::Born(worker, socket) => (packet(BORN, [*worker, 0, 0]), Some(socket.as_fd())),
-            // Nothing that a zygote tells.
+            // A zygote never sends this.
             Self::Lost(worker) => (packet(BORN, [*worker, 0, 0]), None),
             Self::Ended(worker, ended) => {
                 let (cause, code) = write_ended(*ended);
@@ -99,7 +101,7 @@ impl ZygoteEvent {
         send(control, &packet, descriptor, SendFlags::empty())
     }
 
-    /// What was told next; `None` when the zygote is gone.
+    /// The next event; `None` when the zygote is gone.
     pub(crate) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Self>, Errno> {
         let Some((packet, socket)) = receive(control, inbox)? else { return Ok(None) };
         let (kind, [first, second, third]) = read(packet);
@@ -174,7 +176,7 @@ fn send(
     }
 }
 
-/// What was received, and what beside it.
+/// A received packet with its descriptor.
 type Packet = ([u8; BYTES], Option<OwnedFd>);
 
 fn read(packet: [u8; BYTES]) -> (u8, [u32; 3]) {
@@ -185,7 +187,7 @@ fn read(packet: [u8; BYTES]) -> (u8, [u32; 3]) {
     (packet[0], numbers)
 }
 
-/// The descriptor that came, if one did.
+/// The received descriptor, if there is one.
 fn descriptor(beside: &mut RecvAncillaryBuffer<'_>) -> Option<OwnedFd> {
     beside.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),

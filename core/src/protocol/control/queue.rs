@@ -1,6 +1,6 @@
-//! Orders and news between threads of one process.
+//! Commands and events between threads of one process.
 //!
-//! In and out: what they are. The driver hears that there are news by its bell.
+//! In and out: the values themselves. A bell tells the driver about new events.
 
 use std::sync::{
     Arc,
@@ -12,24 +12,24 @@ use rustix::io::Errno;
 use super::{Untold, ZygoteCommand, ZygoteEvent};
 use crate::protocol::readiness::Readiness;
 
-/// Whether who is given a socket tells that it has it: it cannot be lost on the way.
+/// No receiver acknowledges a socket, because it cannot be lost on the way.
 pub(crate) const ACKNOWLEDGES: bool = false;
 
 /// The host's way to its zygote.
 #[derive(Clone, Debug)]
 pub(crate) struct Control(Sender<Told>);
 
-/// What reaches a zygote.
+/// A message to a zygote.
 #[derive(Debug)]
 pub(crate) enum Told {
     ZygoteCommand(ZygoteCommand),
-    /// By the system, of a worker: it has ended.
+    /// From the system: that worker has ended.
     Ended(u32),
-    /// It is to end, with all its workers.
+    /// The zygote and all its workers must end.
     End,
 }
 
-/// What the host hears. When nobody hears any more, the zygote is to end.
+/// The host's side. The zygote must end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     news: Receiver<ZygoteEvent>,
@@ -40,7 +40,7 @@ pub(crate) struct Inbox {
 pub(crate) struct Nurserys {
     told: Receiver<Told>,
     news: Sender<ZygoteEvent>,
-    /// Behind the others, so that it rings when they are gone.
+    /// Declared last, so it is dropped last and rings after the senders are gone.
     bell: Bell,
 }
 
@@ -68,7 +68,7 @@ impl ZygoteCommand {
 }
 
 impl Inbox {
-    /// What was told next; `None` when the zygote is gone.
+    /// The next event; `None` when the zygote is gone.
     pub(crate) fn receive(&self) -> Result<Option<ZygoteEvent>, Errno> {
         match self.news.try_recv() {
             Ok(news) => Ok(Some(news)),
@@ -79,18 +79,18 @@ impl Inbox {
 }
 
 impl Nurserys {
-    /// What reaches the zygote next.
+    /// Waits for the next message to the zygote.
     pub(crate) fn receive(&self) -> Told {
         self.told.recv().unwrap_or(Told::End)
     }
 
-    /// What has reached it.
+    /// A message that has arrived, if there is one.
     pub(crate) fn received(&self) -> Option<Told> {
         self.told.try_recv().ok()
     }
 
     pub(crate) fn send(&self, news: ZygoteEvent) {
-        // A host that is gone hears nothing.
+        // A host that is gone receives nothing.
         let _ = self.news.send(news);
         self.bell.0.ring();
     }
@@ -98,7 +98,7 @@ impl Nurserys {
 
 impl Drop for Inbox {
     fn drop(&mut self) {
-        // One that is gone needs no telling.
+        // A zygote that is gone needs no message.
         let _ = self.zygote.tell(Told::End);
     }
 }

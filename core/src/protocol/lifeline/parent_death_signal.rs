@@ -1,4 +1,4 @@
-//! A system that ends children with their parents.
+//! Lifelines of a system that ends children with their parents.
 
 use std::{process::Child, time::Duration};
 
@@ -10,16 +10,16 @@ use crate::os::children;
 pub(crate) struct Parent;
 
 impl Parent {
-    /// How often a process looks whether its parent is there.
+    /// The interval at which a process checks whether its parent exists.
     pub(crate) const LOOK: Option<Duration> = None;
 
-    /// Has this process end with its parent, or with the thread of it that made this process.
+    /// Makes this process end with its parent, or with the parent's thread that started it.
     pub(crate) fn to_die_with() -> Self {
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
         Self
     }
 
-    /// Of a process whose confinement sees to that.
+    /// The parent of a process whose confinement ends it.
     pub(crate) fn of_confined() -> Self {
         Self
     }
@@ -36,13 +36,13 @@ impl Parent {
     }
 }
 
-/// Whether a launcher has ended and its host has to look to learn that.
+/// Whether a launcher has ended and its host must check for that itself.
 pub(crate) fn has_ended(_launcher: &Child) -> bool {
     false
 }
 
-/// Kills a launcher, and all that comes from it.
+/// Kills a launcher and all its descendants.
 pub(crate) fn kill(launcher: &mut Child) {
-    // It may be gone.
+    // The launcher may be gone.
     let _ = launcher.kill();
 }

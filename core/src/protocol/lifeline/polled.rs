@@ -1,7 +1,7 @@
-//! A system that does not care what becomes of children.
+//! Lifelines of a system that leaves orphans running.
 //!
-//! A launcher leads a process group, in which its zygote and its workers stay unless their confinement has
-//! them end in another way; whoever sees that the launcher or its zygote is gone kills them all.
+//! A launcher leads a process group. Its zygote and its workers stay in it unless their confinement ends them in
+//! another way. A process that sees that the launcher or its zygote is gone kills the whole group.
 
 use std::{process::Child, time::Duration};
 
@@ -19,16 +19,16 @@ use crate::os::children::{self, Watch};
 pub(crate) struct Parent(Option<Pid>);
 
 impl Parent {
-    /// How often a process looks whether its parent is there. Only one that was killed needs it: who ends
-    /// otherwise closes sockets, or is waited for.
+    /// The interval at which a process checks whether its parent exists. Only the death of a killed parent needs it:
+    /// one that ends otherwise closes its sockets or is waited for.
     pub(crate) const LOOK: Option<Duration> = Some(Duration::from_secs(1));
 
-    /// Has this process end with its parent, if it calls [`Parent::outlive`].
+    /// Makes this process end with its parent, if it calls [`Parent::outlive`].
     pub(crate) fn to_die_with() -> Self {
         Self(getppid())
     }
 
-    /// Of a process that looks by itself.
+    /// The parent of a process that checks by itself.
     pub(crate) fn of_confined() -> Self {
         Self(getppid())
     }
@@ -37,7 +37,7 @@ impl Parent {
         getppid() != self.0
     }
 
-    /// Waits for the zygote or the parent to end, and ends all others, and this process with them.
+    /// Waits for the zygote or the parent to end, then ends all others and this process.
     pub(crate) fn outlive(&self, zygote: i32) {
         let watch = Watch::new();
         while is_there(zygote) {
@@ -47,32 +47,32 @@ impl Parent {
             }
             watch.wait(None, Self::LOOK);
         }
-        // The group of another process would be that of the host.
+        // The group of another process would be the host's group.
         if getpgrp() == getpid() {
             let _ = kill_current_process_group(Signal::KILL);
         }
     }
 }
 
-/// Whether that child has not ended; it is not to be killed any more once it has.
+/// Whether that child has not ended. After that its number must not be killed.
 fn is_there(child: i32) -> bool {
     let ended = waitpid(Pid::from_raw(child), WaitOptions::NOHANG);
     matches!(ended, Ok(None) | Err(Errno::INTR))
 }
 
-/// Whether a launcher has ended, which its host is not told of if somebody else has the other end of its socket.
+/// Whether a launcher has ended. Its host does not learn that if another process has the other end of its socket.
 pub(crate) fn has_ended(launcher: &Child) -> bool {
     number(launcher).is_none_or(|process| !matches!(ended(process), Ok(None) | Err(Errno::INTR)))
 }
 
-/// Kills a launcher, and all that comes from it.
+/// Kills a launcher and all its descendants.
 pub(crate) fn kill(launcher: &mut Child) {
     let Some(group) = number(launcher) else { return };
-    // If somebody has waited for it in our place, its number may be another's by now.
+    // If someone else has waited for it, its number may belong to another process by now.
     if matches!(ended(group), Err(Errno::CHILD)) {
         return;
     }
-    // One that has just been started may lead no group yet.
+    // A launcher that has just been started may not lead a group yet.
     let _ = kill_process_group(group, Signal::KILL);
     let _ = launcher.kill();
 }
@@ -81,7 +81,7 @@ fn number(launcher: &Child) -> Option<Pid> {
     i32::try_from(launcher.id()).ok().and_then(Pid::from_raw)
 }
 
-/// Whether a child has ended; it keeps its number until it is waited for.
+/// Whether a child has ended. It keeps its number until it is waited for.
 fn ended(child: Pid) -> Result<Option<WaitIdStatus>, Errno> {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(child), how)
@@ -106,7 +106,7 @@ mod tests {
     const SELF: &str = "protocol::lifeline::polled::tests::inside_of_the_tests";
     const CEILING: Duration = Duration::from_secs(20);
 
-    /// Forks for somebody who never comes back; the number of the child.
+    /// Forks a process that never returns. Returns the number of the child.
     fn forked(body: impl FnOnce()) -> i32 {
         match children::fork().expect("a child") {
             ForkSide::Parent(child) => child,
@@ -145,8 +145,8 @@ mod tests {
         let _ = waitpid(Pid::from_raw(launcher), WaitOptions::empty());
     }
 
-    /// Starts a host, its launcher, its zygote and a worker, kills the one in that place, and waits until
-    /// none of them is there.
+    /// Starts a host, its launcher, its zygote and a worker, kills the process at `place`, and waits until all of them
+    /// are gone.
     fn all_end_with(place: usize) {
         let mut host = Command::new(std::env::current_exe().expect("this program"))
             .args(["--exact", SELF, "--ignored", "--nocapture", "--test-threads", "1"])
@@ -165,7 +165,7 @@ mod tests {
         let victim = Pid::from_raw(processes[place]).expect("a process");
         kill_process(victim, Signal::KILL).expect("it is there");
         let (tell, told) = mpsc::channel();
-        // Each of them has its other end.
+        // Each of these processes has the other end.
         thread::spawn(move || tell.send(out.read_to_end(&mut Vec::new()).is_ok()));
         assert_eq!(told.recv_timeout(CEILING), Ok(true), "{place} of {processes:?}");
         host.wait().expect("a child");

@@ -1,4 +1,4 @@
-//! The list that the system keeps.
+//! A list of sockets that the system keeps.
 
 use std::{
     mem::MaybeUninit,
@@ -34,41 +34,41 @@ impl Readiness {
         Ok(Self { epoll, bell })
     }
 
-    /// Has whoever waits told of a socket: that it can be read, or is at its end; and that it can be written.
+    /// Reports a socket from now on when it can be read or is at its end, and when it can be written.
     pub(crate) fn add(&self, socket: impl AsFd, who: u64, writing: bool) -> Result<(), Errno> {
         epoll::add(&self.epoll, socket, EventData::new_u64(who), flags(writing))
     }
 
-    /// The same of one that may have been added.
+    /// Does the same for a socket that may have been added before.
     pub(crate) fn modify(&self, socket: impl AsFd, who: u64, writing: bool) {
-        // Not there at the moment, or any more.
+        // The socket may not be there yet, or not any more.
         let _ = epoll::modify(&self.epoll, socket, EventData::new_u64(who), flags(writing));
     }
 
     pub(crate) fn remove(&self, socket: impl AsFd) {
-        // One that is not there is what is wanted.
+        // A socket that is not in the list needs no removal.
         let _ = epoll::delete(&self.epoll, socket);
     }
 
-    /// Wakes whoever waits.
+    /// Wakes the waiting thread.
     pub(crate) fn ring(&self) {
-        // A count that is full rings already.
+        // A full counter rings already.
         let _ = write(&self.bell, &1_u64.to_ne_bytes());
     }
 
-    /// Ends the ringing.
+    /// Stops the ringing.
     pub(crate) fn quiet(&self) {
         let _ = read(&self.bell, &mut [0_u8; 8]);
     }
 
-    /// Waits for no longer than that, and for ever if it is not said; how many events there are now.
+    /// Waits for at most that time, or without a limit if there is none. Returns the number of events.
     pub(crate) fn wait(&self, events: &mut Events, most: Option<Duration>) -> Result<usize, Errno> {
         events.0.clear();
         let most = most.and_then(|most| Timespec::try_from(most).ok());
         epoll::wait(&self.epoll, spare_capacity(&mut events.0), most.as_ref())
     }
 
-    /// What there is now, at most so much. An interrupted look is as good as one that saw nothing.
+    /// At most so many current events. An interrupted look counts as one without events.
     pub(crate) fn glance<const MOST: usize>(&self) -> [Option<Event>; MOST] {
         let mut room = [const { MaybeUninit::uninit() }; MOST];
         let mut told = [None; MOST];
@@ -86,12 +86,12 @@ fn flags(writing: bool) -> EventFlags {
     EventFlags::IN | EventFlags::RDHUP | more
 }
 
-/// What was told at once.
+/// The events of one wait.
 #[derive(Default)]
 pub(crate) struct Events(Vec<epoll::Event>);
 
 impl Events {
-    /// At most so many.
+    /// Room for at most so many events.
     pub(crate) fn of(count: usize) -> Self {
         Self(Vec::with_capacity(count))
     }
@@ -109,13 +109,13 @@ impl Event {
         self.0.data.u64()
     }
 
-    /// Whether it can be written.
+    /// Whether the socket can be written.
     pub(crate) fn has_room(self) -> bool {
         let flags = self.0.flags;
         flags.contains(EventFlags::OUT)
     }
 
-    /// Whether there is anything else about it.
+    /// Whether the event says more than that.
     pub(crate) fn is_more_than_room(self) -> bool {
         let flags = self.0.flags;
         flags != EventFlags::OUT

@@ -1,7 +1,7 @@
-//! The list kept here, for systems that are asked about all of it each time.
+//! A list of sockets that is kept here, for systems that take the whole list with each question.
 //!
-//! Who waits holds the list as it was and, with it, every socket in it, so that no descriptor becomes another
-//! one's meanwhile. A change rings the bell if anybody waits: the next wait has the list as it is then.
+//! A waiting thread holds a copy of the list and every socket in it, so no descriptor number is reused meanwhile. A
+//! change rings the bell if a thread waits: the next wait uses the new list.
 
 use std::{
     io::{Read, Write},
@@ -27,19 +27,19 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Readiness {
     registry: Mutex<Registry>,
-    /// What is read while it rings, and what is written to ring it.
+    /// The end that is read while the bell rings, and the end that is written to ring it.
     bell: Stream,
     rope: Stream,
-    /// Whether it rings, or is about to.
+    /// Whether the bell rings or is about to.
     rings: AtomicBool,
-    /// Who is asked first the next time: those who were not told of last time.
+    /// The first socket of the next look: those that were not reported last time come first.
     first: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Registry {
     entries: Arc<Vec<Entry>>,
-    /// Threads that wait.
+    /// Number of waiting threads.
     waiting: usize,
 }
 
@@ -65,7 +65,7 @@ impl Readiness {
         Ok(Self { registry: Mutex::default(), bell, rope, rings, first })
     }
 
-    /// Has whoever waits told of a socket: that it can be read, or is at its end; and that it can be written.
+    /// Reports a socket from now on when it can be read or is at its end, and when it can be written.
     pub(crate) fn add(&self, socket: &Arc<OwnedFd>, who: u64, writing: bool) -> Result<(), Errno> {
         self.change(|entries| {
             if place(entries, socket).is_some() {
@@ -77,7 +77,7 @@ impl Readiness {
         })
     }
 
-    /// The same of one that may have been added.
+    /// Does the same for a socket that may have been added before.
     pub(crate) fn modify(&self, socket: &Arc<OwnedFd>, who: u64, writing: bool) {
         self.change(|entries| {
             if let Some(place) = place(entries, socket) {
@@ -104,22 +104,22 @@ impl Readiness {
         changed
     }
 
-    /// Wakes whoever waits.
+    /// Wakes the waiting thread.
     pub(crate) fn ring(&self) {
         if !self.rings.swap(true, Ordering::AcqRel) {
-            // There is room for one.
+            // The socket has room for one byte.
             let _ = (&self.rope).write(&[1]);
         }
     }
 
-    /// Ends the ringing. Who rings meanwhile rings for what is seen to after it.
+    /// Stops the ringing. A ring during this call is for work that the caller does after it.
     pub(crate) fn quiet(&self) {
         self.rings.store(false, Ordering::Release);
         let mut bytes = [0; 64];
         while (&self.bell).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
     }
 
-    /// Waits for no longer than that, and for ever if it is not said; how many events there are now.
+    /// Waits for at most that time, or without a limit if there is none. Returns the number of events.
     pub(crate) fn wait(&self, events: &mut Events, most: Option<Duration>) -> Result<usize, Errno> {
         events.told.clear();
         let entries = {
@@ -133,7 +133,7 @@ impl Readiness {
         asked.map(|()| events.told.len())
     }
 
-    /// What there is now, at most so much. An interrupted look is as good as one that saw nothing.
+    /// At most so many current events. An interrupted look counts as one without events.
     pub(crate) fn glance<const MOST: usize>(&self) -> [Option<Event>; MOST] {
         let mut events = Events::of(MOST);
         let _ = self.wait(&mut events, Some(Duration::ZERO));
@@ -169,7 +169,7 @@ impl Readiness {
                 continue;
             }
             if events.told.len() == events.most {
-                // The bell is the first one asked, always.
+                // The bell is always asked first.
                 let next = (first + place).saturating_sub(1) % entries.len().max(1);
                 self.first.store(next, Ordering::Relaxed);
                 break;
@@ -184,7 +184,7 @@ fn place(entries: &[Entry], socket: &Arc<OwnedFd>) -> Option<usize> {
     entries.iter().position(|entry| Arc::ptr_eq(&entry.socket, socket))
 }
 
-/// What was told at once.
+/// The events of one wait.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     most: usize,
@@ -192,7 +192,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// At most so many.
+    /// Room for at most so many events.
     pub(crate) fn of(count: usize) -> Self {
         Self { most: count, told: Vec::with_capacity(count) }
     }
@@ -213,12 +213,12 @@ impl Event {
         self.who
     }
 
-    /// Whether it can be written.
+    /// Whether the socket can be written.
     pub(crate) fn has_room(self) -> bool {
         self.flags.contains(PollFlags::OUT)
     }
 
-    /// Whether there is anything else about it.
+    /// Whether the event says more than that.
     pub(crate) fn is_more_than_room(self) -> bool {
         self.flags != PollFlags::OUT
     }

@@ -1,4 +1,4 @@
-//! Pairs of the system's own.
+//! Socket pairs of the system.
 
 use std::{io, os::unix::net::UnixStream};
 
@@ -10,23 +10,23 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, sockopt::set_socket_send_buffer_size},
 };
 
-/// A socket of which bytes are read and written, and nothing else.
+/// A socket for bytes in both directions.
 pub(crate) type Stream = UnixStream;
 
-/// What is asked of the system, which gives what it allows everybody if that is less.
+/// The requested buffer size. The system grants its general limit if that is less.
 const ROOM_BYTES: usize = 512 << 10;
 
-/// What of it is sent at once.
+/// The part of the bytes that one write sends.
 pub(crate) fn at_once(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Two that are each other's other end, the host's first.
+/// A connected pair, the host's end first.
 pub(crate) fn pair() -> io::Result<(Stream, Stream)> {
     UnixStream::pair()
 }
 
-/// Reads what there is, of a worker's own socket: it waits until that is something, or not at all.
+/// Reads available bytes of a worker's own socket. It waits until there are some, or not at all.
 pub(crate) fn read<Into: Buffer<u8, Output = usize>>(
     socket: impl AsFd,
     buffer: Into,
@@ -36,7 +36,7 @@ pub(crate) fn read<Into: Buffer<u8, Output = usize>>(
     recv(socket, buffer, flags).map(|(read, _)| read)
 }
 
-/// Reads what there is, of a socket that was told [`no_wait`].
+/// Reads available bytes of a socket after [`no_wait`].
 pub(crate) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     socket: impl AsFd,
     buffer: Into,
@@ -44,46 +44,46 @@ pub(crate) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     read(socket, buffer, false)
 }
 
-/// Whether a write is for later.
+/// Whether the write has to be repeated later.
 pub(crate) fn is_full(error: Errno) -> bool {
     error == Errno::AGAIN
 }
 
-/// How poll tells that the other side writes no more.
+/// The flag by which poll reports that the other side writes no more.
 #[cfg(target_os = "linux")]
 pub(crate) const CLOSING: PollFlags = PollFlags::RDHUP;
 #[cfg(not(target_os = "linux"))]
 pub(crate) const CLOSING: PollFlags = PollFlags::HUP;
 
-/// What poll is asked for that.
+/// The flag that asks poll for that.
 pub(crate) const ASKS_CLOSING: PollFlags = CLOSING;
 
-/// For each write.
+/// Flags of each write.
 #[cfg(not(target_vendor = "apple"))]
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
 
-/// For each write of a host.
+/// Flags of each write of a host.
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
 pub(crate) const NO_WAIT: SendFlags = SendFlags::DONTWAIT;
 #[cfg(any(isolane_portable, not(target_os = "linux")))]
 pub(crate) const NO_WAIT: SendFlags = SendFlags::empty();
 
-/// For the host's end of a socket; the other end still waits.
+/// Makes writes at the host's end return at once; the other end still waits.
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
 #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
 pub(crate) fn no_wait(_socket: impl AsFd) -> Result<(), Errno> {
     Ok(())
 }
 
-/// For the host's end of a socket; the other end still waits. Not every system heeds the flag of a write.
+/// Makes writes at the host's end return at once; the other end still waits. Some systems ignore the flag of a write.
 #[cfg(any(isolane_portable, not(target_os = "linux")))]
 pub(crate) fn no_wait(socket: impl AsFd) -> Result<(), Errno> {
     rustix::io::ioctl_fionbio(socket, true)
 }
 
-/// For the socket.
+/// Sets the same for the socket.
 #[cfg(not(target_vendor = "apple"))]
 #[expect(clippy::unnecessary_wraps, reason = "it can fail elsewhere")]
 pub(crate) fn no_signal(_socket: impl AsFd) -> Result<(), Errno> {
@@ -95,11 +95,11 @@ pub(crate) fn no_signal(socket: impl AsFd) -> Result<(), Errno> {
     rustix::net::sockopt::set_socket_nosigpipe(socket, true)
 }
 
-/// Has what is sent by it wait for its reader, as much as the system allows.
+/// Sets the send buffer to the requested size, as far as the system allows.
 pub(crate) fn make_room(socket: impl AsFd) {
-    // With less it is only slower.
+    // With a smaller buffer it is only slower.
     let _ = set_socket_send_buffer_size(&socket, ROOM_BYTES);
-    // Where what was sent waits on the side of its reader.
+    // On this system sent bytes wait at the reader's side.
     #[cfg(target_vendor = "apple")]
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, ROOM_BYTES);
 }

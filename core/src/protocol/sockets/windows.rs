@@ -1,4 +1,4 @@
-//! Pairs over the loopback: of nothing else can be asked of many at once whether it can be read.
+//! Socket pairs over the loopback: the system waits for many of no other kind at once.
 
 use std::{
     io,
@@ -17,33 +17,33 @@ use rustix::{
     },
 };
 
-/// What is asked of the system.
+/// The requested buffer size.
 const ROOM_BYTES: usize = 512 << 10;
 
-/// What is sent at once, of which the system takes all or nothing. More would wait where nothing is counted.
+/// The most that one write sends; the system takes all of it or nothing. More would wait uncounted.
 const MOST_AT_ONCE: usize = 64 << 10;
 
-/// How many that nobody called may be sent away before the one that was, and how long it has.
+/// The number of strangers' connections to refuse before ours arrives, and the time limit.
 const STRANGERS: usize = 64;
 const PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// A socket of which bytes are read and written, and nothing else.
+/// A socket for bytes in both directions.
 pub(crate) type Stream = TcpStream;
 
-/// How poll tells that the other side writes no more.
+/// The flag by which poll reports that the other side writes no more.
 pub(crate) const CLOSING: PollFlags = PollFlags::HUP.union(PollFlags::ERR);
 
-/// What poll is asked for that: nothing, it is told in any case.
+/// The flag that asks poll for that: none, since poll always reports it.
 pub(crate) const ASKS_CLOSING: PollFlags = PollFlags::empty();
 
-/// For each write.
+/// Flags of each write.
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
 
-/// For each write of a host.
+/// Flags of each write of a host.
 pub(crate) const NO_WAIT: SendFlags = SendFlags::empty();
 
-/// Two that are each other's other end, the host's first. Others on this machine may call while one is listened for: who it is
-/// shows in the address.
+/// A connected pair, the host's end first. Other processes of this machine may connect while we listen; the address
+/// tells ours.
 pub(crate) fn pair() -> io::Result<(Stream, Stream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let one = TcpStream::connect(listener.local_addr()?)?;
@@ -56,7 +56,7 @@ pub(crate) fn pair() -> io::Result<(Stream, Stream)> {
         if from == wanted {
             one.set_nodelay(true)?;
             other.set_nodelay(true)?;
-            // Who closes it closes it at once, and its number can be another's.
+            // Closing then takes effect at once and frees the port.
             set_socket_linger(&one, Some(Duration::ZERO))?;
             return Ok((one, other));
         }
@@ -64,7 +64,7 @@ pub(crate) fn pair() -> io::Result<(Stream, Stream)> {
     Err(io::ErrorKind::ConnectionRefused.into())
 }
 
-/// Reads what there is, of a worker's own socket: it waits until that is something, or not at all.
+/// Reads available bytes of a worker's own socket. It waits until there are some, or not at all.
 pub(crate) fn read<Into: Buffer<u8, Output = usize>>(
     socket: impl AsSocket,
     buffer: Into,
@@ -78,7 +78,7 @@ pub(crate) fn read<Into: Buffer<u8, Output = usize>>(
     recv(socket, buffer, RecvFlags::empty()).map(|(read, _)| read)
 }
 
-/// Reads what there is, of a socket that was told [`no_wait`].
+/// Reads available bytes of a socket after [`no_wait`].
 pub(crate) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     socket: impl AsSocket,
     buffer: Into,
@@ -86,23 +86,23 @@ pub(crate) fn read_hosts<Into: Buffer<u8, Output = usize>>(
     recv(socket, buffer, RecvFlags::empty()).map(|(read, _)| read)
 }
 
-/// What of it is sent at once.
+/// The part of the bytes that one write sends.
 pub(crate) fn at_once(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.len().min(MOST_AT_ONCE)]
 }
 
-/// Whether a write is for later.
+/// Whether the write has to be repeated later.
 pub(crate) fn is_full(error: Errno) -> bool {
     matches!(error, Errno::AGAIN | Errno::NOBUFS)
 }
 
-/// For the host's end of a socket; the other end still waits.
+/// Makes writes at the host's end return at once; the other end still waits.
 pub(crate) fn no_wait(socket: impl AsSocket) -> Result<(), Errno> {
     rustix::io::ioctl_fionbio(socket, true)
 }
 
-/// Has what is sent by it wait for its reader.
+/// Sets the send buffer to the requested size.
 pub(crate) fn make_room(socket: impl AsSocket) {
-    // With less it is only slower.
+    // With a smaller buffer it is only slower.
     let _ = set_socket_send_buffer_size(socket, ROOM_BYTES);
 }

@@ -15,7 +15,7 @@ use rustix::{
 
 use super::{BYTES, Packet, descriptor};
 
-/// What was received in part: nothing ever is.
+/// A packet that was received in part. This never happens here.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox(());
 
@@ -24,7 +24,7 @@ pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
-/// Sent in part.
+/// The error of a packet that was sent in part.
 pub(super) fn broken(_control: impl AsFd) -> Errno {
     Errno::PROTO
 }

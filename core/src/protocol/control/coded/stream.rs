@@ -1,8 +1,8 @@
-//! Packets on a stream, for systems without sockets that keep them apart: all are of one size.
+//! Packets on a stream, for systems whose sockets do not keep them apart. All packets have one size.
 //!
-//! A packet that is there in part stays in the [`Inbox`]. The system hands out a descriptor with the first
-//! byte that was sent beside it, and no bytes of another packet are asked for with that. Some systems lose a
-//! descriptor that is closed where it came from before it was received, so who gets one says so.
+//! A packet that arrived in part stays in the [`Inbox`]. The system delivers a descriptor with the first byte that was
+//! sent beside it, so one read never asks for bytes of two packets. Some systems lose a descriptor that its sender
+//! closes before it was received, so the receiver acknowledges it.
 
 use std::{
     io::IoSliceMut,
@@ -21,7 +21,7 @@ use rustix::{
 use super::{BYTES, Packet, descriptor};
 use crate::protocol::sockets::{no_signal, no_wait};
 
-/// What was received in part.
+/// The part of a packet that was received.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     bytes: [u8; BYTES],
@@ -41,10 +41,10 @@ pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((one, other))
 }
 
-/// Sent in part, which systems do not do with so few bytes: nobody can make anything of what follows, so this
-/// is the end.
+/// Ends the connection after a packet that was sent in part: the other side could not read the packets after it.
+/// Systems do not split so few bytes.
 pub(super) fn broken(control: impl AsFd) -> Errno {
-    // What is gone needs no closing.
+    // A socket that is gone needs no shutdown.
     let _ = shutdown(control, Shutdown::Both);
     Errno::PIPE
 }
@@ -57,7 +57,7 @@ pub(super) fn receive(control: impl AsFd, inbox: &mut Inbox) -> Result<Option<Pa
         let received =
             match recvmsg(&control, &mut [IoSliceMut::new(rest)], &mut beside, RecvFlags::DONTWAIT)
             {
-                // There is no number for the descriptor, which is lost; the packet may be there still.
+                // No number is free for the descriptor, which is lost. The packet may still be there.
                 Err(Errno::MFILE | Errno::NFILE | Errno::MSGSIZE) => return Err(Errno::INTR),
                 received => received?,
             };

@@ -1,4 +1,4 @@
-//! What crosses, whole and in pieces.
+//! Commands and events on the socket, whole and in pieces.
 
 use std::{io::IoSlice, os::unix::net::UnixStream};
 
@@ -11,7 +11,7 @@ use super::*;
 
 const KEPT: Confinement = Confinement::ALL;
 
-/// What the next news is, as text; a socket that comes with it is the other end of `socket`.
+/// The next event as text. A socket that comes with it is the other end of `socket`.
 fn next(control: &OwnedFd, inbox: &mut Inbox, socket: &OwnedFd) -> String {
     match ZygoteEvent::receive(control, inbox) {
         Ok(Some(ZygoteEvent::Born(worker, received))) => {
@@ -131,7 +131,7 @@ fn a_stream_in_pieces_is_put_together() {
     for cut in 1..BYTES {
         let mut inbox = stream::Inbox::default();
         let mut receive = || stream::receive(&hosts, &mut inbox);
-        // The end of one and the beginning of the next at once, and a descriptor in between.
+        // The end of one packet and the beginning of the next in one piece, with a descriptor between them.
         send_piece(&zygotes, &ended[..cut], None);
         assert_eq!(receive().map(|_| ()), Err(Errno::AGAIN));
         send_piece(&zygotes, &ended[cut..], None);

@@ -1,7 +1,7 @@
-//! A run as its isolate sees it, in a worker: everything it asks for goes to the host.
+//! The embedder of an isolate in a worker: it passes every request on to the host.
 //!
-//! In: the acts of an isolate. Out: frames to the host, and its answers. Whether the host wants the run to
-//! end shows in that it has closed its side of the socket, which is looked at while code computes.
+//! In: the acts of an isolate. Out: frames to the host, and its answers. The host ends a run by closing its side of the
+//! socket, which the worker checks while code computes.
 
 use std::{
     sync::{
@@ -25,7 +25,7 @@ use crate::{
     value::{Kinds, Value},
 };
 
-/// How often code that computes looks at its host and at its time.
+/// The interval at which code that computes checks its host and its time.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) struct RemoteEmbedder {
@@ -38,13 +38,13 @@ pub(crate) struct RemoteEmbedder {
     began: ThreadTime,
     looked: Mutex<Instant>,
     inbox: Mutex<Vec<Inbound>>,
-    /// What the host has sent on its own account, and this worker has taken.
+    /// The number of unasked messages that this worker has taken.
     taken: AtomicU64,
     capped: AtomicBool,
     spin: AdaptiveSpin,
 }
 
-/// What a seat has to know of its run.
+/// The settings of an embedder's run.
 pub(crate) struct About {
     pub(crate) memory_limit: usize,
     pub(crate) report: bool,
@@ -75,7 +75,7 @@ impl RemoteEmbedder {
         self.capped.load(Ordering::Relaxed)
     }
 
-    /// What the host has sent by now, of what was already read from the socket or is there.
+    /// The unasked messages that were read from the socket or can be read now.
     pub(crate) fn take_inbox(&self) -> Vec<Inbound> {
         loop {
             let heard = self.wire.lock().hear(Wait::No);
@@ -85,7 +85,7 @@ impl RemoteEmbedder {
         }
     }
 
-    /// Waits until the host has sent something; false if it did not, in that time.
+    /// Waits until the host has sent something. False if nothing came in that time.
     pub(crate) fn wait(&self, most: Wait) -> bool {
         let parked = ToHost::Parked { taken: self.taken.load(Ordering::Relaxed) };
         self.tell(parked);
@@ -96,7 +96,7 @@ impl RemoteEmbedder {
         }
     }
 
-    /// Hears what the host says next. To sleep and be woken takes longer than most answers do.
+    /// Waits for the next message of the host. Spins first, because sleeping and waking take longer than most answers.
     fn look_and_hear(&self, most: Wait) -> Heard {
         let started = Instant::now();
         let mut wire = self.wire.lock();
@@ -106,7 +106,7 @@ impl RemoteEmbedder {
         heard
     }
 
-    /// Takes something that the host sent on its own account; false if it is nothing of the kind.
+    /// Stores an unasked message. False if it is another one.
     fn note(&self, heard: Heard) -> bool {
         let told = match heard {
             Heard::Nothing => return false,
@@ -130,14 +130,14 @@ impl RemoteEmbedder {
         }
     }
 
-    /// Tells the host now; the run has to end if that fails.
+    /// Sends a message now. The run has to end if that fails.
     fn tell(&self, told: ToHost) {
         if self.wire.lock().tell(told.into_frame()).is_err() {
             self.termination.raise();
         }
     }
 
-    /// Tells the host with what is told next.
+    /// Sends a message together with the next one.
     fn tell_soon(&self, told: ToHost) {
         if self.wire.lock().tell_soon(told.into_frame()).is_err() {
             self.termination.raise();
@@ -151,7 +151,7 @@ impl RemoteEmbedder {
         })
     }
 
-    /// Waits for what the host says to what it was told last; `None` when the run must end.
+    /// Waits for the host's answer to the last message. `None` when the run must end.
     fn hear<T>(&self, wanted: impl Fn(ToWorker) -> Result<T, ToWorker>) -> Option<T> {
         loop {
             let heard = self.look_and_hear(Wait::Ever);

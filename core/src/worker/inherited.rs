@@ -1,9 +1,10 @@
-//! Has forks hand on which pages of files are in memory.
+//! Pages of files that forks inherit.
 //!
-//! In: the process that becomes the zygote, while it still sees files. Out: the same; what it maps of its
-//! program and libraries is at hand in every process that it forks from then on, as far as it was touched
-//! before. The system hands on nothing of a mapping that is backed by a file alone, since it can be had from
-//! there: a worker would fault some ninety times for that, which is more work than a small run. It hands on
+//! In: the process that becomes the zygote, while it still sees files. Out: the same process. Every process that it
+//! forks from then on inherits the touched pages of its program and libraries. A fork copies no page table of a mapping
+//! that is backed by a file alone, since the pages can be read again. A worker would take some ninety faults for them,
+//! which is more work than a small run. A fork copies the table of every mapping that has a page of its own, so each
+//! mapping gets one, with the same bytes.
 //! every mapping that has a page of its own, so each gets one, with the bytes that were there.
 
 use std::{
@@ -12,10 +13,10 @@ use std::{
     os::unix::fs::FileExt,
 };
 
-/// Where the system lets a process write what it may only read.
+/// The file through which a process can write to its read-only memory.
 const OWN_MEMORY: &str = "/proc/self/mem";
 
-/// Changes no byte. Where the system does not let it do that workers start more slowly, and that is all.
+/// Changes no byte. Where the system does not allow it, workers only start more slowly.
 pub(crate) fn hand_on_files() {
     let memory = OpenOptions::new().read(true).write(true).open(OWN_MEMORY);
     if let (Ok(memory), Ok(mappings)) = (memory, fs::read_to_string("/proc/self/maps")) {
@@ -25,7 +26,7 @@ pub(crate) fn hand_on_files() {
     }
 }
 
-/// Where the mapping of that line begins, if it is backed by a file and nobody writes to it.
+/// The start of the mapping in that line, if it is backed by a file and not writable.
 fn start_of_file(line: &str) -> Option<u64> {
     let mut words = line.split_ascii_whitespace();
     let (addresses, access) = (words.next()?, words.next()?);

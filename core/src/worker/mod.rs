@@ -1,10 +1,10 @@
 //! The program `isolane-worker`: isolates in processes of their own.
 //!
-//! In: what a host says (`protocol/`). Out: runs, computed by the same `isolate/` as on threads. `zygote` starts the
+//! In: messages of a host (`protocol/`). Out: runs, computed by the same `isolate/` as on threads. `zygote` starts the
 //! program and, on Unix, forks workers. `serve` is one worker, from the first frame of a run to its last. `embedder` is
-//! what an isolate there sees of its host, over `wire`, the worker's end of its socket. `warm_up` has a run of our own
-//! before the first run of a host, and `inherited` has forks hand on which pages of files are in memory.
-//! `isolane-confine` takes everything else from these processes. The host's side is `runtime/processes/`.
+//! the host as an isolate there sees it, over `wire`, the worker's end of its socket. `warm_up` runs a program of our
+//! own before the first run of a host, and `inherited` makes forks inherit the pages of files. `isolane-confine` takes
+//! everything else from these processes. The host's side is `runtime/processes/`.
 
 mod embedder;
 #[cfg(target_os = "linux")]

@@ -1,9 +1,8 @@
 //! One worker: runs, one after another, each from its first frame to its last.
 //!
-//! In: the socket to the host, and a pool with a pristine isolate in it. Out: frames. The same path as
-//! `runtime/threads/run.rs` takes on a thread of a runtime: prepare, let it go on for as long as it can, wait for the host,
-//! end; on the one thread that there is, and without anybody else to look after it: who does not come
-//! back from a builtin is killed.
+//! In: the socket to the host, and a pool with a pristine isolate in it. Out: frames. A run takes the same path as in
+//! `runtime/threads/run.rs`: prepare, run as far as possible, wait for the host, end. A worker has one thread and no
+//! watchdog: the host kills a worker that does not come back from a builtin.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,11 +24,11 @@ use crate::{
     runtime::prepare::{Prepared, prepare},
 };
 
-/// How long a run may be stalled.
+/// The longest time that a run may be stalled.
 const STALLED: Duration = Duration::from_secs(1);
 
-/// Serves so many runs, or as many as the host has. What the last one left is not tidied up: the process
-/// is about to end.
+/// Serves so many runs, or as many as the host has. Leaves the last one's memory as it is, because the process is about
+/// to end.
 pub(crate) fn serve(
     stream: Stream,
     worker: &Worker,
@@ -51,8 +50,8 @@ pub(crate) fn serve(
     }
 }
 
-/// Has the system hold a wall behind the limits of so many runs, of which this is the first. It only ever gets
-/// lower, so in a process of several runs there is one for their CPU time together, and none for memory.
+/// Sets limits of the system behind the limits of so many runs, of which this is the first. They can only be lowered.
+/// So a process of several runs has one for their CPU time together, and none for memory.
 fn set_os_limits(
     worker: &Worker,
     pool: &Pool<Realm>,
@@ -69,7 +68,7 @@ fn set_os_limits(
     worker.limit(given_back as u64, room_bytes, safety_cap)
 }
 
-/// The next run. What the host sent to the one before, before it heard of its end, is nothing to this one.
+/// The next run. Ignores late messages to the run before.
 fn next(wire: &Mutex<Wire>) -> Option<Begin> {
     loop {
         let Heard::Frame(frame) = wire.lock().hear(Wait::Ever) else { return None };
@@ -92,7 +91,7 @@ fn run(
     let Begin { request, safety_cap, validated_kinds } = begun;
     let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     if !walls.is_none_or(|runs| set_os_limits(worker, pool, &request, safety_cap, runs)) {
-        // It was promised: without it nothing of the run may start.
+        // This protection was announced: without it no run may start.
         exit(1);
     }
     let (report, refusable) = (request.report, validated_kinds);
@@ -106,12 +105,12 @@ fn run(
         };
     let peak_bytes = isolate.as_ref().map(|isolate| isolate.peak_bytes() as u64);
     let ended = ToHost::Ended { end, peak_bytes };
-    // A host that is gone hears nothing, and there is nobody else to tell.
+    // A host that is gone receives nothing, and there is no one else to report to.
     let _ = wire.lock().tell(ended.into_frame());
     isolate
 }
 
-/// Lets the isolate go on, turn by turn, to its end.
+/// Runs the isolate, turn by turn, to its end.
 fn compute(isolate: &mut Isolate, embedder: &RemoteEmbedder) -> WorkersEnd {
     let mut turn = isolate.start();
     loop {

@@ -1,7 +1,7 @@
 //! A worker's end of its socket.
 //!
-//! In: frames to tell, which may wait for the next ones. Out: frames that the host sent. All of it blocks:
-//! a worker has one thread, and nothing else to do.
+//! In: frames to send, which may wait for the next ones. Out: frames that the host sent. All calls block, because a
+//! worker has one thread and nothing else to do.
 
 use std::{
     io::{self, Write},
@@ -18,15 +18,15 @@ use crate::protocol::{
     sockets::{self, Stream},
 };
 
-/// Bytes that are read at once, and that may wait to be written.
+/// Number of bytes that are read at once, and that may wait to be written.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Bytes that are read at first. Each page that a worker writes to is copied for it.
+/// Number of bytes that are read at first. Each page that a worker writes to is copied for it.
 const FIRST_BYTES: usize = 4 << 10;
 
 const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// How long to wait for a frame.
+/// The time limit of waiting for a frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
     /// Not at all.
@@ -35,13 +35,13 @@ pub(crate) enum Wait {
     Ever,
 }
 
-/// What hearing came to.
+/// The result of waiting for a frame.
 #[derive(Debug)]
 pub(crate) enum Heard {
     Frame(Frame),
-    /// Nothing in time.
+    /// Nothing came in time.
     Nothing,
-    /// The host has said its last.
+    /// The host has closed its side.
     Closed,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct Wire {
     stream: Stream,
     inlet: Inlet,
     buffer: Box<[u8]>,
-    /// Whether there was more to read than fits.
+    /// Whether there was more to read than the buffer holds.
     is_full: bool,
-    /// What was read and not taken yet.
+    /// Bytes that were read and not taken yet.
     unread: std::ops::Range<usize>,
     unwritten: Vec<u8>,
 }
@@ -74,14 +74,14 @@ impl Wire {
         matches!(poll(&mut asked, Some(&NOW)), Ok(ready) if ready > 0)
     }
 
-    /// Whether the host will say nothing more: it wants the run to end, or is gone.
+    /// Whether the host will send nothing more: it wants the run to end, or is gone.
     pub(crate) fn is_closing(&self) -> bool {
-        // What is told is told unasked on some systems, and others refuse the question.
+        // Some systems report closing without the flag, and others refuse the flag.
         let mut asked = [PollFd::new(&self.stream, sockets::ASKS_CLOSING)];
         poll(&mut asked, Some(&NOW)).is_ok() && asked[0].revents().intersects(sockets::CLOSING)
     }
 
-    /// Writes a frame soon: before the next one that is told, or when something is waited for.
+    /// Writes a frame with the next one, or before the next wait.
     pub(crate) fn tell_soon(&mut self, frame: Frame) -> io::Result<()> {
         for bytes in frame.into_bytes() {
             if bytes.len() + self.unwritten.len() > BUFFER_BYTES {
@@ -96,7 +96,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Writes a frame, and all that waits.
+    /// Writes a frame, and all that wait.
     pub(crate) fn tell(&mut self, frame: Frame) -> io::Result<()> {
         self.tell_soon(frame)?;
         self.flush()
@@ -124,7 +124,7 @@ impl Wire {
                 Ok(None) => {}
                 Err(_) => return Heard::Closed,
             }
-            // Who has begun a frame finishes it soon.
+            // A host that has begun a frame finishes it soon.
             let wait = if self.inlet.is_amid() { Wait::Ever } else { wait };
             match self.read(wait, deadline) {
                 Ok(0) => return Heard::Closed,
@@ -136,8 +136,8 @@ impl Wire {
         }
     }
 
-    /// Reads into the chunk that is being filled, if much of it is missing, or into the buffer, all of which was
-    /// taken.
+    /// Reads into the chunk that is being filled, if much of it is missing, or else into the buffer, which must be
+    /// empty.
     fn read(&mut self, wait: Wait, deadline: Option<Instant>) -> io::Result<usize> {
         if let (Wait::For(_), Some(deadline)) = (wait, deadline) {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -1,8 +1,8 @@
 //! The program `isolane-worker`.
 //!
-//! In: orders of the host. Out: workers, and news of how they end. On Unix it forks (`fork_server`), each worker a
-//! copy of a process that has a pristine isolate in its memory already. On Windows it is one worker, and makes its
-//! isolate itself (`program`).
+//! In: commands of the host. Out: workers, and events of their ends. On Unix it forks (`fork_server`): each worker is a
+//! copy of a process that has a pristine isolate in its memory. On Windows it is one worker and makes its isolate
+//! itself (`program`).
 
 #[cfg(unix)]
 mod fork_server;
@@ -21,10 +21,10 @@ use crate::{
     modules::cache::Cache,
 };
 
-/// What the engine may use of a stack, and as much again for everything around it.
+/// The engine's share of a stack, and as much again for everything around it.
 const STACK_BYTES: usize = 2 * STACK_LIMIT_BYTES * crate::os::sanitized::FRAMES;
 
-/// What workers that have more than one run keep compiled.
+/// The size of the compiled code that workers with more than one run keep.
 const CACHE_BYTES: usize = 4 << 20;
 
 /// A pool with one isolate in it.
@@ -34,7 +34,7 @@ fn pristine() -> Pool<Realm> {
     pool
 }
 
-/// What a worker of so many runs keeps compiled.
+/// The cache of a worker for so many runs.
 fn cache_for(runs: u32) -> Arc<Cache> {
     Arc::new(Cache::new(if runs > 1 { CACHE_BYTES } else { 0 }))
 }

@@ -1,8 +1,8 @@
 //! The program that a host starts, and the fork server that it becomes.
 //!
-//! In: orders of the host. Out: workers, each a copy of a process that has a pristine isolate in its memory
-//! already, and news of how they end. Of the three kinds of processes only workers ever see a byte of a
-//! sandbox. When the host is gone, in whatever way, so are they all.
+//! In: commands of the host. Out: workers, each a copy of a process that has a pristine isolate in its memory, and
+//! events of their ends. Of the three kinds of processes only workers ever see a byte of a sandbox. All of them end
+//! when the host is gone, for any reason.
 
 use std::{collections::HashMap, os::fd::OwnedFd, process::ExitCode, sync::Arc};
 
@@ -27,17 +27,17 @@ use crate::{
     worker::{serve::serve, warm_up},
 };
 
-/// The whole of the program `isolane-worker`, which a host starts with one end of a socket as its
-/// descriptor 0. Returns when the host is gone.
+/// The main function of the program `isolane-worker`, which a host starts with one end of a socket as its descriptor 0.
+/// Returns when the host is gone.
 #[must_use]
 pub fn worker_main() -> ExitCode {
     #[cfg(target_os = "linux")]
     crate::worker::inherited::hand_on_files();
     let launched = confine::launcher(Confinement::ALL);
-    // The thread of the host that started it lives for as long as the runtime does.
+    // The thread of the host that started it lives as long as the runtime.
     let host = Parent::to_die_with();
     let Some(arguments) = Arguments::from_words(std::env::args().skip(1)) else {
-        // Of another version: the host is told which, and gives up.
+        // The host has another version. It learns ours and gives up.
         let hello = ZygoteEvent::Hello { version: VERSION, confinement: Confinement::default() };
         let _ = hello.send(std::io::stdin());
         return ExitCode::from(2);
@@ -73,7 +73,7 @@ struct Zygote {
     /// Workers by their process.
     workers: HashMap<i32, u32>,
     processes: HashMap<u32, i32>,
-    /// The host's ends of sockets that it may not have yet.
+    /// The host's ends of sockets that the host may not have received yet.
     given: HashMap<u32, ZygoteEvent>,
     last: u32,
 }
@@ -83,7 +83,7 @@ impl Zygote {
         process::carry_on();
         let (pool, cache) = (pristine(), cache_for(arguments.runs));
         warm_up::warm_up(&pool, &cache);
-        // After that, so that nothing is in it yet.
+        // After the warm-up, so that the block is still empty.
         confine::keep_large_block();
         Self {
             confined,
@@ -103,7 +103,7 @@ impl Zygote {
         }
     }
 
-    /// Does what the host orders, until it is gone.
+    /// Executes the host's commands until the host is gone.
     fn tend(&mut self) {
         self.confined.settle();
         let confinement = self.confined.confinement();
@@ -131,7 +131,7 @@ impl Zygote {
         }
     }
 
-    /// Leaves no worker behind, where the system does not see to that.
+    /// Kills all workers, where the system does not do it.
     fn end(&self) {
         if Parent::LOOK.is_some() {
             self.workers.keys().copied().for_each(children::kill);
@@ -157,7 +157,7 @@ impl Zygote {
         }
     }
 
-    /// Does that to a worker that has not been buried.
+    /// Applies `act` to a worker that has not been waited for.
     fn with(&self, worker: u32, act: impl FnOnce(i32)) {
         if let Some(&process) = self.processes.get(&worker) {
             act(process);
@@ -174,7 +174,7 @@ impl Zygote {
         };
         make_room(&hosts);
         make_room(&workers);
-        // For the host, which need not be a program that ignores the signal.
+        // For the host, which may be a program that does not ignore the signal.
         if let Err(error) = no_signal(&hosts) {
             return refused(error.into());
         }
@@ -183,7 +183,7 @@ impl Zygote {
             Ok(ForkSide::Child) => {
                 drop(hosts);
                 self.become_worker(workers);
-                // Nothing of it is for anybody: tidying up would be for nothing.
+                // Nothing of this process is needed any more, so it tidies nothing up.
                 confine::exit(0)
             }
             Ok(ForkSide::Parent(process)) => {

@@ -1,7 +1,7 @@
 //! The program that is one worker.
 //!
-//! In: its words, a socket and a job. Out: its isolate, made while it may still read files, and then runs; or an
-//! account of what it is kept from, if it is started for that.
+//! In: its arguments, a socket and a job object. Out: its isolate, made while it may still read files, and then runs;
+//! or its confinement, if it is started to find that out.
 
 use std::{
     io::{Read, Write},
@@ -20,8 +20,8 @@ use crate::{
     worker::{serve::serve, warm_up},
 };
 
-/// The whole of the program `isolane-worker`, which a host starts with one end of a socket, and a job. Returns
-/// when the host is gone.
+/// The main function of the program `isolane-worker`, which a host starts with one end of a socket and a job object.
+/// Returns when the host is gone.
 #[must_use]
 pub fn worker_main() -> ExitCode {
     let mut words = std::env::args().skip(1);
@@ -30,7 +30,7 @@ pub fn worker_main() -> ExitCode {
     let Some(inherited) = inherited else { return ExitCode::from(2) };
     let received = Received::from_words(words).filter(|_| version == Some(VERSION));
     let Some(Received { arguments, host }) = received else {
-        // Of another version: the host is told which, and gives up.
+        // The host has another version. It learns ours and gives up.
         let _ = inherited.into_socket().write_all(&hello(Confinement::default()));
         return ExitCode::from(2);
     };
@@ -39,7 +39,7 @@ pub fn worker_main() -> ExitCode {
 
 fn work(inherited: Inherited, arguments: Arguments, host: u32) -> ExitCode {
     let (pool, cache) = (pristine(), cache_for(arguments.runs));
-    // What is loaded when it is needed first has to be loaded before nothing can be.
+    // Libraries that are loaded on first use have to be loaded before confinement forbids it.
     warm_up::warm_up(&pool, &cache);
     let Some(announced) = arguments.announced else {
         let Some((confinement, mut socket)) = confine::tried(inherited, host) else {
@@ -56,8 +56,7 @@ fn work(inherited: Inherited, arguments: Arguments, host: u32) -> ExitCode {
     linger(last)
 }
 
-/// Stays until the host has heard everything. A socket that is closed with something unread in it takes back what
-/// was written.
+/// Stays until the host has read everything. A socket that is closed with unread input discards its written output.
 fn linger(mut socket: std::net::TcpStream) -> ExitCode {
     let _ = socket.shutdown(Shutdown::Write);
     let mut unread = [0; 1024];

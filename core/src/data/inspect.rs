@@ -1,18 +1,18 @@
 //! A value as one line of text, for people: `{ a: 1, b: [ 'x' ] }`.
 //!
-//! In: a message. Out: at most so many characters. Reads the message once, keeps a stack of its
-//! own and stops as soon as the text is full.
+//! In: a message. Out: a limited number of characters. Reads the message once, with a stack of its own, and stops as
+//! soon as the text is full.
 
 use crate::value::{Event, Reader, Str, Value};
 
-/// How deep nested objects are shown before they are `…`.
+/// The number of nested levels that are shown; deeper objects are `…`.
 const DEPTH: usize = 4;
 
 /// Shows a value in at most `limit` bytes and an ellipsis.
 pub(crate) fn inspect(value: &Value, limit: usize) -> String {
     let mut reader = value.reader();
     let mut text = String::new();
-    // A message that cannot be read shows as far as it can be.
+    // A message with an error is shown up to the error.
     let _ = show(&mut reader, &mut text, limit);
     super::text::bounded(text, limit)
 }
@@ -171,20 +171,20 @@ fn string(text: &mut String, value: Str<'_>, nested: bool, limit: usize) {
     }
 }
 
-/// Adds as much of a text as can be shown, and a character more, which marks it as cut.
+/// Adds the part of a text that can be shown, and one character more, which marks it as cut.
 fn push(text: &mut String, value: Str<'_>, limit: usize) {
     let room = (limit + 1).saturating_sub(text.len());
     match value {
         Str::Utf8(value) => text.push_str(&value[..value.ceil_char_boundary(room)]),
         Str::Utf16(bytes) => {
-            // A unit takes a byte at least.
+            // A unit takes at least one byte.
             let beginning = bytes.get(..2 * room).unwrap_or(bytes);
             text.push_str(&Str::Utf16(beginning).to_string_lossy());
         }
     }
 }
 
-/// One of up to 128 bits as JavaScript writes it, a larger one by its size.
+/// A bigint of up to 128 bits as JavaScript writes it, a larger one by its size.
 fn bigint(text: &mut String, negative: bool, magnitude: &[u8]) {
     let mut bytes = [0; size_of::<u128>()];
     match bytes.get_mut(..magnitude.len()) {

@@ -1,6 +1,6 @@
-//! The nearest of several names: the one that "did you mean" offers.
+//! The nearest of several names, for "did you mean".
 
-/// Among `names`, the one that `word` most likely meant, if any is near enough.
+/// The one of `names` that `word` most likely means, if any is near enough.
 pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.to_lowercase().chars().take(64).collect();
     names

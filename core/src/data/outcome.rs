@@ -1,12 +1,12 @@
-//! What a run comes to: plain data, the same fields and words in every language.
+//! The result of a run: plain data, with the same fields and words in every language.
 //!
-//! Nothing here decides a status; `isolate/` and `runtime/` do, by structure.
+//! Nothing here decides a status. `isolate/` and `runtime/` decide it, by structure.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::value::Value;
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
     /// The module evaluated and the selected export resolved.
@@ -44,7 +44,7 @@ pub(crate) struct Position {
     pub(crate) column: u32,
 }
 
-/// Why a run did not succeed.
+/// The reason why a run did not succeed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionError {
     /// The error's name, at most 16 KiB of UTF-8.
@@ -91,34 +91,34 @@ impl LogLevel {
 /// One captured console call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionLog {
-    /// Which method was called, or the level it lands on.
+    /// The called method, or its level.
     pub level: LogLevel,
-    /// The arguments, one message that is an array; what cannot be cloned stands as text.
+    /// The arguments, one message that is an array. A value that cannot be cloned is a text.
     pub args: Value,
     /// Epoch milliseconds.
     pub timestamp: f64,
 }
 
 impl ExecutionLog {
-    /// A call of that moment.
+    /// A call at the current time.
     pub(crate) fn now(level: LogLevel, args: Value) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { level, args, timestamp: (since.as_secs_f64() * 1e3).floor() }
     }
 }
 
-/// Everything a run came to.
+/// The whole result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionResult {
-    /// How it ended.
+    /// The status of the run.
     pub status: Status,
     /// The resolved export; present exactly on success.
     pub result: Option<Value>,
-    /// What went through the built-in `report`, in call order.
+    /// The values that went through the built-in `report`, in call order.
     pub reports: Vec<Value>,
-    /// What went through the built-in console, in call order.
+    /// The calls of the built-in console, in call order.
     pub logs: Vec<ExecutionLog>,
-    /// Why it did not succeed; absent exactly on success.
+    /// The reason why the run did not succeed; absent exactly on success.
     pub error: Option<ExecutionError>,
     /// Milliseconds from the call of `run_code` to settlement.
     pub duration_ms: f64,

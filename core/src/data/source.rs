@@ -1,9 +1,9 @@
 //! A source text and its language.
 
-/// The language of the entry and of every module whose name does not say otherwise.
+/// The language of the entry and of every module whose name does not determine it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// Standard ECMAScript modules, run as they stand.
+    /// Standard ECMAScript modules, run unchanged.
     JavaScript,
     /// TypeScript, whose types are erased and not checked.
     #[default]
@@ -15,7 +15,7 @@ pub enum Language {
 pub struct SourceText {
     /// The text, lone surrogates replaced by U+FFFD.
     pub text: String,
-    /// Where the first lone surrogate stands, in UTF-16 code units from the start.
+    /// The place of the first lone surrogate, in UTF-16 code units from the start.
     pub lone_surrogate: Option<usize>,
 }
 

@@ -1,6 +1,6 @@
-//! A result as Rust's own `Result`, for callers to whom anything but a success is an error.
+//! A result as Rust's own `Result`, for callers to whom every other status is an error.
 //!
-//! In: an [`ExecutionResult`]. Out: its value, or a [`StatusError`] that has all of it.
+//! In: an [`ExecutionResult`]. Out: its value, or a [`StatusError`] that contains the whole result.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::value::Value;
 impl ExecutionResult {
     /// The resolved export of a run that succeeded; any other result as an error, for `?`.
     ///
-    /// Of a success, the reports, logs and figures are dropped: look at them first.
+    /// On success, the reports, logs and figures are dropped: read them first.
     ///
     /// ```
     /// use isolane::{ExecutionOptions, Status, run_code};
@@ -28,7 +28,7 @@ impl ExecutionResult {
     /// ```
     ///
     /// # Errors
-    /// Every status but [`Status::Success`].
+    /// Every status except [`Status::Success`].
     pub fn into_value(mut self) -> Result<Value, StatusError> {
         match self.status {
             Status::Success => Ok(self.result.take().unwrap_or_else(Value::undefined)),
@@ -39,31 +39,31 @@ impl ExecutionResult {
 
 /// A run that did not succeed, as an error: see [`ExecutionResult::into_value`].
 ///
-/// Shown as `name: message (file:line:col)`, as far as there is a position. Nothing in it is
-/// a failure of the library: it says what happened in the sandbox, in the sandbox's words.
+/// Displayed as `name: message (file:line:col)`, with the position if there is one. It describes an error of the
+/// sandbox's code and not a failure of the library.
 #[derive(Clone, PartialEq)]
 pub struct StatusError(Box<ExecutionResult>);
 
 impl StatusError {
-    /// How the run ended.
+    /// The end of the run.
     #[must_use]
     pub fn status(&self) -> Status {
         self.0.status
     }
 
-    /// Why.
+    /// The reason.
     #[must_use]
     pub fn error(&self) -> Option<&ExecutionError> {
         self.0.error.as_ref()
     }
 
-    /// All that the run came to, its reports and logs among it.
+    /// The whole result of the run, with its reports and logs.
     #[must_use]
     pub fn result(&self) -> &ExecutionResult {
         &self.0
     }
 
-    /// The same, for keeps.
+    /// The whole result, owned.
     #[must_use]
     pub fn into_result(self) -> ExecutionResult {
         *self.0

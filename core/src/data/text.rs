@@ -1,4 +1,4 @@
-//! Bounds on the texts that a run hands out: none is longer than its reader can afford.
+//! Limits of the texts that a run returns.
 
 /// The longest message, name, specifier or reason, in bytes of UTF-8.
 pub(crate) const MESSAGE_LIMIT: usize = 16 << 10;
@@ -8,7 +8,7 @@ pub(crate) const STACK_LIMIT: usize = 64 << 10;
 
 const ELLIPSIS: char = '…';
 
-/// The text, cut so that it has at most `limit` bytes with the ellipsis that marks the cut.
+/// The text, cut to at most `limit` bytes including the ellipsis that marks the cut.
 pub(crate) fn bounded(mut text: String, limit: usize) -> String {
     if text.len() <= limit {
         return text;

@@ -1,4 +1,4 @@
-//! CPU time of the calling thread, where the system tells it; wall time elsewhere.
+//! CPU time of the calling thread, where the system has it; wall time elsewhere.
 
 #![cfg_attr(any(unix, windows), expect(unsafe_code, reason = "asks the system's clock"))]
 
@@ -12,7 +12,7 @@ impl ThreadTime {
     #[cfg(unix)]
     pub(crate) fn now() -> Self {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: a place for the time; a clock that is not there leaves it at zero.
+        // SAFETY: a place for the time; a missing clock leaves it at zero.
         unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         Self(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0)))
@@ -32,7 +32,7 @@ impl ThreadTime {
             let (created, ended) = (&raw mut created, &raw mut ended);
             GetThreadTimes(thread, created, ended, &raw mut system, &raw mut own);
         }
-        // Of 100 nanoseconds, told in steps of some milliseconds.
+        // Units of 100 nanoseconds, updated every few milliseconds.
         let ticks =
             |time: FILETIME| u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
         Self(Duration::from_nanos(ticks(system).saturating_add(ticks(own)).saturating_mul(100)))

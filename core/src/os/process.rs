@@ -1,9 +1,8 @@
-//! What is one per process, also after a fork.
+//! Values that exist once per process, also after a fork.
 //!
-//! A forked child has the memory of its parent and none of its threads: whatever they were in the
-//! middle of stays half-done there, and a lock that one of them held stays locked. So nothing that
-//! was made before the fork is used after it. In: a [`Process`] noted when something is made. Out:
-//! whether it is of this process. [`PerProcess`] is a static that starts anew in a child.
+//! A forked child has the memory of its parent and none of its threads: their work stays half done there, and a lock
+//! that one of them held stays locked. So nothing from before the fork is used after it. In: a [`Process`] noted when
+//! something is made. Out: whether it belongs to this process. [`PerProcess`] is a static that is made anew in a child.
 #![expect(
     unsafe_code,
     reason = "follows a pointer that is published once per process; asks the system"
@@ -18,23 +17,23 @@ use std::{
     },
 };
 
-/// The process that something was made in.
+/// The process in which something was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process(u32);
 
-/// The process whose children go on as if they were it, or zero.
+/// The process whose children count as the same process, or zero.
 static CARRIED: AtomicU32 = AtomicU32::new(0);
 
-/// From here on this process and all that are forked from it count as one: what it has made stays valid in
-/// them. For a process of one thread, whose forks find nothing half-done and no lock held.
+/// From here on this process and all its forks count as one: everything that it has made stays valid in them. For a
+/// process of one thread, whose forks find nothing half done and no lock held.
 #[cfg(unix)]
 pub(crate) fn carry_on() {
     CARRIED.store(std::process::id(), Ordering::Relaxed);
 }
 
-/// A number that cannot be guessed, another one each time, also in processes that [`carry_on`].
+/// An unpredictable number, different on each call, also in processes after [`carry_on`].
 pub(crate) fn random() -> u64 {
-    // What the standard library drew once, each of them would have.
+    // The standard library draws its keys once, so all forks would have the same ones.
     if CARRIED.load(Ordering::Relaxed) != 0
         && let Some(drawn) = drawn()
     {
@@ -43,7 +42,7 @@ pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// What the system draws, if it does.
+/// A number drawn from the system, if it has a source.
 #[cfg(target_os = "linux")]
 fn drawn() -> Option<u64> {
     let mut bytes = [0; 8];
@@ -59,14 +58,14 @@ fn drawn() -> Option<u64> {
     (drawn == 0).then(|| u64::from_le_bytes(bytes))
 }
 
-/// Where no process is forked.
+/// On these systems no process is forked.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 fn drawn() -> Option<u64> {
     None
 }
 
 impl Process {
-    /// The one that asks. Costs a system call, the cheapest there is.
+    /// The calling process. Costs the cheapest system call.
     pub(crate) fn current() -> Self {
         match CARRIED.load(Ordering::Relaxed) {
             0 => Self(std::process::id()),
@@ -74,16 +73,16 @@ impl Process {
         }
     }
 
-    /// Whether that is the one that asks, and not one that it was forked from.
+    /// Whether it is the calling process, and not one that it was forked from.
     pub(crate) fn is_current(self) -> bool {
         self == Self::current()
     }
 }
 
-/// A value that each process makes for itself when it first needs it; never dropped.
+/// A value that each process makes when it first needs it. It is never dropped.
 ///
-/// What is shared between the process and its children is one pointer, so that no fork finds it in
-/// between: a child sees what its parent made, complete, and leaves it alone.
+/// A process shares one pointer with its children, so that no fork sees a half-made state: a child sees its parent's
+/// value, complete, and does not use it.
 pub(crate) struct PerProcess<T: 'static> {
     newest: AtomicPtr<Made<T>>,
 }
@@ -117,7 +116,7 @@ impl<T: Send + Sync> PerProcess<T> {
                 // SAFETY: leaked for good, and shared from here on.
                 Ok(_) => return unsafe { &*new },
                 Err(other) => {
-                    // SAFETY: made above, and nobody else has seen it.
+                    // SAFETY: made above, and no other thread has seen it.
                     drop(unsafe { Box::from_raw(new) });
                     known = other;
                 }

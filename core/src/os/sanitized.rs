@@ -1,9 +1,8 @@
-//! What is different where a sanitizer watches: in builds of `tests/sanitizers` and `tests/fuzz`.
+//! Differences in builds with a sanitizer (`tests/sanitizers` and `tests/fuzz`).
 //!
-//! Frames are larger there, on our side of the engine's C and in the compiler. A sanitizer sees the
-//! blocks of the process's allocator, not those of an arena: a slot is one block to it; so such a
-//! build can be told to have plain homes alone. And ThreadSanitizer does not see what the standard
-//! library does out of line, which is how a contended lock is taken: it is told.
+//! Stack frames are larger there, on our side of the engine's C and in the compiler. A sanitizer sees the blocks of the
+//! process's allocator, but not those of an arena: a slot is one block to it. So such a build can be told to use plain
+//! instances only. ThreadSanitizer does not see the library code that takes a contended lock, so we report locks to it.
 #![cfg_attr(
     isolane_sanitized = "thread",
     expect(unsafe_code, reason = "speaks to the sanitizer's runtime")
@@ -11,14 +10,14 @@
 
 use std::sync::MutexGuard;
 
-/// How much larger a stack has to be.
+/// The factor of stack sizes.
 pub(crate) const FRAMES: usize = if cfg!(isolane_sanitized) { 8 } else { 1 };
 
-/// How much longer a test waits before it fails.
+/// The factor of time limits in tests.
 #[cfg(test)]
 pub(crate) const PATIENCE: u32 = if cfg!(isolane_sanitized) { 20 } else { 1 };
 
-/// Whether every home is to be a plain one. The tests of this crate's rooms choose for themselves.
+/// Whether every instance is a plain one. Unit tests of this crate choose for themselves.
 pub(crate) fn plain_homes() -> bool {
     let chosen = || std::env::var_os("ISOLANE_HOMES").is_some_and(|kind| kind == "plain");
     cfg!(all(isolane_sanitized, not(test))) && chosen()
@@ -45,20 +44,19 @@ mod lock {
         fn __tsan_release(address: *mut c_void);
     }
 
-    /// The lock was taken, however that came about.
+    /// Reports that the lock was taken.
     pub(crate) fn acquired<T>(guard: &MutexGuard<'_, T>) {
         // SAFETY: an address is a name to the sanitizer; it reads nothing there.
         unsafe { __tsan_acquire(word(guard)) }
     }
 
-    /// The lock is about to be let go where the sanitizer does not see it.
+    /// Reports that the lock is about to be released in code that the sanitizer does not see.
     pub(crate) fn releasing<T>(guard: &MutexGuard<'_, T>) {
         // SAFETY: as above.
         unsafe { __tsan_release(word(guard)) }
     }
 
-    /// Where the lock itself is, which is what code that is seen releases: a word and a flag stand
-    /// before the data.
+    /// The address of the lock itself, which instrumented code releases. A word and a flag are before the data.
     fn word<T>(guard: &MutexGuard<'_, T>) -> *mut c_void {
         (&raw const **guard)
             .wrapping_byte_sub(5_usize.next_multiple_of(align_of::<T>()))

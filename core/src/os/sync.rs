@@ -1,8 +1,8 @@
-//! Locks and condition variables without poisoning: a panic within one is the end of one run.
+//! Locks and condition variables without poisoning: a panic under a lock ends one run.
 //!
-//! The standard library's, because all that they are is in the lock itself. A lock that keeps its
-//! sleepers in a table of the process would keep its parent's sleepers in a forked child, whose
-//! threads then wait behind threads that are not there.
+//! They wrap the standard library's, whose whole state is in the lock itself. A lock that keeps its sleepers in a table
+//! of the process would keep its parent's sleepers in a forked child, whose threads would then wait behind threads that
+//! do not exist.
 
 use std::{
     sync::{
@@ -34,7 +34,7 @@ impl<T> Mutex<T> {
         guard
     }
 
-    /// `None` if somebody holds it.
+    /// `None` if the lock is held.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         let guard = match self.0.try_lock() {
             Ok(guard) => guard,
@@ -46,12 +46,12 @@ impl<T> Mutex<T> {
     }
 }
 
-/// As [`sync::Condvar`], for conditions that only ever become true under the waiter's lock: then a
-/// look at the count of sleepers spares the system call that telling nobody would be.
+/// As [`sync::Condvar`], for conditions that only become true under the waiter's lock. There a look at the count of
+/// sleepers saves the system call if nobody waits.
 #[derive(Debug, Default)]
 pub(crate) struct Condvar {
     condvar: sync::Condvar,
-    /// Raised under the lock, so whoever changes the condition under it later sees it.
+    /// Raised under the lock, so a thread that changes the condition under it later sees the count.
     sleepers: AtomicUsize,
 }
 
@@ -81,7 +81,7 @@ impl Condvar {
         guard
     }
 
-    /// Also returns whether all that time passed.
+    /// Also returns whether the whole time passed.
     pub(crate) fn wait_for<'a, T>(
         &self,
         guard: MutexGuard<'a, T>,

@@ -1,6 +1,6 @@
 //! Threads as the system knows them.
 //!
-//! In: the thread that asks. Out: a name for it, by which another can have it give way to all others.
+//! In: the calling thread. Out: an identity, with which another thread can lower its priority below all others.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "asks the system"))]
 
 use std::sync::{
@@ -8,8 +8,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-/// A thread of this process. It must not be used once the thread has ended: the system gives its
-/// number to another.
+/// A thread of this process. It must not be used after the thread has ended: the system reuses its number.
 #[derive(Clone, Debug)]
 pub(crate) struct Thread {
     #[cfg(target_os = "linux")]
@@ -27,7 +26,7 @@ thread_local! {
 }
 
 impl Thread {
-    /// The one that asks.
+    /// The calling thread.
     pub(crate) fn current() -> Self {
         HERE.with(Self::clone)
     }
@@ -37,9 +36,8 @@ impl Thread {
         Arc::ptr_eq(&self.gave_way, &other.gave_way)
     }
 
-    /// Leaves the thread only the time that nobody else wants. It cannot be taken back: the system
-    /// lets no thread raise itself again. Where threads have no priority of their own, or the system
-    /// refuses, the thread goes on as one among many.
+    /// Lowers the thread's priority below all others. It cannot be undone: the system lets no thread raise its own
+    /// priority again. Where threads have no priority of their own, or the system refuses, the priority stays the same.
     pub(crate) fn give_way(&self) {
         self.gave_way.store(true, Ordering::Relaxed);
         #[cfg(target_os = "linux")]
@@ -50,7 +48,7 @@ impl Thread {
         }
     }
 
-    /// Whether the one that asks was made to give way. The threads that it starts do so, too, for ever.
+    /// Whether the calling thread has the lowest priority. Threads that it starts inherit it for good.
     pub(crate) fn has_given_way() -> bool {
         HERE.try_with(|here| here.gave_way.load(Ordering::Relaxed)).unwrap_or(false)
     }
@@ -62,7 +60,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// How far a thread gives way: 0 as usual, 19 to all others.
+    /// The priority of a thread: 0 is normal, 19 is below all others.
     pub(crate) fn nice(thread: &Thread) -> i32 {
         // SAFETY: touches nothing of ours.
         unsafe { libc::getpriority(libc::PRIO_PROCESS, thread.number.unsigned_abs()) }

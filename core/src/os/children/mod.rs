@@ -1,7 +1,6 @@
-//! The processes that a zygote forks.
+//! Child processes of a zygote.
 //!
-//! In: a fork wanted, a child to kill. Out: two processes; and how each child ended. For a process of one
-//! thread.
+//! In: a fork, or a child to kill. Out: two processes, and how each child ended. For a process of one thread.
 #![expect(unsafe_code, reason = "forks, and waits for children and a socket at once")]
 
 #[cfg(all(target_os = "linux", not(isolane_portable)))]
@@ -20,16 +19,16 @@ use std::{
 
 use isolane_confine::Ended;
 
-/// On which side of a fork one is.
+/// The side of a fork.
 pub(crate) enum ForkSide {
     Child,
-    /// With the number of the child.
+    /// The parent, with the number of the child.
     Parent(i32),
 }
 
 /// Forks.
 pub(crate) fn fork() -> io::Result<ForkSide> {
-    // SAFETY: this process has one thread, so the child has all that it needs to go on.
+    // SAFETY: this process has one thread, so the child has all of its state.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(ForkSide::Child),
@@ -53,7 +52,7 @@ pub(crate) fn wait_for(child: i32) -> Ended {
     }
 }
 
-/// Some child that has ended, if any has.
+/// A child that has ended, if there is one.
 pub(crate) fn reap() -> Option<(i32, Ended)> {
     let mut status = 0;
     // SAFETY: a place for the status.
@@ -63,27 +62,27 @@ pub(crate) fn reap() -> Option<(i32, Ended)> {
 
 /// Kills a child that has not been reaped.
 pub(crate) fn kill(child: i32) {
-    // SAFETY: no memory is involved. The number is a child's, whose number nobody else can have yet.
+    // SAFETY: no memory is involved. The number is a child's, and cannot be reused before it is reaped.
     unsafe { libc::kill(child, libc::SIGKILL) };
 }
 
-/// Has a child come after others.
+/// Gives a child a low priority.
 pub(crate) fn demote(child: i32) {
     const LATER: i32 = 10;
     // SAFETY: no memory is involved.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, child.cast_unsigned(), LATER) };
 }
 
-/// Sees children end only while it waits.
+/// Reports the end of children only while it waits.
 pub(crate) struct Watch {
-    /// What is blocked while it waits: nothing.
+    /// The signals blocked while it waits: none.
     waiting: libc::sigset_t,
 }
 
 impl Watch {
     pub(crate) fn new() -> Self {
         extern "C" fn nothing(_signal: i32) {}
-        // SAFETY: plain data, set up by the functions that are for it; the handler does nothing.
+        // SAFETY: plain data, set up by the functions for it; the handler does nothing.
         unsafe {
             let mut action: libc::sigaction = mem::zeroed();
             action.sa_sigaction = nothing as *const () as usize;
@@ -97,7 +96,7 @@ impl Watch {
         }
     }
 
-    /// Waits until the socket can be read or a child has ended, but no longer than that.
+    /// Waits until the socket can be read or a child has ended, or that time has passed.
     pub(crate) fn wait(&self, socket: Option<&OwnedFd>, most: Option<Duration>) {
         let most = most.map(|most| libc::timespec {
             tv_sec: most.as_secs().try_into().unwrap_or_else(|_| i32::MAX.into()),

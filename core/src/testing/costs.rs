@@ -1,12 +1,12 @@
-//! What each step of a run costs, by itself and as a share of the whole.
+//! Costs of each step of a run, in time and as a share of the whole.
 //!
-//! Not a test: prints tables in Markdown, to the file that `ISOLANE_BENCH_REPORT` names if it is set.
+//! Not a test: prints tables in Markdown, to the file in `ISOLANE_BENCH_REPORT` if it is set.
 //! `cargo test --release --lib costs -- --ignored --nocapture`. `ISOLANE_BENCH_QUICK` takes few samples.
 //!
-//! One run is taken apart on this thread with the functions that `runtime/threads/run.rs` calls, in their order; the
-//! same program goes through `run_code`, in turns of some runs each. What the whole takes beyond its
-//! steps is the way to a thread of the runtime and back, and the books. A run settles before its
-//! isolate is restored, so that is no part of the whole.
+//! This thread executes one run step by step with the functions that `runtime/threads/run.rs` calls, in their order.
+//! The same program goes through `run_code`, alternately, some runs each. The difference between the whole and its
+//! steps is the way to a thread of the runtime and back, and the accounting. A run settles before its isolate is
+//! restored, so the restoring is no part of the whole.
 
 use std::{
     env,
@@ -49,25 +49,25 @@ const STEPS: [(Step, &str); Step::Restored as usize + 1] = [
     (Step::Evaluated, "evaluate"),
     (Step::Awaited, "select the export, await, settle"),
     (Step::ClonedOut, "marshal the result out"),
-    // From here on the run has settled.
+    // The run has settled before the following steps.
     (Step::Released, "after: what the run kept, dropped"),
     (Step::Copied, "after: the image copied back (`memcpy`)"),
     (Step::Restored, "after: what else makes it ready again"),
 ];
 
-/// Runs of a turn: one after another, as an agent makes them. The first of a turn finds the threads of
-/// the runtime asleep, which is not what its neighbours cost.
+/// Runs of a turn, one after another, as an agent makes them. The first run of a turn finds the threads of the runtime
+/// asleep, so it costs more than the others.
 const TURN: usize = 10;
 
-/// Long enough for the threads of a runtime to go to sleep.
+/// Long enough for the threads of a runtime to fall asleep.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How many of the steps are taken before the handle settles.
+/// The number of steps before the handle settles.
 const TO_SETTLED: usize = Step::ClonedOut as usize + 1;
 
 const FIFTY_LINES: &str = include_str!("../../../tests/bench/fifty.ts");
 
-/// What a runtime has, but for its threads.
+/// The parts of a runtime, without its threads.
 struct Bench {
     pool: Pool<Realm>,
     cache: Arc<Cache>,
@@ -119,14 +119,14 @@ impl Bench {
     }
 }
 
-/// A column of the table: a program, and what each of its runs took.
+/// A column of the table: a program and the times of its runs.
 struct Column {
     name: &'static str,
     source: fn(usize) -> String,
     cold: bool,
     laps: Vec<Laps>,
     whole: Vec<Duration>,
-    /// As the whole, when the threads of the runtime sleep.
+    /// The time of the whole when the threads of the runtime sleep.
     rested: Vec<Duration>,
 }
 
@@ -201,7 +201,7 @@ fn steps(bench: &Bench, rounds: usize) {
         made.push(timed(|| home = unready.take(1 << 20, false)));
         drop(home.expect("a home"));
         if round + 1 == rounds / 10 {
-            // Until here everything was warming up.
+            // The samples before this point were the warm-up.
             columns = Column::all();
             alone.clear();
         }
@@ -296,7 +296,7 @@ fn values(bench: &Bench, rounds: usize) {
     tell(&lines);
 }
 
-/// The message that a run with these arguments gets.
+/// The message with these arguments for a run.
 fn inputs(args: &[&Value]) -> Value {
     let mut writer = Writer::new();
     writer.array(1);
@@ -319,7 +319,7 @@ fn timed(act: impl FnOnce()) -> Duration {
     began.elapsed()
 }
 
-/// In microseconds.
+/// The median in microseconds.
 fn median(mut samples: Vec<Duration>) -> f64 {
     samples.sort_unstable();
     samples[samples.len() / 2].as_secs_f64() * 1e6

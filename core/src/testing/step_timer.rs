@@ -1,7 +1,7 @@
-//! Where the time of a run goes. Compiled for tests only: elsewhere a lap costs nothing.
+//! The time of each step of a run. Compiled for tests only: elsewhere a lap costs nothing.
 //!
-//! In: [`lap`]s on the thread that computes, each at the end of a step. Out: how long each step took,
-//! from the lap before it, while [`watch`] looks.
+//! In: [`lap`]s on the computing thread, each at the end of a step. Out: the time of each step since the lap before it,
+//! while [`watch`] is active.
 
 /// A step of a run, in the order in which they are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +31,11 @@ pub(crate) enum Step {
     Awaited,
     /// The result, written.
     ClonedOut,
-    /// What the run kept beside the engine is let go of.
+    /// The run's data beside the engine is dropped.
     Released,
     /// The image copied back.
     Copied,
-    /// What else it takes until the isolate is ready again.
+    /// The rest of the work until the isolate is ready again.
     Restored,
 }
 
@@ -59,14 +59,14 @@ mod watched {
 
     use super::Step;
 
-    /// What each step took, by its number.
+    /// The time of each step, by its number.
     pub(crate) type Laps = [Duration; Step::Restored as usize + 1];
 
     thread_local! {
         static WATCHED: RefCell<Option<(Instant, Laps)>> = const { RefCell::new(None) };
     }
 
-    /// What each step of `body` took on this thread.
+    /// The time of each step of `body` on this thread.
     pub(crate) fn watch(body: impl FnOnce()) -> Laps {
         WATCHED.set(Some((Instant::now(), Laps::default())));
         body();

@@ -1,10 +1,9 @@
-//! Every allocation of every program of the corpus, refused once.
+//! Allocations of every program of the corpus, each refused once.
 //!
-//! As SQLite does it: the n-th request for memory fails, for every n until the program succeeds. A
-//! run that was refused anything ends as `memory`, whatever it was in the middle of; its home is
-//! pristine afterwards or gone; and nothing that it held is held any more. What crashes is found by the
-//! last line of the output with `ISOLANE_TEST_SAY=1`, and with the seed that was shown in
-//! `ISOLANE_TEST_SEED`.
+//! As in SQLite's tests, the n-th request for memory fails, for every n until the program succeeds. A refused run ends
+//! as `memory`, at any point of its work; its instance is pristine afterwards or gone; and everything that it held is
+//! freed. A crash is found by the last line of the output with `ISOLANE_TEST_SAY=1`, and reproduced with the printed
+//! seed in `ISOLANE_TEST_SEED`.
 
 use std::{
     io::Write as _,
@@ -34,10 +33,10 @@ use crate::{
 
 const LIMIT: usize = 64 << 20;
 
-/// No run of the corpus takes this long; one that does is ended, and then has the wrong end.
+/// The time limit of a run. No run of the corpus takes this long; one that does is ended and fails the test.
 const CEILING: Duration = Duration::from_secs(20);
 
-/// The side outside of an isolate, without a run around it.
+/// The embedder of an isolate, without a run around it.
 #[derive(Default)]
 struct Stand {
     stage: Stage,
@@ -79,7 +78,7 @@ impl Embedder for Stand {
     fn poll(&self, _now: Instant) {}
 }
 
-/// What a run came to, in a form that can be compared.
+/// The result of a run, in a form that can be compared.
 #[derive(Clone, Debug, PartialEq)]
 enum Came {
     To(Value, Vec<Value>),
@@ -96,10 +95,10 @@ fn pool(slots: usize) -> Pool<Realm> {
     )
 }
 
-/// How many small blocks the engine has in hand of each size.
+/// The number of free small blocks that the engine has of each size.
 type Spare<'a> = Option<&'a mut dyn FnMut() -> usize>;
 
-/// One run of a program under a plan, and every check that holds of any run.
+/// One run of a program under a plan, with every check that holds for any run.
 fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (Came, Seen) {
     let request = request(program);
     let stand = Arc::new(Stand::default());
@@ -109,7 +108,7 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
         inputs: request.inputs.clone(),
         report: true,
     };
-    // Nothing is kept compiled, so that the engine's parser is refused too.
+    // Nothing is cached, so that requests of the engine's parser are refused too.
     let linker = match program::link(&Arc::new(Cache::new(0)), request) {
         Ok(linker) => linker,
         Err(unlinked) => {
@@ -173,7 +172,7 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
     (came, seen)
 }
 
-/// Ends that run, and no other, if it takes too long.
+/// Ends that run if it takes too long.
 fn end_in_time(termination: &Arc<Termination>) {
     static CURRENT: Mutex<Option<(Instant, Arc<Termination>)>> = Mutex::new(None);
     static STARTED: OnceLock<()> = OnceLock::new();
@@ -192,8 +191,8 @@ fn end_in_time(termination: &Arc<Termination>) {
     *CURRENT.lock() = Some((Instant::now(), Arc::clone(termination)));
 }
 
-/// Refuses requests of every program, in slots or in plain homes: each `step`-th, in a heap that is
-/// crowded as the seed says.
+/// Refuses every `step`-th request of every program, in slots or in plain instances. The seed determines how crowded
+/// the heap is.
 fn refuse(slots: usize, step: u64, seed: u64) {
     let pool = pool(slots);
     let pristine = self_check(&pool);
@@ -212,7 +211,7 @@ fn refuse(slots: usize, step: u64, seed: u64) {
             let spare: Spare<'_> = Some(&mut || blocks.below(6));
             let at = format!("{}, request {request}, seed {seed}, {slots} slots", program.name);
             if std::env::var_os("ISOLANE_TEST_SAY").is_some() {
-                // Not through the test's own output, which a crash takes with it.
+                // Not through the test's own output, which is lost in a crash.
                 writeln!(std::io::stdout(), "{at}").expect("to write");
             }
             let (came, seen) = run(&pool, program, Plan::Once(request), spare);
@@ -229,7 +228,7 @@ fn refuse(slots: usize, step: u64, seed: u64) {
     }
 }
 
-/// What a run finds in the realm, and that it works.
+/// Describes the builtins that a run finds in the realm, and checks that they work.
 fn self_check(pool: &Pool<Realm>) -> Value {
     match run(pool, &SELF_CHECK, Plan::Count, None) {
         (Came::To(description, _), _) => description,
@@ -237,7 +236,7 @@ fn self_check(pool: &Pool<Realm>) -> Value {
     }
 }
 
-/// On a thread with the stack of those that compute runs.
+/// Runs `body` on a thread with the stack size of computing threads.
 fn on_a_thread(body: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(2 * STACK_LIMIT_BYTES * crate::os::sanitized::FRAMES);
@@ -254,7 +253,7 @@ fn some_requests_refused_in_plain_homes() {
     on_a_thread(|| refuse(0, 11, Random::seed()));
 }
 
-/// Every request, several times, each in a heap that is crowded otherwise.
+/// Every request, several times, each in a heap that is crowded differently.
 #[test]
 #[ignore = "takes minutes"]
 fn every_request_refused() {
@@ -264,7 +263,7 @@ fn every_request_refused() {
     }
 }
 
-/// While a home is made: there is none, or another kind, or it is like any other.
+/// Refusals while an instance is made: there is none, or one of another kind, or it is like any other.
 #[test]
 fn every_request_refused_while_a_home_is_made() {
     on_a_thread(|| {

@@ -1,7 +1,7 @@
-//! Programs that together touch every family of builtins and every way over the boundary.
+//! Programs that together use every family of builtins and every way across the boundary.
 //!
-//! Each runs as TypeScript with the host functions of `stage.rs` as globals, comes to the same every
-//! time, and takes less than a few thousand requests for memory: each request is refused once.
+//! Each runs as TypeScript with the host functions of `stage.rs` as globals, has the same result every time, and makes
+//! less than a few thousand requests for memory, because each request is refused once.
 
 /// A program of the corpus.
 pub(super) struct Program {
@@ -22,7 +22,7 @@ const fn graph(
     Program { name, source, modules }
 }
 
-/// Describes every builtin that code can reach, and what some of them do.
+/// Describes every builtin that code can reach, and the behavior of some of them.
 pub(super) const SELF_CHECK: Program = entry(
     "the self-check",
     "const own = Reflect.ownKeys, at = Reflect.getOwnPropertyDescriptor, seen = new Map<any, number>(), lines: string[] = [];

@@ -1,7 +1,7 @@
-//! Every call of the host by every program of the corpus, failing in each way there is.
+//! Host calls of every program of the corpus, each failing in every possible way.
 //!
-//! The n-th call fails, for every n that the program comes to. The run gets the status that is
-//! right for that, it settles, nothing of it is left in its runtime, and the next run finds nothing.
+//! The n-th call fails, for every n up to the program's number of calls. The run settles with the right status, its
+//! runtime keeps nothing of it, and the next run finds no trace.
 
 use std::{
     sync::{
@@ -21,38 +21,38 @@ use crate::{
     binding::inbound::Inbound, os::sync::Mutex, runtime::threads::run::Seam,
 };
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a step that does not hang.
 const CEILING: Duration = Duration::from_mins(1);
 
-/// What becomes of the call that fails.
+/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     /// Nothing fails.
     None,
     Throws,
-    /// Throws something that no sandbox can read.
+    /// Throws a value that no sandbox can read.
     ThrowsNonsense,
     /// Never answered; the run is terminated.
     Silent,
-    /// Never answered before the run was terminated, and answered then.
+    /// Answered only after the run was terminated.
     Late,
     Dropped,
-    /// Whatever the host says on its own account is said twice.
+    /// The host sends every unasked message twice.
     Twice,
-    /// The host speaks of promises and functions that there are not.
+    /// The host names promises and functions that do not exist.
     Unknown,
     Terminates,
     Panics,
 }
 
-/// A host whose functions are called where the test waits.
+/// A host that calls its functions on the test's thread.
 struct Failing {
     stage: Stage,
     fault: Fault,
     /// The number of the call that fails, from 1.
     number: u64,
     calls: AtomicU64,
-    /// For the host to end its run. Taken away at last, because the run holds the host.
+    /// For ending the run from the host. Removed at the end, because the run holds the host.
     remote: Mutex<Option<RunHandle>>,
     told: Mutex<Sender<Told>>,
 }
@@ -60,13 +60,13 @@ struct Failing {
 enum Told {
     /// A call, with its number.
     Call(u64, u32, Value, HostCall),
-    /// The host may have something to say.
+    /// The host may have a message.
     Heard,
     Settled,
 }
 
 impl Failing {
-    /// Ends the run, as soon as whoever started it has told which it is.
+    /// Ends the run as soon as the test has stored its handle.
     fn terminate(&self) {
         loop {
             let remote = self.remote.lock().clone();
@@ -116,7 +116,7 @@ impl Host for Failing {
     }
 }
 
-/// Runs a program with a fault; also says how often it called the host.
+/// Runs a program with a fault. Also returns how often it called the host.
 fn run(runtime: &Runtime, program: &Program, fault: Fault, failing: u64) -> (ExecutionResult, u64) {
     let (sender, told) = mpsc::channel();
     let host = Arc::new(Failing {
@@ -142,7 +142,7 @@ fn run(runtime: &Runtime, program: &Program, fault: Fault, failing: u64) -> (Exe
     (result, host.calls.load(Ordering::Relaxed))
 }
 
-/// Answers until the run has settled; gives back the calls that are to be answered later.
+/// Answers until the run has settled. Returns the calls that are to be answered later.
 fn serve(host: &Failing, remote: &RunHandle, told: &Receiver<Told>) -> Vec<(HostCall, Completion)> {
     let (mut late, mut silent) = (Vec::new(), Vec::new());
     loop {
@@ -182,7 +182,7 @@ fn serve(host: &Failing, remote: &RunHandle, told: &Receiver<Told>) -> Vec<(Host
     }
 }
 
-/// Tells the run what the host has to say.
+/// Sends the run the messages of the host.
 fn speak(remote: &RunHandle, outbox: Vec<Inbound>, times: usize) {
     for inbound in outbox {
         match inbound {
@@ -201,7 +201,7 @@ fn speak(remote: &RunHandle, outbox: Vec<Inbound>, times: usize) {
     }
 }
 
-/// What a result has to say apart from times and sizes.
+/// A result without its times and sizes.
 fn said(result: &ExecutionResult) -> String {
     let ExecutionResult { status, result, reports, error, .. } = result;
     format!("{status:?} {result:?} {reports:?} {error:?}")
@@ -222,7 +222,7 @@ fn right(fault: Fault, result: &ExecutionResult, expected: &ExecutionResult) -> 
     }
 }
 
-/// Waits until nothing is going on, and checks that nothing is left.
+/// Waits until the runtime is idle, and checks that nothing is left.
 fn check_idle(runtime: &Runtime) {
     let since = Instant::now();
     while runtime.stats().computing > 0 || runtime.scheduler().threads_finishing() > 0 {
@@ -295,7 +295,7 @@ const RETURNS: Program =
 const WAITS: Program =
     Program { name: "waits", source: "await new Promise(() => {})", modules: &[] };
 
-/// A panic of this crate at any seam of a run is the end of that run, and of nothing else.
+/// A panic of this crate at any seam of a run ends that run and nothing else.
 #[test]
 fn panics_between_the_steps_of_a_run() {
     let runtime = runtime();

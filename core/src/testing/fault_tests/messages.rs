@@ -1,9 +1,8 @@
-//! Every message of every program of the corpus, as it is and broken.
+//! Messages of every program of the corpus, unchanged and broken.
 //!
-//! What an isolate says to its host is accepted as what it is, with the weight that its writer counted.
-//! Of messages with a few bytes changed, as a worker that was taken over may send them, whatever is
-//! accepted is read by every reader of the core without an error of the format. A failure is found
-//! again with the seed that was shown in `ISOLANE_TEST_SEED`.
+//! The core accepts each message of an isolate to its host, with the weight that its writer counted. In broken messages
+//! a few bytes are changed, as a compromised worker may send them. Every reader of the core reads an accepted one
+//! without an error of the format. A failure is reproduced with the printed seed in `ISOLANE_TEST_SEED`.
 
 use std::{sync::Arc, time::Instant};
 
@@ -26,13 +25,13 @@ use crate::{
 
 const LIMIT: usize = 64 << 20;
 
-/// Broken messages made of each that was recorded.
+/// The number of broken variants of each recorded message.
 const BROKEN: usize = 20;
 
-/// No message that is larger is broken: it would take long, and fail where a small one does.
+/// The size limit of messages to break. Larger ones would take long, and fail where a small one does.
 const LARGE_BYTES: usize = 4 << 10;
 
-/// Values that the corpus does not have, or not in these forms.
+/// Values that the corpus lacks, at least in these forms.
 const FORMS: &[Program] = &[
     form(
         "buffers and views of all kinds",
@@ -110,7 +109,7 @@ const FORMS: &[Program] = &[
     ),
 ];
 
-/// The message with the promise fails, and the next one comes after it has settled.
+/// The message with the promise fails, and the next one is sent after it has settled.
 const PROMISE_OF_A_FAILED_MESSAGE: Program = form(
     "a promise of a message that failed",
     "const p = Promise.resolve(5); try { echo([p, Symbol()]) } catch {}
@@ -128,10 +127,10 @@ const fn form(name: &'static str, source: &'static str) -> Program {
     Program { name, source, modules: &[] }
 }
 
-/// The side outside of an isolate: remembers all that it is told.
+/// An embedder that records everything that it is told.
 struct Ear {
     stage: Stage,
-    /// Whether it can hold no RegExp and no Map.
+    /// Whether it refuses every RegExp and Map.
     choosy: bool,
     heard: Mutex<Vec<(Purpose, Value)>>,
 }
@@ -150,7 +149,7 @@ impl Ear {
 impl Embedder for Ear {
     fn call(&self, function: u32, args: Value) -> Option<Completion> {
         self.hear(Purpose::Arguments, &args);
-        // What the host answers need not be what it was given: it may hold what is not to come back.
+        // Function 0 echoes its arguments, which may contain values that must not come back.
         match self.stage.call(function, args) {
             Ok(answer) if function == 0 => Some(Ok(answer).map(|_| Value::undefined())),
             answer => Some(answer),
@@ -192,18 +191,18 @@ impl Embedder for Ear {
     fn poll(&self, _now: Instant) {}
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 enum Came {
     Success,
     Failure,
-    /// It waits, for something that its host has in hand or for nothing.
+    /// The run waits, for something that its host works on or for nothing.
     Waiting {
         for_host: bool,
     },
 }
 
-/// What a run of that program tells its host, and what it comes to.
+/// The messages of a run of that program to its host, and its result.
 fn messages_of(
     pool: &Pool<Realm>,
     program: &Program,
@@ -267,7 +266,7 @@ fn messages() -> Vec<(Purpose, Value)> {
     all
 }
 
-/// On a thread with the stack of those that compute runs.
+/// Runs `body` on a thread with the stack size of computing threads.
 fn on_a_thread(body: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
         .stack_size(2 * STACK_LIMIT_BYTES * crate::os::sanitized::FRAMES);
@@ -288,7 +287,7 @@ fn every_message_is_accepted_with_its_weight() {
             walk(&message, |event| tags[usize::from(tag_of(event))] = true).expect("a message");
         }
         let missing: Vec<usize> = (0..0x1F).filter(|&tag| !tags[tag]).collect();
-        // Three numbers without a meaning, and the promises of the host, which come back as the sandbox's.
+        // Three meaningless numbers, and the promises of the host, which come back as the sandbox's.
         let none = usize::from(tag::HOST_PROMISE);
         assert_eq!(missing, [0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x0E, none], "not in any message");
     });
@@ -333,7 +332,7 @@ fn whatever_is_accepted_can_be_read() {
                 }
             }
         }
-        // About a tenth of them.
+        // About a tenth of them is accepted.
         assert!(accepted > messages.len(), "{accepted} of {} messages", messages.len());
     });
 }
@@ -372,7 +371,7 @@ fn break_blobs(random: &mut Random, blobs: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Has every reader of the core read a message that was accepted.
+/// Reads an accepted message with every reader of the core.
 fn read_by_all(message: &Value) {
     let shown = inspect(message, 1_000);
     walk(message, |_| ()).unwrap_or_else(|fault| panic!("{fault}: {shown}"));

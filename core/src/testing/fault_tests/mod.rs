@@ -1,4 +1,4 @@
-//! What becomes of runs when what they need fails: allocations, host calls, and this crate itself.
+//! Failures of allocations, of host calls and of this crate itself, and their effect on runs.
 
 mod allocations;
 mod corpus;
@@ -15,7 +15,7 @@ impl Random {
         Self(seed)
     }
 
-    /// A seed that is another each time unless one is given; shown, also where the process crashes.
+    /// The given seed, or a different one each time. It is printed, also if the process crashes.
     fn seed() -> u64 {
         use std::{
             hash::{BuildHasher, RandomState},

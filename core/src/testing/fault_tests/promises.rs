@@ -1,4 +1,4 @@
-//! What a run keeps of promises that its host was told of: nothing.
+//! Promises that a host has received: after the run nothing is kept of them.
 
 use std::{
     sync::{Arc, Mutex},
@@ -15,7 +15,7 @@ use crate::{
 
 const LIMIT: usize = 16 << 20;
 
-/// Takes promises and notes which settle.
+/// A host that takes promises and notes which ones settle.
 #[derive(Default)]
 struct Host {
     named: Mutex<Vec<u32>>,
@@ -64,7 +64,7 @@ impl Embedder for Host {
     fn poll(&self, _now: Instant) {}
 }
 
-/// Runs a source that calls `h`; also says what it kept to the end.
+/// Runs a source that calls `h`. Also returns how much it kept at the end.
 fn run(source: &str) -> (Turn, Arc<Host>, usize) {
     let options =
         PoolOptions { ready: 1, spare: 0, max_slots: 1, kept_slots: 0, runs_per_slot: u32::MAX };

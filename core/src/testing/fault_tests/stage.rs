@@ -1,7 +1,7 @@
-//! The host of the corpus: eight functions, a bridge, and what they do later.
+//! The host of the corpus: eight functions, a bridge, and their later effects.
 //!
-//! In: calls of the sandbox. Out: answers, and what the host sends on its own account when it is
-//! asked for that. The same behind an isolate alone and behind a whole run.
+//! In: calls of the sandbox. Out: answers, and unasked messages where a call requests them. The same host serves an
+//! isolate alone and a whole run.
 
 use std::{collections::HashMap, mem};
 
@@ -22,7 +22,7 @@ const FAIL: u32 = 2;
 const FAIL_LATER: u32 = 3;
 const CALLBACK: u32 = 4;
 const SETTLED: u32 = 5;
-/// Asynchronous, as far as the sandbox knows.
+/// Asynchronous as the sandbox sees it.
 const START: u32 = 7;
 
 /// A run of that program.
@@ -48,7 +48,7 @@ pub(super) fn request(program: &Program) -> Request {
     }
 }
 
-/// What the host has in hand.
+/// The pending work of the host.
 #[derive(Default)]
 pub(super) struct Stage {
     hand: Mutex<Hand>,
@@ -56,9 +56,9 @@ pub(super) struct Stage {
 
 #[derive(Default)]
 struct Hand {
-    /// Promises of the host that were given out.
+    /// The number of host promises given out.
     promises: u32,
-    /// The promise that a call of a sandbox function, or a promise of the sandbox, settles.
+    /// The promise that is settled by a call of a sandbox function or by a promise of the sandbox.
     calls: HashMap<u32, u32>,
     watched: HashMap<u32, u32>,
     outbox: Vec<Inbound>,
@@ -121,14 +121,14 @@ impl Stage {
         }
     }
 
-    /// What the host has to say by now.
+    /// The messages that the host has by now.
     pub(super) fn outbox(&self) -> Vec<Inbound> {
         mem::take(&mut self.hand.lock().outbox)
     }
 }
 
 impl Hand {
-    /// A new promise of the host, settled in time with that.
+    /// A new promise of the host, later settled with `completion`.
     fn promise(&mut self, completion: Option<Completion>) -> Value {
         let promise = self.promises;
         self.promises += 1;

@@ -1,6 +1,7 @@
-//! What a run costs from Rust: `cargo run --release --example cost`; `--quick` takes few samples. Prints
-//! the rows of `tests/bench/node.mjs`, each beside a reference of the same process. Starting and joining
-//! a thread is one: what isolation costs at least where there is no pool.
+//! The cost of a run from Rust: `cargo run --release --example cost`; `--quick` takes few samples.
+//!
+//! Prints the rows of `tests/bench/node.mjs`, each beside a reference of the same process. One reference is starting
+//! and joining a thread: the lowest cost of isolation without a pool.
 
 use std::{
     collections::VecDeque,
@@ -29,7 +30,7 @@ const AGENT: &str = include_str!("../../tests/bench/agent.ts");
 
 fn main() {
     let bench = Bench::new(env::args().any(|arg| arg == "--quick"));
-    // First: what the others leave behind would hide what runs hold.
+    // This comes first: memory that the others leave behind would hide the memory of runs.
     let memory = bench.parked();
     println!("### A run from Rust\n\n| what | figure | reference | figure | ratio |");
     println!("|---|--:|---|--:|--:|");
@@ -56,7 +57,7 @@ impl NativeFunction for Add {
 }
 
 struct Bench {
-    /// For how long one thing is measured.
+    /// The time for one measurement.
     budget: Duration,
     calls: u32,
     parked: u32,
@@ -72,7 +73,7 @@ impl Bench {
         }
     }
 
-    /// Microseconds of `act`, the median; a tenth of the time warms up.
+    /// The median of `act` in microseconds. A tenth of the time is warm-up.
     fn time(&self, mut act: impl FnMut(usize)) -> f64 {
         let (mut samples, began) = (Vec::new(), Instant::now());
         for count in 0.. {
@@ -87,7 +88,7 @@ impl Bench {
         median(samples)
     }
 
-    /// Runs a second, so many at once.
+    /// Runs per second with so many at once.
     fn rate(&self, lanes: usize) -> f64 {
         let (mut done, began) = (0_u32, Instant::now());
         let mut running: VecDeque<Execution> = (1..lanes).map(|_| start(ONE)).collect();
@@ -214,7 +215,7 @@ impl Bench {
         show("ending an endless loop", cost, THREAD, self.thread(), micros);
     }
 
-    /// What a run holds that waits for its host.
+    /// The memory of a run that waits for its host.
     fn parked(&self) -> String {
         let thread = held_by_a_thread();
         settled(start(ONE));
@@ -263,7 +264,7 @@ fn echo<T: DeserializeOwned>(value: impl Serialize) -> T {
     result.deserialize().expect("what went in")
 }
 
-/// Records that are so many bytes as JSON.
+/// Records with so many bytes as JSON.
 fn records(bytes: usize) -> Json {
     let record = |id| {
         let name = format!("record {id}");

@@ -1,10 +1,10 @@
-//! The public names: types that any thread may have and share.
+//! The public names: types that any thread may own and share.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 fn shared<T: Send + Sync + 'static>() {}
 
-/// Asserts that of each type, and returns their names.
+/// Asserts `Send` and `Sync` of each type, and returns their names.
 macro_rules! shared {
     ($($type:ident $(<$argument:ty>)?),* $(,)?) => {{
         $(shared::<$type $(<$argument>)?>();)*
@@ -12,8 +12,8 @@ macro_rules! shared {
     }};
 }
 
-/// Traits and numbers; the arguments of a call, which stay on its thread and are opaque; and what some systems
-/// do not have.
+/// Traits and numbers; the arguments of a call, which stay on its thread and are opaque; and names that some systems
+/// lack.
 const OTHERS: &[&str] = &[
     "ASYNC_FUNCTION",
     "Callable",
@@ -107,7 +107,7 @@ fn every_public_type_can_be_sent_and_shared() {
     }
 }
 
-/// What the crate root and the module of values export, by their text.
+/// The exports of the crate root and of the module of values, read from their text.
 fn public_names() -> Vec<String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut names = Vec::new();

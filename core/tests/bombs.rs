@@ -1,10 +1,10 @@
-//! Bombs: programs that want more memory than there is, in every way that we know.
+//! Bombs: programs that want more memory than their limit, in every way that we know.
 //!
-//! Each kind is tried uncaught and caught, at once and in a job, under three limits. It must end as
-//! `memory`, and neither what is counted nor what the process holds meanwhile may be much above the
-//! limit. Then thousands in a row must leave the process as it was.
+//! Each kind is tried uncaught and caught, at once and in a job, under three limits. It must end as `memory`. Neither
+//! the counted memory nor the memory of the process may exceed the limit by much. Thousands in a row must leave the
+//! process as it was.
 //!
-//! A sample runs with the tests. All of them, and a table of what they held:
+//! The tests run a sample. All of them, with a table of their memory:
 //! `ISOLANE_BOMBS=all cargo test --release --package isolane --test bombs -- --nocapture`.
 #![cfg(target_os = "linux")]
 
@@ -21,11 +21,11 @@ use isolane::{Language, Runtime, RuntimeOptions, Status};
 
 const MIB: usize = 1 << 20;
 
-/// What a process may hold above a tenth more than the limit: stacks of threads, and what the allocator
-/// of the process keeps.
+/// The memory of a process beyond 1.1 times the limit: stacks of threads, and free blocks that the process's allocator
+/// keeps.
 const ALLOWANCE: usize = MIB / 2;
 
-/// How a bomb goes off: `bomb` is a function that hoards in `keep`.
+/// The ways to run a bomb: `bomb` is a function that hoards in `keep`.
 const SHAPES: &[(&str, &str)] = &[
     ("uncaught", "await bomb(); export default 'survived'"),
     (
@@ -40,14 +40,13 @@ const SHAPES: &[(&str, &str)] = &[
     ),
 ];
 
-/// A sanitizer keeps what was freed, and what the process holds says nothing then.
+/// A sanitizer keeps freed blocks, so the memory of the process means nothing there.
 const MEASURED: bool = !cfg!(isolane_sanitized);
 
-/// What these hold is a message that grows, which the process's own allocator moves: for a moment it
-/// may be there twice.
+/// Bombs that hold a growing message. The process's own allocator moves it, so for a moment it may be there twice.
 const MESSAGES: &[&str] = &["arguments", "reports", "logs", "clones", "for the host"];
 
-/// These leave holes of every size on purpose, and come to hold some of them.
+/// Bombs that leave holes of every size on purpose; the process keeps some of them.
 const HOLES: &str = "holes between large blocks";
 
 struct Bomb {
@@ -117,7 +116,7 @@ impl Bomb {
         outcome
     }
 
-    /// What is otherwise than promised.
+    /// The first broken promise, if there is one.
     fn judge(&self, outcome: &Outcome) -> Option<String> {
         let most = self.limit + self.limit / 10;
         let more = if MESSAGES.iter().any(|word| self.name.contains(word)) {
@@ -139,7 +138,7 @@ impl Bomb {
     }
 }
 
-/// Whether this is the process made for the test; if it is not, runs it in one and reports.
+/// Whether this process was started for the test alone. If not, runs the test in such a process and reports its result.
 fn alone(test: &str) -> bool {
     const ALONE: &str = "ISOLANE_TEST_ALONE";
     if env::var_os(ALONE).is_some() {
@@ -155,7 +154,7 @@ fn all() -> bool {
     env::var("ISOLANE_BOMBS").is_ok_and(|which| which == "all")
 }
 
-/// Thousands in a row, on one runtime: the process is then what it was after the first few.
+/// Thousands of bombs in a row on one runtime leave the process as it was after the first few.
 #[test]
 fn nothing_is_left_of_thousands_of_bombs() {
     if !alone("nothing_is_left_of_thousands_of_bombs") {
@@ -183,12 +182,12 @@ fn nothing_is_left_of_thousands_of_bombs() {
     if all() {
         println!("after {settled} bombs {before} bytes, after {runs} {after}");
     }
-    // One run may be being put back at either time.
+    // At each of the two moments one run's memory may not be restored yet.
     assert!(!MEASURED || after <= before + 4 * MIB, "{before} bytes, then {after}");
 }
 
-/// Whatever a source is full of, compiling it takes no more than its run may hold; of each kind there are so many
-/// that it just fits, more, and fewer.
+/// Compiling takes no more than the run's limit, for a source full of any one construct. Each construct is repeated so
+/// often that it just fits, more often, and less often.
 #[test]
 fn no_source_takes_more_than_its_limit() {
     if !alone("no_source_takes_more_than_its_limit") {
@@ -228,7 +227,7 @@ fn no_source_takes_more_than_its_limit() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// What became of a source, and by how much the process grew meanwhile.
+/// The status of a source, and the growth of the process meanwhile.
 fn compile(source: &str, language: Language, limit: usize) -> (Status, usize) {
     let options = RuntimeOptions { ready_isolates: Some(1.0), ..RuntimeOptions::default() };
     let runtime = Runtime::new(&options).expect("valid options");
@@ -242,7 +241,7 @@ fn compile(source: &str, language: Language, limit: usize) -> (Status, usize) {
     (status, grew)
 }
 
-/// What one run may compile does not depend on what another has compiled before.
+/// The code that one run may compile does not depend on code that another has compiled before.
 #[test]
 fn what_compiling_takes_counts_cached_or_not() {
     let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
@@ -254,7 +253,7 @@ fn what_compiling_takes_counts_cached_or_not() {
     }
 }
 
-/// The other side of a limit: what takes nine tenths of it is no bomb.
+/// A program that takes nine tenths of its limit is no bomb.
 #[test]
 fn nine_tenths_of_a_limit_can_be_held() {
     let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
@@ -274,8 +273,7 @@ fn nine_tenths_of_a_limit_can_be_held() {
     }
 }
 
-/// A text that is handed over is charged before it is copied, and one that is only shown is never copied
-/// as a whole.
+/// A text that is handed over is charged before it is copied. One that is only shown is never copied as a whole.
 #[test]
 fn texts_are_held_within_the_limit() {
     if !alone("texts_are_held_within_the_limit") {
@@ -301,7 +299,7 @@ fn texts_are_held_within_the_limit() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The path of an error costs what it shows, however deep it is and however long its keys are.
+/// The path of an error costs as much as its shown part, for any depth and any length of keys.
 #[test]
 fn a_long_path_costs_what_it_shows() {
     let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
@@ -326,14 +324,14 @@ fn bombs_end_as_memory_and_within_the_limit() {
         Err(_) if all() => vec![8, 64, 512],
         Err(_) => vec![8, 64],
     };
-    // The first brings in the pages of the code itself.
+    // The first bombs bring in the pages of the code itself.
     bombs(2 * MIB).iter().take(8).for_each(|bomb| {
         bomb.go_off();
     });
     let mut wrong = Vec::new();
     for limit in limits {
         for (index, bomb) in bombs(limit * MIB).iter().enumerate() {
-            // Of the sample, each kind in one shape, and few under the large limit.
+            // The sample has each kind in one shape, and few under the large limit.
             let sampled = all() || index % if limit == 8 { 13 } else { 121 } == 0;
             if !sampled || !bomb.name.contains(&only) {
                 continue;

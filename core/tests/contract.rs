@@ -1,11 +1,11 @@
 //! The table of contract cases, run against the core.
 //!
-//! This runner is a binding of its own, without a language around it: it reads options as loosely
-//! as JavaScript gives them and hands messages to [`Runtime::start`]. So it leaves out nothing: the
-//! lines `skip: rust` speak of the typed face, which cannot say what they are about.
+//! This runner is a binding of its own without a language: it reads options as loosely as JavaScript passes them and
+//! hands messages to [`Runtime::start`]. So it skips nothing. The lines `skip: rust` concern the typed Rust face, which
+//! cannot express those cases.
 //!
-//! `CONTRACT=text` runs the cases whose file and heading contain the text. How many ran is printed,
-//! and added to the file that `ISOLANE_CONTRACT_COUNTS` names; `tests/contract/counts.mjs` reads it.
+//! `CONTRACT=text` runs the cases whose file and heading contain the text. The number of cases is printed, and added to
+//! the file in `ISOLANE_CONTRACT_COUNTS`, which `tests/contract/counts.mjs` reads.
 
 #[path = "contract/case.rs"]
 mod case;
@@ -36,7 +36,7 @@ use crate::parse::Case;
 /// Built as a test of the crate `isolane-worker`, this runs the table in processes.
 const WORKER: Option<&str> = option_env!("CARGO_BIN_EXE_isolane-worker");
 
-/// Where the cases run.
+/// The runtime of all cases.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let Some(worker) = WORKER else { return Runtime::shared() };
     let options = RuntimeOptions {
@@ -47,13 +47,14 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     Runtime::new(&options).expect("a runtime of processes")
 });
 
-/// Files at work at once.
+/// Files that run at once.
 const THREADS: usize = 2;
 
-/// The stack of a thread that plays the host: it walks deep values by recursion. Reserved, not held.
+/// The stack of a thread that plays the host, which walks deep values by recursion. This is reserved address space, not
+/// memory.
 const STACK_BYTES: usize = 1 << 30;
 
-/// The host of this case walks by recursion, and ThreadSanitizer has room for 65,536 calls in each other.
+/// The host of this case walks by recursion, and ThreadSanitizer allows 65,536 nested calls.
 const TOO_DEEP: &str = "A value nested very deep crosses or is refused";
 
 #[test]
@@ -80,7 +81,7 @@ fn the_core_keeps_the_contract() {
         }
         failures
     };
-    // What they found comes by joining them: a sanitizer sees that, and not how a scope or a lock waits.
+    // Joining the threads returns their results: a sanitizer sees a join, but not the wait of a scope or a lock.
     let mut failures: Vec<_> = thread::scope(|scope| {
         let start = |_| {
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
@@ -112,7 +113,7 @@ fn say_counts(ran: usize) {
     }
 }
 
-/// How a case failed, if it did.
+/// The failure of a case, if it failed.
 fn failure(case: &Case) -> Option<String> {
     let checked = catch_unwind(AssertUnwindSafe(|| case::check(case, &RUNTIME)));
     let why = match checked {

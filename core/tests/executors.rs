@@ -1,4 +1,4 @@
-//! The handle is a future like any other: under each kind of executor, from any task and thread.
+//! The handle as a future, under each kind of executor, from any task and thread.
 
 use std::{
     pin::pin,
@@ -25,7 +25,7 @@ use isolane::{
     RuntimeOptions, Status, run_code,
 };
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a test that does not hang.
 const CEILING: Duration = Duration::from_mins(1);
 
 const RUNS: u32 = 50;
@@ -55,7 +55,7 @@ async fn check_many() {
     (0..RUNS).map(check).collect::<FuturesUnordered<_>>().collect::<()>().await;
 }
 
-/// A run that waits for its host until it is ended, on a runtime of its own that counts ends.
+/// A run that waits for its host until it is ended, on a runtime of its own that counts terminations.
 fn endless() -> (Runtime, Execution) {
     let runtime = Runtime::new(&RuntimeOptions::default()).expect("defaults");
     let hang = HostFunction::future(future::pending::<()>);
@@ -65,8 +65,8 @@ fn endless() -> (Runtime, Execution) {
     (runtime, run)
 }
 
-/// Whether the run of that runtime is ended. It was told to: how soon it hears of it is up to the
-/// thread that may just be starting it.
+/// Whether the run of that runtime has ended. It was told to; it notices at a time that depends on the thread that may
+/// just be starting it.
 fn has_ended(runtime: &Runtime) -> bool {
     let began = Instant::now();
     while runtime.stats().terminated == 0 && began.elapsed() < CEILING {
@@ -75,7 +75,7 @@ fn has_ended(runtime: &Runtime) -> bool {
     runtime.stats().terminated == 1
 }
 
-/// On a thread of its own, so that a hang fails.
+/// Runs on a thread of its own, so that a hang fails the test.
 fn within_ceiling(act: impl FnOnce() + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -249,7 +249,7 @@ fn a_handle_is_awaited_on_another_thread_and_under_another_executor() {
         let _entered = tokio.enter();
         start(4)
     };
-    // Its host functions are futures of that runtime, which runs on this thread meanwhile.
+    // Its host functions are futures of that runtime, which this thread runs meanwhile.
     let (send, receive) = tokio::sync::oneshot::channel();
     thread::spawn(move || {
         let value = block_on(run).expect("no misuse").result.expect("success");

@@ -1,4 +1,4 @@
-//! The Rust face: values both ways, closures, futures, handles.
+//! The Rust face: values in both directions, closures, futures, handles.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -29,14 +29,14 @@ fn run(source: &str, options: ExecutionOptions) -> ExecutionResult {
     run_code(source, options).wait().expect("no misuse")
 }
 
-/// What `source` exports, with those globals.
+/// The export of `source`, with those globals.
 fn eval<T: DeserializeOwned>(source: &str, globals: Inputs) -> T {
     let result = run(source, with(globals));
     let Some(value) = result.result else { panic!("{source}: {:?}", result.error) };
     value.deserialize().expect(source)
 }
 
-/// The text of what evaluating `expression` throws.
+/// The text of the exception that `expression` throws.
 fn thrown(expression: &str, globals: Inputs) -> String {
     let source = format!(
         "let caught = 'nothing'; try {{ await {expression}; }} catch (e) {{ caught = `${{e.name}}: ${{e.message}}`; }} export default caught;"
@@ -65,7 +65,7 @@ fn round_trip<T: Serialize + DeserializeOwned>(value: &T) -> T {
     Value::serialize(value).expect("written").deserialize().expect("read")
 }
 
-/// What JavaScript sees of a value.
+/// A value as JavaScript sees it.
 fn seen(value: impl Serialize) -> String {
     eval(
         "const show = (v) => v === undefined ? 'undefined' : v === null ? 'null'
@@ -1129,7 +1129,7 @@ fn a_pinned_handle_is_a_future_like_any_other() {
     assert_eq!(first.status, Status::Success);
 }
 
-/// What is shared is read anew wherever it stands: a small message must not become a large value.
+/// Shared objects are read anew at each place, so a small message must not become a large value.
 #[test]
 fn what_is_shared_is_read_a_few_times() {
     const LARGE: usize = 1 << 20;

@@ -1,5 +1,6 @@
-//! What runs that compute without end leave to others: turns, and places in the queue. Each test has
-//! a runtime of its own.
+//! Fairness of runs that compute without end to other runs: turns, and places in the queue.
+//!
+//! Each test has a runtime of its own.
 
 use std::{
     sync::{
@@ -14,20 +15,19 @@ use isolane::{
     value::{Value, Writer},
 };
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a test that does not hang.
 const CEILING: Duration = Duration::from_mins(1);
 
-/// Long enough for runs that are ready to have a turn; shorter would only test less.
+/// Enough time for a turn of each ready run. A shorter time would only test less.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// Held by each test: what others compute meanwhile would be measured with it.
+/// Held by each test, because tests that compute at the same time would disturb the measurement.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A host whose functions answer at once, on the thread of the isolate or on another, or after a
-/// while.
+/// A host whose functions answer at once on the isolate's thread, from another thread, or after a while.
 struct Answering {
     settled: Mutex<Sender<()>>,
     /// For a test that keeps a thread of the runtime in a call for a while.
@@ -108,7 +108,7 @@ fn runtime(concurrent: Option<f64>, queued: Option<f64>) -> Runtime {
     .expect("valid options")
 }
 
-/// Whether the condition becomes true.
+/// Waits until the condition becomes true. Returns whether it did.
 fn soon(condition: impl Fn() -> bool) -> bool {
     let began = Instant::now();
     while !condition() && began.elapsed() < CEILING {
@@ -165,7 +165,7 @@ fn short_runs_settle_beside_more_spinning_runs_than_there_are_permits() {
     short_runs_beside(100, Some(2.0), "for (;;) there();");
 }
 
-/// Each of them is on the stack of a thread, and never computes for long.
+/// Each of them occupies the stack of a thread, and never computes for long.
 #[test]
 fn short_runs_settle_beside_more_that_only_wait_than_there_are_threads_for_them() {
     let _alone = alone();
@@ -185,7 +185,7 @@ fn a_new_run_does_not_wait_for_all_that_spin() {
     let _alone = alone();
     let runtime = runtime(Some(1.0), None);
     let spinning: Vec<_> = (0..SPINNING).map(|_| start(&runtime, "for (;;);")).collect();
-    // All of them have had a turn when the last of them waits for another.
+    // All of them have had a turn when the last of them waits for its second.
     assert!(soon(|| runtime.stats().threads >= SPINNING as usize));
     let began = Instant::now();
     for _ in 0..10 {
@@ -241,8 +241,8 @@ fn the_queue_is_first_in_first_out() {
     for _ in &runs {
         settled.recv_timeout(CEILING).expect("the run settles");
     }
-    // One that the system kept from computing for a slice lets the next ones go first. Under a sanitizer
-    // some of them compute for as long as that.
+    // A run that the system delayed for a whole slice lets the next ones go first. Under a sanitizer some of them
+    // compute for that long.
     let most = if cfg!(isolane_sanitized) { 100 } else { 20 };
     let order = order.lock().expect("no panic");
     let overtaken = order.iter().enumerate().map(|(place, n)| place.abs_diff(*n)).max();
@@ -266,7 +266,7 @@ fn a_queued_run_that_is_ended_settles_at_once_and_leaves_the_queue() {
     assert!(refused.to_string().contains("5000 runs are queued"), "{refused}");
     for run in &queued {
         run.0.terminate(None);
-        // Already told: nobody had to wait for a thread.
+        // The end was reported before: no one had to wait for a thread.
         assert_eq!(run.1.try_recv(), Ok(()));
     }
     let (remote, _) = &queued[0];
@@ -300,7 +300,7 @@ fn a_full_queue_does_not_keep_a_runtime_from_closing() {
 fn who_has_a_permit_is_not_queued() {
     let _alone = alone();
     let runtime = runtime(Some(4.0), Some(0.0));
-    // Whether or not a thread has taken up the first by then.
+    // The assertion holds whether or not a thread has taken the first run by then.
     let runs: Vec<_> = (0..4).map(|_| try_start(&runtime, "for (;;);")).collect();
     assert!(runs.iter().all(Result::is_ok));
     let refused = try_start(&runtime, "1").expect_err("nobody may wait");

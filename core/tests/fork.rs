@@ -1,8 +1,8 @@
-//! What a forked child finds: none of its parent's threads, and their locks as they were.
+//! Forked children: they have none of their parent's threads, and its locks in any state.
 //!
-//! The parent keeps its runtimes busy while it forks again and again, so that some child finds
-//! whatever there is to find. A child runs code, tells how it went through a pipe, and exits without
-//! unwinding; one that says nothing hangs, and fails the test.
+//! The parent keeps its runtimes busy while it forks again and again, so that children are forked at any point of that
+//! work. A child runs code, reports its result through a pipe, and exits without unwinding. A child without a report
+//! hangs and fails the test.
 #![cfg(unix)]
 #![expect(unsafe_code, reason = "forks")]
 
@@ -25,12 +25,12 @@ use isolane::{
     Inputs, REPORT_SINK, Request, Runtime, RuntimeOptions, Stats, Value, run_code, value::Writer,
 };
 
-/// Nothing that a child does takes this long unless it hangs.
+/// The time limit of a child that does not hang.
 const CEILING_MS: i32 = 60_000;
 
 const FORKS: usize = 60;
 
-/// What a busy parent and its children run: calls that wait, calls that do not, and computing.
+/// The program of a busy parent and its children: calls that wait, calls that do not, and computing.
 const SOURCE: &str = "let n = 0;
     for (let i = 0; i < 20; i++) n = await later(add(n, 1));
     export default n";
@@ -115,9 +115,9 @@ fn a_call_answered_in_a_child_is_nobodys() {
     remote.terminate(None);
 }
 
-/// All that a child may expect.
+/// Everything that a child may expect.
 fn child(parents: &Runtime, handle: Option<Execution>) -> Result<(), String> {
-    // Enough threads at once to meet in whatever they share.
+    // Enough threads at once to compete for everything that they share.
     thread::scope(|scope| {
         let runs: Vec<_> =
             (0..4).map(|_| scope.spawn(|| twenty(run_code(SOURCE, options())))).collect();
@@ -163,10 +163,10 @@ fn same<T: PartialEq + std::fmt::Debug>(got: &T, wanted: &T) -> Result<(), Strin
     if got == wanted { Ok(()) } else { Err(format!("{got:?} instead of {wanted:?}")) }
 }
 
-/// Runs that in a child of this process, and returns what came of it there.
+/// Runs `act` in a child of this process, and returns its result there.
 fn in_child(act: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let (mut ours, mut theirs) = pipe();
-    // SAFETY: the child goes on with this thread alone, and ends below.
+    // SAFETY: the child has this thread alone, and ends below.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "no fork: {}", std::io::Error::last_os_error());
     if child == 0 {
@@ -174,7 +174,7 @@ fn in_child(act: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
         if theirs.write_all(text.as_bytes()).is_err() {
             abort();
         }
-        // SAFETY: ends the process, without the handlers that are its parent's.
+        // SAFETY: ends the process without the exit handlers of its parent.
         unsafe { libc::_exit(0) }
     }
     drop(theirs);

@@ -1,4 +1,4 @@
-//! What could end the process and not only the run. Each of these did, once.
+//! Hazards that could end the process and not only the run. Each of these once did.
 
 use std::{
     sync::{Arc, mpsc},
@@ -10,7 +10,7 @@ use isolane::{
     value::{Value, Writer},
 };
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a test that does not hang.
 const CEILING: Duration = Duration::from_mins(1);
 
 struct Told(mpsc::Sender<()>);
@@ -42,8 +42,8 @@ fn run(source: String, memory_limit_bytes: f64) -> ExecutionResult {
     run.take_result().expect("settled")
 }
 
-/// One builtin makes so much, in small pieces, that of the limit almost nothing is left, and keeps
-/// it. What ends the run must not need memory.
+/// One builtin allocates so many small pieces that almost nothing is left of the limit, and keeps them. Ending the run
+/// must not need memory.
 #[test]
 fn a_limit_used_up_to_the_last_byte_ends_the_run_alone() {
     for filler in (56_100..62_000).step_by(16) {
@@ -62,8 +62,8 @@ export default 1;
     }
 }
 
-/// The engine's parser does not survive a request for memory that fails: it asserts, or follows a
-/// null pointer. With limits a little apart, one of them is hit at each of its tables.
+/// The engine's parser does not survive a failed request for memory: it asserts, or follows a null pointer. With limits
+/// a little apart, each of its tables hits one of them.
 #[test]
 fn the_limit_can_be_hit_while_the_engine_parses() {
     for shape in ["a?.b;", "if (a) b;"] {

@@ -1,10 +1,10 @@
-//! What is under way between a host and its run counts together with what the run holds.
+//! Messages between a host and its run count together with the run's memory.
 
 use std::{sync::mpsc, thread, time::Duration};
 
 use isolane::{ExecutionOptions, HostFunction, Inputs, Status, run_code};
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a test that does not hang.
 const CEILING: Duration = Duration::from_mins(1);
 
 #[test]
@@ -15,7 +15,7 @@ fn answers_that_no_longer_fit_end_a_run_that_does_nothing_but_compute() {
         memory_limit_bytes: Some(8 << 20),
         ..ExecutionOptions::default()
     };
-    // Neither what it holds nor what is under way is too much by itself.
+    // Neither the run's memory nor its messages exceed the limit alone.
     let run = run_code("const held = new ArrayBuffer(6 << 20); large(); for (;;);", options);
     let terminator = run.terminator();
     let (tell, told) = mpsc::channel();

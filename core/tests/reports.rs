@@ -1,4 +1,4 @@
-//! Reports as a stream: each one once, in order, under whatever reads them and however late.
+//! Reports as a stream: each one once, in order, for any reader and at any time.
 
 use std::{
     sync::{Arc, Condvar, Mutex, mpsc},
@@ -12,7 +12,7 @@ use isolane::{
     Execution, ExecutionOptions, HostFunction, Inputs, Report, Reports, Status, Value, run_code,
 };
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a test that does not hang.
 const CEILING: Duration = Duration::from_mins(1);
 
 fn reporting(source: &str, globals: Inputs) -> Execution {
@@ -23,7 +23,7 @@ fn number(report: &Value) -> u32 {
     report.deserialize().expect("a number")
 }
 
-/// The rest of a stream, read on a thread of its own that has a ceiling.
+/// The rest of a stream, read on a thread of its own with a time limit.
 fn rest(reports: Reports) -> Vec<u32> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
@@ -33,7 +33,7 @@ fn rest(reports: Reports) -> Vec<u32> {
     receive.recv_timeout(CEILING).expect("the stream ends")
 }
 
-/// A function that the sandbox awaits, and what lets it go on.
+/// A function that the sandbox awaits, and a sender that completes it.
 fn gate() -> (HostFunction, tokio::sync::mpsc::UnboundedSender<()>) {
     let (open, opened) = tokio::sync::mpsc::unbounded_channel::<()>();
     let opened = Arc::new(tokio::sync::Mutex::new(opened));
@@ -44,7 +44,7 @@ fn gate() -> (HostFunction, tokio::sync::mpsc::UnboundedSender<()>) {
     (wait, open)
 }
 
-/// Counts how often it is woken.
+/// Counts its wake-ups.
 #[derive(Default)]
 struct Counter(Mutex<usize>, Condvar);
 
@@ -121,7 +121,7 @@ fn reports_come_while_the_run_goes_on() {
         let read = async {
             for expected in 0..5 {
                 assert_eq!(reports.next().await.as_ref().map(number), Some(expected));
-                // Only now can the next one come.
+                // The next report can come only from here on.
                 open.send(()).expect("received");
             }
             assert_eq!(reports.next().await, None);
@@ -146,7 +146,7 @@ fn every_stream_yields_all_from_the_first_one_on() {
     open.send(()).expect("received");
     let result = block_on(&mut run).expect("no misuse");
     assert_eq!(result.reports.len(), 4);
-    // Settled, and the result given away: to streams as they were, and to new ones.
+    // The run has settled and its result was given away. Old and new streams still have all reports.
     assert_eq!(rest(early), [4]);
     assert_eq!(rest(late), [1, 2, 3, 4]);
     assert_eq!(rest(run.report_stream()), [1, 2, 3, 4]);

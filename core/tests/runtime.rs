@@ -1,4 +1,4 @@
-//! What runs do to each other: threads, turns, ends. Each test has a runtime of its own.
+//! Effects of runs on each other: threads, turns, ends. Each test has a runtime of its own.
 
 use std::{
     sync::{
@@ -14,11 +14,10 @@ use isolane::{
     value::{Value, Writer},
 };
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a test that does not hang.
 const CEILING: Duration = Duration::from_mins(if cfg!(isolane_sanitized) { 10 } else { 1 });
 
-/// A host whose every function answers with a promise that never settles, and that tells its
-/// channel what it hears.
+/// A host whose every function returns a promise that never settles. It reports its calls to a channel.
 struct Silent {
     told: Mutex<Sender<Told>>,
 }
@@ -98,7 +97,7 @@ fn ten_thousand_parked_runs_hold_no_threads() {
         std::thread::yield_now();
     }
     assert_eq!(runtime.stats().parked, 10_000);
-    // On a busy machine some were slow enough to step aside, which takes threads for that while.
+    // On a busy machine some runs were slow enough to yield, which takes threads for that time.
     while runtime.stats().threads > 64 {
         assert!(began.elapsed() < CEILING, "{:?}", runtime.stats());
         std::thread::sleep(Duration::from_millis(10));
@@ -148,7 +147,7 @@ fn more_runs_than_threads_can_wait_for_one_slow_host() {
     let runtime = own_runtime(&RuntimeOptions::default());
     let (calls, called) = mpsc::channel::<HostCall>();
     let host = std::thread::spawn(move || {
-        // Long enough for every thread to be asleep over a call before the first is answered.
+        // Enough time for every thread to sleep in a call before the first is answered.
         std::thread::sleep(Duration::from_millis(100));
         for call in called {
             call.reply(Ok(Value::undefined()));
@@ -203,14 +202,14 @@ fn a_builtin_that_never_looks_at_the_clock_settles_all_the_same() {
         "wait(); export default Array.prototype.reverse.call({ length: 2 ** 53 - 1 })",
     );
     assert_eq!(told.recv_timeout(CEILING), Ok(Told::Called));
-    // The builtin is entered a moment after the call; being early would only test less.
+    // The run enters the builtin a moment after the call. An earlier termination would only test less.
     std::thread::sleep(Duration::from_millis(50));
     let asked = Instant::now();
     remote.terminate(Some("too long"));
     let stuck = result(&remote, &told);
     assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
     assert_eq!(stuck.status, Status::Terminated);
-    // Its thread is still at it, and holds up nobody.
+    // Its thread is still in the builtin, and delays no other run.
     assert_eq!(runtime.stats().stuck_threads, 1);
     let (remote, told) = start(&runtime, "export default 1");
     assert_eq!(result(&remote, &told).status, Status::Success);
@@ -246,7 +245,7 @@ fn a_closed_runtime_ends_its_runs_and_takes_no_more() {
     assert_eq!(runtime.stats().ready_isolates, 0);
     let refused = runtime.start(request("1"), Silent::new().0).expect_err("closed");
     assert_eq!(refused.kind(), ErrorKind::Unavailable);
-    // Long before threads without work end by themselves.
+    // This is long before threads without work end by themselves.
     let closed = Instant::now();
     while runtime.stats().threads > 0 {
         assert!(closed.elapsed() < Duration::from_secs(3), "{:?}", runtime.stats());
@@ -263,7 +262,7 @@ fn a_full_queue_refuses_and_a_queued_run_can_be_ended() {
     });
     let busy = start(&runtime, "wait(); for (;;);");
     assert_eq!(busy.1.recv_timeout(CEILING), Ok(Told::Called));
-    // Whichever of the two has its turn, the other is queued.
+    // One of the two has its turn, the other is queued.
     let queued = start(&runtime, "for (;;);");
     let refused = runtime.start(request("1"), Silent::new().0);
     let refused = refused.expect_err("the queue is full");

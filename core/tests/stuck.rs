@@ -1,4 +1,4 @@
-//! Threads that do not come back from a builtin: what they take from others, and how many there may be.
+//! Threads that do not return from a builtin: their cost for others, and their limit.
 
 use std::{
     env,
@@ -14,17 +14,17 @@ use isolane::{
 };
 use tokio::sync::oneshot;
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a test that does not hang.
 const CEILING: Duration = Duration::from_mins(2);
 
-/// Looks at no clock, and is at it for far longer than its run may take to settle.
+/// A builtin that checks no clock and takes far longer than its run may take to settle.
 const SLOW: &str = if cfg!(isolane_sanitized) {
     "begun(); Array.prototype.reverse.call({ length: 6e6 })"
 } else {
     "begun(); Array.prototype.reverse.call({ length: 6e7 })"
 };
 
-/// As slow, and for ever.
+/// A builtin that checks no clock and never returns.
 const ENDLESS: &str = "begun(); Array.prototype.reverse.call({ length: 2 ** 53 - 1 })";
 
 fn runtime(max_stuck_threads: f64) -> Runtime {
@@ -33,7 +33,7 @@ fn runtime(max_stuck_threads: f64) -> Runtime {
     Runtime::new(&options).expect("valid options")
 }
 
-/// A run that waits at `gate()`, and tells at `begun()`.
+/// A run that waits at `gate()`, and reports at `begun()`.
 struct Gated {
     run: Execution,
     gate: oneshot::Sender<()>,
@@ -60,13 +60,13 @@ impl Gated {
         wait(self.run)
     }
 
-    /// The run is settled while its thread stays behind.
+    /// Settles the run while its thread stays behind.
     fn leave_behind(self) {
         let Self { run, gate, begun } = self;
-        // A run that does not wait never asks.
+        // A run that does not wait never receives this.
         let _ = gate.send(());
         begun.recv_timeout(CEILING).expect("the run begins");
-        // Surely in its builtin by now.
+        // By now the thread is in the builtin.
         thread::sleep(Duration::from_millis(if cfg!(isolane_sanitized) { 200 } else { 20 }));
         run.terminate(None);
         assert_eq!(wait(run).status, Status::Terminated);
@@ -95,7 +95,7 @@ fn until(runtime: &Runtime, what: impl Fn(&isolane::Stats) -> bool) {
     }
 }
 
-/// What leaves threads behind for good would take the time of the other tests.
+/// Runs in a process of its own, because threads left behind for good would take the time of the other tests.
 fn in_a_process_of_its_own(test: &str, body: impl FnOnce()) {
     const ALONE: &str = "ISOLANE_TEST_ALONE";
     if env::var_os(ALONE).is_some() {
@@ -143,7 +143,7 @@ fn a_run_that_waited_for_its_host_goes_on_until_there_are_twice_as_many() {
 
 #[test]
 fn they_keep_nobody_from_a_thread() {
-    // More than the scheduler has threads to spare.
+    // More than the scheduler's spare threads.
     const STUCK: usize = 96;
     in_a_process_of_its_own("they_keep_nobody_from_a_thread", || {
         let runtime = runtime(1_000.0);
@@ -169,7 +169,7 @@ fn they_have_the_time_that_nobody_else_wants_and_end_when_they_come_back() {
     assert_eq!(answer(&runtime).status, Status::Success);
 }
 
-/// The system's word for it: the nineteenth field of a thread's `stat`, counted from its name.
+/// As the system reports it: the nineteenth field of a thread's `stat`, counted from its name.
 #[cfg(target_os = "linux")]
 fn threads_of_lowest_priority() -> usize {
     let threads = std::fs::read_dir("/proc/self/task").expect("a list of threads");

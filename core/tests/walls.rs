@@ -1,8 +1,8 @@
-//! The walls between the rooms of the core: which room may name which, and which may name the engine, the compiler,
-//! or `unsafe`.
+//! Walls between the rooms of the core: the rooms that each may name, and the places that may name the engine, the
+//! compiler or `unsafe`.
 //!
-//! The compiler keeps what stands in a crate of its own (`crates/confine`). This test keeps the rest, on the text of
-//! the sources: paths in code, but not those in comments and unit tests.
+//! The compiler checks the walls of a crate (`crates/confine`). This test checks the others, in the text of the
+//! sources: paths in code, without comments and unit tests.
 
 use std::{
     collections::BTreeSet,
@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Each room, lowest first, and the rooms that it may name. A room without any is plain data or a thin wrapper.
+/// Each room, lowest first, with the rooms that it may name. A room without any is plain data or a thin wrapper.
 const ROOMS: &[(&str, &[&str])] = &[
     ("os", &[]),
     ("value", &["error"]),
@@ -33,7 +33,7 @@ const DEPENDENCIES: &[(&str, &[&str])] = &[
     ("isolane_confine", &["lib.rs", "os/", "protocol/", "runtime/", "worker/"]),
 ];
 
-/// The only places that may have `unsafe` in them.
+/// The only places that may contain `unsafe`.
 const UNSAFE: &[&str] = &[
     "isolate/",
     "os/",
@@ -69,7 +69,7 @@ fn every_room_keeps_its_walls() {
     assert!(breaches.is_empty(), "walls are broken:\n{}", breaches.join("\n"));
 }
 
-/// Rooms have an order, so no two of them can need each other.
+/// Rooms have an order, so no two of them can depend on each other.
 #[test]
 fn no_room_names_one_above_it() {
     let order: Vec<&str> =
@@ -146,7 +146,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The sources of the core by their names under `src`, but for files of tests.
+/// The sources of the core by their names under `src`, without files of tests.
 fn sources() -> Vec<(String, String)> {
     fn files(folder: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).expect("a readable folder");

@@ -1,7 +1,7 @@
-//! Values as canonical text, so that comparing is comparing text.
+//! Values as canonical text, so that values are compared as text.
 //!
-//! In: a value of the table's host. Out: JSON in which each value has one spelling, the same as
-//! `tests/three-way/canonical.mjs` gives it.
+//! In: a value of the table's host. Out: JSON in which each value has one spelling, the same as in
+//! `tests/three-way/canonical.mjs`.
 
 use std::{collections::HashMap, fmt::Write, rc::Rc};
 
@@ -14,19 +14,19 @@ pub(crate) fn canonical(value: &Js) -> String {
     out.out
 }
 
-/// An object of JSON texts; a field without one is left out.
+/// An object of JSON texts, without the fields that have none.
 pub(crate) fn record(fields: Vec<(&'static str, Option<String>)>) -> String {
     let fields = fields.into_iter().filter_map(|(key, json)| Some(format!("\"{key}\":{}", json?)));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
-/// A string that Rust holds.
+/// A Rust string.
 pub(crate) fn text(text: &str) -> String {
     quoted(&text.encode_utf16().collect::<Vec<_>>())
 }
 
 struct Canonical {
-    /// Numbers of objects by their address, and of buffers by that of their bytes.
+    /// Numbers of objects by their address, and of buffers by the address of their bytes.
     seen: HashMap<usize, usize>,
     out: String,
 }
@@ -55,7 +55,7 @@ impl Canonical {
         }
     }
 
-    /// Numbers an object, or refers to it.
+    /// Numbers an object, or refers to its number.
     fn is_new(&mut self, address: usize) -> bool {
         let next = self.seen.len();
         if let Some(number) = self.seen.get(&address) {
@@ -156,7 +156,7 @@ impl Canonical {
     }
 }
 
-/// A safe integer in decimal, anything else by its bits.
+/// A safe integer in decimal, any other number by its bits.
 fn number(value: f64) -> String {
     const SAFE: f64 = 9_007_199_254_740_991.0;
     if value.is_nan() {
@@ -181,7 +181,7 @@ fn bigint(negative: bool, magnitude: &[u8]) -> String {
     format!("{{\"$bigint\":\"{}{digits}\"}}", if negative { "-" } else { "" })
 }
 
-/// Printable ASCII as it is, everything else by its code units.
+/// Printable ASCII unchanged, every other character by its code units.
 fn quoted(units: &[u16]) -> String {
     let mut quoted = String::from("\"");
     for unit in units {

@@ -1,7 +1,6 @@
-//! Runs random cases through the core, for `tests/three-way/`, whose README has the formats.
+//! Random cases for `tests/three-way/`, whose README has the formats, run through the core.
 //!
-//! In: lines of cases on standard input. Out: for each a line of what came out. The host is that of
-//! the contract table.
+//! In: lines of cases on standard input. Out: one line of results for each. The host is that of the contract table.
 
 #[expect(dead_code, reason = "the table compares here; the three-way check compares elsewhere")]
 #[path = "../../tests/contract/case.rs"]
@@ -35,10 +34,10 @@ use crate::{
     parse::{Case, Expected},
 };
 
-/// Cases at work at once.
+/// Cases that run at once.
 const THREADS: usize = 4;
 
-/// The host walks values by recursion. Reserved, not held.
+/// The host walks values by recursion. This is reserved address space, not memory.
 const STACK_BYTES: usize = 1 << 28;
 
 fn main() {

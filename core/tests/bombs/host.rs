@@ -1,4 +1,4 @@
-//! The host of a bomb: it answers at once, and keeps nothing.
+//! The host of a bomb: it answers at once and keeps nothing.
 
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use isolane::{
     value::{Value, Writer},
 };
 
-/// Nothing here takes this long unless it hangs.
+/// The time limit of a test that does not hang.
 const CEILING: Duration = Duration::from_mins(3);
 
 /// The globals, in the order of their numbers.
@@ -22,7 +22,7 @@ const FUNCTIONS: [&str; 4] = ["host", "forever", "fresh", "large"];
 
 struct BombHost {
     settled: mpsc::Sender<()>,
-    /// Until the run has settled: it holds its host.
+    /// Removed when the run has settled, because the run holds its host.
     remote: Mutex<Option<RunHandle>>,
     next: AtomicU32,
     large: usize,
@@ -59,7 +59,7 @@ impl Host for BombHost {
     fn promise_settled(&self, _promise: u32, _completion: Completion) {}
 
     fn settled(&self) {
-        // The receiver is there for as long as the test waits.
+        // The receiver exists as long as the test waits.
         let _ = self.settled.send(());
     }
 }
@@ -69,7 +69,7 @@ pub(crate) fn run(runtime: &Runtime, source: &str, limit: usize) -> ExecutionRes
     run_in(runtime, source, Language::TypeScript, limit)
 }
 
-/// As `run`, in one language or the other.
+/// As `run`, in the given language.
 pub(crate) fn run_in(
     runtime: &Runtime,
     source: &str,
@@ -108,12 +108,12 @@ pub(crate) fn run_in(
     remote.take_result().expect("settled")
 }
 
-/// Waits until nothing of the runtime is left, but for threads that do not come back.
+/// Waits until the runtime is closed, except for threads that do not return.
 pub(crate) fn close(runtime: &Runtime) {
     let (closed, receiver) = mpsc::channel();
     runtime.close(move || {
         let _ = closed.send(());
     });
-    // One that is stuck in a builtin for good keeps it open.
+    // A thread that is stuck in a builtin for good keeps it open.
     let _ = receiver.recv_timeout(Duration::from_secs(2));
 }

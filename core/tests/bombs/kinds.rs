@@ -1,12 +1,12 @@
 //! The bombs, as data.
 //!
-//! A kind is a name and what it does: an expression whose values are hoarded, or statements that go
-//! on by themselves until the limit is hit. `i` counts the steps; `LIMIT` is the limit in bytes and
-//! `S` a fiftieth of it, so that a bomb is as quick under a large limit as under a small one where
-//! that can be. `host` takes anything and gives nothing, `forever` gives a promise that never
-//! settles, `fresh` a new function at each call, `large` a promise of a text of `S` letters.
+//! A kind has a name and its code: an expression whose values are hoarded, or statements that continue by themselves
+//! until the limit is hit. `i` counts the steps; `LIMIT` is the limit in bytes and `S` a fiftieth of it, so that a bomb
+//! is as quick under a large limit as under a small one where possible. `host` takes anything and returns nothing,
+//! `forever` returns a promise that never settles, `fresh` a new function on each call, `large` a promise of a text of
+//! `S` letters.
 
-/// Values of which one is kept at each step.
+/// Values; each step keeps one.
 pub(crate) const HOARDS: &[(&str, &str)] = &[
     ("objects", "({})"),
     ("objects with properties", "({ a: i, b: i, c: i, d: i })"),
@@ -241,8 +241,8 @@ pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Sources that are bombs before anything of them runs: what stands first, what is repeated until the
-/// text is a quarter as long as the limit, and what stands last.
+/// Sources that are bombs before any of their code runs: a beginning, a part that is repeated until the text is a
+/// quarter as long as the limit, and an end.
 pub(crate) const SOURCES: &[(&str, [&str; 3])] = &[
     ("names in a source", ["", "a;", ""]),
     ("numbers in a source", ["export default [", "1,", "]"]),
@@ -255,7 +255,7 @@ pub(crate) const SOURCES: &[(&str, [&str; 3])] = &[
     ("types in a source", ["", "type A=B;", ""]),
 ];
 
-/// Sources of much that costs little, each repeated as often as it is to be: `#` stands for a number of its own.
+/// Sources with many cheap constructs: a beginning, a part to repeat, and an end. `#` is the number of the repetition.
 /// Some are no programs.
 pub(crate) const CHEAP: &[(&str, [&str; 3])] = &[
     ("line breaks", ["", "\n", ""]),
@@ -307,8 +307,8 @@ pub(crate) const CHEAP: &[(&str, [&str; 3])] = &[
     ("imports of types", ["", "import type{T#}from'./m.js';", ""]),
 ];
 
-/// Programs that hand over long texts, in every way that they leave the sandbox. Whatever each comes to,
-/// the process must not hold more than the limit for it.
+/// Programs that hand over long texts, in every way out of the sandbox. With any result, the process must not exceed
+/// the limit for it.
 pub(crate) const TEXTS: &[(&str, &str)] = &[
     ("logged symbols", "console.log(...Array(200).fill(Symbol('a'.repeat(LIMIT / 3))))"),
     (

@@ -1,4 +1,4 @@
-//! What the process holds, by the kernel's books.
+//! Memory of the process as the kernel reports it.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ pub(crate) fn resident_bytes() -> usize {
     field("VmRSS:")
 }
 
-/// The most that was resident at once since `reset_peak`.
+/// The peak of resident bytes since `reset_peak`.
 pub(crate) fn peak_bytes() -> usize {
     field("VmHWM:")
 }
@@ -16,7 +16,7 @@ pub(crate) fn reset_peak() {
     fs::write("/proc/self/clear_refs", "5").expect("a kernel that forgets a peak");
 }
 
-/// Gives back what the process's allocator keeps of blocks that are free.
+/// Returns the free blocks of the process's allocator to the system.
 pub(crate) fn trim() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "the C library's own function")]

@@ -1,8 +1,7 @@
-//! One case, from its options to what came out.
+//! One case, from its options to its result.
 //!
-//! In: a [`Case`]. Out: nothing, or how it differs from what it must be. The options are read as a
-//! binding reads those of a language without types: what is wrong with them is said in the words of
-//! the core, spelled as JavaScript spells options.
+//! In: a [`Case`]. Out: nothing, or the difference from the expected result. The options are read as in a binding of a
+//! language without types: errors have the words of the core, with options spelled as in JavaScript.
 
 use std::sync::mpsc::Receiver;
 
@@ -38,7 +37,7 @@ pub(crate) fn check(case: &Case, runtime: &Runtime) -> Result<(), String> {
     }
 }
 
-/// Plays the host of a run that has started, until it has settled.
+/// Plays the host of a started run until the run has settled.
 pub(crate) fn run(
     case: &Case,
     events: Receiver<Event>,
@@ -77,7 +76,7 @@ fn result(expected: &Json, got: &ExecutionResult, remote: &RunHandle) -> Result<
         ]));
     }
     let reports = got.reports.iter().map(value).collect::<Result<Vec<_>, _>>()?;
-    // First what says most about a failure.
+    // The fields that explain a failure best come first.
     error(expected.get("error"), got)?;
     let present = [
         ("status", Some(Js::text(got.status.as_str()))),
@@ -124,7 +123,7 @@ fn error(expected: Option<&Json>, got: &ExecutionResult) -> Result<(), String> {
         .map_err(|why| format!("{why}\n      of {} {error:?}", got.status.as_str()))
 }
 
-/// Options as they are given to the core. What is wrong with a type is said here; all else there.
+/// Options in the form for the core. Wrong types are reported here, all other errors there.
 pub(crate) fn request(case: &Case, tables: &mut Tables) -> Result<Request, Error> {
     let mut request = Request {
         source: SourceText::from_utf16(&case.source),
@@ -195,7 +194,7 @@ pub(crate) fn request(case: &Case, tables: &mut Tables) -> Result<Request, Error
             _ => return Err(unknown_option(OptionSet::Run, key, Spelling::Camel)),
         }
     }
-    // The names are the core's to check, before a value is looked at.
+    // The core checks the names before any value is read.
     request.globals = names(&inputs.globals);
     request.imports = inputs
         .imports
@@ -213,7 +212,7 @@ fn names(entries: &Entries<'_>) -> Vec<String> {
     entries.iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// The values of a run, which are one message.
+/// The values of a run, which form one message.
 #[derive(Default)]
 struct Inputs<'j> {
     globals: Entries<'j>,

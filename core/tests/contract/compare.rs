@@ -1,8 +1,7 @@
-//! What came out against what must.
+//! Comparison of results with expected ones.
 //!
-//! In: tagged JSON with patterns, and a value. Out: nothing, or the first place where they differ.
-//! Exact: the kind of each object, the order of keys, holes, negative zero. An object that is in
-//! two places of one value must be said to be shared.
+//! In: tagged JSON with patterns, and a value. Out: nothing, or the first difference. These are exact: the kind of each
+//! object, the order of keys, holes, negative zero. An object that occurs twice in one value must be marked as shared.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -14,12 +13,12 @@ use crate::{
     tagged::{leaf, tag},
 };
 
-/// Compares one value; `root` starts the path in what is returned.
+/// Compares one value. `root` starts the path in the returned message.
 pub(crate) fn compare(expected: &Json, got: &Js, root: &str) -> Result<(), String> {
     Comparison::default().value(expected, got, root)
 }
 
-/// Compares the entries of `expected` with those of the same key and looks at no others.
+/// Compares the entries of `expected` with those of the same key and ignores all others.
 pub(crate) fn compare_some(
     expected: &Map<String, Json>,
     got: &[(&str, Option<Js>)],
@@ -98,7 +97,7 @@ impl Comparison {
         if same { Ok(()) } else { differ() }
     }
 
-    /// `None` where they differ as a whole, and not in something inside.
+    /// `None` where they differ as a whole, and not in a part.
     fn object(&mut self, expected: &Json, got: &Object, path: &str) -> Option<Result<(), String>> {
         let same = match (tag(expected), expected, got) {
             (None, Json::Array(expected), Object::Array(length, elements)) => {

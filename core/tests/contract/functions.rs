@@ -1,7 +1,7 @@
-//! The host of the table: the fixed functions, and the thread that they run on.
+//! The host of the table: the fixed functions, and their thread.
 //!
-//! In: what a run asks of its host. Out: answers. [`EventLoop`] plays the one thread of a caller:
-//! events are handled one after another, and what is due on a later turn waits for it.
+//! In: a run's questions to its host. Out: answers. [`EventLoop`] plays the one thread of a caller: it handles events
+//! one after another, and events that are due on a later turn wait for it.
 
 use std::{
     collections::HashMap,
@@ -25,13 +25,13 @@ use crate::{
     tagged::Values,
 };
 
-/// How long a case may take.
+/// The time limit of a case.
 const CEILING: Duration = Duration::from_secs(if cfg!(isolane_sanitized) { 400 } else { 20 });
 
-/// How long a turn lasts while something is due on a later one.
+/// The length of a turn while something is due on a later one.
 const TURN: Duration = Duration::from_millis(1);
 
-/// What `settle()` waits for, in turns.
+/// The number of turns that `settle()` waits.
 const SETTLE_TURNS: u64 = 10;
 
 type Outcome = Result<Js, Js>;
@@ -43,14 +43,14 @@ enum Function {
     Adder(f64),
 }
 
-/// A call of a sandbox function: which promise it settles, and whether the function is called once
-/// more with what it returned.
+/// A call of a sandbox function: the promise that it settles, and whether the function is called once more with its
+/// result.
 struct Calling {
     promise: u32,
     again: Option<Rc<Callback>>,
 }
 
-/// What the host knows by number.
+/// The host's objects by number.
 #[derive(Default)]
 pub(crate) struct Tables {
     functions: Vec<Function>,
@@ -59,9 +59,9 @@ pub(crate) struct Tables {
     next_call: u32,
     turn: u64,
     due: Vec<(u64, u32, Outcome)>,
-    /// Promises that a call was started for, by the number that they got here.
+    /// Promises for which a call was started, by their number here.
     started: HashMap<u32, u32>,
-    /// Promises of this host that come to what a promise of the sandbox does, by the number of that one.
+    /// Promises of this host that settle like a promise of the sandbox, by the number of the latter.
     relays: HashMap<u32, Vec<u32>>,
     kept: Option<Rc<Callback>>,
     sink: Option<Function>,
@@ -69,7 +69,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// The host function of that name, always the same one.
+    /// The host function of that name. Each name has one function.
     pub(crate) fn function_named(&mut self, name: &str) -> Js {
         let named = |known: &Function| matches!(known, Function::Named(known) if known == name);
         match self.functions.iter().position(named) {
@@ -78,7 +78,7 @@ impl Tables {
         }
     }
 
-    /// A function as it crosses. Those that always answer with a promise say so.
+    /// A function as it crosses. Functions that always answer with a promise are marked.
     fn numbered(&self, number: u32) -> Js {
         const ASYNC: [&str; 3] = ["later", "laterFail", "never"];
         let function = &self.functions[number as usize];
@@ -101,8 +101,7 @@ impl Tables {
         Js::object(Object::HostPromise(number))
     }
 
-    /// A promise that comes to what that promise of the sandbox does, whose own number may be dead by the
-    /// time that an answer arrives.
+    /// A promise that settles like that promise of the sandbox, whose own number may be invalid when an answer arrives.
     fn relay(&mut self, theirs: u32) -> Js {
         let number = self.promise();
         self.relays.entry(theirs).or_default().push(number);
@@ -119,7 +118,7 @@ impl Tables {
     }
 
     fn call(&mut self, remote: &RunHandle, callback: &Callback, args: Vec<Js>, calling: Calling) {
-        // Held until they are on their way: a callback among them is released when it is dropped.
+        // Held until they are sent: dropping a callback among them releases it.
         let args = Js::list(args);
         let message = Outgoing::message(&args, "arguments").expect("it came from the sandbox");
         self.calls.insert(self.next_call, calling);
@@ -128,7 +127,7 @@ impl Tables {
     }
 }
 
-/// What a run tells its host.
+/// A message of a run to its host.
 pub(crate) enum Event {
     Call { function: u32, args: Value, call: HostCall },
     Start { function: u32, args: Value, promise: u32 },
@@ -137,7 +136,7 @@ pub(crate) enum Event {
     Settled,
 }
 
-/// The end that a run holds of the line to its host.
+/// The run's end of the line to its host.
 struct Line(Sender<Event>);
 
 impl Host for Line {
@@ -168,7 +167,7 @@ pub(crate) struct EventLoop {
     tables: Tables,
     remote: RunHandle,
     steps: Vec<Json>,
-    /// The turn on which the step that waits goes on.
+    /// The turn on which the waiting step continues.
     waits: Option<u64>,
     turned: Instant,
     result: Option<ExecutionResult>,
@@ -238,7 +237,7 @@ impl EventLoop {
         self.remote.settle_promise(promise, completion(outcome));
     }
 
-    /// Carries out the steps of the case up to the first that has to wait.
+    /// Executes the steps of the case up to the first that has to wait.
     fn take_steps(&mut self) -> Result<(), String> {
         while let Some(step) = self.steps.last() {
             let (what, said) =
@@ -321,7 +320,7 @@ impl EventLoop {
         })
     }
 
-    /// Which function is called with what. The sink gets the newest report.
+    /// The called function and its arguments. The sink gets the newest report.
     fn called(&mut self, function: u32, args: &Value) -> Result<(Function, Vec<Js>), String> {
         if function != REPORT_SINK {
             let function =
@@ -348,7 +347,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// What the host function returns or throws.
+    /// The result or exception of the host function.
     fn answer(&mut self, function: &Function, args: Vec<Js>) -> Outcome {
         let arg = |index: usize| args.get(index).cloned().unwrap_or(Js::Undefined);
         let error = |class| Err(Js::error(class, &text(&arg(0)), arg(1)));
@@ -444,7 +443,7 @@ impl EventLoop {
     }
 }
 
-/// What is told to the run; what cannot cross is an error that says so.
+/// The completion for the run. A value that cannot cross is an error with the reason.
 fn completion(outcome: &Outcome) -> Completion {
     let (Ok(value) | Err(value)) = outcome;
     match Outgoing::message(value, "result") {
@@ -494,7 +493,7 @@ fn text(value: &Js) -> Vec<u16> {
     }
 }
 
-/// The kind of a value, in a word.
+/// The kind of a value in one word.
 fn describe(value: &Js) -> String {
     let object = match value {
         Js::Undefined => return "undefined".to_owned(),

@@ -1,7 +1,7 @@
-//! Values as the test's host holds them: what a binding's own language gives it for free.
+//! Values of the test's host: a binding's own language has them built in.
 //!
-//! In: messages, and what the host functions make. Out: messages again. Objects have an identity,
-//! so that a message can be compared, and given back, with its cycles and shared parts.
+//! In: messages, and values that the host functions make. Out: messages again. Objects have an identity, so that a
+//! message can be compared, and returned, with its cycles and shared parts.
 
 use std::{
     cell::RefCell,
@@ -29,10 +29,10 @@ pub(crate) enum Js {
     Object(Rc<RefCell<Object>>),
 }
 
-/// What has an identity.
+/// A value with an identity.
 pub(crate) enum Object {
     Plain(Vec<(Vec<u16>, Js)>),
-    /// The length, and the elements that are there.
+    /// The length, and the elements that exist.
     Array(u32, Vec<(u32, Js)>),
     Map(Vec<(Js, Js)>),
     Set(Vec<Js>),
@@ -55,11 +55,11 @@ pub(crate) enum Object {
     SandboxFunction(Rc<Callback>),
     HostPromise(u32),
     SandboxPromise(u32),
-    /// Of a class that cannot cross.
+    /// An instance of a class that cannot cross.
     Instance(String),
 }
 
-/// A function of the sandbox; dropping it tells the run so.
+/// A function of the sandbox. Dropping it tells the run.
 pub(crate) struct Callback {
     pub(crate) number: u32,
     remote: RunHandle,
@@ -126,7 +126,7 @@ pub(crate) fn length(length: usize) -> u32 {
     u32::try_from(length).expect("a table has no longer lists")
 }
 
-/// Writes one message. An error says what cannot cross, and where.
+/// Writes one message. An error names the value that cannot cross, and its place.
 pub(crate) struct Outgoing {
     writer: Writer,
     seen: HashMap<*const RefCell<Object>, u32>,
@@ -147,7 +147,7 @@ impl Outgoing {
         }
     }
 
-    /// One value as a message of its own; `root` is the path's first word.
+    /// One value as a message of its own. `root` is the path's first word.
     pub(crate) fn message(value: &Js, root: &str) -> Result<Value, String> {
         let mut out = Self::new();
         out.value(value, root, "")?;
@@ -158,12 +158,12 @@ impl Outgoing {
         self.writer.finish()
     }
 
-    /// Starts the array that a message of several values is.
+    /// Starts the array of a message with several values.
     pub(crate) fn array(&mut self, count: usize) {
         self.writer.array(length(count));
     }
 
-    /// A value at that path; a function without a name yet gets `name`.
+    /// A value at that path. A function without a name gets `name`.
     pub(crate) fn value(&mut self, value: &Js, path: &str, name: &str) -> Result<(), String> {
         path.clone_into(&mut self.path);
         self.find_buffers(value, &mut HashSet::new());
@@ -327,7 +327,7 @@ fn place(bytes: u64) -> usize {
     usize::try_from(bytes).expect("within a buffer")
 }
 
-/// A key as paths name it.
+/// A key as paths spell it.
 pub(crate) fn key_step(key: &str) -> String {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let first = key.chars().next();
@@ -338,7 +338,7 @@ pub(crate) fn key_step(key: &str) -> String {
     }
 }
 
-/// Reads a message; functions of the sandbox in it belong to `remote`'s run.
+/// Reads a message. Functions of the sandbox in it belong to `remote`'s run.
 pub(crate) fn read(message: &Value, remote: &RunHandle) -> Result<Js, Malformed> {
     let mut incoming = Incoming {
         reader: message.reader(),
@@ -386,7 +386,7 @@ impl Incoming<'_> {
     }
 
     fn object(&mut self, event: Event<'_>) -> Result<Js, Malformed> {
-        // Known before what is in it, which may point back.
+        // Registered before its contents, which may refer to it.
         let object = Rc::new(RefCell::new(Object::Plain(Vec::new())));
         self.objects.push(Rc::clone(&object));
         let filled = match event {
@@ -454,7 +454,7 @@ impl Incoming<'_> {
     }
 }
 
-/// For failures: a value as text, short and without an end where it has a cycle.
+/// For failures: a value as text, short, and finite if it has a cycle.
 impl fmt::Debug for Js {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         thread_local!(static DEPTH: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });

@@ -1,8 +1,7 @@
 //! The Markdown of the table.
 //!
-//! In: the folder of the tables. Out: cases, checked for form and not yet decoded (tags stay tags).
-//! The format is that of its README; what does not keep to it panics with file and line, as
-//! `parse.mjs` does.
+//! In: the folder of the tables. Out: cases, checked for form and not yet decoded (tags stay tags). The README has the
+//! format. A violation panics with file and line, as in `parse.mjs`.
 
 use std::{fs, path::Path};
 
@@ -13,7 +12,7 @@ use serde_json::{Map, Value as Json};
 pub(crate) struct Case {
     pub(crate) file: String,
     pub(crate) heading: String,
-    /// Whether the entry's fence says `ts`.
+    /// Whether the entry's fence has the language `ts`.
     pub(crate) typescript: bool,
     pub(crate) source: Vec<u16>,
     pub(crate) modules: Vec<(String, Vec<u16>)>,
@@ -22,7 +21,7 @@ pub(crate) struct Case {
     pub(crate) expected: Expected,
 }
 
-/// What must come out of a case.
+/// The expected result of a case.
 #[derive(Debug)]
 pub(crate) enum Expected {
     Result(Json),
@@ -123,8 +122,8 @@ fn add_fence(draft: &mut Draft, info: &str, text: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a line says anything of the rule. Where a case is left out of a language, that is said
-/// of the language's own face; see the runner.
+/// Whether a line is prose about the rule. A line that leaves a case out of a language concerns the language's own
+/// face; see the runner.
 fn is_prose(line: &str) -> Result<bool, &'static str> {
     const MALFORMED: &str = "a skip line is `skip: language (reason)`";
     let Some(skip) = line.strip_prefix("skip:") else { return Ok(!line.trim().is_empty()) };

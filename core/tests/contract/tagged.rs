@@ -1,6 +1,6 @@
-//! Tagged JSON: what JSON cannot say, as an object with one `$` key.
+//! Tagged JSON: values beyond JSON, as an object with one `$` key.
 //!
-//! In: JSON out of a case. Out: the value it stands for. Patterns are not values; see `compare`.
+//! In: JSON of a case. Out: the value that it stands for. Patterns are not values; see `compare`.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -12,7 +12,7 @@ use crate::{
     js::{Js, Object},
 };
 
-/// The tag of an object that is one, and what it says.
+/// The tag of a tagged object, with its content.
 pub(crate) fn tag(json: &Json) -> Option<(&str, &Json)> {
     let object = json.as_object()?;
     if object.len() == 2 && object.contains_key("$id") {
@@ -22,7 +22,7 @@ pub(crate) fn tag(json: &Json) -> Option<(&str, &Json)> {
     key.starts_with('$').then_some((key.as_str(), value))
 }
 
-/// The entries of an object that may say them with `$entries`.
+/// The entries of an object, which may be listed in `$entries`.
 pub(crate) fn entries(json: &Json) -> Option<Vec<(String, &Json)>> {
     match (tag(json), json) {
         (Some(("$entries", Json::Array(entries))), _) => {
@@ -110,7 +110,7 @@ impl<'t> Values<'t> {
         }
     }
 
-    /// An object that is known by its id before what is in it, which may point back.
+    /// An object that is registered by its id before its contents, which may refer to it.
     fn shared(&mut self, said: &Json) -> Js {
         let id = said["$id"].as_str().expect("an id").to_owned();
         let placeholder = Js::object(Object::Plain(Vec::new()));

@@ -1,5 +1,5 @@
-// A deadline is the caller's: start a run, set a timer, terminate. The event loop stays free
-// meanwhile, because the code does not run on this thread.
+// A deadline is up to the caller: start a run, set a timer, terminate. The event loop stays free meanwhile, because the
+// code runs on another thread.
 
 import { runCode } from 'isolane';
 
@@ -12,7 +12,7 @@ clearTimeout(deadline);
 clearInterval(ticks);
 console.log(result.status, '·', result.error.message, '·', `${result.durationMs.toFixed(0)} ms`);
 
-// Not only the code that computes: one that waits for its host is ended as well.
+// A run that waits for its host is ended as well, and not only one that computes.
 const waiting = runCode('export default await forever()', { globals: { forever: () => new Promise(() => {}) } });
 setTimeout(() => waiting.terminate('nobody answers'), 50);
 const { status, error } = await waiting;

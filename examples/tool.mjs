@@ -1,5 +1,4 @@
-// `runCode` as a tool for a model: what the model is told, and what it gets back, errors included,
-// as text that it can act on.
+// `runCode` as a tool for a model: its description, and its results, errors included, as text that a model can use.
 
 import { runCode } from 'isolane';
 
@@ -22,7 +21,7 @@ export function codeTool(imports) {
   };
 }
 
-// What a loop would do with it, the model's part played here:
+// An agent loop would use it like this; the model's part is played here:
 const tool = codeTool({ weather: { forecast: async (city) => ({ city, celsius: [17, 21, 19] }) } });
 console.log(tool.description);
 for (const code of [

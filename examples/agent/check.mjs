@@ -1,13 +1,13 @@
-// Did everything come out as intended?
+// Checks of the demo's results.
 //
-// The agent's numbers are computed once more over the CSV itself, here on the host, in another way
-// than the agent's and with none of its code or of the tools'; positions are looked up in the sources.
+// The host computes the agent's numbers again from the CSV itself, in another way than the agent and without its code
+// or that of the tools. Positions are looked up in the sources.
 
 import { readFileSync } from 'node:fs';
 
 const EUROS = { EUR: 1, USD: 0.92, GBP: 1.18, SEK: 0.089, PLN: 0.23, JPY: 0.0062 };
 
-/** What differs between the agent's answer and the host's own, as lines of text; empty if nothing does. */
+/** The differences between the agent's answer and the host's own, as lines of text; empty if there are none. */
 export function differences(answer, top) {
   const own = compute();
   const lines = Object.values(own.categories)
@@ -23,7 +23,7 @@ export function differences(answer, top) {
   });
 }
 
-/** What differs between a failed run and what its case expects; its position must lie in the text `at`. */
+/** The differences between a failed run and its expected outcome; its position must lie in the text `at`. */
 export function outcomeDifferences(result, { status, name, at }, sources) {
   const wrong = compare('status', result.status, status);
   if (name !== undefined) wrong.push(...compare('error.name', result.error?.name, name));
@@ -75,7 +75,7 @@ function flawOf({ again, opened, closed, segment, amount, currency }) {
   return null;
 }
 
-/** The fields of each line but the first, read character by character. */
+/** The fields of each line except the first, read character by character. */
 function records(name) {
   const lines = readFileSync(new URL(`data/${name}.csv`, import.meta.url), 'utf8').trimEnd().split('\n');
   return lines.slice(1).map((line) => {
@@ -95,7 +95,9 @@ function middle(values) {
   return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
 }
 
-/** Where `got` differs from `wanted`: numbers by more than a cent, anything else at all. Further keys are not looked at. */
+/**
+ * The differences between `got` and `wanted`: numbers by more than a cent, other values at all. Ignores further keys.
+ */
 function compare(path, got, wanted) {
   if (typeof wanted === 'number') {
     return Math.abs(got - wanted) < 0.01 ? [] : [`${path}: ${got} instead of ${wanted}`];

@@ -1,8 +1,7 @@
-//! Did everything come out as intended?
+//! Checks of the demo's results.
 //!
-//! The agent's numbers are computed once more over the CSV itself, here on the host, in another way
-//! than the agent's and with none of its code or of the tools'; positions are looked up in the
-//! sources.
+//! The host computes the agent's numbers again from the CSV itself, in another way than the agent and without its code
+//! or that of the tools. Positions are looked up in the sources.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -15,14 +14,14 @@ use isolane::{ExecutionResult, Status};
 
 use crate::{Answer, Sources};
 
-/// How a failing program is to end; its position must lie in the text, in that file.
+/// The expected end of a failing program. Its position must lie in that text of that file.
 pub(crate) struct Expected {
     pub(crate) status: Status,
     pub(crate) name: Option<&'static str>,
     pub(crate) at: Option<(&'static str, &'static str)>,
 }
 
-/// What differs between the agent's answer and the host's own; empty if nothing does.
+/// The differences between the agent's answer and the host's own; empty if there are none.
 pub(crate) fn differences(answer: &Answer, top: usize, data: &Path) -> io::Result<Vec<String>> {
     let own = Own::compute(data)?;
     let mut wrong = Wrong::default();
@@ -47,7 +46,7 @@ pub(crate) fn differences(answer: &Answer, top: usize, data: &Path) -> io::Resul
     Ok(wrong.0)
 }
 
-/// What differs between a failed run and what is expected of it.
+/// The differences between a failed run and its expected outcome.
 pub(crate) fn outcome_differences(
     result: &ExecutionResult,
     expected: &Expected,
@@ -97,7 +96,7 @@ impl Wrong {
         }
     }
 
-    /// Not more than a cent apart, or whatever the hundredth of another unit is.
+    /// Reports a difference of a cent or more, or of a hundredth of another unit.
     fn unless_near(&mut self, what: impl Display, got: f64, wanted: f64) {
         let near = (got - wanted).abs() < 0.01;
         if !near {
@@ -145,7 +144,7 @@ impl Own {
         Ok(own)
     }
 
-    /// Counts a row that has no flaw.
+    /// Counts a row without a flaw.
     fn count(&mut self, fields: &[String], segment: &str) {
         let entry = self.categories.entry(fields[4].to_lowercase().trim().to_owned()).or_default();
         let amount = fields[7].replace(',', "").parse().unwrap_or(0.0);
@@ -176,7 +175,7 @@ impl Category {
     }
 }
 
-/// What is wrong with a row, if anything is.
+/// The flaw of a row, if it has one.
 fn flaw(fields: &[String], twice: bool, segments: &HashMap<&str, &str>) -> Option<&'static str> {
     let [_, opened, closed, customer, _, _, _, amount, currency, ..] = fields else {
         return Some("too short");
@@ -208,7 +207,7 @@ fn euros(currency: &str) -> Option<f64> {
     })
 }
 
-/// Minutes from 1970 to a moment such as `2025-01-31T09:05Z`; `None` for no moment.
+/// Minutes from 1970 to a moment such as `2025-01-31T09:05Z`; `None` for any other text.
 fn minutes(text: &str) -> Option<f64> {
     let mut numbers = text.split(['-', 'T', ':', 'Z']).map(|part| part.parse::<u16>().ok());
     let mut next = || numbers.next().flatten();
@@ -224,7 +223,7 @@ fn minutes(text: &str) -> Option<f64> {
     Some(f64::from((days * 24 + u32::from(hour)) * 60 + u32::from(minute)))
 }
 
-/// The fields of each line but the first, read character by character.
+/// The fields of each line except the first, read character by character.
 fn records(file: &Path) -> io::Result<Vec<Vec<String>>> {
     let text = fs::read_to_string(file)?;
     Ok(text.trim_end().lines().skip(1).map(fields).collect())

@@ -1,7 +1,7 @@
 // The demo: programs as a model writes them, run with exactly the tools that the host hands over.
 //
-// First one that works its way through a year of support tickets; then six that go wrong, each in
-// its own way. Ends with a non-zero exit code if anything comes out otherwise than intended.
+// The first program works through a year of support tickets. Six others fail, each in another way. Exits with a
+// non-zero code if a result differs from the intended one.
 
 import { readFileSync } from 'node:fs';
 
@@ -68,7 +68,7 @@ async function agent() {
   conclude(wrong);
 }
 
-/** A program that goes wrong, with the same tools and limits. */
+/** A program that fails, with the same tools and limits. */
 async function fail({ title, file, modules = [], budgetMs = 10_000, expect }) {
   show.heading(title);
   const sources = read('failing/', [file, ...modules]);
@@ -129,7 +129,7 @@ function read(folder, paths) {
   return Object.fromEntries(paths.map((path) => [path, readFileSync(new URL(`programs/${folder}${path}`, import.meta.url), 'utf8')]));
 }
 
-/** Those of the sources that are modules beside the entry, under the keys that imports find them by. */
+/** The sources that are modules beside the entry, under the keys by which imports find them. */
 function withKeys(sources, paths) {
   return Object.fromEntries(paths.map((path) => [`./${path}`, sources[path]]));
 }

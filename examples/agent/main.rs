@@ -1,7 +1,7 @@
 //! The demo: programs as a model writes them, run with exactly the tools that the host hands over.
 //!
-//! First one that works its way through a year of support tickets; then six that go wrong, each in
-//! its own way. Ends with a non-zero exit code if anything comes out otherwise than intended.
+//! The first program works through a year of support tickets. Six others fail, each in another way. Exits with a
+//! non-zero code if a result differs from the intended one.
 //!
 //! `cargo run --release -p isolane --example agent`
 
@@ -30,13 +30,13 @@ use crate::{check::Expected, tools::Data};
 const MEMORY: u64 = 64 << 20;
 const TOP: usize = 7;
 
-/// What the agent is called with.
+/// The agent's argument.
 #[derive(Serialize)]
 struct Task {
     top: usize,
 }
 
-/// What the agent reports on its way.
+/// A report of the agent's progress.
 #[derive(Deserialize)]
 #[serde(tag = "step", rename_all = "lowercase")]
 enum Progress {
@@ -45,16 +45,16 @@ enum Progress {
     Counted { category: String, refunded: f64 },
 }
 
-/// What the agent answers.
+/// The agent's answer.
 #[derive(Deserialize)]
 struct Answer {
     rows: usize,
     used: usize,
-    /// A `Map` there, from what is wrong with a row to how many such rows there are.
+    /// A `Map` in the sandbox, from each flaw to the number of rows that have it.
     flaws: BTreeMap<String, usize>,
     lines: Vec<Line>,
     refunded: f64,
-    /// A `Date` there: epoch milliseconds.
+    /// A `Date` in the sandbox: epoch milliseconds.
     latest: f64,
 }
 
@@ -70,7 +70,7 @@ struct Line {
     article: String,
 }
 
-/// A program that goes wrong, and how it is to.
+/// A program that fails, and its expected failure.
 struct Failing {
     title: &'static str,
     file: &'static str,
@@ -98,7 +98,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     }
 }
 
-/// The agent at work: reports are shown while it runs. Returns whether all was as intended.
+/// The agent at work: shows reports while it runs. Returns whether the result is as intended.
 async fn agent(data: &Arc<Data>) -> Result<bool, Box<dyn Error>> {
     show::heading("An agent program over 4,000 support tickets");
     let modules = ["lib/clean.ts", "lib/stats.ts"];
@@ -130,7 +130,7 @@ async fn agent(data: &Arc<Data>) -> Result<bool, Box<dyn Error>> {
     Ok(conclude(&judge(result?, &live, settled, &sources)?))
 }
 
-/// Shows what the agent came to. Returns what is otherwise than intended.
+/// Shows the agent's result. Returns its differences from the intended one.
 fn judge(
     result: ExecutionResult,
     live: &[(Duration, Value)],
@@ -172,7 +172,7 @@ fn judge(
     Ok(wrong)
 }
 
-/// A program that goes wrong, with the same tools and limits.
+/// A program that fails, with the same tools and limits.
 async fn fail(failing: &Failing, data: &Arc<Data>) -> Result<bool, Box<dyn Error>> {
     let Failing { title, file, modules, budget, expected } = failing;
     show::heading(title);
@@ -184,7 +184,7 @@ async fn fail(failing: &Failing, data: &Arc<Data>) -> Result<bool, Box<dyn Error
     Ok(conclude(&check::outcome_differences(&result, expected, &sources)))
 }
 
-/// Awaits a run that has to end in time.
+/// Awaits a run and terminates it when its budget is over.
 async fn within(budget: Duration, mut run: Execution) -> Result<ExecutionResult, isolane::Error> {
     tokio::select! {
         result = &mut run => return result,
@@ -194,7 +194,7 @@ async fn within(budget: Duration, mut run: Execution) -> Result<ExecutionResult,
     run.await
 }
 
-/// What every program gets: its modules, the tools, and no more memory than that.
+/// The options of every program: its modules, the tools, and a memory limit.
 fn options(file: &str, modules: &[&str], sources: &Sources, data: &Arc<Data>) -> ExecutionOptions {
     let module = |path: &&str| (format!("./{path}"), sources[*path].clone());
     ExecutionOptions {
@@ -277,7 +277,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/agent").join(name)
 }
 
-/// Shows what is otherwise than intended. Returns whether nothing is.
+/// Shows the differences. Returns whether there are none.
 fn conclude(wrong: &[String]) -> bool {
     show::verdict(wrong);
     wrong.is_empty()

@@ -1,7 +1,7 @@
 // Makes `data/tickets.csv` and `data/customers.csv`: a year at the help desk of a shop.
 //
-// In: nothing. Out: the same bytes each time. A few rows in a hundred are dirty, in the ways that
-// exports are: odd dates, amounts with no number in them, currencies that nobody trades, rows twice.
+// In: nothing. Out: the same bytes each time. A few rows in a hundred are dirty, in the ways of real exports: odd
+// dates, amounts without a number, currencies that nobody trades, duplicate rows.
 
 import { writeFileSync } from 'node:fs';
 
@@ -29,7 +29,7 @@ const CURRENCIES = { EUR: 50, USD: 20, GBP: 14, SEK: 8, PLN: 5, JPY: 3 };
 const SEGMENTS = { consumer: 70, business: 25, enterprise: 5 };
 const COUNTRIES = { DE: 30, FR: 18, US: 20, GB: 14, SE: 8, PL: 6, JP: 4 };
 
-// How long tickets of a category stay open, in hours, and how often and how much is refunded.
+// For each category: the hours that tickets stay open, and how often and how much is refunded.
 const HABITS = {
   delivery: { hours: 30, refunds: 0.35, amount: 45 },
   returns: { hours: 70, refunds: 0.8, amount: 90 },
@@ -98,7 +98,7 @@ function soil(row, opened) {
   else if (dice < 0.024) row.customer = pick(['', 'C9999', 'guest']);
   else if (dice < 0.03 && row.refund !== '') row.refund = pick(['n/a', 'pending', '12,50']);
   else if (dice < 0.04 && row.refund !== '') row.currency = pick(['XTS', 'EURO', '']);
-  // Untidy, but nothing is lost:
+  // Untidy, but without loss:
   else if (dice < 0.07) row.category = pick([row.category.toUpperCase(), ` ${row.category}`, `${row.category} `]);
   else if (dice < 0.08 && Number(row.refund) >= 1_000) row.refund = Number(row.refund).toLocaleString('en-US');
 }

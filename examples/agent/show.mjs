@@ -1,6 +1,7 @@
-// How the demo prints: headings, reports as they come, tables, and a failed run as the author of its
-// code would want to see it. What the sandbox said is shown without its control characters: a terminal
-// obeys them.
+// Output of the demo: headings, reports as they come, tables, and failed runs.
+//
+// A failed run is shown as the author of its code would want to see it. Control characters of the sandbox's texts are
+// replaced, because a terminal obeys them.
 
 import { inspect } from 'node:util';
 
@@ -37,7 +38,7 @@ export function logs(entries) {
   }
 }
 
-/** Rows as a table. A column is a heading and the cell of a row; numbers stand right. */
+/** Rows as a table. A column has a heading and a function for the cell of a row; numbers are aligned to the right. */
 export function table(rows, columns) {
   const names = Object.keys(columns);
   const cells = rows.map((row) => names.map((name) => columns[name](row)));
@@ -49,13 +50,13 @@ export function table(rows, columns) {
   for (const row of texts) console.log(`  ${line(row)}`);
 }
 
-/** What a run took. */
+/** The time and memory of a run. */
 export function cost({ durationMs, memoryUsedBytes }) {
   const memory = memoryUsedBytes === undefined ? '' : `, ${(memoryUsedBytes / 2 ** 20).toFixed(1)} MiB at its peak`;
   console.log(`  ${faint(`${durationMs.toFixed(1)} ms${memory}`)}`);
 }
 
-/** A run that did not succeed: what, where, the line with a caret below the place, the way there. */
+/** A run that did not succeed: the error, its place, the line with a caret below the place, and the stack. */
 export function failure(result, sources) {
   const { name, message, filename, line, column, stack } = result.error;
   const place = line === undefined ? '' : `  ${faint(`${filename}:${line}:${column}`)}`;
@@ -78,7 +79,7 @@ export function verdict(wrong) {
   for (const text of wrong) console.log(`  ${red('NOT AS INTENDED')}  ${text}`);
 }
 
-/** A number with its thousands apart, whole or with two decimals. */
+/** A number with separators between thousands, whole or with two decimals. */
 export function number(value) {
   const [whole, decimals] = (Number.isInteger(value) ? String(value) : value.toFixed(2)).split('.');
   const apart = whole.replace(/\B(?=(\d{3})+$)/g, ',');
@@ -104,12 +105,12 @@ export function underlined(text, column) {
   return [shown, `${' '.repeat(caret ?? cells)}^`];
 }
 
-/** A text of the sandbox, each control character but tab and line break replaced: as long as before. */
+/** A text of the sandbox with each control character except tab and line break replaced; its length stays the same. */
 function harmless(text) {
   return text.replace(/[^\P{Cc}\t\n]/gu, '\ufffd');
 }
 
-/** How many cells of a terminal a text takes. */
+/** The number of a terminal's cells that a text takes. */
 function width(text) {
   let cells = 0;
   for (const char of text) {

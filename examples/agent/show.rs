@@ -1,6 +1,7 @@
-//! How the demo prints: headings, reports as they come, a table, and a failed run as the author of
-//! its code would want to see it. What the sandbox said is shown without its control characters: a
-//! terminal obeys them.
+//! Output of the demo: headings, reports as they come, a table, and failed runs.
+//!
+//! A failed run is shown as the author of its code would want to see it. Control characters of the sandbox's texts are
+//! replaced, because a terminal obeys them.
 
 use std::{
     io::{IsTerminal, stdout},
@@ -57,7 +58,7 @@ pub(crate) fn logs(logs: &[ExecutionLog]) {
     }
 }
 
-/// The agent's lines as a table; numbers stand right.
+/// The agent's lines as a table; numbers are aligned to the right.
 pub(crate) fn lines(lines: &[Line]) {
     let head = [
         "category",
@@ -96,7 +97,7 @@ pub(crate) fn lines(lines: &[Line]) {
     }
 }
 
-/// What a run took.
+/// The time and memory of a run.
 pub(crate) fn cost(result: &ExecutionResult) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
     let peak = result.memory_used_bytes.map(|bytes| bytes as f64 / f64::from(1 << 20));
@@ -104,7 +105,7 @@ pub(crate) fn cost(result: &ExecutionResult) -> String {
     paint(FAINT, &format!("{:.1} ms{memory}", result.duration_ms))
 }
 
-/// A run that did not succeed: what, where, the line with a caret below the place, the way there.
+/// A run that did not succeed: the error, its place, the line with a caret below the place, and the stack.
 pub(crate) fn failure(result: &ExecutionResult, sources: &Sources) {
     let error = result.error.clone().unwrap_or_default();
     let place = error.filename.as_deref().zip(error.line).zip(error.column);
@@ -142,12 +143,12 @@ pub(crate) fn verdict(wrong: &[String]) {
     }
 }
 
-/// A whole number with its thousands apart.
+/// A whole number with separators between thousands.
 pub(crate) fn whole(number: usize) -> String {
     apart(&number.to_string())
 }
 
-/// A number with two decimals and its thousands apart.
+/// A number with two decimals and separators between thousands.
 pub(crate) fn cents(number: f64) -> String {
     let text = format!("{number:.2}");
     match text.split_once('.') {
@@ -156,7 +157,7 @@ pub(crate) fn cents(number: f64) -> String {
     }
 }
 
-/// The day of a moment in epoch milliseconds, in UTC.
+/// The UTC day of a moment in epoch milliseconds.
 pub(crate) fn date(epoch_ms: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "a day of our times")]
     let mut day = (epoch_ms / 86_400_000.0).floor() as i64;
@@ -184,7 +185,7 @@ fn apart(digits: &str) -> String {
     groups.join(",")
 }
 
-/// A logged value: a text as it is, an error as its name and message, anything else as JSON.
+/// A logged value: a text unchanged, an error as its name and message, any other value as JSON.
 fn text(value: &Value) -> String {
     #[derive(Deserialize)]
     struct Thrown {
@@ -220,7 +221,7 @@ fn underlined(text: &str, column: u32) -> (String, String) {
     (shown, " ".repeat(caret.unwrap_or(cells)) + "^")
 }
 
-/// A text of the sandbox, each control character but tab and line break replaced.
+/// A text of the sandbox with each control character except tab and line break replaced.
 fn harmless(text: &str) -> String {
     let obeyed = |char: char| char.is_control() && char != '\t' && char != '\n';
     text.replace(obeyed, "\u{fffd}")

@@ -1,7 +1,7 @@
-// What the host hands over: five capabilities over the data in `data/`, and nothing else.
+// Tools of the host: five capabilities over the data in `data/`, and nothing else.
 //
-// Sandbox code may call them as often as it likes with whatever it likes, so each checks its
-// arguments, and the dear ones have a budget. They answer after some milliseconds, as services do.
+// Sandbox code may call them any number of times with any values. So each checks its arguments, and the expensive ones
+// have a budget. They answer after some milliseconds, as services do.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
@@ -20,7 +20,7 @@ const ARTICLES = [
   { title: 'What the warranty covers', topics: ['warranty'], views: 4_700 },
 ];
 
-/** The bridged modules of a run, by specifier: a fresh set each time, because budgets are a run's own. */
+/** The bridged modules of a run, by specifier. Each run has its own set, because it has its own budgets. */
 export function openTools() {
   const tickets = readCsv('tickets');
   const customers = new Map(readCsv('customers').map((customer) => [customer.id, customer]));
@@ -44,7 +44,7 @@ export function openTools() {
       },
     },
     rates: {
-      // Synchronous here, so synchronous inside: no await needed.
+      // A synchronous host function is synchronous in the sandbox: no await needed.
       convert(amount, from) {
         if (typeof amount !== 'number' || !Number.isFinite(amount)) throw new TypeError('amount must be a finite number');
         if (!EUROS.has(from)) throw new RangeError(`no rate for ${JSON.stringify(from)}`);
@@ -70,7 +70,7 @@ function readCsv(name) {
   return rows.map((row) => Object.fromEntries(header.map((key, index) => [key, row[index]])));
 }
 
-/** Fields by rows; a quoted field may hold commas, line breaks and doubled quotes. */
+/** Rows of fields; a quoted field may contain commas, line breaks and doubled quotes. */
 function parseCsv(text) {
   const rows = [];
   let row = [];

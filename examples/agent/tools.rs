@@ -1,8 +1,7 @@
-//! What the host hands over: five capabilities over the data in `data/`, and nothing else.
+//! Tools of the host: five capabilities over the data in `data/`, and nothing else.
 //!
-//! Sandbox code may call them as often as it likes with whatever it likes. Serde refuses what has the
-//! wrong type; the rest each checks itself, and the dear ones have a budget. They answer after some
-//! milliseconds, as services do.
+//! Sandbox code may call them any number of times with any values. Serde refuses arguments of the wrong type. Each tool
+//! checks the rest itself, and the expensive ones have a budget. They answer after some milliseconds, as services do.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -33,7 +32,7 @@ const ARTICLES: &[Article] = &[
     Article { title: "What the warranty covers", topics: &["warranty"], views: 4_700 },
 ];
 
-/// All that the tools know.
+/// The data of the tools.
 pub(crate) struct Data {
     tickets: Vec<Ticket>,
     customers: HashMap<String, Customer>,
@@ -107,8 +106,7 @@ impl Data {
     }
 }
 
-/// The bridged modules of a run, by specifier: a fresh set each time, because budgets are a run's
-/// own.
+/// The bridged modules of a run, by specifier. Each run has its own set, because it has its own budgets.
 pub(crate) fn open(data: &Arc<Data>) -> BTreeMap<String, Inputs> {
     let module = |name: &str, export: &str, function: HostFunction| {
         (name.to_owned(), Inputs::new().with(export, function))
@@ -145,7 +143,7 @@ fn customer(data: Arc<Data>) -> HostFunction {
     })
 }
 
-/// Synchronous here, so synchronous inside: no await needed.
+/// A synchronous host function is synchronous in the sandbox: no await needed.
 fn convert() -> HostFunction {
     HostFunction::new(|amount: f64, from: String| {
         if !amount.is_finite() {

@@ -1,7 +1,6 @@
-// The package, with isolates where ISOLANE_ISOLATION says: `thread`, or `process` for those tests that
-// hold of both.
+// The package with the isolation that ISOLANE_ISOLATION names, `thread` or `process`, for tests that hold for both.
 //
-// In: the environment. Out: what `isolane` exports, but with runs and runtimes of that isolation.
+// In: the environment. Out: the exports of `isolane`, with runs and runtimes of that isolation.
 
 import process from 'node:process';
 
@@ -18,9 +17,9 @@ export class Runtime extends Any {
 }
 
 let shared;
-// Only where it is used: its workers would be among those of another runtime.
+// Made on first use, because its workers would be counted among those of another runtime.
 const inProcesses = (...call) => (shared ??= new Runtime()).runCode(...call);
 export const runCode = isolation === 'thread' ? inThreads : inProcesses;
 
-/** The reason to skip a test that is about threads of a runtime. */
+/** The reason to skip a test of a runtime's threads. */
 export const ofThreads = isolation === 'process' && 'there are no such threads under isolation by process';

@@ -1,4 +1,4 @@
-// What an agent asks for: eight calls of its host, two thousand rows read, a summary given back.
+// An agent's program: eight calls of its host, two thousand rows read, a summary returned.
 
 interface Row {
   id: number;

@@ -1,4 +1,4 @@
-// Where figures were taken: what stands above a table, because without it they mean nothing.
+// The machine and versions of a measurement, printed above each table.
 
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
@@ -18,7 +18,7 @@ export function edition() {
   return `isolane at ${commit}, ${new Date().toISOString().slice(0, 10)}`;
 }
 
-/** What a program prints, in one line. */
+/** The output of a program, in one line. */
 export function output(command, args) {
   return execFileSync(command, args, { cwd: ROOT, encoding: 'utf8' }).trim().replace(/\s+/g, ' ');
 }

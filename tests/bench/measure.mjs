@@ -1,7 +1,7 @@
-// What the benchmarks share: samples, figures and tables.
+// Samples, figures and tables of the benchmarks.
 //
-// In: something to do, and for how long to do it again. Out: the median, and rows in Markdown. `--quick`
-// takes a tenth of the time.
+// In: a function, and the time for its repetitions. Out: the median, and rows in Markdown. `--quick` takes a tenth of
+// the time.
 
 import { parseArgs } from 'node:util';
 
@@ -9,13 +9,13 @@ import { runCode } from 'isolane';
 
 export const { values: { quick } } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 
-/** For how long, in milliseconds, one thing is measured. */
+/** The time of one measurement in milliseconds. */
 const BUDGET_MS = quick ? 60 : 800;
 const FEWEST = 3;
 
 export const median = (samples) => samples.toSorted((a, b) => a - b)[samples.length >> 1];
 
-/** Milliseconds that `act` takes. */
+/** The duration of `act` in milliseconds. */
 export async function clock(act) {
   const began = performance.now();
   await act();
@@ -23,8 +23,8 @@ export async function clock(act) {
 }
 
 /**
- * The median of what `act` takes, in milliseconds; a tenth of the time warms up. What `prepare` makes for
- * it is not part of that.
+ * The median duration of `act` in milliseconds; a tenth of the time is warm-up. Excludes `prepare`, which makes its
+ * argument.
  */
 export async function time(act, prepare = () => undefined) {
   const samples = [];
@@ -41,7 +41,7 @@ export async function time(act, prepare = () => undefined) {
   }
 }
 
-/** How often a second `act` is through when it goes on so many times at once. */
+/** The rate of `act` per second, with so many at once. */
 export async function rate(lanes, act) {
   await Promise.all(Array.from({ length: lanes }, act));
   let done = 0;
@@ -63,14 +63,14 @@ export async function succeed(source, options, run = runCode) {
   return outcome;
 }
 
-/** Records that are so many bytes as JSON. */
+/** Records with so many bytes as JSON. */
 export function records(bytes) {
   const record = (id) => ({ id, name: `record ${id}`, tags: ['a', 'b'], score: id * 1.5 });
   const length = Math.ceil(bytes / JSON.stringify(record(1e3)).length);
   return Array.from({ length }, (_, id) => record(id));
 }
 
-/** What the process holds, in bytes, without what nobody needs any more. */
+/** The bytes that the process holds after a garbage collection. */
 export function held() {
   globalThis.gc?.();
   return process.memoryUsage.rss();
@@ -85,7 +85,7 @@ export const micros = (ms) => `${digits(ms * 1e3)} µs`;
 export const perSecond = (count) => `${digits(count)} runs/s`;
 export const kib = (bytes) => `${digits(bytes / 1024)} KiB`;
 
-/** A row: what, its figure, the reference by name, its figure, and the ratio. */
+/** A row: its name, its figure, the reference by name, its figure, and the ratio. */
 export function row(what, cost, reference, cost0, unit = micros) {
   return `| ${what} | ${unit(cost)} | ${reference} | ${unit(cost0)} | ${(cost / cost0).toFixed(2)} |`;
 }

@@ -1,8 +1,7 @@
-// What a run costs from Node, as ratios to references measured in the same process.
+// Costs of a run from Node, as ratios to references measured in the same process.
 //
-// In: `--quick` for few samples. Out: a table in Markdown. No bounds: machines and their noise differ, so
-// a figure means something only beside its reference. `python.py` and `core/examples/cost.rs` have the
-// same rows.
+// In: `--quick` for few samples. Out: a table in Markdown. There are no bounds: machines and their noise differ, so a
+// figure means something only beside its reference. `python.py` and `core/examples/cost.rs` have the same rows.
 
 import { readFileSync } from 'node:fs';
 import vm from 'node:vm';
@@ -23,7 +22,7 @@ const CALLS = quick ? 1_000 : 10_000;
 const PARKED = quick ? 100 : 1_000;
 const ENDED = quick ? 5 : 50;
 
-// First: what the others leave behind would hide what runs hold.
+// This comes first: memory that the others leave behind would hide the memory of runs.
 const memory = await parked();
 const turn = await time(() => new Promise((resolve) => { setImmediate(resolve); }));
 const rows = [...await fresh(), ...await calls(), ...await values(), await agent(), await endless(), memory];
@@ -81,7 +80,7 @@ async function values() {
   return rows;
 }
 
-/** Rows of an agent's table, some 200 KB of them as JSON. */
+/** Rows of an agent's table, some 200 KB as JSON. */
 async function agent() {
   const regions = ['north', 'east', 'south', 'west'];
   const table = Array.from({ length: 2_000 }, (_, id) => ({
@@ -127,7 +126,7 @@ async function endless() {
   return row('ending an endless loop', cost, 'ending a `Worker` in one', reference);
 }
 
-/** What a run holds that waits for its host. */
+/** The memory of a run that waits for its host. */
 async function parked() {
   const runtime = new Runtime();
   await succeed('export default 1 + 1', {}, runtime.runCode);

@@ -1,8 +1,8 @@
 // Plots with logarithmic axes, side by side, as SVG.
 //
-// In: panels, each with the names of its axes and lines of points. Out: the text of the picture, readable on
-// a light and on a dark page; where a panel asks for it, a dotted line says what growth in proportion is,
-// from where the first line begins: what rises steeper is a cliff.
+// In: panels, each with the names of its axes and lines of points. Out: the picture as text, readable on a light and on
+// a dark page. A panel may ask for a dotted line from the start of its first line, which shows proportional growth. A
+// line that is steeper is a cliff.
 
 const WIDTH = 340;
 const HEIGHT = 320;
@@ -11,11 +11,11 @@ const RIGHT = 22;
 const BOTTOM = 46;
 const LEGEND_LINE = 16;
 const GREY = '#808080';
-/** As far from white as from black. */
+/** Colours with equal contrast to white and to black. */
 const COLOURS = ['#3b82d6', '#d1495b', '#2e933c', '#b07d10', '#8f5fc0'];
 
 export function picture(wanted) {
-  // What is not above zero has no place on such an axis.
+  // A logarithmic axis has no place for zero and negative numbers.
   const above = ({ label, points }) => ({ label, points: points.filter((point) => Math.min(...point) > 0) });
   const panels = wanted
     .map((panel) => ({ ...panel, lines: panel.lines.map(above).filter(({ points }) => points.length > 0) }))
@@ -50,7 +50,7 @@ function draw({ x, y, proportional, lines }, top) {
   ].join('\n');
 }
 
-/** From a value to its place; `ticks` are the powers of ten around all values. */
+/** Maps a value to its place; `ticks` are the powers of ten around all values. */
 function scale(values, from, to) {
   const low = Math.floor(Math.log10(Math.min(...values)));
   const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...values))));

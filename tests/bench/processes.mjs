@@ -1,6 +1,6 @@
-// What isolation by process costs, beside isolates on threads of this process.
+// Costs of isolation by process, beside isolates on threads of this process.
 //
-// In: `--quick` for few samples. Out: a table in Markdown, of Linux alone. No bounds.
+// In: `--quick` for few samples. Out: a table in Markdown, on Linux alone. There are no bounds.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -13,7 +13,7 @@ const ONE = 'export default 1 + 1';
 const CALLS = quick ? 500 : 5_000;
 const PACED = quick ? 10 : 200;
 const COLD = quick ? 2 : 10;
-/** Long enough for the next worker to be ready. */
+/** Enough time for the next worker to be ready. */
 const PAUSE_MS = 5;
 
 const threads = new Runtime();
@@ -38,7 +38,7 @@ const rows = [
 await Promise.all([threads, processes, reused].map((runtime) => runtime.close()));
 console.log(`### Isolation by process\n\n${HEAD}\n${rows.join('\n')}\n`);
 
-/** What it costs in processes, and as a multiple of what it costs on threads. */
+/** The cost in processes, and its ratio to the cost on threads. */
 async function beside(what, measure, unit, runtime = processes) {
   return row(what, await measure(runtime), 'on threads', await measure(threads), unit);
 }

@@ -1,8 +1,7 @@
 // All benchmarks, one after another, as one report.
 //
-// In: `--quick` for few samples, of Rust as it is built for development. Out: `target/bench/report.md`,
-// which is printed too, each table below what it was taken on; and a non-zero exit code if something
-// did not run. No figure is judged.
+// In: `--quick` for few samples, of Rust in its development build. Out: `target/bench/report.md`, which is printed too,
+// each table below its machine; and a non-zero exit code if a part failed. No figure is judged.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,7 +34,7 @@ const text = report.join('\n');
 writeFileSync(`${FOLDER}report.md`, text);
 console.log(text);
 
-/** The steps of a run, which only a test inside the crate can take apart. */
+/** The steps of a run. Only a test inside the crate can measure them. */
 function steps() {
   rmSync(STEPS, { force: true });
   const env = { ISOLANE_BENCH_REPORT: STEPS, ...(quick && { ISOLANE_BENCH_QUICK: '1' }) };
@@ -47,7 +46,7 @@ function cargo() {
   return ['--quiet', '--locked', '--package', 'isolane', ...(quick ? [] : ['--release'])];
 }
 
-/** What a part prints; ends everything if it fails. */
+/** The output of a part; exits if it fails. */
 function print(command, args, env = {}) {
   const { status, error, stdout } = spawnSync(command, args, {
     cwd: ROOT,
@@ -62,7 +61,7 @@ function print(command, args, env = {}) {
   return stdout;
 }
 
-/** Tables, each below what it was taken on. */
+/** Tables, each below its machine. */
 function section(version, tables) {
   if (!/^### /m.test(tables)) throw new Error(`no table of ${version}:\n${tables}`);
   const caption = `${where}; ${version}; ${edition()}`;

@@ -1,7 +1,7 @@
-// How a run's cost grows: with the runs beside it, with its values, its source and its modules.
+// Growth of a run's cost: with the runs beside it, its values, its source and its modules.
 //
-// In: `--quick` for small sizes only. Out: `docs/scale.md`, which is printed too, with tables and a picture
-// of each beside it; with `--quick`, the same in `target/bench/`. No bounds: machines differ.
+// In: `--quick` for small sizes only. Out: `docs/scale.md`, which is printed too, with tables and a picture of each
+// beside it; with `--quick`, the same in `target/bench/`. There are no bounds: machines differ.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 
@@ -16,11 +16,11 @@ const ONE = 'export default 1 + 1';
 const WAITS = 'export default await gate()';
 const KIB = 1024;
 const MIB = KIB * KIB;
-/** So many are parked for a row, few at a time if need be. */
+/** At least so many runs are parked for a row, a few at a time if necessary. */
 const FEWEST_PARKED = 100;
-/** From here on a value does not fit the default limit. */
+/** Values from this size on exceed the default limit. */
 const LARGE_KIB = 10_000;
-/** 20,000 lines do not fit it either; as much as an isolate of the quick kind may have. */
+/** 20,000 lines exceed it too; this is the largest limit of a slot's isolate. */
 const LINES_LIMIT_BYTES = 512 * MIB;
 const MICROS = 1e3;
 
@@ -40,7 +40,7 @@ await modules();
 console.log(page.join('\n'));
 writeFileSync(new URL('scale.md', FOLDER), page.join('\n'));
 
-/** Runs that wait, and what a fresh run costs beside them. */
+/** Runs that wait, and the cost of a new run beside them. */
 async function beside() {
   const rows = [];
   for (const size of most([1, 10, 100, 1_000, 10_000], 100)) {
@@ -75,7 +75,7 @@ async function beside() {
   ]);
 }
 
-/** Starts runs that wait, until all of them do: how long that took, and a way to let them settle. */
+/** Starts runs and waits until all of them wait. Returns the time that took, and a function that lets them settle. */
 async function park(runtime, size) {
   let [waiting, all, open] = [0];
   const full = new Promise((resolve) => { all = resolve; });
@@ -126,7 +126,7 @@ async function together() {
   ]);
 }
 
-/** Records and bytes in and out again, beside `structuredClone` twice. */
+/** Records and bytes in both directions, beside two calls of `structuredClone`. */
 async function values() {
   const rows = [];
   for (const size of most([1, 10, 100, 1_000, 10_000, 50_000], 1_000)) {
@@ -159,7 +159,7 @@ async function values() {
   ]);
 }
 
-/** Lines of TypeScript: functions of ten lines each; and as many names at the top level as lines. */
+/** Lines of TypeScript: functions of ten lines each, and as many names at the top level as lines. */
 async function lines() {
   const shaped = (i) => {
     if (i % 10 === 0) return `function f${i}(x: number, y?: string): number { let sum: number = edition;`;
@@ -202,7 +202,7 @@ async function modules() {
   add('modules', 'Modules in a graph', 'modules', rows, grown('modules/s'));
 }
 
-/** What a run of so much source takes; `make` gives it in as many editions as are asked for. */
+/** The cost of a run with so much source; `make` returns as many different versions as are needed. */
 async function coldAndWarm(size, make, run) {
   const seen = make(0);
   const { memoryUsedBytes } = await run(seen);

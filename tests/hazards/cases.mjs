@@ -1,7 +1,7 @@
-// Programs that run for long, or for ever: one for every kind of construct and builtin that can.
+// Programs that run long, or for ever: one for every kind of construct and builtin that can.
 //
-// Out: groups of `[name, program]`. A program is a statement that is entered after `report('go')`; the
-// names below are there for it. What it is must not depend on the machine: it is long everywhere.
+// Out: groups of `[name, program]`. A program is a statement that runs after `report('go')`; it can use the names
+// below. It must not depend on the machine: it is long everywhere.
 
 /** Declared in front of every program. */
 export const PRELUDE = `
@@ -17,14 +17,14 @@ const dag = (depth) => { let node = {}; for (let i = 0; i < depth; i += 1) node 
 
 const on = (receiver, calls) => calls.map((call) => [call, `${receiver}.${call}`]);
 
-/** A method of Array.prototype called on an object that says it is huge. */
+/** A method of Array.prototype called on an object that claims a huge length. */
 const generic = (calls) =>
   calls.map((call) => {
     const [, method, args] = /^(\w+)\((.*)\)$/.exec(call);
     return [`Array.prototype.${method} of a huge length`, `Array.prototype.${method}.call(${['HUGE', args].filter(Boolean).join(', ')})`];
   });
 
-/** Something that takes some milliseconds, for ever: the engine sees only the loop around it. */
+/** Repeats something that takes some milliseconds, for ever: the engine checks only at the loop around it. */
 const again = (setup, bodies) => bodies.map((body) => [`for (;;) ${body}`, `${setup}; for (;;) ${body}`]);
 
 export const GROUPS = {

@@ -1,9 +1,9 @@
 // One hazard, in this process alone.
 //
-// In: a program as JSON on standard input, `{ source, go }`. Out: a line of JSON: whether it was still
-// running when it was told to end, how long it took to settle from then on and as what, what an innocent
-// run beside it came to, and whether the thread came back, or under isolation by process whether the workers
-// are gone. Then the process must be able to end.
+// In: a program as JSON on standard input, `{ source, go }`. Out: a line of JSON: whether it was still running when it
+// was told to end, its time to settle from then on and its status, the result of an innocent run beside it, and whether
+// the thread returned, or under isolation by process whether the workers are gone. Then the process must be able to
+// exit.
 
 import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';
@@ -17,10 +17,10 @@ const THREAD_BACK_MS = 1_500;
 const MEMORY = 256 * 1024 * 1024;
 
 const { source, go } = JSON.parse(await text(process.stdin));
-// Each worker is of a run, and must be gone with it.
+// Each worker belongs to a run, and must be gone with it.
 const ready = isolation === 'process' ? { readyIsolates: 0 } : {};
 const runtime = new Runtime({ maxConcurrentRuns: 2, ...ready });
-// Everything is warm: what is measured is the end of the hazard alone.
+// This is the warm-up: the measurement covers only the termination of the hazard.
 await runtime.runCode('export default 1');
 
 let started;

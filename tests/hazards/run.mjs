@@ -1,10 +1,9 @@
-// The hazard suite: everything that can run long is told to end, each in a process of its own.
+// The hazard suite: every program that can run long is told to end, each in a process of its own.
 //
-// In: `cases.mjs`; `--only text` for those whose name holds it, `--jobs n` to run that many at a time,
-// which makes the times worse, `--table` for a table in Markdown; ISOLANE_ISOLATION. Out: a non-zero exit code
-// if a run did not settle, settled as something else than it came to, kept another run from its result, or
-// kept its process from ending, or if its worker is left under isolation by process. Times are printed and
-// not judged, but for a ceiling that is far above what is promised.
+// In: `cases.mjs`; `--only text` for names that contain the text, `--jobs n` to run that many at a time, which makes
+// the times worse, `--table` for a table in Markdown; ISOLANE_ISOLATION. Out: a non-zero exit code if a run did not
+// settle, settled with a wrong status, blocked the result of another run, kept its process from exiting, or left its
+// worker under isolation by process. Times are printed and not judged, except by a ceiling far above the promise.
 
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
@@ -60,11 +59,11 @@ async function measure({ source, go }) {
   return { exit, errors: errors.slice(0, 500), tookMs: performance.now() - begun, ...said };
 }
 
-/** What is otherwise than promised. */
+/** The broken promises of a case. */
 function judge({ exit, errors, wasRunning, status, settledMs, innocent, threadBack }) {
   if (exit !== 0) return [`the process ended with ${exit} ${errors}`];
   const wrong = [];
-  // One that was at its end by itself when it was told to may have come to it in between.
+  // A run that was about to end by itself may have done so before it was told to.
   const byItself = settledMs < OWN_END_MS && ['error', 'link_error', 'success'].includes(status);
   if (wasRunning && !byItself && !['terminated', 'memory'].includes(status)) wrong.push(`status ${status}`);
   if (!wasRunning && status === 'terminated') wrong.push('terminated before it was told to end');

@@ -1,8 +1,8 @@
-// Whether every runner saw every case of the contract table.
+// Checks that every runner saw every case of the contract table.
 //
-// In: a file with a line per runner, `python: 700 ran, 27 skipped`, which each of them adds to when the
-// environment variable ISOLANE_CONTRACT_COUNTS names it (as an absolute path). Out: the three counts,
-// and a failure when a runner is missing or its cases are not as many as the tables have.
+// In: a file with a line per runner, `python: 700 ran, 27 skipped`. Each runner adds its line when the environment
+// variable ISOLANE_CONTRACT_COUNTS names the file (as an absolute path). Out: the three counts, and a failure when a
+// runner is missing or its cases are not as many as the tables have.
 //
 //     node tests/contract/counts.mjs counts.txt
 //
@@ -28,7 +28,7 @@ console.log(`contract: ${total} cases`);
 for (const why of wrong) console.error(`contract: ${why}`);
 process.exitCode = wrong.length > 0 ? 1 : 0;
 
-/** Prints the counts of each runner, and says what is wrong with them. */
+/** Prints the counts of each runner, and returns its problems. */
 function problems(text, total) {
   const lines = text.split('\n').filter((line) => line !== '');
   return runners.flatMap((runner) => {

@@ -1,6 +1,6 @@
-// The host functions of the contract table, in JavaScript; README.md says what each does.
+// The host functions of the contract table, in JavaScript; README.md describes each.
 
-/** A set for one run. `handle()` gives the handle of that run. */
+/** The functions for one run. `handle()` returns the handle of that run. */
 export function hostFunctions(handle) {
   let kept;
   const turn = () => new Promise((resolve) => setImmediate(resolve));

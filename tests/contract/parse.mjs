@@ -1,5 +1,7 @@
-// In: a folder of contract tables. Out: its cases, checked for form, not yet decoded (tags stay tags).
-// The format is README.md's; what does not keep to it throws with file and line.
+// Cases of the contract tables.
+//
+// In: a folder of tables. Out: its cases, checked for form, not yet decoded (tags stay tags). README.md has the format;
+// a violation throws with file and line.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

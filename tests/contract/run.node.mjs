@@ -1,7 +1,7 @@
 // The contract table, run through the Node face.
 //
-// In: the tables next to this file. Out: one test per case, and at the end how many ran and how many
-// were left out; also in the file that ISOLANE_CONTRACT_COUNTS names, for counts.mjs.
+// In: the tables next to this file. Out: one test per case, and at the end the numbers of cases that ran and of those
+// that were skipped; also in the file in ISOLANE_CONTRACT_COUNTS, for counts.mjs.
 
 import assert from 'node:assert/strict';
 import { appendFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { hostFunctions } from './host.node.mjs';
 import { cases } from './parse.mjs';
 import { mismatch, untag } from './tags.node.mjs';
 
-// A sanitizer is slow, and says so.
+// Builds with a sanitizer are slow and set this variable.
 const CEILING_MS = 60_000 * Number(process.env.ISOLANE_TEST_PATIENCE ?? 1);
 const counts = { ran: 0, skipped: 0 };
 const all = cases(fileURLToPath(new URL('.', import.meta.url)));
@@ -57,7 +57,7 @@ async function check(one) {
   if (error !== undefined) expectNothing(errorMismatch(result, error), result);
 }
 
-/** Fails with what differs, and with what the run came to. */
+/** Fails with the differences and the result of the run. */
 function expectNothing(why, result) {
   if (why === undefined) return;
   const outcome = JSON.stringify(result, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));

@@ -1,7 +1,6 @@
 // Tagged JSON of the contract table, in JavaScript.
 //
-// In: JSON with `$` keys, as README.md lists them. Out: the value that it stands for, or whether a
-// value that came out of a run is the one that it stands for.
+// In: JSON with `$` keys, as README.md lists them. Out: its value, or whether a result of a run equals that value.
 
 const CLASSES = { Error, RangeError, ReferenceError, SyntaxError, TypeError, URIError, EvalError };
 
@@ -10,7 +9,7 @@ const TAGS = new Set(
     'instance symbol absent any match repeat').split(' ').map((name) => `$${name}`),
 );
 
-/** The value that tagged JSON stands for; functions are taken from `functions`. */
+/** The value of tagged JSON; functions are taken from `functions`. */
 export function untag(json, functions, shared = new Map()) {
   const inner = (value) => untag(value, functions, shared);
   if (Array.isArray(json)) return json.map(inner);
@@ -71,7 +70,7 @@ export function untag(json, functions, shared = new Map()) {
   }
 }
 
-/** Why `actual` is not what tagged JSON asks for, or undefined. `only` compares no other keys. */
+/** The difference between `actual` and tagged JSON, or undefined. With `only`, ignores other keys. */
 export function mismatch(actual, json, path = 'result', only = false, shared = new Map()) {
   const inner = (value, expected, step) => mismatch(value, expected, `${path}${step}`, false, shared);
   const wrong = () => `${path} is ${show(actual)}, not ${JSON.stringify(json)}`;
@@ -150,7 +149,7 @@ function viewMatches(actual, [kind, offset, length, bytes]) {
 
 function identified(json, inner, shared) {
   const { $id, $value } = json;
-  // Filled after it is known by name, so that it can hold itself.
+  // Filled after it has its name, so that it can contain itself.
   if (Array.isArray($value)) {
     const array = [];
     shared.set($id, array);

@@ -1,16 +1,16 @@
-// A value as text, exact in all that a crossing has to keep.
+// A value as text, exact in everything that a crossing has to keep.
 //
-// In: any value that crossed. Out: lines of its kind, contents, order, identity and descriptors. Runs in
-// Node as well as inside the sandbox, which gets this file as a module.
+// In: a value that crossed. Out: lines with its kind, contents, order, identity and descriptors. Runs in Node and
+// inside the sandbox, which gets this file as a module.
 
 const VIEWS = [Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array, Float32Array, Float64Array, DataView];
 const ERRORS = [RangeError, ReferenceError, SyntaxError, TypeError, URIError, EvalError, Error];
 
-/** What functions and promises are, whichever side they are on. */
+/** The text of functions and promises, on both sides. */
 export const FUNCTION = '\u0001function';
 export const PROMISE = '\u0001promise';
 
-/** The text of a value that has crossed; what is odd about it is in the text. */
+/** The text of a value that has crossed, with its anomalies. */
 export function describe(value) {
   const lines = [];
   const seen = new Map();
@@ -42,7 +42,7 @@ export function describe(value) {
   return lines.join('\n');
 }
 
-/** Own and inherited brands, without a look at what could have been changed. */
+/** The own or inherited brand, without properties that could have been changed. */
 export function kindOf(item) {
   if (typeof item === 'function') return 'Function';
   if (Array.isArray(item)) return 'Array';
@@ -62,7 +62,7 @@ export function isObject(value) {
   return (typeof value === 'object' && value !== null) || typeof value === 'function';
 }
 
-/** What an object of that kind is by itself, and what is in it. */
+/** The text of an object of that kind itself, and its contents. */
 function contents(item, kind, wholes, aliased) {
   switch (kind) {
     case 'Object':
@@ -101,7 +101,7 @@ function view(item, wholes, aliased) {
   return [`[${new Uint8Array(buffer, byteOffset, byteLength)}]${alone ? '' : ' not alone'}`, []];
 }
 
-/** The ArrayBuffers that stand in the value by themselves, numbered. */
+/** The numbered ArrayBuffers that occur in the value themselves, and not only through views. */
 function buffers(root) {
   const found = new Map();
   const seen = new Set();
@@ -119,7 +119,7 @@ function buffers(root) {
   return found;
 }
 
-/** What a clone must not have: odd descriptors, symbol keys, hidden properties, another prototype. */
+/** Features that a clone must not have: odd descriptors, symbol keys, hidden properties, another prototype. */
 function odd(item, kind) {
   const found = [];
   const hidden = { Array: ['length'], RegExp: ['lastIndex'], Error: ['name', 'message', 'stack'] }[kind] ?? [];

@@ -1,6 +1,6 @@
-// The table of `extremes.test.mjs`: shapes of extreme depth and length, as expressions for both sides.
+// Shapes of extreme depth and length for `extremes.test.mjs`, as expressions for both sides.
 
-/** One statement that wraps `d` once more. */
+/** Statements that wrap `d` once more. */
 export const DEEP = {
   arrays: 'd = [d]',
   objects: 'd = { k: d }',
@@ -12,7 +12,7 @@ export const DEEP = {
   'causes of errors': 'd = new Error("e", { cause: d })',
 };
 
-/** How deep a value nests, on either side: without recursion, into whatever kind of container there is. */
+/** The depth of a value, on either side: without recursion, into any kind of container. */
 export function depth(value) {
   let levels = 0;
   for (let at = value; typeof at === 'object' && at !== null; levels += 1) {
@@ -24,7 +24,7 @@ export function depth(value) {
   return levels;
 }
 
-/** How long a value is, whatever it says of itself. */
+/** The true length of a value, independent of its own properties. */
 export function length(value) {
   if (typeof value === 'string' || Array.isArray(value)) return value.length;
   if (typeof value === 'bigint') return value.toString(16).length;
@@ -42,11 +42,11 @@ const FAKE = (made, ...names) => {
   const claims = names.map((name) => `${name}: { value: 2 ** 53 - 1 }`);
   return `Object.defineProperties(${made}, { ${claims} })`;
 };
-/** A resizable buffer, a view of it, and what is done to them. */
+/** A resizable buffer, a view of it, and an operation on them. */
 const RESIZED = (bytes, most, view, then) =>
   DO(`const b = new ArrayBuffer(${bytes}, { maxByteLength: ${most} }), v = new ${view}(b); ${then}`);
 
-/** Expressions, each with the length that arrives of it, or with the word for what does not. */
+/** Expressions, each with the length that arrives, or with a word for the refusal. */
 export const LONG = {
   'an array of holes': ['new Array(2 ** 32 - 1)', 2 ** 32 - 1],
   'an array with only its last element': [DO('const l = []; l[2 ** 32 - 2] = 1; return l;'), 2 ** 32 - 1],
@@ -164,7 +164,7 @@ const ALSO_IN = [
   'a buffer that lies',
 ];
 
-/** What a host can make and hand over, and what becomes of it in a sandbox. */
+/** Values that a host can make and hand over, and their result in a sandbox. */
 export const LONG_IN = {
   ...Object.fromEntries(ALSO_IN.map((name) => [name, LONG[name]])),
   'a text beyond the limit': ['"x".repeat(2 ** 27)', 'memory'],
@@ -175,7 +175,7 @@ export const LONG_IN = {
   ],
 };
 
-/** Expressions that nest: what comes before, in the middle and after. */
+/** Expressions that nest: a beginning, a middle and an end. */
 export const NESTED = {
   parentheses: ['(', '1', ')'],
   arrays: ['[', '1', ']'],

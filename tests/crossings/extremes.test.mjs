@@ -1,8 +1,8 @@
 // Values of extreme depth and length, out of the sandbox and into it, at every kind of crossing.
 //
-// What becomes of a shape is told as what arrived of it (how deep, how long), or as one word: the name of the
-// error that said no, or the status of the run. All of it happens in one process and in one runtime, which
-// computes `1 + 1` after each: a crash, or a run that spoils the next one, fails everything.
+// The result of a shape is its measure on arrival (depth, length) or one word: the name of the error that refused it,
+// or the status of the run. Everything happens in one process and one runtime, which computes `1 + 1` after each. So a
+// crash, or a run that spoils the next one, fails the test.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -17,7 +17,7 @@ const LEVELS = 20_000;
 
 const runtime = new Runtime();
 
-/** Ways out: each makes its value with `make()`, and what arrives is measured on the other side. */
+/** Ways out: each makes its value with `make()`, which is measured on the other side. */
 const OUT = {
   result: 'export default make();',
   'a result of the export': 'export default async () => make();',
@@ -46,10 +46,10 @@ const IN = {
   'what a report is answered': 'tell(measure(report(1)));',
 };
 
-/** Ways to end a run with a value that nobody is given: it is told as text. */
+/** Ways to end a run with a value that no host receives: it becomes text. */
 const ENDS = { thrown: 'throw make();', rejected: 'await Promise.reject(make());' };
 
-/** What comes of a run that crosses a value, measured by `measure` on whichever side it arrives. */
+/** The result of a run that crosses a value, measured by `measure` on the side where it arrives. */
 async function crossing(source, { measure, make = '', value, way, limit }) {
   const told = [];
   const tell = (what) => void told.push(what);
@@ -90,7 +90,7 @@ async function crossing(source, { measure, make = '', value, way, limit }) {
   return told[0];
 }
 
-/** How a run ended, within its bounds, and that the next one is as if there had been none. */
+/** The result of a run that stays within its bounds and leaves no trace for the next one. */
 async function settled(run, limit) {
   const ended = await run;
   assert.ok((ended.memoryUsedBytes ?? 0) <= limit + MiB, `held ${ended.memoryUsedBytes} bytes`);

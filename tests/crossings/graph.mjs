@@ -1,8 +1,8 @@
 // Random values of every kind, as a program that builds them.
 //
-// In: choices. Out: statements that make every object, then statements that fill them, and the root. The
-// same statements are run by Node and inside the sandbox, so both have the same value. A statement fills in
-// one entry, so a failing case is made smaller by leaving statements out.
+// In: choices. Out: statements that make every object, then statements that fill them, and the root. Node and the
+// sandbox run the same statements, so both have the same value. Each statement fills in one entry, so a failing case is
+// reduced by leaving out statements.
 
 import { quoted } from '../three-way/source.mjs';
 
@@ -23,7 +23,7 @@ const PATTERNS = ['', 'a+', '/', '\n', '[a-f]', '\\u{61}', 'é', '(?<n>x)\\k<n>'
 const VIEWS = ['Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array', 'BigInt64Array', 'BigUint64Array', 'Float32Array', 'Float64Array', 'DataView'];
 const ERRORS = ['Error', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError', 'EvalError'];
 
-/** What an object that cannot be cloned is made of. `no` marks it, for the oracle. */
+/** Objects that cannot be cloned. `no` marks them for the oracle. */
 const REFUSED = [
   'no(Symbol("s"))', 'no(Symbol.iterator)', 'no(new WeakMap())', 'no(new WeakSet())', 'no(new WeakRef({}))', 'no((function* () {})())', 'no(new (class Pool { a = 1 })())',
   'no(new Proxy({}, traps))', 'no(new Proxy([], traps))', 'no(new Proxy(() => 0, traps))', 'no(new Proxy(new Map(), traps))', 'no(revoked({}))', 'no(revoked([]))',
@@ -33,7 +33,7 @@ const REFUSED = [
 ];
 const LIVE = ['fn(() => 1)', 'fn(function named() {})', 'fn(class C {})', 'fn(async () => 1)', 'fn((() => 1).bind(null))', 'fn(Math.max)', 'pr(Promise.resolve(1))', 'pr(new Promise(() => {}))', 'fn(function* () {})'];
 
-/** Names that the statements use, declared in front of them on both sides. */
+/** Names that the statements use, declared before them on both sides. */
 export const PRELUDE = `
 const IN_SANDBOX = typeof setTimeout === 'undefined';
 const plainly = (o, key, value) => { Object.defineProperty(o, key, { value, writable: true, enumerable: true, configurable: true }); };
@@ -77,7 +77,7 @@ export function randomGraph(random) {
   for (const { name, kind } of nodes) fill(name, kind);
   const freezable = nodes.filter(({ kind }) => !['refused', 'live', 'view'].includes(kind));
   if (freezable.length > 0 && random.chance(0.1)) fills.push(`Object.${random.pick(['freeze', 'seal', 'preventExtensions'])}(${random.pick(freezable).name});`);
-  // What is awaited by itself (a promise, a Proxy) is looked at by the language before it crosses.
+  // A promise or a Proxy that is awaited alone is read by the language before it crosses.
   const root = ['live', 'refused'].includes(nodes[0].kind) ? '[n0]' : 'n0';
   return { shells, fills, root: random.chance(0.05) ? random.pick(PRIMITIVES) : root };
 
@@ -90,7 +90,7 @@ export function randomGraph(random) {
     nodes.push({ name, kind });
   }
 
-  /** By kind, whatever the prototype. */
+  /** The same kind of object with another prototype. */
   function disguised(expression, kind) {
     if (['refused', 'live', 'object', 'bare', 'boxed', 'error'].includes(kind)) return expression;
     return `Object.setPrototypeOf(${expression}, ${random.pick(['null', 'Object.prototype', 'Map.prototype', '{}', 'new Proxy({}, {})'])})`;
@@ -164,9 +164,9 @@ export function randomGraph(random) {
 
   function property(name) {
     const key = random.pick(KEYS);
-    // What a host function returns with a `then` to call is awaited: no matter of values.
+    // The language awaits a host function's result if its `then` can be called: this concerns no crossing.
     const text = key === 'then' ? random.pick(PRIMITIVES) : value();
-    // What is awaited is asked for its `then` before it crosses.
+    // The language reads `then` of an awaited value before it crosses.
     const how = random.weighted({ plainly: 10, getter: key === 'then' ? 0 : 1.5, hidden: 0.7, trap: key === 'then' ? 0 : 0.4, symbol: 0.5, fixed: 0.5, deleted: 0.4 });
     const known = `if (!Object.hasOwn(${name}, ${quoted(key)})) `;
     if (how === 'symbol') fills.push(`plainly(${name}, Symbol('key'), ${text});`);
@@ -188,7 +188,7 @@ export function randomGraph(random) {
     else fills.push(`if (${name}.length < 1e6) ${name}.length += 1;`);
   }
 
-  /** A boxed primitive arrives as the primitive, and so as the same key as that one. */
+  /** A boxed primitive arrives as the primitive, and so as the same key. */
   function member() {
     const others = nodes.filter(({ kind }) => kind !== 'boxed');
     return others.length === 0 || random.chance(0.5) ? random.pick(PRIMITIVES) : random.pick(others).name;

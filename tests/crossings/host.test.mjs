@@ -1,5 +1,5 @@
-// What a hostile value could do to Node's side of a crossing: nothing it sends may stall the caller's
-// thread, or throw where the caller does not expect it.
+// Hostile values against Node's side of a crossing: nothing that the sandbox sends may stall the caller's thread, or
+// throw where the caller does not expect it.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,14 +1,14 @@
-// What a value must be on the other side: Node's own `structuredClone`, and what the contract changes.
+// Expected values on the other side: Node's own `structuredClone`, with the contract's changes.
 //
-// In: a value of Node, the sets of what was marked in it. Out: the text that `describe` must give for its
-// clone, or the path of the value that is refused. Everything in which the contract differs from the
-// structured clone algorithm is in this file:
+// In: a value of Node, with the sets of its marked objects. Out: the text that `describe` must return for its clone, or
+// the path of the value that is refused. This file contains every difference between the contract and the structured
+// clone algorithm:
 //
 // - boxed primitives arrive as primitives;
-// - an array is its elements only; `lastIndex`, other own properties of other kinds never crossed;
-// - objects with a prototype of their own are refused, and so is what is marked (`no`);
+// - an array is its elements only; `lastIndex` and other own properties of other kinds never cross;
+// - objects with a prototype of their own are refused, and so are marked ones (`no`);
 // - an Error keeps its own `name` and a `code`, and has no `cause`;
-// - a view carries its own bytes, unless its buffer stands in the message by itself; nothing is resizable.
+// - a view carries its own bytes, unless its buffer occurs in the message itself; nothing is resizable.
 
 import { types } from 'node:util';
 
@@ -62,7 +62,7 @@ export function expected(original, clone) {
       continue;
     }
     say(`${kind} ${head(to, kind, wholes)}`);
-    // Getters of the original were read by `structuredClone`: it is looked at through its descriptors.
+    // `structuredClone` has called the getters of the original, so only its descriptors are read.
     const before = entries(from, (container, key) => Object.getOwnPropertyDescriptor(container, key));
     const after = entries(to, (container, key) => ({ value: container[key] }));
     for (let at = after.length - 1; at >= 0; at -= 1) stack.push([before[at][1], after[at][1], depth + 1, `${after[at][0]}: `]);
@@ -70,7 +70,7 @@ export function expected(original, clone) {
   return lines.join('\n');
 }
 
-/** The entries of a container: what `describe` calls them, the value, the step of a path. */
+/** The entries of a container: the key in `describe`, the value, the step of a path. */
 function entries(item, property) {
   const read = (key) => {
     const descriptor = property(item, key);
@@ -96,7 +96,7 @@ function members(Class, item) {
   return found;
 }
 
-/** By brand: whatever the prototype. */
+/** By brand, for any prototype. */
 function kindOf(item) {
   if (Array.isArray(item)) return 'Array';
   if (ArrayBuffer.isView(item)) return viewName.call(item) ?? 'DataView';

@@ -1,8 +1,8 @@
-// The property of every crossing: what arrives is what Node's `structuredClone` makes of the value, but
-// for the contract's differences, which `oracle.mjs` has.
+// The property of every crossing: the arriving value equals Node's `structuredClone` of it, except for the contract's
+// differences in `oracle.mjs`.
 //
-// In: `--cases n`, `--seed n`; `--from n` to begin with that case. Out: the seed, and of the first case that
-// fails its value, made as small as leaving statements out makes it; a non-zero exit code then.
+// In: `--cases n`, `--seed n`; `--from n` to begin with that case. Out: the seed. If a case fails: its value, reduced
+// by leaving out statements, and a non-zero exit code.
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -46,7 +46,7 @@ async function worker() {
   }
 }
 
-/** Greedily leaves out statements for as long as something is still wrong. */
+/** Greedily leaves out statements as long as the graph fails. */
 async function smaller(graph) {
   let best = graph;
   const without = (list, at) => list.toSpliced(at, 1);
@@ -72,7 +72,7 @@ function source({ shells, fills, root }) {
   return [...shells, ...fills, `return ${root};`].join('\n');
 }
 
-/** The value in Node; `mark` says what becomes of what is marked. */
+/** The value in Node; `mark` replaces the marked objects. */
 function build(graph, mark = {}) {
   const same = (value) => value;
   const marks = { no: same, fn: same, pr: same, args: (...list) => toArguments(...list), extra: plainly, ...mark };
@@ -87,13 +87,13 @@ function toArguments() {
   return arguments;
 }
 
-/** What every crossing must come to, for values that may hold functions and promises and for others. */
+/** The expected result of every crossing, for values with functions and promises or without. */
 function oracle(graph, live) {
   const refused = new Set();
   const no = (value) => (refused.add(value), value);
   // The contract's `arguments` are a plain object; `structuredClone` refuses them.
   const args = (...list) => Object.defineProperty({ ...list }, 'length', { value: list.length, writable: true, configurable: true });
-  // What an array has beside its elements does not cross, so that it may be anything.
+  // Properties of an array beside its elements do not cross, so they may have any value.
   const extra = () => {};
   const mark = live ? { no, fn: () => FUNCTION, pr: () => PROMISE, args, extra } : { no, fn: no, pr: no, args, extra };
   const original = build(graph, mark);
@@ -101,7 +101,7 @@ function oracle(graph, live) {
   return path === undefined ? { text: expected(original, structuredClone(original)) } : { path };
 }
 
-/** What is wrong with a value's crossings: nothing, or texts. */
+/** The failures of a value's crossings, as texts. */
 async function check(graph) {
   const live = oracle(graph, true);
   const final = oracle(graph, false);
@@ -137,7 +137,7 @@ async function check(graph) {
   } catch (error) {
     const refusal = live.path !== undefined && refusedAs(live.path, `${error.name}: ${error.message}`);
     if (!refusal) return [`${where}: threw ${error.stack}`];
-    // The same without an input: the other crossings are still to be seen.
+    // The same without an input, to see the other crossings.
     run = runCode(program(graph, 'none'), {
       language: 'javascript',
       modules: { './describe.js': DESCRIBE },
@@ -160,7 +160,7 @@ function judge(found, live, final, rest) {
   for (const name of [...all, ...[...found.keys()].filter((name) => !all.includes(name))]) {
     const { text, path } = finals.includes(name) ? final : live;
     const got = found.get(name) ?? '(nothing)';
-    // Refused arguments keep the call from being made.
+    // Refused arguments prevent the call.
     if (name === 'called' && path !== undefined && got === '(nothing)') continue;
     if (path === undefined ? got === text : refusedAs(path, got.replace(/^!/, ''))) continue;
     wrong.push(`${name}: expected ${path === undefined ? `\n${text}` : `a refusal at ${path}`}\ngot\n${got}\n`);

@@ -1,7 +1,6 @@
-// The tricks by which other sandboxes were left or brought down, as they were published: for vm2, the
-// functions and errors of the host that carry its realm along, and hooks that its tools call; for QuickJS,
-// buffers and arrays that change while a builtin is at work on them. Memory that is touched wrongly ends
-// the process, and with it the test.
+// Published attacks that escaped or crashed other sandboxes. Against vm2: functions and errors of the host that carry
+// its realm along, and hooks that its tools call. Against QuickJS: buffers and arrays that change while a builtin works
+// on them. A wrong memory access ends the process, and with it the test.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +8,7 @@ import { test } from 'node:test';
 import { runCode } from '../isolation.mjs';
 
 const CASES = {
-  // Out of the sandbox by what the host hands in.
+  // Escapes by objects that the host hands in.
   'no constructor of anything compiles text': [
     `const said = [];
     for (const make of [() => host.constructor, () => host.constructor.constructor, () => host.__proto__.constructor, () => later().constructor.constructor,
@@ -50,7 +49,7 @@ const CASES = {
     export default depth > 1000`,
     true,
   ],
-  // Out of bounds by a buffer or an array that changes.
+  // Accesses out of bounds by a buffer or an array that changes.
   'a sort whose comparison shrinks the buffer': [
     `const said = [];
     for (const end of ['resize', 'transfer']) for (const sort of ['sort', 'toSorted']) {

@@ -1,8 +1,8 @@
-// What sandbox code can do while a value is read out of it, at every kind of crossing.
+// Actions of sandbox code while a value is read, at every kind of crossing.
 //
-// An act is an expression for a value that does something hostile when it is read. What becomes of it is what
-// Node's `structuredClone` makes of the same expression, or what the act says; never anything else, and never
-// anything that the host has not been told through the run.
+// An act is an expression for a value that does something hostile when it is read. The result must equal Node's
+// `structuredClone` of the same expression, or the act's own expectation, and nothing may reach the host outside of the
+// run.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,7 +11,7 @@ import { Runtime } from '../isolation.mjs';
 
 import { describe } from './describe.mjs';
 
-/** Acts that only change what is being read. The oracle is `structuredClone` of Node. */
+/** Acts that only change the value that is being read. The oracle is `structuredClone` of Node. */
 const CHANGES = {
   'deletes what comes next': '{ get a() { delete this.b; return 1; }, b: 2, c: 3 }',
   'adds what was not there': '{ get a() { this.z = 1; return 1; }, b: 2 }',
@@ -41,7 +41,7 @@ const CHANGES = {
   'an error that changes its name': '(() => { const e = new RangeError("m"); return { e, get a() { e.name = "Other"; return 1; } }; })()',
 };
 
-/** Acts whose outcome is not a clone's: what the crossing throws or how the run ends. */
+/** Acts with another outcome than a clone: the exception of the crossing or the status of the run. */
 const ENDS = {
   'throws an error': ['{ get a() { throw Object.assign(new Error("boom"), { name: "Boom" }); } }', 'Boom: boom'],
   'throws from deep inside': ['[[{ m: new Map([[{ get a() { throw Object.assign(new Error("boom"), { name: "Boom" }); } }, 1]]) }]]', 'Boom: boom'],
@@ -74,7 +74,7 @@ const ENDS = {
   'a Proxy with its own traps': ['{ a: new Proxy({}, new Proxy({}, { get() { throw new Error("a trap was run"); } })) }', 'refused'],
 };
 
-/** Buffers that change under their views: here Node's algorithm differs, so only the end is checked. */
+/** Buffers that change under their views: Node's algorithm differs here, so only the status is checked. */
 const BUFFERS = Object.fromEntries(
   ['buffer.resize(0)', 'buffer.resize(3)', 'buffer.resize(64)', 'buffer.transfer()', 'buffer.transfer(4)', 'new Uint8Array(buffer).fill(9)'].flatMap((change) =>
     ['before: new Uint16Array(buffer, 2, 2), ', 'before: new DataView(buffer, 8), ', 'before: new Uint8Array(buffer), ', 'before: buffer, ', ''].map((before) => [
@@ -84,7 +84,7 @@ const BUFFERS = Object.fromEntries(
   ),
 );
 
-/** The crossings: each has \`make()\` for its value, and says what came of it. */
+/** The crossings: each makes its value with `make()` and returns its result. */
 const CROSSINGS = {
   argument: 'attempt(() => show(make()));',
   answer: 'attempt(() => show(echo(make())));',
@@ -107,7 +107,7 @@ const CROSSINGS = {
 };
 const ENDINGS = { result: 'export default make();', 'a call of the export': 'export default () => make();', 'an async export': 'export default async () => [make()];', thrown: 'throw make();', rejected: 'await Promise.reject(make());' };
 
-/** Crossings in which a value is shown or dropped, not cloned, or whose failures are not told. */
+/** Crossings that show or drop a value without cloning it, or that do not report failures. */
 const QUIET = new Set(['other methods of the console', 'what a callback throws', 'a rejected promise in an argument', 'a throw in a job', 'an unhandled rejection', 'the specifier of an import', 'the options of an import', 'the options of structuredClone', 'a label', 'thrown', 'rejected']);
 const runtime = new Runtime({ maxConcurrentRuns: 4 });
 const intrinsics = JSON.stringify([Object.prototype, Array.prototype, Promise.prototype].map((object) => Reflect.ownKeys(object).map(String)));
@@ -140,7 +140,7 @@ function OK(...lines) {
   return { text: lines.join('\n') };
 }
 
-/** Any of these, as a status or the name of an error; without any: whatever the language makes of it. */
+/** Any of these, as a status or the name of an error; without any, the language decides. */
 function ANY(...allowed) {
   return { allowed };
 }
@@ -159,11 +159,11 @@ function judge(crossing, { status, error, texts, leaks }, expected) {
     if (QUIET.has(crossing)) return undefined;
     const told = texts.find((text) => text.startsWith('!')) ?? (status === 'error' ? `!${error.name}: ${error.message}` : undefined);
     if (expected === 'refused' && crossing === 'log') return /"\[Proxy\]"$/.test(last) ? undefined : last;
-    // A console never throws: the error stands in the getter's place.
+    // A console never throws: the error replaces the getter's value.
     const shown = [expected, expected.split(': ').at(-1)].map((text) => `[Getter threw ${text}]`);
     if (crossing === 'log' && expected !== 'refused') return shown.some((text) => last?.includes(text)) ? undefined : `${last} instead of ${expected}`;
     if (expected === 'refused') return /^!SerializationError: .*a Proxy cannot be cloned$/.test(told ?? '') ? undefined : `${told} instead of a refusal`;
-    // A thenable's own failure is that of what awaits it; elsewhere it is read as any getter.
+    // A thenable's own failure belongs to the code that awaits it; elsewhere `then` is read as any getter.
     if (expected === 'null') return /^!(Error: )?null/.test(told ?? '') ? undefined : `${told} instead of null`;
     return told === `!${expected}` ? undefined : `${told} instead of ${expected}`;
   }

@@ -1,8 +1,8 @@
-// Every intrinsic that sandbox code can reach, tampered with before every kind of crossing: what crosses is
-// what crosses untampered, and nothing of ours runs what was put there.
+// Every intrinsic that sandbox code can reach, tampered with before every kind of crossing: the crossing is the same as
+// without tampering, and our code calls none of the planted functions.
 //
-// The program under test uses syntax alone after the tampering, and promises only where it says so: what the
-// language itself looks up (`then`, `constructor` of a promise) is the sandbox's own affair.
+// The program under test uses syntax alone after the tampering, and promises only where it is marked: lookups of the
+// language itself (`then`, `constructor` of a promise) are the sandbox's own affair.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ import { describe } from './describe.mjs';
 const AT_ONCE = 16;
 const WAIT_CEILING_MS = 5_000;
 
-/** What is tampered with, by the name of its object. */
+/** The objects to tamper with, by name. */
 const OBJECTS = `{
   Object, 'Object.prototype': Object.prototype, Reflect, Function, 'Function.prototype': Function.prototype, Array, 'Array.prototype': Array.prototype,
   Promise, 'Promise.prototype': Promise.prototype, Map, 'Map.prototype': Map.prototype, Set, 'Set.prototype': Set.prototype,
@@ -27,7 +27,7 @@ const OBJECTS = `{
   'array iterator': Object.getPrototypeOf([].values()), 'map iterator': Object.getPrototypeOf(new Map().entries()), Math, globalThis, console,
 }`;
 
-/** Names that crossings might look up where nothing is: given to prototypes that have none. */
+/** Names that crossings might look up on prototypes without them. They are planted there. */
 const PLANTED = [
   'get', 'set', 'value', 'writable', 'enumerable', 'configurable', 'then', 'catch', 'finally', 'length', 'name', 'message', 'code', 'stack', 'cause', 'errors', 'toJSON',
   'constructor', 'prototype', 'transfer', 'buffer', 'byteLength', 'byteOffset', 'size', 'index', 'lastIndex', 'source', 'flags', 'done', 'next', 'return', 'throw', 'raw',
@@ -36,7 +36,7 @@ const PLANTED = [
 const PLANTED_SYMBOLS = ['iterator', 'asyncIterator', 'toStringTag', 'toPrimitive', 'species', 'hasInstance', 'isConcatSpreadable', 'unscopables', 'dispose', 'asyncDispose'];
 const PLANTED_IN = ['Object.prototype', 'Array.prototype', 'Function.prototype', 'Error.prototype', 'Map.prototype', 'Promise.prototype', 'Error', 'Promise'];
 
-/** Ways to tamper with the property \`key\` of \`o\`; \`hit(name)\` notes that something ran. */
+/** Ways to tamper with the property `key` of `o`; `hit(name)` notes that something ran. */
 const WAYS = {
   'a function that throws': 'D(o, key, { value: function () { hit(); throw new TypeError("tampered"); }, writable: true, enumerable: false, configurable: true });',
   'an accessor that throws': 'D(o, key, { get() { hit(); throw new TypeError("tampered"); }, set() { hit(); throw new TypeError("tampered"); }, enumerable: false, configurable: true });',
@@ -89,11 +89,11 @@ try { say('unsaid', refused.deep.f, symbol); } catch (error) { say('refused argu
 const ENDINGS = {
   result: `${STEPS} const hitsOfSteps = hits; say('hits', hitsOfSteps); export default six;`,
   throw: `${STEPS} const hitsOfSteps = hits; say('hits', hitsOfSteps); throw thrown;`,
-  // Promises look up what the language says; the hits of those are not looked at.
+  // The language looks up properties of promises; those hits are ignored.
   promises: `${STEPS} say('hits', hits); keep(f); say('later', await later()); try { await laterFail(); } catch (error) { say('rejected', error); } say('returned', await callKept()); export default 1;`,
 };
 
-/** The objects of which every key is tampered with by itself, by the ending that it could matter to. */
+/** The objects of which every key is tampered with alone, by the ending that it could affect. */
 const KEY_BY_KEY = { result: /^/, throw: /Error/, promises: /^Promise/ };
 
 const runtime = new Runtime({ maxConcurrentRuns: 4 });
@@ -120,14 +120,14 @@ for (const [ending, steps] of Object.entries(ENDINGS)) {
 
 test.after(() => runtime.close());
 
-/** The keys of every object, as the sandbox has them. */
+/** The keys of every object in the sandbox. */
 async function keys() {
   const source = `const objects = ${OBJECTS}; const text = (key) => (typeof key === 'symbol' ? key.description.replace('Symbol.', '@@') : key);
     export default Object.entries(objects).map(([name, o]) => [name, Reflect.ownKeys(o).map(text)]);`;
   return (await runtime.runCode(source)).result;
 }
 
-/** Every object with all its keys in each way; those that `keyByKey` names also one key at a time. */
+/** Every object with all its keys in each way; those in `keyByKey` also one key at a time. */
 function* tamperings(all, keyByKey) {
   const key = (name) => (name.startsWith('@@') ? `Symbol.${name.slice(2)}` : JSON.stringify(name));
   for (const [object, names] of all) {
@@ -150,7 +150,7 @@ function* tamperings(all, keyByKey) {
   }
 }
 
-/** What the language itself, or an error's own inheritance, makes of a tampered property. */
+/** The language's own lookups, or an error's own inheritance, of a tampered property. */
 function languageLooksUp(object, name) {
   if (/^(Promise|Promise\.prototype)$/.test(object) || name === 'then') return 'promises';
   if (name === 'constructor' || name === '@@species') return 'promises';
@@ -164,12 +164,12 @@ function inherited(object) {
   return /Error|Promise|^(Object|Function)\.prototype$/.test(object);
 }
 
-/** Why an outcome is not what it was untampered. */
+/** The difference between an outcome and the one without tampering. */
 function judge(got, untampered, ending, language) {
   if (/node:|file:\/\/|\.mjs|tests\/|InternalError/.test(got.texts)) return `a text of the host: ${got.texts}`;
-  // What an await looks up, or an error inherits, is the sandbox's own doing: then only the rest is compared.
+  // An await's lookups and an error's inheritance are the sandbox's own affair: then only the rest is compared.
   const loose = language === 'all' || language === 'errors' || (ending === 'promises' && language === 'promises');
-  // Where awaiting itself is tampered with, nothing may ever come of it: such a run is ended as stalled.
+  // Where awaiting itself is tampered with, it may never settle: such a run is ended as stalled.
   const stalled = ending === 'promises' && got.status === 'terminated' && got.texts.includes('stalled');
   if (!['success', 'error'].includes(got.status) && !(loose && stalled)) return `status ${got.status}: ${got.texts}`;
   if (!loose) {
@@ -178,7 +178,7 @@ function judge(got, untampered, ending, language) {
     if (got.ended !== untampered.ended) return `ended as\n${got.ended}\ninstead of\n${untampered.ended}`;
     return undefined;
   }
-  // A value with an error in it may now throw when it is read; one without is what it always was.
+  // A value with an error in it may now throw when it is read; one without must be unchanged.
   return got.said.forged === untampered.said.forged ? undefined : `forged:\n${got.said.forged}`;
 }
 
@@ -204,7 +204,7 @@ async function outcome(source) {
     },
     report: (value) => void (said.report = describe(value)),
   });
-  // A run whose callback the host holds may wait for ever; only one that awaits what was tampered with does.
+  // A run whose callback the host holds may wait for ever; only one that awaits a tampered value does.
   const ceiling = setTimeout(() => run.terminate('stalled'), WAIT_CEILING_MS);
   const { status, result, error, logs } = await run;
   clearTimeout(ceiling);

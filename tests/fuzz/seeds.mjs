@@ -1,11 +1,12 @@
-// Programs to begin with: every source of the contract table, as the target `source` reads it.
-// In: a folder. Out: a file there for each.
+// Initial programs: every source of the contract table, in the format of the target `source`.
+//
+// In: a folder. Out: one file per source in it.
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cases } from '../contract/parse.mjs';
 
-// The first byte: 16 MB, a text in UTF-8, no look at the realm afterwards; bit 0 is TypeScript.
+// The first byte: 16 MB, a text in UTF-8, no check of the realm afterwards; bit 0 is TypeScript.
 const HOW = 0b0100_0110;
 
 const folder = process.argv[2];

@@ -1,8 +1,8 @@
 //! Values through the boundary, both ways.
 //!
-//! An even first byte: the rest are choices of `values`, and what goes in must come
-//! out the same, once as an argument and once through a host call. An odd one: the rest are the
-//! nodes of a message that nobody's writer made, and whatever reads it may refuse it, no more.
+//! With an even first byte, the others are choices of `values`: the value must return unchanged, once as an argument
+//! and once through a host call. With an odd one, the others are the nodes of a message that no writer made, which any
+//! reader may refuse, but no more.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::{
     values,
 };
 
-/// Says what it was given, as it came and after one more crossing out and in.
+/// Returns its arguments, directly and after one more crossing out and in.
 const RETURN: &str =
     "export default (echo, value) => [value, echo(value)[0], structuredClone(value)]";
 
-/// Looks at a value from every side.
+/// Reads a value in every way.
 const LOOK: &str = "export default (...all) => {
     const seen = new Set();
     const look = (value) => {
@@ -37,7 +37,7 @@ const LOOK: &str = "export default (...all) => {
 /// Sends one message across.
 ///
 /// # Panics
-/// If it comes to what no run may, or if a value arrives as another.
+/// If the run has a forbidden result, or if a value arrives as another.
 pub fn check(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
     if how % 2 == 0 {
@@ -71,7 +71,7 @@ fn same(bytes: &[u8]) {
 fn hostile(bytes: &[u8], how: u8) {
     let blobs = vec![vec![7; usize::from(how >> 3)], Vec::new()];
     let message = Value::from_parts(bytes.to_vec(), blobs);
-    // What reads it first may panic no more than the sandbox may.
+    // These first readers must not panic either.
     let _ = walk(&message);
     let _ = message.deserialize::<String>();
     let _ = message.deserialize::<Vec<(u8, Option<f64>)>>();

@@ -1,8 +1,7 @@
-//! What a message says, whoever wrote it.
+//! Contents of a message, independent of its writer.
 //!
-//! In: a message. Out: whether it can be read, and its events in an order and a spelling that do not
-//! depend on the writer: the bytes of buffers in place of their numbers, an array's holes left out,
-//! no stacks.
+//! In: a message. Out: whether it can be read, and its events in an order and a spelling that do not depend on the
+//! writer: the bytes of buffers instead of their numbers, an array without its holes, no stacks.
 
 use std::fmt::Write;
 
@@ -11,12 +10,12 @@ use isolane::{
     value::{Event, Malformed, Reader, Str},
 };
 
-/// Reads all of it.
+/// Reads the whole message.
 pub(crate) fn walk(message: &Value) -> Result<(), Malformed> {
     canonical(message).map(drop)
 }
 
-/// What is left of an object that was begun.
+/// The remaining parts of an object that was begun.
 enum Frame {
     Object,
     Array { next: u32, length: u32 },
@@ -24,7 +23,7 @@ enum Frame {
     Counted(u64),
 }
 
-/// The message in words, a node to a line.
+/// The message as text, a node per line.
 pub(crate) fn canonical(message: &Value) -> Result<String, Malformed> {
     let mut reader = message.reader();
     let mut text = String::new();
@@ -85,7 +84,7 @@ fn node(
         Event::Date(value) if value.is_nan() => writeln!(text, "date NaN"),
         Event::String(value) => writeln!(text, "string {:?}", units(value)),
         Event::Hole => {
-            // The line with its index goes: an array with holes may be written without them.
+            // Removes the line with the index: an array with holes may be written without them.
             let line = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
             text.truncate(line);
             Ok(())

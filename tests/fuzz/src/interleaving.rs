@@ -1,10 +1,9 @@
-//! A host that answers when and as the bytes say.
+//! A host that answers at the times and in the ways that the bytes choose.
 //!
-//! In: a schedule. The first byte names one of a few programs that call their host, are called by
-//! it and wait for it; each further byte is something that the host's side does: answer, throw,
-//! settle a promise twice or one that nobody knows, call a function of the sandbox, let it go, drop
-//! the call, let time pass, end the run, look at it. Out: nothing, if the run settled once, with a
-//! status that the schedule allows, and if no call had the answer of another.
+//! In: a schedule. The first byte selects one of a few programs that call their host, are called by it and wait for it.
+//! Each further byte is an act of the host: answer, throw, settle a promise twice or an unknown one, call a function of
+//! the sandbox, release it, drop the call, let time pass, end the run, inspect it. Out: nothing, if the run settled
+//! once, with a status that the schedule allows, and if no call had the answer of another.
 
 use std::{
     collections::VecDeque,
@@ -26,7 +25,7 @@ use crate::{
     run::{self, CEILING},
 };
 
-/// `ask(n)` must give `n`, the promise of `n`, or throw `n`; all else is a wrong answer.
+/// `ask(n)` must return `n`, return a promise of `n`, or throw `n`; every other answer is wrong.
 const PRELUDE: &str = "
 const own = (n) => async (x) => { if (x > 200) throw n; return [n, x]; };
 const check = (n, x) => { if (x !== n) report(['wrong', n, x]); return x; };
@@ -47,14 +46,14 @@ const PROGRAMS: [&str; 8] = [
     "const keep = []; for (let n = 0; n < 99; n++) { keep.push(new Array(4e4).fill(n)); await wait(n); }",
 ];
 
-/// What the host knows of a run.
+/// The host's objects of a run.
 #[derive(Default)]
 struct Table {
-    /// Calls without an answer, with the number that they asked for.
+    /// Calls without an answer, with their numbers in the program.
     calls: VecDeque<(HostCall, i32)>,
-    /// Promises given out: the place of each is its number.
+    /// Promises given out, by number.
     promises: Vec<i32>,
-    /// Functions of the sandbox that it was given.
+    /// Functions of the sandbox that the host received.
     functions: Vec<u32>,
 }
 
@@ -110,7 +109,7 @@ impl Host for Scheduled {
 /// Plays one schedule.
 ///
 /// # Panics
-/// If the run comes to what no run may.
+/// If the run has a forbidden result.
 pub fn check(data: &[u8]) {
     let Some((&first, schedule)) = data.split_first() else { return };
     let host = Arc::new(Scheduled { table: Mutex::default(), settlements: AtomicU32::new(0) });
@@ -120,7 +119,7 @@ pub fn check(data: &[u8]) {
     for &byte in schedule {
         ended |= act(&host, &remote, byte);
     }
-    // Whatever waits now waits for ever.
+    // Anything that waits now would wait for ever.
     remote.terminate(Some("the schedule is over"));
     let began = Instant::now();
     while host.settlements.load(Ordering::SeqCst) == 0 {
@@ -129,7 +128,7 @@ pub fn check(data: &[u8]) {
     }
     let result = remote.take_result().expect("a settled run has a result");
     assert!(remote.take_result().is_none() && !remote.running());
-    // What comes too late is heard by nobody.
+    // Late events are ignored.
     for &byte in schedule.iter().take(8) {
         act(&host, &remote, byte);
     }
@@ -170,7 +169,7 @@ fn request(first: u8) -> Request {
     request
 }
 
-/// One step of the host's side; whether it ended the run.
+/// One act of the host. Returns whether it ended the run.
 fn act(host: &Scheduled, remote: &RunHandle, byte: u8) -> bool {
     let place = usize::from(byte >> 4);
     match byte & 15 {
@@ -190,7 +189,7 @@ fn act(host: &Scheduled, remote: &RunHandle, byte: u8) -> bool {
             }
         }
         7 | 8 => {
-            // Some of them again and again, and some that were never given out.
+            // Some of them repeatedly, and some that were never given out.
             let known = host.table().promises.get(place).copied();
             let promise = if known.is_some() { u32::from(byte >> 4) } else { u32::MAX - 1 };
             let number = known.unwrap_or(-1);

@@ -1,12 +1,11 @@
-//! Fuzz targets: bytes in, and a panic if a run comes to what no run may come to.
+//! Fuzz targets: functions that take bytes and panic if a run has a forbidden result.
 //!
-//! Each target makes runs of its bytes through the crate's public face and judges them alike
-//! (`run`): one settlement, in time, with a status that fits, messages that can be read, texts
-//! that are bounded, and a pristine realm for whoever comes next. What the sanitizers find and what
-//! panics anywhere ends the process.
+//! Each target makes runs of its bytes through the crate's public face and checks all of them in the same way (`run`):
+//! one settlement, in time, with a status that fits, readable messages, bounded texts, and a pristine realm for the
+//! next run. A finding of a sanitizer or a panic ends the process.
 //!
-//! Built by `tests/fuzz/run` the targets are libFuzzer's; built otherwise they replay the files and
-//! folders that they are given, which is what `tests/corpus.rs` does with the committed corpus.
+//! Built by `tests/fuzz/run` the targets are libFuzzer's. Built otherwise they replay the given files and folders, as
+//! `tests/corpus.rs` does with the committed corpus.
 
 pub mod clone;
 mod equal;
@@ -35,7 +34,7 @@ macro_rules! target {
     };
 }
 
-/// Gives a file, or every file of a folder, to a target. Returns how many there were.
+/// Passes a file, or every file of a folder, to a target. Returns their number.
 ///
 /// # Panics
 /// If the target does, or if there is nothing to read.

@@ -1,7 +1,7 @@
-//! Module graphs: files, names, what they import of each other, and what the entry is called.
+//! Module graphs: files, names, their imports, and the label of the entry.
 //!
-//! In: choices. Out: nothing, after two runs of one graph, the second with everything compiled
-//! already: they must come to the same.
+//! In: choices. Out: nothing, after two runs of one graph, the second with everything already compiled: they must have
+//! the same result.
 
 use std::fmt::Write;
 
@@ -74,7 +74,7 @@ const FILENAMES: &[&str] = &[
 const NAMES: &[&str] =
     &["default", "a", "b", "c", "then", "__proto__", "é", "'quoted'", "await", "missing"];
 
-/// Statements: `$s` is a specifier, `$n` and `$m` a name, `$i` a number of its own.
+/// Statements: `$s` is a specifier, `$n` and `$m` a name, `$i` a unique number.
 const STATEMENTS: &[&str] = &[
     "import '$s';",
     "import v$i from '$s';",
@@ -109,14 +109,14 @@ const STATEMENTS: &[&str] = &[
 /// Runs one graph.
 ///
 /// # Panics
-/// If it comes to what no run may, or to something else the second time.
+/// If the run has a forbidden result, or another one the second time.
 pub fn check(data: &[u8]) {
     let mut choices = Unstructured::new(data);
     let request = graph(&mut choices);
     let first = run::run(request.clone(), PATIENCE);
     let second = run::run(request, PATIENCE);
     if let (Some(first), Some(second)) = (first, second) {
-        // How far one of them came that was told to end is a matter of time.
+        // The progress of a terminated run depends on time.
         if ![first.status, second.status].contains(&Status::Terminated) {
             assert_eq!(outcome(&first), outcome(&second), "once compiled it runs differently");
         }
@@ -157,7 +157,7 @@ fn graph(choices: &mut Unstructured<'_>) -> Request {
     if choices.arbitrary().unwrap_or(false) {
         request.language = Language::JavaScript;
     }
-    // A value for each export: whatever a binding promises, it gives.
+    // A value for each export, as every binding promises.
     let exports: usize = request.imports.iter().map(|(_, names)| names.len()).sum();
     let mut inputs = value::Writer::new();
     inputs.array(u32::try_from(exports + 1).unwrap_or_default());

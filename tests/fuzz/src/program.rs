@@ -1,8 +1,8 @@
-//! Programs out of bytes: JavaScript or TypeScript that mostly parses, which random text does not.
+//! Programs made of bytes: JavaScript or TypeScript that mostly parses, unlike random text.
 //!
-//! In: the fuzzer's bytes, each a choice. Out: a module. The grammar leans to what has been a
-//! weakness of engines: getters and proxies in odd places, tampered intrinsics, generators and
-//! async code left half-way, lengths at the edges, arrays changed while a builtin walks them.
+//! In: the fuzzer's bytes, each a choice. Out: a module. The grammar favors known weaknesses of engines: getters and
+//! proxies in odd places, tampered intrinsics, generators and async code that is never finished, extreme lengths,
+//! arrays that change while a builtin walks them.
 
 use std::fmt::Write;
 
@@ -60,7 +60,7 @@ const TYPES: &str = r"
     number string any unknown Array<string> {a?:1} any[] `${'x'}`
 ";
 
-/// The most that one input grows to, so that a run's time goes into running.
+/// The size limit of a program, so that the time goes into running.
 const MOST_BYTES: usize = 8 << 10;
 
 /// The program that those bytes choose.
@@ -142,7 +142,7 @@ impl Program<'_> {
         }
     }
 
-    /// One of the templates, or where it is deep or the bytes are spent, the last.
+    /// One of the templates, or the last if the nesting is deep or the bytes are spent.
     fn template(&mut self, templates: &[&str]) {
         let last = templates.len() - 1;
         let chosen = if self.depth > 6 || self.spent() {
@@ -214,13 +214,13 @@ impl Program<'_> {
         self.text.push('}');
     }
 
-    /// A name that is not taken.
+    /// A new name.
     fn pattern(&mut self) {
         self.names += 1;
         let _ = write!(self.text, "v{}", self.names);
     }
 
-    /// Whether this is not too far inside to be outside of every function.
+    /// Whether `await` is allowed here: near enough to the top to be outside of every function.
     fn awaits(&self) -> bool {
         self.depth <= 2
     }

@@ -1,7 +1,7 @@
-//! One run of a target, and what must hold of any.
+//! One run of a target, with the checks that hold for any run.
 //!
-//! In: a request. Out: its result, after every check that needs to know nothing of the program. The
-//! host functions are named by number: see [`FUNCTIONS`].
+//! In: a request. Out: its result, after every check that is independent of the program. Host functions have numbers:
+//! see [`FUNCTIONS`].
 #![expect(unsafe_code, reason = "leaves the process without its exit handlers")]
 
 use std::{
@@ -21,28 +21,26 @@ use isolane::{
 
 use crate::equal::walk;
 
-/// After this long a program that may go on for ever is told to end.
+/// The time after which a possibly endless program is told to end.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(60);
 
-/// Nothing takes this long unless it hangs; machines that fuzz are busy.
+/// The time limit of a run that does not hang; machines that fuzz are busy.
 pub(crate) const CEILING: Duration = Duration::from_mins(1);
 
-/// What a run holds before it begins: the pristine realm, and what linking takes, which a limit may
-/// be smaller than.
+/// The memory of a run before it begins: the pristine realm and linking. A limit may be smaller.
 const PRISTINE_BYTES: u64 = 1 << 20;
 
-/// A thread that is stuck for longer does not come back.
+/// A thread that is stuck for longer does not return.
 const LOST: Duration = Duration::from_secs(5);
 
-/// How a process ends that gave up two threads; `tests/fuzz/run` then starts another.
+/// The exit code of a process that gave up two threads; `tests/fuzz/run` then starts another.
 const STUCK: i32 = 75;
 
 /// The longest text of an error, and the longest stack.
 const TEXT_BYTES: usize = 16 << 10;
 const STACK_BYTES: usize = 64 << 10;
 
-/// The names of the host functions under their numbers: returns its arguments, a promise of them,
-/// throws them, does not answer.
+/// The host functions by number: returns its arguments, returns a promise of them, throws them, does not answer.
 pub(crate) const FUNCTIONS: [&str; 4] = ["echo", "later", "fail", "forget"];
 
 /// Globals with all of [`FUNCTIONS`], and no arguments.
@@ -71,7 +69,7 @@ struct Ear {
 
 impl Ear {
     fn tell(&self, event: Event) {
-        // Nobody listens any more once the result was taken.
+        // The receiver is gone after the result was taken.
         let _ = self.events.lock().unwrap_or_else(PoisonError::into_inner).send(event);
     }
 }
@@ -109,7 +107,7 @@ impl Host for Ear {
     }
 }
 
-/// The runtime of the process, with one place to compute in: the next run has the home of the last.
+/// The runtime of the process, which computes one run at a time: the next run has the instance of the last.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
@@ -123,7 +121,7 @@ pub(crate) fn runtime() -> &'static Runtime {
     })
 }
 
-/// Runs a program, told to end after some time. `None` is misuse.
+/// Runs a program and tells it to end after some time. `None` is misuse.
 pub(crate) fn run(request: Request, spin: Duration) -> Option<ExecutionResult> {
     let limit_bytes = request.memory_limit_bytes.unwrap_or(f64::from(128 << 20));
     let (sender, events) = mpsc::channel();
@@ -157,7 +155,7 @@ pub(crate) fn run(request: Request, spin: Duration) -> Option<ExecutionResult> {
     Some(result)
 }
 
-/// What holds of every result.
+/// Checks that hold for every result.
 pub(crate) fn judge(result: &ExecutionResult, limit_bytes: f64) {
     let success = result.status == Status::Success;
     assert_eq!(result.result.is_some(), success, "{result:?}");
@@ -180,12 +178,11 @@ pub(crate) fn judge(result: &ExecutionResult, limit_bytes: f64) {
     assert!(used <= limit_bytes.max(pristine), "{:?} bytes used", result.memory_used_bytes);
 }
 
-/// Looks at everything that a program can reach, and at how it is now.
+/// Describes the current state of everything that a program can reach.
 const CENSUS: &str = include_str!("census.js");
 
-/// Panics if the realm that the next run gets is not as the first one was. Looking costs more than
-/// most runs, so it is done after one input of many; which ones is up to their bytes, so that an
-/// input that fails does so again.
+/// Panics if the next run's realm differs from the first one's. The check costs more than most runs, so only one input
+/// of many has it. The bytes select it, so an input that fails does so again.
 pub(crate) fn check_pristine_after(data: &[u8]) {
     let sum = data.iter().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(*byte));
     if sum % 32 == 0 {
@@ -212,16 +209,15 @@ fn check_pristine() {
     assert!(first == &found, "the realm is not pristine: {changed:?}");
 }
 
-/// Ends the process, as if its time were up, when threads of it are lost in builtins that never
-/// look at the clock: they are a known limit, and would slow down all that comes after. Those that
-/// only take their time are waited for.
+/// Ends the process, as if its time were up, when its threads are lost in builtins that never check the clock. They are
+/// a known limit, and would slow down all later inputs. Slow threads that return are waited for.
 fn leave_if_stuck() {
     let began = Instant::now();
     while cfg!(isolane_sanitized) && runtime().stats().stuck_threads >= 2 {
         thread::sleep(Duration::from_millis(10));
         if began.elapsed() > LOST {
             eprintln!("two threads are in builtins that do not end: a new process has to go on");
-            // SAFETY: ends the process, and runs nothing that would take it for a crash.
+            // SAFETY: ends the process, and runs no handler that would report a crash.
             unsafe { libc::_exit(STUCK) }
         }
     }

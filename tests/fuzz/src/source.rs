@@ -1,7 +1,7 @@
-//! Source text: bytes as they are, or the choices of a grammar.
+//! Source text: the bytes themselves, or the choices of a grammar.
 //!
-//! The first byte says which, and in which language, under which limit; the rest is the text in
-//! UTF-8 or UTF-16, or feeds `program`.
+//! The first byte determines this, the language and the limit. The rest is the text in UTF-8 or UTF-16, or the input of
+//! `program`.
 
 use isolane::{Language, Request, SourceText};
 
@@ -10,13 +10,13 @@ use crate::{
     run::{self, PATIENCE},
 };
 
-/// Limits from one under which hardly anything runs to one with room to misbehave.
+/// Limits from one that stops almost every program to one with room to misbehave.
 const LIMITS_BYTES: [f64; 4] = [300e3, 1e6, 4e6, 16e6];
 
 /// Runs one program.
 ///
 /// # Panics
-/// If it comes to what no run may.
+/// If the run has a forbidden result.
 pub fn check(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
     let source = match how >> 3 & 3 {

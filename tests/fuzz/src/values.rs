@@ -1,7 +1,7 @@
-//! Values out of bytes, in messages that a host might write.
+//! Values made of bytes, in messages that a host might write.
 //!
-//! In: the fuzzer's choices. Out: one message of which structured clone changes nothing: keys in the
-//! order that objects keep, no entry of a Map or a Set twice, nothing that only one side can hold.
+//! In: the fuzzer's choices. Out: one message that structured clone does not change: keys in the order of objects, no
+//! duplicate entries of a Map or a Set, no values of one side only.
 
 use arbitrary::Unstructured;
 use isolane::value::{ErrorClass, ViewKind, Writer};
@@ -58,10 +58,10 @@ const CLASSES: &[ErrorClass] = &[
 const PATTERNS: &[(&str, &str)] =
     &[("(?:)", ""), ("a+(?<n>b)", "dgimsuy"), ("[\\p{L}--[a-z]]", "v")];
 
-/// How deep a value is at most; what is deep has tests of its own.
+/// The maximum depth of a value; deep values have tests of their own.
 const DEEPEST: u32 = 40;
 
-/// Writes one value with everything in it.
+/// Writes one value with all its parts.
 pub(crate) fn write(choices: &mut Unstructured<'_>, writer: &mut Writer) {
     let first = writer.next_object();
     Values { choices, writer, first, blobs: Vec::new() }.value(0);
@@ -152,7 +152,7 @@ impl Values<'_, '_> {
         }
     }
 
-    /// An object of this value, those that are not finished among them.
+    /// An object of this value, which may not be finished.
     fn reference(&mut self) {
         let known = self.writer.next_object() - self.first;
         if known == 0 {

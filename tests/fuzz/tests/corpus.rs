@@ -1,4 +1,4 @@
-//! What the fuzzer has found worth keeping, once more and without it.
+//! Inputs that the fuzzer has found, replayed without it.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-// Some cases of the meter, one after the other, in this process alone.
+// Cases of the meter, one after the other, in this process alone.
 //
 // In: `--seed` of the first, `--count`, `--isolation`, `--most` bytes of a value. Out: on standard output a line of
-// JSON before each case and one after it: what was handed out and how, what this process held of it after a
-// collection, what the run was charged, and how long the event loop stood still at most, in CPU time of this
-// thread. Run with `--expose-gc`.
+// JSON before each case and one after it: the values handed out and their way, the memory that this process held of
+// them after a collection, the run's charge, and the longest standstill of the event loop, in CPU time of this thread.
+// Run with `--expose-gc`.
 
 import { readFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -19,13 +19,13 @@ const BALLAST_BYTES = 64 * 1024 * 1024;
 /** A value is handed out again until about so much is held: far above the noise of a collected heap. */
 const HELD_BYTES = 4 * 1024 * 1024;
 const MOST_COPIES = 200;
-/** So many times over at most, each fresh copy is handed out. */
+/** The maximum number of times that each fresh copy is handed out. */
 const MOST_TIMES = 50;
 const RUN_MS = 5_000;
-/** What the copies may take, about: to make a value may take the sandbox far longer than the host to read it. */
+/** The approximate time for the copies: the sandbox may take far longer to make a value than the host to read it. */
 const CASE_MS = 600;
 
-/** How a value leaves the sandbox. What is `kept` is charged for as long as the result is held. */
+/** Ways out of the sandbox. A `kept` value is charged as long as the result is held. */
 const WAYS = {
   report: { kept: true, give: 'report(value)' },
   log: { kept: true, text: true, give: 'console.log(value)' },
@@ -48,7 +48,7 @@ const { values: options } = parseArgs({
 const runtime = new Runtime({ isolation: options.isolation });
 const first = Number(options.seed);
 await hand('report', 0, 0);
-/** What a run is charged that hands nothing out. */
+/** The charge of a run that hands nothing out. */
 const empty = (await hand('report', 0, 0)).charged;
 for (let seed = first; seed < first + Number(options.count); seed += 1) {
   console.log(JSON.stringify({ began: seed }));
@@ -56,7 +56,7 @@ for (let seed = first; seed < first + Number(options.count); seed += 1) {
 }
 await runtime.close();
 
-/** One seed, handed out in the way that goes with it. */
+/** One seed, handed out in its way. */
 async function one(seed) {
   const way = Object.keys(WAYS)[(seed >>> 0) % Object.keys(WAYS).length];
   const { kept, once } = WAYS[way];
@@ -70,7 +70,7 @@ async function one(seed) {
   const times = Math.min(MOST_TIMES, Math.ceil(wanted / fresh));
   const many = await hand(way, seed, fresh, times);
   const worst = { ...many, stoodMs: Math.max(single.stoodMs, many.stoodMs) };
-  // Only then did the run come to its ballast.
+  // Only a successful run allocated its ballast.
   if (kept && many.status === 'success') worst.charged -= empty;
   return row(seed, way, fresh * times, worst);
 }
@@ -79,7 +79,7 @@ function row(seed, way, copies, { status, failure, kind, held, charged, stoodMs 
   return { seed, way, isolation: options.isolation, copies, status, failure, kind, held, charged, ratio: held / Math.max(charged, 1), stoodMs };
 }
 
-/** A run that hands out so many fresh copies, each so many times, and what became of it. */
+/** A run that hands out so many fresh copies, each so many times, and its result. */
 async function hand(way, seed, copies, times = 1) {
   const { live = false, text = false, give } = WAYS[way];
   const made = { live: live || text, text, most: Number(options.most) };
@@ -100,7 +100,7 @@ async function hand(way, seed, copies, times = 1) {
     await parked(ballast.byteLength);
     export default answer;`;
   let kind = '';
-  // The host's own code keeps no more than the last of them.
+  // The host's own code keeps only the last of them.
   const keep = {};
   const take = (value) => {
     keep.value = value;
@@ -144,14 +144,14 @@ async function hand(way, seed, copies, times = 1) {
   await turn();
   const stoodMs = still.end();
   held ??= (await heldBytes()) - before;
-  // Used after the measurement, so that what was handed out is still there during it.
+  // Used after the measurement, so that the values stay alive during it.
   return { status: result.status, failure: failure(way, result), kind, held: Math.max(0, held), charged: result.memoryUsedBytes ?? LIMIT_BYTES, stoodMs };
 }
 
-/** What a run came to that none may come to. */
+/** The failure of a run with a forbidden result. */
 function failure(way, { status, error }) {
   if (status === 'link_error') return error.message;
-  // A host that cannot hold a value says so by that error.
+  // A host that cannot hold a value reports that error.
   const expected = way === 'thrown' || error?.name === 'SerializationError';
   return status === 'error' && !expected ? `${error.name}: ${error.message}` : undefined;
 }
@@ -164,7 +164,7 @@ function withResolvers() {
   return { promise, resolve };
 }
 
-/** What this thread's heap holds, and what hangs on it, after what is not held is gone. */
+/** The heap of this thread and its external memory, after a collection. */
 async function heldBytes() {
   for (let times = 0; times < 3; times += 1) {
     globalThis.gc();

@@ -1,13 +1,12 @@
 // Values of every kind and shape, from a seed.
 //
-// In: `generate(seed, options)`, where `without` lists kinds that must not occur (a Python host refuses `regexp`,
-// and `dates` out of its range), `live` says that functions and promises may, `text` that symbols may, which a log
-// shows as text, `most` about how many bytes the value may take in the sandbox, and `from` where the numbers
-// start that make keys and texts new, so that copies of a value differ in them. Out: `{ kind, value }`: the
-// value, the same for the same seed and options, and a text that describes it. Runs inside of the sandbox, as a
-// module of the program whatever the host is written in, so it knows nothing of either host. Sizes go from
-// nothing to megabytes, and strange shapes are frequent: what is looked for is what a host takes more for than
-// it was told.
+// In: `generate(seed, options)`. `without` lists kinds that must not occur (a Python host refuses `regexp`, and `dates`
+// out of its range), `live` allows functions and promises, `text` allows symbols, which a log shows as text, `most` is
+// about the largest size of the value in the sandbox in bytes, and `from` is the first of the numbers that make keys
+// and texts unique, so that copies of a value differ in them. Out: `{ kind, value }`: the value, the same for the same
+// seed and options, and a text that describes it. Runs inside the sandbox, as a module of the program with a host in
+// any language, so it is independent of the host. Sizes range from nothing to megabytes, and strange shapes are
+// frequent: the search is for values that take more of a host than their charge.
 
 const VIEWS = ['DataView', 'Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array', 'BigInt64Array', 'BigUint64Array', 'Float16Array', 'Float32Array', 'Float64Array'];
 const ERRORS = [Error, RangeError, ReferenceError, SyntaxError, TypeError, URIError, EvalError];
@@ -18,7 +17,7 @@ const COUNTS = [1, 2, 3, 4, 5, 6, 8, 9, 12, 13, 16, 17, 18, 20, 22, 30, 33, 64, 
 const ODD_KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'valueOf', 'hasOwnProperty', 'length', 'name', 'then', '', ' ', '-1', '-0', '01', '1e21', 'a\0b', '\ud800', '\udc00x', '😀', 'é'];
 const DEEPEST = 6;
 
-/** What an element of a container may be, by how it is described: functions of a context and a number of bytes. */
+/** Elements of containers, by description: functions of a context and a number of bytes. */
 const SCALARS = {
   'small integers': ({ random }) => random.below(1000),
   'large integers': ({ random }) => 2 ** 31 + random.below(2 ** 40),
@@ -61,20 +60,20 @@ const TEXT = {
 };
 const CONTAINERS = ['object', 'array', 'map', 'set'];
 
-/** The value of a seed, and what it is. */
+/** The value of a seed, with its description. */
 export function generate(seed, { without = [], live = false, text = false, most = 2_000_000, from = 0 } = {}) {
   const random = randomness(seed);
   const kinds = Object.keys({ ...KINDS, ...(live ? LIVE : {}), ...(text ? TEXT : {}) }).filter((kind) => !without.includes(kind));
   const context = { random, kinds, said: [], depth: 0, keys: new Map(), pool: [], number: counter(from) };
-  // Some are small whatever is allowed; of the others as many have 3 KB as have 3 MB.
+  // Some are small under any limit; of the others as many have 3 KB as have 3 MB.
   const bytes = random.chance(0.2) ? random.log(2000) : Math.floor(1000 * Math.exp(random.next() * Math.log(Math.max(1, most / 1000))));
   const value = random.weighted({ many: 6, mix: 2, deep: 1, shared: 1, one: 2, unheld: without.includes('unheld') ? 0 : 0.3 })({ many, mix, deep, shared, one, unheld })(context, bytes);
   return { kind: `${bytes} bytes: ${context.said.join(' ')}`, value };
 }
 
-// Plans: what the value is as a whole.
+// Plans: the shape of the whole value.
 
-/** The same shape many times, each fresh, which is how a wrong weight adds up. */
+/** The same shape many times, each fresh, so that a wrong weight adds up. */
 function many(context, bytes) {
   const { random } = context;
   const each = Math.min(random.log(bytes), 100_000);
@@ -82,12 +81,12 @@ function many(context, bytes) {
   const most = Math.min(bytes / Math.max(each, 16), 20_000);
   const list = [];
   say(context, `up to ${Math.ceil(most)} of ${each} bytes:`);
-  // What one takes shows only once it is made.
+  // The size of an element is known only after it is made.
   for (let left = bytes; left > 0 && list.length < most; left -= Math.max(16, weight(list.at(-1)))) list.push(make());
   return list;
 }
 
-/** A tree of everything. */
+/** A tree of all kinds. */
 function mix(context, bytes) {
   const used = new Set();
   const value = tree({ ...context, used }, bytes, 1 + context.random.below(DEEPEST));
@@ -112,7 +111,7 @@ function deep(context, bytes) {
   return value;
 }
 
-/** A few things, referred to many times. */
+/** A few things with many references to each. */
 function shared(context, bytes) {
   const { random } = context;
   const make = maker(context, Math.min(random.log(bytes), 1000));
@@ -124,7 +123,7 @@ function shared(context, bytes) {
   return random.chance(0.3) ? Object.fromEntries(list.slice(0, 500).map((value, at) => [`k${at}`, value])) : list;
 }
 
-/** What a host may not have, so that it names its path, with long steps on the way. */
+/** A value that a host may be unable to hold, so that it names its path, with long steps on the way. */
 function unheld(context, bytes) {
   const { random } = context;
   const key = random.pick(['-', 'k', 'é', '\n', '€']).repeat(Math.min(random.log(bytes), 1e6));
@@ -147,7 +146,7 @@ function maker(context, bytes) {
   const { random, kinds } = context;
   const kind = random.pick(kinds);
   say(context, kind);
-  // What the things have in common is decided once; what is new in each is drawn each time.
+  // Common features of the things are decided once; new ones are drawn each time.
   const shape = random.below(2 ** 31);
   return () => makes(kind)({ ...context, shape: randomness(shape), say: once(context) }, bytes);
 }
@@ -156,7 +155,7 @@ function makes(kind) {
   return KINDS[kind] ?? LIVE[kind] ?? TEXT[kind];
 }
 
-/** Some number, text or constant, of a kind that is the same for all that have the shape. */
+/** Some number, text or constant, of a kind that is the same for all things of the shape. */
 function scalars(context) {
   const kind = context.shape.pick([...Object.keys(SCALARS), 'short strings']);
   context.say(`(${kind})`);
@@ -295,7 +294,7 @@ function collection(target, context, bytes) {
   return target;
 }
 
-/** Members that a table of V8, whose hash of numbers has no seed, puts into the same place. */
+/** Members that one of V8's tables, whose hash of numbers has no seed, puts into the same place. */
 function collisions(context, bytes) {
   const { shape } = context;
   const how = shape.pick(['bigints', 'integers', 'doubles', 'numeric strings']);
@@ -381,10 +380,10 @@ function key({ number }, random) {
   return random.chance(0.1) ? `n${number()}` : `k${random.below(30)}`;
 }
 
-/** Own properties, whatever their names. */
+/** Own properties with any names. */
 function fill(target, keys, make) {
   keys.forEach((name, at) => {
-    // A `then` that can be called is awaited: that is no matter of weights.
+    // A `then` that can be called is awaited: this concerns no weights.
     const value = make(at);
     if (name === '__proto__') Object.defineProperty(target, name, { value, writable: true, enumerable: true, configurable: true });
     else target[name] = name === 'then' && typeof value === 'function' ? 1 : value;
@@ -392,7 +391,7 @@ function fill(target, keys, make) {
   return target;
 }
 
-/** About how many bytes the sandbox takes for something, without going deep. */
+/** The approximate bytes that the sandbox takes for something, without going deep. */
 function weight(value) {
   if (typeof value === 'string') return 24 + value.length * 2;
   if (typeof value !== 'object' || value === null) return 16;
@@ -405,7 +404,7 @@ function say(context, text) {
   context.said.push(text);
 }
 
-/** Says what the first of many things says. */
+/** Adds each description once, and no more after a dozen. */
 function once({ said }) {
   const seen = new Set(said);
   return (text) => {
@@ -437,7 +436,7 @@ function randomness(seed) {
     below,
     pick,
     chance: (share) => next() < share,
-    /** From 0 to about `most`, each order of magnitude as often as another. */
+    /** From 0 to about `most`, each order of magnitude equally often. */
     log: (most) => Math.floor(Math.exp(next() * Math.log(Math.max(1, most)) + next() * 0.1)),
     weighted: (weights) => {
       let left = next() * Object.values(weights).reduce((sum, share) => sum + share, 0);
@@ -456,7 +455,7 @@ function shuffled(random, list) {
   return mixed;
 }
 
-// Numbers whose hash is a given one: each step of V8's hash has an inverse.
+// Numbers with a given hash: each step of V8's hash has an inverse.
 
 function unhashed32(hash) {
   let key = hash >>> 0;

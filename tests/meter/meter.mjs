@@ -1,11 +1,11 @@
-// The meter: what a run hands over, against what it was charged, over values that nobody thought of.
+// The meter: memory that a run hands over, against the run's charge, over random values.
 //
-// In: `--seconds` (30), `--seed` of the first value, `--isolation thread|process|both`, `--jobs n` at a time, `--most
-// bytes` of a value, `--only seed` to measure one alone. Out: the worst ten in what the host really holds for each
-// byte that was charged, and the worst ten in how long the event loop stood still, on the standard output and in
-// RESULTS.md beside this; a non-zero exit code if a value held more than twice its charge and 1 MiB, kept the
-// loop for more than 100 ms of CPU time, or ended its process. Cases run in processes of their own, so that one
-// that ends its process is told with its seed; what is over a bound is measured again, alone.
+// In: `--seconds` (30), `--seed` of the first value, `--isolation thread|process|both`, `--jobs n` at a time,
+// `--most bytes` of a value, `--only seed` to measure one alone. Out: the worst ten by memory that the host really
+// holds for each charged byte, and the worst ten by standstill of the event loop, on the standard output and in
+// RESULTS.md beside this; a non-zero exit code if a value held more than twice its charge and 1 MiB, blocked the loop
+// for more than 100 ms of CPU time, or ended its process. Cases run in processes of their own, so that one that ends
+// its process is reported with its seed. A case over a bound is measured again, alone.
 
 import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -20,13 +20,13 @@ const RESULTS = new URL('RESULTS.md', import.meta.url);
 const MOST_RATIO = 2;
 const FREE_BYTES = 1024 * 1024;
 const MOST_STANDSTILL_MS = 100;
-/** A process does so many, so that what one leaves behind does not reach far. */
+/** The number of cases of one process, so that the leftovers of one affect only a few. */
 const BATCH = 20;
-/** A case that has not been measured by then has stopped its process: its own run is told to end after 5 s. */
+/** A case that has not been measured by then has blocked its process: its own run is told to end after 5 s. */
 const CASE_CEILING_MS = 30_000;
 const SHOWN = 10;
 const SHOWN_KIND = 160;
-/** Random numbers and noise are not the value's fault: the best of so many counts. */
+/** Random numbers and noise are not the value's fault, so the best of so many counts. */
 const AGAIN = 2;
 
 const { values: options } = parseArgs({
@@ -72,7 +72,7 @@ async function all() {
   for (const row of rows.filter((row) => row.crash === undefined && wrong(row).length > 0)) await again(row);
 }
 
-/** Measures what is over a bound alone, and keeps the best. */
+/** Measures a case over a bound again alone, and keeps the best. */
 async function again(row) {
   for (let times = 0; times < AGAIN && wrong(row).length > 0; times += 1) {
     const [alone] = await batch(row.seed, 1, row.isolation, Infinity, []);
@@ -82,7 +82,7 @@ async function again(row) {
   }
 }
 
-/** Some cases in processes of their own: a new one after each that has ended early. */
+/** Some cases in processes of their own: a new process after each that ended early. */
 async function batch(from, count, isolation, deadline = Infinity, into = rows) {
   for (let next = from; next < from + count && performance.now() < deadline; ) {
     next = await inProcess(next, from + count - next, isolation, deadline, into);
@@ -90,7 +90,7 @@ async function batch(from, count, isolation, deadline = Infinity, into = rows) {
   return into;
 }
 
-/** Cases in one process, for as long as it lives; the seed of the first that is left. */
+/** Cases in one process, as long as it lives. Returns the first seed that is left. */
 async function inProcess(from, count, isolation, deadline, into) {
   const args = ['--expose-gc', CASE, '--seed', `${from}`, '--count', `${count}`, '--isolation', isolation];
   if (options.most !== undefined) args.push('--most', options.most);
@@ -123,7 +123,7 @@ async function inProcess(from, count, isolation, deadline, into) {
   return begun + 1;
 }
 
-/** What is otherwise than promised. */
+/** The broken promises of a case. */
 function wrong({ crash, failure, held, charged, stoodMs }) {
   const found = [];
   if (crash !== undefined) found.push(`ended its process: ${crash}`);
@@ -136,7 +136,7 @@ function wrong({ crash, failure, held, charged, stoodMs }) {
 function report() {
   const crashed = rows.filter(({ crash }) => crash !== undefined);
   const measured = rows.filter(({ crash }) => crash === undefined);
-  // A small value's ratio is that of the collector's noise.
+  // A small value's ratio is mostly the collector's noise.
   const large = measured.filter(({ held }) => held > FREE_BYTES);
   const worst = (list, by) => list.toSorted((a, b) => b[by] - a[by]).slice(0, SHOWN);
   const over = rows.filter((row) => wrong(row).length > 0);
@@ -169,7 +169,7 @@ function mib(bytes) {
   return (bytes / 1024 / 1024).toFixed(2);
 }
 
-/** The file of results with this section in it; the other language's stays. */
+/** The file of results with a new version of this section; the other language's stays. */
 function results(section) {
   const title = '## Node.js';
   let before = '';

@@ -1,9 +1,9 @@
-// The shapes of value whose weight is measured.
+// Shapes of values whose weight is measured.
 //
-// Out: of each the text of a function that makes one, all of it fresh, from the number of the copy; `setup`
-// stands in front of it in the program; `live` shapes cannot be reported and are arguments; `outside` says
-// that what they take is not in V8's heap, so that the resident memory of the process is looked at too; `alone`
-// that a message may not have many of them.
+// Out: for each shape the text of a function that makes a fresh value, from the number of the copy. `setup` comes
+// before it in the program; `live` shapes cannot be reported and are arguments; `outside` shapes take memory outside of
+// V8's heap, so that the resident memory of the process is measured too; `alone` shapes must not occur often in a
+// message.
 
 const SETUP = `
   const random = (seed) => { let s = (seed + 1) * 0x9e3779b1 >>> 0; return () => { s = s + 0x6d2b79f5 | 0; let t = Math.imul(s ^ s >>> 15, s | 1); t = t + Math.imul(t ^ t >>> 7, t | 61) ^ t; return ((t ^ t >>> 14) >>> 0) / 4294967296; }; };
@@ -25,7 +25,7 @@ function shape(name, make, more = {}) {
 
 const outside = { outside: true };
 
-// Numbers and other scalars, by what holds them.
+// Numbers and other scalars, by their container.
 for (const [name, text] of Object.entries({ 'small integers': 'k', 'integers of 31 bits': '2 ** 30 + k', 'integers from 2^31': '2 ** 31 + k', doubles: 'k + 0.5', undefined: 'undefined', true: 'true', null: 'null' })) {
   shape(`array of 1000 ${name}`, `(i) => array(1000, (k) => ${text})`);
   shape(`array of 8 ${name}`, `(i) => array(8, (k) => ${text})`);
@@ -54,7 +54,7 @@ shape('string of 3,000,000', "(i) => 'a'.repeat(3e6) + i", outside);
 // Big integers, by bits.
 for (const bits of [0, 1, 31, 63, 64, 65, 128, 1000, 8000, 80_000, 1_000_000]) shape(`bigint of ${bits} bits`, `(i) => ${bits === 0 ? '0n' : `(1n << ${bits - 1}n) + BigInt(i % ${Math.min(1000, 2 ** Math.min(20, bits - 1))})`}`);
 
-// Objects, by how many properties and how their keys are known.
+// Objects, by number of properties and by kind of keys.
 for (const count of [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16, 17, 18, 20, 21, 22, 24, 30, 33, 43, 44, 64, 86, 128, 200, 342, 1000, 1366, 2000]) {
   const keys = { setup: `const KEYS = names(${count}), MORE = names(20 + ${count} * 2, 'm');` };
   shape(`object of ${count}, keys known`, '(i) => object(KEYS)', keys);
@@ -185,7 +185,7 @@ shape('shared: an array of 100 of one object', '(i) => { const o = {}; return ar
 shape('shared: an array of 1000 of one string', "(i) => { const o = 'shared' + i; return array(1000, () => o); }");
 shape('shared: cycle', '(i) => { const o = {}; o.o = o; return o; }');
 
-// What stays the sandbox's: the host holds a function or a promise for it.
+// Values that stay in the sandbox: the host holds a function or a promise for them.
 shape('function', '(i) => () => i', { live: true });
 shape('function, name', "(i) => ({ ['name' + i]: () => i })['name' + i]", { live: true });
 shape('function, name of 1000', "(i) => { const key = 'n'.repeat(1000) + i; return { [key]: () => i }[key]; }", { live: true });

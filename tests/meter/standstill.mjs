@@ -1,7 +1,7 @@
-// How long this thread's event loop stands still.
+// Standstills of this thread's event loop.
 //
-// In: the moments from which and to which to look. Out: the longest turn of the loop, in CPU time of this thread, so
-// that neither other processes nor a wait count. Linux only, as Node.js 20 cannot tell a thread's time.
+// In: the start and the end of the measurement. Out: the longest turn of the loop, in CPU time of this thread, so that
+// neither other processes nor waiting count. Linux only, as Node.js 20 cannot report a thread's time.
 
 import { openSync, readSync } from 'node:fs';
 
@@ -29,7 +29,7 @@ export class Standstill {
     this.last = now;
   }
 
-  /** What comes now is the meter's own. */
+  /** The following work is the meter's own. */
   pause() {
     this.mark();
     this.live = false;

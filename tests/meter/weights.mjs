@@ -1,11 +1,11 @@
-// What Node.js really holds for a value of the sandbox, shape by shape, against what the run was charged.
+// Memory that Node.js really holds for a value of the sandbox, shape by shape, against the run's charge.
 //
-// In: `--only text` for the shapes whose name holds it, `--out file` for the table as a file too, `--jobs n` for
-// so many at a time, `--mib n` for what is charged in a measurement; ISOLANE_ISOLATION. Run with `--expose-gc`.
-// Out: a table of bytes held and charged for each copy, worst first, and a non-zero exit code if a shape holds more
-// than twice its charge and 1 MiB, or if it ends its process. Each shape is measured in a process of its own: a
-// program makes the shape again and again and reports it, so that the sandbox keeps none, the host keeps all, and
-// the run is charged for all.
+// In: `--only text` for shapes whose name contains the text, `--out file` for the table as a file too, `--jobs n` for
+// so many at a time, `--mib n` for the charge in a measurement; ISOLANE_ISOLATION. Run with `--expose-gc`. Out: a table
+// of bytes held and charged for each copy, worst first, and a non-zero exit code if a shape holds more than twice its
+// charge and 1 MiB, or if it ends its process. Each shape is measured in a process of its own: a program makes the
+// shape again and again and reports it, so that the sandbox keeps none, the host keeps all, and the run is charged for
+// all.
 
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { SHAPES } from './shapes.mjs';
 
 /** The sandbox holds one of them, and the host all. */
 const BATCHES = 16;
-/** What is charged enough to tell how much one copy is. */
+/** The smallest charge that determines the size of one copy. */
 const PROBE_BYTES = 256 * 1024;
 const MOST_COPIES = 1_000_000;
 const LIMIT_BYTES = 1024 * 1024 * 1024;
@@ -31,7 +31,7 @@ const FREE_BYTES = 1024 * 1024;
 const { values: options } = parseArgs({
   options: { only: { type: 'string', default: '' }, shape: { type: 'string' }, out: { type: 'string' }, jobs: { type: 'string', default: '2' }, mib: { type: 'string', default: '10' } },
 });
-/** What one measurement is charged, about: far above the noise of a collected heap. */
+/** The approximate charge of one measurement: far above the noise of a collected heap. */
 const CHARGED_BYTES = Number(options.mib) * 1024 * 1024;
 
 if (options.shape === undefined) await all();
@@ -39,7 +39,7 @@ else console.log(JSON.stringify(await measure(SHAPES[options.shape])));
 
 async function all() {
   const rows = [];
-  // What the host keeps of its arguments is its own affair: a promise that has settled is charged no more.
+  // Arguments that the host keeps are its own affair: a promise that has settled is charged no more.
   const isOver = (row) => row.failure !== undefined || (!SHAPES[row.name].live && isHeavy(row));
   const left = Object.keys(SHAPES).filter((name) => name.includes(options.only));
   const work = async () => {
@@ -56,7 +56,7 @@ async function all() {
   process.exitCode = rows.length > 0 && over.length === 0 ? 0 : 1;
 }
 
-/** What a process says that measures one shape. */
+/** The output of a process that measures one shape. */
 async function child(name) {
   const args = ['--expose-gc', fileURLToPath(import.meta.url), '--shape', name, '--mib', options.mib];
   const process_ = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -76,7 +76,7 @@ async function measure(shape) {
   const before = await held();
   const many = await charged(shape, size, 1 + BATCHES, 1e3 + size);
   const after = await held();
-  // The one batch more is the sandbox's own copy at the peak, in both runs.
+  // The additional batch is the sandbox's own copy at the peak, in both runs.
   const chargedBytes = (many.bytes - one.bytes) / BATCHES / size;
   const copies = (1 + BATCHES) * size;
   const heldBytes = (after.heap - before.heap) / copies;
@@ -86,7 +86,7 @@ async function measure(shape) {
   return { copies, held: heldBytes, resident: residentBytes, charged: chargedBytes, ratio: most / chargedBytes, excess: most * copies - MOST_RATIO * chargedBytes * copies };
 }
 
-/** How many copies go into a batch so that all batches are charged enough. */
+/** The number of copies in a batch, so that all batches are charged enough. */
 async function batchSize(shape) {
   for (let size = 1; ; size *= 8) {
     const one = await charged(shape, size, 1, 0);
@@ -98,7 +98,7 @@ async function batchSize(shape) {
   }
 }
 
-/** A run that hands out so many batches of so many copies: what it was charged, and what it handed out. */
+/** A run that hands out so many batches of so many copies. Returns its charge and the values. */
 async function charged({ make, setup = '', live = false, alone = false }, size, batches, start) {
   const kept = [];
   const keep = (value) => void kept.push(value);
@@ -131,7 +131,7 @@ function withResolvers() {
   return { promise, resolve };
 }
 
-/** What this process holds, after what is not held is gone. */
+/** The memory of this process after a collection. */
 async function held() {
   for (let times = 0; times < 4; times += 1) {
     globalThis.gc();

@@ -1,11 +1,11 @@
-// The processes of this system, as /proc has them.
+// Processes of this system, read from /proc.
 //
-// In: the number of a process. Out: those below it. A number may be used again, so a process is known by
-// that and by the moment when it began.
+// In: the number of a process. Out: its descendants. A number may be reused, so a process is identified by its number
+// and its start time.
 
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** Launchers, nurseries and workers below a host, each with its parent. */
+/** Launchers, zygotes and workers below a host, each with its parent. */
 export function descendants(host) {
   const all = processes();
   const below = [];
@@ -17,7 +17,7 @@ export function descendants(host) {
   return below;
 }
 
-/** The workers among them: what the children of a host's children have forked. */
+/** The workers among them: processes that the children of a host's children have forked. */
 export function workersOf(host) {
   const below = descendants(host);
   const ofHost = below.filter(({ parent }) => parent === host).map(({ pid }) => pid);
@@ -25,7 +25,7 @@ export function workersOf(host) {
   return below.filter(({ parent, ended }) => nurseries.includes(parent) && !ended);
 }
 
-/** Those of them that still are, and have not ended. */
+/** Those of them that exist and have not ended. */
 export function alive(some) {
   const all = processes();
   return some.filter(({ pid, began }) => all.some((other) => other.pid === pid && other.began === began && !other.ended));
@@ -34,7 +34,7 @@ export function alive(some) {
 function processes() {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).flatMap((name) => {
     try {
-      // The name, in parentheses, may hold anything.
+      // The name, in parentheses, may contain any characters.
       const fields = readFileSync(`/proc/${name}/stat`, 'latin1').replace(/^.*\) /s, '').split(' ');
       return [{ pid: Number(name), parent: Number(fields[1]), began: fields[19], ended: 'ZX'.includes(fields[0]) }];
     } catch (error) {

@@ -8,7 +8,7 @@ import { runCode } from '../isolation.mjs';
 
 const CEILING_MS = 30_000;
 
-/** Runs a program with these globals; what it came to, and what they were called with, in order. */
+/** Runs a program with these globals. Returns its result and the arguments of their calls, in order. */
 async function calls(source, globals, options = {}) {
   const seen = [];
   const note = (f) => (f.constructor.name === 'AsyncFunction' ? async (...args) => (seen.push(args), f(...args)) : (...args) => (seen.push(args), f(...args)));

@@ -1,4 +1,4 @@
-// The codec by itself: what is written and read again is what structuredClone makes of it.
+// The codec alone: a value that is written and read again equals its structuredClone.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -28,7 +28,7 @@ function roundTrip(value) {
   return new Decoder(nodes, 0).message(nodes.length, blobs, nobody, 'root');
 }
 
-/** A small generator with a seed, so that a failure can be had again. */
+/** A small generator with a seed, so that a failure can be reproduced. */
 function randomness(seed) {
   let state = seed >>> 0;
   const next = () => {

@@ -1,4 +1,4 @@
-// What a sandbox that computes, or tells a lot, leaves to others: other runs, and the host's event loop.
+// Fairness of a sandbox that computes, or sends a lot, to other runs and to the host's event loop.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { Runtime } from '../isolation.mjs';
 const COUNT = 20_000;
 const FLOOD = `take(Array.from({ length: ${COUNT} }, (_, i) => Promise.resolve(i))); await go(); export default 'over';`;
 
-/** A run that hands over promises by the thousand, and what of that has been heard. */
+/** A run that hands over promises by the thousand, and the number that has arrived. */
 function flood(runtime) {
   const heard = { promises: 0, turns: 0, first: undefined };
   const began = new Promise((resolve) => { heard.first = resolve; });
@@ -51,7 +51,7 @@ test('one that settles promises by the thousand leaves the event loop its turns'
   const runtime = new Runtime();
   const { run, heard, began, go } = flood(runtime);
   await began;
-  // Another run is heard before all of that is.
+  // Another run is handled before all of them.
   assert.equal((await runtime.runCode('export default 1')).result, 1);
   assert.ok(heard.promises < COUNT, `${heard.promises}`);
   go();

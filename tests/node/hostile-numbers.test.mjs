@@ -1,12 +1,12 @@
-// What a worker that was taken over may say: numbers that were never given out, or are over. Each event
-// is handed to a run as the event loop would do it; none may throw there.
+// Messages of a compromised worker: numbers that were never given out, or are no longer valid. Each event reaches a run
+// as from the event loop; none may throw there.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 
 const { Run } = createRequire(import.meta.url)('../../bindings-node/dist/run.js');
 
-/** A run that the native side does not know, which ignores what is said of it. */
+/** A run that the native side does not know, and that ignores every event. */
 const run = () => new Run(undefined, () => {});
 const mail = (value) => ({ read: (_run, _root, done) => done(true, value), skip() {} });
 

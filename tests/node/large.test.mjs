@@ -1,4 +1,4 @@
-// Large messages: read in slices of several turns, in the order of their run, and given up when it is ended.
+// Large messages: read in slices of several turns, in the order of their run, and abandoned when the run is ended.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { runCode } from '../isolation.mjs';
 const LIMIT = { memoryLimitBytes: 2 ** 30 };
 const RECORDS = 'Array.from({ length: 300_000 }, (_, i) => ({ i, s: "x" + i }))';
 
-/** Turns of the event loop while something goes on. */
+/** Turns of the event loop until the promise settles. */
 async function turnsDuring(promise) {
   let turns = 0;
   let over = false;

@@ -1,4 +1,4 @@
-// Misuse as only JavaScript can commit it; the rest is in the contract table.
+// Misuse that only JavaScript can commit; the rest is in the contract table.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

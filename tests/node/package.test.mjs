@@ -1,5 +1,4 @@
-// The published packages: installed from two tarballs into an empty folder, offline, without a
-// compiler, they run.
+// The published packages: installed from two tarballs into an empty folder, offline and without a compiler, they run.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -24,7 +23,7 @@ before(() => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The package of this platform, as `bindings-node/platform.mjs` lays it out. */
+/** The package of this platform, in the layout of `bindings-node/platform.mjs`. */
 function platformPackage() {
   const home = join(folder, triple);
   execFileSync(process.execPath, [join(root, 'bindings-node', 'platform.mjs'), home]);

@@ -1,4 +1,4 @@
-// How runs and the process live together: what keeps it alive, and what happens when it ends.
+// Runs and the life of the process: handles that keep it alive, and its exit.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -12,7 +12,7 @@ import * as esm from 'isolane';
 const CEILING_MS = 30_000;
 const PARKED_RUNS = 10_000;
 
-/** Runs a program in a process of its own; gives its exit code and what it printed. */
+/** Runs a program in a process of its own. Returns its exit code and its output. */
 function child(program, flags = []) {
   return new Promise((resolve) => {
     const args = [...flags, '--input-type=module', '-e', program];
@@ -93,7 +93,7 @@ test('thousands of runs that wait for their host hold few threads', { timeout: 1
   const handles = Array.from({ length: PARKED_RUNS }, (_, i) =>
     esm.runCode('await wait(); export default i', { globals: { i, wait: () => { waiting += 1; return gate; } } }));
   while (waiting < PARKED_RUNS) await new Promise((resolve) => setImmediate(resolve));
-  // On a slow machine some took so long that they stepped aside, which takes threads for that while.
+  // On a slow machine some runs took so long that they yielded, which takes threads for that time.
   while (readdirSync('/proc/self/task').length >= 100) await new Promise((resolve) => setTimeout(resolve, 10));
   release();
   const results = await Promise.all(handles);

@@ -1,4 +1,4 @@
-// Runtimes of one's own.
+// Runtimes of the caller's own.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

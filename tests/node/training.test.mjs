@@ -1,4 +1,4 @@
-// What `npm run build:shipped` stands on: its training, and what it tells the C compiler.
+// The parts of `npm run build:shipped`: its training, and its settings for the C compiler.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

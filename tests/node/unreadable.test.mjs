@@ -1,5 +1,5 @@
-// Values of the sandbox that this version of Node.js cannot hold: a pattern that its own engine does not
-// know, a string or a collection beyond its bounds. They are what cannot be cloned, and nothing else is lost.
+// Values of the sandbox that this version of Node.js cannot hold: a pattern that its own engine does not know, a string
+// or a collection beyond its limits. They cannot be cloned, and nothing else is lost.
 
 import assert from 'node:assert/strict';
 import { constants } from 'node:buffer';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import { SerializationError, runCode } from '../isolation.mjs';
 
-// The isolate knows all of these.
+// The isolate supports all of these.
 const PATTERN = ['/(?i:a)b/', '/(?<y>a)|(?<y>b)/', '/\\p{Script=Garay}/u'].find((pattern) => !known(pattern));
 const skip = PATTERN === undefined && 'this version knows every pattern of the isolate';
 

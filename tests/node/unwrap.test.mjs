@@ -1,4 +1,4 @@
-// Results as exceptions: what `unwrap` returns and throws, for each status of a real run and for copies.
+// Results as exceptions: the return value or exception of `unwrap`, for each status of a real run and for copies.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtErro
 const CEILING_MS = 30_000;
 const filename = 'code.ts';
 
-/** What a failing run is thrown as: its source, its class and the message. */
+/** The exception of each failing run: its source, its class and the message. */
 const FAILURES = [
   ['error', UncaughtError, () => runCode('const f = 1;\n\nthrow new RangeError("too far");', { filename }), 'RangeError: too far (code.ts:3:11)'],
   ['error', UncaughtError, () => runCode('throw 7;', { filename }), 'Error: 7'],

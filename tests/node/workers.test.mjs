@@ -1,6 +1,6 @@
-// What only isolation by process has: workers that can be seen, killed and outlived.
+// Features of isolation by process alone: workers that can be seen, killed and outlived.
 //
-// Each test waits for what it expects, and has a ceiling.
+// Each test waits for an event, and has a time limit.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -30,14 +30,14 @@ const until = async (holds) => {
   while (!holds()) await after(5);
 };
 
-/** A runtime that is closed after the test, however that went. */
+/** A runtime that is closed after the test, whether or not the test passed. */
 function open(t, more) {
   const runtime = new Runtime({ isolation: 'process', ...more });
   t.after(() => runtime.close());
   return runtime;
 }
 
-/** Starts a run; gives its handle, which must not be awaited for that, once it has begun. */
+/** Starts a run. Once it has begun, returns its handle, which must not be awaited for that. */
 async function begin(runtime, source, globals = {}) {
   const { promise, resolve } = gate();
   const run = runtime.runCode(`begun(); ${source}`, { globals: { begun: () => resolve(), ...globals } });
@@ -50,7 +50,7 @@ function gate() {
   return { promise: new Promise((settle) => { resolve = settle; }), resolve };
 }
 
-/** A host in a process and a process group of its own, once it has said `ready`. */
+/** A host in a process and a process group of its own, once it has printed `ready`. */
 async function host(t, program) {
   const prelude = `
     import { Runtime } from 'isolane';
@@ -85,7 +85,7 @@ test('counts tell the workers, and what they are kept from', options, async (t) 
     'landlock', 'systemCalls', 'resources',
   ]);
   assert.ok(Object.values(confinement).every((item) => typeof item === 'boolean'));
-  // No machine refuses these.
+  // Every machine has these.
   const { environment, descriptors, privileges } = confinement;
   assert.deepStrictEqual([environment, descriptors, privileges], [true, true, true]);
   run.terminate();
@@ -95,7 +95,7 @@ test('counts tell the workers, and what they are kept from', options, async (t) 
 });
 
 test('a worker that is killed takes its run with it, and no other', options, async (t) => {
-  // None is kept ready: the first worker is that of the first run.
+  // None is kept ready: the first worker serves the first run.
   const runtime = open(t, { readyIsolates: 0 });
   for (const source of ['for (;;);', 'await never()', LONG]) {
     const later = gate();

@@ -1,4 +1,4 @@
-// The contract's interfaces and the package's are assignable both ways; what is public has the types it promises.
+// The contract's interfaces and the package's are assignable in both directions; public values have the promised types.
 
 import {
   LinkError,
@@ -72,7 +72,7 @@ const same: [
 ] = [true, true, true, true];
 void same;
 
-// A handle is a contract's handle and two methods more.
+// A handle is a contract's handle with two more methods.
 const handle: Execution = runCode('export default 1');
 const caught: Promise<CodeExecutionResult> = runCode('').catch(() => { throw new Error(); });
 const last: Promise<CodeExecutionResult> = runCode('').finally(() => {});

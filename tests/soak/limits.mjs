@@ -1,8 +1,8 @@
-// The soak in processes that the system gives little: descriptors, threads, addresses.
+// The soak in processes with tight limits of the system: descriptors, threads, addresses.
 //
-// In: `--quick` for those that take a moment; `ISOLANE_ISOLATION=process` for workers, which are given as
-// little. Out: what each came to, and a non-zero exit code if one crashed, hung, or lost a run. A run that the
-// system has no thread for is refused when it is started, with an exception; nothing else may be.
+// In: `--quick` for the short ones; `ISOLANE_ISOLATION=process` for workers, which get the same limits. Out: the result
+// of each, and a non-zero exit code if one crashed, hung, or lost a run. A run without a thread for it is refused with
+// an exception when it is started; nothing else may be.
 
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,7 +1,7 @@
-// The mix of runs: what each kind is given, what is done to it, what it must come to.
+// The mix of runs: the inputs, the treatment and the expected result of each kind.
 //
-// In: `mix.json`, which `mix.py` reads too, a seed and the number of a run. Out: the run's source and
-// options, made anew for it, and a check of what it came to. `README.md` says what the fields mean.
+// In: `mix.json`, which `mix.py` reads too, a seed and the number of a run. Out: the run's source and options, made
+// anew for it, and a check of its result. `README.md` explains the fields.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
@@ -25,7 +25,7 @@ export function random(seed) {
   };
 }
 
-/** Run number `n` of that seed: which kind, and when things happen to it. */
+/** Run number `n` of that seed: its kind, and the times of events during it. */
 export function pick(seed, n) {
   const next = random(Math.imul(seed, 0x9e3779b1) + n);
   let place = next() * TOTAL;
@@ -34,7 +34,7 @@ export function pick(seed, n) {
 }
 
 export class Case {
-  /** What the host saw that it should not have. */
+  /** A forbidden event that the host saw. */
   wrong = '';
   over = false;
   handle;
@@ -55,7 +55,7 @@ export class Case {
     if (report !== undefined) this.options.report = this.#sink(report);
   }
 
-  /** What is otherwise than expected of a result, or nothing. */
+  /** The differences of a result from the expected one, or nothing. */
   check({ status, result, error, reports, logs }) {
     this.over = true;
     const { fields } = this;
@@ -101,7 +101,7 @@ export class Case {
   }
 }
 
-/** What programs of the mix may call. */
+/** The functions that programs of the mix may call. */
 const HOST = {
   add: (_, a, b) => a + b,
   same: (_, value) => value,

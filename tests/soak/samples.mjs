@@ -1,8 +1,8 @@
-// What a process holds: sampled when none of its runs is alive, and judged flat or not.
+// Memory of a process: sampled when none of its runs is alive, and judged flat or not.
 //
-// In: how many runs there have been. Out: lines of a table, and what has grown. Memory is flat when the
-// least of the last quarter is not above the most of the second by more than its tolerance: the
-// allocators keep freed pages in heaps of their threads, and give them out in another order each time.
+// In: the number of runs so far. Out: lines of a table, and the values that have grown. Memory is flat when the minimum
+// of the last quarter exceeds the maximum of the second by no more than its tolerance: the allocators keep freed pages
+// in heaps of their threads, and reuse them in another order each time.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
@@ -12,7 +12,10 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc');
 
 const MIB = 2 ** 20;
-/** MiB, but for the last: a hundred threads keep a quarter of one each of their stacks, and the allocators some. */
+/**
+ * MiB, except for the last. A hundred threads keep a quarter of a MiB each of their stacks, and the allocators keep
+ * some.
+ */
 const TOLERANCE = { rss: 32, heap: 4, threads: 0, fds: 0 };
 
 export const threads = () => readdirSync('/proc/self/task').length;
@@ -29,23 +32,23 @@ export class Samples {
       runs,
       seconds: (performance.now() - this.#started) / 1e3,
       rss: resident / MIB,
-      // Compiled code that is kept, up to a bound that short soaks do not reach.
+      // Compiled code in the cache, up to a limit that short soaks do not reach.
       cache: cacheBytes / MIB,
       heap: (heapUsed + external) / MIB,
       threads: threads(),
-      // One of them is the folder being read.
+      // One of them is the open folder.
       fds: readdirSync('/proc/self/fd').length - 1,
     };
     this.rows.push(row);
     return row;
   }
 
-  /** What the last quarter holds and the second did not. */
+  /** The values that the last quarter exceeds. */
   grown() {
     const quarter = Math.floor(this.rows.length / 4);
     const second = this.rows.slice(quarter, 2 * quarter);
     const last = this.rows.slice(-quarter);
-    // Threads come and go by seconds: how many there are at the end is looked at there.
+    // Threads start and end within seconds, so their number is checked at the end.
     return ['rss', 'heap', 'fds'].flatMap((what) => {
       const held = (row) => row[what] - (what === 'rss' ? row.cache : 0);
       const before = Math.max(...second.map(held));

@@ -1,7 +1,7 @@
-// The soak: a mix of everything that runs do and that is done to them, many at once, for long.
+// The soak: a mix of all kinds of runs and of all operations on them, many at once, for a long time.
 //
-// In: `--runs`, `--width` (how many at once), `--seed`. Out: figures, and a non-zero exit code if a run was
-// lost, came to something else than it must, or if the process holds more at the end than before.
+// In: `--runs`, `--width` (how many at once), `--seed`. Out: figures, and a non-zero exit code if a run was lost or had
+// a wrong result, or if the process holds more at the end than before.
 
 import { setTimeout as after } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -12,9 +12,9 @@ import { Case, NAMES, SOON_MS, pick } from './mix.mjs';
 import { Samples, threads } from './samples.mjs';
 
 const SAMPLES = 20;
-/** A run that has not settled by then is lost: some hundred times what the longest takes. */
+/** A run that has not settled by then is lost. The longest run takes about a hundredth of this. */
 const LOST_MS = 120_000;
-/** Threads without work end after 5 s; those in a builtin when it is through. */
+/** Threads without work end after 5 s; those in a builtin end after it. */
 const THREADS_END_MS = 60_000;
 const SHOWN = 20;
 
@@ -24,7 +24,7 @@ const { values } = parseArgs({
 const [runs, width, seed] = [values.runs, values.width, values.seed].map(Number);
 
 const statuses = { success: 0, error: 0, memory: 0, terminated: 0, link_error: 0 };
-// Made at once, so that what is kept of the runs does not look like a leak of them.
+// Allocated at the start, so that these records of the runs do not look like a leak.
 const kinds = new Uint8Array(runs).fill(255);
 const tookMs = new Float64Array(runs);
 const wrong = [];
@@ -71,7 +71,7 @@ async function one(n) {
   if (close) {
     await closed(n);
   } else if (drop) {
-    // Nobody awaits it: that it settles is seen in the runtime's counts.
+    // No one awaits it; the runtime's counts show that it settles.
     startedHere += 1;
     dropped += 1;
     run.handle = runtime.runCode(run.source, run.options);
@@ -85,7 +85,7 @@ async function one(n) {
   tookMs[n] = performance.now() - started;
 }
 
-/** Waits for a run and checks what it came to. */
+/** Waits for a run and checks its result. */
 async function expect(run) {
   let timer;
   const ceiling = new Promise((resolve) => {
@@ -116,11 +116,11 @@ async function closed(n) {
   }
   await end;
   const { computing, stuckThreads, parked, queued, readyIsolates } = own.stats();
-  // A thread that the system kept from running for long was given up on, and has not heard of its end.
+  // A thread that the system delayed for long was given up on, and has not noticed its termination yet.
   if (Math.max(0, computing - stuckThreads) + parked + queued + readyIsolates > 0) wrong.push(`closed (${n}): ${JSON.stringify(own.stats())}`);
 }
 
-/** Waits until every run that was started has settled, those that nobody awaits too. */
+/** Waits until every started run has settled, including those that no one awaits. */
 async function settled(count) {
   const deadline = performance.now() + LOST_MS;
   const sum = () => Object.values(runtime.stats().settled).reduce((all, some) => all + some, 0);

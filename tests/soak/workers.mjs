@@ -1,7 +1,7 @@
 // Worker threads that end with runs in them.
 //
-// In: `--runs`, `--seed`. Out: figures, and a non-zero exit code if a run of a worker that lived came to
-// something else than it must, or if the process does not come back to the threads that it had.
+// In: `--runs`, `--seed`. Out: figures, and a non-zero exit code if a run of a worker that lived had a wrong result, or
+// if the process does not return to its number of threads.
 
 import { setTimeout as after } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -14,7 +14,7 @@ import { threads } from './samples.mjs';
 
 const WORKERS = 4;
 const WIDTH = 16;
-/** A worker is ended after that many of its runs at most, and the next one takes up what is left. */
+/** A worker is ended after at most that many of its runs, and the next one continues with the rest. */
 const MOST_RUNS = 50;
 const LOST_MS = 120_000;
 const THREADS_END_MS = 60_000;
@@ -25,7 +25,7 @@ else await worker(workerData);
 async function main() {
   const { values } = parseArgs({ options: { runs: { type: 'string', default: '2000' }, seed: { type: 'string', default: '1' } } });
   const [runs, seed] = [values.runs, values.seed].map(Number);
-  // A run here too, so that the threads that live for good are there, and one that is idle.
+  // A run on this thread too, which starts the permanent threads and one that is idle.
   await runCode('export default 1');
   const before = threads();
   const wrong = [];
@@ -38,7 +38,7 @@ async function main() {
       const to = Math.min(at, runs);
       const live = new Worker(new URL(import.meta.url), { workerData: { from, to, seed } });
       const exited = new Promise((resolve) => live.once('exit', resolve));
-      // The first run has settled: from now on some of the others are in the middle of something.
+      // The first run has settled, so from now on some of the others are in progress.
       const began = new Promise((resolve) => live.once('message', resolve));
       live.on('message', (message) => (message === 'done' ? (done += 1) : wrong.push(message)));
       live.on('error', (error) => wrong.push(String(error)));
@@ -52,7 +52,7 @@ async function main() {
   };
   await Promise.all(Array.from({ length: WORKERS }, one));
   if ((await runCode('export default 6 * 7')).result !== 42) wrong.push('no run after all that');
-  // What the workers left behind ends by itself, and then the threads do.
+  // The runs that the workers left end by themselves, and then the threads do.
   const deadline = performance.now() + THREADS_END_MS;
   while (threads() > before && performance.now() < deadline) await after(50);
   if (threads() > before) wrong.push(`${threads() - before} threads more than before`);

@@ -1,7 +1,7 @@
-// Values as canonical text, so that comparing is comparing text.
+// Values as canonical text, so that values are compared as text.
 //
-// In: a value of this host. Out: JSON in which each value has one spelling; README.md has the list.
-// Objects are numbered as they are met, within one message: one that is met again is a `$ref`.
+// In: a value of this host. Out: JSON in which each value has one spelling; README.md has the list. Objects are
+// numbered in order of occurrence within one message; a repeated object is a `$ref`.
 
 import { types } from 'node:util';
 
@@ -56,13 +56,13 @@ function object(item, write) {
   return `{"$object":[${Object.keys(item).map((key) => `[${text(key)},${write(item[key])}]`).join(',')}]}`;
 }
 
-/** The class is that of the prototype; the name may be another. */
+/** The class is that of the prototype; the name may differ. */
 function error(item, write) {
   const { name: kind } = Object.getPrototypeOf(item).constructor;
   return `{"$error":[${text(kind)},${text(item.name)},${text(item.message)},${write(item.code)}]}`;
 }
 
-/** A safe integer in decimal, anything else by its bits. */
+/** A safe integer in decimal, any other number by its bits. */
 export function number(value) {
   if (Number.isSafeInteger(value) && !Object.is(value, -0)) return String(value);
   if (Number.isNaN(value)) return '{"$f64":"NaN"}';
@@ -71,7 +71,7 @@ export function number(value) {
   return `{"$f64":"${view.getBigUint64(0).toString(16).padStart(16, '0')}"}`;
 }
 
-/** Printable ASCII as it is, everything else by its code units. */
+/** Printable ASCII unchanged, every other character by its code units. */
 export function text(value) {
   return `"${value.replace(/[^\x20-\x7e]|["\\]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)}"`;
 }

@@ -1,8 +1,8 @@
-// One random case: a program, what it is given, and what happens to it.
+// One random case: a program, its inputs, and operations on its run.
 //
-// In: the seed and the number of the case. Out: `{ number, kind, source, language, modules, options,
-// python }`, with options in tagged JSON as in the contract table. `python` is false where Python
-// refuses a value, or changes one on its way through, by ruling.
+// In: the seed and the number of the case. Out: `{ number, kind, source, language, modules, options, python }`, with
+// options in tagged JSON as in the contract table. `python` is false where Python refuses a value, or changes one on
+// its way through, by ruling.
 
 import { PROGRAM_HOST, randomProgram } from './programs.mjs';
 import { randomness } from './random.mjs';
@@ -23,7 +23,7 @@ export function randomCase(seed, number) {
 
 const MAKERS = { passing, building, program, nesting, linking, graph, ending, calling, refused };
 
-/** The host functions of those names, as an option has them. */
+/** The host functions of those names, as the value of an option. */
 function host(names) {
   return Object.fromEntries(names.map((name) => [name, { $fn: name }]));
 }
@@ -32,7 +32,7 @@ function profile(random, usual) {
   return random.chance(0.2) ? 'every' : usual;
 }
 
-/** Values go in, through everything that carries values, and out. */
+/** Values enter by everything that carries values, and leave. */
 function passing(random) {
   const chosen = profile(random, 'echoed');
   const count = random.between(1, 3);
@@ -40,7 +40,7 @@ function passing(random) {
   const names = random.list(count, (i) => `in${i}`);
   const options = { globals: host(['echo', 'args', 'later', 'call', 'failValue', 'fail']), report: true, imports: {} };
   const lines = [];
-  // In this order, because a reference stands behind what it refers to: globals are read first.
+  // In this order, because a reference comes after its object: globals are read first.
   const inGlobals = random.below(count + 1);
   const specifier = random.pick(['data', '@scope/pkg', 'node:fs', 'a b']);
   names.forEach((name, i) => {
@@ -56,7 +56,7 @@ function passing(random) {
     const [before, after] = options.execute.fn === undefined ? ['export default ', ''] : ['', ' export { main };'];
     lines.push(`${before}async function main(...given) { report(given); return [given, ${random.chance(0.5) ? 'await later(given)' : names[0]}]; }${after}`);
   } else if (chosen === 'every' && random.chance(0.3)) {
-    // Not for Python: what an object that is no Error looks like depends on what became of it.
+    // Not for Python: there the text of an object that is no Error depends on its way through the run.
     lines.push(`throw ${names[0]};`);
   } else {
     lines.push(`export default ${carried()};`);
@@ -64,12 +64,12 @@ function passing(random) {
   return { source: lines.join('\n'), options, python: chosen !== 'every' };
 }
 
-/** A value whose shared parts have names of their own, because all values of a run are one message. */
+/** A value whose shared parts have unique names, because all values of a run are one message. */
 function renamed(value) {
   return JSON.parse(JSON.stringify(value).replace(/"(\$id|\$ref)":"o/g, '"$1":"a'));
 }
 
-/** An expression through which the value comes to itself. */
+/** An expression that uses the value in some crossing. */
 function carry(random, value, chosen) {
   const ways = [
     () => value,
@@ -87,7 +87,7 @@ function carry(random, value, chosen) {
   return random.pick(ways)();
 }
 
-/** Values are built by code and handed out. */
+/** Code builds values and hands them out. */
 function building(random) {
   const chosen = profile(random, 'outgoing');
   const names = freshNames();
@@ -134,7 +134,7 @@ function building(random) {
   return { source: lines.join('\n'), options: { globals: host(['echo', 'later']), report: true }, python: chosen !== 'every' };
 }
 
-/** What code may do to the language before a value is read out of it. */
+/** Changes that code may make to the language before a value is read out of it. */
 const TAMPERING = [
   "Array.prototype[Symbol.iterator] = function* () { yield 'tampered'; };",
   "Object.prototype.toJSON = Object.prototype.inherited = () => 1;",
@@ -154,7 +154,7 @@ const TAMPERING = [
   "report((function () { return arguments; })(1, 2)); report(Object.freeze([1, [2]])); report(Object.create(null));",
 ];
 
-/** Functions and promises stand in values, and cross in both directions. */
+/** Functions and promises inside values, crossing in both directions. */
 function nesting(random) {
   const inner = { list: [{ $fn: 'echo' }, { $fn: 'makeAdder' }], p: { $promise: randomValue(random, 'same', 2) }, r: { $rejected: { $error: { class: 'TypeError', name: 'TypeError', message: randomText(random, false) } } } };
   const globals = { ...host(['echo', 'args', 'later', 'call', 'callTwice', 'keep', 'callKept', 'isSame', 'fnLater', 'makeAdder', 'settle', 'laterFail']), tools: { add: { $fn: 'add' }, inner } };
@@ -190,7 +190,7 @@ function nesting(random) {
     () => `queueMicrotask(() => { throw new Error(${text()}); });`,
   ];
   const endings = ['export default tools.inner.p;', 'export default [tools.inner.p];', 'export default tools;', 'export default tools.inner.r;', 'export default { f };', 'export default await later(5);', 'export default call(async () => 7);', 'export default 1;'];
-  // Taken care of at once: whether it has rejected by the end would be a matter of time.
+  // Handled at once: whether it has rejected by the end would depend on time.
   const lines = ['let f;', 'tools.inner.r.catch(() => {});', ...random.list(random.between(1, 6), () => random.pick(statements)()), random.pick(endings)];
   return { source: lines.join('\n'), options: { globals, report: true } };
 }
@@ -241,7 +241,7 @@ function linking(random, typescript) {
   return { source: lines.join('\n'), modules, options };
 }
 
-/** A graph of modules, in which names and files are mostly right. */
+/** A graph of modules whose names and files are mostly right. */
 function graph(random, typescript) {
   const count = random.between(2, 6);
   const keyOf = (n) => `${['./', './lib/', './lib/deep/'][n % 3]}m${n}.${typescript && n % 2 ? 'ts' : 'js'}`;
@@ -286,7 +286,7 @@ function randomSyntax(random) {
   return random.pick(['1', '1 +', '(', "'open", '`${', '{ a: 1', 'function () {', '/[/', '1__0', '08n', '"\\u{110000}"', 'yield', 'a => {', 'class { #a; #a; }', 'new.target', '#x in {}', 'await', 'enum', '@dec class {}', '\\u0061wait', '<T>x', '1 as const', 'null!', '語 = 1', '"😀" + ;']);
 }
 
-/** Runs that do not come to their end by themselves. */
+/** Runs that do not end by themselves. */
 function ending(random) {
   const { before, expression } = asSource(randomValue(random, 'outgoing', 2), freshNames());
   const start = `${before.join('\n')}\nreport(${expression});\nconsole.log('so far');\n`;
@@ -307,7 +307,7 @@ function ending(random) {
   }
 }
 
-/** `execute` in all its ways. */
+/** All uses of `execute`. */
 function calling(random) {
   const source = random.pick([
     'export default function (...given) { return [this === undefined, given.length, given]; }',
@@ -326,7 +326,7 @@ function calling(random) {
   return { source, options: { execute, report: true } };
 }
 
-/** Options that are refused before anything starts. The words for it are each language's own. */
+/** Options that are refused before anything starts. Each language has its own words for it. */
 function refused(random) {
   const options = random.pick([
     { globals: { [random.pick(['let', 'a b', '1', 'undefined', 'NaN', 'await', 'globalThis', ''])]: 1 } },

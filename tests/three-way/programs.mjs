@@ -1,8 +1,8 @@
 // Random programs: statements over a small grammar, typed so that most of them get far.
 //
-// In: choices. Out: the source of a module that ends with a result or with a throw at some depth.
-// What it computes depends on the language alone: no clock, no randomness, one pending promise of
-// the host at a time, so that nothing depends on which of two comes first.
+// In: choices. Out: the source of a module that ends with a result or with a throw at some depth. Its result depends on
+// the language alone: no clock, no randomness, one pending promise of the host at a time, so that the order of two
+// settlements never matters.
 
 import { randomText } from './values.mjs';
 import { quoted } from './source.mjs';
@@ -10,7 +10,7 @@ import { quoted } from './source.mjs';
 const KINDS = ['num', 'str', 'bool', 'arr', 'obj', 'big', 'map'];
 const TYPES = { num: 'number', str: 'string', bool: 'boolean', arr: 'number[]', obj: 'Record<string, unknown>', big: 'bigint', map: 'Map<string, number>' };
 
-/** What a program may call on its host; all of it comes to the same in every language. */
+/** Functions of the host that a program may call; each has the same result in every language. */
 export const PROGRAM_HOST = ['echo', 'add', 'args', 'fail', 'failType', 'failCode', 'later', 'laterFail', 'makeAdder', 'call', 'callTwice', 'keep', 'callKept', 'isSame', 'settle'];
 
 /** The source of a program, and the arguments of its default export if that is a function. */
@@ -122,7 +122,7 @@ class Program {
     ])());
   }
 
-  /** What goes wrong where nobody looks. */
+  /** An unhandled failure. */
   loose() {
     this.line(this.random.pick([`void Promise.reject(${this.thrown()});`, `queueMicrotask(() => { throw ${this.thrown()}; });`]));
   }
@@ -370,7 +370,7 @@ class Program {
     this.line(`${this.variable('arr')} = [${name}.A, ${name}.C, ${name}.E, ${name}.F]; ${this.variable('str')} = ${name}.D;`);
   }
 
-  /** An error that nobody catches, some calls deep. */
+  /** An error that no code catches, some calls deep. */
   throwing(depth) {
     const { random } = this;
     const names = random.list(depth, () => this.fresh());
@@ -387,7 +387,7 @@ class Program {
     else this.line(random.pick([`export default ${names[0]}(1);`, `await ${names[0]}(2);`, `export default [${names[0]}(3)];`, `[1, 2].map(${names[0]});`]));
   }
 
-  /** A statement that goes wrong by itself. */
+  /** A statement that fails by itself. */
   mistake() {
     const name = this.fresh();
     return this.random.pick([
@@ -586,7 +586,7 @@ class Program {
     for (let left = this.random.between(from, to); left > 0; left -= 1) this.statement();
   }
 
-  /** What `write` writes, indented, in a scope of its own, and its closing brace. */
+  /** The output of `write`, indented, in a scope of its own, with its closing brace. */
   block(write, nested = true) {
     this.scopes.push(this.emptyScope());
     this.indent += 1;

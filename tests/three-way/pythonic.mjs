@@ -1,7 +1,7 @@
-// What Python cannot tell apart, made one: applied to canonical values of every side before Python's
-// are compared. README.md has the rules.
+// Canonical values with differences that Python cannot see removed. All sides' values are converted before Python's are
+// compared. README.md has the rules.
 //
-// In: a canonical value, parsed. Out: the canonical value that Python must have come to, as text.
+// In: a canonical value, parsed. Out: the canonical value that Python must have, as text.
 
 const VIEW_FORMATS = { Int8Array: 'b', Int16Array: 'h', Uint16Array: 'H', Int32Array: 'i', Uint32Array: 'I', BigInt64Array: 'q', BigUint64Array: 'Q', Float32Array: 'f', Float64Array: 'd' };
 const SIZES = { b: 1, h: 2, H: 2, i: 4, I: 4, q: 8, Q: 8, f: 4, d: 8 };
@@ -14,12 +14,12 @@ export function pythonic(json) {
   return write(json, number(json, (tag) => !VALUES.has(tag)));
 }
 
-/** One of Python itself, where bytes and dates have no identity. */
+/** A canonical value of Python, where bytes and dates have no identity. */
 export function ofPython(json) {
   return write(json, number(json, (tag) => ['', '$dict', '$set', '$error', '$instance'].includes(tag)));
 }
 
-/** All objects in the order in which a reference counts them. */
+/** All objects in the order in which references count them. */
 function number(json, isObject, found = []) {
   if (typeof json !== 'object' || json === null) return found;
   const tag = Array.isArray(json) ? '' : Object.keys(json)[0];
@@ -87,7 +87,7 @@ function tagged(tag, json, inner, objects) {
     case '$set':
       return `{"$set":[${value.map(inner).sort()}]}`;
     case '$error': {
-      // Of JavaScript with the class before it, which is not Python's.
+      // JavaScript's has the class first, which is not Python's.
       const [name, message, code] = value.slice(-3);
       return `{"$error":[${inner(name)},${inner(message)},${inner(code)}]}`;
     }
@@ -107,7 +107,7 @@ function view([kind, offset, length, buffer], objects) {
   return `{"$memoryview":["${format}",[${bytes.slice(offset, offset + length * SIZES[format])}]]}`;
 }
 
-/** A Map with text for keys may have been an object, whose indexes come first. */
+/** A Map with texts as keys may have been an object, whose indexes come first. */
 function inOrder(entries) {
   if (!entries.every(([key]) => typeof key === 'string')) return entries;
   const isIndex = ([key]) => String(key >>> 0) === key && key >>> 0 !== 2 ** 32 - 1;

@@ -1,7 +1,7 @@
 // A generator of random choices with a seed, the same on every machine.
 //
-// In: a seed and the number of a case. Out: choices that depend on these two alone, so that a case
-// can be had again without those before it.
+// In: a seed and the number of a case. Out: choices that depend on these two alone, so that a case can be reproduced
+// without those before it.
 
 /** Choices for one case. */
 export function randomness(seed, number) {
@@ -20,7 +20,7 @@ export function randomness(seed, number) {
     /** Whether an event of that probability happens. */
     chance: (probability) => unit() < probability,
     pick: (list) => list[random.below(list.length)],
-    /** A key of `weights`, as often as its weight says. */
+    /** A key of `weights`, with the probability of its weight. */
     weighted: (weights) => {
       const entries = Object.entries(weights);
       let left = unit() * entries.reduce((sum, [, weight]) => sum + weight, 0);
@@ -30,7 +30,7 @@ export function randomness(seed, number) {
       }
       return entries[0][0];
     },
-    /** So many results of `make`. */
+    /** An array of `length` results of `make`. */
     list: (length, make) => Array.from({ length }, (_, index) => make(index)),
   };
   return random;

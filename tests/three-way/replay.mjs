@@ -1,4 +1,4 @@
-// Runs cases through Node: lines of cases on standard input, a line of what came out for each.
+// Runs cases through Node: reads a line for each case from standard input and writes a line with its result.
 
 import process from 'node:process';
 import { createInterface } from 'node:readline';

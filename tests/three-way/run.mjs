@@ -1,7 +1,7 @@
-// Random cases through Rust, Node and Python: what comes out must be the same. README.md says how.
+// Random cases through Rust, Node and Python, whose results must be the same. README.md explains the method.
 //
-// In: `--seed`, `--cases`, `--only`, `--faces`. Out: counts, and for each difference all that is
-// needed to see it again. Exits with 1 if there is one.
+// In: `--seed`, `--cases`, `--only`, `--faces`. Out: counts, and for each difference everything that is needed to
+// reproduce it. Exits with 1 if there is one.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -16,7 +16,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PER_ROUND = 2000;
 const SHOWN = 5;
 const SHRINKING_ROUNDS = 40;
-// Of one face for one round.
+// The time limit of one face for one round.
 const CEILING_MS = 300_000;
 
 const venv = `${ROOT}.venv/bin/python`;
@@ -56,7 +56,7 @@ console.log(`three-way: ${Object.entries(counts).map(([what, count]) => `${count
 if (flags.only !== undefined && counts.differences === 0) await showOutcome();
 process.exit(counts.differences === 0 ? 0 : 1);
 
-/** Builds the replayer of the core, and says where it is. */
+/** Builds the replayer of the core, and returns its path. */
 function rustReplayer() {
   const flags = ['build', '--quiet', '--locked', '--package', 'isolane', '--example', 'three_way', '--message-format=json-render-diagnostics'];
   const { status, stdout } = spawnSync('cargo', flags, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -65,7 +65,7 @@ function rustReplayer() {
   return messages.find(({ target, executable }) => target?.name === 'three_way' && executable).executable;
 }
 
-/** The cases that do not come to the same everywhere, with what they came to. */
+/** The cases whose results are not the same everywhere, with their results. */
 async function differences(cases) {
   const outcomes = await Promise.all(faces.map((face) => replay(face, face === 'python' ? cases.filter(({ python }) => python) : cases)));
   return cases.flatMap((one) => {
@@ -75,7 +75,7 @@ async function differences(cases) {
   });
 }
 
-/** What each case came to in that face, by the case's number. */
+/** The results of each case in that face, by the case's number. */
 function replay(face, cases) {
   return new Promise((resolve, reject) => {
     const [program, ...args] = programs[face];
@@ -93,7 +93,7 @@ function replay(face, cases) {
   });
 }
 
-/** Who differs from whom, if anyone does. */
+/** The faces that differ, if any do. */
 function disagreement(lines) {
   const [first, ...others] = Object.entries(lines);
   for (const [face, line] of others) {
@@ -120,7 +120,7 @@ async function show({ one, lines, why }) {
   for (const [face, line, other] of sides(small)) console.log(`${face.padEnd(7)}${aroundDifference(line, other)}`);
 }
 
-/** Who came to what, and what the other came to; of Python, both as Python has it. */
+/** The faces with their results and the other result; of Python, both in Python's form. */
 function sides({ lines, why }) {
   const [first, ...others] = Object.entries(lines);
   const [face, line] = others.find(([name]) => why.startsWith(`${name} `)) ?? [];
@@ -129,7 +129,7 @@ function sides({ lines, why }) {
   return [[first[0], left, right], [face, right, left]];
 }
 
-/** A line from shortly before the place where it leaves the other. */
+/** A line from shortly before its first difference from the other. */
 function aroundDifference(line = '(no line)', other = '') {
   let at = 0;
   while (at < line.length && line[at] === other[at]) at += 1;
@@ -137,7 +137,7 @@ function aroundDifference(line = '(no line)', other = '') {
   return `${start > 0 ? '…' : ''}${line.slice(start, start + 1500)}`;
 }
 
-/** The same difference with fewer lines, as far as leaving out one line at a time leads. */
+/** The same difference with fewer lines, as far as leaving out one line at a time reduces it. */
 async function shrunk(difference) {
   let found = difference;
   for (let round = 0; round < SHRINKING_ROUNDS; round += 1) {
@@ -148,12 +148,12 @@ async function shrunk(difference) {
   return found;
 }
 
-/** How the first face says that it ended; another end would be another difference. */
+/** The kind of the first face's result; another kind would be another difference. */
 function manner({ lines }) {
   return /"(status|misuse|harness)":"?\w*/.exec(lines[faces[0]] ?? '')?.[0];
 }
 
-/** The case with less in it, in every way that is easily found. */
+/** Smaller versions of the case, in every simple way. */
 function simpler(one) {
   const lines = one.source.split('\n');
   const variants = [];
@@ -175,7 +175,7 @@ function without(lines, at, size) {
   return lines.filter((_, index) => index < at || index >= at + size);
 }
 
-/** For a single case that is the same everywhere: what it is and what it came to. */
+/** Prints a single case without differences, and its result. */
 async function showOutcome() {
   const one = randomCase(seed, from);
   console.log(`${JSON.stringify(one.options)}\n${JSON.stringify(one.modules)}\n---\n${one.source}\n---`);

@@ -1,9 +1,9 @@
 // A value as code that builds it.
 //
-// In: tagged JSON. Out: statements to run first, and an expression. What is shared in the value is
-// one object in the code's.
+// In: tagged JSON. Out: statements to run first, and an expression. Shared parts of the value are one object in the
+// code's value.
 
-/** Names are taken from `names`, which counts on from value to value. */
+/** Names are taken from `names`, which continues its count from value to value. */
 export function asSource(json, names) {
   const before = [];
   return { expression: expression(json, { before, names, known: names.known }), before };
@@ -14,7 +14,7 @@ export function freshNames() {
   return { next: 0, known: new Map() };
 }
 
-/** A string literal in ASCII, with an escape for all else. */
+/** A string literal in ASCII, with an escape for every other character. */
 export function quoted(text) {
   return JSON.stringify(text).replace(/[^\x20-\x7e]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -63,7 +63,7 @@ function expression(json, scope) {
   }
 }
 
-/** First the empty object, by name, and then what is in it. */
+/** First the empty object with its name, and then its contents. */
 function shared({ $id, $value }, scope) {
   const inner = (value) => expression(value, scope);
   const name = `v${(scope.names.next += 1)}`;

@@ -1,12 +1,12 @@
 // Random values, as tagged JSON.
 //
-// In: choices and a profile. Out: a value of nested kinds with shared and cyclic parts, written as
-// tests/contract/README.md writes them. The profile says who must be able to hold it:
+// In: choices and a profile. Out: a value of nested kinds with shared and cyclic parts, in the form of
+// tests/contract/README.md. The profile names the sides that must be able to hold it:
 //
-// - `every`: whatever crosses between JavaScript and Rust;
-// - `outgoing`: what Python can receive (README.md lists what it refuses);
-// - `echoed`: what comes to the same after a way through Python and back;
-// - `same`: what Python hands back unchanged, so that code may look at it.
+// - `every`: everything that crosses between JavaScript and Rust;
+// - `outgoing`: values that Python can receive (README.md lists those that it refuses);
+// - `echoed`: values that are the same after a way through Python and back;
+// - `same`: values that Python returns unchanged, so that code may inspect them.
 
 const NUMBERS = [0, 1, -1, 0.1, 1.5, -2.25, 127, 128, -129, 255, 256, 65535, 65536, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), -(2 ** 31) - 1, 2 ** 32, 2 ** 53 - 1, -(2 ** 53) + 1, 1e21, -1e-7, 5e-324, 1.7976931348623157e308];
 const BIG_NUMBERS = [2 ** 53, 2 ** 53 + 2, -(2 ** 53), 2 ** 63, 2 ** 64, 1e20, -1e300];
@@ -44,7 +44,7 @@ class Values {
     this.random = random;
     this.profile = profile;
     this.ids = 0;
-    // Objects that later values may refer to; those that are not finished yet make cycles.
+    // Objects that later values may refer to; unfinished ones make cycles.
     this.known = [];
   }
 
@@ -61,7 +61,7 @@ class Values {
     return this[kind]();
   }
 
-  /** A container under a name, so that it can be referred to from inside and from behind. */
+  /** A container with a name, so that values inside and after it can refer to it. */
   shared(depth) {
     const id = `o${(this.ids += 1)}`;
     const kind = this.random.weighted(this.profile === 'every' ? { array: 3, object: 4, map: 1, set: 1 } : { array: 3, object: 4, map: this.profile === 'same' ? 0 : 1 });
@@ -133,7 +133,7 @@ class Values {
   view() {
     const { random, profile } = this;
     if (profile === 'same') return this.bytes();
-    // A memoryview goes back as a Uint8Array, whatever its format.
+    // A memoryview returns as a Uint8Array, for any format.
     const kind = random.pick(profile === 'echoed' ? BYTES : Object.keys(VIEWS));
     const size = VIEWS[kind];
     const [before, length, after] = [random.below(3), random.below(4), random.below(3)];
@@ -167,7 +167,7 @@ class Values {
     if (profile === 'same') return this.object(depth);
     const isNew = distinct();
     const entries = [];
-    // Key and value by turns, so that a reference stands behind what it refers to.
+    // Key and value alternately, so that a reference comes after its object.
     const add = (key) => isNew(key) && entries.push([key, this.value(depth)]);
     if (profile === 'every' && random.chance(0.5)) random.list(random.below(3), () => add(this.value(depth)));
     else this.hashable().forEach(add);
@@ -195,13 +195,13 @@ export function inOrder(keys) {
   return [...keys.filter(isIndex).sort((a, b) => a - b), ...keys.filter((key) => !isIndex(key))];
 }
 
-/** Tells keys that were there from new ones: a Map takes equal primitives, and an object twice, as one. */
+/** Distinguishes new keys from known ones: a Map treats equal primitives, and an object twice, as one. */
 function distinct() {
   const seen = new Set();
   const primitives = ['$number', '$bigint', '$string', '$undefined', '$date'];
   return (key) => {
     if (typeof key === 'object' && key !== null) {
-      // Map and Set take -0 for 0, and a reference may be to a key that is there.
+      // Map and Set treat -0 as 0, and a reference may name a known key.
       if (key.$number === '-0' || '$ref' in key) return false;
       if (!primitives.some((tag) => tag in key)) return true;
     }
@@ -210,7 +210,7 @@ function distinct() {
   };
 }
 
-/** A number as JSON for any reader: not every one reads each digit of a fraction. */
+/** A number as JSON for any reader: some do not read every digit of a fraction. */
 function said(number) {
   return Number.isSafeInteger(number) ? number : { $number: String(number) };
 }

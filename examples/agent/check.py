@@ -1,7 +1,7 @@
-"""Did everything come out as intended?
+"""Checks of the demo's results.
 
-The agent's numbers are computed once more over the CSV itself, here on the host, in another way
-than the agent's and with none of its code or of the tools'; positions are looked up in the sources.
+The host computes the agent's numbers again from the CSV itself, in another way than the agent and
+without its code or that of the tools. Positions are looked up in the sources.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EUROS = {"EUR": 1.0, "USD": 0.92, "GBP": 1.18, "SEK": 0.089, "PLN": 0.23, "JPY":
 
 
 def differences(answer: Any, top: int) -> list[str]:
-    """What differs between the agent's answer and the host's own; empty if nothing does."""
+    """The differences between the agent's answer and the host's own; empty if there are none."""
     own = compute()
     own["lines"] = sorted(own["lines"], key=lambda line: -line["refunded"])[:top]
     return compare("answer", answer, own)
@@ -29,7 +29,7 @@ def differences(answer: Any, top: int) -> list[str]:
 def outcome_differences(
     result: CodeExecutionResult, expected: dict[str, Any], sources: dict[str, str]
 ) -> list[str]:
-    """What differs between a failed run and what its case expects; its position must lie in the
+    """The differences between a failed run and its expected outcome; its position must lie in the
     text `at`."""
     error = result.error
     if error is None:
@@ -117,14 +117,14 @@ def parse(text: str) -> datetime:
 
 
 def records(name: str) -> list[list[str]]:
-    """The fields of each line but the first."""
+    """The fields of each line except the first."""
     with (DATA / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))[1:]
 
 
 def compare(path: str, got: Any, wanted: Any) -> list[str]:
-    """Where `got` differs from `wanted`: numbers by more than a cent, all else at all. Further keys
-    are not looked at."""
+    """The differences between `got` and `wanted`: numbers by more than a cent, other values at all.
+    Ignores further keys."""
     if isinstance(wanted, float):
         near = isinstance(got, (int, float)) and abs(got - wanted) < 0.01
         return [] if near else [f"{path}: {got} instead of {wanted}"]

@@ -1,7 +1,7 @@
 """The demo: programs as a model writes them, run with exactly the tools that the host hands over.
 
-First one that works its way through a year of support tickets; then six that go wrong, each in its
-own way. Ends with a non-zero exit code if anything comes out otherwise than intended.
+The first program works through a year of support tickets. Six others fail, each in another way.
+Exits with a non-zero code if a result differs from the intended one.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ async def fail(
     modules: list[str] | None = None,
     budget_s: float = 10,
 ) -> int:
-    """A program that goes wrong, with the same tools and limits."""
+    """A program that fails, with the same tools and limits."""
     show.heading(title)
     sources = read("failing/", [file, *(modules or [])])
     run = isolane.run_code(
@@ -150,7 +150,7 @@ async def fail(
 
 
 async def within(run: isolane.CodeExecution, budget_s: float) -> isolane.CodeExecutionResult:
-    """The result of a run, ended when its time is over."""
+    """The result of a run, which is terminated when its time is over."""
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(run, budget_s)
     return await run
@@ -162,7 +162,7 @@ def read(folder: str, paths: list[str]) -> dict[str, str]:
 
 
 def with_keys(sources: dict[str, str], paths: list[str]) -> dict[str, str]:
-    """Those of the sources that are modules, under the keys that imports find them by."""
+    """The sources that are modules, under the keys by which imports find them."""
     return {f"./{path}": sources[path] for path in paths}
 
 

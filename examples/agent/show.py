@@ -1,6 +1,7 @@
-"""How the demo prints: headings, reports as they come, a table, and a failed run as the author of
-its code would want to see it. What the sandbox said is shown without its control characters: a
-terminal obeys them.
+"""Output of the demo: headings, reports as they come, a table, and failed runs.
+
+A failed run is shown as the author of its code would want to see it. Control characters of the
+sandbox's texts are replaced, because a terminal obeys them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def logs(entries: list[CodeExecutionLog]) -> None:
 
 
 def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> None:
-    """Rows as a table; a column is a heading and the key of its cells. Numbers stand right."""
+    """Rows as a table; a column has a heading and the key of its cells. Numbers are aligned
+    right."""
     cells = [[shown(row[key]) for key in columns.values()] for row in rows]
     right = [all(isinstance(row[key], (int, float)) for row in rows) for key in columns.values()]
     widths = [max(map(cells_of, column)) for column in zip(columns, *cells, strict=True)]
@@ -48,14 +50,15 @@ def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> None:
 
 
 def cost(result: CodeExecutionResult) -> None:
-    """What a run took."""
+    """The time and memory of a run."""
     used = result.memory_used_bytes
     memory = "" if used is None else f", {used / 2**20:.1f} MiB at its peak"
     print(f"  {result.duration_ms:.1f} ms{memory}")
 
 
 def failure(result: CodeExecutionResult, sources: dict[str, str]) -> None:
-    """A run that did not succeed: what, where, the line with a caret below, the frames."""
+    """A run that did not succeed: the error, the line with a caret below the place, and the
+    frames."""
     error = result.error
     if error is None:
         return
@@ -84,7 +87,7 @@ def verdict(wrong: list[str]) -> None:
 
 
 def shown(value: Any) -> str:
-    """A number with its thousands apart, whole or with two decimals; anything else as text."""
+    """A number with separators between thousands, whole or with two decimals; or else any text."""
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.2f}" if isinstance(value, float) else harmless(str(value))
@@ -105,19 +108,19 @@ def underlined(text: str, column: int) -> tuple[str, str]:
 
 
 def cells_of(text: str) -> int:
-    """How many cells of a terminal a text takes."""
+    """The number of a terminal's cells that a text takes."""
     return sum(map(width, text))
 
 
 def width(char: str) -> int:
-    """How many cells of a terminal a character takes."""
+    """The number of a terminal's cells that a character takes."""
     if unicodedata.combining(char) or unicodedata.category(char) == "Cf":
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def harmless(text: str) -> str:
-    """A text of the sandbox, each control character but tab and line break replaced."""
+    """A text of the sandbox with each control character except tab and line break replaced."""
     return "".join(
         "\ufffd" if unicodedata.category(c) == "Cc" and c not in "\t\n" else c for c in text
     )

@@ -1,7 +1,7 @@
-"""What the host hands over: five capabilities over the data in `data/`, and nothing else.
+"""Tools of the host: five capabilities over the data in `data/`, and nothing else.
 
-Sandbox code may call them as often as it likes with whatever it likes, so each checks its
-arguments, and the dear ones have a budget. They answer after some milliseconds, as services do.
+Sandbox code may call them any number of times with any values. So each checks its arguments, and
+the expensive ones have a budget. They answer after some milliseconds, as services do.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ ARTICLES = [
 
 
 class RebuildingError(Exception):
-    """A part of the index is not there at the moment."""
+    """A part of the index is unavailable."""
 
     code = "INDEX_REBUILDING"
 
 
 class Tools:
-    """The tools of one run: a fresh set each time, because budgets are a run's own."""
+    """The tools of one run. Each run has its own set, because it has its own budgets."""
 
     def __init__(self) -> None:
         self._tickets = read_csv("tickets")
@@ -82,7 +82,7 @@ class Tools:
 
 
 def convert(amount: Any, currency: Any) -> float:
-    """Synchronous here, so synchronous inside: no await needed."""
+    """A synchronous host function is synchronous in the sandbox: no await needed."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
         raise TypeError("amount must be a finite number")
     if currency not in EUROS:

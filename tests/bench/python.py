@@ -1,7 +1,7 @@
-"""What a run costs from Python, as ratios to references measured in the same process.
+"""Costs of a run from Python, as ratios to references measured in the same process.
 
-In: `--quick` for few samples. Out: a table in Markdown, with the rows of `node.mjs`. No bounds:
-machines and their noise differ, so a figure means something only beside its reference.
+In: `--quick` for few samples. Out: a table in Markdown, with the rows of `node.mjs`. There are no
+bounds: machines and their noise differ, so a figure means something only beside its reference.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def resident_bytes() -> int:
 
 
 class Samples:
-    """How long something takes, again and again until the time for it is over. A tenth of the time
-    warms up."""
+    """The durations of something that is repeated until the time for it is over. A tenth of the
+    time is warm-up."""
 
     def __init__(self, budget_s: float) -> None:
         self.budget_s, self.count = budget_s, 0
@@ -129,7 +129,7 @@ class Bench:
         return samples.median()
 
     async def rate(self, lanes: int, act: Act) -> float:
-        """How often a second `act` is through when it goes on so many times at once."""
+        """The rate of `act` per second, with so many at once."""
         done, began = 0, time.perf_counter()
 
         async def lane() -> None:
@@ -142,7 +142,7 @@ class Bench:
         return done / (time.perf_counter() - began)
 
     async def main(self) -> None:
-        # First: what the others leave behind would hide what runs hold.
+        # This comes first: memory that the others leave behind would hide the memory of runs.
         await self.waiting()
         memory = self.rows.pop()
         self.sleep = await self.time(lambda _: asyncio.sleep(0))
@@ -252,7 +252,7 @@ class Bench:
         self.row("ending an endless loop", statistics.median(samples), SLEEP, self.sleep)
 
     async def waiting(self) -> None:
-        """What a run holds that waits for its host."""
+        """The memory of a run that waits for its host."""
         thread = held_by_a_thread()
         runtime = isolane.Runtime()
         succeed(await runtime.run_code(ONE))
@@ -281,7 +281,7 @@ class Bench:
 
 
 def records(size: int) -> list[dict[str, object]]:
-    """Records that are so many bytes as JSON."""
+    """Records with so many bytes as JSON."""
 
     def record(id: int) -> dict[str, object]:
         return {"id": id, "name": f"record {id}", "tags": ["a", "b"], "score": id * 1.5}

@@ -1,9 +1,9 @@
-"""What came out of a run against what must.
+"""Comparison of a run's results with expected ones.
 
-In: a value of Python, and tagged JSON with patterns. Out: nothing, or the first place where they
-differ. Exact up to what Python can tell apart: the type of each value, the order of keys, negative
-zero, which objects are one. Only what is one and the same in Python is taken as such: undefined
-and null, an ArrayBuffer and bytes, an object and a Map with text for keys.
+In: a value of Python, and tagged JSON with patterns. Out: nothing, or the first difference. Exact
+up to the differences that Python can see: the type of each value, the order of keys, negative zero,
+the identity of objects. Two values are treated as one only where Python has one: undefined and
+null, an ArrayBuffer and bytes, an object and a Map with texts as keys.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tags_python import FORMATS, LEAVES, is_absent, tag_of
 
 MAX_SAFE_INTEGER = 2**53 - 1
 
-#: Says how the value as a whole differs; only called when it does.
+# Describes the difference of the whole value; only called if there is one.
 _Wrong: TypeAlias = Callable[[], str]
 
 
 def mismatch(actual: Any, json: Json, path: str = "result") -> str | None:
-    """Why `actual` is not what tagged JSON asks for, or None."""
+    """The difference between `actual` and tagged JSON, or None."""
     return _Comparison().value(actual, json, path)
 
 
 def mismatch_of_some(actual: dict[str, Any], json: dict[str, Json], path: str) -> str | None:
-    """The same for a record of which only the keys that `json` has are compared."""
+    """The same for a record, of which only the keys of `json` are compared."""
     comparison = _Comparison()
     for key, expected in json.items():
         if is_absent(expected):
@@ -45,7 +45,7 @@ def mismatch_of_some(actual: dict[str, Any], json: dict[str, Json], path: str) -
 
 
 class _Comparison:
-    """One comparison: what was met under which name, and where."""
+    """One comparison, with the objects that were met: their names and places."""
 
     def __init__(self) -> None:
         self._ids: dict[str, Any] = {}
@@ -109,7 +109,7 @@ class _Comparison:
     def _error(self, actual: Any, said: dict[str, Json], path: str, wrong: _Wrong) -> str | None:
         if not isinstance(actual, SandboxError):
             return wrong()
-        # The class of JavaScript is not one of Python; the name is what stands for it.
+        # The class of JavaScript is not one of Python, so the name represents it.
         fields = {"name": said["class"], "code": None, **said}
         del fields["class"]
         return _first(
@@ -161,7 +161,7 @@ def _same_view(actual: Any, expected: memoryview) -> bool:
 
 
 def _same_members(actual: set[Any], json: list[Json]) -> bool:
-    """A set of Python has no order: each member is one of those that are due."""
+    """A set of Python has no order: each member must equal one of the expected ones."""
     left = list(actual)
     for said in json:
         found = next((i for i, member in enumerate(left) if mismatch(member, said) is None), None)
@@ -172,7 +172,7 @@ def _same_members(actual: set[Any], json: list[Json]) -> bool:
 
 
 def _scalar(json: Json) -> Any:
-    """What a scalar of JavaScript arrives as."""
+    """The Python value of a scalar of JavaScript."""
     return json if json is None or isinstance(json, (bool, str)) else _number(json)
 
 

@@ -1,7 +1,7 @@
-"""How many cases of the contract table pytest ran, and how many were left out.
+"""Counts of the contract table's cases that pytest ran and skipped.
 
-In: the reports of the tests. Out: a line at the end, and the same in the file that the environment
-variable ISOLANE_CONTRACT_COUNTS names; counts.mjs compares it with those of the other runners.
+In: the reports of the tests. Out: a line at the end, and the same in the file in the environment
+variable ISOLANE_CONTRACT_COUNTS, which counts.mjs compares with the other runners' lines.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from isolation import ISOLATION, install
 
 COUNTED = "run_python.py::test_case["
 
-# Before any test imports something of the package.
+# This comes before any test imports a part of the package.
 install()
 
 _counts: Counter[str] = Counter()

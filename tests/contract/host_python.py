@@ -1,7 +1,7 @@
-"""The host functions of the contract table, in Python; README.md says what each does.
+"""The host functions of the contract table, in Python; README.md describes each.
 
 They are written as a user of Python would write them: plain functions, coroutines, exceptions. An
-argument that JavaScript may leave out is `undefined` then, and one too many is let go.
+argument that JavaScript may leave out is `undefined` then, and additional ones are ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VIEWS = {form: kind for kind, form in FORMATS.items()}
 
 
 class Error(Exception):
-    """What is raised where the table says `Error`: an exception crosses under its class's name."""
+    """The exception where the table has `Error`: an exception crosses under its class's name."""
 
     code: object
 
@@ -33,10 +33,10 @@ class Pool:
 
 
 def host_functions(handle: Callable[[], CodeExecution]) -> dict[str, HostFunction]:
-    """A set for one run. `handle()` gives the handle of that run."""
+    """The functions for one run. `handle()` returns the handle of that run."""
     kept: list[HostFunction] = []
 
-    # Of this run alone, so that `isSame` cannot be fooled by that of another.
+    # Made for this run alone, so that `isSame` never compares with another run's value.
     def echo(x: Any = undefined, *_: Any) -> Any:
         return x
 
@@ -126,7 +126,7 @@ async def turn() -> None:
 
 
 def describe(value: Any) -> str:
-    """What arrived, in the words of JavaScript as far as Python still knows."""
+    """The kind of an argument, in the words of JavaScript as far as Python still knows it."""
     match value:
         case None:
             return "null"

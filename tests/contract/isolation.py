@@ -1,8 +1,8 @@
-"""The package, with isolates where ISOLANE_ISOLATION says: `thread`, or `process` for those tests
-that hold of both.
+"""The package with the isolation that ISOLANE_ISOLATION names, `thread` or `process`, for tests
+that hold for both.
 
-In: the environment. Out: after `install`, which is for conftest.py and for programs, what `isolane`
-exports gives runs and runtimes of that isolation.
+In: the environment. Out: after `install`, which conftest.py and programs call, the exports of
+`isolane` make runs and runtimes of that isolation.
 """
 
 from __future__ import annotations

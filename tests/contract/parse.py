@@ -1,7 +1,7 @@
 """The reader of the contract tables for Python.
 
-In: a folder of tables. Out: its cases, checked for form, not yet decoded (tags stay tags). The
-format is README.md's; what does not keep to it raises with file and line.
+In: a folder of tables. Out: its cases, checked for form, not yet decoded (tags stay tags).
+README.md has the format; a violation raises with file and line.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ JSON_FENCES = ("options", "handle", "result", "misuse")
 SKIP = re.compile(r"skip: (node|python|rust) \((.+)\)")
 ESCAPED = re.compile("⟦u([0-9A-Fa-f]+)⟧")
 
-#: What `json.loads` gives.
+# The result of `json.loads`.
 Json: TypeAlias = Any
 
 
 @dataclass(frozen=True)
 class Case:
-    """One case: either `result` or `misuse` is given."""
+    """One case, with either `result` or `misuse`."""
 
     file: str
     heading: str
@@ -40,7 +40,7 @@ class Case:
 
 
 class MalformedTableError(Exception):
-    """A table that does not keep to the format."""
+    """A table that violates the format."""
 
 
 def cases(folder: Path) -> list[Case]:

@@ -1,8 +1,8 @@
 """The contract table, run through the Python face.
 
-In: the tables next to this file. Out: one test per case, and at the end how many ran and how many
-were left out (conftest.py). Cases whose host does nothing meanwhile run through `run_code_sync` as
-well, which is not counted.
+In: the tables next to this file. Out: one test per case, and at the end the numbers of cases that
+ran and of those that were skipped (conftest.py). Cases whose host does nothing during the run go
+through `run_code_sync` as well, which is not counted.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from host_python import host_functions, turn
 from parse import Case, Json, cases
 from tags_python import Values, is_absent, tag_of
 
-# A sanitizer is slow, and says so.
+# Builds with a sanitizer are slow and set this variable.
 CEILING_S = 60 * int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))
 ALL = cases(Path(__file__).parent)
 
-#: Names of options and of fields that Python spells in its own way.
+# Names of options and of fields with another spelling in Python.
 SPELLED = {
     "memoryLimitBytes": "memory_limit_bytes",
     "memoryUsedBytes": "memory_used_bytes",
     "durationMs": "duration_ms",
 }
 
-#: How Python calls the exceptions that a caller's mistakes deserve.
+# Python's exceptions for mistakes of the caller.
 MISUSE: dict[str, type[Exception]] = {
     "TypeError": TypeError,
     "RangeError": ValueError,
@@ -43,7 +43,7 @@ MISUSE: dict[str, type[Exception]] = {
 
 
 def parameters(chosen: Iterable[Case]) -> list[Any]:
-    """The cases as pytest takes them, each under its file and heading."""
+    """The cases as pytest parameters, each under its file and heading."""
     return [
         pytest.param(
             case,
@@ -55,7 +55,7 @@ def parameters(chosen: Iterable[Case]) -> list[Any]:
 
 
 def needs_handle(case: Case) -> bool:
-    """Whether the host does something to the run while it goes on."""
+    """Whether the host does something to the run while it is running."""
     return bool(case.handle) or "'$fn': 'terminate'" in repr(case.options)
 
 
@@ -66,7 +66,7 @@ def test_case(case: Case) -> None:
 
 @pytest.mark.parametrize("case", parameters(case for case in ALL if not needs_handle(case)))
 def test_case_without_a_loop(case: Case) -> None:
-    # On a thread of its own, so that a run that never comes back fails its own test alone.
+    # On a thread of its own, so that a run that never returns fails only its own test.
     failures: list[BaseException] = []
 
     def work() -> None:
@@ -84,7 +84,7 @@ def test_case_without_a_loop(case: Case) -> None:
 
 
 async def check(case: Case) -> None:
-    """Runs a case on this loop and carries out the steps of its host."""
+    """Runs a case on this loop and executes the steps of its host."""
     complaints: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: complaints.append(context))
@@ -104,7 +104,7 @@ async def check(case: Case) -> None:
 
 
 def check_sync(case: Case) -> None:
-    """Runs a case where there is no loop."""
+    """Runs a case without a loop."""
 
     def no_handle() -> isolane.CodeExecution:
         raise AssertionError("there is no handle here")
@@ -117,7 +117,7 @@ def check_sync(case: Case) -> None:
 
 
 def options_of(case: Case, handle: Callable[[], isolane.CodeExecution]) -> dict[str, Any]:
-    """The keyword arguments of a case. An option that is undefined is left out."""
+    """The keyword arguments of a case, without undefined options."""
     given = {key: said for key, said in case.options.items() if tag_of(said) != "$undefined"}
     values = Values(host_functions(handle))
     options = {in_python(key): values.untag(said) for key, said in given.items()}
@@ -140,7 +140,8 @@ def expect_misuse(said: dict[str, Json], call: Callable[[], object]) -> None:
 
 
 def misuse_mismatch(message: str, said: Json) -> str | None:
-    """Compares but for what was given instead, which is told in the words of the language."""
+    """Compares without the wrong value itself, which the message shows in the words of the
+    language."""
     if tag_of(said) == "$match":
         return mismatch(message, {"$match": in_python(said["$match"])}, "message")
     if not isinstance(said, str):
@@ -170,7 +171,7 @@ def expect_result(case: Case, result: isolane.CodeExecutionResult) -> None:
 
 
 def record(outcome: Any) -> dict[str, Any]:
-    """The fields of an outcome as the table has them: None is absent, but for a result."""
+    """The fields of an outcome in the table's form: None is absent, except for a result."""
     fields = {field.name: getattr(outcome, field.name) for field in dataclasses.fields(outcome)}
     if "logs" in fields:
         fields["logs"] = [record(log) for log in outcome.logs]
@@ -183,14 +184,14 @@ def record(outcome: Any) -> dict[str, Any]:
 
 
 async def take(step: dict[str, Json], handle: isolane.CodeExecution) -> None:
-    """Carries out a step of the host."""
+    """Executes a step of the host."""
     match step:
         case {"terminate": None}:
             handle.terminate()
         case {"terminate": reason}:
             handle.terminate(Values({}).untag(reason))
         case {"reports": count}:
-            # Nothing tells of a report but the handle, when it is asked.
+            # Only the handle reports this, when it is asked.
             while handle.running and len(handle.reports) < count:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
             assert len(handle.reports) >= count, "the run settled before that many reports"

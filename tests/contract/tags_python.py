@@ -1,7 +1,7 @@
 """Tagged JSON of the contract table, as the values that a Python caller hands over.
 
-In: JSON with `$` keys, as README.md lists them. Out: the value that it stands for in Python. What
-only JavaScript has (a hole, a symbol, a pattern) raises; a case that needs it has a `skip` line.
+In: JSON with `$` keys, as README.md lists them. Out: its value in Python. A value that only
+JavaScript has (a hole, a symbol, a pattern) raises; a case that needs it has a `skip` line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TAGS = frozenset((
 
 
 def tag_of(json: Json) -> str | None:
-    """The tag of an object that is one."""
+    """The tag of a tagged object."""
     if not isinstance(json, dict):
         return None
     first = next(iter(json), None)
@@ -50,7 +50,7 @@ def tag_of(json: Json) -> str | None:
 
 
 def is_absent(json: Json) -> bool:
-    """Whether a key must not be there."""
+    """Whether a key must be absent."""
     return tag_of(json) == "$absent"
 
 
@@ -62,7 +62,7 @@ class Values:
         self._shared: dict[str, Any] = {}
 
     def untag(self, json: Json) -> Any:
-        """The value that tagged JSON stands for."""
+        """The value of tagged JSON."""
         if isinstance(json, list):
             return [self.untag(element) for element in json]
         if not isinstance(json, dict):
@@ -100,7 +100,7 @@ class Values:
         return {self.untag(key): self.untag(value) for key, value in entries}
 
     def _identified(self, name: str, json: Json) -> Any:
-        # Filled after it is known by name, so that it can hold itself.
+        # Filled after it has its name, so that it can contain itself.
         if isinstance(json, list):
             elements: list[Any] = []
             self._shared[name] = elements
@@ -147,7 +147,7 @@ def exception(said: dict[str, Json]) -> Exception:
 
 
 def view(said: list[Json]) -> bytes | memoryview:
-    """What a view of JavaScript is in Python: its own bytes, with a format where it has one."""
+    """A view of JavaScript in Python: its own bytes, with a format if it has one."""
     kind, offset, length, whole = said
     if kind not in FORMATS:
         return bytes(whole[offset : offset + length])

@@ -1,4 +1,4 @@
-"""That the runner for Python tells apart what Python can tell apart.
+"""Tests of the Python runner's comparison: it must see every difference that Python can see.
 
 In: values and tagged JSON that are the same, or nearly so. Out: a test for each pair.
 """

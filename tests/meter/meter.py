@@ -1,12 +1,11 @@
-"""The meter for Python: what a run hands over, against what it was charged.
+"""The meter for Python: memory that a run hands over, against the run's charge.
 
 In: `--seconds` (30), `--seed` of the first value, `--isolation thread|process|both`, `--only seed`
-to measure one alone. Out: the worst ten in what the host really holds for each byte that was
-charged, and the worst ten in how long the event loop stood still, on the standard output and in
-RESULTS.md beside this; a failure if a value held more than twice its charge and 1 MiB, kept the
-loop for more than 100 ms of CPU time, or ended its process. The values are those of `generate.js`,
-by the same ways as in `meter.mjs`. What is over a bound is measured again, alone, and the best
-counts.
+to measure one alone. Out: the worst ten by memory that the host really holds for each charged byte,
+and the worst ten by standstill of the event loop, on the standard output and in RESULTS.md beside
+this; a failure if a value held more than twice its charge and 1 MiB, blocked the loop for more than
+100 ms of CPU time, or ended its process. The values are those of `generate.js`, in the same ways as
+in `meter.mjs`. A case over a bound is measured again, alone, and the best result counts.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ BATCH_CEILING_S = 300.0
 AGAIN = 2
 SHOWN = 10
 
-# How a value leaves the sandbox.
+# Ways out of the sandbox.
 WAYS = {
     "report": "report(value)",
     "log": "console.log(value)",
@@ -52,10 +51,10 @@ WAYS = {
     "answer": "await call(() => value)",
     "rejection": "await call(() => { throw value; })",
 }
-# What the run is charged for as long as its result is held, and what it hands out but once.
+# The first stay charged as long as the result is held; the others hand out only one value.
 KEPT = ("report", "log")
 ONCE = ("result", "thrown")
-# What Python refuses would be all that there is to see.
+# Values that Python refuses would hide all others.
 WITHOUT = ["regexp", "unheld", "collisions", "dates"]
 
 SOURCE = """
@@ -76,7 +75,7 @@ SOURCE = """
 
 
 def held_bytes() -> int:
-    """What this process holds, once all that could be given back was."""
+    """The memory of this process after everything possible was freed."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     with Path("/proc/self/statm").open() as file:
@@ -97,7 +96,7 @@ class Standstill:
         self._last_s = now_s
 
     def skip(self) -> None:
-        """What went on until now was the meter's own."""
+        """The work until now was the meter's own."""
         self._last_s = time.thread_time()
 
     async def _look(self) -> None:
@@ -112,14 +111,14 @@ class Standstill:
 
 
 async def hand(runtime: isolane.Runtime, way: str, seed: int, copies: int) -> dict[str, Any]:
-    """A run that hands out so many copies, and what became of it."""
+    """A run that hands out so many copies, and its result."""
     live = way not in (*KEPT, *ONCE)
     made = {"live": live or way == "log", "text": way == "log", "most": 3e6, "without": WITHOUT}
     source = SOURCE.format(
         seed=seed, made=json.dumps(made), give=WAYS[way], copies=copies, ballast=BALLAST_BYTES
     )
     kind: list[str] = []
-    # The host's own code keeps no more than the last of them.
+    # The host's own code keeps only the last of them.
     keep: list[Any] = [None]
     reached, go_on = asyncio.Event(), asyncio.Event()
     before, held = held_bytes(), 0
@@ -184,7 +183,7 @@ async def hand(runtime: isolane.Runtime, way: str, seed: int, copies: int) -> di
 
 
 async def one(runtime: isolane.Runtime, seed: int, empty: int) -> dict[str, Any]:
-    """One seed, handed out in the way that goes with it."""
+    """One seed, handed out in its way."""
     way = list(WAYS)[seed % len(WAYS)]
     copies = 1
     row = single = await hand(runtime, way, seed, 1)
@@ -193,14 +192,14 @@ async def one(runtime: isolane.Runtime, seed: int, empty: int) -> dict[str, Any]
         copies = 1 + min(MOST_COPIES, max(4, HELD_BYTES // each))
         row = await hand(runtime, way, seed, copies)
         row["stood_ms"] = max(row["stood_ms"], single["stood_ms"])
-        # Only then did the run come to its ballast.
+        # Only a successful run allocated its ballast.
         if way in KEPT and row["status"] == "success":
             row["charged"] -= empty
     return {"seed": seed, "way": way, "copies": copies, **row}
 
 
 async def some(first: int, count: int, isolation: Any) -> None:
-    """Some cases, each as a line of JSON once it has begun and once it has been measured."""
+    """Some cases; prints a line of JSON when each has begun and when it has been measured."""
     async with isolane.Runtime(isolation=isolation) as runtime:
         await hand(runtime, "report", 0, 0)
         empty = (await hand(runtime, "report", 0, 0))["charged"]
@@ -212,7 +211,7 @@ async def some(first: int, count: int, isolation: Any) -> None:
 
 
 def batch(first: int, count: int, isolation: str) -> list[dict[str, Any]]:
-    """Some cases in processes of their own: a new one after each that has ended early."""
+    """Some cases in processes of their own: a new process after each that ended early."""
     rows: list[dict[str, Any]] = []
     end = first + count
     while first < end:
@@ -237,7 +236,7 @@ def batch(first: int, count: int, isolation: str) -> list[dict[str, Any]]:
 
 
 def wrong(row: dict[str, Any]) -> list[str]:
-    """What is otherwise than promised."""
+    """The broken promises of a case."""
     if "crash" in row:
         return [f"ended its process: {row['crash']}"]
     found = []
@@ -249,7 +248,7 @@ def wrong(row: dict[str, Any]) -> list[str]:
 
 
 def again(row: dict[str, Any]) -> None:
-    """Measures what is over a bound alone, and keeps the best."""
+    """Measures a case over a bound again alone, and keeps the best."""
     for _ in range(AGAIN):
         if "crash" in row or not wrong(row):
             return
@@ -273,7 +272,7 @@ def place(row: dict[str, Any]) -> str:
 def report(rows: list[dict[str, Any]], seed: int, isolations: list[str]) -> str:
     crashed = [row for row in rows if "crash" in row]
     measured = [row for row in rows if "crash" not in row]
-    # A small value's ratio is that of the allocators' noise.
+    # A small value's ratio is mostly the allocators' noise.
     large = [row for row in measured if row["held"] > FREE_BYTES]
     over = sum(bool(wrong(row)) for row in rows)
     counts = (

@@ -1,4 +1,4 @@
-"""What Python holds of a value, and what the run that handed it over was charged for it.
+"""Memory that Python holds for a value, against the charge of the run that handed it over.
 
 In: shapes, each as JavaScript that makes one. Out: a table of held and charged bytes, the worst
 ratio first, and a failure where Python holds more than twice the charge and 1 MiB. Each shape is
@@ -25,13 +25,13 @@ import isolane
 MOST_TIMES = 2.0
 SLACK_BYTES = 1 << 20
 LIMIT_BYTES = 1 << 30
-# So much that what the allocators keep for themselves does not count.
+# So much that memory of the allocators themselves does not matter.
 AIM_BYTES = 24 << 20
 MOST_MESSAGES = 3_000
 
 
 class Shape(NamedTuple):
-    """Values of one kind and size: how many a message has of them, and how one is made."""
+    """Values of one kind and size: their number in a message, and the code that makes one."""
 
     name: str
     number: int
@@ -157,7 +157,7 @@ def _objects() -> list[Shape]:
 
 
 def _links() -> list[Shape]:
-    """What cannot be in a report: these are arguments that the host keeps, or its own promises."""
+    """Values that a report cannot have: arguments that the host keeps, or its own promises."""
     return [
         Shape("kept: function", 1000, "() => i"),
         Shape(
@@ -194,7 +194,7 @@ LINKS = """
 
 
 def resident_bytes() -> int:
-    """What this process holds, once the allocators gave back what they can."""
+    """The memory of this process after the allocators returned their free blocks."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     with Path("/proc/self/statm").open() as file:
@@ -202,7 +202,7 @@ def resident_bytes() -> int:
 
 
 class Measured(NamedTuple):
-    """What one run came to: what it was charged, what its thread computed, and the values in it."""
+    """The measurement of one run: its charge, the CPU time of its thread, and its values."""
 
     charged_bytes: int
     held_bytes: int
@@ -211,7 +211,7 @@ class Measured(NamedTuple):
 
 
 def _report(runtime: isolane.Runtime, shape: Shape, messages: int) -> Measured:
-    """A run that hands the shape out in so many reports, which are held by its result."""
+    """A run that hands the shape out in so many reports, which its result holds."""
     started = time.thread_time()
     source = PROGRAM.format(make=shape.make, count=shape.number, messages=messages)
     result = runtime.run_code_sync(
@@ -224,7 +224,7 @@ def _report(runtime: isolane.Runtime, shape: Shape, messages: int) -> Measured:
 
 
 def _keep(runtime: isolane.Runtime, shape: Shape, messages: int) -> Measured:
-    """A run that hands the shape to a host which keeps it; looked at while the run is running."""
+    """A run that hands the shape to a host which keeps it; measured while the run is running."""
     kept: list[Any] = []
     held, cpu_s = 0, 0.0
     started = time.thread_time()
@@ -254,7 +254,7 @@ def _keep(runtime: isolane.Runtime, shape: Shape, messages: int) -> Measured:
 
 
 def measure(shape: Shape, isolation: Any) -> dict[str, float]:
-    """Bytes held and charged for one of the shape, and for all that were handed out."""
+    """Bytes held and charged for one value of the shape, and for all of them."""
     run = _keep if ":" in shape.name else _report
     with isolane.Runtime(isolation=isolation) as runtime:
         one = run(runtime, shape, 1)

@@ -1,7 +1,7 @@
 """Ways to run something that may hang: in an event loop, or in a process of its own.
 
-In: a coroutine function, or the text of a program. Out: what it came to, or a failure after its
-ceiling. A hazard (a signal, a fork, the end of an interpreter) always gets a process of its own.
+In: a coroutine function, or the text of a program. Out: its result, or a failure after its time
+limit. A hazard (a signal, a fork, the end of an interpreter) always gets a process of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from isolation import ISOLATION
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# A sanitizer is slow, and says so.
+# Builds with a sanitizer are slow and set this variable.
 PATIENCE = int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))
 LOOP_CEILING_S = 30.0 * PATIENCE
 PROGRAM_CEILING_S = 30.0 * PATIENCE
@@ -46,7 +46,7 @@ LOOPS = [
 
 
 def run_in(loop: asyncio.AbstractEventLoop, main: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine in a loop, with a ceiling, and closes the loop."""
+    """Runs a coroutine in a loop, with a time limit, and closes the loop."""
     try:
         return loop.run_until_complete(asyncio.wait_for(main, LOOP_CEILING_S))
     finally:
@@ -67,8 +67,8 @@ def in_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def run_program(source: str, *args: str, ceiling_s: float = PROGRAM_CEILING_S) -> list[str]:
-    """The lines that a program prints. It has to end by itself, well, and without a word on its
-    standard error."""
+    """The lines that a program prints. It must exit by itself, with code 0 and without any output
+    on its standard error."""
     if ISOLATION != "thread":
         source = f"import isolation; isolation.install()\n{textwrap.dedent(source)}"
     return _run("-c", textwrap.dedent(source), *args, ceiling_s=ceiling_s)

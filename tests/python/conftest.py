@@ -1,4 +1,4 @@
-"""What all tests of the Python face share: a ceiling over each of them."""
+"""Fixtures of all tests of the Python face, with a time limit for each test."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from isolation import install
 
-# Before any test imports something of the package.
+# This comes before any test imports a part of the package.
 install()
 
-# Far above what any test takes; a test that hangs says where, and ends everything.
+# Far more than any test takes. A test that hangs prints its stack and ends the process.
 _CEILING_S = 120 * int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))
 
 
@@ -27,6 +27,7 @@ def _ceiling() -> Generator[None]:
 
 @pytest.fixture(scope="module")
 def runtime() -> Generator[isolane.Runtime]:
-    """One runtime for all tests of a file: what one leaves behind, the next would find."""
+    """One runtime for all tests of a file, so that a test sees the leftovers of the one before
+    it."""
     with isolane.Runtime() as shared:
         yield shared

@@ -1,4 +1,4 @@
-"""What an expression of JavaScript comes to: the way in which these tests look into a sandbox.
+"""Values of JavaScript expressions, with which these tests look into a sandbox.
 
 In: an expression, and globals for it. Out: its value in Python, or the text of its refusal.
 """
@@ -11,7 +11,7 @@ import isolane
 
 
 def evaluate(expression: str, **globals: Any) -> isolane.CodeExecutionResult:
-    """What an expression comes to."""
+    """The result of an expression."""
     return isolane.run_code_sync(f"export default ({expression});", globals=globals)
 
 
@@ -29,6 +29,6 @@ def refusal_of(expression: str, **globals: Any) -> str:
 
 
 def assert_exactly(got: object, expected: object) -> None:
-    """Equal down to the types and the order: what is different is written differently."""
+    """Equal including the types and the order: different values have different texts."""
     assert repr(got) == repr(expected)
     assert type(got) is type(expected)

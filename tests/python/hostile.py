@@ -1,6 +1,7 @@
-"""Values of a host that are hostile, and the ways in for them.
+"""Hostile values of a host, and the ways in for them.
 
-In: a value, made anew for each way. Out: what the sandbox sees of it, or the words of its refusal.
+In: a value, made anew for each way. Out: the value as the sandbox sees it, or the words of its
+refusal.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TRIED = """
 
 
 def read_in(runtime: Runtime, way: str, make: Make, see: str = SEE) -> str:
-    """What the sandbox sees of a value that goes in that way, or why it does not."""
+    """The value as the sandbox sees it after that way in, or the reason why it is refused."""
 
     async def later() -> Any:
         return make()
@@ -86,7 +87,8 @@ LIES = """
 
 
 def lying(base: type, *args: Any, claims: type = int) -> Any:
-    """An instance of a subclass whose every method raises and which says to be of another class."""
+    """An instance of a subclass whose every method raises and which claims to be of another
+    class."""
     own = dict.fromkeys(LIES.split(), raises) | {"__class__": property(lambda _: claims)}
     if issubclass(base, BaseException):
         own = dict.fromkeys(("__str__", "__repr__", "__getattribute__", "__reduce__"), raises)

@@ -1,7 +1,7 @@
-"""The processes of this system, as /proc has them.
+"""Processes of this system, read from /proc.
 
-In: the number of a process. Out: those below it. A number may be used again, so a process is known
-by that and by the moment when it began.
+In: the number of a process. Out: its descendants. A number may be reused, so a process is
+identified by its number and its start time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Known:
 
 
 def descendants(host: int) -> list[Known]:
-    """Launchers, nurseries and workers below a host."""
+    """Launchers, zygotes and workers below a host."""
     everyone = _processes()
     below: list[Known] = []
     parents = {host}
@@ -32,7 +32,7 @@ def descendants(host: int) -> list[Known]:
 
 
 def workers_of(host: int) -> list[Known]:
-    """The workers among them: what the children of a host's children have forked."""
+    """The workers among them: processes that the children of a host's children have forked."""
     below = descendants(host)
     of_host = {one.pid for one in below if one.parent == host}
     nurseries = {one.pid for one in below if one.parent in of_host}
@@ -40,7 +40,7 @@ def workers_of(host: int) -> list[Known]:
 
 
 def alive(some: list[Known]) -> list[Known]:
-    """Those of them that still are, whoever their parent is now."""
+    """Those of them that still exist, with any parent."""
     now = {(one.pid, one.began) for one in _processes()}
     return [one for one in some if (one.pid, one.began) in now]
 
@@ -53,11 +53,12 @@ def until(holds: Callable[[], bool], ceiling_s: float = 20) -> None:
 
 
 def _processes() -> list[Known]:
-    """All that have not ended; who has not been waited for yet holds nothing any more."""
+    """All processes that have not ended. A process that was not waited for yet holds nothing any
+    more."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The name, in parentheses, may hold anything.
+            # The name, in parentheses, may contain any characters.
             fields = path.read_text(errors="replace").rpartition(") ")[2].split(" ")
         except (FileNotFoundError, ProcessLookupError):
             continue

@@ -31,7 +31,7 @@ async def test_calls_that_nobody_awaits_have_all_started_when_the_run_settles(en
     source = f"for (let i = 0; i < 600; i += 2) {{ f(i); g(i + 1) }} {end}"
     await isolane.run_code(source, globals={"f": f, "g": g})
     assert called == list(range(1, 600, 2))
-    # As tasks of the loop, which gives them their turn when it can.
+    # They run as tasks of the loop, which gives each its turn.
     await all_started.wait()
     assert started == list(range(0, 600, 2))
 

@@ -1,4 +1,4 @@
-"""Values that only Python has: what its classes, numbers and texts become, and come back as."""
+"""Values that only Python has: the results of its classes, numbers and texts in both directions."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ UTC = datetime.timezone.utc
 
 
 def crossed(value: Any, source: str = "export default x") -> Any:
-    """What a source makes of a value, by default the value itself there and back."""
+    """The result of a source with a value, by default the value itself in both directions."""
     return run_code_sync(source, globals={"x": value}).raise_for_status().result
 
 
 def refused(value: Any) -> str:
-    """Why a value does not go in."""
+    """The reason why a value cannot enter."""
     with pytest.raises(SerializationError) as caught:
         run_code_sync("export default 1", globals={"x": value})
     return str(caught.value)
 
 
 def refused_out(source: str) -> str:
-    """Why a result does not come out."""
+    """The reason why a result cannot leave."""
     error = run_code_sync(source).error
     assert error is not None
     assert error.name == "SerializationError"
@@ -50,7 +50,7 @@ def refused_out(source: str) -> str:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are equal and of the same classes, NaN and -0 told apart."""
+    """Whether two values are equal and of the same classes; distinguishes NaN and -0."""
     if type(left) is not type(right):
         return False
     if isinstance(left, float):
@@ -76,7 +76,7 @@ class Word(str, enum.Enum):
 
 
 class Hostile(int):
-    """An int that says of itself what is not so."""
+    """An int whose methods lie about it."""
 
     def _lie(self, *_: Any) -> NoReturn:
         raise RuntimeError("an overridden method ran")
@@ -182,7 +182,7 @@ def test_texts_of_a_subclass() -> None:
     assert type(result) is dict
     assert [(type(key), key) for key in result] == [(str, "a"), (str, "b")]
     assert result["a"] == "\ud800"
-    # The same key twice, as only a subclass can have it: the last one stays.
+    # The same key twice, which only a subclass can have: the last one stays.
     assert crossed({Loud("a"): 1, "b": 2, Loud("a"): 3}) == {"a": 3, "b": 2}
 
 
@@ -289,7 +289,7 @@ def test_cycles_through_every_container() -> None:
 
 
 def depth(value: Any) -> int:
-    """How deep a value nests."""
+    """The depth of a value's nesting."""
     levels = 0
     while isinstance(value, (list, dict)) and value:
         value = next(iter(value.values() if isinstance(value, dict) else value))
@@ -423,7 +423,7 @@ def test_the_second_time_of_an_hour_that_comes_twice() -> None:
 
 
 class Zone(datetime.tzinfo):
-    """A zone whose offset is what it is given, or raised."""
+    """A zone with a given offset, which is raised if it is an exception."""
 
     dst = tzname = None  # type: ignore[assignment]
 
@@ -438,7 +438,7 @@ class Zone(datetime.tzinfo):
 
 def test_zones_of_the_callers_own() -> None:
     moment = datetime.datetime(2020, 1, 1)
-    # Without an offset it is local time, as Python has it.
+    # Without an offset it is local time, as in Python.
     assert crossed(moment.replace(tzinfo=Zone(None))) == moment.astimezone()
     with pytest.raises(ZeroDivisionError, match="no zone"):
         crossed(moment.replace(tzinfo=Zone(ZeroDivisionError("no zone"))))
@@ -513,9 +513,9 @@ def test_keys_that_python_can_tell_apart() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        # Whole numbers that are equal modulo the prime that Python hashes by.
+        # Whole numbers that are equal modulo the prime of Python's hash.
         "for (let i = 1n; i < 100000n; i++) keys.add(i * (2n ** 61n - 1n))",
-        # Fractions with the same hash: it is the same for powers of two that are 61 apart.
+        # Fractions with the same hash: powers of two have equal hashes 61 exponents apart.
         """
         for (let i = 0; i < 3000; i++)
             for (let e = -976; e < 0; e += 61) keys.add((2 * i + 1) * 2 ** e)
@@ -532,8 +532,8 @@ def test_keys_made_to_collide_take_bounded_time(source: str, made: str) -> None:
 
 
 def test_fractions_made_to_collide_are_refused() -> None:
-    # One hash turned around in 61 bits, wherever it is the mantissa of a float: there are six such
-    # places, and 16 exponents for each.
+    # One hash rotated within 61 bits, at each place where it is the mantissa of a float: there are
+    # six such places, with 16 exponents each.
     prime, target = 2**61 - 1, sum(2**bit for bit in range(0, 60, 10))
     turns = [(turn, target * 2**turn % prime) for turn in range(61)]
     floats = [
@@ -559,11 +559,11 @@ def test_arrays_of_holes() -> None:
     assert refused_out("const a = []; a.length = 6e4; export default [a, a.slice()]") == message
 
 
-# What has no place on the other side.
+# Values without a counterpart on the other side.
 
 
 class Plain:
-    """An instance of a class of the caller's."""
+    """An instance of a class of the caller."""
 
 
 @dataclasses.dataclass
@@ -572,7 +572,7 @@ class Data:
 
 
 class Angry:
-    """Raises at every look."""
+    """Raises on every access."""
 
     def __getattribute__(self, name: str) -> Any:
         raise RuntimeError(f"asked for {name}")
@@ -584,7 +584,7 @@ class AngryMeta(type):
 
 
 class AngryClass(metaclass=AngryMeta):
-    """A class that raises at every look."""
+    """A class that raises on every access."""
 
 
 @pytest.mark.parametrize(

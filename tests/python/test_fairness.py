@@ -1,4 +1,4 @@
-"""What a sandbox that computes or tells a lot leaves to others: other runs, and the event loop."""
+"""Fairness of a sandbox that computes or sends a lot to other runs and to the event loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLOOD = (
 
 
 class Flood:
-    """A run that hands over promises by the thousand, and what of that has been heard."""
+    """A run that hands over promises by the thousand, and the number that has arrived."""
 
     def __init__(self, runtime: isolane.Runtime) -> None:
         loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ async def test_one_that_settles_promises_by_the_thousand_leaves_the_loop_its_tur
     async with isolane.Runtime() as runtime:
         flood = Flood(runtime)
         await flood.began.wait()
-        # Another run is heard before all of that is.
+        # Another run is handled before all of them.
         assert (await runtime.run_code("export default 1")).result == 1
         assert flood.promises < COUNT
         flood.go.set_result(None)

@@ -1,7 +1,7 @@
-"""Forks: what a child process may do, before and after its parent's first run, with runs live.
+"""Forks: the rights of a child process, before and after its parent's first run, with live runs.
 
-A run belongs to the process that started it. In a child, handles of its parent are over, what ends
-them does nothing, and new runs work as anywhere else.
+A run belongs to the process that started it. In a child, handles of its parent are over,
+terminating them has no effect, and new runs work as anywhere else.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def test_handles_of_the_parent_in_the_child(kind: str) -> None:
 @pytest.mark.parametrize("way", ["returns", "exits", "raises", "exits at once"])
 @pytest.mark.parametrize("callee", ["def", "async def"])
 def test_a_host_function_that_forks(way: str, callee: str) -> None:
-    # The child leaves the host function, too, each way there is; its parent notices nothing.
+    # The child also leaves the host function, in each possible way; its parent notices nothing.
     leave = {
         "returns": "return 0",
         "exits": "sys.exit(7)",
@@ -247,7 +247,7 @@ POOL = """
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing(method: str, when: str, tmp_path: Path) -> None:
-    # A child that is spawned imports the program, so it has to be a file.
+    # A spawned child imports the program, so it has to be a file.
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(POOL))
     lines = run_file(program, method, when, ceiling_s=60)

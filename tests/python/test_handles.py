@@ -23,7 +23,7 @@ ENDED_BY_CLOSE = "the event loop that started the run has closed"
 
 
 def message_of(result: CodeExecutionResult) -> str:
-    """Why a run was terminated."""
+    """The reason why a run was terminated."""
     assert result.status == "terminated"
     assert result.error is not None
     return result.error.message
@@ -191,7 +191,7 @@ async def test_what_a_settled_run_held_is_let_go() -> None:
 
 
 class Unprintable:
-    """A reason that is no text and cannot be made one."""
+    """A reason that is no text and cannot be converted to one."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -313,7 +313,7 @@ def test_awaited_in_another_loop_after_the_first_has_stopped(new_loop: NewLoop) 
         return (await handle).result
 
     assert run_in(new_loop(), wait()) == 5
-    # The first loop goes on as before.
+    # The first loop works as before.
     run_in(loop, asyncio.sleep(0))
 
 
@@ -383,7 +383,7 @@ def test_a_task_that_dies_with_its_loop_leaves_no_one_waiting() -> None:
     async def look() -> None:
         task = asyncio.ensure_future(wait())
         await asyncio.sleep(0)
-        # The frame of this one is closed and never cancelled.
+        # The frame of this coroutine is closed and never cancelled.
         coroutine = wait()
         coroutine.send(None)
         coroutine.close()

@@ -1,4 +1,4 @@
-"""Host functions: which callables there are, where they run, and what they may do and raise."""
+"""Host functions: the kinds of callables, their threads, their results and their exceptions."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
 
 def called(function: Any, arguments: str = "2") -> Any:
-    """What a call of a host function comes to."""
+    """The result of a call of a host function."""
     source = f"export default await f({arguments})"
     return run_code_sync(source, globals={"f": function}).raise_for_status().result
 
 
-# Which callables there are.
+# The kinds of callables.
 
 
 class Tool:
-    """One of each kind that a class can have."""
+    """One callable of each kind that a class can have."""
 
     factor = 3
 
@@ -178,7 +178,7 @@ def test_arguments_are_checked_by_python() -> None:
     assert run_code_sync(source, globals={"f": lambda: None}).result == ["TypeError", True]
 
 
-# Where they run.
+# Threads of host functions.
 
 who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
 
@@ -253,7 +253,7 @@ def test_they_run_one_after_the_other_and_never_after_the_end(new_loop: NewLoop)
     run_in(new_loop(), main())
 
 
-# What they raise.
+# Exceptions.
 
 
 class UnprintableError(Exception):
@@ -331,7 +331,7 @@ def test_what_they_raise_is_thrown_inside(
         return (await run_code(source, globals={"f": function})).result
 
     if type(raised) is asyncio.CancelledError and kind == "async" and sys.version_info < (3, 11):
-        seen = ["CancelledError", "the host cancelled it"]  # A task has forgotten what it said.
+        seen = ["CancelledError", "the host cancelled it"]  # A task has lost the message.
     if type(raised) is StopIteration and kind == "async":
         seen = ["RuntimeError", "coroutine raised StopIteration"]
     if type(raised) is StopIteration and kind == "future":
@@ -339,7 +339,7 @@ def test_what_they_raise_is_thrown_inside(
     assert run_in(asyncio.new_event_loop(), main()) == seen
     assert run_code_sync(source, globals={"f": function}).result == seen
     gc.collect()
-    # A failure that the sandbox was told of is not for the loop to report.
+    # The loop must not report a failure that the sandbox has received.
     assert heard == []
 
 
@@ -414,7 +414,7 @@ def test_a_thrown_value_goes_through_the_host_as_it_is(thrown: str) -> None:
     assert result[0] == result[1]
 
 
-# What they return.
+# Results.
 
 
 class Plain:
@@ -464,7 +464,7 @@ async def test_one_that_never_returns_a_value_does_not_keep_the_run() -> None:
 
 
 def test_one_that_blocks_does_not_keep_the_run() -> None:
-    # The calling thread is in the host function; the run is ended by another.
+    # The calling thread is in the host function; another one ends the run.
     begun, over = threading.Event(), threading.Event()
     with Runtime() as runtime:
 
@@ -544,7 +544,7 @@ async def test_a_promise_that_crosses_again_can_be_awaited_again() -> None:
     source = "const p = value(); export default [await take(p), await take(p), await take(mine)]"
     handle = run_code(source, globals={"value": value, "take": take, "mine": mine})
     assert (await handle).result == [4, 4, 8]
-    # One that has settled is another promise when it crosses again.
+    # A promise that has settled is a new promise when it crosses again.
     assert got[0] is not got[1]
 
 
@@ -650,7 +650,7 @@ def test_run_code_within_a_host_function() -> None:
 
 
 def test_a_loop_that_is_run_again_inside_a_host_function() -> None:
-    # As in notebooks, whose loop is patched for it.
+    # As in notebooks, whose loop is patched for this.
     pytest.importorskip("nest_asyncio")
     program = """
         import asyncio, isolane, nest_asyncio

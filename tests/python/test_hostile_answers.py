@@ -1,7 +1,7 @@
-"""Awaitables and exceptions of a host that are hostile, and what a sandbox throws at a host.
+"""Hostile awaitables and exceptions of a host, and hostile exceptions of a sandbox.
 
-In: what claims to be a future, raises when it is asked, or has no end. Out: a promise that settles,
-an error in the sandbox, a text of some length; never a run that waits for ever.
+In: objects that claim to be futures, raise when they are asked, or have no end. Out: a promise that
+settles, an error in the sandbox, a text of bounded length; never a run that waits for ever.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def exhausted() -> Any:
 
 
 class Blank:
-    """Says to be a future."""
+    """Claims to be a future."""
 
     _asyncio_future_blocking = False
 
@@ -62,7 +62,7 @@ class Blank:
 
 
 def future(method: str) -> Any:
-    """A future that has a result, and of which one method raises."""
+    """A future that has a result, and one of whose methods raises."""
     made: Any = type("Own", (asyncio.Future,), {method: raises})(loop=asyncio.get_running_loop())
     asyncio.Future.set_result(made, 1)
     return made
@@ -111,7 +111,7 @@ def test_odd_awaitables_settle_their_promises(runtime: Runtime, way: str, odd: i
     assert asyncio.run(main()).startswith(seen)
 
 
-# What the sandbox throws at a host that called it.
+# Exceptions of the sandbox in functions that the host calls.
 
 THROWN = {
     "a number that Python does not write": ("10n ** 5000n", "<int of 16610 bits>"),

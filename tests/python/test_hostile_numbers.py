@@ -1,6 +1,6 @@
-"""What a worker that was taken over may say: numbers that were never given out, or are over.
+"""Messages of a compromised worker: numbers that were never given out, or are no longer valid.
 
-Each event is handed to the run as the loop would do it; none may raise there.
+Each event reaches the run as from the loop; none may raise there.
 """
 
 from __future__ import annotations

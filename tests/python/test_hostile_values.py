@@ -1,8 +1,8 @@
-"""What a hostile or odd value of the host can do to a crossing, at every way in.
+"""Effects of a hostile or odd value of the host on a crossing, at every way in.
 
-In: values that lie, raise, change what is being read, or start and end runs meanwhile. Out: what
-they are by their type, or an exception that names the place; never a crash, nothing kept, and a
-runtime that goes on as if nothing had been.
+In: values that lie, raise, change while they are read, or start and end runs meanwhile. Out: their
+values by type, or an exception that names the place; never a crash, no leak, and a runtime that
+works as before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from isolane import Runtime, SandboxError
 
 from hostile import PLACES, Make, hooked, lying, nested, raises, read_in
 
-# Classes that lie about what they are.
+# Classes that lie about themselves.
 
 
 LIARS: list[tuple[Make, str]] = [
@@ -67,7 +67,7 @@ class Plain(enum.Enum):
 
 
 class Claims:
-    """Says to be of a class that crosses."""
+    """Claims to be of a class that crosses."""
 
     def __init__(self, claimed: type) -> None:
         object.__setattr__(self, "claimed", claimed)
@@ -111,7 +111,7 @@ def test_what_cannot_cross_is_told_by_its_place(runtime: Runtime, way: str, stra
     assert told.startswith(expected)
 
 
-# Code of the value that runs while it is read.
+# Code of the value that runs while the value is read.
 
 
 KINDS = ("zone", "text", "code", "name", "key")
@@ -131,7 +131,7 @@ def test_what_changes_while_it_is_read(runtime: Runtime, way: str, kind: str) ->
                 container.clear()
             gc.collect()
             rows.extend([object()] * 1000)
-            # In a task of the loop, it is refused.
+            # In a task of the loop, this is refused.
             with contextlib.suppress(RuntimeError):
                 runtime.run_code_sync("export default 1", globals={"v": [rows[:0]]})
 
@@ -177,14 +177,14 @@ def test_what_ends_the_program_while_it_is_read(
         raise raised("now")
 
     if way in ("answer", "promise", "callback") and raised not in (KeyboardInterrupt, SystemExit):
-        # The loop takes it; the sandbox is told.
+        # The loop receives the exception; the sandbox gets an error.
         assert read_in(runtime, way, lambda: hooked("zone", act)) == f"{raised.__name__}: now"
         return
     with pytest.raises(raised, match="now"):
         read_in(runtime, way, lambda: hooked("zone", act))
 
 
-# Much of it, and deep.
+# Large and deep values.
 
 
 WRAPS: dict[str, Callable[[Any], Any]] = {
@@ -265,7 +265,7 @@ def test_a_buffer_that_changes_while_others_are_read(runtime: Runtime) -> None:
     assert read_in(runtime, "globals", lambda: value) == told
 
 
-# Other threads, and what is kept.
+# Other threads, and memory that is kept.
 
 
 def test_containers_that_another_thread_changes(runtime: Runtime) -> None:
@@ -294,7 +294,7 @@ def test_containers_that_another_thread_changes(runtime: Runtime) -> None:
 
 
 class Kept:
-    """Can be watched."""
+    """An object that can be observed."""
 
     def __init__(self) -> None:
         self.me = self

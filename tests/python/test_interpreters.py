@@ -1,4 +1,4 @@
-"""Interpreters: which may import the package, and what happens when one ends with runs live."""
+"""Interpreters: those that may import the package, and the end of one with live runs."""
 
 from __future__ import annotations
 

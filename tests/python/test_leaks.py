@@ -1,7 +1,7 @@
-"""Memory: what a process holds after thousands of runs is what it held after a few.
+"""Memory: a process holds as much after thousands of runs as after a few.
 
-Each kind of run is repeated in a process of its own, until it has been thousands of them, 20,000 of
-the commonest; the resident set is read after the first part and at the end.
+Each kind of run is repeated thousands of times in a process of its own, the commonest 20,000 times.
+The resident set is read after the first part and at the end.
 """
 
 from __future__ import annotations
@@ -191,5 +191,5 @@ PROMISES = '''
 
 
 def test_values_of_promises_that_nobody_keeps_are_not_kept() -> None:
-    """Of each the run is charged for what it holds itself: no more may stay with the host."""
+    """The run is charged for each value that it holds itself: the host must not hold more."""
     assert run_program(PROMISES, ceiling_s=60) == ["fine"]

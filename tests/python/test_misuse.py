@@ -1,6 +1,6 @@
 """Mistakes of the caller, in the words of Python.
 
-In: options that are none. Out: the exception that `run_code` raises before anything starts.
+In: invalid options. Out: the exception that `run_code` raises before anything starts.
 """
 
 from __future__ import annotations

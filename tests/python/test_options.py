@@ -1,4 +1,4 @@
-"""Misuse: what is refused before anything starts, with exceptions of Python."""
+"""Misuse that is refused before anything starts, with exceptions of Python."""
 
 from __future__ import annotations
 

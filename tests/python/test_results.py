@@ -1,4 +1,4 @@
-"""Results: plain data that can be compared, copied, pickled and made to raise."""
+"""Results: plain data that can be compared, copied, pickled and raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C: it ends what it meets, a run of `run_code_sync` or the coroutines of `asyncio.run`."""
+"""Ctrl-C: it ends a run of `run_code_sync` or the coroutines of `asyncio.run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that take long to read: the loop goes on, and what is read is what was sent."""
+"""Messages that take long to read: the loop keeps running, and the value arrives unchanged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from ceilings import PATIENCE, in_loop
 
-# Read at once, each of these values took seconds.
+# Without slices, each of these values took seconds to read.
 CEILING_S = 0.4 * PATIENCE
 LIMIT_BYTES = 2 << 30
 
@@ -135,7 +135,7 @@ def test_without_a_loop_all_is_read() -> None:
     assert result[-1] == {"a": 399_999, "k399999": "text"}
 
 
-# What is read in pieces, because it is longer than this.
+# Values longer than this are read in pieces.
 
 LONG = 6 << 20
 
@@ -191,7 +191,7 @@ def test_long_buffers_are_what_they_were() -> None:
     assert few.tolist() == list(range(8, 24))
 
 
-# What goes on meanwhile.
+# Events during the reading.
 
 
 @in_loop
@@ -294,7 +294,7 @@ async def test_what_nobody_will_read_on_in_is_freed_in_slices() -> None:
     await _until_it_is_read(run)
     bridge = run._run.bridge()
     assert bridge is not None
-    # Until most of it has been read.
+    # Until most of the value has been read.
     for _ in range(40):
         await asyncio.sleep(0)
     run.terminate()

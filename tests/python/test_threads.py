@@ -15,7 +15,7 @@ from ceilings import run_program
 
 
 def count_while(running: Callable[[], bool], least_s: float) -> float:
-    """How fast this thread counts, in rounds a second."""
+    """The counting speed of this thread, in rounds per second."""
     rounds, started = 0, time.thread_time()
     until = time.perf_counter() + least_s
     while time.perf_counter() < until and running():
@@ -37,8 +37,8 @@ def test_a_spinning_sandbox_leaves_python_alone() -> None:
         thread = threading.Thread(target=spin)
         thread.start()
         begun.wait()
-        # In CPU time of this thread, so that a busy machine counts for nothing; and in rounds at
-        # all, because a thread that never gets the lock takes no CPU time either.
+        # In CPU time of this thread, so that a busy machine does not matter; and in rounds at all,
+        # because a thread that never gets the lock takes no CPU time either.
         beside = count_while(thread.is_alive, 0.5)
         assert thread.is_alive()
         runtime.close()

@@ -1,4 +1,4 @@
-"""Types: what a checker makes of a small program, right and wrong, and what `help` shows."""
+"""Types: a checker's judgement of a small program, right and wrong, and the output of `help`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ MISTAKES = [
 
 
 def check(path: Path, source: str) -> subprocess.CompletedProcess[str]:
-    """What mypy makes of a program."""
+    """The output of mypy for a program."""
     pytest.importorskip("mypy")
     path.write_text(source)
     cache = path.parent / "cache"
@@ -112,7 +112,7 @@ def test_mistakes_are_found(tmp_path: Path) -> None:
     lines = ["import isolane", "from isolane import run_code_sync", *MISTAKES]
     done = check(tmp_path / "program.py", "\n".join(lines) + "\n")
     found = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line}
-    # What mypy calls each of them is its own matter.
+    # The error codes of mypy may change.
     assert found == set(range(3, 3 + len(MISTAKES))), done.stdout
 
 

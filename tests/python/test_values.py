@@ -1,8 +1,8 @@
 """Values that Python hands to a sandbox, where the outcome is Python's own.
 
-In: values of Python. Out: what the sandbox sees, or the SerializationError with its path. The cases
-that the contract table leaves out for Python (`skip: python`) have their outcome here, in
-test_values_out.py and in test_misuse.py.
+In: values of Python. Out: the value as the sandbox sees it, or the SerializationError with its
+path. The cases that the contract table leaves out for Python (`skip: python`) have their outcome
+here, in test_values_out.py and in test_misuse.py.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SAFE = 2**53 - 1
 
 
 class Pool:
-    """What no sandbox can hold."""
+    """A class that no sandbox can hold."""
 
 
 class Pattern:
-    """Not that of `re`."""
+    """A Pattern of another module than `re`."""
 
 
 class Color(enum.IntEnum):
@@ -230,7 +230,7 @@ def test_a_refusal_in_arguments_names_the_argument() -> None:
 
 
 def test_a_local_time_that_is_no_time_is_refused() -> None:
-    # It would be in the year 0, whatever the zone.
+    # It would be in the year 0, in any zone.
     with pytest.raises(SerializationError) as refused:
         evaluate("1", v=dt.datetime.min)
     assert str(refused.value) == "globals.v: a datetime that is out of range cannot be cloned"

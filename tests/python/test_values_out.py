@@ -1,7 +1,7 @@
 """Values that Python gets from a sandbox, where the outcome is Python's own.
 
-In: expressions of JavaScript. Out: values of Python; or, for what Python cannot hold and for what
-would cost it far more than the sandbox, the SerializationError that the sandbox is told.
+In: expressions of JavaScript. Out: values of Python; or the SerializationError that the sandbox
+gets, for values that Python cannot hold or that would cost it far more than the sandbox.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def test_what_cannot_be_held_is_text_in_a_log() -> None:
 
 
 def test_keys_that_are_made_to_collide_are_refused() -> None:
-    # All of them have one hash, so a dict of n of them takes n² steps.
+    # All of them have one hash, so inserting n of them into a dict takes n² steps.
     colliding = "Array.from({ length: 20000 }, (_, i) => [1n + BigInt(i) * (2n ** 61n - 1n), i])"
     assert (
         refusal_of(f"new Map({colliding})") == "result: a Map whose keys collide cannot be cloned"
@@ -208,16 +208,16 @@ def test_keys_that_are_made_to_collide_are_refused() -> None:
 
 
 def test_keys_that_are_made_to_collide_in_a_hash_without_a_secret_cross() -> None:
-    # Fx multiplies by what is left of the first eight bytes after its seed: here nothing is.
+    # Fx multiplies by the rest of the first eight bytes after its seed, which is zero here.
     seed = "0x243f6a8885a308d3n"
     keys = f"{{ length: 100000 }}, (_, i) => [((2n ** 63n + BigInt(i)) << 64n) + {seed}, i]"
     assert list(value_of(f"new Map(Array.from({keys}))").values()) == list(range(100_000))
 
 
 def _numbers_on_one_way() -> list[int]:
-    """Numbers with hashes of their own, the last of which pass by most of the others in a dict."""
+    """Numbers with unique hashes, the last of which probe past most of the others in a dict."""
     mask, taken = (1 << 14) - 1, 10_000
-    # First a long row of places, in the order in which a dict that finds one taken goes on.
+    # First a long chain of places, in the order of a dict's probing.
     row = list(itertools.islice(_accumulate(mask), taken))
     places = {place: number for number, place in enumerate(row)}
     random_, numbers = random.Random(1), list(row)
@@ -271,7 +271,7 @@ def test_a_map_of_very_many_entries_is_refused() -> None:
 
 def test_a_host_function_is_no_key() -> None:
     class Tool:
-        """Its hash is code of the host, which the sandbox must not get to run."""
+        """Its hash is code of the host, which the sandbox must not be able to run."""
 
         def __call__(self) -> None:
             pass
@@ -290,7 +290,7 @@ def test_a_long_list_of_holes_is_a_list_of_none() -> None:
 
 
 def test_holes_of_all_messages_are_bounded_together() -> None:
-    # A list takes eight bytes for each, and what costs the sandbox next to nothing is held here.
+    # A list takes eight bytes for each element, although they cost the sandbox almost nothing.
     source = """
         const list = Object.assign([], { 60000: 'end' });
         console.log(list);
@@ -320,7 +320,7 @@ def test_what_shows_a_whole_buffer_shares_it() -> None:
 
 
 def test_parts_of_a_buffer_are_bounded() -> None:
-    # Each is `bytes` of its own here, and costs the sandbox next to nothing.
+    # Each is a `bytes` object of its own here, and costs the sandbox almost nothing.
     parts = (
         "const b = new ArrayBuffer(4 << 20); const parts = (n) => Array.from({ length: n }, () =>"
         " new Uint8Array(b, 1));"
@@ -331,7 +331,7 @@ def test_parts_of_a_buffer_are_bounded() -> None:
     assert result.error is not None
     assert result.error.message == "result[2]: a buffer that so many others share cannot be cloned"
 
-    # In a log, one text for all of them.
+    # In a log, one text represents all of them.
     result = isolane.run_code_sync(f"{parts} console.log(b, ...parts(200)); export default 1")
     assert len(result.logs[0].args) == 1
     assert result.logs[0].args == ["[values that share too much]"]
@@ -352,7 +352,7 @@ def test_what_a_log_shares_is_bounded() -> None:
         command, check=True, capture_output=True, text=True
     ).stdout.split()
     assert count == "1"
-    # The limit, and about as much for Python and what it loaded; without a bound some 1,600 MiB.
+    # The limit, and about as much for Python and its modules; without a bound some 1,600 MiB.
     assert int(peak_kib) < 600 << 10
 
 

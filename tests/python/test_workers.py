@@ -1,4 +1,4 @@
-"""What only isolation by process has: workers that are seen, killed, forked beside and outlived."""
+"""Features of isolation by process: workers that are seen, killed, forked beside and outlived."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def test_counts_tell_the_workers_and_what_they_are_kept_from() -> None:
 
     async with Runtime(isolation="process", ready_isolates=2) as runtime:
         run = await begin(runtime, "await never()", never=never)
-        # Nothing tells of counts but the runtime, when it is asked.
+        # Only the runtime reports counts, when it is asked.
         while (stats := runtime.stats()).parked < 1 or stats.ready_isolates < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.005)
         assert stats.workers == 3
@@ -84,7 +84,7 @@ async def test_counts_tell_the_workers_and_what_they_are_kept_from() -> None:
         items = dataclasses.asdict(confinement)
         assert len(items) == 12
         assert all(type(item) is bool for item in items.values())
-        # No machine refuses these.
+        # Every machine has these.
         assert confinement.environment
         assert confinement.descriptors
         assert confinement.privileges
@@ -97,7 +97,7 @@ async def test_counts_tell_the_workers_and_what_they_are_kept_from() -> None:
 @pytest.mark.parametrize("source", ["for (;;);", "await never()", LONG])
 @in_loop
 async def test_a_worker_that_is_killed_takes_its_run_with_it_and_no_other(source: str) -> None:
-    # None is kept ready: the first worker is that of the first run.
+    # None is kept ready: the first worker serves the first run.
     async with Runtime(isolation="process", ready_isolates=0) as runtime:
         run = await begin(runtime, source, never=never)
         [victim] = workers_of(os.getpid())
@@ -153,7 +153,7 @@ def test_a_runtime_that_is_dropped_leaves_no_process_in_the_end() -> None:
 @pytest.mark.parametrize("end", ["sys.exit()", "os._exit(0)", "os.kill(os.getpid(), 9)"])
 @pytest.mark.parametrize("forks", [False, True])
 def test_the_end_of_a_host_is_that_of_its_workers(end: str, forks: bool) -> None:
-    # A child that lives on has all descriptors of the host: these must not keep the workers.
+    # A child that lives on has all descriptors of the host: these must not keep the workers alive.
     program = f"""{HOST}
     runtime = isolane.Runtime(isolation="process")
     computing(runtime)
@@ -177,7 +177,7 @@ def test_the_end_of_a_host_is_that_of_its_workers(end: str, forks: bool) -> None
         process.wait(20)
         until(lambda: not alive(below))
         if forks:
-            # It has lived on: there is somebody to kill.
+            # It has lived on, so there is a process to kill.
             os.kill(child, signal.SIGKILL)
 
 

@@ -1,7 +1,7 @@
-"""Processes that are forked off beside live runs.
+"""Processes that are forked beside live runs.
 
-In: `--rounds`, `--seed`. Out: figures, and a non-zero exit code if a run here or in a child came to
-something else than it must, if a child did not end well, or if one left something behind here.
+In: `--rounds`, `--seed`. Out: figures, and a non-zero exit code if a run here or in a child had a
+wrong result, if a child did not exit properly, or if one left something behind here.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from isolation import install
 
 install()
 
-# It is what this is about.
+# Forking beside threads is the subject of this soak.
 warnings.filterwarnings("ignore", category=DeprecationWarning)
 
 RUNS_HERE, RUNS_THERE, THREADS = 20, 5, 4
 CHILD_S = 60.0
 WRONG = 3
-"""What a child exits with if a run of it came to something wrong."""
+"""The exit code of a child whose run had a wrong result."""
 
 
 def plain(seed: int, n: int) -> tuple[Case, Random]:
-    """The run with that number, or the next one to which nothing is done."""
+    """The run with that number, or the next one that runs undisturbed."""
     while True:
         kind, following = pick(seed, n)
         if not {"drop", "close"} & KINDS[kind].keys():
@@ -54,7 +54,7 @@ async def run(case: Case, following: Random) -> str:
 
 
 def child(seed: int, n: int) -> int:
-    """Some runs in a process that was just forked off; returns what it is to end with."""
+    """Some runs in a process that was just forked; returns its exit code."""
 
     async def together() -> list[str]:
         return await asyncio.gather(*(run(*plain(seed, n + i)) for i in range(RUNS_THERE)))

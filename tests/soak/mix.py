@@ -1,7 +1,7 @@
-"""The mix of runs: what each kind is given, what is done to it, what it must come to.
+"""The mix of runs: the inputs, the treatment and the expected result of each kind.
 
 In: `mix.json`, which `mix.mjs` reads too, a seed and the number of a run. Out: the run's source and
-options, made anew for it, and a check of what it came to. `README.md` says what the fields mean.
+options, made anew for it, and a check of its result. `README.md` explains the fields.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def random(seed: int) -> Random:
 
 
 def pick(seed: int, n: int) -> tuple[int, Random]:
-    """Run number `n` of that seed: which kind, and when things happen to it."""
+    """Run number `n` of that seed: its kind, and the times of events during it."""
     following = random(seed * 0x9E3779B1 + n)
     place = following() * TOTAL
     for kind, fields in enumerate(KINDS):
@@ -49,7 +49,7 @@ def pick(seed: int, n: int) -> tuple[int, Random]:
 
 
 class Case:
-    """One run, and what its host notes of it."""
+    """One run, and its host's notes about it."""
 
     def __init__(self, kind: int, n: int, following: Random) -> None:
         fields = _filled(kind, n)
@@ -58,7 +58,7 @@ class Case:
         self.following = following
         self.fields = fields
         self.source: str = fields["source"]
-        # What the host saw that it should not have.
+        # A forbidden event that the host saw.
         self.wrong = ""
         self.over = False
         self.handle: isolane.CodeExecution | None = None
@@ -84,11 +84,11 @@ class Case:
 
     @property
     def needs_loop(self) -> bool:
-        """Whether something is done to the run while it goes on."""
+        """Whether the host does something to the run while it is running."""
         return bool({"terminate", "drop", "close"} & self.fields.keys())
 
     def check(self, result: isolane.CodeExecutionResult) -> str:
-        """What is otherwise than expected of a result, or nothing."""
+        """The differences of a result from the expected one, or nothing."""
         self.over = True
         fields = self.fields
         expected = fields.get("status", "success")
@@ -188,7 +188,7 @@ HOST: dict[str, Callable[..., Any]] = {
     "stopLater": _stop_later,
     "after": _after,
 }
-"""What programs of the mix may call."""
+"""The functions that programs of the mix may call."""
 
 _TEXTS = [json.dumps(kind) for kind in KINDS]
 

@@ -1,8 +1,9 @@
-"""What a process holds: sampled when none of its runs is alive, and judged flat or not.
+"""Memory of a process: sampled when none of its runs is alive, and judged flat or not.
 
-In: how many runs there have been. Out: lines of a table, and what has grown. Memory is flat when
-the least of the last quarter is not above the most of the second by more than its tolerance: the
-allocators keep freed pages in heaps of their threads, and give them out in another order each time.
+In: the number of runs so far. Out: lines of a table, and the values that have grown. Memory is flat
+when the minimum of the last quarter exceeds the maximum of the second by no more than its
+tolerance: the allocators keep freed pages in heaps of their threads, and reuse them in another
+order each time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 MIB = 2**20
 TOLERANCE = {"rss": 32.0, "heap": 4.0, "fds": 0.0}
-"""MiB, but for the last: a hundred threads keep a quarter of one each of their stacks."""
+"""MiB, except for the last. A hundred threads keep a quarter of a MiB each of their stacks."""
 
 HEADER = "    runs      s   RSS MiB  objects k  threads  fds"
 
@@ -36,12 +37,12 @@ class Samples:
             "runs": runs,
             "seconds": time.perf_counter() - self._started,
             "rss": pages * 4096 / MIB,
-            # Compiled code that is kept, up to a bound that short soaks do not reach.
+            # Compiled code in the cache, up to a limit that short soaks do not reach.
             "cache": cache_bytes / MIB,
-            # What the interpreter itself holds, in thousands of blocks.
+            # Blocks of the interpreter itself, in thousands.
             "heap": sys.getallocatedblocks() / 1e3,
             "threads": threads(),
-            # One of them is the folder being read.
+            # One of them is the open folder.
             "fds": len(os.listdir("/proc/self/fd")) - 1,
         }
         self.rows.append(row)
@@ -51,8 +52,8 @@ class Samples:
         )
 
     def grown(self) -> list[str]:
-        """What the last quarter holds and the second did not. Threads come and go by seconds: how
-        many there are at the end is looked at there."""
+        """The values that the last quarter exceeds. Threads start and end within seconds, so their
+        number is checked at the end."""
         quarter = len(self.rows) // 4
         found = []
         for what, tolerance in TOLERANCE.items():

@@ -1,8 +1,9 @@
-"""The soak: a mix of everything that runs do and that is done to them, many at once, for long.
+"""The soak: a mix of all kinds of runs and of all operations on them, many at once, for a long
+time.
 
 In: `--runs`, `--width` (how many at once), `--seed`. Out: figures, and a non-zero exit code if a
-run was lost, came to something else than it must, or if the process holds more at the end than
-before. One in ten of the runs that need no loop goes through `run_code_sync`, from several threads.
+run was lost or had a wrong result, or if the process holds more at the end than before. One in ten
+of the runs that need no loop goes through `run_code_sync`, from several threads.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ install()
 
 SAMPLES = 20
 LOST_S = 120.0
-"""A run that has not settled by then is lost: some hundred times what the longest takes."""
+"""A run that has not settled by then is lost. The longest run takes about a hundredth of this."""
 THREADS_END_S = 60.0
-"""Threads without work end after 5 s; those in a builtin when it is through."""
+"""Threads without work end after 5 s; those in a builtin end after it."""
 SHOWN = 20
 SYNC_SHARE = 0.1
 SYNC_THREADS = 4
@@ -39,7 +40,7 @@ class Soak:
     def __init__(self, runs: int, width: int, seed: int) -> None:
         self.runs, self.width, self.seed = runs, width, seed
         self.statuses = dict.fromkeys(("success", "error", "memory", "terminated", "link_error"), 0)
-        # Made at once, so that what is kept of the runs does not look like a leak of them.
+        # Allocated at the start, so that these records of the runs do not look like a leak.
         self.kinds = array("B", bytes([255]) * runs)
         self.took_ms = array("d", bytes(8 * runs))
         self.wrong: list[str] = []
@@ -87,7 +88,7 @@ class Soak:
         if case.fields.get("close"):
             await self.closed(n)
         elif case.fields.get("drop"):
-            # Nobody awaits it: that it settles is seen in the runtime's counts.
+            # No one awaits it; the runtime's counts show that it settles.
             self.started += 1
             self.dropped += 1
             self.runtime.run_code(case.source, **case.options)
@@ -122,7 +123,7 @@ class Soak:
         self.expect(case, done.pop().result())
 
     def expect(self, case: Case, result: isolane.CodeExecutionResult) -> None:
-        """Checks what a run came to."""
+        """Checks the result of a run."""
         self.statuses[result.status] += 1
         problem = case.check(result)
         if problem:
@@ -142,13 +143,13 @@ class Soak:
                 self.wrong.append(f"closed ({n}): {result}")
         await end
         stats = own.stats()
-        # A thread that the system kept from running was given up on, and has not heard of its end.
+        # A thread that the system delayed was given up on, and has not noticed its termination yet.
         computing = max(0, stats.computing - stats.stuck_threads)
         if computing + stats.parked + stats.queued + stats.ready_isolates > 0:
             self.wrong.append(f"closed ({n}): {stats}")
 
     async def settled(self) -> None:
-        """Waits until every run that was started has settled, those that nobody awaits too."""
+        """Waits until every started run has settled, including those that no one awaits."""
         deadline = time.monotonic() + LOST_S
         while sum(self.runtime.stats().settled.values()) < self.started:
             if time.monotonic() > deadline:

@@ -1,7 +1,7 @@
 """Runs where the system has few threads left, or none.
 
-In: how many more threads this process may have; no limit if absent. Out: how many runs came to
-their result and how many were refused, and a non-zero exit code for anything else.
+In: the number of additional threads for this process; no limit if absent. Out: the numbers of runs
+that had their result and of refused ones, and a non-zero exit code for anything else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOBODY = 65_534
 
 
 def allow(more: int) -> None:
-    """Lets this process have that many threads more; as root it becomes another user first."""
+    """Allows this process that many additional threads; as root it becomes another user first."""
     if os.getuid() == 0:
         os.setgid(NOBODY)
         os.setuid(NOBODY)
@@ -68,7 +68,7 @@ async def main() -> int:
                 refused += 1
         return runs
 
-    # With one thread nothing else goes on beside one that does not end, but it can be ended.
+    # With one thread no other run makes progress beside an endless one, which can be ended.
     busy = start("for (;;);", 3)
     await asyncio.sleep(0.1)
     queued = start("export default 1", 10)
@@ -85,7 +85,7 @@ async def main() -> int:
 
 
 def warm_up() -> None:
-    """Loads all that a run needs, which another user may not."""
+    """Loads everything that a run needs, which another user may be unable to load."""
     with isolane.Runtime() as runtime:
         runtime.run_code_sync("export default f(1)", globals={"f": lambda x: x})
     while len(os.listdir("/proc/self/task")) > 1:

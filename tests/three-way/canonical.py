@@ -1,8 +1,8 @@
-"""Values of Python as canonical text, so that comparing is comparing text.
+"""Values of Python as canonical text, so that values are compared as text.
 
-In: a value that came out of a run. Out: JSON in which each value has one spelling, what
-`pythonic.mjs` makes of the other faces' values. What has an identity in Python is numbered as it is
-met, within one message: what is met again is a `$ref`.
+In: a result of a run. Out: JSON in which each value has one spelling, the same as `pythonic.mjs`
+makes of the other faces' values. Objects with an identity in Python are numbered in order of
+occurrence within one message; a repeated one is a `$ref`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def canonical(value: Any) -> str:
 
 
 def text(value: str) -> str:
-    """Printable ASCII as it is, everything else by its code units."""
+    """Printable ASCII unchanged, every other character by its code units."""
     units = value.encode("utf-16-be", "surrogatepass")
     return '"' + "".join(_unit(unit) for (unit,) in struct.iter_unpack(">H", units)) + '"'
 
@@ -36,7 +36,7 @@ def _unit(unit: int) -> str:
 
 class _Canonical:
     def __init__(self) -> None:
-        # Kept alive, so that no other object gets the place of one that was seen.
+        # Kept alive, so that no other object gets the address of a known one.
         self._seen: dict[int, tuple[int, Any]] = {}
 
     def write(self, value: Any) -> str:

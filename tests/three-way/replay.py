@@ -1,4 +1,4 @@
-"""Runs cases through Python: lines of cases on standard input, a line of what came out for each.
+"""Runs cases through Python: reads a line for each case and writes a line with its result.
 
 The host is that of the contract table.
 """
@@ -30,7 +30,7 @@ SPELLED = {"memoryLimitBytes": "memory_limit_bytes"}
 
 
 async def main() -> None:
-    # A rejection that no one took is of no interest: what came of it is in the outcome.
+    # A rejection that no one handled does not matter: its effect is in the outcome.
     asyncio.get_running_loop().set_exception_handler(lambda _, __: None)
     lines = iter(sys.stdin)
     await asyncio.gather(*(work(lines) for _ in range(AT_ONCE)))
@@ -80,7 +80,7 @@ def failure(error: isolane.CodeExecutionError) -> str:
 
 
 def record(fields: dict[str, str | None]) -> str:
-    """An object of JSON texts; a field without one is left out."""
+    """An object of JSON texts, without the fields that have none."""
     return (
         "{" + ",".join(f'"{key}":{json}' for key, json in fields.items() if json is not None) + "}"
     )

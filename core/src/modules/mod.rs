@@ -1,7 +1,7 @@
-//! From source texts to a checked module graph.
+//! Checked module graphs, made from source texts.
 //!
-//! `request` is what a caller asks for, with every check on it. `compile` turns one source into a module, `cache` keeps
-//! compiled ones, `link` finds out which modules a graph has, and `program` puts these together for one run.
+//! `request` is a caller's request, with every check on it. `compile` turns one source into a module, `cache` keeps
+//! compiled ones, `link` finds the modules of a graph, and `program` combines these for one run.
 
 pub(crate) mod cache;
 pub(crate) mod compile;

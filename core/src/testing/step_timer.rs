@@ -1,7 +1,7 @@
 //! The time of each step of a run. Compiled for tests only: elsewhere a lap costs nothing.
 //!
 //! In: [`lap`]s on the computing thread, each at the end of a step. Out: the time of each step since the lap before it,
-//! while [`watch`] is active.
+//! while `watch` is active.
 
 /// A step of a run, in the order in which they are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +22,12 @@ pub(crate) enum Step {
     ClonedIn,
     /// The script that declares the globals, run.
     Bound,
-    /// Bytecode made by the engine, of what it has not met before.
+    /// Bytecode made by the engine, of scripts and modules that have none yet.
     Assembled,
     /// Bytecode to a module in the realm, its imports resolved.
     Loaded,
     Evaluated,
-    /// The export selected and called, and what it gives awaited.
+    /// The export selected and called, and its result awaited.
     Awaited,
     /// The result, written.
     ClonedOut,

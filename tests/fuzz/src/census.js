@@ -1,4 +1,4 @@
-// Every object that a program can reach, in a fixed order: its prototype, its keys, what they are.
+// Every object that a program can reach, in a fixed order: its prototype, its keys and their properties.
 const ids = new Map();
 const todo = [];
 const lines = [];

@@ -1,4 +1,4 @@
-// Rows as the help desk exports them → tickets that can be counted, and what is wrong with the rest.
+// Rows as the help desk exports them → tickets that can be counted, and the flaws of the other rows.
 
 import type { Row } from 'tickets';
 

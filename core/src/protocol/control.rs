@@ -1,4 +1,4 @@
-//! Commands and events between a host and its zygote: the workers that are to be, and those that are.
+//! Commands and events between a host and its zygote, about workers.
 //!
 //! In: [`ZygoteCommand`] and [`ZygoteEvent`]. Out: the same on the other side. A zygote that is a process has a socket
 //! for them (`coded`); one that is a thread of the host has a queue (`queue`). Neither side ever sees a byte of a

@@ -5,7 +5,6 @@
 //! that is backed by a file alone, since the pages can be read again. A worker would take some ninety faults for them,
 //! which is more work than a small run. A fork copies the table of every mapping that has a page of its own, so each
 //! mapping gets one, with the same bytes.
-//! every mapping that has a page of its own, so each gets one, with the bytes that were there.
 
 use std::{
     fs::{self, File, OpenOptions},

@@ -3,7 +3,6 @@
 //! In: a worker that was just forked and is not in use yet. Out: the same worker, its isolate as pristine as before,
 //! with every page mapped that a small run touches. A fork shares all pages and maps none of those of files. Each first
 //! touch is a fault, and these faults together take longer than a small run. So the worker takes them while it waits.
-//! they are taken while the worker waits.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Values through the boundary, both ways.
 //!
 //! With an even first byte, the others are choices of `values`: the value must return unchanged, once as an argument
-//! and once through a host call. With an odd one, the others are the nodes of a message that no writer made, which any
-//! reader may refuse, but no more.
+//! and once through a host call. With an odd one, the others are the nodes of a message that no writer made:
+//! readers may refuse it, but must not fail otherwise.
 
 use std::time::Duration;
 

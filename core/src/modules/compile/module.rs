@@ -27,7 +27,7 @@ pub(crate) struct CompileError {
     pub(crate) out_of_memory: bool,
 }
 
-/// The name under which a statement imports a binding of another module.
+/// The name under which a statement imports a binding from another module.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Imported {
     /// An export by name; the default export is `default`.
@@ -36,7 +36,7 @@ pub(crate) enum Imported {
     Namespace,
 }
 
-/// One binding that a statement imports of another module.
+/// One binding that a statement imports from another module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ImportedName {
     /// The name in the other module.

@@ -1,4 +1,4 @@
-//! Socket pairs over the loopback: the system waits for many of no other kind at once.
+//! Socket pairs over the loopback, the only kind of which the system can wait for many at once.
 
 use std::{
     io,

@@ -55,6 +55,7 @@ fn native(
     HostFunction::native(Arc::new(Of(mode, body)))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what a native function answers with")]
 fn value(value: impl serde::Serialize) -> Completion {
     Ok(Value::serialize(&value).expect("a value"))
 }
@@ -215,7 +216,9 @@ fn a_blocking_call_is_interrupted_by_its_hook_and_holds_up_nobody() {
     let blocks = native(NativeMode::Blocking, move |call| {
         let (entered, left) = channels.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (interrupt, interrupted) = channel();
-        let hook = call.run.on_end(move || drop(interrupt.send(())));
+        let hook = call.run.on_end(move || {
+            let _ = interrupt.send(());
+        });
         let _ = entered.send(());
         let ended = interrupted.recv_timeout(CEILING);
         drop(hook);
@@ -244,7 +247,9 @@ fn hooks_run_once_at_the_end_and_not_when_dropped() {
     let hooked = native(NativeMode::Inline, move |call| {
         let add = |n: usize| {
             let count = Arc::clone(&counted);
-            call.run.on_end(move || drop(count.fetch_add(n, Ordering::SeqCst)))
+            call.run.on_end(move || {
+                count.fetch_add(n, Ordering::SeqCst);
+            })
         };
         drop(add(100));
         kept.lock().unwrap_or_else(PoisonError::into_inner).push((add(1), call.run.clone()));
@@ -257,7 +262,9 @@ fn hooks_run_once_at_the_end_and_not_when_dropped() {
     let (_, over) = kept.first().expect("two");
     assert!(over.is_over());
     let count_after = Arc::clone(&count);
-    let _late = over.on_end(move || drop(count_after.fetch_add(10, Ordering::SeqCst)));
+    let _late = over.on_end(move || {
+        count_after.fetch_add(10, Ordering::SeqCst);
+    });
     assert_eq!(count.load(Ordering::SeqCst), 12);
 }
 

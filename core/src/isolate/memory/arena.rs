@@ -33,7 +33,7 @@ const LARGE_BYTES: usize = 32 << 10;
 /// Smallest block that is worth a large page.
 const SKIPPED_FOR_BYTES: usize = 256 << 10;
 /// The share of the expected bytes that may be handed out between two searches for holes.
-const PATIENCE_SHARE: usize = 32;
+const SWEEP_SHARE: usize = 32;
 /// Bytes that the process may hold beyond those in use, for holes between blocks: a share of the bytes in use, and as
 /// much as a small run may waste.
 const HOLES_SHARE: usize = 4;
@@ -68,7 +68,7 @@ pub(crate) struct Arena {
     large_from: Cell<usize>,
     /// Bytes handed out since the last search for holes, and the number of them that makes a search due.
     touched: Cell<usize>,
-    spin: Cell<usize>,
+    until_sweep: Cell<usize>,
     /// Pages below `high` that the system has back, by their offset from the start.
     returned: Returned,
 }
@@ -97,7 +97,7 @@ impl Arena {
             expected: Cell::new(usize::MAX),
             large_from: Cell::new(0),
             touched: Cell::new(0),
-            spin: Cell::new(0),
+            until_sweep: Cell::new(0),
             returned: Returned::default(),
         })
     }
@@ -122,7 +122,7 @@ impl Arena {
     pub(crate) fn expect(&self, bytes: usize) {
         self.expected.set(self.start.saturating_add(bytes));
         self.touched.set(0);
-        self.spin.set(bytes / PATIENCE_SHARE);
+        self.until_sweep.set(bytes / SWEEP_SHARE);
     }
 
     /// Forbids blocks that end more than `bytes` above the start.
@@ -247,9 +247,9 @@ impl Arena {
     /// gives back little.
     fn sweep(&self) {
         let given_bytes = self.give_back_holes(LARGE_BYTES);
-        let least = (self.expected.get() - self.start) / PATIENCE_SHARE;
+        let least = (self.expected.get() - self.start) / SWEEP_SHARE;
         let came_of_it = given_bytes >= self.touched.replace(0) / 2;
-        self.spin.set(if came_of_it { least } else { 2 * least });
+        self.until_sweep.set(if came_of_it { least } else { 2 * least });
     }
 
     /// Whether the process holds no more than it may. Gives back every hole of a page first if it must.
@@ -349,7 +349,7 @@ impl Arena {
         if self.high.get() > self.expected.get() {
             let touched = self.touched.get() + end - block.addr().get();
             self.touched.set(touched);
-            if touched > self.spin.get() {
+            if touched > self.until_sweep.get() {
                 self.sweep();
             }
         }

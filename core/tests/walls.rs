@@ -158,5 +158,9 @@ fn sources() -> Vec<(String, String)> {
             file.strip_prefix(root()).expect("under src").to_string_lossy().replace('\\', "/");
         (name, code_of(&fs::read_to_string(&file).expect("a readable source")))
     });
-    named.filter(|(name, _)| name.ends_with(".rs") && !name.contains("test")).collect()
+    named.filter(|(name, _)| is_source(name) && !name.contains("test")).collect()
+}
+
+fn is_source(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending == "rs")
 }

@@ -6,7 +6,17 @@ from typing import Any, Literal, final
 from ._result import Outcome
 from ._run import Event
 
-__all__ = ["REPORT_SINK", "HostCall", "Mailbox", "Message", "NativeFunction", "RunHandle", "Runtime", "kit_function", "start"]
+__all__ = [
+    "REPORT_SINK",
+    "HostCall",
+    "Mailbox",
+    "Message",
+    "NativeFunction",
+    "RunHandle",
+    "Runtime",
+    "kit_function",
+    "start",
+]
 
 REPORT_SINK: int
 

@@ -10,13 +10,25 @@ use std::sync::{
 
 use slab::Slab;
 
-use crate::{data::outcome::Status, os::sync::Mutex};
+use crate::{binding::handle::RunControl, data::outcome::Status, os::sync::Mutex};
 
 /// Why the runs of a runtime that is closed end.
 pub(crate) const CLOSED: &str = "runtime closed";
 
 /// Called when all that a runtime held is freed.
 pub(crate) type Closer = Box<dyn FnOnce() + Send>;
+
+/// The runs of one runtime, as the runtime sees them.
+pub(crate) trait Runs {
+    /// Whether new runs are refused.
+    fn is_closed(&self) -> bool;
+
+    /// Refuses runs from now on and ends those that live; `done` is to be called when they are over.
+    fn close(&self, done: Closer);
+
+    /// How many came to that.
+    fn settled(&self, status: Status) -> u64;
+}
 
 /// The runs of one runtime.
 pub(crate) struct Registry<R> {
@@ -39,17 +51,25 @@ impl<R> Default for Registry<R> {
     }
 }
 
-impl<R> Registry<R> {
-    pub(crate) fn is_closed(&self) -> bool {
+impl<R: RunControl> Runs for Registry<R> {
+    fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Refuses runs from now on; `done` is to be called when those that live are over.
-    pub(crate) fn close(&self, done: Closer) {
+    fn close(&self, done: Closer) {
         self.closed.store(true, Ordering::Release);
         self.closers.lock().push(done);
+        for run in self.runs() {
+            run.terminate(Some(CLOSED));
+        }
     }
 
+    fn settled(&self, status: Status) -> u64 {
+        self.settled[status as usize].load(Ordering::Relaxed)
+    }
+}
+
+impl<R: RunControl> Registry<R> {
     /// Those who wait for a closed runtime.
     pub(crate) fn take_closers(&self) -> Vec<Closer> {
         std::mem::take(&mut *self.closers.lock())
@@ -70,6 +90,11 @@ impl<R> Registry<R> {
         self.live.load(Ordering::Relaxed)
     }
 
+    /// Whether it is closed and no run is left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_closed() && self.live() == 0
+    }
+
     /// Runs that have not settled.
     pub(crate) fn runs(&self) -> Vec<Arc<R>> {
         self.runs.lock().iter().map(|(_, run)| Arc::clone(run)).collect()
@@ -86,10 +111,5 @@ impl<R> Registry<R> {
         let run = self.runs.lock().try_remove(place);
         self.live.fetch_sub(1, Ordering::Relaxed);
         drop(run);
-    }
-
-    /// How many came to that.
-    pub(crate) fn settled(&self, status: Status) -> u64 {
-        self.settled[status as usize].load(Ordering::Relaxed)
     }
 }

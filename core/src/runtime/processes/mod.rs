@@ -4,10 +4,11 @@
 //! its end; `run/incoming` takes what its worker says, and `ledger` what that makes the host hold. `worker_socket` is
 //! the host's end of a worker's socket, `connection` reads from it, and `large_frames` does so on another thread.
 //! `driver` is the thread that waits for all of them, unless a thread of the host does (`host_polling`); `timer` says
-//! what is due. `zygote` starts the processes. The other side is `worker/`; both speak `protocol/`.
+//! what is due. `zygote` starts the processes; `executor` is what the runtime sees of all that. The other side is `worker/`; both speak `protocol/`.
 
 mod connection;
 mod driver;
+mod executor;
 mod host_polling;
 mod large_frames;
 mod ledger;
@@ -17,4 +18,4 @@ mod worker_socket;
 mod workers;
 mod zygote;
 
-pub(crate) use self::workers::{DropGuard, Workers};
+pub(crate) use self::executor::Processes;

@@ -39,9 +39,9 @@ use crate::{
         readiness::Readiness,
     },
     runtime::{
-        Stats,
         options::{RuntimeSettings, WorkerSettings},
-        registry::{CLOSED, Registry},
+        registry::Registry,
+        stats::Stats,
     },
 };
 
@@ -114,23 +114,12 @@ enum Grant {
     Over(Arc<Run>),
 }
 
-/// Closes what a runtime holds when nobody has it any more.
-pub(crate) struct DropGuard(pub(crate) Arc<Workers>);
-
-impl Drop for DropGuard {
-    fn drop(&mut self) {
-        if self.0.is_here() {
-            self.0.close(Box::new(|| {}));
-        }
-    }
-}
-
 impl Workers {
     /// Starts a zygote and what looks after it.
     pub(crate) fn start(
         settings: RuntimeSettings,
         worker: WorkerSettings,
-    ) -> Result<DropGuard, Error> {
+    ) -> Result<Arc<Self>, Error> {
         let unavailable = |what: &str, error: &dyn std::fmt::Display| {
             Error::new(ErrorKind::Internal, format!("{what}: {error}"))
         };
@@ -149,7 +138,7 @@ impl Workers {
         });
         driver::start(&workers)
             .map_err(|error| unavailable("the system has no thread left", &error))?;
-        Ok(DropGuard(workers))
+        Ok(workers)
     }
 
     pub(crate) fn is_here(&self) -> bool {
@@ -164,21 +153,17 @@ impl Workers {
         self.settings.safety_cap
     }
 
+    pub(crate) fn registry(&self) -> &Registry<Run> {
+        &self.registry
+    }
+
+    /// Whether that many runs wait for their turn.
+    pub(crate) fn is_full(&self, most_queued: usize) -> bool {
+        self.state.lock().is_full(most_queued, self.settings.max_concurrent_runs)
+    }
+
     /// Starts a run.
-    pub(crate) fn run(
-        self: &Arc<Self>,
-        request: Request,
-        host: Arc<dyn Host>,
-    ) -> Result<Arc<dyn RunControl>, Error> {
-        if self.registry.is_closed() {
-            return Err(Error::new(ErrorKind::Unavailable, "the runtime is closed"));
-        }
-        if let Some(most) = self.settings.max_queued_runs
-            && self.state.lock().is_full(most, self.settings.max_concurrent_runs)
-        {
-            let message = format!("{most} runs are queued, as many as the runtime allows");
-            return Err(Error::new(ErrorKind::Unavailable, message));
-        }
+    pub(crate) fn run(self: &Arc<Self>, request: Request, host: Arc<dyn Host>) -> Arc<Run> {
         let validated_kinds = host.validated_kinds();
         let run = self
             .registry
@@ -193,22 +178,11 @@ impl Workers {
             self.driver.ring();
         }
         self.dispatch();
-        if self.registry.is_closed() {
-            // By another thread meanwhile, which may not have seen this run.
-            Arc::clone(&run).terminate(Some(CLOSED));
-        }
-        Ok(run)
+        run
     }
 
-    /// Refuses new runs and ends the live ones; `done` is called when no process is left.
-    pub(crate) fn close(&self, done: Box<dyn FnOnce() + Send>) {
-        if !self.is_here() {
-            return done();
-        }
-        self.registry.close(done);
-        for run in self.registry.runs() {
-            run.terminate(Some(CLOSED));
-        }
+    /// Its runs were closed: once no process is left, those who wait for that are called.
+    pub(crate) fn close(&self) {
         if self.ended.load(Ordering::Acquire) {
             self.call_closers();
         } else {
@@ -230,7 +204,7 @@ impl Workers {
 
     /// Whether it is closed and no run is left.
     pub(crate) fn is_over(&self) -> bool {
-        self.registry.is_closed() && self.registry.live() == 0
+        self.registry.is_over()
     }
 
     /// No process is left.
@@ -245,9 +219,8 @@ impl Workers {
         }
     }
 
-    /// What the runtime is doing, but for the parts that are of threads.
+    /// What it is doing now, but for the counts of settled runs.
     pub(crate) fn stats(&self) -> Stats {
-        let settled = |status: Status| self.registry.settled(status);
         let parked = self.registry.count(Run::parked);
         let state = self.state.lock();
         let live = |runs: &VecDeque<Arc<Run>>| runs.iter().filter(|run| run.running()).count();
@@ -256,11 +229,6 @@ impl Workers {
             computing: self.registry.live().saturating_sub(parked + queued),
             parked,
             queued,
-            success: settled(Status::Success),
-            error: settled(Status::Error),
-            memory: settled(Status::Memory),
-            terminated: settled(Status::Terminated),
-            link_error: settled(Status::LinkError),
             ready_isolates: state.ready.len(),
             threads: 1,
             workers: state.alive.len(),

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::scheduler::Stage;
+use super::{resources::Resources, scheduler::Stage};
 use crate::{
     binding::{
         handle::RunControl,
@@ -34,7 +34,6 @@ use crate::{
         sync::{Condvar, Mutex},
     },
     runtime::{
-        Inner,
         prepare::{self, Prepared},
         record::{Reason, Record},
     },
@@ -58,7 +57,7 @@ const SLICE: Duration = Duration::from_millis(10);
 
 /// One run.
 pub(crate) struct Run {
-    runtime: Arc<Inner>,
+    resources: Arc<Resources>,
     /// Where the runtime keeps this run.
     place: usize,
     host: Arc<dyn Host>,
@@ -183,13 +182,13 @@ impl fmt::Debug for Run {
 
 impl Run {
     pub(crate) fn new(
-        runtime: Arc<Inner>,
+        resources: Arc<Resources>,
         place: usize,
         request: Request,
         host: Arc<dyn Host>,
     ) -> Self {
         Self {
-            runtime,
+            resources,
             place,
             host,
             termination: Arc::default(),
@@ -220,9 +219,9 @@ impl Run {
         }
     }
 
-    /// The runtime that the run belongs to.
-    pub(crate) fn runtime(&self) -> &Arc<Inner> {
-        &self.runtime
+    /// What it shares with the other runs of its runtime.
+    pub(crate) fn resources(&self) -> &Arc<Resources> {
+        &self.resources
     }
 
     /// Lets the run go as far as it can, on this thread. `finishing` becomes true when the thread has
@@ -234,7 +233,7 @@ impl Run {
         loop {
             match turn {
                 Turn::Ended(end) => {
-                    finishing.set(self.runtime.scheduler.finishing(self));
+                    finishing.set(self.resources.scheduler.finishing(self));
                     seam(self, Seam::Ended);
                     self.settle(end, Some(isolate.peak_bytes()));
                     seam(self, Seam::Settled);
@@ -285,11 +284,11 @@ impl Run {
             return None;
         }
         let embedder: Arc<dyn Embedder> = Arc::new(RunEmbedder(Arc::clone(self)));
-        let runtime = &self.runtime;
+        let resources = &self.resources;
         let begun = prepare::prepare(
             request,
-            &runtime.cache,
-            &runtime.pool,
+            &resources.cache,
+            &resources.pool,
             embedder,
             Arc::clone(&self.termination),
         );
@@ -327,14 +326,14 @@ impl Run {
         shared.phase = Phase::Parked(isolate);
         drop(shared);
         if !waits_for_host {
-            self.runtime.watchdog.watch_stalled(self, parking);
+            self.resources.watchdog.watch_stalled(self, parking);
         }
         Next::Parked
     }
 
     fn let_go(&self, isolate: Box<Isolate>) {
         self.slice.lock().take();
-        self.runtime.pool.give_back(isolate.finish());
+        self.resources.pool.give_back(isolate.finish());
         self.shared.lock().phase = Phase::Over;
     }
 
@@ -348,7 +347,7 @@ impl Run {
             Phase::Parked(isolate) => {
                 shared.phase = Phase::Woken(isolate);
                 drop(shared);
-                self.runtime.scheduler.enqueue(Arc::clone(self));
+                self.resources.scheduler.enqueue(Arc::clone(self));
             }
             other => shared.phase = other,
         }
@@ -377,25 +376,25 @@ impl Run {
         drop(request);
         self.answered.notify_all();
         if computing {
-            self.runtime.scheduler.tell_of_end(self);
-            self.runtime.watchdog.watch_ending(self);
+            self.resources.scheduler.tell_of_end(self);
+            self.resources.watchdog.watch_ending(self);
             return;
         }
         self.settle(End::Asked, None);
         if parked {
             // A worker gives its isolate back; that is no work for the caller's thread.
-            self.runtime.scheduler.enqueue(Arc::clone(self));
+            self.resources.scheduler.enqueue(Arc::clone(self));
         }
     }
 
     /// Settles a run whose thread does not come back from the engine.
     pub(crate) fn force(self: &Arc<Self>) {
         if !self.is_settled() {
-            self.runtime.scheduler.abandon(self);
+            self.resources.scheduler.abandon(self);
             let exhausted = self.termination.is_exhausted();
             self.settle(if exhausted { End::Memory } else { End::Asked }, None);
             // It may have been the last that a closed runtime waited for.
-            self.runtime.computed();
+            self.resources.computed();
         }
     }
 
@@ -422,11 +421,11 @@ impl Run {
     /// Ends the run if it has computed for longer than it may, or has hit its limit and goes on.
     pub(crate) fn check_cap(self: &Arc<Self>, now: Instant) {
         if self.termination.is_exhausted() {
-            self.runtime.watchdog.watch_ending(self);
+            self.resources.watchdog.watch_ending(self);
         }
         let slice = *self.slice.lock();
         let Some(Slice { wall, .. }) = slice else { return };
-        let cap = self.runtime.safety_cap;
+        let cap = self.resources.safety_cap;
         let computed = self.shared.lock().computed;
         if now.saturating_duration_since(wall) + computed > cap + CAP_GRACE {
             self.end(Reason::cap(cap));
@@ -435,12 +434,12 @@ impl Run {
 
     /// Ends the run if the runtime has lost too many threads for it to start, or to go on.
     fn check_threads(self: &Arc<Self>) {
-        let stuck = self.runtime.scheduler.stuck();
-        if stuck < self.runtime.max_stuck_threads {
+        let stuck = self.resources.scheduler.stuck();
+        if stuck < self.resources.max_stuck_threads {
             return;
         }
         let starts = matches!(self.shared.lock().phase, Phase::Queued(_));
-        let most = self.runtime.max_stuck_threads.saturating_mul(if starts { 1 } else { 2 });
+        let most = self.resources.max_stuck_threads.saturating_mul(if starts { 1 } else { 2 });
         if stuck >= most {
             let what = if starts { "starts" } else { "goes on" };
             self.end(Reason::SafetyCap(format!(
@@ -479,7 +478,7 @@ impl Run {
         shared.inbox.clear();
         self.settled.store(true, Ordering::Release);
         drop(shared);
-        self.runtime.registry.settle(self.place, status);
+        self.resources.registry.settle(self.place, status);
         self.answered.notify_all();
         // Whose thread this is (the caller's, the watchdog's) has nothing to do with a host that
         // panics here.
@@ -497,7 +496,7 @@ impl Run {
 
 impl RunControl for Run {
     fn is_here(&self) -> bool {
-        self.runtime.is_here()
+        self.resources.is_here()
     }
 
     fn running(&self) -> bool {
@@ -582,9 +581,9 @@ impl Embedder for RunEmbedder {
         };
         run.host.call(function, args, HostCall::new(Arc::clone(run) as Arc<dyn RunControl>, call));
         let started = Instant::now();
-        let spin = &run.runtime.spin;
+        let spin = &run.resources.spin;
         let is_there = || run.answer_of.load(Ordering::Acquire) == call;
-        let hurries = || run.runtime.scheduler.others_wait() && started.elapsed() > SHARED_LOOK;
+        let hurries = || run.resources.scheduler.others_wait() && started.elapsed() > SHARED_LOOK;
         spin.look(started, || is_there() || hurries());
         let found = is_there();
         let answer = self.await_answer(call);
@@ -657,12 +656,12 @@ impl Embedder for RunEmbedder {
             *slice
         };
         let computed = run.shared.lock().computed;
-        if computed + slice.computed() > run.runtime.safety_cap {
-            run.end(Reason::cap(run.runtime.safety_cap));
-        } else if run.runtime.scheduler.others_wait() {
+        if computed + slice.computed() > run.resources.safety_cap {
+            run.end(Reason::cap(run.resources.safety_cap));
+        } else if run.resources.scheduler.others_wait() {
             let computed = run.end_slice();
             run.shared.lock().computed += computed;
-            run.runtime.scheduler.step_aside(run);
+            run.resources.scheduler.step_aside(run);
             run.begin_slice();
         }
     }
@@ -676,13 +675,13 @@ impl RunEmbedder {
             // The thread sleeps now; others may compute meanwhile.
             shared.computed += run.end_slice();
             drop(shared);
-            run.runtime.scheduler.release_permit(run);
+            run.resources.scheduler.release_permit(run);
             shared = run.shared.lock();
             while shared.answer.is_none() && !shared.record.is_asked() && !run.is_settled() {
                 shared = run.answered.wait(shared);
             }
             drop(shared);
-            run.runtime.scheduler.take_permit(run);
+            run.resources.scheduler.take_permit(run);
             run.begin_slice();
             shared = run.shared.lock();
         }

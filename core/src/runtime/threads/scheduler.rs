@@ -32,7 +32,7 @@ use crate::{
         sync::{Condvar, Mutex},
         thread::Thread,
     },
-    runtime::Inner,
+    runtime::threads::resources::Resources,
 };
 
 /// How long a thread sleeps before it ends.
@@ -203,7 +203,7 @@ impl Scheduler {
 
     /// Has a run computed as soon as there is a permit. The runtime lends its threads.
     pub(crate) fn enqueue(&self, run: Arc<Run>) {
-        let runtime = Arc::clone(run.runtime());
+        let runtime = Arc::clone(run.resources());
         let mut queue = self.queue.lock();
         if queue.ready.is_empty() {
             queue.ready_since = Instant::now();
@@ -289,7 +289,7 @@ impl Scheduler {
         }
         queue.give_up_permit(run);
         let waiting = queue.take_out(run);
-        self.call_for_help(queue, run.runtime());
+        self.call_for_help(queue, run.resources());
         for resume in waiting {
             resume.look_up();
         }
@@ -299,7 +299,7 @@ impl Scheduler {
     pub(crate) fn release_permit(&self, run: &Arc<Run>) {
         let mut queue = self.queue.lock();
         queue.give_up_permit(run);
-        self.call_for_help(queue, run.runtime());
+        self.call_for_help(queue, run.resources());
     }
 
     /// Waits for a permit after a host call was answered.
@@ -326,7 +326,7 @@ impl Scheduler {
         queue.aside.push_back(Arc::clone(&resume));
         queue.give_up_permit(run);
         self.count_waiting(&queue);
-        self.call_for_help(queue, run.runtime());
+        self.call_for_help(queue, run.resources());
         self.wait_for_permit(self.queue.lock(), run, &resume);
     }
 
@@ -385,7 +385,7 @@ impl Scheduler {
     }
 
     /// Makes sure that somebody takes up the work in the queue.
-    fn call_for_help(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Inner>) {
+    fn call_for_help(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Resources>) {
         while queue.computing < self.permits && queue.grant_turn() {}
         let finishing = self.finishing.load(Ordering::Relaxed);
         let soon =
@@ -423,17 +423,17 @@ impl Scheduler {
     }
 
     /// Whether there is any thread that can take up a run, or can be one.
-    pub(crate) fn has_threads(&self, runtime: &Arc<Inner>) -> bool {
+    pub(crate) fn has_threads(&self, runtime: &Arc<Resources>) -> bool {
         let queue = self.queue.lock();
         queue.threads > self.stuck() || self.start_thread(queue, runtime)
     }
 
     /// Looks for threads for what waits, which the system may have refused before.
-    pub(crate) fn try_again(&self, runtime: &Arc<Inner>) {
+    pub(crate) fn try_again(&self, runtime: &Arc<Resources>) {
         self.call_for_help(self.queue.lock(), runtime);
     }
 
-    fn start_thread(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Inner>) -> bool {
+    fn start_thread(&self, mut queue: MutexGuard<'_, Queue>, runtime: &Arc<Resources>) -> bool {
         if Thread::has_given_way() {
             // What it starts would give way as well: the watchdog does it.
             self.go_on_without(queue);
@@ -457,7 +457,13 @@ impl Scheduler {
     }
 
     /// The next run for the calling thread, which may be a new one; `None` when it should end.
-    fn next(&self, runtime: &Inner, thread: &Thread, stack: &Stack, new: bool) -> Option<Arc<Run>> {
+    fn next(
+        &self,
+        runtime: &Resources,
+        thread: &Thread,
+        stack: &Stack,
+        new: bool,
+    ) -> Option<Arc<Run>> {
         // Dropped after the lock is: what runs hold is not ours.
         let mut gone = Vec::new();
         // Since when it looks for a run, and whether looking was enough.
@@ -471,7 +477,7 @@ impl Scheduler {
                 queue.current.push(Current { run: run_here, thread, permit: true, stuck: false });
                 let more = queue.has_work(self.permits);
                 if more {
-                    let inner = Arc::clone(run.runtime());
+                    let inner = Arc::clone(run.resources());
                     self.call_for_help(queue, &inner);
                 }
                 if let Some((since, found)) = idle {
@@ -641,7 +647,7 @@ impl Queue {
 }
 
 /// What a thread does: runs, until there are none for a while or the runtime is gone.
-fn work(runtime: &Weak<Inner>, stack: &Stack) {
+fn work(runtime: &Weak<Resources>, stack: &Stack) {
     let thread = Thread::current();
     let mut new = true;
     while let Some(inner) = runtime.upgrade() {

@@ -15,7 +15,7 @@ use std::{
 use super::run::{GRACE, Run};
 use crate::{
     os::sync::{Condvar, Mutex},
-    runtime::Inner,
+    runtime::threads::resources::Resources,
 };
 
 /// How long a run may be stalled.
@@ -85,7 +85,7 @@ impl Watchdog {
     }
 
     /// Makes sure that the thread is there; false if the system has none left.
-    pub(crate) fn has_thread(&self, runtime: &Arc<Inner>) -> bool {
+    pub(crate) fn has_thread(&self, runtime: &Arc<Resources>) -> bool {
         let mut watch = self.watch.lock();
         let started = std::mem::replace(&mut watch.started, true);
         drop(watch);
@@ -118,7 +118,7 @@ impl Watchdog {
         }
     }
 
-    fn start(&self, runtime: &Arc<Inner>) -> bool {
+    fn start(&self, runtime: &Arc<Resources>) -> bool {
         let weak = Arc::downgrade(runtime);
         let thread = std::thread::Builder::new()
             .name("isolane-watchdog".to_owned())
@@ -155,7 +155,7 @@ impl Watchdog {
     }
 }
 
-fn watch(runtime: &Weak<Inner>) {
+fn watch(runtime: &Weak<Resources>) {
     let mut busy = true;
     while let Some(inner) = runtime.upgrade() {
         let Some(due) = inner.watchdog.wait(busy) else { return };
@@ -170,7 +170,7 @@ fn watch(runtime: &Weak<Inner>) {
         for run in inner.scheduler.current() {
             run.check_cap(now);
         }
-        busy = inner.live() > 0;
+        busy = inner.registry.live() > 0;
         if busy {
             inner.scheduler.try_again(&inner);
         }

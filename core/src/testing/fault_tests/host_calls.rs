@@ -18,7 +18,9 @@ use super::{
 };
 use crate::{
     Completion, ExecutionResult, Host, HostCall, RunHandle, Runtime, RuntimeOptions, Status, Value,
-    binding::inbound::Inbound, os::sync::Mutex, runtime::threads::run::Seam,
+    binding::inbound::Inbound,
+    os::sync::Mutex,
+    runtime::threads::{Threads, run::Seam},
 };
 
 /// The time limit of a step that does not hang.
@@ -223,9 +225,9 @@ fn right(fault: Fault, result: &ExecutionResult, expected: &ExecutionResult) -> 
 }
 
 /// Waits until the runtime is idle, and checks that nothing is left.
-fn check_idle(runtime: &Runtime) {
+fn check_idle(runtime: &Runtime, threads: &Threads) {
     let since = Instant::now();
-    while runtime.stats().computing > 0 || runtime.scheduler().threads_finishing() > 0 {
+    while runtime.stats().computing > 0 || threads.0.scheduler.threads_finishing() > 0 {
         assert!(since.elapsed() < CEILING, "{:?}", runtime.stats());
         std::thread::yield_now();
     }
@@ -233,13 +235,16 @@ fn check_idle(runtime: &Runtime) {
     assert_eq!((stats.parked, stats.queued, stats.stuck_threads), (0, 0, 0), "{stats:?}");
 }
 
-fn runtime() -> Runtime {
+/// A runtime, and the threads that its runs compute on.
+fn runtime() -> (Runtime, Arc<Threads>) {
     let options = RuntimeOptions { max_concurrent_runs: Some(1.0), ..RuntimeOptions::default() };
-    Runtime::new(&options).expect("valid options")
+    let settings = options.check().expect("valid options");
+    let threads = Arc::new(Threads::new(&settings));
+    (Runtime::on(Arc::<Threads>::clone(&threads), &settings), threads)
 }
 
 fn every_call(fault: Fault) {
-    let runtime = runtime();
+    let (runtime, threads) = runtime();
     let pristine = run(&runtime, &SELF_CHECK, Fault::None, 0).0;
     assert_eq!(pristine.status, Status::Success, "{:?}", pristine.error);
     for program in CORPUS {
@@ -252,7 +257,7 @@ fn every_call(fault: Fault) {
         if calls > 0 {
             let check = run(&runtime, &SELF_CHECK, Fault::None, 0).0;
             assert_eq!(check.result, pristine.result, "{}: another realm", program.name);
-            check_idle(&runtime);
+            check_idle(&runtime, &threads);
         }
     }
 }
@@ -298,7 +303,7 @@ const WAITS: Program =
 /// A panic of this crate at any seam of a run ends that run and nothing else.
 #[test]
 fn panics_between_the_steps_of_a_run() {
-    let runtime = runtime();
+    let (runtime, threads) = runtime();
     for seam in Seam::ALL {
         let (sender, told) = mpsc::channel();
         let host = Arc::new(Failing {
@@ -322,7 +327,7 @@ fn panics_between_the_steps_of_a_run() {
                 assert_eq!(ended, (Status::Error, "InternalError"), "{seam:?}");
             }
         }
-        check_idle(&runtime);
+        check_idle(&runtime, &threads);
         for _ in 0..3 {
             let (result, _) = run(&runtime, &RETURNS, Fault::None, 0);
             assert_eq!(result.status, Status::Success, "after {seam:?}: {:?}", result.error);

@@ -16,10 +16,13 @@ use rustix::io::Errno;
 use super::{Ready, State, Workers};
 use crate::{
     protocol::control::{Control, Untold, ZygoteCommand},
-    runtime::processes::{
-        run::Lost,
-        timer::{Timer, What},
-        worker_socket::WorkerSocket,
+    runtime::{
+        processes::{
+            run::Lost,
+            timer::{Timer, What},
+            worker_socket::WorkerSocket,
+        },
+        registry::Runs,
     },
 };
 

@@ -9,7 +9,10 @@ use std::{
 use super::*;
 use crate::{
     Completion, Host, HostCall, Request, Runtime, RuntimeOptions, SourceText, Value,
-    runtime::threads::run::{PAUSED, PAUSES, PAUSES_PARKED},
+    runtime::threads::{
+        Threads,
+        run::{PAUSED, PAUSES, PAUSES_PARKED},
+    },
     value::Writer,
 };
 
@@ -25,6 +28,12 @@ impl Host for Told {
     fn settled(&self) {
         self.0.send(Thread::current()).expect("the test waits");
     }
+}
+
+fn runtime(options: &RuntimeOptions) -> (Runtime, Arc<Threads>) {
+    let settings = options.check().expect("valid options");
+    let threads = Arc::new(Threads::new(&settings));
+    (Runtime::on(Arc::<Threads>::clone(&threads), &settings), threads)
 }
 
 fn start(runtime: &Runtime, source: &str) -> (crate::RunHandle, mpsc::Receiver<Thread>) {
@@ -44,10 +53,10 @@ fn start_as(
 
 #[test]
 fn a_thread_that_wakes_for_no_reason_is_counted_once() {
-    let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+    let (runtime, threads) = runtime(&RuntimeOptions::default());
     let (_, settled) = start(&runtime, "export default 1");
     settled.recv_timeout(CEILING).expect("settled");
-    let scheduler = runtime.scheduler();
+    let scheduler = &threads.0.scheduler;
     let since = Instant::now();
     // One, or two if the first was so quick that the run came after it.
     let all_sleep = || {
@@ -75,9 +84,9 @@ fn a_thread_that_wakes_for_no_reason_is_counted_once() {
 fn a_thread_that_was_given_up_on_waits_for_no_permit() {
     let max_concurrent_runs = Some(1.0);
     let options = RuntimeOptions { max_concurrent_runs, ..RuntimeOptions::default() };
-    let runtime = Runtime::new(&options).expect("valid options");
+    let (runtime, threads) = runtime(&options);
     let runs = [start(&runtime, "for (;;);"), start(&runtime, "for (;;);")];
-    let scheduler = runtime.scheduler();
+    let scheduler = &threads.0.scheduler;
     let aside = || scheduler.queue.lock().aside.front().map(|resume| Arc::clone(&resume.run));
     let since = Instant::now();
     let run = loop {
@@ -108,7 +117,7 @@ fn a_run_does_not_wait_for_a_thread_that_was_given_up_on() {
     } else {
         "Array.prototype.reverse.call({ length: 8e7 })"
     };
-    let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+    let (runtime, threads) = runtime(&RuntimeOptions::default());
     let (slow, ended) = start_as(&runtime, SLOW, Some(PAUSES));
     while runtime.stats().computing == 0 {
         thread::yield_now();
@@ -119,20 +128,20 @@ fn a_run_does_not_wait_for_a_thread_that_was_given_up_on() {
     settled.recv_timeout(CEILING).expect("settled");
     slow.terminate(None);
     ended.recv_timeout(CEILING).expect("settled");
-    assert_eq!(runtime.scheduler().stuck(), 1);
+    assert_eq!(threads.0.scheduler.stuck(), 1);
     let since = Instant::now();
     while !PAUSED.load(Ordering::SeqCst) && since.elapsed() < CEILING {
         thread::sleep(Duration::from_millis(1));
     }
     let (_, settled) = start(&runtime, "export default 1");
     settled.recv_timeout(CEILING).expect("settled");
-    assert_eq!(runtime.scheduler().stuck(), 1, "it was settled while that thread paused");
+    assert_eq!(threads.0.scheduler.stuck(), 1, "it was settled while that thread paused");
 }
 
 /// The thread that parked a run may still have it when another one is through with it.
 #[test]
 fn a_run_that_two_threads_have_is_counted_off_once() {
-    let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+    let (runtime, threads) = runtime(&RuntimeOptions::default());
     let (sender, settled) = mpsc::channel();
     let mut request = Request::new(SourceText::from("export default await p".to_owned()));
     request.filename = Some(PAUSES_PARKED.to_owned());
@@ -149,11 +158,11 @@ fn a_run_that_two_threads_have_is_counted_off_once() {
     run.settle_promise(1, Ok(Value::undefined()));
     settled.recv_timeout(CEILING).expect("settled");
     let since = Instant::now();
-    while !runtime.scheduler().is_idle() && since.elapsed() < CEILING {
+    while !threads.0.scheduler.is_idle() && since.elapsed() < CEILING {
         thread::sleep(Duration::from_millis(1));
     }
-    assert!(runtime.scheduler().is_idle());
-    assert_eq!(runtime.scheduler().finishing.load(Ordering::Relaxed), 0);
+    assert!(threads.0.scheduler.is_idle());
+    assert_eq!(threads.0.scheduler.finishing.load(Ordering::Relaxed), 0);
 }
 
 #[cfg(target_os = "linux")]
@@ -161,7 +170,7 @@ fn a_run_that_two_threads_have_is_counted_off_once() {
 fn a_thread_that_gave_way_starts_none_that_do() {
     use crate::os::thread::tests::nice;
 
-    let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid options");
+    let (runtime, _) = runtime(&RuntimeOptions::default());
     let (busy, ended) = start(&runtime, "for (;;);");
     while runtime.stats().computing == 0 {
         thread::yield_now();

@@ -1,0 +1,39 @@
+//! What a runtime is doing, in numbers.
+
+use isolane_confine::Confinement;
+
+/// What a runtime is doing, and what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Runs that compute now.
+    pub computing: usize,
+    /// Runs that wait for their host.
+    pub parked: usize,
+    /// Runs that wait for their turn.
+    pub queued: usize,
+    /// Runs that succeeded.
+    pub success: u64,
+    /// Runs that ended as `error`.
+    pub error: u64,
+    /// Runs that ended as `memory`.
+    pub memory: u64,
+    /// Runs that ended as `terminated`.
+    pub terminated: u64,
+    /// Runs that ended as `link_error`.
+    pub link_error: u64,
+    /// Isolates that are pristine and wait for a run.
+    pub ready_isolates: usize,
+    /// Threads of the runtime.
+    pub threads: usize,
+    /// Threads that do not come back from the engine, although their run has settled.
+    pub stuck_threads: usize,
+    /// Bytes of compiled modules that are kept.
+    pub compile_cache_bytes: usize,
+    /// Processes of the runtime that run isolates or wait for one, under [`Isolation::Process`].
+    ///
+    /// [`Isolation::Process`]: crate::Isolation::Process
+    pub workers: usize,
+    /// What these processes are kept from, once the first is there.
+    pub confinement: Option<Confinement>,
+}

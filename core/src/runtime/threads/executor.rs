@@ -1,0 +1,67 @@
+//! Threads of this process, as the runtime sees them.
+
+use std::sync::Arc;
+
+use super::{resources::Resources, run::Run, scheduler::SchedulerStats};
+use crate::{
+    binding::{handle::RunControl, host::Host},
+    error::{Error, ErrorKind},
+    modules::request::Request,
+    os::process::Process,
+    runtime::{executor::Executor, options::RuntimeSettings, registry::Runs, stats::Stats},
+};
+
+/// Computes runs on threads of this process. They start with the first run, and end some time after the last.
+pub(crate) struct Threads(pub(crate) Arc<Resources>);
+
+impl Threads {
+    pub(crate) fn new(settings: &RuntimeSettings) -> Self {
+        Self(Resources::new(settings))
+    }
+}
+
+impl Executor for Threads {
+    fn process(&self) -> Process {
+        self.0.process
+    }
+
+    fn runs(&self) -> &dyn Runs {
+        &self.0.registry
+    }
+
+    fn is_full(&self, most_queued: usize) -> bool {
+        self.0.scheduler.is_full(most_queued)
+    }
+
+    fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Arc<dyn RunControl>, Error> {
+        let Resources { registry, scheduler, watchdog, .. } = &*self.0;
+        // Both, or the run could wait for ever for a thread that never comes.
+        if !watchdog.has_thread(&self.0) || !scheduler.has_threads(&self.0) {
+            let message = "the system has no thread left for the runtime";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        let run = registry.admit(|place| Run::new(Arc::clone(&self.0), place, request, host));
+        watchdog.attend();
+        scheduler.enqueue(Arc::clone(&run));
+        Ok(run)
+    }
+
+    fn close(&self) {
+        self.0.computed();
+    }
+
+    fn stats(&self) -> Stats {
+        let Resources { registry, scheduler, pool, cache, .. } = &*self.0;
+        let SchedulerStats { computing, queued, threads, stuck } = scheduler.stats();
+        Stats {
+            computing,
+            parked: registry.count(Run::parked),
+            queued,
+            ready_isolates: pool.stats().ready,
+            threads,
+            stuck_threads: stuck,
+            compile_cache_bytes: cache.held_bytes(),
+            ..Stats::default()
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Computes runs on threads of this process. They start with the first run, and end some time after the last.
-pub(crate) struct Threads(pub(crate) Arc<Resources>);
+pub(crate) struct Threads(pub(crate) Arc<Resources<Run>>);
 
 impl Threads {
     pub(crate) fn new(settings: &RuntimeSettings) -> Self {
@@ -36,7 +36,7 @@ impl Executor for Threads {
     fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Arc<dyn RunControl>, Error> {
         let Resources { registry, scheduler, watchdog, .. } = &*self.0;
         // Both, or the run could wait for ever for a thread that never comes.
-        if !watchdog.has_thread(&self.0) || !scheduler.has_threads(&self.0) {
+        if !watchdog.has_thread() || !scheduler.has_threads() {
             let message = "the system has no thread left for the runtime";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
@@ -47,7 +47,7 @@ impl Executor for Threads {
     }
 
     fn close(&self) {
-        self.0.computed();
+        self.0.close_when_idle();
     }
 
     fn stats(&self) -> Stats {

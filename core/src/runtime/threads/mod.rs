@@ -12,3 +12,6 @@ pub(crate) mod stack;
 pub(crate) mod watchdog;
 
 pub(crate) use self::executor::Threads;
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

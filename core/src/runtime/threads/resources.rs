@@ -1,10 +1,16 @@
 //! What the runs of an executor on threads share.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use super::{run::Run, scheduler::Scheduler, watchdog::Watchdog};
+use super::{
+    scheduler::{self, Job, Scheduler},
+    watchdog::{self, Watchdog, Watched},
+};
 use crate::{
-    binding::adaptive_spin::AdaptiveSpin,
+    binding::{adaptive_spin::AdaptiveSpin, handle::RunControl},
     isolate::{Pool, PoolOptions, Realm},
     modules::cache::Cache,
     os::process::Process,
@@ -21,22 +27,22 @@ const KEPT_SLOTS: usize = 16;
 const RUNS_PER_SLOT: u32 = 10_000;
 
 /// What the runs share, and the threads that compute them.
-pub(crate) struct Resources {
+pub(crate) struct Resources<R> {
     /// Where its threads are. In a child of that process nothing here is touched, nor freed: each
     /// thread that was there at the fork holds it there for ever.
     pub(crate) process: Process,
-    pub(crate) scheduler: Scheduler,
-    pub(crate) watchdog: Watchdog,
+    pub(crate) scheduler: Scheduler<R>,
+    pub(crate) watchdog: Watchdog<R>,
     pub(crate) pool: Pool<Realm>,
     pub(crate) cache: Arc<Cache>,
     /// With the answers of hosts.
     pub(crate) spin: AdaptiveSpin,
     pub(crate) safety_cap: Duration,
     pub(crate) max_stuck_threads: usize,
-    pub(crate) registry: Registry<Run>,
+    pub(crate) registry: Registry<R>,
 }
 
-impl Resources {
+impl<R: RunControl + Job + Watched> Resources<R> {
     pub(crate) fn new(settings: &RuntimeSettings) -> Arc<Self> {
         let options = PoolOptions {
             ready: settings.ready_isolates,
@@ -45,10 +51,10 @@ impl Resources {
             kept_slots: KEPT_SLOTS,
             runs_per_slot: RUNS_PER_SLOT,
         };
-        Arc::new(Self {
+        Arc::new_cyclic(|owner: &Weak<Self>| Self {
             process: Process::current(),
-            scheduler: Scheduler::new(settings.max_concurrent_runs),
-            watchdog: Watchdog::default(),
+            scheduler: Scheduler::new(settings.max_concurrent_runs, owner.clone()),
+            watchdog: Watchdog::new(owner.clone()),
             pool: Pool::new(Realm::build, options),
             cache: Arc::new(Cache::new(settings.compile_cache_bytes)),
             spin: AdaptiveSpin::default(),
@@ -64,8 +70,8 @@ impl Resources {
         self.process.is_current()
     }
 
-    /// A thread is done with a run: was it the last that a closed runtime waited for?
-    pub(crate) fn computed(&self) {
+    /// Frees everything and calls those who wait for that, if it is closed and no thread has a run any more.
+    pub(crate) fn close_when_idle(&self) {
         if !self.registry.is_over() || !self.scheduler.is_idle() {
             return;
         }
@@ -79,5 +85,37 @@ impl Resources {
                 done();
             }
         }
+    }
+}
+
+impl<R: RunControl + Job + Watched> scheduler::Owner<R> for Resources<R> {
+    fn scheduler(&self) -> &Scheduler<R> {
+        &self.scheduler
+    }
+
+    fn prepare(&self, others_wait: &dyn Fn() -> bool) {
+        self.pool.fill(others_wait);
+    }
+
+    fn computed(&self) {
+        self.close_when_idle();
+    }
+}
+
+impl<R: RunControl + Job + Watched> watchdog::Owner<R> for Resources<R> {
+    fn watchdog(&self) -> &Watchdog<R> {
+        &self.watchdog
+    }
+
+    fn computing(&self) -> Vec<Arc<R>> {
+        self.scheduler.current()
+    }
+
+    fn try_again(&self) -> bool {
+        let busy = self.registry.live() > 0;
+        if busy {
+            self.scheduler.try_again();
+        }
+        busy
     }
 }

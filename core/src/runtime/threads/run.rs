@@ -19,7 +19,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{resources::Resources, scheduler::Stage};
+use super::{
+    resources::Resources,
+    scheduler::{Job, Stage},
+    watchdog::Watched,
+};
 use crate::{
     binding::{
         handle::RunControl,
@@ -43,9 +47,6 @@ use crate::{
 /// How long a thread looks for the answer of its host while others wait for its permit.
 const SHARED_LOOK: Duration = Duration::from_micros(20);
 
-/// After this long without a look at the clock by the engine, somebody else settles the run.
-pub(crate) const GRACE: Duration = Duration::from_millis(40);
-
 /// By how much a run may pass its cap until somebody else than its own thread looks after that.
 const CAP_GRACE: Duration = Duration::from_millis(100);
 
@@ -57,11 +58,11 @@ const SLICE: Duration = Duration::from_millis(10);
 
 /// One run.
 pub(crate) struct Run {
-    resources: Arc<Resources>,
+    resources: Arc<Resources<Self>>,
     /// Where the runtime keeps this run.
     place: usize,
     host: Arc<dyn Host>,
-    pub(crate) termination: Arc<Termination>,
+    termination: Arc<Termination>,
     memory_limit: u64,
     report: bool,
     shared: Mutex<Shared>,
@@ -72,24 +73,10 @@ pub(crate) struct Run {
     /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
     /// The scheduler's.
-    pub(crate) stage: Stage,
+    stage: Stage,
     #[cfg(test)]
     panics_at: Option<Seam>,
-    #[cfg(test)]
-    pauses_at: Option<Seam>,
 }
-
-/// The file of a run whose thread pauses once it has settled, or was parked, and for how long.
-#[cfg(test)]
-pub(crate) const PAUSES: &str = "pauses";
-#[cfg(test)]
-pub(crate) const PAUSES_PARKED: &str = "pauses when it is parked";
-#[cfg(test)]
-const PAUSE: Duration = Duration::from_secs(3);
-
-/// Whether the thread of one that has settled has come that far.
-#[cfg(test)]
-pub(crate) static PAUSED: AtomicBool = AtomicBool::new(false);
 
 /// The places between the steps of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,15 +127,10 @@ enum Phase {
     Over,
 }
 
-/// A place where a test has this crate panic or pause, in a run whose file is named for it.
+/// A place where a test has this crate panic, in a run whose file is named for it.
 fn seam(run: &Run, seam: Seam) {
     #[cfg(test)]
     assert!(run.panics_at != Some(seam), "as the test wants, at {seam:?}");
-    #[cfg(test)]
-    if run.pauses_at == Some(seam) {
-        PAUSED.fetch_or(seam == Seam::Settled, Ordering::SeqCst);
-        std::thread::sleep(PAUSE);
-    }
     let _ = (run, seam);
 }
 
@@ -182,7 +164,7 @@ impl fmt::Debug for Run {
 
 impl Run {
     pub(crate) fn new(
-        resources: Arc<Resources>,
+        resources: Arc<Resources<Self>>,
         place: usize,
         request: Request,
         host: Arc<dyn Host>,
@@ -196,12 +178,6 @@ impl Run {
             report: request.report,
             #[cfg(test)]
             panics_at: Seam::ALL.into_iter().find(|seam| seam.file() == request.filename()),
-            #[cfg(test)]
-            pauses_at: match request.filename() {
-                PAUSES => Some(Seam::Settled),
-                PAUSES_PARKED => Some(Seam::Parked),
-                _ => None,
-            },
             shared: Mutex::new(Shared {
                 record: Record::new(request.memory_limit()),
                 phase: Phase::Queued(Box::new(request)),
@@ -216,40 +192,6 @@ impl Run {
             settled: AtomicBool::new(false),
             slice: Mutex::new(None),
             stage: Stage::default(),
-        }
-    }
-
-    /// What it shares with the other runs of its runtime.
-    pub(crate) fn resources(&self) -> &Arc<Resources> {
-        &self.resources
-    }
-
-    /// Lets the run go as far as it can, on this thread. `finishing` becomes true when the thread has
-    /// told the scheduler that it is.
-    pub(crate) fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
-        seam(self, Seam::Start);
-        let Some((mut isolate, mut turn)) = self.start() else { return };
-        seam(self, Seam::Started);
-        loop {
-            match turn {
-                Turn::Ended(end) => {
-                    finishing.set(self.resources.scheduler.finishing(self));
-                    seam(self, Seam::Ended);
-                    self.settle(end, Some(isolate.peak_bytes()));
-                    seam(self, Seam::Settled);
-                    self.let_go(isolate);
-                    seam(self, Seam::LetGo);
-                    return;
-                }
-                Turn::Idle { waits_for_host } => match self.park(isolate, waits_for_host) {
-                    Next::Parked => return seam(self, Seam::Parked),
-                    Next::Over(isolate) => return self.let_go(isolate),
-                    Next::GoOn(same, inbox) => {
-                        isolate = same;
-                        turn = isolate.turn(inbox);
-                    }
-                },
-            }
         }
     }
 
@@ -387,51 +329,6 @@ impl Run {
         }
     }
 
-    /// Settles a run whose thread does not come back from the engine.
-    pub(crate) fn force(self: &Arc<Self>) {
-        if !self.is_settled() {
-            self.resources.scheduler.abandon(self);
-            let exhausted = self.termination.is_exhausted();
-            self.settle(if exhausted { End::Memory } else { End::Asked }, None);
-            // It may have been the last that a closed runtime waited for.
-            self.resources.computed();
-        }
-    }
-
-    /// Settles a run on whose thread this crate itself failed.
-    pub(crate) fn break_down(&self) {
-        self.settle(End::Broken, None);
-        self.slice.lock().take();
-        // Its isolate, if it was put aside, is not given back, but gone.
-        let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Over);
-        drop(phase);
-    }
-
-    /// Ends the run if it is still in that parking: nothing can make it go on.
-    pub(crate) fn end_stalled(self: &Arc<Self>, parking: u64) {
-        let stalled = {
-            let shared = self.shared.lock();
-            matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking
-        };
-        if stalled {
-            self.end(Reason::stalled());
-        }
-    }
-
-    /// Ends the run if it has computed for longer than it may, or has hit its limit and goes on.
-    pub(crate) fn check_cap(self: &Arc<Self>, now: Instant) {
-        if self.termination.is_exhausted() {
-            self.resources.watchdog.watch_ending(self);
-        }
-        let slice = *self.slice.lock();
-        let Some(Slice { wall, .. }) = slice else { return };
-        let cap = self.resources.safety_cap;
-        let computed = self.shared.lock().computed;
-        if now.saturating_duration_since(wall) + computed > cap + CAP_GRACE {
-            self.end(Reason::cap(cap));
-        }
-    }
-
     /// Ends the run if the runtime has lost too many threads for it to start, or to go on.
     fn check_threads(self: &Arc<Self>) {
         let stuck = self.resources.scheduler.stuck();
@@ -447,11 +344,6 @@ impl Run {
                  until one does"
             )));
         }
-    }
-
-    /// Whether the run was ended before it began, so that there is nothing for a thread to do.
-    pub(crate) fn left_the_queue(&self) -> bool {
-        self.is_settled() && matches!(self.shared.lock().phase, Phase::Over)
     }
 
     /// Whether the run waits for its host and for nothing else.
@@ -491,6 +383,95 @@ impl Run {
 
     fn end_slice(&self) -> Duration {
         self.slice.lock().take().map_or(Duration::ZERO, |slice| slice.computed())
+    }
+}
+
+impl Job for Run {
+    fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
+        seam(self, Seam::Start);
+        let Some((mut isolate, mut turn)) = self.start() else { return };
+        seam(self, Seam::Started);
+        loop {
+            match turn {
+                Turn::Ended(end) => {
+                    finishing.set(self.resources.scheduler.finishing(self));
+                    seam(self, Seam::Ended);
+                    self.settle(end, Some(isolate.peak_bytes()));
+                    seam(self, Seam::Settled);
+                    self.let_go(isolate);
+                    seam(self, Seam::LetGo);
+                    return;
+                }
+                Turn::Idle { waits_for_host } => match self.park(isolate, waits_for_host) {
+                    Next::Parked => return seam(self, Seam::Parked),
+                    Next::Over(isolate) => return self.let_go(isolate),
+                    Next::GoOn(same, inbox) => {
+                        isolate = same;
+                        turn = isolate.turn(inbox);
+                    }
+                },
+            }
+        }
+    }
+
+    /// Settles it: this crate itself failed.
+    fn break_down(&self) {
+        self.settle(End::Broken, None);
+        self.slice.lock().take();
+        // Its isolate, if it was put aside, is not given back, but gone.
+        let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Over);
+        drop(phase);
+    }
+
+    fn has_ended(&self) -> bool {
+        self.is_settled()
+    }
+
+    fn left_the_queue(&self) -> bool {
+        self.is_settled() && matches!(self.shared.lock().phase, Phase::Over)
+    }
+
+    fn is_ending(&self) -> bool {
+        self.termination.is_raised()
+    }
+
+    fn stage(&self) -> &Stage {
+        &self.stage
+    }
+}
+
+impl Watched for Run {
+    fn force(self: &Arc<Self>) {
+        if !self.is_settled() {
+            self.resources.scheduler.abandon(self);
+            let exhausted = self.termination.is_exhausted();
+            self.settle(if exhausted { End::Memory } else { End::Asked }, None);
+            // It may have been the last that a closed runtime waited for.
+            self.resources.close_when_idle();
+        }
+    }
+
+    fn end_stalled(self: &Arc<Self>, parking: u64) {
+        let stalled = {
+            let shared = self.shared.lock();
+            matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking
+        };
+        if stalled {
+            self.end(Reason::stalled());
+        }
+    }
+
+    fn check_cap(self: &Arc<Self>, now: Instant) {
+        if self.termination.is_exhausted() {
+            self.resources.watchdog.watch_ending(self);
+        }
+        let slice = *self.slice.lock();
+        let Some(Slice { wall, .. }) = slice else { return };
+        let cap = self.resources.safety_cap;
+        let computed = self.shared.lock().computed;
+        if now.saturating_duration_since(wall) + computed > cap + CAP_GRACE {
+            self.end(Reason::cap(cap));
+        }
     }
 }
 

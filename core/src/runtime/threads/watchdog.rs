@@ -12,11 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::run::{GRACE, Run};
-use crate::{
-    os::sync::{Condvar, Mutex},
-    runtime::threads::resources::Resources,
-};
+use crate::os::sync::{Condvar, Mutex};
+
+/// After this long without a look at the clock by the engine, somebody else settles the run.
+const GRACE: Duration = Duration::from_millis(40);
 
 /// How long a run may be stalled.
 const STALLED: Duration = Duration::from_secs(1);
@@ -24,24 +23,47 @@ const STALLED: Duration = Duration::from_secs(1);
 /// How often computing runs are looked at.
 const TICK: Duration = Duration::from_millis(500);
 
-#[derive(Default)]
-pub(crate) struct Watchdog {
-    watch: Mutex<Watch>,
+/// What is looked after: a run.
+pub(crate) trait Watched: Send + Sync + 'static {
+    /// Settles one whose thread does not come back from the engine, if it has not settled.
+    fn force(self: &Arc<Self>);
+
+    /// Ends one that is still in that parking: nothing can make it go on.
+    fn end_stalled(self: &Arc<Self>, parking: u64);
+
+    /// Ends one that has computed for longer than it may, or has hit its limit and goes on.
+    fn check_cap(self: &Arc<Self>, now: Instant);
+}
+
+/// Whoever has a watchdog. Its thread keeps it alive while it is at work, and ends once it is gone.
+pub(crate) trait Owner<R>: Send + Sync {
+    fn watchdog(&self) -> &Watchdog<R>;
+
+    /// The runs that compute now.
+    fn computing(&self) -> Vec<Arc<R>>;
+
+    /// Looks for threads that the system may have refused before. Whether there are runs, and so something to look
+    /// after soon.
+    fn try_again(&self) -> bool;
+}
+
+pub(crate) struct Watchdog<R> {
+    owner: Weak<dyn Owner<R>>,
+    watch: Mutex<Watch<R>>,
     wake: Condvar,
 }
 
-#[derive(Default)]
-struct Watch {
-    deadlines: BinaryHeap<Reverse<Deadline>>,
+struct Watch<R> {
+    deadlines: BinaryHeap<Reverse<Deadline<R>>>,
     started: bool,
     /// Whether the thread sleeps without a limit.
     asleep: bool,
     closed: bool,
 }
 
-struct Deadline {
+struct Deadline<R> {
     at: Instant,
-    run: Weak<Run>,
+    run: Weak<R>,
     what: What,
 }
 
@@ -53,43 +75,49 @@ enum What {
     Stalled(u64),
 }
 
-impl PartialEq for Deadline {
+impl<R> PartialEq for Deadline<R> {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
     }
 }
 
-impl Eq for Deadline {}
+impl<R> Eq for Deadline<R> {}
 
-impl PartialOrd for Deadline {
+impl<R> PartialOrd for Deadline<R> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Deadline {
+impl<R> Ord for Deadline<R> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.at.cmp(&other.at)
     }
 }
 
-impl Watchdog {
+impl<R: Watched> Watchdog<R> {
+    pub(crate) fn new(owner: Weak<dyn Owner<R>>) -> Self {
+        let watch =
+            Watch { deadlines: BinaryHeap::new(), started: false, asleep: false, closed: false };
+        Self { owner, watch: Mutex::new(watch), wake: Condvar::new() }
+    }
+
     /// Settles the run soon if its own thread does not.
-    pub(crate) fn watch_ending(&self, run: &Arc<Run>) {
+    pub(crate) fn watch_ending(&self, run: &Arc<R>) {
         self.add(run, GRACE, What::Termination);
     }
 
     /// Ends the run unless it goes on within a second.
-    pub(crate) fn watch_stalled(&self, run: &Arc<Run>, parking: u64) {
+    pub(crate) fn watch_stalled(&self, run: &Arc<R>, parking: u64) {
         self.add(run, STALLED, What::Stalled(parking));
     }
 
     /// Makes sure that the thread is there; false if the system has none left.
-    pub(crate) fn has_thread(&self, runtime: &Arc<Resources>) -> bool {
+    pub(crate) fn has_thread(&self) -> bool {
         let mut watch = self.watch.lock();
         let started = std::mem::replace(&mut watch.started, true);
         drop(watch);
-        started || self.start(runtime)
+        started || self.start()
     }
 
     /// Makes sure that the thread looks at what computes.
@@ -107,7 +135,7 @@ impl Watchdog {
         self.wake.notify_one();
     }
 
-    fn add(&self, run: &Arc<Run>, after: Duration, what: What) {
+    fn add(&self, run: &Arc<R>, after: Duration, what: What) {
         let deadline = Deadline { at: Instant::now() + after, run: Arc::downgrade(run), what };
         let mut watch = self.watch.lock();
         let next = watch.deadlines.peek().is_none_or(|Reverse(first)| deadline.at < first.at);
@@ -118,11 +146,11 @@ impl Watchdog {
         }
     }
 
-    fn start(&self, runtime: &Arc<Resources>) -> bool {
-        let weak = Arc::downgrade(runtime);
+    fn start(&self) -> bool {
+        let owner = Weak::clone(&self.owner);
         let thread = std::thread::Builder::new()
             .name("isolane-watchdog".to_owned())
-            .spawn(move || watch(&weak));
+            .spawn(move || watch(&owner));
         if thread.is_err() {
             // Tried again at the next run.
             self.watch.lock().started = false;
@@ -131,7 +159,7 @@ impl Watchdog {
     }
 
     /// Sleeps until something is due; returns it, or `None` when the thread should end.
-    fn wait(&self, busy: bool) -> Option<Vec<Deadline>> {
+    fn wait(&self, busy: bool) -> Option<Vec<Deadline<R>>> {
         let mut watch = self.watch.lock();
         if watch.closed {
             return None;
@@ -155,10 +183,10 @@ impl Watchdog {
     }
 }
 
-fn watch(runtime: &Weak<Resources>) {
+fn watch<R: Watched>(owner: &Weak<dyn Owner<R>>) {
     let mut busy = true;
-    while let Some(inner) = runtime.upgrade() {
-        let Some(due) = inner.watchdog.wait(busy) else { return };
+    while let Some(owner) = owner.upgrade() {
+        let Some(due) = owner.watchdog().wait(busy) else { return };
         for Deadline { run, what, .. } in due {
             match (run.upgrade(), what) {
                 (Some(run), What::Termination) => run.force(),
@@ -167,12 +195,81 @@ fn watch(runtime: &Weak<Resources>) {
             }
         }
         let now = Instant::now();
-        for run in inner.scheduler.current() {
+        for run in owner.computing() {
             run.check_cap(now);
         }
-        busy = inner.registry.live() > 0;
-        if busy {
-            inner.scheduler.try_again(&inner);
+        busy = owner.try_again();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Tells of the end that its watchdog brings.
+    struct Toy(mpsc::Sender<&'static str>);
+
+    impl Toy {
+        fn tell(&self, what: &'static str) {
+            self.0.send(what).expect("the test waits");
         }
+    }
+
+    impl Watched for Toy {
+        fn force(self: &Arc<Self>) {
+            self.tell("forced");
+        }
+
+        fn end_stalled(self: &Arc<Self>, parking: u64) {
+            assert_eq!(parking, 7);
+            self.tell("stalled");
+        }
+
+        fn check_cap(self: &Arc<Self>, _: Instant) {
+            self.tell("looked at");
+        }
+    }
+
+    struct Bench {
+        watchdog: Watchdog<Toy>,
+        computing: Mutex<Option<Arc<Toy>>>,
+    }
+
+    impl Owner<Toy> for Bench {
+        fn watchdog(&self) -> &Watchdog<Toy> {
+            &self.watchdog
+        }
+
+        fn computing(&self) -> Vec<Arc<Toy>> {
+            self.computing.lock().take().into_iter().collect()
+        }
+
+        fn try_again(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn what_is_due_is_done_in_its_time() {
+        let (sender, told) = mpsc::channel();
+        let toy = Arc::new(Toy(sender));
+        let bench = Arc::new_cyclic(|owner: &Weak<Bench>| Bench {
+            watchdog: Watchdog::new(owner.clone()),
+            computing: Mutex::new(Some(Arc::clone(&toy))),
+        });
+        let next = || told.recv_timeout(Duration::from_secs(30)).expect("the watchdog wakes");
+        let since = Instant::now();
+        bench.watchdog.watch_stalled(&toy, 7);
+        bench.watchdog.watch_ending(&toy);
+        assert!(bench.watchdog.has_thread());
+        let (first, after) = (next(), since.elapsed());
+        assert_eq!(first, "forced");
+        assert!(after >= GRACE, "{after:?}");
+        assert_eq!(next(), "looked at");
+        let (last, after) = (next(), since.elapsed());
+        assert_eq!(last, "stalled");
+        assert!(after >= STALLED, "{after:?}");
     }
 }

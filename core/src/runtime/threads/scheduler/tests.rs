@@ -1,189 +1,257 @@
 //! What the scheduler does with threads that come late, twice, or not at all.
 
 use std::{
-    sync::mpsc,
+    cell::Cell,
+    collections::VecDeque,
+    sync::{
+        atomic::AtomicBool,
+        mpsc::{self, Receiver, Sender},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use super::*;
-use crate::{
-    Completion, Host, HostCall, Request, Runtime, RuntimeOptions, SourceText, Value,
-    runtime::threads::{
-        Threads,
-        run::{PAUSED, PAUSES, PAUSES_PARKED},
-    },
-    value::Writer,
-};
 
 const CEILING: Duration = Duration::from_secs(30);
 
-/// Tells of the end of a run, and what the thread is that settled it.
-struct Told(mpsc::Sender<Thread>);
+/// What a job does from one stop to the next.
+type Part = Box<dyn FnOnce(&Arc<Toy>, &Cell<bool>) + Send>;
 
-impl Host for Told {
-    fn call(&self, _: u32, _: Value, _: HostCall) {}
-    fn function_settled(&self, _: u32, _: Completion) {}
-    fn promise_settled(&self, _: u32, _: Completion) {}
-    fn settled(&self) {
-        self.0.send(Thread::current()).expect("the test waits");
+/// A job that does what its test says.
+struct Toy {
+    parts: Mutex<VecDeque<Part>>,
+    stage: Stage,
+    is_ending: AtomicBool,
+    has_ended: AtomicBool,
+    told: Sender<()>,
+}
+
+impl Job for Toy {
+    fn compute(self: &Arc<Self>, finishing: &Cell<bool>) {
+        let (part, is_last) = {
+            let mut parts = self.parts.lock();
+            (parts.pop_front().expect("a part"), parts.is_empty())
+        };
+        part(self, finishing);
+        if is_last {
+            self.has_ended.store(true, Ordering::Relaxed);
+            self.told.send(()).expect("the test waits");
+        }
+    }
+
+    fn break_down(&self) {}
+
+    fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    fn left_the_queue(&self) -> bool {
+        self.has_ended()
+    }
+
+    fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::Relaxed)
+    }
+
+    fn stage(&self) -> &Stage {
+        &self.stage
     }
 }
 
-fn runtime(options: &RuntimeOptions) -> (Runtime, Arc<Threads>) {
-    let settings = options.check().expect("valid options");
-    let threads = Arc::new(Threads::new(&settings));
-    (Runtime::on(Arc::<Threads>::clone(&threads), &settings), threads)
+/// Nothing but a scheduler.
+struct Bench {
+    scheduler: Scheduler<Toy>,
 }
 
-fn start(runtime: &Runtime, source: &str) -> (crate::RunHandle, mpsc::Receiver<Thread>) {
-    start_as(runtime, source, None)
+impl Owner<Toy> for Bench {
+    fn scheduler(&self) -> &Scheduler<Toy> {
+        &self.scheduler
+    }
+
+    fn prepare(&self, _: &dyn Fn() -> bool) {}
+
+    fn computed(&self) {}
 }
 
-fn start_as(
-    runtime: &Runtime,
-    source: &str,
-    filename: Option<&str>,
-) -> (crate::RunHandle, mpsc::Receiver<Thread>) {
-    let (sender, settled) = mpsc::channel();
-    let mut request = Request::new(SourceText::from(source.to_owned()));
-    request.filename = filename.map(str::to_owned);
-    (runtime.start(request, Arc::new(Told(sender))).expect("a valid request"), settled)
+impl Bench {
+    fn new(permits: usize) -> Arc<Self> {
+        Arc::new_cyclic(|owner: &Weak<Self>| Self {
+            scheduler: Scheduler::new(permits, owner.clone()),
+        })
+    }
+
+    /// Has a job of those parts computed; it tells of its end.
+    fn start<const N: usize>(&self, parts: [Part; N]) -> (Arc<Toy>, Receiver<()>) {
+        let (told, ended) = mpsc::channel();
+        let job = Arc::new(Toy {
+            parts: Mutex::new(parts.into()),
+            stage: Stage::default(),
+            is_ending: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            told,
+        });
+        self.scheduler.enqueue(Arc::clone(&job));
+        (job, ended)
+    }
+
+    /// Has a job computed that is over at once.
+    fn compute(&self) {
+        let (_, ended) = self.start([Box::new(|_, _| ())]);
+        ended.recv_timeout(CEILING).expect("ended");
+    }
+
+    /// A job that goes on until it is ended, and lets others go first.
+    fn start_endless(self: &Arc<Self>) -> (Arc<Toy>, Receiver<()>) {
+        let bench = Arc::clone(self);
+        self.start([Box::new(move |job, _| {
+            while !job.is_ending() {
+                if bench.scheduler.others_wait() {
+                    bench.scheduler.step_aside(job);
+                }
+                thread::yield_now();
+            }
+        })])
+    }
+
+    fn end(&self, job: &Arc<Toy>) {
+        job.is_ending.store(true, Ordering::Relaxed);
+        self.scheduler.tell_of_end(job);
+    }
+
+    /// Waits until that is true of the queue.
+    fn wait_until(&self, is_so: impl Fn(&Queue<Toy>) -> bool) {
+        let since = Instant::now();
+        while !is_so(&self.scheduler.queue.lock()) {
+            assert!(since.elapsed() < CEILING, "{:?}", self.scheduler.stats());
+            thread::yield_now();
+        }
+    }
 }
 
 #[test]
 fn a_thread_that_wakes_for_no_reason_is_counted_once() {
-    let (runtime, threads) = runtime(&RuntimeOptions::default());
-    let (_, settled) = start(&runtime, "export default 1");
-    settled.recv_timeout(CEILING).expect("settled");
-    let scheduler = &threads.0.scheduler;
-    let since = Instant::now();
-    // One, or two if the first was so quick that the run came after it.
-    let all_sleep = || {
-        let queue = scheduler.queue.lock();
-        queue.sleeping == queue.threads
-    };
-    while !all_sleep() && since.elapsed() < CEILING {
-        thread::yield_now();
-    }
+    let bench = Bench::new(8);
+    bench.compute();
+    bench.wait_until(|queue| queue.sleeping == queue.threads);
     for _ in 0..3 {
-        scheduler.work.notify_all();
+        bench.scheduler.work.notify_all();
         thread::sleep(Duration::from_millis(5));
     }
-    assert!(all_sleep());
-    // It is taken, and another has to come for the next run.
-    let (busy, ended) = start(&runtime, "for (;;);");
-    let (_, settled) = start(&runtime, "export default 1");
-    settled.recv_timeout(CEILING).expect("settled beside a run that does not end");
-    busy.terminate(None);
-    ended.recv_timeout(CEILING).expect("settled");
+    bench.wait_until(|queue| queue.sleeping == queue.threads);
+    // It is taken, and another has to come for the next job.
+    let (busy, ended) = bench.start_endless();
+    bench.compute();
+    bench.end(&busy);
+    ended.recv_timeout(CEILING).expect("ended");
 }
 
 /// It might not come back for long, and would have the permit meanwhile.
 #[test]
 fn a_thread_that_was_given_up_on_waits_for_no_permit() {
-    let max_concurrent_runs = Some(1.0);
-    let options = RuntimeOptions { max_concurrent_runs, ..RuntimeOptions::default() };
-    let (runtime, threads) = runtime(&options);
-    let runs = [start(&runtime, "for (;;);"), start(&runtime, "for (;;);")];
-    let scheduler = &threads.0.scheduler;
-    let aside = || scheduler.queue.lock().aside.front().map(|resume| Arc::clone(&resume.run));
+    let bench = Bench::new(1);
+    let jobs = [bench.start_endless(), bench.start_endless()];
+    let scheduler = &bench.scheduler;
+    let aside = || scheduler.queue.lock().aside.front().map(|resume| Arc::clone(&resume.job));
     let since = Instant::now();
-    let run = loop {
+    let job = loop {
         assert!(since.elapsed() < CEILING, "none steps aside");
-        if let Some(run) = aside() {
-            break run;
+        if let Some(job) = aside() {
+            break job;
         }
     };
-    scheduler.abandon(&run);
-    let waits = |resume: &Arc<Resume>| Arc::ptr_eq(&resume.run, &run);
+    scheduler.abandon(&job);
+    let waits = |resume: &Arc<Resume<Toy>>| Arc::ptr_eq(&resume.job, &job);
     assert!(!scheduler.queue.lock().aside.iter().any(waits));
-    for (remote, settled) in runs {
-        remote.terminate(None);
-        settled.recv_timeout(CEILING).expect("settled");
+    for (job, ended) in jobs {
+        bench.end(&job);
+        ended.recv_timeout(CEILING).expect("ended");
     }
-    while !scheduler.queue.lock().current.is_empty() && since.elapsed() < CEILING {
-        thread::yield_now();
-    }
+    bench.wait_until(|queue| queue.current.is_empty());
     let stats = scheduler.stats();
     assert_eq!((stats.computing, stats.queued, stats.stuck), (0, 0, 0));
 }
 
 /// A thread that was given up on gets little of the processor: nobody may wait for it.
 #[test]
-fn a_run_does_not_wait_for_a_thread_that_was_given_up_on() {
-    const SLOW: &str = if cfg!(isolane_sanitized) {
-        "Array.prototype.reverse.call({ length: 8e6 })"
-    } else {
-        "Array.prototype.reverse.call({ length: 8e7 })"
+fn a_job_does_not_wait_for_a_thread_that_was_given_up_on() {
+    let bench = Bench::new(8);
+    let (come, came) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let slow: Part = {
+        let bench = Arc::clone(&bench);
+        Box::new(move |job, finishing| {
+            come.send(()).expect("the test waits");
+            goes_on.recv().expect("the test goes on");
+            finishing.set(bench.scheduler.finishing(job));
+            come.send(()).expect("the test waits");
+            goes_on.recv().expect("the test goes on");
+        })
     };
-    let (runtime, threads) = runtime(&RuntimeOptions::default());
-    let (slow, ended) = start_as(&runtime, SLOW, Some(PAUSES));
-    while runtime.stats().computing == 0 {
-        thread::yield_now();
-    }
-    thread::sleep(Duration::from_millis(50));
+    let (slow, ended) = bench.start([slow]);
+    came.recv_timeout(CEILING).expect("started");
     // Another thread, which will have nothing to do.
-    let (_, settled) = start(&runtime, "export default 1");
-    settled.recv_timeout(CEILING).expect("settled");
-    slow.terminate(None);
-    ended.recv_timeout(CEILING).expect("settled");
-    assert_eq!(threads.0.scheduler.stuck(), 1);
-    let since = Instant::now();
-    while !PAUSED.load(Ordering::SeqCst) && since.elapsed() < CEILING {
-        thread::sleep(Duration::from_millis(1));
-    }
-    let (_, settled) = start(&runtime, "export default 1");
-    settled.recv_timeout(CEILING).expect("settled");
-    assert_eq!(threads.0.scheduler.stuck(), 1, "it was settled while that thread paused");
+    bench.compute();
+    bench.scheduler.abandon(&slow);
+    assert_eq!(bench.scheduler.stuck(), 1);
+    go_on.send(()).expect("it waits");
+    came.recv_timeout(CEILING).expect("finishing");
+    bench.wait_until(|queue| queue.sleeping == queue.threads - 1);
+    bench.compute();
+    assert_eq!(bench.scheduler.stuck(), 1, "it ended while that thread waited");
+    go_on.send(()).expect("it waits");
+    ended.recv_timeout(CEILING).expect("ended");
+    bench.wait_until(|queue| queue.current.is_empty());
+    assert_eq!(bench.scheduler.stuck(), 0);
+    assert_eq!(bench.scheduler.finishing.load(Ordering::Relaxed), 0);
 }
 
-/// The thread that parked a run may still have it when another one is through with it.
+/// The thread that parked a job may still have it when another one is through with it.
 #[test]
-fn a_run_that_two_threads_have_is_counted_off_once() {
-    let (runtime, threads) = runtime(&RuntimeOptions::default());
-    let (sender, settled) = mpsc::channel();
-    let mut request = Request::new(SourceText::from("export default await p".to_owned()));
-    request.filename = Some(PAUSES_PARKED.to_owned());
-    request.globals = vec!["p".to_owned()];
-    let mut inputs = Writer::new();
-    inputs.array(2);
-    inputs.host_promise(1);
-    inputs.array(0);
-    request.inputs = inputs.finish();
-    let run = runtime.start(request, Arc::new(Told(sender))).expect("a valid request");
-    while runtime.stats().parked == 0 {
-        thread::yield_now();
-    }
-    run.settle_promise(1, Ok(Value::undefined()));
-    settled.recv_timeout(CEILING).expect("settled");
-    let since = Instant::now();
-    while !threads.0.scheduler.is_idle() && since.elapsed() < CEILING {
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert!(threads.0.scheduler.is_idle());
-    assert_eq!(threads.0.scheduler.finishing.load(Ordering::Relaxed), 0);
+fn a_job_that_two_threads_have_is_counted_off_once() {
+    let bench = Bench::new(8);
+    let (come, came) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let parks: Part = Box::new(move |_, _| {
+        come.send(()).expect("the test waits");
+        goes_on.recv().expect("the test goes on");
+    });
+    let ends: Part = {
+        let bench = Arc::clone(&bench);
+        Box::new(move |job, finishing| finishing.set(bench.scheduler.finishing(job)))
+    };
+    let (job, ended) = bench.start([parks, ends]);
+    came.recv_timeout(CEILING).expect("parked");
+    bench.scheduler.enqueue(job);
+    ended.recv_timeout(CEILING).expect("ended");
+    bench.wait_until(|queue| queue.current.len() == 1);
+    go_on.send(()).expect("it waits");
+    bench.wait_until(|queue| queue.current.is_empty());
+    assert!(bench.scheduler.is_idle());
+    assert_eq!(bench.scheduler.finishing.load(Ordering::Relaxed), 0);
 }
 
-#[cfg(target_os = "linux")]
+/// What it starts would have the time that others leave it, for ever.
 #[test]
-fn a_thread_that_gave_way_starts_none_that_do() {
-    use crate::os::thread::tests::nice;
-
-    let (runtime, _) = runtime(&RuntimeOptions::default());
-    let (busy, ended) = start(&runtime, "for (;;);");
-    while runtime.stats().computing == 0 {
-        thread::yield_now();
-    }
-    let settled = thread::scope(|scope| {
+fn a_thread_that_gave_way_starts_none() {
+    let bench = Bench::new(8);
+    let (come, came) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let (_, ended) = bench.start([Box::new(move |_, _| {
+        come.send(()).expect("the test waits");
+        goes_on.recv().expect("the test goes on");
+    })]);
+    came.recv_timeout(CEILING).expect("started");
+    let waiting = thread::scope(|scope| {
         let other = scope.spawn(|| {
             Thread::current().give_way();
-            start(&runtime, "export default 1").1
+            bench.start([Box::new(|_, _| ())]).1
         });
         other.join().expect("started")
     });
-    let thread = settled.recv_timeout(CEILING).expect("settled");
-    assert_eq!(nice(&thread), nice(&Thread::current()));
-    busy.terminate(None);
-    ended.recv_timeout(CEILING).expect("settled");
+    assert_eq!(bench.scheduler.stats().threads, 1);
+    bench.scheduler.try_again();
+    waiting.recv_timeout(CEILING).expect("ended");
+    go_on.send(()).expect("it waits");
+    ended.recv_timeout(CEILING).expect("ended");
 }

@@ -1,0 +1,70 @@
+//! What the scheduler has to know of what it schedules, and of whoever owns it.
+
+use std::{
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+use super::Scheduler;
+
+/// What threads compute, in parts: one that has stopped may be enqueued again.
+pub(crate) trait Job: Send + Sync + 'static {
+    /// Lets it go as far as it can, on this thread. `finishing` becomes true when the thread has told the scheduler
+    /// that it [is](Scheduler::finishing).
+    fn compute(self: &Arc<Self>, finishing: &Cell<bool>);
+
+    /// Called after a panic in [`Job::compute`], which is a bug of ours.
+    fn break_down(&self);
+
+    /// Whether it is over.
+    fn has_ended(&self) -> bool;
+
+    /// Whether it was ended before it began, so that there is nothing for a thread to do.
+    fn left_the_queue(&self) -> bool;
+
+    /// Whether its code is to end, so that its thread waits for no permit.
+    fn is_ending(&self) -> bool;
+
+    /// How far its thread is with it.
+    fn stage(&self) -> &Stage;
+}
+
+/// Whoever has a scheduler. The threads keep it alive while they are at work, and end once it is gone.
+pub(crate) trait Owner<J>: Send + Sync {
+    fn scheduler(&self) -> &Scheduler<J>;
+
+    /// A thread has nothing to compute: prepares what jobs will need, until others wait.
+    fn prepare(&self, others_wait: &dyn Fn() -> bool);
+
+    /// A thread is done with a job.
+    fn computed(&self);
+}
+
+/// How far the thread of a job is with it, which the job keeps.
+#[derive(Debug, Default)]
+pub(crate) struct Stage(AtomicU8);
+
+impl Stage {
+    /// It may be at code of the sandbox.
+    pub(super) const WITH_CODE: u8 = 0;
+    /// It is one of those that are [`finishing`](super::Scheduler::finishing).
+    pub(super) const FINISHING: u8 = 1;
+    /// Nobody waits for it.
+    pub(super) const GIVEN_UP: u8 = 2;
+
+    pub(super) fn is(&self, stage: u8) -> bool {
+        self.0.load(Ordering::Relaxed) == stage
+    }
+
+    /// Returns the stage before.
+    pub(super) fn set(&self, stage: u8) -> u8 {
+        self.0.swap(stage, Ordering::Relaxed)
+    }
+
+    pub(super) fn advance(&self, from: u8, to: u8) -> bool {
+        self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}

@@ -2,12 +2,13 @@
 //!
 //! `run` is one run, from its call to settlement; `scheduler` decides which run computes on which thread, `watchdog`
 //! ends runs that nobody else can end, and `stack` gives each thread a stack of the size that the engine needs.
-//! `resources` is what all runs of an executor share, and `executor` what the runtime sees of all that.
+//! `seams` are where tests have a run panic. `resources` is what all runs of an executor share, and `executor` what the runtime sees of all that.
 
 mod executor;
 pub(crate) mod resources;
 pub(crate) mod run;
 pub(crate) mod scheduler;
+pub(crate) mod seams;
 pub(crate) mod stack;
 pub(crate) mod watchdog;
 

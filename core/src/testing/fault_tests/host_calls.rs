@@ -20,7 +20,7 @@ use crate::{
     Completion, ExecutionResult, Host, HostCall, RunHandle, Runtime, RuntimeOptions, Status, Value,
     binding::inbound::Inbound,
     os::sync::Mutex,
-    runtime::threads::{Threads, run::Seam},
+    runtime::threads::{Threads, seams::Seam},
 };
 
 /// The time limit of a step that does not hang.

@@ -1,0 +1,168 @@
+//! What others than its thread do to a run: end it, answer it, deliver to it, and look after it.
+
+use std::{
+    sync::{Arc, MutexGuard, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use super::{Phase, Run, Shared};
+use crate::{
+    binding::{handle::RunControl, host::Completion, inbound::Inbound},
+    data::outcome::ExecutionResult,
+    isolate::End,
+    runtime::{record::Reason, threads::watchdog::Watched},
+    value::{Charge, Value},
+};
+
+/// By how much a run may pass its cap until somebody else than its own thread looks after that.
+const CAP_GRACE: Duration = Duration::from_millis(100);
+
+impl Run {
+    fn limit_bytes(&self) -> usize {
+        usize::try_from(self.memory_limit).unwrap_or(usize::MAX)
+    }
+
+    /// Lets it go on if it is parked.
+    fn wake(self: &Arc<Self>, mut shared: MutexGuard<'_, Shared>) {
+        match std::mem::replace(&mut shared.phase, Phase::Computing) {
+            Phase::Parked(isolate) => {
+                shared.phase = Phase::Woken(isolate);
+                drop(shared);
+                self.resources.scheduler.enqueue(Arc::clone(self));
+            }
+            other => shared.phase = other,
+        }
+    }
+
+    /// Asks the run to end; the first reason stays.
+    pub(super) fn end(self: &Arc<Self>, reason: Reason) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() || shared.record.is_asked() {
+            return;
+        }
+        shared.record.ask(reason);
+        self.termination.raise();
+        let computing = matches!(shared.phase, Phase::Computing);
+        let (mut parked, mut request) = (false, None);
+        match std::mem::replace(&mut shared.phase, Phase::Over) {
+            Phase::Parked(isolate) => {
+                shared.phase = Phase::Woken(isolate);
+                parked = true;
+            }
+            // It stays in the queue, and holds nothing any more.
+            Phase::Queued(unused) => request = Some(unused),
+            other => shared.phase = other,
+        }
+        drop(shared);
+        drop(request);
+        self.answered.notify_all();
+        if computing {
+            self.resources.scheduler.tell_of_end(self);
+            self.resources.watchdog.watch_ending(self);
+            return;
+        }
+        self.settle(End::Asked, None);
+        if parked {
+            // A worker gives its isolate back; that is no work for the caller's thread.
+            self.resources.scheduler.enqueue(Arc::clone(self));
+        }
+    }
+}
+
+impl RunControl for Run {
+    fn is_here(&self) -> bool {
+        self.resources.is_here()
+    }
+
+    fn running(&self) -> bool {
+        !self.is_settled()
+    }
+
+    fn terminate(self: Arc<Self>, reason: Option<&str>) {
+        self.end(Reason::of_caller(reason));
+    }
+
+    fn deliver(self: Arc<Self>, mut inbound: Inbound) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() {
+            return;
+        }
+        let limit = self.limit_bytes();
+        if inbound.count(&self.termination.in_flight, limit) {
+            shared.inbox.push(inbound);
+        } else {
+            // It finds that as soon as it goes on.
+            self.termination.exhaust();
+        }
+        self.wake(shared);
+    }
+
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
+        let charge = self.termination.in_flight.charge(bytes, self.limit_bytes());
+        if charge.is_none() {
+            self.termination.exhaust();
+            let shared = self.shared.lock();
+            if !self.is_settled() {
+                self.wake(shared);
+            }
+        }
+        charge
+    }
+
+    fn reply(self: Arc<Self>, call: u64, completion: Completion) {
+        let mut shared = self.shared.lock();
+        if shared.calls == call && shared.answer.is_none() {
+            shared.answer = Some(completion);
+            self.answer_of.store(call, Ordering::Release);
+            drop(shared);
+            self.answered.notify_all();
+        }
+    }
+
+    fn reports_since(&self, index: usize) -> Vec<Arc<Value>> {
+        self.shared.lock().record.reports_since(index)
+    }
+
+    fn take_report(&self) -> Option<Value> {
+        self.shared.lock().record.take_report()
+    }
+
+    fn take_result(&self) -> Option<ExecutionResult> {
+        self.shared.lock().record.take_result()
+    }
+}
+
+impl Watched for Run {
+    fn force(self: &Arc<Self>) {
+        if !self.is_settled() {
+            self.resources.scheduler.abandon(self);
+            let exhausted = self.termination.is_exhausted();
+            self.settle(if exhausted { End::Memory } else { End::Asked }, None);
+            // It may have been the last that a closed runtime waited for.
+            self.resources.close_when_idle();
+        }
+    }
+
+    fn end_stalled(self: &Arc<Self>, parking: u64) {
+        let stalled = {
+            let shared = self.shared.lock();
+            matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking
+        };
+        if stalled {
+            self.end(Reason::stalled());
+        }
+    }
+
+    fn check_cap(self: &Arc<Self>, now: Instant) {
+        if self.termination.is_exhausted() {
+            self.resources.watchdog.watch_ending(self);
+        }
+        let slice = *self.slice.lock();
+        let Some(slice) = slice else { return };
+        let cap = self.resources.safety_cap;
+        let computed = self.shared.lock().computed;
+        if slice.wall(now) + computed > cap + CAP_GRACE {
+            self.end(Reason::cap(cap));
+        }
+    }
+}

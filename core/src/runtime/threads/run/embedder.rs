@@ -1,0 +1,142 @@
+//! A run as its isolate sees it, on the thread that computes it.
+//!
+//! In: calls of the host, reports, logs. Out: the host's answers. A thread that waits for one gives its permit to
+//! others, and one that computes for long lets them go first.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use super::Run;
+use crate::{
+    binding::{
+        handle::RunControl,
+        host::{Completion, HostCall, REPORT_SINK, Refusal},
+    },
+    data::outcome::{ExecutionLog, LogLevel},
+    isolate::Embedder,
+    runtime::record::Reason,
+    value::Value,
+};
+
+/// How long a thread looks for the answer of its host while others wait for its permit.
+const SHARED_LOOK: Duration = Duration::from_micros(20);
+
+/// A run as its isolate sees it.
+pub(super) struct RunEmbedder(pub(super) Arc<Run>);
+
+impl Embedder for RunEmbedder {
+    fn call(&self, function: u32, args: Value) -> Option<Completion> {
+        let run = &self.0;
+        let call = {
+            let mut shared = run.shared.lock();
+            if run.is_settled() || shared.record.is_asked() {
+                return None;
+            }
+            shared.calls += 1;
+            shared.answer = None;
+            shared.calls
+        };
+        run.host.call(function, args, HostCall::new(Arc::clone(run) as Arc<dyn RunControl>, call));
+        let started = Instant::now();
+        let spin = &run.resources.spin;
+        let is_there = || run.answer_of.load(Ordering::Acquire) == call;
+        let hurries = || run.resources.scheduler.others_wait() && started.elapsed() > SHARED_LOOK;
+        spin.look(started, || is_there() || hurries());
+        let found = is_there();
+        let answer = self.await_answer(call);
+        spin.learn(started.elapsed(), found);
+        answer
+    }
+
+    fn start(&self, function: u32, args: Value, promise: u32) -> bool {
+        let goes_on = self.0.goes_on();
+        if goes_on {
+            self.0.host.start(function, args, promise);
+        }
+        goes_on
+    }
+
+    fn report(&self, value: Value) -> Option<Completion> {
+        {
+            let mut shared = self.0.shared.lock();
+            if self.0.is_settled() || shared.record.is_asked() {
+                return None;
+            }
+            shared.record.report(value);
+        }
+        if self.0.report {
+            self.call(REPORT_SINK, Value::undefined())
+        } else {
+            Some(Ok(Value::undefined()))
+        }
+    }
+
+    fn refusal(&self, message: &Value) -> Option<Refusal> {
+        let host = &self.0.host;
+        if message.kinds().intersects(host.validated_kinds()) {
+            host.refusal(message)
+        } else {
+            None
+        }
+    }
+
+    fn log(&self, level: LogLevel, args: Value) {
+        let mut shared = self.0.shared.lock();
+        if !self.0.is_settled() {
+            shared.record.log(ExecutionLog::now(level, args));
+        }
+    }
+
+    fn function_settled(&self, call: u32, completion: Completion) {
+        if !self.0.is_settled() {
+            self.0.host.function_settled(call, completion);
+        }
+    }
+
+    fn promise_settled(&self, promise: u32, completion: Completion) {
+        if !self.0.is_settled() {
+            self.0.host.promise_settled(promise, completion);
+        }
+    }
+
+    fn poll(&self, now: Instant) {
+        let run = &self.0;
+        let look = run.slice.lock().as_mut().and_then(|slice| slice.look(now));
+        let Some(slice) = look else { return };
+        let computed = run.shared.lock().computed;
+        if computed + slice > run.resources.safety_cap {
+            run.end(Reason::cap(run.resources.safety_cap));
+        } else if run.resources.scheduler.others_wait() {
+            let computed = run.end_slice();
+            run.shared.lock().computed += computed;
+            run.resources.scheduler.step_aside(run);
+            run.begin_slice();
+        }
+    }
+}
+
+impl RunEmbedder {
+    fn await_answer(&self, call: u64) -> Option<Completion> {
+        let run = &self.0;
+        let mut shared = run.shared.lock();
+        if shared.answer.is_none() && !shared.record.is_asked() {
+            // The thread sleeps now; others may compute meanwhile.
+            shared.computed += run.end_slice();
+            drop(shared);
+            run.resources.scheduler.release_permit(run);
+            shared = run.shared.lock();
+            while shared.answer.is_none() && !shared.record.is_asked() && !run.is_settled() {
+                shared = run.answered.wait(shared);
+            }
+            drop(shared);
+            run.resources.scheduler.take_permit(run);
+            run.begin_slice();
+            shared = run.shared.lock();
+        }
+        let ended = shared.record.is_asked() || run.is_settled() || shared.calls != call;
+        let answer = shared.answer.take();
+        if ended { None } else { answer }
+    }
+}

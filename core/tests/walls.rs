@@ -26,6 +26,35 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("worker", &["binding", "data", "isolate", "modules", "os", "protocol", "runtime", "value"]),
 ];
 
+/// The files of a room, lowest first, where they have an order: none names one above it.
+const FILES: &[(&str, &[&str])] = &[
+    (
+        "runtime",
+        &["options", "stats", "prepare", "record", "registry", "executor", "threads", "processes"],
+    ),
+    (
+        "runtime/threads",
+        &["stack", "scheduler", "watchdog", "seams", "resources", "run", "executor"],
+    ),
+    (
+        "runtime/processes",
+        &[
+            "lost",
+            "ledger",
+            "timer",
+            "host_polling",
+            "zygote",
+            "worker_socket",
+            "large_frames",
+            "connection",
+            "workers",
+            "run",
+            "driver",
+            "executor",
+        ],
+    ),
+];
+
 /// The only places that may name a dependency.
 const DEPENDENCIES: &[(&str, &[&str])] = &[
     ("rquickjs_sys", &["isolate/", "testing/"]),
@@ -69,6 +98,24 @@ fn every_room_keeps_its_walls() {
     assert!(breaches.is_empty(), "walls are broken:\n{}", breaches.join("\n"));
 }
 
+#[test]
+fn no_file_names_one_above_it() {
+    let mut breaches = Vec::new();
+    for (name, code) in sources() {
+        for (room, order) in FILES {
+            let Some(inside) = name.strip_prefix(room).and_then(|rest| rest.strip_prefix('/'))
+            else {
+                continue;
+            };
+            let file = inside.split(['/', '.']).next().unwrap_or_default();
+            let above = order.iter().skip_while(|known| **known != file).skip(1);
+            let named = above.filter(|other| names_module(&code, other));
+            breaches.extend(named.map(|other| format!("{name} names {other}")));
+        }
+    }
+    assert!(breaches.is_empty(), "files have no order:\n{}", breaches.join("\n"));
+}
+
 /// Rooms have an order, so no two of them can depend on each other.
 #[test]
 fn no_room_names_one_above_it() {
@@ -87,6 +134,14 @@ fn every_wall_stands_somewhere() {
     for place in places.copied().chain(ROOMS.iter().map(|(room, _)| *room)) {
         assert!(root().join(place).exists(), "there is no {place}");
     }
+    for (room, files) in FILES {
+        let places = fs::read_dir(root().join(room)).expect("a readable room");
+        let stem = |path: PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
+        let there = places.filter_map(|entry| stem(entry.expect("a readable entry").path()));
+        let there: BTreeSet<String> =
+            there.filter(|name| !["mod", "tests"].contains(&name.as_str())).collect();
+        assert_eq!(there, files.iter().map(|&file| file.to_owned()).collect(), "in {room}");
+    }
 }
 
 #[test]
@@ -95,6 +150,14 @@ fn a_breach_is_seen() {
         "use crate::{\n    run::Run,\n    os::{sync::Mutex, time},\n};\n// crate::data\nlet x = crate::value::y;",
     );
     assert_eq!(Vec::from_iter(rooms_in(&code)), ["os", "run", "value"]);
+    assert!(names_module(&code, "sync") && names_module(&code, "run"));
+    assert!(!names_module(&code, "un") && !names_module(&code, "data"));
+}
+
+/// Whether the code has a path through a module of that name.
+fn names_module(code: &str, module: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(&format!("{module}::")).any(|(at, _)| !code[..at].ends_with(is_part))
 }
 
 /// The modules at the crate's root that the code names.

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use isolane_confine::Ended;
 use rustix::io::Errno;
 
-use super::{large_frames::Taken, run::Run, worker_socket::WorkerSocket};
+use super::{
+    large_frames::Taken,
+    worker_socket::{FrameSink, WorkerSocket},
+};
 use crate::protocol::frame::{Frame, Inlet, Unreadable};
 
 /// A message of more bytes is not read on the spot: at about six nanoseconds a byte. What is missing of a chunk is
@@ -37,7 +40,7 @@ impl Drop for Connection {
 /// What a worker has said so far.
 pub(crate) enum ReadOutcome {
     /// Something that takes long to read.
-    Large(Arc<Run>, Frame),
+    Large(Arc<dyn FrameSink>, Frame),
     /// There may be more.
     More,
     /// There may be more, and this was so much that it is another's turn.
@@ -109,7 +112,7 @@ impl Connection {
     }
 
     /// Takes bytes that it said.
-    pub(crate) fn take(&mut self, run: &Arc<Run>, mut bytes: &[u8]) -> ReadOutcome {
+    pub(crate) fn take(&mut self, run: &Arc<dyn FrameSink>, mut bytes: &[u8]) -> ReadOutcome {
         loop {
             let taken = match self.inlet.feed(&mut bytes) {
                 Ok(None) => break,

@@ -17,9 +17,11 @@ use rustix::{fd::OwnedFd, io::Errno};
 
 use super::{
     connection::{Connection, ReadOutcome},
+    host_polling::Listener,
     large_frames::{Aside, Parcel, Taken},
-    run::{Lost, Run},
-    worker_socket::WorkerSocket,
+    lost::Lost,
+    run::Run,
+    worker_socket::{FrameSink, WorkerSocket},
     workers::Workers,
     zygote::{Killed, Zygote},
 };
@@ -54,9 +56,10 @@ const EVENTS: usize = 64;
 const CONTROL: u64 = BELL - 1;
 
 /// Starts the thread; until it ends, others can listen, too.
-pub(crate) fn start(workers: &Arc<Workers>) -> io::Result<()> {
+pub(crate) fn start(workers: &Arc<Workers<Run>>) -> io::Result<()> {
     let driver = Arc::new(Mutex::new(Driver::new(Arc::clone(workers))));
-    workers.share(Some(Arc::clone(&driver)));
+    let listener: Arc<dyn Listener> = Arc::<Mutex<Driver>>::clone(&driver);
+    workers.share(Some(listener));
     let thread = std::thread::Builder::new().name("isolane workers".to_owned());
     let work = {
         let workers = Arc::clone(workers);
@@ -71,7 +74,7 @@ pub(crate) fn start(workers: &Arc<Workers>) -> io::Result<()> {
 
 /// Listens and does what is due, until the runtime is closed and nothing is left. It holds nothing while it
 /// waits.
-fn drive(driver: &Mutex<Driver>, workers: &Workers) {
+fn drive(driver: &Mutex<Driver>, workers: &Workers<Run>) {
     let spin = AdaptiveSpin::new();
     let mut events = Events::of(EVENTS);
     driver.lock().start_nursery();
@@ -98,7 +101,7 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers) {
 /// Waits for something to listen to. While there are runs it may look out for a moment before it sleeps:
 /// being woken takes longer than most workers do to say the next thing.
 fn wait(
-    workers: &Workers,
+    workers: &Workers<Run>,
     spin: &AdaptiveSpin,
     events: &mut Events,
     most: Option<Duration>,
@@ -123,9 +126,15 @@ fn wait(
     Ok(())
 }
 
+impl Listener for Mutex<Driver> {
+    fn glance(&self) -> Option<bool> {
+        self.try_lock().map(|mut driver| driver.glance())
+    }
+}
+
 /// What listens: all that is known of what workers are about to say.
 pub(crate) struct Driver {
-    workers: Arc<Workers>,
+    workers: Arc<Workers<Run>>,
     zygote: Option<Zygote>,
     /// Nurseries that nobody has waited for yet.
     killed: Vec<Killed>,
@@ -136,7 +145,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    fn new(workers: Arc<Workers>) -> Self {
+    fn new(workers: Arc<Workers<Run>>) -> Self {
         Self {
             workers,
             zygote: None,
@@ -171,7 +180,7 @@ impl Driver {
 
     /// Takes up a little of what there is, on a thread of the host; whether there may be more. The bell goes
     /// on ringing for the thread of the driver, and for what is due.
-    pub(crate) fn glance(&mut self) -> bool {
+    fn glance(&mut self) -> bool {
         let mut more = false;
         for event in self.workers.driver.glance::<GLANCE>().into_iter().flatten() {
             match event.who() {
@@ -403,13 +412,13 @@ impl Driver {
 
     /// Has a frame taken by the thread that is there for large ones, and hears nothing more of its worker
     /// until then: reading it would keep all others waiting.
-    fn set_aside(&mut self, worker: u32, run: Arc<Run>, frame: Frame) {
+    fn set_aside(&mut self, worker: u32, run: Arc<dyn FrameSink>, frame: Frame) {
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         let link = Arc::clone(&connection.link);
         connection.is_aside = true;
         link.set_aside(true);
         link.unwatch();
-        self.aside.take(Parcel { link, run, frame }, &self.workers);
+        self.aside.take(Parcel { link, run, frame }, &self.workers.driver);
         // If there is no such thread it is done.
         self.take_back();
     }

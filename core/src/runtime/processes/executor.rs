@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::workers::Workers;
+use super::{driver, run::Run, workers::Workers};
 use crate::{
     binding::{handle::RunControl, host::Host},
-    error::Error,
+    error::{Error, ErrorKind},
     modules::request::Request,
     os::process::Process,
+    protocol::readiness::Readiness,
     runtime::{
         executor::Executor,
         options::{RuntimeSettings, WorkerSettings},
@@ -17,12 +18,20 @@ use crate::{
 };
 
 /// Computes runs in worker processes, and closes when nobody has it any more.
-pub(crate) struct Processes(Arc<Workers>);
+pub(crate) struct Processes(Arc<Workers<Run>>);
 
 impl Processes {
     /// Starts a zygote and what looks after it.
     pub(crate) fn start(settings: RuntimeSettings, worker: WorkerSettings) -> Result<Self, Error> {
-        Workers::start(settings, worker).map(Self)
+        let unavailable = |what: &str, error: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::Internal, format!("{what}: {error}"))
+        };
+        let readiness = Readiness::new()
+            .map_err(|error| unavailable("the system has no descriptor left", &error))?;
+        let workers = Arc::new(Workers::new(settings, worker, Arc::new(readiness)));
+        driver::start(&workers)
+            .map_err(|error| unavailable("the system has no thread left", &error))?;
+        Ok(Self(workers))
     }
 }
 
@@ -40,7 +49,11 @@ impl Executor for Processes {
     }
 
     fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Arc<dyn RunControl>, Error> {
-        Ok(self.0.run(request, host))
+        // Before anything is locked: it asks the host.
+        let validated_kinds = host.validated_kinds();
+        let workers = &self.0;
+        Ok(workers
+            .start(|place| Run::new(Arc::clone(workers), place, request, host, validated_kinds)))
     }
 
     fn close(&self) {

@@ -11,6 +11,13 @@ use crate::os::sync::{Condvar, Mutex};
 /// For how long one look counts.
 const MOMENT: Duration = Duration::from_micros(500);
 
+/// What listens to the workers.
+pub(crate) trait Listener: Send + Sync {
+    /// Takes up a little of what there is, on a thread of the host; whether there may be more. `None` if its own
+    /// thread is at it.
+    fn glance(&self) -> Option<bool>;
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct HostPolling {
     until: Mutex<Option<Instant>>,

@@ -12,13 +12,16 @@ use std::{
     },
 };
 
-use super::{run::Run, worker_socket::WorkerSocket, workers::Workers};
-use crate::protocol::frame::{Frame, Unreadable};
+use super::worker_socket::{FrameSink, WorkerSocket};
+use crate::protocol::{
+    frame::{Frame, Unreadable},
+    readiness::Readiness,
+};
 
 /// A frame, for its run.
 pub(crate) struct Parcel {
     pub(crate) link: Arc<WorkerSocket>,
-    pub(crate) run: Arc<Run>,
+    pub(crate) run: Arc<dyn FrameSink>,
     pub(crate) frame: Frame,
 }
 
@@ -33,8 +36,8 @@ pub(crate) enum Taken {
 
 impl Taken {
     /// Has the run take the frame.
-    pub(crate) fn by(run: &Arc<Run>, frame: Frame) -> Self {
-        match catch_unwind(AssertUnwindSafe(|| run.receive(frame))) {
+    pub(crate) fn by(run: &Arc<dyn FrameSink>, frame: Frame) -> Self {
+        match catch_unwind(AssertUnwindSafe(|| Arc::clone(run).receive(frame))) {
             Ok(Ok(ended)) => Self::Yes(ended),
             Ok(Err(unreadable)) => Self::Unreadable(unreadable),
             Err(_) => Self::Panicked,
@@ -58,9 +61,9 @@ impl Default for Aside {
 
 impl Aside {
     /// Has the frame taken there, or here if the system has no thread.
-    pub(crate) fn take(&mut self, parcel: Parcel, workers: &Arc<Workers>) {
+    pub(crate) fn take(&mut self, parcel: Parcel, driver: &Arc<Readiness>) {
         if self.thread.is_none() {
-            self.thread = start(workers, self.told.clone());
+            self.thread = start(driver, self.told.clone());
         }
         let parcel = match &self.thread {
             Some(thread) => match thread.send(parcel) {
@@ -84,17 +87,17 @@ fn open(Parcel { link, run, frame }: Parcel) -> (Arc<WorkerSocket>, Taken) {
 }
 
 fn start(
-    workers: &Arc<Workers>,
+    driver: &Arc<Readiness>,
     told: Sender<(Arc<WorkerSocket>, Taken)>,
 ) -> Option<Sender<Parcel>> {
     let (thread, parcels) = mpsc::channel();
-    let workers = Arc::clone(workers);
+    let driver = Arc::clone(driver);
     let work = move || {
         for parcel in parcels {
             if told.send(open(parcel)).is_err() {
                 return;
             }
-            workers.driver.ring();
+            driver.ring();
         }
     };
     let started = std::thread::Builder::new().name("isolane large messages".to_owned()).spawn(work);

@@ -21,7 +21,12 @@ use std::{
 
 use isolane_confine::Ended;
 
-use super::{ledger::Ledger, worker_socket::WorkerSocket, workers::Workers};
+use super::{
+    ledger::Ledger,
+    lost::Lost,
+    worker_socket::{FrameSink, WorkerSocket},
+    workers::{Begun, Job, Workers},
+};
 use crate::{
     binding::{
         handle::{Poller, RunControl},
@@ -34,7 +39,7 @@ use crate::{
     os::sync::Mutex,
     protocol::{
         control::ZygoteCommand,
-        frame::Frame,
+        frame::{Frame, Unreadable},
         messages::{Begin, ToWorker},
     },
     runtime::record::{Reason, Record},
@@ -45,7 +50,7 @@ use crate::{
 const SLICE: Duration = Duration::from_millis(10);
 
 pub(crate) struct Run {
-    workers: Arc<Workers>,
+    workers: Arc<Workers<Self>>,
     place: usize,
     host: Arc<dyn Host>,
     memory_limit: usize,
@@ -81,15 +86,6 @@ struct Shared {
     permit: bool,
 }
 
-/// What handing a run to a worker came to.
-pub(crate) enum Begun {
-    Yes,
-    /// It has settled before.
-    NotNeeded,
-    /// The worker is no more.
-    NoWorker,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Waits for a worker.
@@ -111,7 +107,7 @@ impl fmt::Debug for Run {
 
 impl Run {
     pub(crate) fn new(
-        workers: Arc<Workers>,
+        workers: Arc<Workers<Self>>,
         place: usize,
         request: Request,
         host: Arc<dyn Host>,
@@ -144,100 +140,6 @@ impl Run {
                 permit: false,
             }),
         }
-    }
-
-    /// The most that one message of the worker may hold, and all that it makes its host keep.
-    pub(crate) fn most_bytes(&self) -> usize {
-        most_bytes(self.memory_limit)
-    }
-
-    pub(crate) fn parked(&self) -> bool {
-        self.shared.lock().phase == Phase::Waiting
-    }
-
-    /// Hands the run to a worker, with a permit.
-    pub(crate) fn begin(self: &Arc<Self>, link: &Arc<WorkerSocket>) -> Begun {
-        let mut shared = self.shared.lock();
-        if self.is_settled() || shared.record.is_asked() || shared.request.is_none() {
-            return Begun::NotNeeded;
-        }
-        if !link.take(self) {
-            return Begun::NoWorker;
-        }
-        let Some(request) = shared.request.take() else { return Begun::NotNeeded };
-        shared.phase = Phase::Computing(Instant::now());
-        shared.permit = true;
-        shared.link = Some(Arc::clone(link));
-        let safety_cap = self.workers.safety_cap();
-        let begin = Begin { request: *request, safety_cap, validated_kinds: self.validated_kinds };
-        // The run before may have ended while it waited.
-        link.release();
-        link.send(ToWorker::Begin(Box::new(begin)).into_frame());
-        for frame in std::mem::take(&mut shared.early) {
-            link.send(frame);
-        }
-        Begun::Yes
-    }
-
-    /// Lets the worker go on, with a permit; false if it needs none any more.
-    pub(crate) fn go_on(&self) -> bool {
-        let mut shared = self.shared.lock();
-        if shared.phase != Phase::Woken {
-            return false;
-        }
-        shared.phase = Phase::Computing(Instant::now());
-        shared.permit = true;
-        if let Some(link) = &shared.link {
-            link.release();
-        }
-        true
-    }
-
-    /// Whether the run has computed for so long that others need not wait for it. If so it has no permit
-    /// any more, and its worker comes after others.
-    pub(crate) fn step_aside(&self, now: Instant) -> bool {
-        let mut shared = self.shared.lock();
-        let Phase::Computing(since) = shared.phase else { return false };
-        if !shared.permit || now.saturating_duration_since(since) < SLICE {
-            return false;
-        }
-        shared.permit = false;
-        let link = shared.link.clone();
-        drop(shared);
-        if let Some(link) = link.filter(|link| link.demote()) {
-            self.workers.order(ZygoteCommand::Demote(link.worker));
-        }
-        true
-    }
-
-    /// The worker is no more, or cannot be had. The worker that the run had, if this settled it.
-    pub(crate) fn lost(&self, how: &Lost) -> Option<u32> {
-        let end = match how {
-            Lost::Ended(Ended::Memory) | Lost::TooLarge => End::Memory,
-            Lost::Ended(Ended::CpuTime) => {
-                self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
-                End::Asked
-            }
-            how => {
-                let error = ExecutionError {
-                    name: "WorkerLost".to_owned(),
-                    message: how.message(),
-                    ..ExecutionError::default()
-                };
-                End::Failed(Status::Error, Box::new(error))
-            }
-        };
-        self.settle(end, None)
-    }
-
-    /// Settles a run whose host panicked when it was told something, or which failed here.
-    pub(crate) fn break_down(&self) {
-        self.settle(End::Broken, None);
-    }
-
-    /// Settles a run whose worker did not end in time after it was asked to; it is being killed.
-    pub(crate) fn give_up(&self) -> Option<u32> {
-        self.settle(End::Asked, None)
     }
 
     /// Hands something to the worker, or keeps it until there is one, or until it is its turn.
@@ -284,6 +186,100 @@ impl Run {
         // Whose thread this is has nothing to do with a host that panics here.
         drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
         worker
+    }
+}
+
+impl Job for Run {
+    fn begin(self: &Arc<Self>, link: &Arc<WorkerSocket>) -> Begun {
+        let mut shared = self.shared.lock();
+        if self.is_settled() || shared.record.is_asked() || shared.request.is_none() {
+            return Begun::NotNeeded;
+        }
+        if !link.take(Arc::<Self>::clone(self)) {
+            return Begun::NoWorker;
+        }
+        let Some(request) = shared.request.take() else { return Begun::NotNeeded };
+        shared.phase = Phase::Computing(Instant::now());
+        shared.permit = true;
+        shared.link = Some(Arc::clone(link));
+        let safety_cap = self.workers.safety_cap();
+        let begin = Begin { request: *request, safety_cap, validated_kinds: self.validated_kinds };
+        // The run before may have ended while it waited.
+        link.release();
+        link.send(ToWorker::Begin(Box::new(begin)).into_frame());
+        for frame in std::mem::take(&mut shared.early) {
+            link.send(frame);
+        }
+        Begun::Yes
+    }
+
+    fn go_on(&self) -> bool {
+        let mut shared = self.shared.lock();
+        if shared.phase != Phase::Woken {
+            return false;
+        }
+        shared.phase = Phase::Computing(Instant::now());
+        shared.permit = true;
+        if let Some(link) = &shared.link {
+            link.release();
+        }
+        true
+    }
+
+    fn step_aside(&self, now: Instant) -> bool {
+        let mut shared = self.shared.lock();
+        let Phase::Computing(since) = shared.phase else { return false };
+        if !shared.permit || now.saturating_duration_since(since) < SLICE {
+            return false;
+        }
+        shared.permit = false;
+        let link = shared.link.clone();
+        drop(shared);
+        if let Some(link) = link.filter(|link| link.demote()) {
+            self.workers.order(ZygoteCommand::Demote(link.worker));
+        }
+        true
+    }
+
+    fn give_up(&self) -> Option<u32> {
+        self.settle(End::Asked, None)
+    }
+
+    fn parked(&self) -> bool {
+        self.shared.lock().phase == Phase::Waiting
+    }
+}
+
+impl FrameSink for Run {
+    fn most_bytes(&self) -> usize {
+        most_bytes(self.memory_limit)
+    }
+
+    fn receive(self: Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
+        self.take(frame)
+    }
+
+    fn lost(&self, how: &Lost) -> Option<u32> {
+        let end = match how {
+            Lost::Ended(Ended::Memory) | Lost::TooLarge => End::Memory,
+            Lost::Ended(Ended::CpuTime) => {
+                self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
+                End::Asked
+            }
+            how => {
+                let error = ExecutionError {
+                    name: "WorkerLost".to_owned(),
+                    message: how.message(),
+                    ..ExecutionError::default()
+                };
+                End::Failed(Status::Error, Box::new(error))
+            }
+        };
+        self.settle(end, None)
+    }
+
+    fn break_down(&self) {
+        self.settle(End::Broken, None);
     }
 }
 
@@ -391,40 +387,4 @@ impl RunControl for Run {
 /// What an isolate is charged for and what is counted here differ a little.
 fn most_bytes(memory_limit: usize) -> usize {
     memory_limit.saturating_add(memory_limit / 8).saturating_add(1 << 20)
-}
-
-/// Why a run has no worker.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Lost {
-    /// It ended before the run did.
-    Ended(Ended),
-    /// It said what no worker of ours says, and is being killed.
-    Broken,
-    /// It said more than the run may hold, and is being killed.
-    TooLarge,
-    /// None can be had.
-    Unavailable(String),
-}
-
-impl Lost {
-    fn message(&self) -> String {
-        match self {
-            Self::Ended(Ended::Exited(code)) => format!("the worker exited with code {code}"),
-            Self::Ended(Ended::Killed) => "the worker was killed".to_owned(),
-            Self::Ended(Ended::Crashed(signal)) if cfg!(unix) => {
-                format!("the worker crashed: it ended by signal {signal}")
-            }
-            Self::Ended(Ended::Crashed(exception)) => {
-                format!("the worker crashed: it ended by exception {exception:#x}")
-            }
-            Self::Ended(Ended::ForbiddenCall) => {
-                "the worker was killed for a system call that it may not make".to_owned()
-            }
-            Self::Ended(Ended::Memory | Ended::CpuTime) | Self::TooLarge => {
-                "the worker used more than it may".to_owned()
-            }
-            Self::Broken => "the worker broke the protocol and was killed".to_owned(),
-            Self::Unavailable(why) => format!("no worker could be started: {why}"),
-        }
-    }
 }

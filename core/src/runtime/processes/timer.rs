@@ -2,17 +2,15 @@
 
 use std::{cmp::Ordering, sync::Weak, time::Instant};
 
-use super::run::Run;
-
 /// Something that is due then.
-pub(crate) struct Timer {
+pub(crate) struct Timer<J> {
     pub(crate) at: Instant,
-    pub(crate) what: What,
+    pub(crate) what: What<J>,
 }
 
-pub(crate) enum What {
+pub(crate) enum What<J> {
     /// Settle that run if it has not ended, and kill its worker.
-    End(Weak<Run>),
+    End(Weak<J>),
     /// See who computes for long.
     Tick,
     /// See which workers nobody uses.
@@ -21,22 +19,22 @@ pub(crate) enum What {
     Orders,
 }
 
-impl PartialEq for Timer {
+impl<J> PartialEq for Timer<J> {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
     }
 }
 
-impl Eq for Timer {}
+impl<J> Eq for Timer<J> {}
 
-impl PartialOrd for Timer {
+impl<J> PartialOrd for Timer<J> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 /// The next one is the greatest.
-impl Ord for Timer {
+impl<J> Ord for Timer<J> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.at.cmp(&self.at)
     }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -18,11 +19,11 @@ use rustix::{
     net::{Shutdown, send, shutdown},
 };
 
-use super::run::Run;
+use super::lost::Lost;
 use crate::{
     os::sync::Mutex,
     protocol::{
-        frame::Frame,
+        frame::{Frame, Unreadable},
         readiness::Readiness,
         sockets::{NO_SIGNAL, NO_WAIT, at_once, is_full, no_wait, read_hosts},
     },
@@ -30,6 +31,24 @@ use crate::{
 
 /// What a piece that waits costs beyond its bytes.
 const PIECE_BYTES: usize = 64;
+
+/// What a worker's frames are for: its run.
+pub(crate) trait FrameSink: fmt::Debug + Send + Sync {
+    /// The most that one message of the worker may hold, and all that it makes its host keep.
+    fn most_bytes(&self) -> usize;
+
+    /// Takes what the worker said; true if that ended the run.
+    ///
+    /// # Errors
+    /// The worker may not say that, or not now.
+    fn receive(self: Arc<Self>, frame: Frame) -> Result<bool, Unreadable>;
+
+    /// The worker is no more, or cannot be had. The worker that the run had, if this settled it.
+    fn lost(&self, how: &Lost) -> Option<u32>;
+
+    /// Settles a run whose host panicked when it was told something, or which failed here.
+    fn break_down(&self);
+}
 
 /// A worker as the host knows it.
 #[derive(Debug)]
@@ -50,7 +69,7 @@ pub(crate) struct WorkerSocket {
 enum Task {
     #[default]
     None,
-    Run(Arc<Run>),
+    Run(Arc<dyn FrameSink>),
     /// It is no more.
     Gone,
 }
@@ -90,7 +109,7 @@ impl WorkerSocket {
     }
 
     /// The run that it has.
-    pub(crate) fn run(&self) -> Option<Arc<Run>> {
+    pub(crate) fn run(&self) -> Option<Arc<dyn FrameSink>> {
         match &*self.task.lock() {
             Task::Run(run) => Some(Arc::clone(run)),
             Task::None | Task::Gone => None,
@@ -98,11 +117,11 @@ impl WorkerSocket {
     }
 
     /// Gives it a run; false if it is no more.
-    pub(crate) fn take(&self, run: &Arc<Run>) -> bool {
+    pub(crate) fn take(&self, run: Arc<dyn FrameSink>) -> bool {
         let mut task = self.task.lock();
         let there = !matches!(*task, Task::Gone);
         if there {
-            *task = Task::Run(Arc::clone(run));
+            *task = Task::Run(run);
         }
         there
     }
@@ -137,7 +156,7 @@ impl WorkerSocket {
     }
 
     /// It is no more; the run that it had.
-    pub(crate) fn bury(&self) -> Option<Arc<Run>> {
+    pub(crate) fn bury(&self) -> Option<Arc<dyn FrameSink>> {
         self.unwatch();
         match std::mem::replace(&mut *self.task.lock(), Task::Gone) {
             Task::Run(run) => Some(run),

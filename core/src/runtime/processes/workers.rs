@@ -4,6 +4,7 @@
 //! grants: a worker for a run that is new, and a permit to compute for each that may. As many compute at
 //! once as the runtime allows; one that computes for long gives its permit up and comes after others.
 
+mod job;
 mod sizing;
 
 use std::{
@@ -18,21 +19,16 @@ use std::{
 
 use isolane_confine::Confinement;
 
+pub(crate) use self::job::{Begun, Job};
 use super::{
-    driver::{self, Driver},
-    host_polling::HostPolling,
-    run::{Begun, Lost, Run},
+    host_polling::{HostPolling, Listener},
+    lost::Lost,
     timer::{Timer, What},
     worker_socket::WorkerSocket,
 };
 use crate::{
-    binding::{
-        handle::{Poller, RunControl},
-        host::Host,
-    },
+    binding::handle::Poller,
     data::outcome::Status,
-    error::{Error, ErrorKind},
-    modules::request::Request,
     os::{process::Process, sync::Mutex},
     protocol::{
         control::{Control, ZygoteCommand},
@@ -51,23 +47,22 @@ const GRACE: Duration = Duration::from_millis(50);
 /// How often it is seen whether runs compute for long, while others wait.
 const TICK: Duration = Duration::from_millis(5);
 
-pub(crate) struct Workers {
+pub(crate) struct Workers<J> {
     process: Process,
     settings: RuntimeSettings,
     pub(crate) worker: WorkerSettings,
-    registry: Registry<Run>,
+    registry: Registry<J>,
     pub(crate) driver: Arc<Readiness>,
     /// What listens, for a thread of the host that does for a moment; until the driver has ended.
-    poller: Mutex<Option<Arc<Mutex<Driver>>>>,
+    poller: Mutex<Option<Arc<dyn Listener>>>,
     pub(crate) attendance: HostPolling,
     /// Whether the driver has ended, after which it calls nobody.
     ended: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<State<J>>,
 }
 
-#[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
-pub(crate) struct State {
+pub(crate) struct State<J> {
     /// The way to the zygote, once it has said hello.
     control: Option<Arc<Control>>,
     confinement: Option<Confinement>,
@@ -80,11 +75,11 @@ pub(crate) struct State {
     /// Every worker, by its number.
     alive: HashSet<u32>,
     /// Runs without a worker.
-    fresh: VecDeque<Arc<Run>>,
+    fresh: VecDeque<Arc<J>>,
     /// Runs that have something to go on with.
-    woken: VecDeque<Arc<Run>>,
+    woken: VecDeque<Arc<J>>,
     computing: usize,
-    timers: BinaryHeap<Timer>,
+    timers: BinaryHeap<Timer<J>>,
     ticking: bool,
     /// Whether workers are kept ready: not after a long time without runs.
     warm: bool,
@@ -98,6 +93,29 @@ pub(crate) struct State {
     died_unused: u32,
 }
 
+impl<J> Default for State<J> {
+    fn default() -> Self {
+        Self {
+            control: None,
+            confinement: None,
+            orders: VecDeque::new(),
+            coming: 0,
+            ready: Vec::new(),
+            alive: HashSet::new(),
+            fresh: VecDeque::new(),
+            woken: VecDeque::new(),
+            computing: 0,
+            timers: BinaryHeap::new(),
+            ticking: false,
+            warm: true,
+            idling: false,
+            stuck: false,
+            pause: None,
+            died_unused: 0,
+        }
+    }
+}
+
 /// A worker that waits for a run.
 pub(crate) struct Ready {
     pub(crate) link: Arc<WorkerSocket>,
@@ -107,38 +125,30 @@ pub(crate) struct Ready {
 }
 
 /// What `dispatch` found to do.
-enum Grant {
-    Begin(Arc<Run>, Ready),
-    GoOn(Arc<Run>),
+enum Grant<J> {
+    Begin(Arc<J>, Ready),
+    GoOn(Arc<J>),
     /// One that was ended before it began: there is nothing to do.
-    Over(Arc<Run>),
+    Over(Arc<J>),
 }
 
-impl Workers {
-    /// Starts a zygote and what looks after it.
-    pub(crate) fn start(
+impl<J: Job> Workers<J> {
+    pub(crate) fn new(
         settings: RuntimeSettings,
         worker: WorkerSettings,
-    ) -> Result<Arc<Self>, Error> {
-        let unavailable = |what: &str, error: &dyn std::fmt::Display| {
-            Error::new(ErrorKind::Internal, format!("{what}: {error}"))
-        };
-        let driver = Readiness::new()
-            .map_err(|error| unavailable("the system has no descriptor left", &error))?;
-        let workers = Arc::new(Self {
+        driver: Arc<Readiness>,
+    ) -> Self {
+        Self {
             process: Process::current(),
             settings,
             worker,
             registry: Registry::default(),
-            driver: Arc::new(driver),
+            driver,
             poller: Mutex::new(None),
             attendance: HostPolling::default(),
             ended: AtomicBool::new(false),
-            state: Mutex::new(State { warm: true, ..State::default() }),
-        });
-        driver::start(&workers)
-            .map_err(|error| unavailable("the system has no thread left", &error))?;
-        Ok(workers)
+            state: Mutex::default(),
+        }
     }
 
     pub(crate) fn is_here(&self) -> bool {
@@ -153,7 +163,7 @@ impl Workers {
         self.settings.safety_cap
     }
 
-    pub(crate) fn registry(&self) -> &Registry<Run> {
+    pub(crate) fn registry(&self) -> &Registry<J> {
         &self.registry
     }
 
@@ -162,12 +172,9 @@ impl Workers {
         self.state.lock().is_full(most_queued, self.settings.max_concurrent_runs)
     }
 
-    /// Starts a run.
-    pub(crate) fn run(self: &Arc<Self>, request: Request, host: Arc<dyn Host>) -> Arc<Run> {
-        let validated_kinds = host.validated_kinds();
-        let run = self
-            .registry
-            .admit(|place| Run::new(Arc::clone(self), place, request, host, validated_kinds));
+    /// Makes a run, and has it computed as soon as there is a worker and a permit.
+    pub(crate) fn start(&self, make: impl FnOnce(usize) -> J) -> Arc<J> {
+        let run = self.registry.admit(make);
         let no_nursery = {
             let mut state = self.state.lock();
             state.warm = true;
@@ -191,8 +198,8 @@ impl Workers {
     }
 
     /// Lets threads of the host listen with it.
-    pub(crate) fn share(&self, driver: Option<Arc<Mutex<Driver>>>) {
-        let before = std::mem::replace(&mut *self.poller.lock(), driver);
+    pub(crate) fn share(&self, listener: Option<Arc<dyn Listener>>) {
+        let before = std::mem::replace(&mut *self.poller.lock(), listener);
         drop(before);
     }
 
@@ -221,9 +228,9 @@ impl Workers {
 
     /// What it is doing now, but for the counts of settled runs.
     pub(crate) fn stats(&self) -> Stats {
-        let parked = self.registry.count(Run::parked);
+        let parked = self.registry.count(J::parked);
         let state = self.state.lock();
-        let live = |runs: &VecDeque<Arc<Run>>| runs.iter().filter(|run| run.running()).count();
+        let live = |runs: &VecDeque<Arc<J>>| runs.iter().filter(|run| run.running()).count();
         let queued = live(&state.fresh) + live(&state.woken);
         Stats {
             computing: self.registry.live().saturating_sub(parked + queued),
@@ -286,7 +293,7 @@ impl Workers {
     }
 
     /// A run has something to go on with.
-    pub(crate) fn wake(&self, run: Arc<Run>) {
+    pub(crate) fn wake(&self, run: Arc<J>) {
         self.state.lock().woken.push_back(run);
         self.dispatch();
     }
@@ -300,14 +307,14 @@ impl Workers {
     }
 
     /// Looks after a run that was asked to end.
-    pub(crate) fn watch_ending(&self, run: &Arc<Run>) {
+    pub(crate) fn watch_ending(&self, run: &Arc<J>) {
         let what = What::End(Arc::downgrade(run));
         self.state.lock().timers.push(Timer { at: Instant::now() + GRACE, what });
         self.driver.ring();
     }
 
     /// Settles a run, and kills its worker. In this order: that the worker was killed is no reason of its own.
-    pub(crate) fn kill(&self, run: &Run, why: &Lost) {
+    pub(crate) fn kill(&self, run: &J, why: &Lost) {
         if let Some(worker) = run.lost(why) {
             self.order(ZygoteCommand::Kill(worker));
         }
@@ -357,7 +364,7 @@ impl Workers {
     }
 }
 
-impl Poller for Workers {
+impl<J: Job> Poller for Workers<J> {
     fn hear(&self) -> bool {
         if !self.is_here() {
             return false;
@@ -367,11 +374,8 @@ impl Poller for Workers {
             return false;
         }
         let poller = self.poller.lock().clone();
-        let more = match poller.as_deref().and_then(Mutex::try_lock) {
-            Some(mut driver) => driver.glance(),
-            // The driver is at it.
-            None => return true,
-        };
+        // Otherwise the driver is at it.
+        let Some(more) = poller.and_then(|listener| listener.glance()) else { return true };
         if more {
             self.attendance.end();
         } else {
@@ -387,13 +391,13 @@ impl Poller for Workers {
     }
 }
 
-impl fmt::Debug for Workers {
+impl<J> fmt::Debug for Workers<J> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Workers").finish_non_exhaustive()
     }
 }
 
-impl State {
+impl<J: Job> State<J> {
     /// Runs that wait for a worker or for their turn.
     fn queued(&self) -> usize {
         self.fresh.len() + self.woken.len()
@@ -406,7 +410,7 @@ impl State {
         self.fresh.len() >= allowed && live() >= allowed
     }
 
-    fn grant(&mut self, settings: &RuntimeSettings) -> Option<Grant> {
+    fn grant(&mut self, settings: &RuntimeSettings) -> Option<Grant<J>> {
         if self.computing >= settings.max_concurrent_runs {
             return None;
         }

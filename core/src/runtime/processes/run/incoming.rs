@@ -17,7 +17,7 @@ use crate::{
         messages::{ToHost, ToWorker, WorkersEnd},
     },
     runtime::{
-        processes::ledger::Overdrawn,
+        processes::{ledger::Overdrawn, worker_socket::FrameSink},
         record::{Reason, Record},
     },
     value::{Kinds, Value},
@@ -28,7 +28,7 @@ const MOST_BYTES_TOLD: u64 = (1 << 53) - 1;
 
 impl Run {
     /// Takes what the worker said; true if that ended the run.
-    pub(crate) fn receive(self: &Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
+    pub(super) fn take(self: &Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
         if self.is_settled() {
             return Ok(false);
         }

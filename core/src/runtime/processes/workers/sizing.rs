@@ -13,12 +13,12 @@ use std::{
 use isolane_confine::Confinement;
 use rustix::io::Errno;
 
-use super::{Ready, State, Workers};
+use super::{Job, Ready, State, Workers};
 use crate::{
     protocol::control::{Control, Untold, ZygoteCommand},
     runtime::{
         processes::{
-            run::Lost,
+            lost::Lost,
             timer::{Timer, What},
             worker_socket::WorkerSocket,
         },
@@ -41,7 +41,7 @@ const SOME: usize = 4;
 /// Workers that are started beyond the ready ones while runs wait.
 const AHEAD: usize = 16;
 
-impl Workers {
+impl<J: Job> Workers<J> {
     pub(crate) fn order(&self, order: ZygoteCommand) {
         let mut state = self.state.lock();
         state.orders.push_back(order);
@@ -133,7 +133,7 @@ impl Workers {
     }
 
     /// Orders no workers for a moment.
-    fn pause(&self, state: &mut State) {
+    fn pause(&self, state: &mut State<J>) {
         let until = Instant::now() + PAUSE;
         state.pause = Some(until);
         state.timers.push(Timer { at: until, what: What::Orders });
@@ -176,7 +176,7 @@ impl Workers {
     }
 
     /// Orders as many workers as there are to be, and notes when to look whether they are used.
-    pub(super) fn order_workers(&self, state: &mut State) {
+    pub(super) fn order_workers(&self, state: &mut State<J>) {
         if state.control.is_none() || !state.warm || self.registry.is_closed() {
             return;
         }
@@ -200,7 +200,7 @@ impl Workers {
     }
 
     /// Tells the zygote what it can take now; the driver goes on with the rest.
-    pub(super) fn send_orders(&self, state: &mut State) {
+    pub(super) fn send_orders(&self, state: &mut State<J>) {
         let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
         while let Some(order) = state.orders.front() {
             match order.send(&control) {

@@ -1,0 +1,39 @@
+//! Why a run has no worker, and how that is told.
+
+use isolane_confine::Ended;
+
+/// Why a run has no worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// It ended before the run did.
+    Ended(Ended),
+    /// It said what no worker of ours says, and is being killed.
+    Broken,
+    /// It said more than the run may hold, and is being killed.
+    TooLarge,
+    /// None can be had.
+    Unavailable(String),
+}
+
+impl Lost {
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Ended(Ended::Exited(code)) => format!("the worker exited with code {code}"),
+            Self::Ended(Ended::Killed) => "the worker was killed".to_owned(),
+            Self::Ended(Ended::Crashed(signal)) if cfg!(unix) => {
+                format!("the worker crashed: it ended by signal {signal}")
+            }
+            Self::Ended(Ended::Crashed(exception)) => {
+                format!("the worker crashed: it ended by exception {exception:#x}")
+            }
+            Self::Ended(Ended::ForbiddenCall) => {
+                "the worker was killed for a system call that it may not make".to_owned()
+            }
+            Self::Ended(Ended::Memory | Ended::CpuTime) | Self::TooLarge => {
+                "the worker used more than it may".to_owned()
+            }
+            Self::Broken => "the worker broke the protocol and was killed".to_owned(),
+            Self::Unavailable(why) => format!("no worker could be started: {why}"),
+        }
+    }
+}

@@ -6,7 +6,8 @@
 //! another from running. Jobs that are new or woken and threads whose host call was answered take
 //! turns; threads that stepped aside have theirs when none of those waits, and now and then anyway. So
 //! none of these waits for long, however many the others are.
-//! Threads are started when they are needed and end when they are not.
+//! `job` says what it needs to know of a job, `queue` is what waits and whose turn it is, and `threads` starts threads
+//! and gives each its next job.
 //!
 //! Handing work to a sleeping thread costs two wake-ups, more than most jobs take. So the last
 //! thread to run out of work looks out for more for a moment before it sleeps.

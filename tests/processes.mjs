@@ -21,8 +21,8 @@ export function descendants(host) {
 export function workersOf(host) {
   const below = descendants(host);
   const ofHost = below.filter(({ parent }) => parent === host).map(({ pid }) => pid);
-  const nurseries = below.filter(({ parent }) => ofHost.includes(parent)).map(({ pid }) => pid);
-  return below.filter(({ parent, ended }) => nurseries.includes(parent) && !ended);
+  const zygotes = below.filter(({ parent }) => ofHost.includes(parent)).map(({ pid }) => pid);
+  return below.filter(({ parent, ended }) => zygotes.includes(parent) && !ended);
 }
 
 /** Those of them that exist and have not ended. */

@@ -15,7 +15,7 @@ import { ROOT, WORKER_FILE, targetFolder } from '../../bindings-node/addon.mjs';
 import { compiler } from '../../bindings-node/profile.mjs';
 
 const WORKER = 'isolane-worker';
-const HOMES = ['bindings-node', join('bindings-python', 'python', 'isolane')];
+const PLACES = ['bindings-node', join('bindings-python', 'python', 'isolane')];
 
 const options = process.argv.slice(2);
 
@@ -25,8 +25,8 @@ if (['linux', 'darwin', 'win32'].includes(process.platform)) {
   const flags = ['rustc', '--locked', '--package', WORKER, '--bin', WORKER, ...options, ...linking];
   execFileSync('cargo', flags, { cwd: ROOT, stdio: 'inherit' });
   const built = join(targetFolder(), options.includes('--release') ? 'release' : 'debug', WORKER_FILE);
-  for (const home of HOMES) {
-    const place = join(ROOT, home, WORKER_FILE);
+  for (const folder of PLACES) {
+    const place = join(ROOT, folder, WORKER_FILE);
     // Moved into place: a runtime whose workers run the old file keeps it, where the system allows that.
     copyFileSync(built, `${place}.new`);
     renameSync(`${place}.new`, place);

@@ -114,7 +114,7 @@ test('a worker that is killed takes its run with it, and no other', options, asy
   await runtime.close();
 });
 
-test('a nursery that is killed takes its runs with it, and the next run has another', options, async (t) => {
+test('a zygote that is killed takes its runs with it, and the next run has another', options, async (t) => {
   const runtime = open(t, { readyIsolates: 1 });
   for (let depth = 0; depth < 2; depth += 1) {
     const begun = [await begin(runtime, 'for (;;);'), await begin(runtime, 'await never()', { never })];
@@ -201,7 +201,7 @@ test('a host that is killed leaves no process', options, async (t) => {
     await begin('${LONG}');
     console.log('ready');`);
   const below = descendants(child.pid);
-  assert.ok(below.length >= 5, `a launcher, a nursery and three workers among ${below.length}`);
+  assert.ok(below.length >= 5, `a launcher, a zygote and three workers among ${below.length}`);
   child.kill('SIGKILL');
   assert.equal(await exited, 'SIGKILL');
   await until(() => alive(below).length === 0);

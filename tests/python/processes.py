@@ -35,8 +35,8 @@ def workers_of(host: int) -> list[Known]:
     """The workers among them: processes that the children of a host's children have forked."""
     below = descendants(host)
     of_host = {one.pid for one in below if one.parent == host}
-    nurseries = {one.pid for one in below if one.parent in of_host}
-    return [one for one in below if one.parent in nurseries]
+    zygotes = {one.pid for one in below if one.parent in of_host}
+    return [one for one in below if one.parent in zygotes]
 
 
 def alive(some: list[Known]) -> list[Known]:

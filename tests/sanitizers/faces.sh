@@ -18,9 +18,9 @@ build_faces() {
 
 # Runs a program and its children under the sanitizer, once in each kind of instance.
 watched() {
-  for homes in ${ISOLANE_HOMES:-slots plain}; do
-    printf '\n== AddressSanitizer, %s, %s\n' "$face" "$homes"
-    ISOLANE_HOMES=$homes ISOLANE_TEST_PATIENCE=5 LD_PRELOAD=$runtime \
+  for instances in ${ISOLANE_INSTANCES:-slots plain}; do
+    printf '\n== AddressSanitizer, %s, %s\n' "$face" "$instances"
+    ISOLANE_INSTANCES=$instances ISOLANE_TEST_PATIENCE=5 LD_PRELOAD=$runtime \
       ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 "$@"
   done
 }

@@ -18,8 +18,8 @@ pub(crate) const FRAMES: usize = if cfg!(isolane_sanitized) { 8 } else { 1 };
 pub(crate) const PATIENCE: u32 = if cfg!(isolane_sanitized) { 20 } else { 1 };
 
 /// Whether every instance is a plain one. Unit tests of this crate choose for themselves.
-pub(crate) fn plain_homes() -> bool {
-    let chosen = || std::env::var_os("ISOLANE_HOMES").is_some_and(|kind| kind == "plain");
+pub(crate) fn plain_instances() -> bool {
+    let chosen = || std::env::var_os("ISOLANE_INSTANCES").is_some_and(|kind| kind == "plain");
     cfg!(all(isolane_sanitized, not(test))) && chosen()
 }
 

@@ -105,7 +105,7 @@ impl Zygote {
     /// reports what they will get.
     pub fn settle(&mut self) {
         kernel::plain_signals();
-        self.mapped_bytes = self.wanted.resources.then(limits::of_nursery).flatten();
+        self.mapped_bytes = self.wanted.resources.then(limits::of_zygote).flatten();
         self.try_worker();
     }
 

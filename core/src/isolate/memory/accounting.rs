@@ -55,7 +55,7 @@ impl Accounting {
                 .is_some_and(|termination| termination.is_raised() || termination.is_exhausted())
     }
 
-    pub(in crate::isolate) fn part_with_ending(&self) {
+    pub(in crate::isolate) fn part_with_termination(&self) {
         if let Some(termination) = self.termination.take() {
             termination.detach();
         }

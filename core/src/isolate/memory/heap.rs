@@ -110,7 +110,7 @@ impl Heap {
         accounting.charged_bytes.set(0);
         accounting.peak_bytes.set(used);
         accounting.exhausted.set(used > limit_bytes);
-        accounting.part_with_ending();
+        accounting.part_with_termination();
         // SAFETY: `set_countdown`'s caller vouches for the counter, and the heap detaches the flag
         // when the next one takes its place, when it is disarmed and when it is dropped.
         unsafe { termination.attach(accounting.countdown.get()) };
@@ -256,7 +256,7 @@ impl Heap {
     /// the heap.
     pub(crate) fn disarm(&self) {
         let accounting = self.accounting();
-        accounting.part_with_ending();
+        accounting.part_with_termination();
         accounting.limit_bytes.set(usize::MAX);
         accounting.charged_bytes.set(0);
         accounting.exhausted.set(false);

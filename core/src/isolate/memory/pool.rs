@@ -209,7 +209,7 @@ impl<R: Realm> Pool<R> {
     }
 
     fn make(&self) -> Option<Lease<R>> {
-        if sanitized::plain_homes() {
+        if sanitized::plain_instances() {
             return self.make_plain();
         }
         let Some(permit) = SlotPermit::take(&self.slots, self.options.max_slots) else {

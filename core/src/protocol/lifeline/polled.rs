@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn all_end_with_their_nursery() {
+    fn all_end_with_their_zygote() {
         all_end_with(2);
     }
 }

@@ -77,10 +77,10 @@ pub(crate) fn start(workers: &Arc<Workers<Run>>) -> io::Result<()> {
 fn drive(driver: &Mutex<Driver>, workers: &Workers<Run>) {
     let spin = AdaptiveSpin::new();
     let mut events = Events::of(EVENTS);
-    driver.lock().start_nursery();
+    driver.lock().start_zygote();
     while !workers.is_over() {
-        if workers.wait_for_nursery() {
-            driver.lock().have_nursery();
+        if workers.wait_for_zygote() {
+            driver.lock().have_zygote();
         }
         let due = workers.tend(Instant::now());
         if workers.attendance.wait(due) {
@@ -92,7 +92,7 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers<Run>) {
             driver.lock().take_up(&events);
         }
         if Zygote::LOOK.is_some() {
-            driver.lock().look_after_nursery();
+            driver.lock().look_after_zygote();
         }
     }
     driver.lock().end();
@@ -164,7 +164,7 @@ impl Driver {
                 BELL => {
                     self.workers.driver.quiet();
                     if Zygote::RINGS {
-                        self.hear_nursery();
+                        self.hear_zygote();
                     }
                     self.take_back();
                     self.wait_for_killed();
@@ -194,7 +194,7 @@ impl Driver {
     /// Reads so often, and so much each time; whether there may be more.
     fn listen_to(&mut self, who: u64, event: Event, reads: usize, bytes: usize) -> bool {
         if who == CONTROL {
-            self.hear_nursery();
+            self.hear_zygote();
         }
         u32::try_from(who).is_ok_and(|worker| self.turn_to(worker, event, reads, bytes))
     }
@@ -203,19 +203,19 @@ impl Driver {
     fn end(&mut self) {
         self.connections.clear();
         self.wait_for_killed();
-        self.workers.nursery_lost();
+        self.workers.zygote_lost();
         if let Some(zygote) = self.zygote.take() {
             zygote.end(&self.workers.driver);
         }
     }
 
-    fn have_nursery(&mut self) {
+    fn have_zygote(&mut self) {
         if self.zygote.is_none() {
-            self.start_nursery();
+            self.start_zygote();
         }
     }
 
-    fn start_nursery(&mut self) {
+    fn start_zygote(&mut self) {
         let Workers { worker, driver, .. } = &*self.workers;
         match Zygote::start(worker, driver, CONTROL) {
             Ok(zygote) => self.zygote = Some(zygote),
@@ -226,12 +226,12 @@ impl Driver {
         }
     }
 
-    fn hear_nursery(&mut self) {
+    fn hear_zygote(&mut self) {
         while let Some(zygote) = &mut self.zygote {
             let news = match zygote.news() {
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 Ok(Some(news)) => news,
-                Ok(None) | Err(_) => return self.lose_nursery("it ended before it was ready"),
+                Ok(None) | Err(_) => return self.lose_zygote("it ended before it was ready"),
             };
             match news {
                 ZygoteEvent::Hello { version: VERSION, confinement } => {
@@ -241,7 +241,7 @@ impl Driver {
                 ZygoteEvent::Hello { version, .. } => {
                     self.failures = FAILURES;
                     let why = format!("it is of version {version}, and {VERSION} is needed");
-                    return self.lose_nursery(&why);
+                    return self.lose_zygote(&why);
                 }
                 ZygoteEvent::Born(worker, socket) => {
                     self.failures = 0;
@@ -259,7 +259,7 @@ impl Driver {
                 ZygoteEvent::Ended(worker, ended) => self.disconnect(worker, ended),
                 ZygoteEvent::Refused(error) => {
                     let error = Errno::from_raw_os_error(error);
-                    if self.workers.has_nursery() {
+                    if self.workers.has_zygote() {
                         self.workers.refused(error);
                     } else {
                         // Before it said hello: not a worker more was refused, but the program.
@@ -272,19 +272,19 @@ impl Driver {
     }
 
     /// Notices the end of a zygote that nobody tells of.
-    fn look_after_nursery(&mut self) {
+    fn look_after_zygote(&mut self) {
         if self.zygote.as_ref().is_some_and(Zygote::has_ended) {
             // What it said before counts.
-            self.hear_nursery();
-            self.lose_nursery("it ended");
+            self.hear_zygote();
+            self.lose_zygote("it ended");
         }
     }
 
     /// What is left of a zygote that is gone: its workers are, too.
-    fn lose_nursery(&mut self, why: &str) {
+    fn lose_zygote(&mut self, why: &str) {
         let Some(zygote) = self.zygote.take() else { return };
         self.killed.push(zygote.kill(&self.workers.driver));
-        self.workers.nursery_lost();
+        self.workers.zygote_lost();
         let workers: Vec<u32> = self.connections.keys().copied().collect();
         for worker in workers {
             self.disconnect(worker, Ended::Killed);

@@ -175,13 +175,13 @@ impl<J: Job> Workers<J> {
     /// Makes a run, and has it computed as soon as there is a worker and a permit.
     pub(crate) fn start(&self, make: impl FnOnce(usize) -> J) -> Arc<J> {
         let run = self.registry.admit(make);
-        let no_nursery = {
+        let no_zygote = {
             let mut state = self.state.lock();
             state.warm = true;
             state.fresh.push_back(Arc::clone(&run));
             state.control.is_none()
         };
-        if no_nursery {
+        if no_zygote {
             self.driver.ring();
         }
         self.dispatch();

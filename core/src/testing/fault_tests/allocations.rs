@@ -249,7 +249,7 @@ fn some_requests_refused_in_slots() {
 }
 
 #[test]
-fn some_requests_refused_in_plain_homes() {
+fn some_requests_refused_in_plain_instances() {
     on_a_thread(|| refuse(0, 11, Random::seed()));
 }
 

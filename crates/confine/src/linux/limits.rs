@@ -34,7 +34,7 @@ pub(super) fn no_core_dumps() {
 
 /// Sets the limits that are the same for all workers and do not harm their zygote, which hands them on. Returns the
 /// bytes of addresses that workers begin with, from which a run's limit is counted; `None` if they cannot be limited.
-pub(super) fn of_nursery() -> Option<u64> {
+pub(super) fn of_zygote() -> Option<u64> {
     let lowered = NEEDLESS.into_iter().all(|what| lower(what, 0));
     let lowered = lowered && lower(Limited::from(libc::RLIMIT_STACK), STACK_BYTES);
     lowered.then(mapped_bytes).flatten()

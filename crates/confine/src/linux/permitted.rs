@@ -36,7 +36,7 @@ const ALWAYS: &[libc::c_long] = &[
 ];
 
 /// Calls that the zygote needs and the workers do not.
-const NURSERY: &[libc::c_long] = &[
+const ZYGOTE: &[libc::c_long] = &[
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_recvfrom,
@@ -143,7 +143,7 @@ pub(super) fn worker() -> Rules {
 pub(super) fn zygote() -> Rules {
     // The flags of a fork, and none of a thread or a namespace.
     const FORK: i32 = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | 0xff;
-    let calls = NURSERY.iter().chain(ALWAYS).copied();
+    let calls = ZYGOTE.iter().chain(ALWAYS).copied();
     let mut rules: Vec<Rule> = calls.map(always).chain(mappings()).collect();
     let refused = Verdict::Fail(libc::EPERM);
     rules.push(when(libc::SYS_clone, vec![vec![has(0, !word(FORK), 0)]], refused));

@@ -70,7 +70,7 @@ pub(crate) fn kill_launchers() {
 
 /// Kills the zygotes.
 #[cfg(unix)]
-pub(crate) fn kill_nurseries() {
+pub(crate) fn kill_zygotes() {
     at(WORKERS - 1).into_iter().for_each(system::kill);
 }
 

@@ -199,8 +199,8 @@ fn a_worker_killed_while_it_computes_loses_its_run() {
 
 #[cfg(unix)]
 #[test]
-fn a_nursery_that_is_killed_takes_its_runs_with_it_and_is_replaced() {
-    loses_its_runs_and_is_replaced(family::kill_nurseries);
+fn a_zygote_that_is_killed_takes_its_runs_with_it_and_is_replaced() {
+    loses_its_runs_and_is_replaced(family::kill_zygotes);
 }
 
 #[cfg(unix)]

@@ -59,7 +59,7 @@ impl<J: Job> Workers<J> {
     }
 
     /// The zygote is gone, with all its workers.
-    pub(crate) fn nursery_lost(&self) {
+    pub(crate) fn zygote_lost(&self) {
         let gone = {
             let mut state = self.state.lock();
             state.control = None;
@@ -72,12 +72,12 @@ impl<J: Job> Workers<J> {
     }
 
     /// Whether a zygote has said hello.
-    pub(crate) fn has_nursery(&self) -> bool {
+    pub(crate) fn has_zygote(&self) -> bool {
         self.state.lock().control.is_some()
     }
 
     /// Whether there is use for a zygote, if there is none.
-    pub(crate) fn wait_for_nursery(&self) -> bool {
+    pub(crate) fn wait_for_zygote(&self) -> bool {
         !self.state.lock().fresh.is_empty()
     }
 

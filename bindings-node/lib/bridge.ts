@@ -11,7 +11,6 @@ import { setImmediate } from 'node:timers';
 import { Encoder } from './encode.js';
 import { Mail } from './mail.js';
 import { loadNative } from './native.js';
-import { AdaptiveSpin } from './adaptive-spin.js';
 import type { Run } from './run.js';
 import { beginTurn, isLong } from './slices.js';
 
@@ -40,6 +39,9 @@ const LOOKS = availableParallelism() > 1;
 // In the count of a batch: there are more to come.
 const MORE = 0x8000_0000;
 
+// In the place of a batch: there are no events, and it is not worth it to look for some any more.
+const NOT_WORTH_IT = -1;
+
 /** The addon, and the folder that it is in. */
 export const { native, folder } = loadNative();
 export const bridge = native.openBridge(receive);
@@ -47,9 +49,11 @@ export const bridge = native.openBridge(receive);
 const runs = new Map<number, Run>();
 const closing = new Map<number, () => void>();
 const idle: Encoder[] = [];
-const spin = new AdaptiveSpin();
 let polling = false;
+/** Whether the event loop has to come here again, whatever is expected. */
 let more = false;
+/** Whether it is worth looking for the event that is expected. */
+let lasts = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
 let closings = 0;
 /** Events that this thread has, and did not get to in the turn in which they came. */
@@ -58,7 +62,7 @@ let interrupted: Batch | undefined;
 /** Announces a run, whose events come from now on. */
 export function attach(number: number, run: Run): void {
   runs.set(number, run);
-  expectEvents();
+  lookForEvents();
 }
 
 /** The events of a run go on, after a message that was read bit by bit. */
@@ -88,12 +92,11 @@ export function returnEncoder(encoder: Encoder): void {
 
 /**
  * Looks for events for a moment, between the other things that the event loop does, because the
- * answer to what was just said is near. Waking a thread that sleeps costs more than the answer.
+ * answer to what was just said is near. Waking a thread that sleeps costs more than the answer. For how long is
+ * the native side's to say (`drain`).
  */
-export function expectEvents(): void {
-  if (!LOOKS) return;
-  spin.begin();
-  startPolling();
+function lookForEvents(): void {
+  if (LOOKS) startPolling();
 }
 
 function startPolling(): void {
@@ -105,10 +108,11 @@ function startPolling(): void {
 
 function poll(): void {
   more = false;
+  lasts = false;
   try {
     receive();
   } finally {
-    if (more || spin.lasts()) setImmediate(poll);
+    if (more || lasts) setImmediate(poll);
     else {
       polling = false;
       if (native.poll(bridge, false)) receive();
@@ -130,6 +134,7 @@ function receive(): void {
   const room = inbox;
   inbox = undefined;
   const written = native.drain(bridge, room ?? Buffer.alloc(0));
+  lasts = written !== NOT_WORTH_IT;
   if (typeof written !== 'number') {
     inbox = room;
     dispatch(open(new Mail(written), undefined));
@@ -139,7 +144,6 @@ function receive(): void {
 
 /** Begins to deliver a batch of events. */
 function open(mail: Mail, room: Buffer | undefined): Batch {
-  spin.end(polling);
   const head = mail.u32();
   // After what else the event loop has to do.
   if (head >= MORE) lookAgain();
@@ -188,11 +192,12 @@ function deliver(run: Run, kind: EventKind, number: number, mail: Mail): void {
   switch (kind) {
     case EventKind.Call:
       run.called(mail.u32(), mail.u32(), mail);
-      expectEvents();
+      lookForEvents();
       return;
     case EventKind.Start:
       run.asyncCalled(mail.u32(), mail.u32(), mail);
-      expectEvents();
+      native.expect(bridge);
+      lookForEvents();
       return;
     case EventKind.FunctionSettled:
       run.functionSettled(mail.u32(), mail.u8() === 1, mail);

@@ -41,12 +41,17 @@ type Blobs = Uint8Array[] | undefined;
  * first `length` bytes of its array.
  */
 export interface Native {
-  /** Opens this environment's bridge; `wake` is called once for all events until the next drain. */
-  openBridge(wake: () => void): number;
-  /** Writes the next waiting events into `inbox`, or, if they do not fit, returns them. */
+  /** Opens this environment's bridge; `receive` is called once for all events until the next drain. */
+  openBridge(receive: () => void): number;
+  /**
+   * Writes the next waiting events into `inbox`, or, if they do not fit, returns them. The number of bytes; without
+   * events 0, or -1 if it is not worth it to look for some any more.
+   */
   drain(bridge: number, inbox: Uint8Array): number | Uint8Array;
   /** While polled, the bridge wakes no one. Says whether events are waiting. */
   poll(bridge: number, polls: boolean): boolean;
+  /** An event is expected soon. `start` and `reply` say so themselves. */
+  expect(bridge: number): void;
   /** The blobs of the frame handed over last, in order. */
   blobs(bridge: number): Uint8Array[];
   /** The nodes of a large message, once. */

@@ -11,7 +11,7 @@ use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
 use crate::{
-    runtime::{State, with_bridge},
+    bridge::{Bridge, with_bridge},
     value::{Cursor, into_javascript},
 };
 
@@ -32,11 +32,12 @@ pub fn reply(
     blobs: Option<Vec<&[u8]>>,
 ) -> Result<()> {
     let completion = completion(ok, frame, length, blobs)?;
-    let call = with_bridge(bridge, |state| state.calls.borrow_mut().remove(&call))?;
-    if let Some(call) = call {
-        call.reply(completion);
-    }
-    Ok(())
+    with_bridge(bridge, |bridge| {
+        if let Some(call) = bridge.take_call(call) {
+            call.reply(completion);
+            bridge.mailbox.expect();
+        }
+    })
 }
 
 /// Settles a promise of the host.
@@ -54,7 +55,7 @@ pub fn settle_promise(
     blobs: Option<Vec<&[u8]>>,
 ) -> Result<()> {
     let completion = completion(ok, frame, length, blobs)?;
-    with_run(bridge, run, |remote| remote.settle_promise(promise, completion))
+    with_run(bridge, run, |handle| handle.settle_promise(promise, completion))
 }
 
 /// Calls a function of the sandbox.
@@ -72,7 +73,7 @@ pub fn call_function(
     blobs: Option<Vec<&[u8]>>,
 ) -> Result<()> {
     let args = Cursor::new(frame, length)?.message(blobs);
-    with_run(bridge, run, |remote| remote.call_function(function, args, call))
+    with_run(bridge, run, |handle| handle.call_function(function, args, call))
 }
 
 /// Lets go of a function of the sandbox that was received `times` times.
@@ -81,7 +82,7 @@ pub fn call_function(
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn release_function(bridge: u32, run: u32, function: u32, times: u32) -> Result<()> {
-    with_run(bridge, run, |remote| remote.release_function(function, times))
+    with_run(bridge, run, |handle| handle.release_function(function, times))
 }
 
 /// Ends a run.
@@ -90,12 +91,12 @@ pub fn release_function(bridge: u32, run: u32, function: u32, times: u32) -> Res
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn terminate(bridge: u32, run: u32, reason: Option<String>) -> Result<()> {
-    with_bridge(bridge, |state| {
-        if let Some(live) = state.runs.borrow_mut().get_mut(&run) {
-            live.terminated = true;
+    with_bridge(bridge, |bridge| {
+        if let Some(run) = bridge.runs.borrow_mut().get_mut(&run) {
+            run.terminated = true;
         }
     })?;
-    with_run(bridge, run, |remote| remote.terminate(reason.as_deref()))
+    with_run(bridge, run, |handle| handle.terminate(reason.as_deref()))
 }
 
 /// Hands over the next events of a run, whose large message JavaScript has read.
@@ -104,7 +105,7 @@ pub fn terminate(bridge: u32, run: u32, reason: Option<String>) -> Result<()> {
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn resume(bridge: u32, run: u32) -> Result<()> {
-    with_bridge(bridge, |state| state.resume(run))
+    with_bridge(bridge, |bridge| bridge.mailbox.resume(run.into()))
 }
 
 /// Whether a run has not settled, which JavaScript may not have heard of yet.
@@ -113,8 +114,8 @@ pub fn resume(bridge: u32, run: u32) -> Result<()> {
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn running(bridge: u32, run: u32) -> Result<bool> {
-    with_bridge(bridge, |state| {
-        state.runs.borrow().get(&run).is_some_and(|live| live.remote.running())
+    with_bridge(bridge, |bridge| {
+        bridge.runs.borrow().get(&run).is_some_and(|run| run.handle.running())
     })
 }
 
@@ -124,13 +125,13 @@ pub fn running(bridge: u32, run: u32) -> Result<bool> {
 /// When JavaScript has no memory for it.
 #[napi(catch_unwind)]
 pub fn told(env: &Env, bridge: u32, run: u32) -> Result<Uint8ArraySlice<'_>> {
-    let bytes = with_bridge(bridge, |state| {
-        let mut frame = state.frame();
-        let mut all = state.told.borrow_mut();
+    let bytes = with_bridge(bridge, |bridge| {
+        let mut frame = bridge.frame();
+        let mut all = bridge.told.borrow_mut();
         if all.get_mut(&run).is_none_or(|told| told.write_part(&mut frame)) {
             all.remove(&run);
         }
-        state.leave_blobs(&mut frame);
+        bridge.leave_blobs(&mut frame);
         frame.bytes
     })?;
     into_javascript(env, bytes)
@@ -144,26 +145,26 @@ pub fn told(env: &Env, bridge: u32, run: u32) -> Result<Uint8ArraySlice<'_>> {
 #[napi(catch_unwind)]
 pub fn reports_since(env: &Env, bridge: u32, run: u32, index: u32) -> Result<Uint8ArraySlice<'_>> {
     let mut reports = Vec::new();
-    with_run(bridge, run, |remote| {
-        let all = remote.shared_reports_since(index as usize);
+    with_run(bridge, run, |handle| {
+        let all = handle.shared_reports_since(index as usize);
         let is_small = |report: &Arc<Value>| report.held_bytes() <= READ_AT_ONCE_BYTES;
         reports = all.into_iter().take_while(is_small).collect();
     })?;
-    let mut frame = with_bridge(bridge, State::frame)?;
+    let mut frame = with_bridge(bridge, Bridge::frame)?;
     frame.count(reports.len());
     for report in reports {
         frame.whole_message(Arc::unwrap_or_clone(report));
     }
-    with_bridge(bridge, |state| state.leave_blobs(&mut frame))?;
+    with_bridge(bridge, |bridge| bridge.leave_blobs(&mut frame))?;
     into_javascript(env, frame.bytes)
 }
 
 /// Does something to a run, unless it has settled. No borrow is held while the core works.
 fn with_run(bridge: u32, run: u32, act: impl FnOnce(RunHandle)) -> Result<()> {
-    let remote =
-        with_bridge(bridge, |state| state.runs.borrow().get(&run).map(|live| live.remote.clone()))?;
-    if let Some(remote) = remote {
-        act(remote);
+    let handle =
+        with_bridge(bridge, |bridge| bridge.runs.borrow().get(&run).map(|run| run.handle.clone()))?;
+    if let Some(handle) = handle {
+        act(handle);
     }
     Ok(())
 }

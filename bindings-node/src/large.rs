@@ -11,7 +11,7 @@ use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
 use crate::{
-    runtime::with_bridge,
+    bridge::with_bridge,
     value::{MANY_BLOBS, into_javascript},
 };
 
@@ -46,8 +46,8 @@ impl Drop for Large {
 /// When JavaScript has no memory for them.
 #[napi(catch_unwind)]
 pub fn large_nodes(env: &Env, bridge: u32, number: u32) -> Result<Uint8ArraySlice<'_>> {
-    let nodes = with_bridge(bridge, |state| {
-        let mut larges = state.larges.borrow_mut();
+    let nodes = with_bridge(bridge, |bridge| {
+        let mut larges = bridge.larges.borrow_mut();
         larges.get_mut(&number).map(|large| std::mem::take(&mut large.nodes))
     })?;
     into_javascript(env, nodes.unwrap_or_default())
@@ -59,8 +59,8 @@ pub fn large_nodes(env: &Env, bridge: u32, number: u32) -> Result<Uint8ArraySlic
 /// When JavaScript has no memory for them.
 #[napi(catch_unwind)]
 pub fn large_blobs(env: &Env, bridge: u32, number: u32) -> Result<Vec<Uint8ArraySlice<'_>>> {
-    let blobs: Vec<_> = with_bridge(bridge, |state| {
-        let mut larges = state.larges.borrow_mut();
+    let blobs: Vec<_> = with_bridge(bridge, |bridge| {
+        let mut larges = bridge.larges.borrow_mut();
         larges.get_mut(&number).map(|large| large.blobs.by_ref().take(MANY_BLOBS).collect())
     })?
     .unwrap_or_default();
@@ -73,5 +73,5 @@ pub fn large_blobs(env: &Env, bridge: u32, number: u32) -> Result<Vec<Uint8Array
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn drop_large(bridge: u32, number: u32) -> Result<()> {
-    with_bridge(bridge, |state| drop(state.larges.borrow_mut().remove(&number)))
+    with_bridge(bridge, |bridge| drop(bridge.larges.borrow_mut().remove(&number)))
 }

@@ -6,9 +6,11 @@
 //!
 //! | file | translates |
 //! |---|---|
-//! | `runtime.rs` | `Runtime`, and the bridge that a thread has with the core |
+//! | `runtime.rs` | `Runtime` |
+//! | `bridge.rs` | nothing: the numbers and tables that a thread has beside the core |
+//! | `events.rs` | `HostEvent` |
 //! | `execution.rs` | `RunHandle`: what may be done to a run |
-//! | `host.rs` | `Host`: what a run asks, as events for the thread that started it |
+//! | `host.rs` | `MailboxHost`: how the thread that started a run is woken |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `options.rs` | `Request`, and the words for bad options |
 //! | `outcome.rs` | `ExecutionResult` |
@@ -18,8 +20,10 @@
 
 #![expect(unreachable_pub, reason = "the interface generator asks for public items")]
 
+mod bridge;
 mod collisions;
 mod error;
+mod events;
 mod execution;
 mod host;
 mod large;

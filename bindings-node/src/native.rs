@@ -10,7 +10,7 @@ use isolane::NativeFunctions;
 use napi::{Error, Result};
 use napi_derive::napi;
 
-use crate::runtime::with_bridge;
+use crate::bridge::with_bridge;
 
 /// A function that is answered in Rust.
 #[napi]
@@ -70,9 +70,9 @@ pub fn kit_function(name: String) -> Result<NativeFunction> {
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn native_number(bridge: u32, run: u32, function: &NativeFunction) -> Result<u32> {
-    with_bridge(bridge, |state| {
-        let runs = state.runs.borrow();
+    with_bridge(bridge, |bridge| {
+        let runs = bridge.runs.borrow();
         // A run that is over is sent nothing, so any number will do.
-        runs.get(&run).map_or(0, |live| live.native.number(&function.function))
+        runs.get(&run).map_or(0, |run| run.native.number(&function.function))
     })
 }

@@ -20,7 +20,7 @@ use crate::{
 /// A run, from the side of the thread that started it.
 #[pyclass(name = "RunHandle", module = "isolane._isolane", frozen)]
 pub(crate) struct PyRunHandle {
-    remote: RunHandle,
+    handle: RunHandle,
     host: Arc<PythonHost>,
     functions: Functions,
     /// Reports that are being read.
@@ -30,8 +30,8 @@ pub(crate) struct PyRunHandle {
 }
 
 impl PyRunHandle {
-    pub(crate) fn new(remote: RunHandle, host: Arc<PythonHost>, functions: Functions) -> Self {
-        Self { remote, host, functions, reports: Lock::default(), outcome: Lock::default() }
+    pub(crate) fn new(handle: RunHandle, host: Arc<PythonHost>, functions: Functions) -> Self {
+        Self { handle, host, functions, reports: Lock::default(), outcome: Lock::default() }
     }
 }
 
@@ -40,17 +40,17 @@ impl PyRunHandle {
     /// Ends the run; the first reason wins.
     fn terminate(&self, reason: Option<&Bound<'_, PyAny>>) {
         let reason = reason.map(value::any_text);
-        self.remote.terminate(reason.as_deref());
+        self.handle.terminate(reason.as_deref());
     }
 
     /// Whether the run has not settled yet.
     fn running(&self) -> bool {
-        self.remote.running()
+        self.handle.running()
     }
 
     /// Whether this is another process than the one that the run is in.
     fn forked(&self) -> bool {
-        !self.remote.is_here()
+        !self.handle.is_here()
     }
 
     /// Whether the sandbox was given anything to call, or a promise to wait for.
@@ -83,7 +83,7 @@ impl PyRunHandle {
                 *self.reports.lock() = queue;
                 return Ok((list, false));
             }
-            queue = Queue::new(self.remote.shared_reports_since(index + list.len()));
+            queue = Queue::new(self.handle.shared_reports_since(index + list.len()));
             if queue.is_empty() {
                 return Ok((list, true));
             }
@@ -99,7 +99,7 @@ impl PyRunHandle {
         owner: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (completion, failed) = completion(&self.functions, ok, value, owner);
-        self.remote.settle_promise(promise, completion);
+        self.handle.settle_promise(promise, completion);
         failed
     }
 
@@ -114,7 +114,7 @@ impl PyRunHandle {
         let (completion, failed) = completion(&self.functions, ok, value, owner);
         // A host function that forks returns in both processes.
         if let Some(call) = call.0.lock().take()
-            && self.remote.is_here()
+            && self.handle.is_here()
         {
             call.reply(completion);
         }
@@ -130,18 +130,18 @@ impl PyRunHandle {
         owner: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let args = value::write(&self.functions, args.as_any(), owner, "arguments")?;
-        self.remote.call_function(function, args, call);
+        self.handle.call_function(function, args, call);
         Ok(())
     }
 
     /// Lets go of a function of the sandbox that was received `times` times.
     fn release_function(&self, function: u32, times: u32) {
-        self.remote.release_function(function, times);
+        self.handle.release_function(function, times);
     }
 
     /// Sends the run's events to another mailbox, those that nobody fetched among them.
     fn forward(&self, mailbox: &PyMailbox, number: u64) {
-        self.host.forward(mailbox, number, || !self.remote.running());
+        mailbox.forward(&self.host, number, &self.handle);
     }
 
     /// What the run came to, once, without the first `delivered` reports:
@@ -163,7 +163,7 @@ impl PyRunHandle {
             return Ok(PyBool::new(py, false).to_owned().into_any());
         }
         let begun = begun.or_else(|| {
-            self.remote.take_result().map(|result| Outcome::new(py, result, delivered))
+            self.handle.take_result().map(|result| Outcome::new(py, result, delivered))
         });
         let Some(mut outcome) = begun else { return Ok(py.None().into_bound(py)) };
         if outcome.go_on(&Owners::new(owner), &mut budget)? {

@@ -1,29 +1,25 @@
-//! What runs ask of their host, queued for the one thread or event loop that started them.
+//! The mailbox of one thread or event loop, as Python uses it.
 //!
-//! In: calls of the core, on any thread, without the interpreter's lock. Out: events, and one
-//! wake-up for all that come before anyone gets to look: a byte in a socket that a loop watches, or
-//! the end of a wait. No Python object is in here, so nothing of it needs an interpreter to go.
+//! In: calls of the core, on any thread, without the interpreter's lock. Out: events as Python objects, and one
+//! wake-up for all that come before Python looks: a byte in a socket that a loop watches, or the end of a wait. No
+//! Python object is in a mailbox, so nothing of it needs an interpreter to go.
 
 use std::{
     io::{Read, Write},
     os::fd::AsRawFd,
     os::unix::net::UnixStream,
-    sync::{
-        Arc, Condvar, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
+    sync::Arc,
+    time::Duration,
 };
 
 use isolane::{
-    AdaptiveSpin, Completion, EventPoller, FairQueue, Host, HostCall, Refusal, RunHandle, Value,
+    Completion, HostEvent, Mailbox, MailboxHost, Refusal, RunHandle, Validate, Value, Wake,
     value::Kinds,
 };
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 
 use crate::{
     execution::PyHostCall,
-    lock::Lock,
     message::{LARGE_BYTES, PyMessage},
     value::{self, Allowance},
 };
@@ -42,264 +38,91 @@ const AT_ONCE: Duration = Duration::from_micros(15);
 /// How long a wait sleeps before it looks for signals, which Python handles on the main thread.
 const SIGNAL_LOOK: Duration = Duration::from_millis(50);
 
-/// Something that a run, or the end of a runtime, tells the thread that started it.
+/// A socket that a loop watches.
 #[derive(Debug)]
-enum Event {
-    Call { function: u32, args: Value, call: HostCall },
-    Start { function: u32, args: Value, promise: u32 },
-    FunctionSettled { call: u32, completion: Completion },
-    PromiseSettled { promise: u32, completion: Completion },
-    Settled,
-    Closed,
+pub(crate) struct Bell {
+    write: UnixStream,
+    read: UnixStream,
 }
 
-impl Event {
-    fn held_bytes(&self) -> usize {
-        match self {
-            Self::Call { args: message, .. }
-            | Self::Start { args: message, .. }
-            | Self::FunctionSettled { completion: Ok(message) | Err(message), .. }
-            | Self::PromiseSettled { completion: Ok(message) | Err(message), .. } => {
-                message.held_bytes()
-            }
-            Self::Settled | Self::Closed => 0,
-        }
+impl Bell {
+    fn new() -> PyResult<Self> {
+        let (write, read) = UnixStream::pair()?;
+        write.set_nonblocking(true)?;
+        read.set_nonblocking(true)?;
+        Ok(Self { write, read })
     }
 }
 
-/// The events of one thread or event loop, each with the number of its run.
-#[derive(Debug, Default)]
-pub(crate) struct Mailbox {
-    inside: Lock<Inside>,
-    arrived: Condvar,
-    /// Whether someone was woken, or looks by itself, and will find everything queued so far.
-    woken: AtomicBool,
-    /// Whether the thread looks by itself for now, and no one has to wake it.
-    polled: AtomicBool,
-    spin: AdaptiveSpin,
-    /// Where to hear the run that was started last, if it is in another process.
-    listener: Lock<Option<EventPoller>>,
-}
-
-#[derive(Debug, Default)]
-struct Inside {
-    events: FairQueue<Event>,
-    /// Where a loop is woken: the end to write to, and the end that it watches.
-    bell: Option<(UnixStream, UnixStream)>,
-    /// Nobody will ever look again.
-    closed: bool,
-    /// Since when an event is expected, and whether none has come since.
-    since: Option<Instant>,
-    expecting: bool,
-    /// Whether nobody had to be woken for what there is now.
-    found: bool,
-}
-
-impl Inside {
-    fn expect(&mut self) -> Instant {
-        self.expecting = true;
-        self.found = true;
-        *self.since.insert(Instant::now())
-    }
-}
-
-impl Mailbox {
-    fn push(&self, number: u64, event: Event) {
-        let unheard = {
-            let mut inside = self.inside.lock();
-            if inside.closed {
-                Some(event)
-            } else {
-                match event {
-                    Event::Closed => inside.events.push_last(number, event),
-                    _ => inside.events.push(number, event),
-                }
-                self.wake(&inside);
-                None
-            }
-        };
-        // Dropped outside of the lock: a call that is given up may come back here.
-        drop(unheard);
+impl Wake for Bell {
+    fn wake(&self) {
+        // Fails only when it is full, and then the loop has enough to wake up for.
+        let _ = (&self.write).write(&[0]);
     }
 
-    fn wake(&self, inside: &Inside) {
-        if self.woken.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        if let Some((bell, _)) = &inside.bell {
-            // Fails only when it is full, and then the loop has enough to wake up for.
-            let _ = (&mut &*bell).write(&[0]);
-        }
-        self.arrived.notify_all();
+    fn woken(&self) {
+        let mut bytes = [0; 64];
+        while (&self.read).read(&mut bytes).is_ok_and(|count| count == bytes.len()) {}
     }
-
-    /// The next events, of each run in turn. For those that are left someone is woken once more.
-    fn take(&self) -> Vec<(u64, Event)> {
-        let mut inside = self.inside.lock();
-        self.woken.store(self.polled.load(Ordering::Acquire), Ordering::Release);
-        if let Some((_, bell)) = &inside.bell
-            && !inside.events.is_empty()
-        {
-            silence(bell);
-        }
-        if !inside.events.is_empty()
-            && std::mem::take(&mut inside.expecting)
-            && let Some(since) = inside.since
-        {
-            self.spin.learn(since.elapsed(), inside.found);
-        }
-        let (mut taken, mut bytes) = (Vec::new(), 0);
-        while taken.len() < MOST_EVENTS && bytes < MOST_BYTES {
-            let Some((number, event)) = inside.events.pop() else { break };
-            bytes += event.held_bytes();
-            taken.push((number, event));
-        }
-        if !inside.events.is_empty() {
-            self.woken.store(false, Ordering::Release);
-            self.wake(&inside);
-        }
-        taken
-    }
-
-    /// Hears what runs in other processes say, where the thread looks by itself.
-    fn hear(&self) {
-        let listener = self.listener.lock().clone();
-        let _ = listener.is_some_and(|listener| listener.hear());
-    }
-
-    /// The thread does not look any more.
-    fn rest(&self) {
-        let listener = self.listener.lock().clone();
-        if let Some(listener) = listener {
-            listener.rest();
-        }
-    }
-
-    fn has_events(&self) -> bool {
-        !self.inside.lock().events.is_empty()
-    }
-
-    /// Waits for an event for a moment; says whether there is one.
-    fn wait(&self) -> bool {
-        let since = self.inside.lock().expect();
-        self.spin.look(since, || {
-            self.hear();
-            self.woken.load(Ordering::Acquire)
-        });
-        self.rest();
-        let mut inside = self.inside.lock();
-        if inside.events.is_empty() {
-            inside.found = false;
-            let woken = self.arrived.wait_timeout(inside, SIGNAL_LOOK);
-            inside = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        !inside.events.is_empty()
-    }
-
-    /// Looks whether an event comes at once.
-    fn glance(&self) {
-        let started = Instant::now();
-        // Whoever pushes would ring otherwise.
-        self.woken.store(true, Ordering::Release);
-        while !self.has_events() && started.elapsed() < AT_ONCE {
-            self.hear();
-            std::hint::spin_loop();
-        }
-    }
-
-    fn events_of(&self, number: u64) -> Vec<Event> {
-        self.inside.lock().events.take(number)
-    }
-}
-
-fn silence(bell: &UnixStream) {
-    let mut bytes = [0; 64];
-    while (&mut &*bell).read(&mut bytes).is_ok_and(|count| count == bytes.len()) {}
 }
 
 /// One run's way to its thread, which may change.
-#[derive(Debug)]
-pub(crate) struct PythonHost {
-    address: Lock<(Arc<Mailbox>, u64)>,
-    allowance: Allowance,
-}
+pub(crate) type PythonHost = MailboxHost<Bell, PythonLimits>;
 
-impl PythonHost {
-    pub(crate) fn new(mailbox: &PyMailbox, number: u64) -> Arc<Self> {
-        let address = Lock::new((Arc::clone(&mailbox.mailbox), number));
-        Arc::new(Self { address, allowance: Allowance::default() })
-    }
+/// What Python cannot hold of the messages of one run.
+#[derive(Debug, Default)]
+pub(crate) struct PythonLimits(Allowance);
 
-    fn push(&self, event: Event) {
-        let address = self.address.lock();
-        address.0.push(address.1, event);
-    }
-
-    /// Sends what comes from now on, and what nobody fetched yet, to another mailbox. A run that
-    /// has `settled` says so once more.
-    pub(crate) fn forward(&self, mailbox: &PyMailbox, number: u64, settled: impl Fn() -> bool) {
-        let mut address = self.address.lock();
-        let mut waiting = address.0.events_of(address.1);
-        *address = (Arc::clone(&mailbox.mailbox), number);
-        // Asked under the lock: one that has not settled will say so to the new address.
-        if settled() && !waiting.iter().any(|event| matches!(event, Event::Settled)) {
-            waiting.push(Event::Settled);
-        }
-        for event in waiting {
-            address.0.push(number, event);
-        }
-    }
-}
-
-impl Host for PythonHost {
-    fn call(&self, function: u32, args: Value, call: HostCall) {
-        self.push(Event::Call { function, args, call });
-    }
-
-    fn start(&self, function: u32, args: Value, promise: u32) {
-        self.push(Event::Start { function, args, promise });
-    }
-
-    fn function_settled(&self, call: u32, completion: Completion) {
-        self.push(Event::FunctionSettled { call, completion });
-    }
-
-    fn promise_settled(&self, promise: u32, completion: Completion) {
-        self.push(Event::PromiseSettled { promise, completion });
-    }
-
-    fn settled(&self) {
-        self.push(Event::Settled);
-    }
-
+impl Validate for PythonLimits {
     fn validated_kinds(&self) -> Kinds {
         Kinds::ALL
     }
 
     fn refusal(&self, message: &Value) -> Option<Refusal> {
-        value::refusal(message, &self.allowance)
+        value::refusal(message, &self.0)
     }
 }
 
 /// The events of one thread or event loop.
 #[pyclass(name = "Mailbox", module = "isolane._isolane", frozen)]
 pub(crate) struct PyMailbox {
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<Mailbox<Bell>>,
     process: u32,
 }
 
 impl PyMailbox {
+    /// What a run tells, queued here under that number.
+    pub(crate) fn host(&self, number: u64) -> PythonHost {
+        PythonHost::new(Arc::clone(&self.mailbox), number, PythonLimits::default())
+    }
+
+    /// Sends the events of a run here from now on.
+    pub(crate) fn forward(&self, host: &PythonHost, number: u64, run: &RunHandle) {
+        host.forward(Arc::clone(&self.mailbox), number, || !run.running());
+    }
+
     /// Hears that run, too, if it is in another process.
-    pub(crate) fn listen(&self, remote: &RunHandle) {
-        if let Some(listener) = remote.listener() {
-            *self.mailbox.listener.lock() = Some(listener);
-        }
+    pub(crate) fn listen(&self, run: &RunHandle) {
+        self.mailbox.listen(run);
     }
 
     /// What tells that a runtime has closed, under that number.
     pub(crate) fn closed(&self, number: u64) -> impl FnOnce() + Send + 'static {
         let mailbox = Arc::clone(&self.mailbox);
-        move || mailbox.push(number, Event::Closed)
+        move || mailbox.push(number, HostEvent::Closed)
+    }
+
+    /// The next events, of each run in turn. For those that are left the thread is woken once more.
+    fn take(&self) -> Vec<(u64, HostEvent)> {
+        self.mailbox.open();
+        let (mut taken, mut bytes) = (Vec::new(), 0);
+        while taken.len() < MOST_EVENTS && bytes < MOST_BYTES {
+            let Some((number, event)) = self.mailbox.pop() else { return taken };
+            bytes += event.held_bytes();
+            taken.push((number, event));
+        }
+        self.mailbox.wake_again();
+        taken
     }
 }
 
@@ -322,29 +145,23 @@ impl PyMailbox {
 
     /// The descriptor that can be read when there are events.
     fn fileno(&self) -> PyResult<i32> {
-        let mut inside = self.mailbox.inside.lock();
-        if inside.bell.is_none() {
-            let (write, read) = UnixStream::pair()?;
-            write.set_nonblocking(true)?;
-            read.set_nonblocking(true)?;
-            inside.bell = Some((write, read));
-            self.mailbox.woken.store(false, Ordering::Release);
-            if !inside.events.is_empty() {
-                self.mailbox.wake(&inside);
-            }
+        let descriptor = || self.mailbox.with_waker(|bell| bell.read.as_raw_fd());
+        if let Some(descriptor) = descriptor() {
+            return Ok(descriptor);
         }
-        Ok(inside.bell.as_ref().map_or(-1, |(_, read)| read.as_raw_fd()))
+        self.mailbox.set_waker(Bell::new()?);
+        Ok(descriptor().unwrap_or(-1))
     }
 
     /// The next events, each `(run, kind, number, ok, message, call, is_large)`. What comes from now on
     /// wakes again.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for (run, event) in self.mailbox.take() {
+        for (run, event) in self.take() {
             let none = || py.None();
             let is_large = event.held_bytes() > LARGE_BYTES;
             let event = match event {
-                Event::Call { function, args, call } => (
+                HostEvent::Call { function, args, call } => (
                     run,
                     "call",
                     function,
@@ -353,7 +170,7 @@ impl PyMailbox {
                     PyHostCall::new(call).into_py_any(py)?,
                     is_large,
                 ),
-                Event::Start { function, args, promise } => (
+                HostEvent::Start { function, args, promise } => (
                     run,
                     "start",
                     function,
@@ -362,16 +179,16 @@ impl PyMailbox {
                     promise.into_py_any(py)?,
                     is_large,
                 ),
-                Event::FunctionSettled { call, completion } => {
+                HostEvent::FunctionSettled { call, completion } => {
                     let (ok, message) = message(py, completion)?;
                     (run, "function", call, ok, message, none(), is_large)
                 }
-                Event::PromiseSettled { promise, completion } => {
+                HostEvent::PromiseSettled { promise, completion } => {
                     let (ok, message) = message(py, completion)?;
                     (run, "promise", promise, ok, message, none(), is_large)
                 }
-                Event::Settled => (run, "settled", 0, true, none(), none(), false),
-                Event::Closed => (run, "closed", 0, true, none(), none(), false),
+                HostEvent::Settled => (run, "settled", 0, true, none(), none(), false),
+                HostEvent::Closed => (run, "closed", 0, true, none(), none(), false),
             };
             list.append(event)?;
         }
@@ -381,27 +198,22 @@ impl PyMailbox {
     /// As `drain`, where something was just answered that is likely to ask for more at once: looks for
     /// that for a moment.
     fn drain_next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.mailbox.glance();
+        self.mailbox.glance(AT_ONCE);
         self.drain(py)
     }
 
     /// Says that an event is expected, for which the thread will look by itself: no one has to wake it.
     fn expect(&self) {
-        self.mailbox.inside.lock().expect();
-        self.mailbox.polled.store(true, Ordering::Release);
-        self.mailbox.woken.store(true, Ordering::Release);
+        self.mailbox.expect();
+        self.mailbox.poll(true);
     }
 
     /// Whether looking for it is still worth it. If it is not, whatever comes from now on wakes again.
     fn expects(&self) -> bool {
-        let since = self.mailbox.inside.lock().since;
-        let lasts = since.is_some_and(|since| self.mailbox.spin.lasts(since));
+        let lasts = self.mailbox.lasts();
         if !lasts {
-            self.mailbox.inside.lock().found = false;
-            self.mailbox.rest();
-            self.mailbox.polled.store(false, Ordering::Release);
-            self.mailbox.woken.store(false, Ordering::Release);
-        } else if self.mailbox.polled.load(Ordering::Acquire) {
+            self.mailbox.poll(false);
+        } else if self.mailbox.is_polled() {
             self.mailbox.hear();
         }
         lasts
@@ -410,7 +222,7 @@ impl PyMailbox {
     /// Waits until there are events, without the interpreter's lock. In a process that a handler of
     /// signals forked off meanwhile there will be none: returns.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        while self.process == std::process::id() && !py.detach(|| self.mailbox.wait()) {
+        while self.process == std::process::id() && !py.detach(|| self.mailbox.wait(SIGNAL_LOOK)) {
             py.check_signals()?;
         }
         Ok(())
@@ -418,13 +230,7 @@ impl PyMailbox {
 
     /// Nobody will look here again: what comes is dropped.
     fn close(&self) {
-        let events = {
-            let mut inside = self.mailbox.inside.lock();
-            inside.closed = true;
-            inside.bell = None;
-            std::mem::take(&mut inside.events)
-        };
-        drop(events);
+        self.mailbox.close();
     }
 }
 

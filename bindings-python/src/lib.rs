@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `runtime.rs` | `Runtime`, and the start of a run |
 //! | `execution.rs` | `RunHandle` and `HostCall`: what may be done to a run |
-//! | `host.rs` | `Host`: what a run asks, as events for the thread or loop that started it |
+//! | `host.rs` | `Mailbox`: what a run asks, as events for the thread or loop that started it |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `options.rs` | the arguments of `run_code` as a `Request` |

@@ -1,6 +1,6 @@
 //! What outlives a run, and the start of one.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use isolane::{Isolation, Runtime, RuntimeOptions, Spelling, wrong_type};
 use pyo3::{
@@ -12,7 +12,7 @@ use pyo3::{
 use crate::{
     error::exception,
     execution::PyRunHandle,
-    host::{PyMailbox, PythonHost},
+    host::PyMailbox,
     options::{self, Options, optional_number},
     value::Functions,
 };
@@ -118,14 +118,14 @@ pub(crate) fn start(
         report,
     };
     let request = options::read_request(source, &options, &functions, owner)?;
-    let host = PythonHost::new(mailbox, number);
+    let host = Arc::new(mailbox.host(number));
     let start = || match runtime {
         Some(runtime) => runtime.0.start(request, host.clone()),
         None => Runtime::shared().start(request, host.clone()),
     };
-    let remote = start().map_err(|error| exception(py, &error))?;
-    mailbox.listen(&remote);
-    Ok(PyRunHandle::new(remote, host, functions))
+    let handle = start().map_err(|error| exception(py, &error))?;
+    mailbox.listen(&handle);
+    Ok(PyRunHandle::new(handle, host, functions))
 }
 
 fn read_isolation(isolation: &Bound<'_, PyAny>) -> PyResult<Isolation> {

@@ -6,8 +6,8 @@ fn shared<T: Send + Sync + 'static>() {}
 
 /// Asserts `Send` and `Sync` of each type, and returns their names.
 macro_rules! shared {
-    ($($type:ident $(<$argument:ty>)?),* $(,)?) => {{
-        $(shared::<$type $(<$argument>)?>();)*
+    ($($type:ident $(<$($argument:ty),+>)?),* $(,)?) => {{
+        $(shared::<$type $(<$($argument),+>)?>();)*
         [$(stringify!($type)),*]
     }};
 }
@@ -26,6 +26,8 @@ const OTHERS: &[&str] = &[
     "NativeRecord",
     "Parameters",
     "REPORT_SINK",
+    "Validate",
+    "Wake",
     "WorkerAllocator",
 ];
 
@@ -62,7 +64,7 @@ fn every_public_type_can_be_sent_and_shared() {
         Inputs,
         Isolation,
         Language,
-        EventPoller,
+        HostEvent,
         LogLevel,
         Malformed,
         NativeCall,
@@ -70,7 +72,7 @@ fn every_public_type_can_be_sent_and_shared() {
         NativeMode,
         NativeRun,
         OptionSet,
-        AdaptiveSpin,
+        Mailbox<u8>,
         Plain,
         Reader,
         Refusal,
@@ -93,7 +95,7 @@ fn every_public_type_can_be_sent_and_shared() {
         Str,
         Terminator,
         Unchecked,
-        FairQueue<u8>,
+        MailboxHost<u8, u8>,
         Value,
         ViewKind,
         Writer,

@@ -30,9 +30,9 @@ const FIRST_DOUBT: i32 = 4;
 const MOST_DOUBT: i32 = 1024;
 
 /// How long to look for things of one kind, as those before them taught. Shared by all threads that wait for
-/// such; a lost lesson is no harm. For bindings.
+/// such; a lost lesson is no harm.
 #[derive(Debug)]
-pub struct AdaptiveSpin {
+pub(crate) struct AdaptiveSpin {
     /// Above zero looks are long: how many in vain it takes until they are not. Otherwise how many near
     /// misses it takes until they are.
     trust: AtomicI32,
@@ -48,12 +48,12 @@ impl Default for AdaptiveSpin {
 impl AdaptiveSpin {
     /// Nothing learned yet.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { trust: AtomicI32::new(0), doubt: AtomicI32::new(FIRST_DOUBT) }
     }
 
     /// Looks until it is there, or for as long as is worth it, since `started`. Returns whether it is.
-    pub fn look(&self, started: Instant, is_there: impl Fn() -> bool) -> bool {
+    pub(crate) fn look(&self, started: Instant, is_there: impl Fn() -> bool) -> bool {
         loop {
             if is_there() {
                 return true;
@@ -68,12 +68,12 @@ impl AdaptiveSpin {
 
     /// Whether it is still worth looking, having begun at `started`.
     #[must_use]
-    pub fn lasts(&self, started: Instant) -> bool {
+    pub(crate) fn lasts(&self, started: Instant) -> bool {
         started.elapsed() < self.window()
     }
 
     /// It took that long to come, and was found by looking, or else by being woken.
-    pub fn learn(&self, took: Duration, found: bool) {
+    pub(crate) fn learn(&self, took: Duration, found: bool) {
         let trust = self.trust.load(Ordering::Relaxed);
         if trust <= 0 {
             if !found && took < NEAR {

@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Events that wait, by the number of their run. For bindings.
+/// Events that wait, by the number of their run.
 #[derive(Debug)]
-pub struct FairQueue<E> {
+pub(crate) struct FairQueue<E> {
     queues: HashMap<u64, VecDeque<(u64, E)>>,
     /// The runs that have events, the next one first.
     order: VecDeque<u64>,
@@ -32,7 +32,7 @@ impl<E> Default for FairQueue<E> {
 
 impl<E> FairQueue<E> {
     /// Adds an event of that run.
-    pub fn push(&mut self, run: u64, event: E) {
+    pub(crate) fn push(&mut self, run: u64, event: E) {
         self.pushed += 1;
         let queue = self.queues.entry(run).or_default();
         if queue.is_empty() && !self.held.contains(&run) {
@@ -42,13 +42,13 @@ impl<E> FairQueue<E> {
     }
 
     /// Adds an event that is to come after all that are there, whosever they are.
-    pub fn push_last(&mut self, number: u64, event: E) {
+    pub(crate) fn push_last(&mut self, number: u64, event: E) {
         self.pushed += 1;
         self.last.push_back((self.pushed, number, event));
     }
 
     /// The next event, with the number that it was added under.
-    pub fn pop(&mut self) -> Option<(u64, E)> {
+    pub(crate) fn pop(&mut self) -> Option<(u64, E)> {
         if let Some((place, ..)) = self.last.front()
             && self
                 .queues
@@ -69,21 +69,21 @@ impl<E> FairQueue<E> {
     }
 
     /// Lets the events of that run wait until [`FairQueue::resume`].
-    pub fn hold(&mut self, run: u64) {
+    pub(crate) fn hold(&mut self, run: u64) {
         if self.held.insert(run) {
             self.order.retain(|other| *other != run);
         }
     }
 
     /// The events of that run are popped again.
-    pub fn resume(&mut self, run: u64) {
+    pub(crate) fn resume(&mut self, run: u64) {
         if self.held.remove(&run) && self.queues.contains_key(&run) {
             self.order.push_back(run);
         }
     }
 
     /// Takes out all events of that run, in their order.
-    pub fn take(&mut self, run: u64) -> Vec<E> {
+    pub(crate) fn take(&mut self, run: u64) -> Vec<E> {
         self.order.retain(|other| *other != run);
         self.held.remove(&run);
         let queue = self.queues.remove(&run).unwrap_or_default();
@@ -92,7 +92,7 @@ impl<E> FairQueue<E> {
 
     /// Whether none can be popped, but for what comes last.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.order.is_empty() && self.last.is_empty()
     }
 }

@@ -10,7 +10,9 @@ use std::{
 };
 
 use super::{reports::Reports, side::HostSide};
-use crate::{AdaptiveSpin, Error, ErrorKind, ExecutionResult, RunHandle, Value};
+use crate::{
+    Error, ErrorKind, ExecutionResult, RunHandle, Value, binding::adaptive_spin::AdaptiveSpin,
+};
 
 /// With runs that [`Execution::wait`] waits for.
 static PATIENCE: AdaptiveSpin = AdaptiveSpin::new();

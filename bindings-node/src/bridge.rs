@@ -1,0 +1,302 @@
+//! The bridge that each JavaScript thread has with the core.
+//!
+//! In: requests. Out: numbers for the runs, and batches of events. A bridge belongs to one
+//! environment (the main thread's, or a worker's); when that ends, its runs are terminated.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use isolane::{HostCall, HostEvent, NativeFunctions, RunHandle, Runtime};
+use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
+use napi_derive::napi;
+
+use crate::{
+    error::{Misuse, broken_frame},
+    host::{NodeHost, NodeLimits, NodeMailbox, NodeWaker, Receive},
+    large::Large,
+    native::NativeTable,
+    options::read_request,
+    outcome::Told,
+    runtime::NativeRuntime,
+    value::{Cursor, Frame, into_javascript},
+};
+
+/// JavaScript's own buffer for events, lent to us for the length of a call.
+type Inbox<'call> = &'call mut [u8];
+
+/// About as long as a turn of the event loop takes in which nothing happens.
+const TURN: Duration = Duration::from_micros(15);
+
+/// A run that has not settled.
+pub(crate) struct LiveRun {
+    pub(crate) handle: RunHandle,
+    /// Its functions that are answered in Rust.
+    pub(crate) native: NativeFunctions,
+    /// JavaScript has asked it to end, and wants to hear of nothing but that.
+    pub(crate) terminated: bool,
+}
+
+/// What one JavaScript environment says to the core and hears from it. Touched by its own thread
+/// alone, but for the mailbox.
+pub(crate) struct Bridge {
+    pub(crate) mailbox: Arc<NodeMailbox>,
+    pub(crate) runs: RefCell<HashMap<u32, LiveRun>>,
+    /// Host calls handed to JavaScript and not answered yet, by number.
+    calls: RefCell<HashMap<u32, HostCall>>,
+    /// The blobs of the frame handed over last, until JavaScript fetches them.
+    blobs: RefCell<Vec<Vec<u8>>>,
+    /// Large messages that JavaScript has not read yet, by number.
+    pub(crate) larges: RefCell<HashMap<u32, Large>>,
+    next_large: Cell<u32>,
+    /// What runs that have settled told, as far as JavaScript has not fetched it.
+    pub(crate) told: RefCell<HashMap<u32, Told>>,
+    /// What JavaScript's event loop waits for: live runs and closing runtimes.
+    pending: Cell<usize>,
+    last_run: Cell<u32>,
+    last_call: Cell<u32>,
+}
+
+thread_local! {
+    /// The bridges of this thread, by number: one, unless the program has several environments on a
+    /// thread. Plain functions with a number cost less than half of what methods of a class cost.
+    static BRIDGES: RefCell<HashMap<u32, Rc<Bridge>>> = RefCell::default();
+}
+
+/// Does something with a bridge.
+pub(crate) fn with_bridge<T>(bridge: u32, act: impl FnOnce(&Bridge) -> T) -> Result<T> {
+    let found = BRIDGES.with_borrow(|bridges| bridges.get(&bridge).cloned());
+    found.map(|bridge| act(&bridge)).ok_or_else(broken_frame)
+}
+
+/// Opens this environment's bridge and returns its number; `receive` is called when there are events to
+/// drain.
+///
+/// # Errors
+/// When the environment is ending already.
+#[napi(catch_unwind)]
+pub fn open_bridge(env: Env, receive: Receive) -> Result<u32> {
+    let mailbox = NodeMailbox::default();
+    mailbox.set_waker(NodeWaker::new(receive));
+    let bridge = Rc::new(Bridge {
+        mailbox: Arc::new(mailbox),
+        runs: RefCell::default(),
+        calls: RefCell::default(),
+        blobs: RefCell::default(),
+        larges: RefCell::default(),
+        next_large: Cell::new(0),
+        told: RefCell::default(),
+        pending: Cell::new(0),
+        last_run: Cell::new(0),
+        last_call: Cell::new(0),
+    });
+    let number = BRIDGES.with_borrow_mut(|bridges| {
+        let number = (0..=u32::MAX).find(|number| !bridges.contains_key(number));
+        let number = number.unwrap_or_default();
+        bridges.insert(number, Rc::clone(&bridge));
+        number
+    });
+    env.add_env_cleanup_hook((number, bridge), |(number, bridge)| {
+        bridge.end();
+        BRIDGES.with_borrow_mut(|bridges| bridges.remove(&number));
+    })?;
+    Ok(number)
+}
+
+/// Starts a run, in the default runtime when none is given, and returns its number.
+///
+/// # Errors
+/// When the frame is not one of `lib/options.ts`.
+#[napi(catch_unwind)]
+pub fn start(
+    env: Env,
+    bridge: u32,
+    runtime: Option<&NativeRuntime>,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+    native: Option<&NativeTable>,
+) -> Result<Either<u32, Misuse>> {
+    let native = native.map(|table| table.functions.clone()).unwrap_or_default();
+    let request = read_request(Cursor::new(frame, length)?, blobs, native.clone())?;
+    with_bridge(bridge, |bridge| {
+        let run = free_number(&bridge.last_run, &bridge.runs.borrow());
+        let mailbox = Arc::clone(&bridge.mailbox);
+        let host = Arc::new(NodeHost::new(mailbox, run.into(), NodeLimits));
+        let started = match runtime {
+            Some(runtime) => runtime.runtime.start(request, host),
+            None => Runtime::shared().start(request, host),
+        };
+        match started {
+            Ok(handle) => {
+                bridge.mailbox.listen(&handle);
+                bridge.runs.borrow_mut().insert(run, LiveRun { handle, native, terminated: false });
+                bridge.hold(env);
+                bridge.mailbox.expect();
+                Either::A(run)
+            }
+            Err(error) => Either::B(error.into()),
+        }
+    })
+}
+
+/// Writes the next events into `inbox`, or returns them when they do not fit. The number of bytes written; if
+/// there are no events, 0, or -1 where looking for some is not worth it any more.
+///
+/// # Errors
+/// When JavaScript has no memory for them.
+#[napi(catch_unwind)]
+pub fn drain<'env>(
+    env: &'env Env,
+    bridge: u32,
+    inbox: Inbox<'_>,
+) -> Result<Either<i32, Uint8ArraySlice<'env>>> {
+    let (frame, lasts) = with_bridge(bridge, |bridge| {
+        bridge.look();
+        let frame = bridge.drain(*env);
+        let lasts = frame.is_some() || bridge.mailbox.lasts();
+        (frame, lasts)
+    })?;
+    let Some(frame) = frame else {
+        // Whom this thread waits for may be waiting for its processor.
+        std::thread::yield_now();
+        return Ok(Either::A(if lasts { 0 } else { -1 }));
+    };
+    if let (Some(room), Ok(length)) = (inbox.get_mut(..frame.len()), i32::try_from(frame.len())) {
+        room.copy_from_slice(&frame);
+        return Ok(Either::A(length));
+    }
+    into_javascript(env, frame).map(Either::B)
+}
+
+/// Says that JavaScript will drain again shortly by itself (`true`), so that no one has to wake it,
+/// or that it will not; then returns whether events came meanwhile.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn poll(bridge: u32, polls: bool) -> Result<bool> {
+    with_bridge(bridge, |bridge| {
+        bridge.mailbox.poll(polls);
+        bridge.mailbox.has_events()
+    })
+}
+
+/// Says that an event is expected soon, for which JavaScript is about to poll.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn expect(bridge: u32) -> Result<()> {
+    with_bridge(bridge, |bridge| bridge.mailbox.expect())
+}
+
+/// The blobs of the frame handed over last, in order, once.
+///
+/// # Errors
+/// When JavaScript has no memory for them.
+#[napi(catch_unwind)]
+pub fn blobs(env: &Env, bridge: u32) -> Result<Vec<Uint8ArraySlice<'_>>> {
+    let blobs = with_bridge(bridge, |bridge| bridge.blobs.take())?;
+    blobs.into_iter().map(|blob| into_javascript(env, blob)).collect()
+}
+
+/// Closes a runtime; the end of it comes as an event with that number.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn close(env: Env, bridge: u32, runtime: &NativeRuntime, number: u32) -> Result<()> {
+    with_bridge(bridge, |bridge| {
+        bridge.hold(env);
+        let mailbox = Arc::clone(&bridge.mailbox);
+        runtime.runtime.close(move || mailbox.push(number.into(), HostEvent::Closed));
+    })
+}
+
+impl Bridge {
+    /// The environment has ended: its runs end too, and nothing of them is heard any more.
+    fn end(&self) {
+        self.mailbox.close();
+        for (_, run) in self.runs.take() {
+            run.handle.terminate(Some("the thread that started the run has ended"));
+        }
+        self.calls.take();
+        self.larges.take();
+        self.told.take();
+    }
+
+    /// A frame that begins with the number of its blobs, which [`Bridge::leave_blobs`] writes.
+    pub(crate) fn frame(&self) -> Frame {
+        let mut frame = Frame::new(self.next_large.get());
+        frame.u32(0);
+        frame
+    }
+
+    /// Keeps what goes beside a frame until JavaScript fetches it, and writes how many blobs there are where
+    /// the frame begins.
+    pub(crate) fn leave_blobs(&self, frame: &mut Frame) {
+        let count = u32::try_from(frame.blobs.len()).unwrap_or(u32::MAX);
+        frame.bytes[..4].copy_from_slice(&count.to_le_bytes());
+        self.blobs.replace(std::mem::take(&mut frame.blobs));
+        for large in frame.larges.drain(..) {
+            let number = self.next_large.get();
+            self.next_large.set(number.wrapping_add(1));
+            self.larges.borrow_mut().insert(number, large);
+        }
+    }
+
+    /// Keeps a host call until JavaScript answers it under the number that is returned.
+    pub(crate) fn keep_call(&self, call: HostCall) -> u32 {
+        let mut calls = self.calls.borrow_mut();
+        let number = free_number(&self.last_call, &calls);
+        calls.insert(number, call);
+        number
+    }
+
+    /// Takes out a host call, to answer it.
+    pub(crate) fn take_call(&self, number: u32) -> Option<HostCall> {
+        self.calls.borrow_mut().remove(&number)
+    }
+
+    fn hold(&self, env: Env) {
+        if self.pending.replace(self.pending.get() + 1) == 0 {
+            self.mailbox.with_waker(|waker| waker.hold_event_loop(env, true));
+        }
+    }
+
+    /// JavaScript's event loop waits for one run, or the end of one runtime, less.
+    pub(crate) fn release(&self, env: Env) {
+        self.pending.set(self.pending.get().saturating_sub(1));
+        if self.pending.get() == 0 {
+            self.mailbox.with_waker(|waker| waker.hold_event_loop(env, false));
+        }
+    }
+
+    /// Where the thread looks by itself, and for what comes from another process, it looks for as long as a
+    /// turn of the event loop takes.
+    fn look(&self) {
+        if !self.mailbox.is_polled() {
+            return;
+        }
+        let started = Instant::now();
+        while self.mailbox.hear() && !self.mailbox.has_events() && started.elapsed() < TURN {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// The next number that is not in use: they come round after 2^32.
+fn free_number<T>(last: &Cell<u32>, used: &HashMap<u32, T>) -> u32 {
+    loop {
+        let number = last.get().wrapping_add(1);
+        last.set(number);
+        if !used.contains_key(&number) {
+            return number;
+        }
+    }
+}

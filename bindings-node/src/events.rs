@@ -1,0 +1,140 @@
+//! Events of runs, as `lib/bridge.ts` reads them.
+//!
+//! In: the events of a bridge's mailbox. Out: frames of some of them, of each run in turn.
+
+use isolane::{Completion, HostEvent, REPORT_SINK, value::Value};
+use napi::Env;
+
+use crate::{bridge::Bridge, outcome::write_outcome, value::Frame};
+
+/// Events that JavaScript gets at once. Beyond that its event loop has other things to do first: no
+/// sandbox keeps it from those by telling a lot.
+const MOST_EVENTS: u32 = 256;
+
+/// Bytes of events after which no more are added, for the same reason.
+const MOST_BYTES: usize = 64 << 10;
+
+/// In the count of a frame's events: there are more to come.
+const MORE: u32 = 1 << 31;
+
+/// What an event is, in a frame.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum EventKind {
+    Call,
+    FunctionSettled,
+    PromiseSettled,
+    Settled,
+    Closed,
+    Start,
+}
+
+impl Bridge {
+    /// A frame of events, of each run in turn; none if there are none.
+    pub(crate) fn drain(&self, env: Env) -> Option<Vec<u8>> {
+        let mailbox = &self.mailbox;
+        mailbox.open();
+        let mut next = Some(mailbox.pop()?);
+        let mut frame = self.frame();
+        frame.u32(0);
+        let mut count = 0_u32;
+        while let Some((queue, event)) = next {
+            let larges = frame.larges.len();
+            let is_last = matches!(event, HostEvent::Settled);
+            // Runs and closings have numbers of 32 bits here.
+            let number = u32::try_from(queue).unwrap_or_default();
+            count += u32::from(self.write_event(env, &mut frame, number, event));
+            if frame.larges.len() > larges && !is_last {
+                // Its next events come after what JavaScript reads bit by bit.
+                mailbox.hold(queue);
+            }
+            if count >= MOST_EVENTS || frame.is_full(MOST_BYTES) {
+                break;
+            }
+            next = mailbox.pop();
+        }
+        if mailbox.has_events() {
+            count |= MORE;
+        }
+        frame.bytes[4..8].copy_from_slice(&count.to_le_bytes());
+        self.leave_blobs(&mut frame);
+        Some(frame.bytes)
+    }
+
+    /// Writes an event: its kind, the number of its run or runtime, and after the length of it the rest. Says
+    /// whether it did.
+    fn write_event(&self, env: Env, frame: &mut Frame, number: u32, event: HostEvent) -> bool {
+        match event {
+            HostEvent::Call { function, args, call } => {
+                let runs = self.runs.borrow();
+                // No host call starts after its run has settled.
+                let Some(run) = runs.get(&number).filter(|run| run.handle.running()) else {
+                    return false;
+                };
+                let args = if function == REPORT_SINK {
+                    run.handle.take_report().unwrap_or_else(Value::undefined)
+                } else {
+                    args
+                };
+                let call = self.keep_call(call);
+                head(frame, EventKind::Call, number);
+                frame.measured(|frame| {
+                    frame.u32(function);
+                    frame.u32(call);
+                    frame.message(args);
+                });
+            }
+            HostEvent::Start { .. }
+            | HostEvent::FunctionSettled { .. }
+            | HostEvent::PromiseSettled { .. }
+                if self.runs.borrow().get(&number).is_none_or(|run| run.terminated) =>
+            {
+                return false;
+            }
+            // Made before the run ended, of which JavaScript has not heard.
+            HostEvent::Start { function, args, promise } => {
+                head(frame, EventKind::Start, number);
+                frame.measured(|frame| {
+                    frame.u32(function);
+                    frame.u32(promise);
+                    frame.message(args);
+                });
+            }
+            HostEvent::FunctionSettled { call, completion } => {
+                head(frame, EventKind::FunctionSettled, number);
+                frame.measured(|frame| completed(frame, call, completion));
+            }
+            HostEvent::PromiseSettled { promise, completion } => {
+                head(frame, EventKind::PromiseSettled, number);
+                frame.measured(|frame| completed(frame, promise, completion));
+            }
+            HostEvent::Settled => {
+                let Some(run) = self.runs.borrow_mut().remove(&number) else { return false };
+                self.release(env);
+                let Some(outcome) = run.handle.take_result() else { return false };
+                head(frame, EventKind::Settled, number);
+                frame.measured(|frame| {
+                    if let Some(told) = write_outcome(frame, outcome) {
+                        self.told.borrow_mut().insert(number, told);
+                    }
+                });
+            }
+            HostEvent::Closed => {
+                self.release(env);
+                head(frame, EventKind::Closed, number);
+            }
+        }
+        true
+    }
+}
+
+fn head(frame: &mut Frame, kind: EventKind, number: u32) {
+    frame.u8(kind as u8);
+    frame.u32(number);
+}
+
+fn completed(frame: &mut Frame, number: u32, completion: Completion) {
+    frame.u32(number);
+    frame.u8(u8::from(completion.is_ok()));
+    frame.message(completion.unwrap_or_else(|thrown| thrown));
+}

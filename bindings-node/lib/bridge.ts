@@ -13,16 +13,7 @@ import { Mail } from './mail.js';
 import { loadNative } from './native.js';
 import type { Run } from './run.js';
 import { beginTurn, isLong } from './slices.js';
-
-/** What an event is; the order is that of `event.rs`. */
-const enum EventKind {
-  Call,
-  FunctionSettled,
-  PromiseSettled,
-  Settled,
-  Closed,
-  Start,
-}
+import { EventKind, MORE, NOT_WORTH_IT } from './wire.js';
 
 /** Events that came together, and what is left of them. */
 interface Batch {
@@ -35,12 +26,6 @@ interface Batch {
 const INBOX_BYTES = 64 * 1024;
 // On one processor looking for events would only keep the sandbox from computing.
 const LOOKS = availableParallelism() > 1;
-
-// In the count of a batch: there are more to come.
-const MORE = 0x8000_0000;
-
-// In the place of a batch: there are no events, and it is not worth it to look for some any more.
-const NOT_WORTH_IT = -1;
 
 /** The addon, and the folder that it is in. */
 export const { native, folder } = loadNative();

@@ -7,7 +7,7 @@
 import { types } from 'node:util';
 
 import type { Encoder } from './encode.js';
-import { Tag, VIEW_KINDS } from './tag.js';
+import { Tag, VIEW_KINDS } from './wire.js';
 
 interface MovableView {
   readonly buffer: ArrayBufferLike;

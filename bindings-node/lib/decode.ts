@@ -13,7 +13,7 @@ import { constants, type Buffer } from 'node:buffer';
 import { performance } from 'node:perf_hooks';
 
 import { notCloneable, segment } from './serialization-error.js';
-import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './tag.js';
+import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './wire.js';
 
 /** Makes functions and promises of the numbers under which they crossed. */
 export interface Owners {

@@ -13,7 +13,7 @@ import { isNativeFunction } from './native-functions.js';
 import type { NativeFunction } from './native.js';
 import { Outbox } from './outbox.js';
 import { notCloneable, segment } from './serialization-error.js';
-import { ERROR_CLASSES, Key, Tag } from './tag.js';
+import { ERROR_CLASSES, Key, Tag } from './wire.js';
 
 /** Gives out the numbers under which functions and promises cross. */
 export interface Numbering {

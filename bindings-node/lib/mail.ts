@@ -11,9 +11,7 @@ import { Decoder, NO_BLOBS, PAUSED, type Blobs } from './decode.js';
 import type { Run } from './run.js';
 import { ended } from './sandbox-functions.js';
 import { start, type Work } from './slices.js';
-
-/** In the place of a message's length: it is a large one, whose number follows. */
-const LARGE = 0xffff_ffff;
+import { LARGE } from './wire.js';
 
 /** Hears what became of a message: the value, or, if it is not `ok`, why there is none. Must not throw. */
 export type Done = (ok: boolean, value: unknown) => void;

@@ -12,6 +12,7 @@ import type { Encoder } from './encode.js';
 import { misuse } from './misuse.js';
 import type { Run } from './run.js';
 import { notCloneable, segment } from './serialization-error.js';
+import { RequestFlag } from './wire.js';
 
 /** The options of a run, read and told apart, not yet written. */
 export interface RunOptions {
@@ -27,14 +28,6 @@ export interface RunOptions {
 }
 
 type Bag = Readonly<Record<string, unknown>>;
-
-const enum Flag {
-  JavaScript = 1,
-  Report = 2,
-  MemoryLimit = 4,
-  Filename = 8,
-  Function = 16,
-}
 
 const EMPTY: Bag = Object.freeze({ __proto__: null }) as unknown as Bag;
 const NONE: readonly never[] = Object.freeze([]) as readonly never[];
@@ -175,11 +168,11 @@ function isJavaScript(language: unknown): boolean {
 
 function flags(options: RunOptions): number {
   return (
-    (options.javascript ? Flag.JavaScript : 0) |
-    (options.report === undefined ? 0 : Flag.Report) |
-    (options.memoryLimitBytes === undefined ? 0 : Flag.MemoryLimit) |
-    (options.filename === undefined ? 0 : Flag.Filename) |
-    (options.fn === undefined ? 0 : Flag.Function)
+    (options.javascript ? RequestFlag.JavaScript : 0) |
+    (options.report === undefined ? 0 : RequestFlag.Report) |
+    (options.memoryLimitBytes === undefined ? 0 : RequestFlag.MemoryLimit) |
+    (options.filename === undefined ? 0 : RequestFlag.Filename) |
+    (options.fn === undefined ? 0 : RequestFlag.Function)
   );
 }
 

@@ -6,7 +6,7 @@
 
 import { Buffer } from 'node:buffer';
 
-import { Tag } from './tag.js';
+import { SourceEncoding, Tag } from './wire.js';
 
 const INITIAL_BYTES = 16 * 1024;
 
@@ -117,11 +117,11 @@ export class Outbox {
   /** A source: like `text`, but one with a lone surrogate is kept as UTF-16, to be refused with its position. */
   source(text: string): void {
     if (text.isWellFormed()) {
-      this.u8(0);
+      this.u8(SourceEncoding.Utf8);
       this.text(text);
       return;
     }
-    this.u8(1);
+    this.u8(SourceEncoding.Utf16);
     this.u32(text.length);
     this.reserve(text.length * 2);
     this.at += this.bytes.write(text, this.at, text.length * 2, 'utf16le');

@@ -13,21 +13,7 @@ import { Mail, type LargeMessage } from './mail.js';
 import type { Reports } from './reports.js';
 import type { Run } from './run.js';
 import type { Work } from './slices.js';
-
-const enum Has {
-  Result = 1,
-  Error = 2,
-  MemoryUsed = 4,
-  Long = 8,
-}
-
-const enum HasDetail {
-  Stack = 1,
-  Specifier = 2,
-  Filename = 4,
-  Line = 8,
-  Column = 16,
-}
+import { ErrorFlag, OutcomeFlag } from './wire.js';
 
 /** Reads an outcome, and tells it: nearly always at once, and in slices where it is long. */
 export class OutcomeReading implements Work {
@@ -85,12 +71,12 @@ export class OutcomeReading implements Work {
   /** Gives up each large message, to get its value, and the turn when its slice is over. */
   private *read(shared: Mail, delivered: number): Generator<LargeMessage | undefined, CodeExecutionResult, unknown> {
     const has = shared.u8();
-    const mail = has & Has.Long ? shared.copy() : shared;
+    const mail = has & OutcomeFlag.Long ? shared.copy() : shared;
     const outcome = { status: mail.text() } as CodeExecutionResult;
     const durationMs = mail.f64();
-    const memoryUsedBytes = has & Has.MemoryUsed ? mail.f64() : undefined;
-    const error = has & Has.Error ? readError(mail) : undefined;
-    if (has & Has.Result) {
+    const memoryUsedBytes = has & OutcomeFlag.MemoryUsed ? mail.f64() : undefined;
+    const error = has & OutcomeFlag.Error ? readError(mail) : undefined;
+    if (has & OutcomeFlag.Result) {
       try {
         outcome.result = mail.isLarge ? yield mail.large(this.run, 'result') : mail.next(this.run, 'result');
       } catch (failure) {
@@ -168,10 +154,10 @@ function named(failure: unknown): CodeExecutionError {
 function readError(mail: Mail): CodeExecutionError {
   const error: CodeExecutionError = { name: mail.text(), message: mail.text() };
   const has = mail.u8();
-  if (has & HasDetail.Stack) error.stack = mail.text();
-  if (has & HasDetail.Specifier) error.specifier = mail.text();
-  if (has & HasDetail.Filename) error.filename = mail.text();
-  if (has & HasDetail.Line) error.line = mail.u32();
-  if (has & HasDetail.Column) error.column = mail.u32();
+  if (has & ErrorFlag.Stack) error.stack = mail.text();
+  if (has & ErrorFlag.Specifier) error.specifier = mail.text();
+  if (has & ErrorFlag.Filename) error.filename = mail.text();
+  if (has & ErrorFlag.Line) error.line = mail.u32();
+  if (has & ErrorFlag.Column) error.column = mail.u32();
   return error;
 }

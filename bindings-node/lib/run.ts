@@ -19,12 +19,7 @@ import { Promises } from './promises.js';
 import { Reports } from './reports.js';
 import { SandboxFunctions, ended } from './sandbox-functions.js';
 import { endOfSlice, start } from './slices.js';
-
-/** The number of the sink under the option `report`. */
-const REPORT_SINK = 0xffff_ffff;
-
-/** In the number of a function that crosses: the sandbox need not wait to hear that it answers with a promise. */
-const ASYNC_FUNCTION = 0x8000_0000;
+import { ASYNC_FUNCTION, REPORT_SINK } from './wire.js';
 
 export class Run implements Numbering, Owners {
   /** The number under which the native side knows this run; set when it has started. */

@@ -24,6 +24,7 @@ use crate::{
     outcome::Told,
     runtime::NativeRuntime,
     value::{Cursor, Frame, into_javascript},
+    wire::NOT_WORTH_IT,
 };
 
 /// JavaScript's own buffer for events, lent to us for the length of a call.
@@ -145,7 +146,7 @@ pub fn start(
 }
 
 /// Writes the next events into `inbox`, or returns them when they do not fit. The number of bytes written; if
-/// there are no events, 0, or -1 where looking for some is not worth it any more.
+/// there are no events, 0, or [`NOT_WORTH_IT`] where looking for some is not worth it any more.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -164,7 +165,7 @@ pub fn drain<'env>(
     let Some(frame) = frame else {
         // Whom this thread waits for may be waiting for its processor.
         std::thread::yield_now();
-        return Ok(Either::A(if lasts { 0 } else { -1 }));
+        return Ok(Either::A(if lasts { 0 } else { NOT_WORTH_IT }));
     };
     if let (Some(room), Ok(length)) = (inbox.get_mut(..frame.len()), i32::try_from(frame.len())) {
         room.copy_from_slice(&frame);

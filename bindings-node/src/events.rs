@@ -5,7 +5,12 @@
 use isolane::{Completion, HostEvent, REPORT_SINK, value::Value};
 use napi::Env;
 
-use crate::{bridge::Bridge, outcome::write_outcome, value::Frame};
+use crate::{
+    bridge::Bridge,
+    outcome::write_outcome,
+    value::Frame,
+    wire::{MORE, event_kind},
+};
 
 /// Events that JavaScript gets at once. Beyond that its event loop has other things to do first: no
 /// sandbox keeps it from those by telling a lot.
@@ -13,21 +18,6 @@ const MOST_EVENTS: u32 = 256;
 
 /// Bytes of events after which no more are added, for the same reason.
 const MOST_BYTES: usize = 64 << 10;
-
-/// In the count of a frame's events: there are more to come.
-const MORE: u32 = 1 << 31;
-
-/// What an event is, in a frame.
-#[derive(Clone, Copy)]
-#[repr(u8)]
-enum EventKind {
-    Call,
-    FunctionSettled,
-    PromiseSettled,
-    Settled,
-    Closed,
-    Start,
-}
 
 impl Bridge {
     /// A frame of events, of each run in turn; none if there are none.
@@ -77,7 +67,7 @@ impl Bridge {
                     args
                 };
                 let call = self.keep_call(call);
-                head(frame, EventKind::Call, number);
+                head(frame, event_kind::CALL, number);
                 frame.measured(|frame| {
                     frame.u32(function);
                     frame.u32(call);
@@ -93,7 +83,7 @@ impl Bridge {
             }
             // Made before the run ended, of which JavaScript has not heard.
             HostEvent::Start { function, args, promise } => {
-                head(frame, EventKind::Start, number);
+                head(frame, event_kind::START, number);
                 frame.measured(|frame| {
                     frame.u32(function);
                     frame.u32(promise);
@@ -101,18 +91,18 @@ impl Bridge {
                 });
             }
             HostEvent::FunctionSettled { call, completion } => {
-                head(frame, EventKind::FunctionSettled, number);
+                head(frame, event_kind::FUNCTION_SETTLED, number);
                 frame.measured(|frame| completed(frame, call, completion));
             }
             HostEvent::PromiseSettled { promise, completion } => {
-                head(frame, EventKind::PromiseSettled, number);
+                head(frame, event_kind::PROMISE_SETTLED, number);
                 frame.measured(|frame| completed(frame, promise, completion));
             }
             HostEvent::Settled => {
                 let Some(run) = self.runs.borrow_mut().remove(&number) else { return false };
                 self.release(env);
                 let Some(outcome) = run.handle.take_result() else { return false };
-                head(frame, EventKind::Settled, number);
+                head(frame, event_kind::SETTLED, number);
                 frame.measured(|frame| {
                     if let Some(told) = write_outcome(frame, outcome) {
                         self.told.borrow_mut().insert(number, told);
@@ -121,15 +111,15 @@ impl Bridge {
             }
             HostEvent::Closed => {
                 self.release(env);
-                head(frame, EventKind::Closed, number);
+                head(frame, event_kind::CLOSED, number);
             }
         }
         true
     }
 }
 
-fn head(frame: &mut Frame, kind: EventKind, number: u32) {
-    frame.u8(kind as u8);
+fn head(frame: &mut Frame, kind: u8, number: u32) {
+    frame.u8(kind);
     frame.u32(number);
 }
 

@@ -17,6 +17,7 @@
 //! | `value.rs` `large.rs` | `Value`, and the frames that carry it; those that are read bit by bit |
 //! | `limits.rs` `collisions.rs` `patterns.rs` | what V8 cannot build in proportion to its bytes |
 //! | `error.rs` | `Error` |
+//! | `wire.rs` | nothing: the numbers of frames |
 
 #![expect(unreachable_pub, reason = "the interface generator asks for public items")]
 
@@ -34,3 +35,4 @@ mod outcome;
 mod patterns;
 mod runtime;
 mod value;
+mod wire;

@@ -9,13 +9,10 @@ use isolane::{
 use napi::Result;
 use napi_derive::napi;
 
-use crate::value::Cursor;
-
-const JAVASCRIPT: u8 = 1;
-const REPORT: u8 = 2;
-const MEMORY_LIMIT: u8 = 4;
-const FILENAME: u8 = 8;
-const FUNCTION: u8 = 16;
+use crate::{
+    value::Cursor,
+    wire::{request_flag, source_encoding},
+};
 
 /// Reads a request; `blobs` are those of its inputs.
 pub(crate) fn read_request(
@@ -24,23 +21,23 @@ pub(crate) fn read_request(
     native: NativeFunctions,
 ) -> Result<Request> {
     let flags = frame.u8()?;
-    let memory_limit_bytes = when(flags, MEMORY_LIMIT, || frame.f64())?;
+    let memory_limit_bytes = when(flags, request_flag::MEMORY_LIMIT, || frame.f64())?;
     let source = source(&mut frame)?;
-    let filename = when(flags, FILENAME, || frame.text())?;
-    let function = when(flags, FUNCTION, || frame.text())?;
+    let filename = when(flags, request_flag::FILENAME, || frame.text())?;
+    let function = when(flags, request_flag::FUNCTION, || frame.text())?;
     let modules = list(&mut frame, |frame| Ok((frame.text()?, self::source(frame)?)))?;
     let globals = list(&mut frame, Cursor::text)?;
     let imports = list(&mut frame, |frame| Ok((frame.text()?, list(frame, Cursor::text)?)))?;
     Ok(Request {
         source,
         filename,
-        language: if flags & JAVASCRIPT == 0 { Language::TypeScript } else { Language::JavaScript },
+        language: if flags & request_flag::JAVA_SCRIPT == 0 { Language::TypeScript } else { Language::JavaScript },
         function,
         modules,
         globals,
         imports,
         inputs: frame.message(blobs),
-        report: flags & REPORT != 0,
+        report: flags & request_flag::REPORT != 0,
         memory_limit_bytes,
         native,
         spelling: Spelling::Camel,
@@ -68,7 +65,7 @@ pub fn unknown_option(set: String, key: String) -> String {
 
 fn source(frame: &mut Cursor<'_>) -> Result<SourceText> {
     Ok(match frame.u8()? {
-        0 => SourceText::from(frame.text()?),
+        source_encoding::UTF8 => SourceText::from(frame.text()?),
         _ => SourceText::from_utf16(&frame.units()?),
     })
 }

@@ -7,19 +7,10 @@ use std::vec;
 
 use isolane::{ExecutionError, ExecutionLog, ExecutionResult, value::Value};
 
-use crate::value::Frame;
-
-const RESULT: u8 = 1;
-const ERROR: u8 = 2;
-const MEMORY_USED: u8 = 4;
-/// It is read bit by bit.
-const LONG: u8 = 8;
-
-const STACK: u8 = 1;
-const SPECIFIER: u8 = 2;
-const FILENAME: u8 = 4;
-const LINE: u8 = 8;
-const COLUMN: u8 = 16;
+use crate::{
+    value::Frame,
+    wire::{error_flag, outcome_flag},
+};
 
 /// Bytes of reports and logs after which the next part begins.
 const PART_BYTES: usize = 64 * 1024;
@@ -34,9 +25,9 @@ pub(crate) struct Told {
 /// Writes an outcome, its reports and logs as far as they make up a part; returns the rest.
 pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Option<Told> {
     let (start, larges) = (frame.bytes.len(), frame.larges.len());
-    frame.u8(flag(outcome.result.as_ref(), RESULT)
-        | flag(outcome.error.as_ref(), ERROR)
-        | flag(outcome.memory_used_bytes.as_ref(), MEMORY_USED));
+    frame.u8(flag(outcome.result.as_ref(), outcome_flag::RESULT)
+        | flag(outcome.error.as_ref(), outcome_flag::ERROR)
+        | flag(outcome.memory_used_bytes.as_ref(), outcome_flag::MEMORY_USED));
     frame.text(outcome.status.as_str());
     frame.f64(outcome.duration_ms);
     if let Some(bytes) = outcome.memory_used_bytes {
@@ -52,7 +43,7 @@ pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Opti
     let mut told = Told { reports: outcome.reports.into_iter(), logs: outcome.logs.into_iter() };
     let is_all = told.write_part(frame);
     if !is_all || frame.larges.len() > larges {
-        frame.bytes[start] |= LONG;
+        frame.bytes[start] |= outcome_flag::LONG;
     }
     (!is_all).then_some(told)
 }
@@ -95,11 +86,11 @@ fn counted<T>(
 fn write_error(frame: &mut Frame, error: &ExecutionError) {
     frame.text(&error.name);
     frame.text(&error.message);
-    frame.u8(flag(error.stack.as_ref(), STACK)
-        | flag(error.specifier.as_ref(), SPECIFIER)
-        | flag(error.filename.as_ref(), FILENAME)
-        | flag(error.line.as_ref(), LINE)
-        | flag(error.column.as_ref(), COLUMN));
+    frame.u8(flag(error.stack.as_ref(), error_flag::STACK)
+        | flag(error.specifier.as_ref(), error_flag::SPECIFIER)
+        | flag(error.filename.as_ref(), error_flag::FILENAME)
+        | flag(error.line.as_ref(), error_flag::LINE)
+        | flag(error.column.as_ref(), error_flag::COLUMN));
     for text in [&error.stack, &error.specifier, &error.filename].into_iter().flatten() {
         frame.text(text);
     }

@@ -8,7 +8,7 @@
 use isolane::value::Value;
 use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 
-use crate::{error::broken_frame, large::Large};
+use crate::{error::broken_frame, large::Large, wire::LARGE};
 
 /// Below this, copying a blob into JavaScript's own memory is cheaper than lending it ours.
 const LENT_BYTES: usize = 64 * 1024;
@@ -18,9 +18,6 @@ const LARGE_BYTES: usize = 64 * 1024;
 
 /// Blobs that JavaScript gets at once.
 pub(crate) const MANY_BLOBS: usize = 256;
-
-/// In the place of a message's length: it is a large one.
-const LARGE: u32 = u32::MAX;
 
 /// A frame being written.
 #[derive(Debug, Default)]

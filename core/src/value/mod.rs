@@ -123,6 +123,15 @@ pub mod tag {
     pub const SANDBOX_PROMISE: u8 = 0x1E;
 }
 
+/// How a key of an object is written: the varint in front of it. From `KNOWN` on it is the number of an earlier key.
+pub mod key {
+    #![expect(missing_docs, reason = "the module's documentation describes them")]
+    pub const END: u64 = 0;
+    pub const NEW: u64 = 1;
+    pub const NEW16: u64 = 2;
+    pub const KNOWN: u64 = 3;
+}
+
 /// The class of an error, so that `instanceof` holds on the other side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]

@@ -6,7 +6,7 @@
 //! of the message before anything is returned.
 
 use super::{
-    ErrorClass, ViewKind,
+    ErrorClass, ViewKind, key,
     path::{KEY_UNITS, Step},
     tag,
 };
@@ -291,11 +291,11 @@ impl<'a> Reader<'a> {
     /// [`Malformed`] where the message ends or is none.
     pub fn key(&mut self) -> Result<Option<Key<'a>>, Malformed> {
         let text = match self.varint()? {
-            0 => return Ok(None),
-            1 => self.utf8()?,
-            2 => self.utf16()?,
+            key::END => return Ok(None),
+            key::NEW => self.utf8()?,
+            key::NEW16 => self.utf16()?,
             known => {
-                let number = u32::try_from(known - 3).map_err(|_| Malformed)?;
+                let number = u32::try_from(known - key::KNOWN).map_err(|_| Malformed)?;
                 let text = *self.keys.get(number as usize).ok_or(Malformed)?;
                 return Ok(Some(Key { number, text }));
             }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::{
-    BLOB_OVERHEAD, ErrorClass, Event, Kinds, MOST_KEY_UNITS, Str, Value, ViewKind,
+    BLOB_OVERHEAD, ErrorClass, Event, Kinds, MOST_KEY_UNITS, Str, Value, ViewKind, key,
     objects::Objects, tag, weight,
 };
 
@@ -190,14 +190,14 @@ impl Writer {
     /// A key that a caller with a table of its own has written before, by its number.
     pub fn known_key(&mut self, number: u32) {
         self.weight += self.properties.known_key(number);
-        self.varint(u64::from(number) + 3);
+        self.varint(u64::from(number) + key::KNOWN);
     }
 
     /// A key that this message does not hold yet; returns its number. A caller that uses this
     /// keeps the table of keys itself and must not mix it with [`Writer::key`].
     pub fn new_key(&mut self, key: &str) -> u32 {
         self.weight += self.properties.new_key(self.key_count, Str::Utf8(key));
-        self.varint(1);
+        self.varint(key::NEW);
         self.varint(key.len() as u64);
         self.nodes.extend_from_slice(key.as_bytes());
         self.count_key()
@@ -207,7 +207,7 @@ impl Writer {
     pub fn new_key16(&mut self, units: &[u16]) -> u32 {
         let bytes: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
         self.weight += self.properties.new_key(self.key_count, Str::Utf16(&bytes));
-        self.varint(2);
+        self.varint(key::NEW16);
         self.varint(units.len() as u64);
         self.nodes.extend_from_slice(&bytes);
         self.count_key()
@@ -216,7 +216,7 @@ impl Writer {
     /// Ends the innermost object.
     pub fn end_object(&mut self) {
         self.properties.close();
-        self.varint(0);
+        self.varint(key::END);
     }
 
     /// Starts an array of `length` elements, all of which follow.

@@ -13,6 +13,20 @@ export interface Misuse {
   readonly message: string;
 }
 
+/** A set of options. */
+export type OptionSet = 'run' | 'execute' | 'runtime';
+
+/** An option, as the core declares it. */
+export interface NativeOption {
+  readonly name: string;
+  /** What it has to be; empty where only its reader knows. */
+  readonly type: 'number' | 'string' | '';
+  /** The texts that it may be; empty for any. */
+  readonly choices: readonly string[];
+  /** The words for those. */
+  readonly expected: string;
+}
+
 /** Counts of a runtime, as the core keeps them. */
 export type NativeStats = Readonly<Record<string, unknown>>;
 
@@ -82,11 +96,13 @@ export interface Native {
   kitFunction(name: string): NativeFunction;
   /** The number under which such a function crosses into a run that goes on. */
   nativeNumber(bridge: number, run: number, fn: NativeFunction): number;
-  openRuntime(options: Record<string, unknown>): NativeRuntime | Misuse;
+  openRuntime(options: Record<string, number | string>, workerFolder: string): NativeRuntime | Misuse;
+  /** All options of a set. */
+  optionDeclarations(set: OptionSet): NativeOption[];
   /** The core's words for an option of the wrong type. */
   wrongType(option: string, expected: string, got: string): string;
   /** The core's words for an option that does not exist. */
-  unknownOption(set: string, key: string): string;
+  unknownOption(set: OptionSet, key: string): string;
 }
 
 const ABIS: Readonly<Record<string, readonly string[]>> = {

@@ -10,6 +10,7 @@ import { types } from 'node:util';
 import { native } from './bridge.js';
 import type { Encoder } from './encode.js';
 import { misuse } from './misuse.js';
+import type { NativeOption, OptionSet } from './native.js';
 import type { Run } from './run.js';
 import { notCloneable, segment } from './serialization-error.js';
 import { RequestFlag } from './wire.js';
@@ -31,8 +32,14 @@ type Bag = Readonly<Record<string, unknown>>;
 
 const EMPTY: Bag = Object.freeze({ __proto__: null }) as unknown as Bag;
 const NONE: readonly never[] = Object.freeze([]) as readonly never[];
-const RUN_OPTIONS = new Set(['execute', 'imports', 'modules', 'globals', 'language', 'memoryLimitBytes', 'filename', 'report']);
-const EXECUTE_OPTIONS = new Set(['fn', 'args']);
+/** The options of each set by name, as the core declares them. */
+const DECLARED: Readonly<Record<OptionSet, ReadonlyMap<string, NativeOption>>> = {
+  run: declared('run'),
+  execute: declared('execute'),
+  runtime: declared('runtime'),
+};
+
+const LANGUAGE = DECLARED.run.get('language') as NativeOption;
 
 const DEFAULTS: RunOptions = {
   fn: undefined,
@@ -50,7 +57,7 @@ const DEFAULTS: RunOptions = {
 export function readOptions(options: unknown): RunOptions {
   if (options === undefined) return DEFAULTS;
   const bag = object(options, 'options');
-  refuseUnknown('run', RUN_OPTIONS, bag);
+  refuseUnknown('run', bag);
   const execute = option(bag, 'execute');
   const imports = option(bag, 'imports');
   const modules = option(bag, 'modules');
@@ -72,6 +79,19 @@ export function readOptions(options: unknown): RunOptions {
     filename: optional(filename, 'string', 'filename') as string | undefined,
     report: optional(report, 'function', 'report') as Function | undefined,
   };
+}
+
+/** Reads the options of a runtime, those that are given. Throws as {@link readOptions} does. */
+export function readRuntimeOptions(options: unknown): Record<string, number | string> {
+  const read = { __proto__: null } as unknown as Record<string, number | string>;
+  if (options === undefined) return read;
+  const bag = object(options, 'options');
+  refuseUnknown('runtime', bag);
+  for (const declaration of DECLARED.runtime.values()) {
+    const value = checked(declaration, option(bag, declaration.name));
+    if (value !== undefined) read[declaration.name] = value;
+  }
+  return read;
 }
 
 /** Writes the request. Throws a SerializationError, or what a getter among the values throws. */
@@ -115,15 +135,15 @@ export function wrongType(option: string, expected: string, got: unknown): never
   throw misuse({ kind: 'type', message: native.wrongType(option, expected, typeName(got)) });
 }
 
-/** The own keys of `bag` must be in `known`. */
-export function refuseUnknown(set: 'run' | 'execute' | 'runtime', known: ReadonlySet<string>, bag: Bag): void {
+/** The own keys of `bag` must be options of that set. */
+function refuseUnknown(set: OptionSet, bag: Bag): void {
   for (const key of Object.keys(bag)) {
-    if (!known.has(key)) throw misuse({ kind: 'type', message: native.unknownOption(set, key) });
+    if (!DECLARED[set].has(key)) throw misuse({ kind: 'type', message: native.unknownOption(set, key) });
   }
 }
 
 /** An object with entries: neither array nor function. */
-export function object(value: unknown, option: string): Bag {
+function object(value: unknown, option: string): Bag {
   if (typeof value === 'object' && value !== null) {
     // Its traps would be the caller's code in the middle of our reading.
     if (types.isProxy(value)) throw notCloneable(option, 'a Proxy');
@@ -133,7 +153,7 @@ export function object(value: unknown, option: string): Bag {
 }
 
 /** The option of that name: the bag's own, or a class's that it is an instance of. */
-export function option(bag: Bag, name: string): unknown {
+function option(bag: Bag, name: string): unknown {
   if (Object.hasOwn(bag, name)) return bag[name];
   for (let at = Object.getPrototypeOf(bag) as object | null; at !== null; at = Object.getPrototypeOf(at) as object | null) {
     // That of any realm: nothing in it was meant as an option.
@@ -144,14 +164,22 @@ export function option(bag: Bag, name: string): unknown {
 }
 
 /** A value of that type, or undefined. */
-export function optional(value: unknown, type: 'string' | 'number' | 'function', option: string): unknown {
+function optional(value: unknown, type: 'string' | 'number' | 'function', option: string): unknown {
   if (value !== undefined && typeof value !== type) wrongType(option, `a ${type}`, value);
   return value;
 }
 
+/** A value that is what its declaration says, as far as its type goes. */
+function checked({ name, type, choices, expected }: NativeOption, value: unknown): number | string | undefined {
+  if (value === undefined) return undefined;
+  if (choices.length > 0 && !choices.includes(value as string)) wrongType(name, expected, value);
+  if (typeof value !== type) wrongType(name, `a ${type}`, value);
+  return value as number | string;
+}
+
 function readExecute(execute: unknown): Bag {
   const bag = object(execute, 'execute');
-  refuseUnknown('execute', EXECUTE_OPTIONS, bag);
+  refuseUnknown('execute', bag);
   return { fn: option(bag, 'fn'), args: option(bag, 'args') };
 }
 
@@ -161,9 +189,11 @@ function readImports(imports: unknown): [string, Bag][] {
 }
 
 function isJavaScript(language: unknown): boolean {
-  if (language === undefined || language === 'typescript') return false;
-  if (language === 'javascript') return true;
-  return wrongType('language', "'javascript' or 'typescript'", language);
+  return checked(LANGUAGE, language) === 'javascript';
+}
+
+function declared(set: OptionSet): Map<string, NativeOption> {
+  return new Map(native.optionDeclarations(set).map((declaration) => [declaration.name, declaration]));
 }
 
 function flags(options: RunOptions): number {

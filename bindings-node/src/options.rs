@@ -3,13 +3,14 @@
 #![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
 
 use isolane::{
-    Language, NativeFunctions, OptionSet, Request, SourceText, Spelling, unknown_option as unknown,
-    wrong_type as wrong,
+    Language, NativeFunctions, OptionDeclaration, OptionKind, OptionSet, Request, SourceText,
+    Spelling, unknown_option as unknown, wrong_type as wrong,
 };
 use napi::Result;
 use napi_derive::napi;
 
 use crate::{
+    error::broken_frame,
     value::Cursor,
     wire::{request_flag, source_encoding},
 };
@@ -31,7 +32,11 @@ pub(crate) fn read_request(
     Ok(Request {
         source,
         filename,
-        language: if flags & request_flag::JAVA_SCRIPT == 0 { Language::TypeScript } else { Language::JavaScript },
+        language: if flags & request_flag::JAVA_SCRIPT == 0 {
+            Language::TypeScript
+        } else {
+            Language::JavaScript
+        },
         function,
         modules,
         globals,
@@ -55,18 +60,50 @@ pub fn wrong_type(option: String, expected: String, got: String) -> String {
 #[napi(catch_unwind)]
 #[must_use]
 pub fn unknown_option(set: String, key: String) -> String {
-    let set = match set.as_str() {
-        "execute" => OptionSet::Execute,
-        "runtime" => OptionSet::Runtime,
-        _ => OptionSet::Run,
-    };
+    let set = OptionSet::named(&set).unwrap_or(OptionSet::Run);
     unknown(set, &key, Spelling::Camel).message().to_owned()
+}
+
+/// An option, as JavaScript checks its type.
+#[napi(object)]
+pub struct NativeOption {
+    pub name: String,
+    /// What `typeof` says of it; empty where only its reader knows.
+    #[napi(js_name = "type")]
+    pub type_name: String,
+    /// The texts that it may be; empty for any.
+    pub choices: Vec<String>,
+    /// The words for those.
+    pub expected: String,
+}
+
+/// All options of a set: `run`, `execute` or `runtime`.
+#[napi(catch_unwind)]
+#[must_use]
+pub fn option_declarations(set: String) -> Vec<NativeOption> {
+    let declared = OptionSet::named(&set).map_or(&[][..], OptionSet::declarations);
+    let native = |option: &OptionDeclaration| NativeOption {
+        name: option.spelled(Spelling::Camel),
+        type_name: match option.kind {
+            OptionKind::Count { .. } => "number",
+            OptionKind::Choice(_) | OptionKind::Text | OptionKind::Path => "string",
+            OptionKind::Other => "",
+        }
+        .to_owned(),
+        choices: match option.kind {
+            OptionKind::Choice(choices) => choices.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        },
+        expected: option.kind.choices(),
+    };
+    declared.iter().map(native).collect()
 }
 
 fn source(frame: &mut Cursor<'_>) -> Result<SourceText> {
     Ok(match frame.u8()? {
         source_encoding::UTF8 => SourceText::from(frame.text()?),
-        _ => SourceText::from_utf16(&frame.units()?),
+        source_encoding::UTF16 => SourceText::from_utf16(&frame.units()?),
+        _ => return Err(broken_frame()),
     })
 }
 

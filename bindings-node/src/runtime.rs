@@ -1,8 +1,11 @@
 //! Runtimes: their options and their counts.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
 
-use isolane::{Confinement, Isolation, Runtime, RuntimeOptions, Spelling, Stats};
+use isolane::{
+    Confinement, Error, OptionKind, OptionSet, OptionValue, Runtime, RuntimeOptions, Spelling,
+    Stats,
+};
 use napi::Either;
 use napi_derive::napi;
 
@@ -12,23 +15,6 @@ use crate::error::Misuse;
 #[napi]
 pub struct NativeRuntime {
     pub(crate) runtime: Runtime,
-}
-
-/// The options of a runtime, of the right types already.
-#[napi(object)]
-pub struct NativeRuntimeOptions {
-    pub isolation: Option<String>,
-    pub safety_cap_ms: Option<f64>,
-    pub max_concurrent_runs: Option<f64>,
-    pub max_queued_runs: Option<f64>,
-    pub max_stuck_threads: Option<f64>,
-    pub ready_isolates: Option<f64>,
-    pub compile_cache_bytes: Option<f64>,
-    pub worker: Option<String>,
-    /// Where the addon is.
-    pub worker_folder: Option<String>,
-    pub runs_per_worker: Option<f64>,
-    pub worker_idle_ms: Option<f64>,
 }
 
 /// Counts of a runtime, as of now.
@@ -118,30 +104,41 @@ impl From<Confinement> for NativeConfinement {
     }
 }
 
-/// Makes a runtime, or says what is wrong with its options.
+/// Makes a runtime, or says what is wrong with its options. They are of the right types, under the names that
+/// `option_declarations` gives them; `worker_folder` is where the addon is.
 #[napi(catch_unwind)]
-pub fn open_runtime(options: NativeRuntimeOptions) -> Either<NativeRuntime, Misuse> {
-    let options = RuntimeOptions {
-        isolation: match options.isolation.as_deref() {
-            Some("process") => Isolation::Process,
-            _ => Isolation::Thread,
-        },
-        safety_cap_ms: options.safety_cap_ms,
-        max_concurrent_runs: options.max_concurrent_runs,
-        max_queued_runs: options.max_queued_runs,
-        max_stuck_threads: options.max_stuck_threads,
-        ready_isolates: options.ready_isolates,
-        compile_cache_bytes: options.compile_cache_bytes,
-        worker: options.worker.map(PathBuf::from),
-        worker_folder: options.worker_folder.map(PathBuf::from),
-        runs_per_worker: options.runs_per_worker,
-        worker_idle_ms: options.worker_idle_ms,
-        spelling: Spelling::Camel,
-    };
-    match Runtime::new(&options) {
+#[must_use]
+pub fn open_runtime(
+    options: HashMap<String, Either<f64, String>>,
+    worker_folder: String,
+) -> Either<NativeRuntime, Misuse> {
+    match read_options(options, worker_folder).and_then(|options| Runtime::new(&options)) {
         Ok(runtime) => Either::A(NativeRuntime { runtime }),
         Err(error) => Either::B(error.into()),
     }
+}
+
+fn read_options(
+    mut given: HashMap<String, Either<f64, String>>,
+    worker_folder: String,
+) -> Result<RuntimeOptions, Error> {
+    let mut options = RuntimeOptions {
+        worker_folder: Some(worker_folder.into()),
+        spelling: Spelling::Camel,
+        ..RuntimeOptions::default()
+    };
+    for option in OptionSet::Runtime.declarations() {
+        let value = match given.remove(&option.spelled(Spelling::Camel)) {
+            None => continue,
+            Some(Either::A(number)) => OptionValue::Number(number),
+            Some(Either::B(path)) if option.kind == OptionKind::Path => {
+                OptionValue::Path(path.into())
+            }
+            Some(Either::B(text)) => OptionValue::Text(text),
+        };
+        options.set(option.name, value)?;
+    }
+    Ok(options)
 }
 
 #[napi]

@@ -48,5 +48,6 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<runtime::PyRuntime>()?;
     module.add_function(wrap_pyfunction!(native::kit_function, module)?)?;
     module.add_function(wrap_pyfunction!(runtime::start, module)?)?;
+    module.add_function(wrap_pyfunction!(options::option_names, module)?)?;
     module.add("REPORT_SINK", isolane::REPORT_SINK)
 }

@@ -1,13 +1,17 @@
-//! The arguments of `run_code`, as the core's request.
+//! The arguments of `run_code`, as the core's request, and those of `Runtime`.
 //!
 //! In: Python objects. Out: names, sources and one message of all values; or the exception that
 //! the caller deserves. What is valid and how a mistake is worded is the core's; here only Python's
 //! own types are told apart.
 
+use std::path::PathBuf;
+
 use isolane::{
-    Language, OptionSet, Request, SourceText, Spelling, Step, Value, unknown_option, wrong_type,
+    Language, OptionDeclaration, OptionKind, OptionSet, OptionValue, Request, RuntimeOptions,
+    SourceText, Spelling, Step, Value, unknown_option, wrong_type,
 };
 use pyo3::{
+    exceptions::{PyKeyError, PyTypeError},
     prelude::*,
     types::{PyBool, PyDict, PyInt, PyList, PyMapping, PyString, PyTuple},
 };
@@ -17,45 +21,77 @@ use crate::{
     value::{Encoder, Functions, source_text},
 };
 
-/// What `run_code` was called with; `None` takes the default.
-pub(crate) struct Options<'py> {
-    pub(crate) execute: Option<Bound<'py, PyAny>>,
-    pub(crate) imports: Option<Bound<'py, PyAny>>,
-    pub(crate) modules: Option<Bound<'py, PyAny>>,
-    pub(crate) globals: Option<Bound<'py, PyAny>>,
-    pub(crate) language: Option<Bound<'py, PyAny>>,
-    pub(crate) memory_limit_bytes: Option<Bound<'py, PyAny>>,
-    pub(crate) filename: Option<Bound<'py, PyAny>>,
-    pub(crate) report: Option<Bound<'py, PyAny>>,
+/// What `run_code` was called with, by name; `None` takes the default.
+struct Given<'a, 'py>(&'a Bound<'py, PyDict>);
+
+impl<'py> Given<'_, 'py> {
+    fn option(&self, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(self.0.get_item(name)?.filter(|value| !value.is_none()))
+    }
+}
+
+/// The names of a set of options: `run`, `execute` or `runtime`.
+#[pyfunction]
+pub(crate) fn option_names(set: &str) -> PyResult<Vec<&'static str>> {
+    let set = OptionSet::named(set).ok_or_else(|| PyKeyError::new_err(set.to_owned()))?;
+    Ok(set.declarations().iter().map(|option| option.name).collect())
+}
+
+/// Reads the options of a runtime: those that are declared, by name, `None` for the default.
+pub(crate) fn read_runtime_options(
+    given: &Bound<'_, PyDict>,
+    worker_folder: PathBuf,
+) -> PyResult<RuntimeOptions> {
+    let py = given.py();
+    let mut options = RuntimeOptions {
+        worker_folder: Some(worker_folder),
+        spelling: Spelling::Snake,
+        ..RuntimeOptions::default()
+    };
+    for option in OptionSet::Runtime.declarations() {
+        let Some(value) = given.get_item(option.name)? else { continue };
+        let value = match option.kind {
+            OptionKind::Choice(_) => OptionValue::Text(read_choice(option, &value)?.to_owned()),
+            _ if value.is_none() => continue,
+            OptionKind::Count { .. } => OptionValue::Number(read_number(option.name, &value)?),
+            OptionKind::Path => OptionValue::Path(read_path(option.name, &value)?),
+            OptionKind::Text | OptionKind::Other => {
+                OptionValue::Text(read_source(option.name, &value)?.text)
+            }
+        };
+        options.set(option.name, value).map_err(|error| exception(py, &error))?;
+    }
+    Ok(options)
 }
 
 type Entries<'py> = Vec<(String, Bound<'py, PyAny>)>;
 
 /// Reads a request. Nothing has started when this fails.
 pub(crate) fn read_request(
-    source: &Bound<'_, PyAny>,
-    options: &Options<'_>,
+    given: &Bound<'_, PyDict>,
     functions: &Functions,
     owner: &Bound<'_, PyAny>,
 ) -> PyResult<Request> {
-    let py = source.py();
-    let (function, args) = read_execute(py, options.execute.as_ref())?;
-    let mut request = Request::new(read_source("source", source)?);
+    let py = given.py();
+    let given = Given(given);
+    let source = given.0.get_item("source")?.ok_or_else(|| PyKeyError::new_err("source"))?;
+    let (function, args) = read_execute(py, given.option("execute")?.as_ref())?;
+    let mut request = Request::new(read_source("source", &source)?);
     request.native = functions.native();
     request.spelling = Spelling::Snake;
     request.function = function;
-    request.language = read_language(options.language.as_ref())?;
+    request.language = read_language(given.option("language")?.as_ref())?;
     request.memory_limit_bytes =
-        optional_number("memory_limit_bytes", options.memory_limit_bytes.as_ref())?;
-    request.filename = optional_text("filename", options.filename.as_ref())?;
-    request.report = read_report(options.report.as_ref())?;
-    for (key, text) in entries("modules", options.modules.as_ref())? {
+        optional_number("memory_limit_bytes", given.option("memory_limit_bytes")?.as_ref())?;
+    request.filename = optional_text("filename", given.option("filename")?.as_ref())?;
+    request.report = read_report(given.option("report")?.as_ref())?;
+    for (key, text) in entries("modules", given.option("modules")?.as_ref())? {
         let text = read_source(&at("modules", &key), &text)?;
         request.modules.push((key, text));
     }
-    let globals = entries("globals", options.globals.as_ref())?;
+    let globals = entries("globals", given.option("globals")?.as_ref())?;
     let mut imports = Vec::new();
-    for (specifier, exports) in entries("imports", options.imports.as_ref())? {
+    for (specifier, exports) in entries("imports", given.option("imports")?.as_ref())? {
         let exports = entries(&at("imports", &specifier), Some(&exports))?;
         imports.push((specifier, exports));
     }
@@ -119,11 +155,27 @@ fn read_execute<'py>(
 
 fn read_language(language: Option<&Bound<'_, PyAny>>) -> PyResult<Language> {
     let Some(language) = language else { return Ok(Language::default()) };
-    match language.extract::<String>().as_deref() {
-        Ok("typescript") => Ok(Language::TypeScript),
-        Ok("javascript") => Ok(Language::JavaScript),
-        _ => Err(wrong(language, "language", "'javascript' or 'typescript'")),
-    }
+    let declared = OptionSet::Run.declarations().iter().find(|option| option.name == "language");
+    let choice = declared.map(|option| read_choice(option, language)).transpose()?;
+    Ok(if choice == Some("javascript") { Language::JavaScript } else { Language::TypeScript })
+}
+
+/// One of the texts that an option may be.
+fn read_choice(option: &OptionDeclaration, value: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    let OptionKind::Choice(choices) = option.kind else { return Ok("") };
+    let text = value.extract::<String>().ok();
+    let known = choices.iter().find(|choice| text.as_deref() == Some(**choice));
+    known.copied().ok_or_else(|| wrong(value, option.name, &option.kind.choices()))
+}
+
+fn read_path(option: &str, path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+    path.extract().map_err(|failure: PyErr| {
+        if failure.is_instance_of::<PyTypeError>(path.py()) {
+            wrong(path, option, "a path")
+        } else {
+            failure
+        }
+    })
 }
 
 fn read_source(option: &str, text: &Bound<'_, PyAny>) -> PyResult<SourceText> {
@@ -145,17 +197,17 @@ fn optional_text(option: &str, text: Option<&Bound<'_, PyAny>>) -> PyResult<Opti
     text.map(read).transpose()
 }
 
+fn optional_number(option: &str, number: Option<&Bound<'_, PyAny>>) -> PyResult<Option<f64>> {
+    number.map(|number| read_number(option, number)).transpose()
+}
+
 /// A whole number. One that no `f64` holds is infinite, which every check refuses.
-pub(crate) fn optional_number(
-    option: &str,
-    number: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Option<f64>> {
-    let Some(number) = number else { return Ok(None) };
+fn read_number(option: &str, number: &Bound<'_, PyAny>) -> PyResult<f64> {
     if !number.is_instance_of::<PyInt>() || number.is_instance_of::<PyBool>() {
         return Err(wrong(number, option, "an int"));
     }
     let infinite = || if number.lt(0).unwrap_or(false) { -f64::INFINITY } else { f64::INFINITY };
-    Ok(Some(number.extract::<f64>().unwrap_or_else(|_| infinite())))
+    Ok(number.extract::<f64>().unwrap_or_else(|_| infinite()))
 }
 
 /// The entries of a mapping whose keys are strings, in order.
@@ -195,7 +247,7 @@ fn wrong(got: &Bound<'_, PyAny>, option: &str, expected: &str) -> PyErr {
 }
 
 /// What a caller gave instead: a short string as it is, anything else by its class.
-pub(crate) fn shown(got: &Bound<'_, PyAny>) -> PyResult<String> {
+fn shown(got: &Bound<'_, PyAny>) -> PyResult<String> {
     const LONGEST: usize = 32;
     if let Ok(text) = got.cast::<PyString>()
         && text.len()? <= LONGEST

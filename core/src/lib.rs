@@ -39,13 +39,13 @@ pub use binding::native::{
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::status_error::StatusError;
 pub use data::{
-    options::{OptionSet, Spelling, unknown_option, wrong_type},
+    options::{OptionDeclaration, OptionKind, OptionSet, Spelling, unknown_option, wrong_type},
+    runtime_options::{Isolation, OptionValue, RuntimeOptions},
     source::{Language, SourceText},
 };
 pub use error::{Error, ErrorKind};
 pub use isolane_confine::Confinement;
 pub use modules::request::Request;
-pub use runtime::options::{Isolation, RuntimeOptions};
 pub use runtime::{Runtime, Stats};
 pub use rust::{
     BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,

@@ -15,6 +15,7 @@ __all__ = [
     "RunHandle",
     "Runtime",
     "kit_function",
+    "option_names",
     "start",
 ]
 
@@ -65,9 +66,7 @@ class RunHandle:
 
 @final
 class Runtime:
-    def __new__(
-        cls, isolation: object, worker: object, worker_folder: Path, numbers: dict[str, object]
-    ) -> Runtime: ...
+    def __new__(cls, worker_folder: Path, options: dict[str, object]) -> Runtime: ...
     def close(self, mailbox: Mailbox, number: int) -> None: ...
     def stats(self) -> dict[str, Any]: ...
 
@@ -76,14 +75,7 @@ def start(
     mailbox: Mailbox,
     number: int,
     owner: Any,
-    source: object,
-    execute: object,
-    imports: object,
-    modules: object,
-    globals: object,
-    language: object,
-    memory_limit_bytes: object,
-    filename: object,
-    report: object,
+    arguments: dict[str, object],
 ) -> RunHandle: ...
 def kit_function(name: str) -> NativeFunction: ...
+def option_names(set: str) -> list[str]: ...

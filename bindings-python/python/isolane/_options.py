@@ -1,9 +1,11 @@
-"""What a run may be given. Checks are the core's; these are the shapes for a type checker."""
+"""What a run may be given. Checks are the core's; these are the shapes for a type checker and for
+`help`, which stand here once for all functions that start runs."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar
 
 Language: TypeAlias = Literal["javascript", "typescript"]
 """The language of the sources. Types are erased, not checked."""
@@ -22,3 +24,65 @@ Imports: TypeAlias = Mapping[str, Mapping[str, Any]]
 Modules: TypeAlias = Mapping[str, str]
 Globals: TypeAlias = Mapping[str, Any]
 Report: TypeAlias = Callable[[Any], Any]
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+Owner = TypeVar("Owner")
+
+
+def run_arguments(
+    source: str,
+    *,
+    execute: Execute | None = None,
+    imports: Imports | None = None,
+    modules: Modules | None = None,
+    globals: Globals | None = None,
+    language: Language = "typescript",
+    memory_limit_bytes: int | None = None,
+    filename: str | None = None,
+    report: Report | None = None,
+) -> dict[str, Any]:
+    """The arguments of a function that starts a run, by name."""
+    return locals()
+
+
+# What Python calls the function whose argument is unknown.
+run_arguments.__qualname__ = "run_code"
+
+
+def as_function(
+    _: Callable[Parameters, object],
+) -> Callable[[Callable[..., Returned]], Callable[Parameters, Returned]]:
+    """A function with the parameters of another one."""
+
+    def decorate(function: Callable[..., Returned]) -> Callable[Parameters, Returned]:
+        _show(function, [])
+        return function
+
+    return decorate
+
+
+def as_method(
+    _: Callable[Parameters, object],
+) -> Callable[
+    [Callable[Concatenate[Owner, ...], Returned]],
+    Callable[Concatenate[Owner, Parameters], Returned],
+]:
+    """A method with the parameters of a function."""
+
+    def decorate(
+        method: Callable[Concatenate[Owner, ...], Returned],
+    ) -> Callable[Concatenate[Owner, Parameters], Returned]:
+        _show(method, [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
+        return method
+
+    return decorate
+
+
+def _show(function: Any, before: list[inspect.Parameter]) -> None:
+    """Has `help` show the parameters of a run, after those."""
+    shown = inspect.signature(run_arguments)
+    function.__signature__ = shown.replace(
+        parameters=[*before, *shown.parameters.values()],
+        return_annotation=function.__annotations__["return"],
+    )

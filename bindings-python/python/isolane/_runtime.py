@@ -12,7 +12,7 @@ from typing import Any, Literal
 from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._execution import CodeExecution
-from ._options import Execute, Globals, Imports, Language, Modules, Report
+from ._options import as_function, as_method, run_arguments
 from ._result import CodeExecutionResult, Status
 from ._run import Run
 from ._sync import close_loop, outside_of_loops, wait
@@ -21,18 +21,8 @@ from ._sync import close_loop, outside_of_loops, wait
 _FOLDER = Path(__file__).parent
 
 
-def run_code(
-    source: str,
-    *,
-    execute: Execute | None = None,
-    imports: Imports | None = None,
-    modules: Modules | None = None,
-    globals: Globals | None = None,
-    language: Language = "typescript",
-    memory_limit_bytes: int | None = None,
-    filename: str | None = None,
-    report: Report | None = None,
-) -> CodeExecution:
+@as_function(run_arguments)
+def run_code(*args: Any, **options: Any) -> CodeExecution:
     """Runs `source` as an ECMAScript module in a fresh isolate of the default runtime.
 
     Returns at once; await the handle for the result. Host functions run on the calling event loop,
@@ -57,25 +47,11 @@ def run_code(
         SerializationError: a value cannot be cloned; the message says where it stands.
         RuntimeError: no event loop is running here (use `run_code_sync`).
     """
-    return _start(
-        None,
-        source,
-        (execute, imports, modules, globals, language, memory_limit_bytes, filename, report),
-    )
+    return _start(None, run_arguments(*args, **options))
 
 
-def run_code_sync(
-    source: str,
-    *,
-    execute: Execute | None = None,
-    imports: Imports | None = None,
-    modules: Modules | None = None,
-    globals: Globals | None = None,
-    language: Language = "typescript",
-    memory_limit_bytes: int | None = None,
-    filename: str | None = None,
-    report: Report | None = None,
-) -> CodeExecutionResult:
+@as_function(run_arguments)
+def run_code_sync(*args: Any, **options: Any) -> CodeExecutionResult:
     """Runs `source` and waits for the result: `run_code` for callers without an event loop.
 
     Host functions run on the calling thread; those that are coroutine functions on a loop of their
@@ -90,11 +66,7 @@ def run_code_sync(
         TypeError, ValueError, SerializationError: as for `run_code`.
         RuntimeError: an event loop is running on this thread (await `run_code`).
     """
-    return _start_and_wait(
-        None,
-        source,
-        (execute, imports, modules, globals, language, memory_limit_bytes, filename, report),
-    )
+    return _start_and_wait(None, run_arguments(*args, **options))
 
 
 @dataclass(frozen=True)
@@ -206,69 +178,27 @@ class Runtime:
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        self._native = _isolane.Runtime(
-            isolation,
-            worker,
-            _FOLDER,
-            {
-                "safety_cap_ms": safety_cap_ms,
-                "max_concurrent_runs": max_concurrent_runs,
-                "max_queued_runs": max_queued_runs,
-                "max_stuck_threads": max_stuck_threads,
-                "ready_isolates": ready_isolates,
-                "compile_cache_bytes": compile_cache_bytes,
-                "runs_per_worker": runs_per_worker,
-                "worker_idle_ms": worker_idle_ms,
-            },
-        )
+        # Before there is any other local name.
+        options = {name: given for name, given in locals().items() if name != "self"}
+        self._native = _isolane.Runtime(_FOLDER, options)
 
-    def run_code(
-        self,
-        source: str,
-        *,
-        execute: Execute | None = None,
-        imports: Imports | None = None,
-        modules: Modules | None = None,
-        globals: Globals | None = None,
-        language: Language = "typescript",
-        memory_limit_bytes: int | None = None,
-        filename: str | None = None,
-        report: Report | None = None,
-    ) -> CodeExecution:
+    @as_method(run_arguments)
+    def run_code(self, *args: Any, **options: Any) -> CodeExecution:
         """As the free `run_code`.
 
         Raises:
             RuntimeError: also when the runtime is closed, or its queue full.
         """
-        return _start(
-            self._native,
-            source,
-            (execute, imports, modules, globals, language, memory_limit_bytes, filename, report),
-        )
+        return _start(self._native, run_arguments(*args, **options))
 
-    def run_code_sync(
-        self,
-        source: str,
-        *,
-        execute: Execute | None = None,
-        imports: Imports | None = None,
-        modules: Modules | None = None,
-        globals: Globals | None = None,
-        language: Language = "typescript",
-        memory_limit_bytes: int | None = None,
-        filename: str | None = None,
-        report: Report | None = None,
-    ) -> CodeExecutionResult:
+    @as_method(run_arguments)
+    def run_code_sync(self, *args: Any, **options: Any) -> CodeExecutionResult:
         """As the free `run_code_sync`.
 
         Raises:
             RuntimeError: also when the runtime is closed, or its queue full.
         """
-        return _start_and_wait(
-            self._native,
-            source,
-            (execute, imports, modules, globals, language, memory_limit_bytes, filename, report),
-        )
+        return _start_and_wait(self._native, run_arguments(*args, **options))
 
     def close(self) -> None:
         """Refuses new runs, ends live ones with the reason `runtime closed`, and returns when all
@@ -314,35 +244,31 @@ class Runtime:
         await self.aclose()
 
 
-def _start(
-    runtime: _isolane.Runtime | None, source: str, options: tuple[Any, ...]
-) -> CodeExecution:
+def _start(runtime: _isolane.Runtime | None, arguments: dict[str, Any]) -> CodeExecution:
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         message = "run_code needs a running event loop; without one, call run_code_sync"
         raise RuntimeError(message) from None
-    return CodeExecution(_begin(runtime, bridge_of(loop), source, options))
+    return CodeExecution(_begin(runtime, bridge_of(loop), arguments))
 
 
 def _start_and_wait(
-    runtime: _isolane.Runtime | None, source: str, options: tuple[Any, ...]
+    runtime: _isolane.Runtime | None, arguments: dict[str, Any]
 ) -> CodeExecutionResult:
     with outside_of_loops():
         bridge = Bridge()
         try:
-            return wait(bridge, _begin(runtime, bridge, source, options))
+            return wait(bridge, _begin(runtime, bridge, arguments))
         finally:
             close_loop(bridge)
 
 
-def _begin(
-    runtime: _isolane.Runtime | None, bridge: Bridge, source: str, options: tuple[Any, ...]
-) -> Run:
-    run = Run(bridge, options[-1])
+def _begin(runtime: _isolane.Runtime | None, bridge: Bridge, arguments: dict[str, Any]) -> Run:
+    run = Run(bridge, arguments["report"])
     number = bridge.number()
     try:
-        remote = _isolane.start(runtime, bridge.mailbox, number, run, source, *options)
+        remote = _isolane.start(runtime, bridge.mailbox, number, run, arguments)
     except BaseException:
         run.failed()
         raise

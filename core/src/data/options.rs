@@ -1,9 +1,9 @@
-//! The names of all options, and the errors for a wrong one.
+//! The declarations of all options, and the errors for a wrong one.
 //!
-//! In: what a caller wrote. Out: the [`Error`] that names the option as the caller's language spells it. The lists of
-//! names stand here and nowhere else.
+//! In: what a caller wrote. Out: the [`Error`] that names the option as the caller's language spells it. The options of
+//! a run are declared here, those of a runtime in `runtime_options.rs`, and nowhere else.
 
-use super::nearest::nearest;
+use super::{nearest::nearest, runtime_options::RuntimeOptions};
 use crate::error::{Error, ErrorKind};
 
 /// How a language spells its options, for the messages of its errors.
@@ -16,7 +16,53 @@ pub enum Spelling {
     Snake,
 }
 
-/// A set of option names.
+/// An option: what a caller may write, as far as that can be said in general. Everything that reads, lists or checks
+/// options follows from these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionDeclaration {
+    /// Its name in [`Spelling::Snake`].
+    pub name: &'static str,
+    /// What it has to be.
+    pub kind: OptionKind,
+}
+
+impl OptionDeclaration {
+    /// Its name as a language spells it.
+    #[must_use]
+    pub fn spelled(&self, spelling: Spelling) -> String {
+        spell(self.name, spelling)
+    }
+}
+
+/// What an option has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    /// A whole number of at least that.
+    Count {
+        /// The least that is valid.
+        least: u32,
+    },
+    /// One of these texts.
+    Choice(&'static [&'static str]),
+    /// A text that is not empty.
+    Text,
+    /// The path of a file.
+    Path,
+    /// Values by name, sources by name, functions or lists, which the reader of that option knows.
+    Other,
+}
+
+impl OptionKind {
+    /// The words for a choice: `'thread' or 'process'`. Empty for all else, whose types each language names itself.
+    #[must_use]
+    pub fn choices(self) -> String {
+        let Self::Choice(choices) = self else { return String::new() };
+        let quoted: Vec<String> = choices.iter().map(|choice| format!("'{choice}'")).collect();
+        quoted.join(" or ")
+    }
+}
+
+/// A set of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionSet {
     /// The options of a run.
@@ -28,39 +74,52 @@ pub enum OptionSet {
 }
 
 impl OptionSet {
-    fn names(self) -> &'static [&'static str] {
+    /// The set with that name: `run`, `execute` or `runtime`.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "run" => Some(Self::Run),
+            "execute" => Some(Self::Execute),
+            "runtime" => Some(Self::Runtime),
+            _ => None,
+        }
+    }
+
+    /// All options of the set, in the order in which errors list them.
+    #[must_use]
+    pub fn declarations(self) -> &'static [OptionDeclaration] {
         match self {
-            Self::Run => &[
-                "execute",
-                "imports",
-                "modules",
-                "globals",
-                "language",
-                "memory_limit_bytes",
-                "filename",
-                "report",
-            ],
-            Self::Execute => &["fn", "args"],
-            Self::Runtime => &[
-                "isolation",
-                "safety_cap_ms",
-                "max_concurrent_runs",
-                "max_queued_runs",
-                "max_stuck_threads",
-                "ready_isolates",
-                "compile_cache_bytes",
-                "worker",
-                "runs_per_worker",
-                "worker_idle_ms",
-            ],
+            Self::Run => RUN,
+            Self::Execute => EXECUTE,
+            Self::Runtime => RuntimeOptions::DECLARATIONS,
         }
     }
 }
 
+const fn option(name: &'static str, kind: OptionKind) -> OptionDeclaration {
+    OptionDeclaration { name, kind }
+}
+
+/// The options of a run; [`Request`](crate::Request) has what comes of them, and says what they mean.
+const RUN: &[OptionDeclaration] = &[
+    option("execute", OptionKind::Other),
+    option("imports", OptionKind::Other),
+    option("modules", OptionKind::Other),
+    option("globals", OptionKind::Other),
+    option("language", OptionKind::Choice(&["javascript", "typescript"])),
+    option("memory_limit_bytes", OptionKind::Count { least: 1 }),
+    option("filename", OptionKind::Text),
+    option("report", OptionKind::Other),
+];
+
+const EXECUTE: &[OptionDeclaration] =
+    &[option("fn", OptionKind::Text), option("args", OptionKind::Other)];
+
 /// The error for an option that does not exist, naming the nearest one that does.
 #[must_use]
 pub fn unknown_option(set: OptionSet, key: &str, spelling: Spelling) -> Error {
-    let names: Vec<String> = set.names().iter().map(|name| spell(name, spelling)).collect();
+    let names: Vec<String> =
+        set.declarations().iter().map(|option| option.spelled(spelling)).collect();
     let place = if set == OptionSet::Execute { "execute." } else { "" };
     let nearest = nearest(key, names.iter().map(String::as_str));
     let hint = match nearest {

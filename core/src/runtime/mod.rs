@@ -19,15 +19,10 @@ use std::sync::Arc;
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 use self::processes::Processes;
 pub use self::stats::Stats;
-use self::{
-    executor::Executor,
-    options::{RuntimeOptions, RuntimeSettings},
-    registry::CLOSED,
-    threads::Threads,
-};
+use self::{executor::Executor, options::RuntimeSettings, registry::CLOSED, threads::Threads};
 use crate::{
     binding::{handle::RunHandle, host::Host, native::NativeHost},
-    data::outcome::Status,
+    data::{outcome::Status, runtime_options::RuntimeOptions},
     error::{Error, ErrorKind},
     modules::request::Request,
     os::process::{PerProcess, Process},

@@ -1,0 +1,33 @@
+"""The options that the signatures promise are those that the core declares."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import isolane
+import pytest
+from isolane import Execute, Runtime, _isolane
+
+
+def keywords(function: Callable[..., Any]) -> list[str]:
+    """The names of the options that a function takes."""
+    parameters = inspect.signature(function).parameters.values()
+    return sorted(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [isolane.run_code, isolane.run_code_sync, Runtime.run_code, Runtime.run_code_sync],
+)
+def test_the_options_of_a_run(function: Callable[..., Any]) -> None:
+    assert keywords(function) == sorted(_isolane.option_names("run"))
+
+
+def test_the_options_of_a_runtime() -> None:
+    assert keywords(Runtime) == sorted(_isolane.option_names("runtime"))
+
+
+def test_the_fields_of_execute() -> None:
+    assert sorted(get_type_hints(Execute)) == sorted(_isolane.option_names("execute"))

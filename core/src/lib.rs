@@ -28,7 +28,7 @@ pub mod value;
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 mod worker;
 
-pub use binding::handle::RunHandle;
+pub use binding::handle::{EventPoller, RunHandle};
 pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use binding::mailbox::{HostEvent, Mailbox, Wake};
 pub use binding::mailbox_host::{MailboxHost, Validate};

@@ -65,7 +65,7 @@ pub(crate) trait Poller: fmt::Debug + Send + Sync {
 ///
 /// Cheap to clone, and keeps nothing alive. Does nothing in a process that was forked from its own.
 #[derive(Clone, Debug)]
-pub(crate) struct EventPoller {
+pub struct EventPoller {
     poller: Weak<dyn Poller>,
 }
 
@@ -76,12 +76,12 @@ impl EventPoller {
     /// Returns whether looking again is worth it; not where somebody says a lot, nor where runs wait for
     /// processes, which need the processors more.
     #[must_use]
-    pub(crate) fn hear(&self) -> bool {
+    pub fn hear(&self) -> bool {
         self.poller.upgrade().is_some_and(|poller| poller.hear())
     }
 
     /// Leaves it to others again.
-    pub(crate) fn rest(&self) {
+    pub fn rest(&self) {
         if let Some(poller) = self.poller.upgrade() {
             poller.rest();
         }
@@ -177,7 +177,7 @@ impl RunHandle {
     /// Where to hear the run on the caller's own thread; `None` where it is in this process, and speaks
     /// for itself.
     #[must_use]
-    pub(crate) fn event_poller(&self) -> Option<EventPoller> {
+    pub fn event_poller(&self) -> Option<EventPoller> {
         self.here()?.poller().map(|poller| EventPoller { poller })
     }
 

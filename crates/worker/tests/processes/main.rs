@@ -311,7 +311,7 @@ fn what_is_large_is_read_while_the_host_listens() {
     let source = "for (let i = 0; i < 5; i++) answers('x'.repeat(1e6)); \
                   export default 'x'.repeat(1e6)";
     let (large, heard) = answered(&runtime, source);
-    let listener = busy.listener().expect("it is in another process");
+    let listener = busy.event_poller().expect("it is in another process");
     let began = Instant::now();
     while large.running() && began.elapsed() < Duration::from_secs(20) {
         let _ = listener.hear();
@@ -333,7 +333,7 @@ fn a_thread_of_the_host_may_listen() {
     };
     for calls in [0, 1, 500] {
         let (remote, heard) = start(calls);
-        let listener = remote.listener().expect("it is in another process");
+        let listener = remote.event_poller().expect("it is in another process");
         let began = Instant::now();
         while remote.running() && began.elapsed() < Duration::from_secs(20) {
             let _ = listener.hear();
@@ -349,11 +349,11 @@ fn a_thread_of_the_host_may_listen() {
     }
     // A poller that suddenly has other work.
     let (remote, heard) = start(100);
-    let _ = remote.listener().expect("it is in another process").hear();
+    let _ = remote.event_poller().expect("it is in another process").hear();
     while heard.recv_timeout(Duration::from_secs(20)).expect("it goes on").is_some() {}
     assert_eq!(error(&remote.take_result().expect("a result")), ("", ""));
     // A poller whose runtime is gone.
-    let listener = remote.listener().expect("it is in another process");
+    let listener = remote.event_poller().expect("it is in another process");
     drop(runtime);
     eventually("the end of its thread", || !listener.hear());
 }

@@ -591,7 +591,7 @@ async def test_functions_that_are_let_go_of_in_any_thread() -> None:
         gc.collect()
 
     kept: list[Any] = []
-    source = "for (let i = 0; i < 300; i++) { drop(() => i); keep(() => i) } export default 1"
+    source = "for (let i = 0; i < 150; i++) { drop(() => i); keep(() => i) } export default 1"
     handle = run_code(source, globals={"drop": drop, "keep": kept.append})
 
     def release() -> None:

@@ -6,9 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
-import isolane
 import pytest
-from isolane import Execute, Runtime, _isolane
+from isolane import Execute, _isolane
+
+# From where they are defined: tests of processes put others into the package's names.
+from isolane._runtime import Runtime, run_code, run_code_sync
 
 
 def keywords(function: Callable[..., Any]) -> list[str]:
@@ -19,7 +21,7 @@ def keywords(function: Callable[..., Any]) -> list[str]:
 
 @pytest.mark.parametrize(
     "function",
-    [isolane.run_code, isolane.run_code_sync, Runtime.run_code, Runtime.run_code_sync],
+    [run_code, run_code_sync, Runtime.run_code, Runtime.run_code_sync],
 )
 def test_the_options_of_a_run(function: Callable[..., Any]) -> None:
     assert keywords(function) == sorted(_isolane.option_names("run"))

@@ -38,7 +38,7 @@ console.log(text);
 function steps() {
   rmSync(STEPS, { force: true });
   const env = { ISOLANE_BENCH_REPORT: STEPS, ...(quick && { ISOLANE_BENCH_QUICK: '1' }) };
-  print('cargo', ['test', ...cargo(), '--lib', 'costs::costs', '--', '--exact', '--ignored'], env);
+  print('cargo', ['test', ...cargo(), '--lib', 'testing::costs::costs', '--', '--exact', '--ignored'], env);
   return readFileSync(STEPS, 'utf8');
 }
 

@@ -79,7 +79,7 @@ fn result(source: &str, globals: Inputs) -> serde_json::Value {
 
 #[test]
 fn it_answers_synchronously_and_with_promises() {
-    for mode in [NativeMode::Inline, NativeMode::Blocking, NativeMode::Async] {
+    for mode in [NativeMode::Sync, NativeMode::Async] {
         let globals = Inputs::new().with("add", native(mode, |call| sum(&call).into()));
         let source =
             "export default [add(1, 2) instanceof Promise, await add(1, 2), add.name, await add()]";
@@ -87,10 +87,17 @@ fn it_answers_synchronously_and_with_promises() {
         assert_eq!(result(source, globals), serde_json::json!([is_promise, 3, "add", 0]));
     }
     let later = |call: NativeCall| NativeAnswer::later(async move { sum(&call) });
-    for mode in [NativeMode::Inline, NativeMode::Blocking, NativeMode::Async] {
+    for mode in [NativeMode::Sync, NativeMode::Async] {
         let globals = Inputs::new().with("add", native(mode, later));
         let source = "const p = add(1, 2); export default [p instanceof Promise, await p]";
         assert_eq!(result(source, globals), serde_json::json!([true, 3]));
+    }
+    let blocking = |call: NativeCall| NativeAnswer::blocking(move || sum(&call));
+    for mode in [NativeMode::Sync, NativeMode::Async] {
+        let globals = Inputs::new().with("add", native(mode, blocking));
+        let source = "const p = add(1, 2); export default [p instanceof Promise, await p]";
+        let is_promise = mode == NativeMode::Async;
+        assert_eq!(result(source, globals), serde_json::json!([is_promise, 3]));
     }
 }
 
@@ -102,7 +109,7 @@ fn many_calls_are_answered_each_with_its_own() {
             sum(&call)
         })
     };
-    for mode in [NativeMode::Inline, NativeMode::Async] {
+    for mode in [NativeMode::Sync, NativeMode::Async] {
         let globals = Inputs::new().with("add", native(mode, later));
         let source =
             "const all = await Promise.all(Array.from({ length: 1000 }, (_, i) => add(i, 1)));
@@ -124,7 +131,7 @@ fn it_stands_beside_the_callers_own_functions() {
 
 #[test]
 fn it_comes_back_as_itself_and_crosses_inside_of_answers() {
-    for mode in [NativeMode::Inline, NativeMode::Async] {
+    for mode in [NativeMode::Sync, NativeMode::Async] {
         let add = native(mode, |call| sum(&call).into());
         let known = add.clone();
         let globals = Inputs::new()
@@ -138,7 +145,7 @@ fn it_comes_back_as_itself_and_crosses_inside_of_answers() {
 
 #[test]
 fn errors_and_panics_are_thrown_inside() {
-    let fail = native(NativeMode::Inline, |_| {
+    let fail = native(NativeMode::Sync, |_| {
         let error = HostError::new("FetchBlocked", "'x.org' is not allowed").with_code("E");
         Err(error.to_value()).into()
     });
@@ -146,23 +153,25 @@ fn errors_and_panics_are_thrown_inside() {
         .with("fail", fail)
         .with(
             "typed",
-            native(NativeMode::Inline, |call| {
+            native(NativeMode::Sync, |call| {
                 call.arguments::<(u8,)>().map(|_| Value::undefined()).into()
             }),
         )
-        .with("panics", native(NativeMode::Inline, |_| panic!("a test")))
+        .with("panics", native(NativeMode::Sync, |_| panic!("a test")))
+        .with("works", native(NativeMode::Sync, |_| NativeAnswer::blocking(|| panic!("a test"))))
         .with(
             "later",
             native(NativeMode::Async, |_| NativeAnswer::later(async { panic!("a test") })),
         );
     let source = "const seen = [];
-        for (const f of [fail, () => typed('text'), panics, later]) {
+        for (const f of [fail, () => typed('text'), panics, works, later]) {
           try { await f() } catch (e) { seen.push([e.name, e.code ?? null, e.message.length > 0]) }
         }
         export default seen";
     let expected = serde_json::json!([
         ["FetchBlocked", "E", true],
         ["TypeError", null, true],
+        ["Error", null, true],
         ["Error", null, true],
         ["Error", null, true],
     ]);
@@ -184,7 +193,7 @@ fn told(receiver: &Receiver<()>) {
 
 #[test]
 fn futures_are_dropped_when_their_run_ends() {
-    for mode in [NativeMode::Inline, NativeMode::Async] {
+    for mode in [NativeMode::Sync, NativeMode::Async] {
         let (sender, dropped) = channel();
         let (entered, enters) = channel();
         let sender = Mutex::new((sender, entered));
@@ -213,19 +222,21 @@ fn a_blocking_call_is_interrupted_by_its_hook_and_holds_up_nobody() {
     let (entered, enters) = channel();
     let (left, leaves) = channel();
     let channels = Mutex::new((entered, left));
-    let blocks = native(NativeMode::Blocking, move |call| {
+    let blocks = native(NativeMode::Sync, move |call| {
         let (entered, left) = channels.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (interrupt, interrupted) = channel();
-        let hook = call.run.on_end(move || {
-            let _ = interrupt.send(());
-        });
-        let _ = entered.send(());
-        let ended = interrupted.recv_timeout(CEILING);
-        drop(hook);
-        if ended.is_ok() && call.run.is_over() {
-            let _ = left.send(());
-        }
-        value(1).into()
+        NativeAnswer::blocking(move || {
+            let (interrupt, interrupted) = channel();
+            let hook = call.run.on_end(move || {
+                let _ = interrupt.send(());
+            });
+            let _ = entered.send(());
+            let ended = interrupted.recv_timeout(CEILING);
+            drop(hook);
+            if ended.is_ok() && call.run.is_over() {
+                let _ = left.send(());
+            }
+            value(1)
+        })
     });
     let options =
         ExecutionOptions { globals: Inputs::new().with("blocks", blocks), ..Default::default() };
@@ -244,7 +255,7 @@ fn hooks_run_once_at_the_end_and_not_when_dropped() {
     let count = Arc::new(AtomicUsize::new(0));
     let hooks = Arc::new(Mutex::new(Vec::new()));
     let (counted, kept) = (Arc::clone(&count), Arc::clone(&hooks));
-    let hooked = native(NativeMode::Inline, move |call| {
+    let hooked = native(NativeMode::Sync, move |call| {
         let add = |n: usize| {
             let count = Arc::clone(&counted);
             call.run.on_end(move || {
@@ -326,8 +337,9 @@ fn each_call_is_told_to_an_observer_by_name() {
         let told =
             (record.name.to_owned(), record.ok, record.input_bytes > 0 && record.output_bytes > 0);
         log.lock().unwrap_or_else(PoisonError::into_inner).push(told);
+        panic!("a bug of the observer's");
     });
-    let add: Arc<dyn NativeFunction> = Arc::new(Of(NativeMode::Inline, |call| sum(&call).into()));
+    let add: Arc<dyn NativeFunction> = Arc::new(Of(NativeMode::Sync, |call| sum(&call).into()));
     let fail: Arc<dyn NativeFunction> = Arc::new(Of(NativeMode::Async, |_| {
         NativeAnswer::later(async { Err(HostError::new("Error", "no").to_value()) })
     }));
@@ -356,7 +368,7 @@ fn each_call_is_told_to_an_observer_by_name() {
 #[test]
 fn it_is_no_sink_for_reports() {
     let options = ExecutionOptions {
-        report: Report::To(native(NativeMode::Inline, |_| value(1).into())),
+        report: Report::To(native(NativeMode::Sync, |_| value(1).into())),
         ..Default::default()
     };
     let error = RUNTIME.run_code("report(1)", options).wait().expect_err("misuse");
@@ -365,7 +377,7 @@ fn it_is_no_sink_for_reports() {
 
 #[test]
 fn runs_have_numbers_of_their_own() {
-    let numbers = native(NativeMode::Inline, |call| value(call.run.number()).into());
+    let numbers = native(NativeMode::Sync, |call| value(call.run.number()).into());
     let runs: Vec<_> = (0..4)
         .map(|_| {
             let globals = Inputs::new().with("number", numbers.clone());

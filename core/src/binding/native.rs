@@ -43,27 +43,26 @@ pub trait NativeFunction: Send + Sync + 'static {
     /// is handed over.
     fn name(&self) -> &str;
 
-    /// On which thread it is called, and whether the sandbox waits.
+    /// Whether the sandbox waits.
     fn mode(&self) -> NativeMode {
-        NativeMode::Inline
+        NativeMode::Sync
     }
 
-    /// Answers a call.
+    /// Answers a call. It is called on the thread that computes the run, and in processes on the one thread that
+    /// listens to all of them. So it must return within microseconds, whatever the arguments are: work that grows with
+    /// them belongs in [`NativeAnswer::Blocking`] or [`NativeAnswer::Later`]. Copies of the arguments count against
+    /// the run only as far as [`NativeRun::charge`] says so.
     fn call(&self, call: NativeCall) -> NativeAnswer;
 }
 
-/// On which thread a [`NativeFunction`] is called, and whether the sandbox waits for it.
+/// Whether the sandbox waits for a [`NativeFunction`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NativeMode {
-    /// On the thread that computes the run, or in processes on the one thread that listens to all of them: for what
-    /// takes microseconds. The sandbox waits. A round trip costs about a microsecond on threads.
+    /// The sandbox waits for the answer. A round trip costs about a microsecond on threads.
     #[default]
-    Inline,
-    /// On a thread for things that take long. The sandbox waits, other runs go on. When the run ends nobody waits any
-    /// more, but the call goes on: end it from [`NativeRun::on_end`].
-    Blocking,
-    /// On a thread of this library, as [`NativeMode::Inline`], but the sandbox does not wait: it always gets a promise.
+    Sync,
+    /// The sandbox does not wait: it always gets a promise.
     Async,
 }
 
@@ -71,12 +70,21 @@ pub enum NativeMode {
 pub enum NativeAnswer {
     /// A value, which the call returns, or an error, which it throws.
     Now(Completion),
+    /// The outcome of this work, which runs on a thread for long work. The sandbox waits, unless the function is
+    /// [`NativeMode::Async`]; other runs go on. If the run ends first nobody waits any more, but the work goes on: end
+    /// it from [`NativeRun::on_end`].
+    Blocking(Box<dyn FnOnce() -> Completion + Send>),
     /// A promise of what the future comes to. The future runs in a tokio runtime of this library and is dropped when
     /// the run settles before it is done.
     Later(Pin<Box<dyn Future<Output = Completion> + Send>>),
 }
 
 impl NativeAnswer {
+    /// The outcome of work that takes long.
+    pub fn blocking(work: impl FnOnce() -> Completion + Send + 'static) -> Self {
+        Self::Blocking(Box::new(work))
+    }
+
     /// A promise of what the future comes to.
     pub fn later(future: impl Future<Output = Completion> + Send + 'static) -> Self {
         Self::Later(Box::pin(future))
@@ -93,6 +101,7 @@ impl fmt::Debug for NativeAnswer {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Now(completion) => out.debug_tuple("Now").field(completion).finish(),
+            Self::Blocking(_) => out.debug_struct("Blocking").finish_non_exhaustive(),
             Self::Later(_) => out.debug_struct("Later").finish_non_exhaustive(),
         }
     }
@@ -134,14 +143,14 @@ impl NativeRun {
     /// Whether the run has settled: nobody waits for an answer.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.0.over.load(Ordering::Acquire)
+        self.0.is_over()
     }
 
     /// Has that called, on the thread that ends the run, as soon as it has settled: to interrupt a blocking call. It
     /// must return at once. It is called right here if the run has settled, and never once the guard is dropped.
     #[must_use]
     pub fn on_end(&self, hook: impl FnOnce() + Send + 'static) -> EndHook {
-        let key = self.0.next_hook.fetch_add(1, Ordering::Relaxed);
+        let key = self.0.key();
         let mut ends = self.0.ends.lock();
         if self.is_over() {
             drop(ends);
@@ -153,7 +162,8 @@ impl NativeRun {
     }
 
     /// Counts so many bytes, which the function holds for the run, against its memory limit until the [`Charge`] is
-    /// dropped. `None` if there is no room: the run ends as `memory`.
+    /// dropped. `None` if all that is charged or on its way would be more than the limit: the run ends as `memory`. It
+    /// also ends so if the sandbox allocates while its heap and all of that are more than the limit.
     #[must_use]
     pub fn charge(&self, bytes: usize) -> Option<Charge> {
         self.0.control()?.charge(bytes)
@@ -276,16 +286,26 @@ struct RunState {
     over: AtomicBool,
     control: OnceLock<Weak<dyn RunControl>>,
     next_promise: AtomicU32,
-    next_hook: AtomicU64,
+    /// For hooks and tasks.
+    next_key: AtomicU64,
     ends: Mutex<HashMap<u64, Box<dyn FnOnce() + Send>>>,
-    /// The futures that go on, by their promises; `None` for one that is about to be spawned.
-    tasks: Mutex<HashMap<u32, Option<AbortHandle>>>,
+    /// The futures that go on; `None` for one that is about to be spawned. Not by their promises: a worker that was
+    /// taken over may use a number twice, and each of both must end with the run.
+    tasks: Mutex<HashMap<u64, Option<AbortHandle>>>,
 }
 
 impl RunState {
-    /// The run; `None` when it is gone. Waits for the moment in which the run is started.
+    /// The run; `None` when it is gone. It is known before its first call.
     fn control(&self) -> Option<Arc<dyn RunControl>> {
-        self.control.wait().upgrade()
+        self.control.get()?.upgrade()
+    }
+
+    fn key(&self) -> u64 {
+        self.next_key.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 }
 
@@ -310,32 +330,40 @@ impl NativeHost {
             over: AtomicBool::new(false),
             control: OnceLock::new(),
             next_promise: AtomicU32::new(0),
-            next_hook: AtomicU64::new(0),
+            next_key: AtomicU64::new(0),
             ends: Mutex::default(),
             tasks: Mutex::default(),
         };
         Self { host, functions, run: NativeRun(Arc::new(state)) }
     }
 
-    /// The run has started.
+    /// The run is there, and has not begun: nothing of it calls before.
     pub(crate) fn started(&self, run: &Arc<dyn RunControl>) {
         let _ = self.run.0.control.set(Arc::downgrade(run));
     }
 
-    fn answer(&self, function: Arc<dyn NativeFunction>, args: Value, call: HostCall) {
-        let audit = self.audit(&function, &args);
-        let call_of = NativeCall { args, run: self.run.clone() };
-        if function.mode() == NativeMode::Blocking {
-            let run = Arc::clone(&self.run.0);
-            let answer = move || reply(&run, called(&*function, call_of), audit, call);
-            match executor::own() {
-                Some(executor) => drop(executor.spawn_blocking(answer)),
-                // Nobody answers: the sandbox is told so when the call is dropped.
-                None => drop(answer),
+    fn answer(&self, function: &Arc<dyn NativeFunction>, args: Value, call: HostCall) {
+        let audit = self.audit(function, &args);
+        let run = &self.run.0;
+        match called(&**function, NativeCall { args, run: self.run.clone() }) {
+            NativeAnswer::Now(completion) => {
+                tell(audit, &completion);
+                call.reply(completion);
             }
-            return;
+            NativeAnswer::Blocking(work) => {
+                // Where there is no thread nobody answers, and the sandbox is told so when the call is dropped.
+                work_aside(run, work, audit, move |completion| call.reply(completion));
+            }
+            NativeAnswer::Later(future) => {
+                let promise =
+                    NATIVE | run.next_promise.fetch_add(1, Ordering::Relaxed) & (NATIVE - 1);
+                let mut writer = Writer::new();
+                writer.host_promise(promise);
+                // The promise first: its outcome comes after it.
+                call.reply(Ok(writer.finish()));
+                spawn(run, promise, future, audit);
+            }
         }
-        reply(&self.run.0, called(&*function, call_of), audit, call);
     }
 
     fn audit(&self, function: &Arc<dyn NativeFunction>, args: &Value) -> Option<Audit> {
@@ -356,7 +384,7 @@ impl Host for NativeHost {
             return self.host.call(function, args, call);
         }
         match self.functions.get(function) {
-            Some(native) => self.answer(native, args, call),
+            Some(native) => self.answer(&native, args, call),
             None => call.reply(Err(unknown())),
         }
     }
@@ -373,6 +401,10 @@ impl Host for NativeHost {
             NativeAnswer::Now(completion) => {
                 tell(audit, &completion);
                 settle(&self.run.0, promise, completion);
+            }
+            NativeAnswer::Blocking(work) => {
+                let settling = Settling::new(&self.run.0, promise);
+                work_aside(&self.run.0, work, audit, |completion| settling.settle(completion));
             }
             NativeAnswer::Later(future) => spawn(&self.run.0, promise, future, audit),
         }
@@ -423,7 +455,7 @@ struct Audit {
 fn tell(audit: Option<Audit>, completion: &Completion) {
     let Some(audit) = audit else { return };
     let (Ok(value) | Err(value)) = completion;
-    (audit.observer)(&NativeRecord {
+    let record = NativeRecord {
         name: audit.function.name(),
         run: audit.run,
         started: audit.started,
@@ -431,7 +463,9 @@ fn tell(audit: Option<Audit>, completion: &Completion) {
         input_bytes: audit.input_bytes,
         output_bytes: value.held_bytes(),
         ok: completion.is_ok(),
-    });
+    };
+    // A panic of the observer's is its own matter: this thread may be the one that listens to all workers.
+    let _ = catch_unwind(AssertUnwindSafe(|| (audit.observer)(&record)));
 }
 
 fn called(function: &dyn NativeFunction, call: NativeCall) -> NativeAnswer {
@@ -441,21 +475,25 @@ fn called(function: &dyn NativeFunction, call: NativeCall) -> NativeAnswer {
     })
 }
 
-fn reply(run: &Arc<RunState>, answer: NativeAnswer, audit: Option<Audit>, call: HostCall) {
-    match answer {
-        NativeAnswer::Now(completion) => {
-            tell(audit, &completion);
-            call.reply(completion);
+/// Has that done on a thread for long work, unless the run is over by then.
+fn work_aside(
+    run: &Arc<RunState>,
+    work: Box<dyn FnOnce() -> Completion + Send>,
+    audit: Option<Audit>,
+    answer: impl FnOnce(Completion) + Send + 'static,
+) {
+    let Some(executor) = executor::own() else { return };
+    let run = Arc::clone(run);
+    drop(executor.spawn_blocking(move || {
+        if run.is_over() {
+            return;
         }
-        NativeAnswer::Later(future) => {
-            let promise = NATIVE | run.next_promise.fetch_add(1, Ordering::Relaxed) & (NATIVE - 1);
-            let mut writer = Writer::new();
-            writer.host_promise(promise);
-            // The promise first: what settles it comes after it.
-            call.reply(Ok(writer.finish()));
-            spawn(run, promise, future, audit);
-        }
-    }
+        let completion = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| {
+            Err(error_value(ErrorClass::Error, "the native function panicked"))
+        });
+        tell(audit, &completion);
+        answer(completion);
+    }));
 }
 
 /// Lets a future go on, which settles that promise.
@@ -465,43 +503,51 @@ fn spawn(
     future: Pin<Box<dyn Future<Output = Completion> + Send>>,
     audit: Option<Audit>,
 ) {
-    let Some(executor) = executor::own() else {
-        let text = "the system has no thread left for native functions";
-        return settle(run, promise, Err(error_value(ErrorClass::Error, text)));
-    };
+    let settling = Settling::new(run, promise);
+    // Where there is no thread the promise is settled with an error, as `settling` is dropped.
+    let Some(executor) = executor::own() else { return };
+    let key = settling.key;
     {
         let mut tasks = run.tasks.lock();
-        if run.over.load(Ordering::Acquire) {
+        if run.is_over() {
             return;
         }
-        tasks.insert(promise, None);
+        tasks.insert(key, None);
     }
-    let settling = Settling { run: Arc::clone(run), promise, completion: None };
     let task = executor.spawn(async move {
-        let mut settling = settling;
         let completion = future.await;
         tell(audit, &completion);
-        settling.completion = Some(completion);
+        settling.settle(completion);
     });
     let mut tasks = run.tasks.lock();
-    match tasks.get_mut(&promise) {
+    match tasks.get_mut(&key) {
         Some(handle) => *handle = Some(task.abort_handle()),
-        // It is done already, or the run is over, which ended no task that it did not know.
-        None if run.over.load(Ordering::Acquire) => task.abort(),
-        None => {}
+        // It is done already, or the end of the run has not seen its handle.
+        None => task.abort(),
     }
 }
 
-/// Settles a promise however its future ends: an error where it was dropped or panicked.
+/// Settles a promise however its answer ends: with an error where that was dropped or panicked.
 struct Settling {
     run: Arc<RunState>,
     promise: u32,
+    key: u64,
     completion: Option<Completion>,
+}
+
+impl Settling {
+    fn new(run: &Arc<RunState>, promise: u32) -> Self {
+        Self { run: Arc::clone(run), promise, key: run.key(), completion: None }
+    }
+
+    fn settle(mut self, completion: Completion) {
+        self.completion = Some(completion);
+    }
 }
 
 impl Drop for Settling {
     fn drop(&mut self) {
-        self.run.tasks.lock().remove(&self.promise);
+        self.run.tasks.lock().remove(&self.key);
         let completion = self.completion.take().unwrap_or_else(|| {
             Err(error_value(ErrorClass::Error, "the native function did not answer the call"))
         });
@@ -510,7 +556,7 @@ impl Drop for Settling {
 }
 
 fn settle(run: &RunState, promise: u32, completion: Completion) {
-    if !run.over.load(Ordering::Acquire)
+    if !run.is_over()
         && let Some(control) = run.control()
     {
         control.deliver(Inbound::PromiseSettled { promise, completion });
@@ -529,4 +575,66 @@ fn error_value(class: ErrorClass, message: &str) -> Value {
     writer.undefined();
     writer.undefined();
     writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Sender, channel};
+
+    use super::*;
+
+    /// Says when it is dropped.
+    struct Dropped(Sender<()>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+
+    struct Forever(Mutex<Sender<()>>);
+
+    impl NativeFunction for Forever {
+        fn name(&self) -> &'static str {
+            "forever"
+        }
+
+        fn call(&self, _: NativeCall) -> NativeAnswer {
+            let dropped = Dropped(self.0.lock().clone());
+            NativeAnswer::later(async move {
+                let _dropped = dropped;
+                std::future::pending().await
+            })
+        }
+    }
+
+    struct Nobody;
+
+    impl Host for Nobody {
+        fn call(&self, _: u32, _: Value, _: HostCall) {}
+
+        fn function_settled(&self, _: u32, _: Completion) {}
+
+        fn promise_settled(&self, _: u32, _: Completion) {}
+
+        fn settled(&self) {}
+    }
+
+    /// A worker that was taken over chooses the numbers of its promises.
+    #[test]
+    fn futures_under_one_number_all_end_with_the_run() {
+        let (sender, dropped) = channel();
+        let functions = NativeFunctions::new();
+        let forever: Arc<dyn NativeFunction> = Arc::new(Forever(Mutex::new(sender)));
+        let number = functions.number(&forever);
+        let host = NativeHost::new(Arc::new(Nobody), functions);
+        for _ in 0..3 {
+            host.start(number, Value::undefined(), ASYNC_FUNCTION | 1);
+        }
+        host.settled();
+        for _ in 0..3 {
+            dropped.recv_timeout(Duration::from_secs(20)).expect("it is dropped");
+        }
+        assert!(host.run.0.tasks.lock().is_empty());
+    }
 }

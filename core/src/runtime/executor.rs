@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{registry::Runs, stats::Stats};
 use crate::{
-    binding::{handle::RunControl, host::Host},
+    binding::{handle::RunControl, native::NativeHost},
     error::Error,
     modules::request::Request,
     os::process::Process,
@@ -25,11 +25,11 @@ pub(crate) trait Executor: Send + Sync {
     /// Whether that many runs wait for their turn. Those that can compute at once do not wait.
     fn is_full(&self, most_queued: usize) -> bool;
 
-    /// Starts a run that was admitted.
+    /// Starts a run that was admitted. The host is [told of it](NativeHost::started) before it begins.
     ///
     /// # Errors
     /// The system lacks what every run needs.
-    fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Arc<dyn RunControl>, Error>;
+    fn start(&self, request: Request, host: Arc<NativeHost>) -> Result<Arc<dyn RunControl>, Error>;
 
     /// Its runs were [closed](Runs::close): frees everything as soon as the last of them is over, and calls those who
     /// wait for that.

@@ -95,12 +95,11 @@ impl Runtime {
         self.admit()?;
         // Before the host of the caller: what is for a native function never gets there.
         let native = Arc::new(NativeHost::new(host, std::mem::take(&mut request.native)));
-        let run = self.executor.start(request, Arc::<NativeHost>::clone(&native))?;
+        let run = self.executor.start(request, native)?;
         if self.executor.runs().is_closed() {
             // By another thread meanwhile, which may not have seen this run.
             Arc::clone(&run).terminate(Some(CLOSED));
         }
-        native.started(&run);
         Ok(RunHandle::new(run))
     }
 

@@ -7,7 +7,7 @@ use base64::{
     alphabet::STANDARD,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
-use isolane::{NativeAnswer, NativeCall, NativeFunction, Value};
+use isolane::{Completion, NativeAnswer, NativeCall, NativeFunction, Value};
 
 use crate::thrown;
 
@@ -19,6 +19,13 @@ const FORGIVING: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
+/// Larger arguments are worked on by a thread for long work, because the calling thread serves other runs too.
+const LARGE_BYTES: usize = 64 << 10;
+
+/// The bytes that the work on arguments takes at most, for each byte of theirs: the text, its bytes, and the answer as
+/// a text and as a message.
+const WORK_PER_BYTE: usize = 3;
+
 /// `btoa(text)`: Base64 of a string whose characters are bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Btoa;
@@ -29,15 +36,13 @@ impl NativeFunction for Btoa {
     }
 
     fn call(&self, call: NativeCall) -> NativeAnswer {
-        let (text,): (String,) = match call.arguments() {
-            Ok(arguments) => arguments,
-            Err(error) => return Err(error).into(),
-        };
-        let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
-        match bytes {
-            Ok(bytes) => text_of(&FORGIVING.encode(bytes)),
-            Err(_) => thrown("InvalidCharacterError", "btoa takes characters up to U+00FF").into(),
-        }
+        answer_with(call, |text| {
+            let bytes: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
+            bytes
+                .ok()
+                .map(|bytes| FORGIVING.encode(bytes))
+                .ok_or("btoa takes characters up to U+00FF")
+        })
     }
 }
 
@@ -51,25 +56,42 @@ impl NativeFunction for Atob {
     }
 
     fn call(&self, call: NativeCall) -> NativeAnswer {
-        let (mut text,): (String,) = match call.arguments() {
-            Ok(arguments) => arguments,
-            Err(error) => return Err(error).into(),
-        };
-        text.retain(|c| !matches!(c, '\t' | '\n' | '\x0C' | '\r' | ' '));
-        // Padding stands at the end of a whole number of quantums, or nowhere.
-        let is_padded = text.ends_with('=');
-        match FORGIVING.decode(&text) {
-            Ok(bytes) if !is_padded || text.len().is_multiple_of(4) => {
-                text_of(&bytes.into_iter().map(char::from).collect::<String>())
-            }
-            _ => thrown("InvalidCharacterError", "atob takes Base64").into(),
-        }
+        answer_with(call, |mut text| {
+            text.retain(|c| !matches!(c, '\t' | '\n' | '\x0C' | '\r' | ' '));
+            // Padding stands at the end of a whole number of quantums, or nowhere.
+            let is_whole = !text.ends_with('=') || text.len().is_multiple_of(4);
+            let bytes = FORGIVING.decode(&text).ok().filter(|_| is_whole);
+            let text = bytes.map(|bytes| bytes.into_iter().map(char::from).collect());
+            text.ok_or("atob takes Base64")
+        })
     }
 }
 
-fn text_of(text: &str) -> NativeAnswer {
-    match Value::serialize(text) {
-        Ok(value) => Ok(value).into(),
-        Err(error) => thrown("Error", error.to_string()).into(),
+/// Answers with the text that the work makes of the argument, or throws its message.
+fn answer_with(
+    call: NativeCall,
+    work: impl FnOnce(String) -> Result<String, &'static str> + Send + 'static,
+) -> NativeAnswer {
+    let held_bytes = call.args.held_bytes();
+    if held_bytes <= LARGE_BYTES {
+        return text_of(&call, work).into();
+    }
+    NativeAnswer::blocking(move || {
+        // Without room the run is over, and nobody reads the error.
+        let Some(_charge) = call.run.charge(held_bytes.saturating_mul(WORK_PER_BYTE)) else {
+            return thrown("RangeError", "the text is too long");
+        };
+        text_of(&call, work)
+    })
+}
+
+fn text_of(
+    call: &NativeCall,
+    work: impl FnOnce(String) -> Result<String, &'static str>,
+) -> Completion {
+    let (text,): (String,) = call.arguments()?;
+    match work(text) {
+        Ok(text) => Value::serialize(&text).or_else(|error| thrown("Error", error.to_string())),
+        Err(message) => thrown("InvalidCharacterError", message),
     }
 }

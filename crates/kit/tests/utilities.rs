@@ -55,3 +55,15 @@ fn a_delay_is_waited_for() {
         serde_json::json!("TypeError")
     );
 }
+
+#[test]
+fn long_texts_are_worked_on_within_the_limit_of_the_run() {
+    let source = "const long = 'é'.repeat(3e6); export default atob(btoa(long)) === long";
+    assert_eq!(result(source), serde_json::json!(true));
+    let globals = Inputs::new()
+        .with("btoa", HostFunction::native(isolane_kit::function("btoa").expect("it")));
+    let options =
+        ExecutionOptions { globals, memory_limit_bytes: Some(32 << 20), ..Default::default() };
+    let run = run_code("export default btoa('a'.repeat(12e6)).length", options);
+    assert_eq!(run.wait().expect("a run").status, isolane::Status::Memory);
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{driver, run::Run, workers::Workers};
 use crate::{
-    binding::{handle::RunControl, host::Host},
+    binding::{handle::RunControl, host::Host, native::NativeHost},
     error::{Error, ErrorKind},
     modules::request::Request,
     os::process::Process,
@@ -48,12 +48,14 @@ impl Executor for Processes {
         self.0.is_full(most_queued)
     }
 
-    fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Arc<dyn RunControl>, Error> {
+    fn start(&self, request: Request, host: Arc<NativeHost>) -> Result<Arc<dyn RunControl>, Error> {
         // Before anything is locked: it asks the host.
         let validated_kinds = host.validated_kinds();
         let workers = &self.0;
-        Ok(workers
-            .start(|place| Run::new(Arc::clone(workers), place, request, host, validated_kinds)))
+        let told = Arc::clone(&host);
+        let make = |place| Run::new(Arc::clone(workers), place, request, host, validated_kinds);
+        let started = |run: &Arc<Run>| told.started(&(Arc::clone(run) as Arc<dyn RunControl>));
+        Ok(workers.start(make, started))
     }
 
     fn close(&self) {

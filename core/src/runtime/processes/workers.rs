@@ -172,9 +172,14 @@ impl<J: Job> Workers<J> {
         self.state.lock().is_full(most_queued, self.settings.max_concurrent_runs)
     }
 
-    /// Makes a run, and has it computed as soon as there is a worker and a permit.
-    pub(crate) fn start(&self, make: impl FnOnce(usize) -> J) -> Arc<J> {
+    /// Makes a run, shows it to `started`, and has it computed as soon as there is a worker and a permit.
+    pub(crate) fn start(
+        &self,
+        make: impl FnOnce(usize) -> J,
+        started: impl FnOnce(&Arc<J>),
+    ) -> Arc<J> {
         let run = self.registry.admit(make);
+        started(&run);
         let no_zygote = {
             let mut state = self.state.lock();
             state.warm = true;

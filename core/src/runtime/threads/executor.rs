@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{resources::Resources, run::Run, scheduler::SchedulerStats};
 use crate::{
-    binding::{handle::RunControl, host::Host},
+    binding::{handle::RunControl, native::NativeHost},
     error::{Error, ErrorKind},
     modules::request::Request,
     os::process::Process,
@@ -33,14 +33,17 @@ impl Executor for Threads {
         self.0.scheduler.is_full(most_queued)
     }
 
-    fn start(&self, request: Request, host: Arc<dyn Host>) -> Result<Arc<dyn RunControl>, Error> {
+    fn start(&self, request: Request, host: Arc<NativeHost>) -> Result<Arc<dyn RunControl>, Error> {
         let Resources { registry, scheduler, watchdog, .. } = &*self.0;
         // Both, or the run could wait for ever for a thread that never comes.
         if !watchdog.has_thread() || !scheduler.has_threads() {
             let message = "the system has no thread left for the runtime";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        let run = registry.admit(|place| Run::new(Arc::clone(&self.0), place, request, host));
+        let run = registry.admit(|place| {
+            Run::new(Arc::clone(&self.0), place, request, Arc::<NativeHost>::clone(&host))
+        });
+        host.started(&(Arc::clone(&run) as Arc<dyn RunControl>));
         watchdog.attend();
         scheduler.enqueue(Arc::clone(&run));
         Ok(run)

@@ -56,12 +56,16 @@ def _processes() -> list[Known]:
     """All processes that have not ended. A process that was not waited for yet holds nothing any
     more."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
+    # Not `glob("[0-9]*/stat")`: it fails with `ProcessLookupError` on a process that ends meanwhile.
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
         try:
             # The name, in parentheses, may contain any characters.
-            fields = path.read_text(errors="replace").rpartition(") ")[2].split(" ")
+            stat = (process / "stat").read_text(errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue
+        fields = stat.rpartition(") ")[2].split(" ")
         if fields[0] not in "ZX":
-            found.append(Known(int(path.parent.name), int(fields[1]), int(fields[19])))
+            found.append(Known(int(process.name), int(fields[1]), int(fields[19])))
     return found

@@ -97,6 +97,6 @@ impl Outcome {
 const STEPS_PER_LOG: u32 = 16;
 
 fn error_fields(py: Python<'_>, error: ExecutionError) -> PyResult<Bound<'_, PyAny>> {
-    let ExecutionError { name, message, stack, specifier, filename, line, column } = error;
+    let ExecutionError { name, message, stack, specifier, filename, line, column, .. } = error;
     (name, message, stack, specifier, filename, line, column).into_bound_py_any(py)
 }

@@ -2,7 +2,10 @@
 //!
 //! Never something that happened in the sandbox: that is a result with a status.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
+
+/// An error that another one was made out of.
+pub(crate) type Source = Arc<dyn std::error::Error + Send + Sync>;
 
 /// What kind of mistake an [`Error`] reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,18 +24,29 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// Misuse of the library, or a failure of its own. Opaque but for its kind and its message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Misuse of the library, or a failure of its own. Opaque but for its kind, its message and its source.
+///
+/// Its [`source`](std::error::Error::source) is the error that it was made out of, such as one of the system. Serde
+/// hands over the errors of a type as text alone, so those have none. Two errors are equal when their kinds and their
+/// messages are.
+#[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     message: String,
+    source: Option<Source>,
 }
 
 impl Error {
     /// An error of that kind; the message says what to do.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), source: None }
+    }
+
+    /// The same, made out of that error.
+    #[must_use]
+    pub(crate) fn with_source(self, source: Option<Source>) -> Self {
+        Self { source, ..self }
     }
 
     /// What kind of mistake this is.
@@ -54,4 +68,16 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as _)
+    }
+}
+
+impl PartialEq for Error {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, &self.message) == (other.kind, &other.message)
+    }
+}
+
+impl Eq for Error {}

@@ -21,6 +21,8 @@ const OTHERS: &[&str] = &[
     "Host",
     "LARGE_COLLECTION",
     "IntoOutput",
+    "KEPT_THROWS",
+    "LARGE_THROW_BYTES",
     "NativeAnswer",
     "NativeFunction",
     "NativeRecord",
@@ -39,6 +41,7 @@ fn every_public_type_can_be_sent_and_shared() {
     };
     let known: BTreeSet<&str> = shared![
         BoxedError,
+        Cause,
         Charge,
         Completion,
         Confinement,

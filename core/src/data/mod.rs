@@ -1,5 +1,6 @@
 //! Plain data that every room shares: sources, options, results and their texts.
 
+pub(crate) mod cause;
 pub(crate) mod inspect;
 pub(crate) mod nearest;
 pub(crate) mod options;

@@ -4,6 +4,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::cause::Cause;
 use crate::value::Value;
 
 /// The end of a run.
@@ -61,6 +62,9 @@ pub struct ExecutionError {
     pub line: Option<u32>,
     /// Column in the original text, from 1, in UTF-16 code units.
     pub column: Option<u32>,
+    /// What it was made out of, where that is known: such as what a host function threw. With the Rust face it is
+    /// the host's own error, which [`StatusError`](crate::StatusError) has as its source.
+    pub cause: Option<Cause>,
 }
 
 /// The level of a captured console call.

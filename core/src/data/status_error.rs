@@ -41,6 +41,21 @@ impl ExecutionResult {
 ///
 /// Displayed as `name: message (file:line:col)`, with the position if there is one. It describes an error of the
 /// sandbox's code and not a failure of the library.
+///
+/// Its [`source`](std::error::Error::source) is the error of a host function that the sandbox did not catch, or the
+/// reason why no worker could be started:
+///
+/// ```
+/// use isolane::{ExecutionOptions, HostFunction, Inputs, run_code};
+///
+/// let parse = HostFunction::new(|text: String| text.parse::<i32>());
+/// let globals = Inputs::new().with("parse", parse);
+/// let options = ExecutionOptions { globals, ..Default::default() };
+/// let error = run_code("export default parse('x')", options).wait()?.into_value().unwrap_err();
+/// let source = std::error::Error::source(&error).expect("the host function's own error");
+/// assert!(source.is::<std::num::ParseIntError>());
+/// # Ok::<(), isolane::Error>(())
+/// ```
 #[derive(Clone, PartialEq)]
 pub struct StatusError(Box<ExecutionResult>);
 
@@ -92,7 +107,11 @@ impl fmt::Debug for StatusError {
     }
 }
 
-impl std::error::Error for StatusError {}
+impl std::error::Error for StatusError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error()?.cause.as_ref()?.error()
+    }
+}
 
 #[cfg(test)]
 mod tests {

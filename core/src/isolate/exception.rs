@@ -37,6 +37,7 @@ pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
         column: first.map(|frame| frame.position.column),
         stack: (!stack.is_empty()).then(|| join(&stack)),
         specifier: None,
+        cause: state.cause_of(thrown),
     }
 }
 

@@ -12,7 +12,10 @@ use std::{
 
 use super::{
     Embedder, Task,
-    crossing::bridge::{Exported, ExportedPromise, HostPromise},
+    crossing::{
+        bridge::{Exported, ExportedPromise, HostPromise},
+        thrown::Throws,
+    },
     engine::{Local, realm::Realm},
     memory::{escape::leave, instance::Instance},
     settle::Signal,
@@ -71,6 +74,8 @@ pub(super) struct State {
     pub(super) exported_promises: RefCell<HashMap<u32, ExportedPromise>>,
     pub(super) exported_promise_numbers: RefCell<HashMap<usize, u32>>,
     pub(super) next_promise: Cell<u32>,
+    /// What the host threw last.
+    pub(super) throws: RefCell<Throws>,
     pub(super) unhandled: RefCell<Vec<(Local, Local)>>,
     pub(super) collected: RefCell<Collected>,
     /// Labels of the console, charged for as long as they are kept.
@@ -115,6 +120,7 @@ impl State {
             exported_promises: RefCell::default(),
             exported_promise_numbers: RefCell::default(),
             next_promise: Cell::new(0),
+            throws: RefCell::default(),
             unhandled: RefCell::default(),
             collected: RefCell::default(),
             counts: RefCell::default(),

@@ -338,6 +338,7 @@ fn unlinked(error: LinkError) -> Unlinked {
         filename: Some(bounded(error.filename, MESSAGE_LIMIT)),
         line: error.position.map(|position| position.line),
         column: error.position.map(|position| position.column),
+        cause: None,
     }))
 }
 

@@ -13,6 +13,7 @@ use crate::{
         inbound::Inbound,
     },
     data::{
+        cause::Cause,
         outcome::{ExecutionError, ExecutionLog, LogLevel, Status},
         source::{Language, SourceText},
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
@@ -121,6 +122,9 @@ const ASKED: u8 = 4;
 const BROKEN: u8 = 5;
 const CAP: u8 = 6;
 const STALLED: u8 = 7;
+
+const THROWN_BY_CALL: u8 = 0;
+const THROWN_BY_PROMISE: u8 = 1;
 
 impl ToWorker {
     pub(crate) fn into_frame(self) -> Frame {
@@ -388,6 +392,29 @@ fn write_error(frame: Frame, error: ExecutionError) -> Frame {
         .option(error.filename, text)
         .option(error.line, Frame::u32)
         .option(error.column, Frame::u32)
+        .option(error.cause.and_then(|cause| throw_of(&cause)), |frame, (kind, number)| {
+            frame.u8(kind).u64(number)
+        })
+}
+
+/// The kind and the number of a throw of the host; an error of Rust stays where it is.
+fn throw_of(cause: &Cause) -> Option<(u8, u64)> {
+    match cause {
+        Cause::Call(number) => Some((THROWN_BY_CALL, *number)),
+        Cause::Promise(number) => Some((THROWN_BY_PROMISE, u64::from(*number))),
+        Cause::Error(_) => None,
+    }
+}
+
+/// Any number may be told: the host finds what it threw itself, or nothing.
+fn read_cause(fields: &mut Fields) -> Result<Cause, Unreadable> {
+    match (fields.u8()?, fields.u64()?) {
+        (THROWN_BY_CALL, number) => Ok(Cause::Call(number)),
+        (THROWN_BY_PROMISE, number) => {
+            u32::try_from(number).map(Cause::Promise).map_err(|_| Unreadable::Broken)
+        }
+        _ => Err(Unreadable::Broken),
+    }
 }
 
 /// Bounded here as well, because a worker may send anything.
@@ -402,6 +429,7 @@ fn read_error(fields: &mut Fields) -> Result<ExecutionError, Unreadable> {
         filename: fields.option(text)?,
         line: fields.option(Fields::u32)?,
         column: fields.option(Fields::u32)?,
+        cause: fields.option(read_cause)?,
     })
 }
 

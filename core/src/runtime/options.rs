@@ -6,6 +6,7 @@
 use std::{
     env::consts::EXE_SUFFIX,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -14,7 +15,7 @@ use crate::{
         options::type_error,
         runtime_options::{Isolation, RuntimeCounts, RuntimeOptions, concurrency},
     },
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, Source},
 };
 
 /// Checked options of a runtime.
@@ -82,7 +83,12 @@ impl RuntimeOptions {
     fn find_worker(&self) -> Result<PathBuf, Error> {
         let named = |name: &str, path: &Path| match file_at(path) {
             Some(path) => Ok(path),
-            None => Err(type_error(format!("{name}: there is no file {}", path.display()))),
+            None => {
+                let misuse = type_error(format!("{name}: there is no file {}", path.display()));
+                // None where there is something else, such as a folder.
+                let source = path.metadata().err().map(|error| Arc::new(error) as Source);
+                Err(misuse.with_source(source))
+            }
         };
         if let Some(path) = &self.worker {
             return named("worker", path);

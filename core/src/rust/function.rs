@@ -109,7 +109,7 @@ impl HostFunction {
 }
 
 fn wrong_type(fault: Fault) -> Returned {
-    Returned::error(&HostError::new("TypeError", fault.text("arguments")))
+    Returned::refused(&HostError::of_fault("TypeError", fault, "arguments"))
 }
 
 impl PartialEq for HostFunction {

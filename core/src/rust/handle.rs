@@ -125,7 +125,7 @@ impl Execution {
     fn take(&mut self) -> Option<Result<ExecutionResult, Error>> {
         match &mut self.0 {
             State::Refused(error) => error.take().map(Err),
-            State::Started { remote, side } => side.feed.take_result(remote).map(Ok),
+            State::Started { remote, side } => side.take_result(remote).map(Ok),
         }
     }
 }

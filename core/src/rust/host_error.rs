@@ -1,12 +1,13 @@
 //! Errors that cross: what a host function throws, what a sandbox function threw.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use crate::{
     data::{
         inspect::inspect,
         text::{MESSAGE_LIMIT, bounded},
     },
+    error::Source,
     value::{ErrorClass, Event, Fault, Value, Writer},
 };
 
@@ -15,7 +16,11 @@ use crate::{
 /// A host function that fails with any other error throws an `Error` with that error's text;
 /// with this one its name and its code are the host's choice. A name of a built-in class, such as
 /// `TypeError`, makes it an instance of that class.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Its [`source`](std::error::Error::source) stays with the host: it is part of the chain that a
+/// [`StatusError`](crate::StatusError) shows when the sandbox did not catch the error. Two errors are equal when all
+/// but their sources are.
+#[derive(Clone, Debug)]
 pub struct HostError {
     /// The error's name.
     pub name: String,
@@ -23,6 +28,7 @@ pub struct HostError {
     pub message: String,
     /// The property `code`, if it has one.
     pub code: Option<ErrorCode>,
+    source: Option<Source>,
 }
 
 /// The `code` of an error.
@@ -50,7 +56,7 @@ impl HostError {
     /// An error of that name.
     #[must_use]
     pub fn new(name: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { name: name.into(), message: message.into(), code: None }
+        Self { name: name.into(), message: message.into(), code: None, source: None }
     }
 
     /// The same with a code.
@@ -60,8 +66,27 @@ impl HostError {
         self
     }
 
+    /// The same, made out of that error, of which the sandbox learns nothing.
+    #[must_use]
+    pub fn with_source(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.source = Some(Arc::from(source.into()));
+        self
+    }
+
+    pub(super) fn source_shared(&self) -> Option<Source> {
+        self.source.clone()
+    }
+
     pub(super) fn serialization(fault: Fault, root: &str) -> Self {
-        Self::new("SerializationError", fault.text(root))
+        Self::of_fault("SerializationError", fault, root)
+    }
+
+    pub(super) fn of_fault(name: &str, fault: Fault, root: &str) -> Self {
+        let source = fault.source().cloned();
+        Self { source, ..Self::new(name, fault.text(root)) }
     }
 
     /// The error as a message.
@@ -99,7 +124,7 @@ impl HostError {
                     Event::String(code) => Some(ErrorCode::Text(limited(code.to_string_lossy()))),
                     _ => None,
                 };
-                Some(Self { name, message, code })
+                Some(Self { name, message, code, source: None })
             }
             Event::String(text) => Some(Self::new("Error", limited(text.to_string_lossy()))),
             _ => None,
@@ -113,7 +138,17 @@ impl fmt::Display for HostError {
     }
 }
 
-impl std::error::Error for HostError {}
+impl std::error::Error for HostError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as _)
+    }
+}
+
+impl PartialEq for HostError {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.name, &self.message, &self.code) == (&other.name, &other.message, &other.code)
+    }
+}
 
 fn class_of(name: &str) -> ErrorClass {
     match name {

@@ -4,18 +4,23 @@
 //! thrown. `Result` implements serde's trait itself wherever its error does, so each way of reading
 //! a return type has a marker of its own, which the compiler finds.
 
-use std::error::Error;
+use std::{error::Error, sync::Arc};
 
 use serde::Serialize;
 
 use super::HostError;
 use crate::{
     Completion, Value,
+    error::Source,
     value::{Event, Message, Thrown, to_outcome},
 };
 
 /// What a host function came to, on its way to the sandbox. Opaque.
-pub struct Returned(pub(super) Result<Message, Message>);
+pub struct Returned {
+    pub(super) outcome: Result<Message, Message>,
+    /// The error that was thrown, which the host keeps.
+    pub(super) cause: Option<Source>,
+}
 
 /// A type that a host function may return.
 ///
@@ -25,6 +30,9 @@ pub struct Returned(pub(super) Result<Message, Message>);
 ///   [`std::error::Error`], or `Box<dyn Error + Send + Sync>`. An `Err` is thrown: a [`HostError`]
 ///   with its name and code, any other error as an `Error` with its text. An error that implements
 ///   [`Serialize`] and not [`Error`] is thrown as that value.
+///
+/// An [`Error`] that the sandbox does not catch is the source of the [`StatusError`](crate::StatusError) of its run,
+/// so it has to be [`Send`] and [`Sync`].
 ///
 /// Where an error implements both traits the compiler asks which is meant: convert it, for example
 /// with `?` into the box. So are errors that are no [`Error`] themselves, such as anyhow's.
@@ -53,23 +61,23 @@ pub enum BoxedError {}
 impl<T: Serialize> IntoOutput<Plain> for T {
     fn into_output(self) -> Returned {
         match to_outcome(&self) {
-            Ok(Ok(message)) => Returned(Ok(message)),
+            Ok(Ok(message)) => Returned::from_outcome(Ok(message)),
             Ok(Err(Thrown(message))) => match message.value.reader().event() {
                 Ok(Event::String(text)) => {
-                    Returned::error(&HostError::new("Error", text.to_string_lossy()))
+                    Returned::refused(&HostError::new("Error", text.to_string_lossy()))
                 }
-                _ => Returned(Err(message)),
+                _ => Returned::from_outcome(Err(message)),
             },
-            Err(fault) => Returned::error(&HostError::serialization(fault, "result")),
+            Err(fault) => Returned::refused(&HostError::serialization(fault, "result")),
         }
     }
 }
 
-impl<T: Serialize, E: Error + 'static> IntoOutput<Fallible> for Result<T, E> {
+impl<T: Serialize, E: Error + Send + Sync + 'static> IntoOutput<Fallible> for Result<T, E> {
     fn into_output(self) -> Returned {
         match self {
             Ok(value) => value.into_output(),
-            Err(error) => Returned::thrown(&error),
+            Err(error) => Returned::thrown(Arc::new(error)),
         }
     }
 }
@@ -78,33 +86,39 @@ impl<T: Serialize> IntoOutput<BoxedError> for Result<T, Box<dyn Error + Send + S
     fn into_output(self) -> Returned {
         match self {
             Ok(value) => value.into_output(),
-            Err(error) => Returned::thrown(&*error),
+            Err(error) => Returned::thrown(Arc::from(error)),
         }
     }
 }
 
 impl Returned {
-    pub(super) fn error(error: &HostError) -> Self {
-        Self::from(Err(error.to_value()))
+    /// An error of this library's, in whose place stands what it was made out of.
+    pub(super) fn refused(error: &HostError) -> Self {
+        Self { cause: error.source_shared(), ..Self::from(Err(error.to_value())) }
     }
 
-    fn thrown(error: &(dyn Error + 'static)) -> Self {
-        match error.downcast_ref::<HostError>() {
-            Some(error) => Self::error(error),
-            None => Self::error(&HostError::new("Error", error.to_string())),
-        }
+    fn thrown(error: Source) -> Self {
+        let value = match error.downcast_ref::<HostError>() {
+            Some(error) => error.to_value(),
+            None => HostError::new("Error", error.to_string()).to_value(),
+        };
+        Self { cause: Some(error), ..Self::from(Err(value)) }
+    }
+
+    pub(super) fn from_outcome(outcome: Result<Message, Message>) -> Self {
+        Self { outcome, cause: None }
     }
 }
 
 impl From<Completion> for Returned {
     fn from(completion: Completion) -> Self {
         let message = |value: Value| Message { value, links: Vec::new() };
-        Self(completion.map(message).map_err(message))
+        Self::from_outcome(completion.map(message).map_err(message))
     }
 }
 
 impl std::fmt::Debug for Returned {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Returned").field("threw", &self.0.is_err()).finish_non_exhaustive()
+        out.debug_struct("Returned").field("threw", &self.outcome.is_err()).finish_non_exhaustive()
     }
 }

@@ -187,7 +187,7 @@ impl<R: DeserializeOwned> Future for SandboxCall<R> {
         };
         waiter.poll(context).map(|settled| match settled {
             Some((Ok(value), received)) => from_value(&value, Some(&*received))
-                .map_err(|fault| HostError::new("TypeError", fault.text("result"))),
+                .map_err(|fault| HostError::of_fault("TypeError", fault, "result")),
             Some((Err(thrown), _)) => Err(HostError::from_value(&thrown)),
             None => Err(HostError::new("Error", GONE)),
         })
@@ -232,9 +232,9 @@ impl Waiter {
     /// What it came to, on its way back to the sandbox.
     pub(super) async fn outcome(&self) -> Returned {
         match std::future::poll_fn(|context| self.poll(context)).await {
-            Some((Ok(value), received)) => Returned(Ok(received.message(&value))),
-            Some((Err(thrown), received)) => Returned(Err(received.message(&thrown))),
-            None => Returned::error(&HostError::new("Error", GONE)),
+            Some((Ok(value), received)) => Returned::from_outcome(Ok(received.message(&value))),
+            Some((Err(thrown), received)) => Returned::from_outcome(Err(received.message(&thrown))),
+            None => Returned::refused(&HostError::new("Error", GONE)),
         }
     }
 

@@ -5,11 +5,11 @@
 //! the run settles; so neither side keeps the other alive.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Waker},
 };
@@ -24,8 +24,10 @@ use super::{
     sandbox::{Borrowed, Received, Waiter},
 };
 use crate::{
-    ASYNC_FUNCTION, Completion, Host, HostCall, NativeFunctions, REPORT_SINK, RunHandle, Value,
+    ASYNC_FUNCTION, Cause, Completion, ExecutionResult, Host, HostCall, KEPT_THROWS,
+    NativeFunctions, REPORT_SINK, RunHandle, Value,
     binding::executor,
+    error::Source,
     os::{
         process::Process,
         sync::{Condvar, Mutex},
@@ -44,6 +46,10 @@ pub(super) struct HostSide {
     tables: Mutex<Tables>,
     /// Functions that are answered before a call gets here.
     pub(super) native: NativeFunctions,
+    /// How often the sandbox called and waited.
+    called: AtomicU64,
+    /// The errors that were thrown last, until the result is taken, which may name one.
+    thrown: Mutex<VecDeque<(Cause, Source)>>,
     /// Those who read reports.
     pub(super) feed: Feed,
     /// Where the run is. In a child of that process no lock here may be waited for.
@@ -94,6 +100,8 @@ impl HostSide {
             over: AtomicBool::new(false),
             native: NativeFunctions::new(),
             tables: Mutex::new(Tables { report, ..Tables::default() }),
+            called: AtomicU64::new(0),
+            thrown: Mutex::default(),
             feed: Feed::default(),
             process,
             tokio: Handle::try_current().ok(),
@@ -259,9 +267,10 @@ impl HostSide {
             let future = promise.0.lock().take();
             let number = self.spawn(async move |_| match future {
                 Some(future) => future.await,
-                None => {
-                    Returned::error(&HostError::new("Error", "the promise belongs to another run"))
-                }
+                None => Returned::refused(&HostError::new(
+                    "Error",
+                    "the promise belongs to another run",
+                )),
             });
             let mut tables = self.tables.lock();
             tables.numbers.insert(address, number);
@@ -286,8 +295,36 @@ impl HostSide {
         tables.functions.get(number as usize).cloned()
     }
 
-    /// What was returned or thrown, as a message of this run.
-    fn completion(&self, returned: Returned) -> Completion {
+    /// What the run came to, once, with the host's own error where one of those ended it.
+    pub(super) fn take_result(&self, remote: &RunHandle) -> Option<ExecutionResult> {
+        let mut result = self.feed.take_result(remote)?;
+        let thrown = std::mem::take(&mut *self.thrown.lock());
+        if let Some(error) = &mut result.error {
+            error.cause = error.cause.take().and_then(|cause| match cause {
+                Cause::Error(_) => Some(cause),
+                // What the library itself threw is nobody's error.
+                Cause::Call(_) | Cause::Promise(_) => {
+                    let found = thrown.into_iter().rfind(|(known, _)| *known == cause);
+                    found.map(|(_, error)| Cause::Error(error))
+                }
+            });
+        }
+        Some(result)
+    }
+
+    /// Keeps an error that is about to be thrown inside.
+    fn keep_thrown(&self, cause: Cause, error: Option<Source>) {
+        let Some(error) = error.filter(|_| !self.is_over()) else { return };
+        let mut thrown = self.thrown.lock();
+        thrown.push_back((cause, error));
+        let oldest = if thrown.len() > KEPT_THROWS { thrown.pop_front() } else { None };
+        drop(thrown);
+        // Not behind the lock: it may be of a type that does anything.
+        drop(oldest);
+    }
+
+    /// What was returned or thrown, as a message of this run; `cause` is how the run knows a throw.
+    fn completion(&self, returned: Returned, cause: Cause) -> Completion {
         let adopt = |message: Message| {
             if message.links.is_empty() {
                 return Ok(message.value);
@@ -298,7 +335,8 @@ impl HostSide {
                 Err(fault) => Err(HostError::serialization(fault, "result").to_value()),
             }
         };
-        match returned.0 {
+        self.keep_thrown(cause, returned.cause);
+        match returned.outcome {
             Ok(message) => adopt(message),
             Err(message) => Err(adopt(message).unwrap_or_else(|error| error)),
         }
@@ -385,14 +423,16 @@ impl HostSide {
         })
     }
 
-    fn run_function(&self, function: &Arc<Function>, args: Value, call: HostCall) {
+    fn run_function(&self, function: &Arc<Function>, args: Value, call: HostCall, number: u64) {
         let received = self.received(&args, None);
         match &**function {
             Function::Sync(body) => {
                 let _entered = self.tokio.as_ref().map(Handle::enter);
                 let invoke = || body(Call { args, links: &*received });
                 let returned = catch_unwind(AssertUnwindSafe(invoke));
-                call.reply(self.completion(returned.unwrap_or_else(|_panic| panicked())));
+                let returned = returned.unwrap_or_else(|_panic| panicked());
+                let completion = self.completion(returned, Cause::Call(number));
+                call.reply(completion);
             }
             Function::Future(_) => {
                 let function = Arc::clone(function);
@@ -417,14 +457,15 @@ impl HostSide {
 }
 
 fn panicked() -> Returned {
-    Returned::error(&HostError::new("Error", "the host function panicked"))
+    Returned::refused(&HostError::new("Error", "the host function panicked"))
 }
 
 impl Host for HostSide {
     fn call(&self, function: u32, args: Value, call: HostCall) {
+        let number = self.called.fetch_add(1, Ordering::Relaxed) + 1;
         if function != REPORT_SINK {
             match self.function(function) {
-                Some(function) => self.run_function(&function, args, call),
+                Some(function) => self.run_function(&function, args, call, number),
                 None => {
                     let error = HostError::new("TypeError", "the host does not know this function");
                     call.reply(Err(error.to_value()));
@@ -445,7 +486,7 @@ impl Host for HostSide {
         writer.array(1);
         let message = Message { value: newest, links: Vec::new() };
         match self.write(&message, &mut writer, "") {
-            Ok(()) => self.run_function(&sink, writer.finish(), call),
+            Ok(()) => self.run_function(&sink, writer.finish(), call, number),
             Err(fault) => {
                 call.reply(Err(HostError::serialization(fault, "report").to_value()));
             }
@@ -484,7 +525,7 @@ struct Settling {
 
 impl Settling {
     fn settle(mut self, returned: Returned) {
-        let completion = self.side.completion(returned);
+        let completion = self.side.completion(returned, Cause::Promise(self.promise));
         self.done = true;
         self.side.settle(self.promise, completion);
     }
@@ -496,9 +537,9 @@ impl Drop for Settling {
             let returned = if std::thread::panicking() {
                 panicked()
             } else {
-                Returned::error(&HostError::new("Error", "the host dropped the promise's future"))
+                Returned::refused(&HostError::new("Error", "the host dropped the promise's future"))
             };
-            let completion = self.side.completion(returned);
+            let completion = self.side.completion(returned, Cause::Promise(self.promise));
             self.side.settle(self.promise, completion);
         }
     }

@@ -18,9 +18,10 @@ use std::{
 
 use crate::{
     binding::{
-        host::{ASYNC_FUNCTION, Completion},
+        host::{ASYNC_FUNCTION, Completion, REPORT_SINK},
         inbound::Inbound,
     },
+    data::cause::Cause,
     isolate::{
         State,
         engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, sys, undefined},
@@ -47,6 +48,14 @@ pub(in crate::isolate) struct ExportedPromise {
     promise: Local,
     /// Whether the host will be told its outcome.
     watched: bool,
+}
+
+/// What came of a call of the host.
+enum Answer {
+    /// A value, or an exception that is pending.
+    Returned(Outcome<Local>),
+    /// The exception is pending, and kept with the call's arguments.
+    Kept,
 }
 
 /// A promise of the host that the sandbox waits for.
@@ -147,12 +156,14 @@ unsafe extern "C-unwind" fn call_host(
     enter(ctx, |state| {
         let number = state.host_function_number(function).ok_or(Thrown)?;
         state.still_running();
+        state.forget_large_throw(number);
         let args = clone_args_out(state, args(argc, argv), Crossing::Live, "arguments")?;
         let held = args.held_bytes();
         let function = number & !ASYNC_FUNCTION;
         if number != function && held <= LARGE_ARGS_BYTES && state.ahead.get() < MOST_AHEAD {
             return state.start_call(function, args, held);
         }
+        let cause = state.number_call(function);
         let asked = Instant::now();
         let answer = state.embedder().call(function, args);
         state.skip_clock(asked.elapsed());
@@ -161,7 +172,11 @@ unsafe extern "C-unwind" fn call_host(
             Some(Ok(value)) => value.host_promise(),
             _ => None,
         };
-        let answer = state.answer(answer);
+        let answer = match state.answer(answer, cause, held) {
+            Answer::Returned(answer) => answer,
+            // Its arguments stay charged, with what was thrown.
+            Answer::Kept => return Err(Thrown),
+        };
         let mut promises = state.host_promises.borrow_mut();
         match pending.and_then(|number| promises.get_mut(&number)) {
             Some(promise) => {
@@ -186,8 +201,11 @@ unsafe extern "C-unwind" fn report(
         let value = args(argc, argv).first().copied().unwrap_or(undefined());
         // It stays charged: the host keeps it in `reports` for as long as the run goes on.
         let value = clone_out(state, value, Crossing::Final, "report")?;
-        let answer = state.embedder().report(value);
-        state.answer(answer)
+        let cause = state.number_call(REPORT_SINK);
+        match state.answer(state.embedder().report(value), cause, 0) {
+            Answer::Returned(answer) => answer,
+            Answer::Kept => Err(Thrown),
+        }
     })
 }
 
@@ -452,6 +470,13 @@ impl State {
         let known = self.host_promises.borrow_mut().remove(&number);
         let Some(HostPromise { settle: [resolve, reject], charged, .. }) = known else { return };
         self.let_go(charged);
+        if let (false, Ok(thrown)) = (is_value, &value) {
+            let args_bytes = charged.saturating_sub(HOST_PROMISE_BYTES);
+            self.charge(args_bytes);
+            if !self.keep_throw(thrown, Cause::Promise(number), args_bytes) {
+                self.discharge(args_bytes);
+            }
+        }
         let cx = self.realm().cx;
         let function = if is_value { &resolve } else { &reject };
         let settled = match value {
@@ -481,17 +506,25 @@ impl State {
         cx.call(resolve.raw(), undefined(), &[result.raw()]).map(drop)
     }
 
-    /// Turns the host's answer into the value that the call returns or the exception that it throws.
-    fn answer(&self, answer: Option<Completion>) -> Outcome<Local> {
-        let cx = self.realm().cx;
-        match answer {
-            Some(Ok(value)) => clone_in(self, &value),
-            Some(Err(value)) => {
-                let thrown = clone_in(self, &value)?;
-                Err(cx.throw(thrown))
-            }
+    /// Turns the host's answer into the value that the call returns or the exception that it throws, with its cause.
+    fn answer(
+        &self,
+        answer: Option<Completion>,
+        cause: Option<Cause>,
+        args_bytes: usize,
+    ) -> Answer {
+        let value = match answer {
+            Some(Ok(value)) => return Answer::Returned(clone_in(self, &value)),
+            Some(Err(value)) => value,
             None => leave(),
-        }
+        };
+        let thrown = match clone_in(self, &value) {
+            Ok(thrown) => thrown,
+            Err(Thrown) => return Answer::Returned(Err(Thrown)),
+        };
+        let is_kept = cause.is_some_and(|cause| self.keep_throw(&thrown, cause, args_bytes));
+        let thrown = self.realm().cx.throw(thrown);
+        if is_kept { Answer::Kept } else { Answer::Returned(Err(thrown)) }
     }
 
     /// A value or an exception on its way to the host. If it cannot be cloned, the error that says so goes instead.

@@ -220,8 +220,8 @@ impl Driver {
         match Zygote::start(worker, driver, CONTROL) {
             Ok(zygote) => self.zygote = Some(zygote),
             Err(error) => {
-                let path = worker.program.display();
-                self.workers.unavailable(&format!("{path}: {error}"));
+                let why = format!("{}: {error}", worker.program.display());
+                self.workers.unavailable(&Lost::refused(why, error));
             }
         }
     }
@@ -263,8 +263,8 @@ impl Driver {
                         self.workers.refused(error);
                     } else {
                         // Before it said hello: not a worker more was refused, but the program.
-                        let path = self.workers.worker.program.display();
-                        self.workers.unavailable(&format!("{path}: {error}"));
+                        let why = format!("{}: {error}", self.workers.worker.program.display());
+                        self.workers.unavailable(&Lost::refused(why, error.into()));
                     }
                 }
             }
@@ -298,8 +298,8 @@ impl Driver {
         self.failures += 1;
         if self.failures >= FAILURES {
             self.failures = 0;
-            let path = self.workers.worker.program.display();
-            self.workers.unavailable(&format!("{path}: {why}"));
+            let why = format!("{}: {why}", self.workers.worker.program.display());
+            self.workers.unavailable(&Lost::Unavailable { why, cause: None });
         }
         // Another one may be needed, and this one waited for, which is not for a thread of the host to do.
         self.workers.driver.ring();

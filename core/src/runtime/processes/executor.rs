@@ -1,6 +1,6 @@
 //! Worker processes, as the runtime sees them.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use super::{driver, run::Run, workers::Workers};
 use crate::{
@@ -23,14 +23,15 @@ pub(crate) struct Processes(Arc<Workers<Run>>);
 impl Processes {
     /// Starts a zygote and what looks after it.
     pub(crate) fn start(settings: RuntimeSettings, worker: WorkerSettings) -> Result<Self, Error> {
-        let unavailable = |what: &str, error: &dyn std::fmt::Display| {
-            Error::new(ErrorKind::Internal, format!("{what}: {error}"))
+        let unavailable = |what: &str, error: io::Error| {
+            let refused = Error::new(ErrorKind::Internal, format!("{what}: {error}"));
+            refused.with_source(Some(Arc::new(error)))
         };
         let readiness = Readiness::new()
-            .map_err(|error| unavailable("the system has no descriptor left", &error))?;
+            .map_err(|error| unavailable("the system has no descriptor left", error.into()))?;
         let workers = Arc::new(Workers::new(settings, worker, Arc::new(readiness)));
         driver::start(&workers)
-            .map_err(|error| unavailable("the system has no thread left", &error))?;
+            .map_err(|error| unavailable("the system has no thread left", error))?;
         Ok(Self(workers))
     }
 }

@@ -1,6 +1,10 @@
 //! Why a run has no worker, and how that is told.
 
+use std::{io, sync::Arc};
+
 use isolane_confine::Ended;
+
+use crate::data::cause::Cause;
 
 /// Why a run has no worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,11 +15,23 @@ pub(crate) enum Lost {
     Broken,
     /// It said more than the run may hold, and is being killed.
     TooLarge,
-    /// None can be had.
-    Unavailable(String),
+    /// None can be had, in the system's words or ours.
+    Unavailable { why: String, cause: Option<Cause> },
 }
 
 impl Lost {
+    /// None can be had because of that error of the system.
+    pub(crate) fn refused(why: String, error: io::Error) -> Self {
+        Self::Unavailable { why, cause: Some(Cause::Error(Arc::new(error))) }
+    }
+
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Unavailable { cause, .. } => cause.clone(),
+            _ => None,
+        }
+    }
+
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Ended(Ended::Exited(code)) => format!("the worker exited with code {code}"),
@@ -33,7 +49,7 @@ impl Lost {
                 "the worker used more than it may".to_owned()
             }
             Self::Broken => "the worker broke the protocol and was killed".to_owned(),
-            Self::Unavailable(why) => format!("no worker could be started: {why}"),
+            Self::Unavailable { why, .. } => format!("no worker could be started: {why}"),
         }
     }
 }

@@ -270,6 +270,7 @@ impl FrameSink for Run {
                 let error = ExecutionError {
                     name: "WorkerLost".to_owned(),
                     message: how.message(),
+                    cause: how.cause(),
                     ..ExecutionError::default()
                 };
                 End::Failed(Status::Error, Box::new(error))

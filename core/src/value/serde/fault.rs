@@ -3,10 +3,10 @@
 //! In: serde's messages, and each step that the walk leaves on its way out. Out: an [`Error`] whose message starts with
 //! the path.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use crate::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, Source},
     value::{
         Malformed,
         path::{self, Step},
@@ -22,11 +22,13 @@ struct Inner {
     message: String,
     /// From the innermost outward.
     steps: Vec<Step>,
+    /// What it was made out of. Serde shows the errors of other types as text alone.
+    source: Option<Source>,
 }
 
 impl Fault {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { message: message.into(), steps: Vec::new() }))
+        Self(Box::new(Inner { message: message.into(), steps: Vec::new(), source: None }))
     }
 
     /// The same fault, seen from one level further out.
@@ -42,14 +44,22 @@ impl Fault {
         format!("{path}: {}", self.0.message)
     }
 
+    /// What it was made out of.
+    pub(crate) fn source(&self) -> Option<&Source> {
+        self.0.source.as_ref()
+    }
+
     pub(crate) fn into_error(self, root: &str) -> Error {
-        Error::new(ErrorKind::Serialization, self.text(root))
+        let source = self.0.source.clone();
+        Error::new(ErrorKind::Serialization, self.text(root)).with_source(source)
     }
 }
 
 impl From<Malformed> for Fault {
     fn from(malformed: Malformed) -> Self {
-        Self::new(malformed.to_string())
+        let mut fault = Self::new(malformed.to_string());
+        fault.0.source = Some(Arc::new(malformed));
+        fault
     }
 }
 

@@ -57,7 +57,10 @@ fn act(mut host: Stream) {
 
 #[expect(clippy::too_many_lines, reason = "a list")]
 fn perform(host: &mut Stream, act: &str) {
-    let error = |name: &str| ended(&[1]).text(name).text("").raw(&[0, 0, 0, 0, 0]);
+    let error = |name: &str| ended(&[1]).text(name).text("").raw(&[0, 0, 0, 0, 0, 0]);
+    let error_because = |kind: u8, number: u64| {
+        ended(&[1]).text("Error").text("").raw(&[0, 0, 0, 0, 0, 1, kind]).u64(number)
+    };
     let endless = |host: &mut Stream, next: &dyn Fn(u32) -> Frame| {
         let mut number = 0;
         while say(host, &[next(number)]) {
@@ -99,6 +102,9 @@ fn perform(host: &mut Stream, act: &str) {
         "result-malformed" => vec![success(&[0x07, 5, b'a'])],
         "result-depth" => vec![success(&vec![0x14; 1 << 20])],
         "result-blob" => vec![success(&[0x19, 7, 0, 0, 0])],
+        "error-cause-kind" => vec![error_because(9, 1)],
+        "error-cause-promise" => vec![error_because(1, 1 << 32)],
+        "error-cause-unknown" => vec![error_because(0, 999)],
         "error-utf8" => vec![ended(&[1]).u64(2).raw(&[0xff, 0xfe])],
         "after-end" => vec![success(ONE), success(ONE)],
         "report-waits" => vec![Frame::new(REPORT).raw(&[1]).message(ONE)],

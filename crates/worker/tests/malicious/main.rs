@@ -97,6 +97,8 @@ fn no_worker_says_that() {
         "result-malformed",
         "result-depth",
         "result-blob",
+        "error-cause-kind",
+        "error-cause-promise",
         "error-utf8",
         "report-waits",
         "asks",
@@ -136,6 +138,9 @@ fn harmless() {
     assert!(huge.memory_used_bytes.is_some_and(|bytes| bytes < 1 << 53), "{huge:?}");
     let long = run(&runtime, "long-error");
     assert_eq!(error_name(&long).len(), 16 << 10);
+    // What the host did not throw is nobody's cause.
+    let unknown = run(&runtime, "error-cause-unknown").error.expect("it failed");
+    assert_eq!((unknown.name.as_str(), unknown.cause), ("Error", None));
     // A worker that never sends anything is ended when its host asks.
     let silent = runtime.run_code("/*act:silent*/", ExecutionOptions::default());
     std::thread::sleep(Duration::from_millis(20));

@@ -6,6 +6,9 @@ mod family;
 
 use std::{
     collections::HashSet,
+    error::Error,
+    io,
+    num::ParseIntError,
     path::PathBuf,
     sync::{
         Arc,
@@ -548,6 +551,44 @@ fn processes_that_nobody_uses_go() {
     assert_eq!(run(&runtime, "export default 1").status, Status::Success);
 }
 
+/// The kind of the system's error that one was made out of.
+fn system_error(error: &dyn Error) -> Option<io::ErrorKind> {
+    error.source()?.downcast_ref::<io::Error>().map(io::Error::kind)
+}
+
+#[test]
+fn a_file_that_the_system_does_not_run_is_a_cause() {
+    let _alone = alone();
+    let source = RuntimeOptions {
+        worker: Some(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into()),
+        ..options()
+    };
+    let result = run(&runtime(&source), "export default 1");
+    let lost = result.into_value().expect_err("it is no program");
+    assert!(lost.to_string().starts_with("WorkerLost: no worker could be started: "), "{lost}");
+    let kind = system_error(&lost);
+    assert!(kind.is_some(), "{lost:?}");
+    assert!(cfg!(windows) || kind == Some(io::ErrorKind::PermissionDenied), "{lost:?}");
+}
+
+#[test]
+fn what_a_host_threw_is_the_cause_of_what_it_ended() {
+    let _alone = alone();
+    let runtime = runtime(&options());
+    for source in
+        ["parse('x')", "await later('x')", "try { parse('x') } catch (e) { await 0; throw e }"]
+    {
+        let globals = Inputs::new()
+            .with("parse", HostFunction::new(|text: String| text.parse::<i32>()))
+            .with("later", HostFunction::future(async |text: String| text.parse::<i32>()));
+        let result = start(&runtime, source, globals).wait().expect("no misuse");
+        let lost = result.into_value().expect_err("nobody caught it");
+        assert!(lost.source().is_some_and(<dyn Error>::is::<ParseIntError>), "{lost:?}");
+    }
+    let other = run(&runtime, "throw new Error('of the sandbox')").into_value();
+    assert!(other.expect_err("thrown").source().is_none());
+}
+
 fn this_program() -> PathBuf {
     std::env::current_exe().expect("this program")
 }
@@ -558,6 +599,7 @@ fn an_executable_that_is_none_is_told_at_once_or_by_its_runs() {
     let missing = RuntimeOptions { worker: Some("/nowhere/isolane-worker".into()), ..options() };
     let refused = Runtime::new(&missing).expect_err("there is none");
     assert!(refused.message().contains("/nowhere/isolane-worker"), "{refused}");
+    assert_eq!(system_error(&refused), Some(io::ErrorKind::NotFound));
     // A program that ends at once, or this one, which does nothing with its input.
     let another = if cfg!(unix) { "/bin/true".into() } else { this_program() };
     let result = run(

@@ -82,10 +82,10 @@ impl<J: Job> Workers<J> {
     }
 
     /// No worker can be had: every run that waits for one ends. The next one tries again.
-    pub(crate) fn unavailable(&self, why: &str) {
+    pub(crate) fn unavailable(&self, lost: &Lost) {
         let waiting = std::mem::take(&mut self.state.lock().fresh);
         for run in waiting {
-            run.lost(&Lost::Unavailable(why.to_owned()));
+            run.lost(lost);
         }
     }
 
@@ -127,7 +127,8 @@ impl<J: Job> Workers<J> {
         };
         drop(gone);
         if give_up {
-            self.unavailable("workers end as soon as they are started");
+            let why = "workers end as soon as they are started".to_owned();
+            self.unavailable(&Lost::Unavailable { why, cause: None });
         }
         self.dispatch();
     }
@@ -149,8 +150,9 @@ impl<J: Job> Workers<J> {
             let none = state.alive.is_empty() && state.coming == 0;
             if none { std::mem::take(&mut state.fresh) } else { VecDeque::new() }
         };
+        let lost = Lost::refused(error.to_string(), error.into());
         for run in waiting {
-            run.lost(&Lost::Unavailable(error.to_string()));
+            run.lost(&lost);
         }
     }
 

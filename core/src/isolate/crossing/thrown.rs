@@ -1,0 +1,102 @@
+//! The throws of the host, told apart.
+//!
+//! In: the object that a throw became in the sandbox, and the call or the promise that it came from. Out: the
+//! [`Cause`] of a value that ended the run: of that very object, whatever code did to it, and of no other. Primitives
+//! have no identity. As many are kept as a host keeps exceptions, and what an exception may hold stays charged.
+
+use std::collections::VecDeque;
+
+use crate::{
+    binding::native::NativeFunctions,
+    data::cause::{Cause, KEPT_THROWS, LARGE_THROW_BYTES},
+    isolate::{
+        State,
+        engine::{Local, Raw, address_of, is_object},
+    },
+};
+
+/// What an exception takes on the host's side beside what it was called with.
+const EXCEPTION_BYTES: usize = 1 << 10;
+
+/// The latest throws of a host.
+#[derive(Default)]
+pub(in crate::isolate) struct Throws {
+    /// From the oldest on.
+    kept: VecDeque<Throw>,
+    /// The latest one of a call with large arguments, until the next call.
+    large: Option<Throw>,
+    /// How many calls the host was asked to answer.
+    calls: u64,
+}
+
+struct Throw {
+    object: Local,
+    cause: Cause,
+    charged: usize,
+}
+
+impl State {
+    /// The sandbox calls its host, and waits for the answer. Returns the cause of what the call may throw: its number,
+    /// as the host counts its calls. A host hears of no call of a native function.
+    pub(in crate::isolate) fn number_call(&self, function: u32) -> Option<Cause> {
+        if NativeFunctions::is_native(function) {
+            return None;
+        }
+        let mut throws = self.throws.borrow_mut();
+        throws.calls += 1;
+        Some(Cause::Call(throws.calls))
+    }
+
+    /// The sandbox is about to call that function of its host, which lets go of what a throw of a large call holds.
+    pub(in crate::isolate) fn forget_large_throw(&self, function: u32) {
+        if NativeFunctions::is_native(function) {
+            return;
+        }
+        let large = self.throws.borrow_mut().large.take();
+        self.forget_throw(large.as_ref());
+    }
+
+    /// Keeps what the host threw, in answer to a call whose arguments hold `args_bytes`; these are charged already, and
+    /// stay so. Says whether it did.
+    pub(in crate::isolate) fn keep_throw(
+        &self,
+        object: &Local,
+        cause: Cause,
+        args_bytes: usize,
+    ) -> bool {
+        if !is_object(object.raw()) {
+            return false;
+        }
+        self.keep(EXCEPTION_BYTES);
+        self.keep_charged(args_bytes);
+        let throw = Throw { object: object.clone(), cause, charged: EXCEPTION_BYTES + args_bytes };
+        let replaced = {
+            let mut throws = self.throws.borrow_mut();
+            if args_bytes > LARGE_THROW_BYTES {
+                throws.large.replace(throw)
+            } else {
+                throws.kept.push_back(throw);
+                if throws.kept.len() > KEPT_THROWS { throws.kept.pop_front() } else { None }
+            }
+        };
+        self.forget_throw(replaced.as_ref());
+        true
+    }
+
+    /// What the host threw that is this object by now, the latest of it.
+    pub(in crate::isolate) fn cause_of(&self, thrown: Raw) -> Option<Cause> {
+        if !is_object(thrown) {
+            return None;
+        }
+        let throws = self.throws.borrow();
+        let is_it = |throw: &&Throw| address_of(throw.object.raw()) == address_of(thrown);
+        let found = throws.large.iter().chain(throws.kept.iter().rev()).find(is_it);
+        found.map(|throw| throw.cause.clone())
+    }
+
+    fn forget_throw(&self, throw: Option<&Throw>) {
+        if let Some(Throw { charged, .. }) = throw {
+            self.let_go(*charged);
+        }
+    }
+}

@@ -97,6 +97,13 @@ export interface CodeExecutionError {
   line?: number;
   /** From 1, in UTF-16 code units. */
   column?: number;
+  /**
+   * What the error was made out of, on this side: the very object that a host function or promise threw, if the
+   * sandbox did not catch it, or threw the same one again; an error of the system where no worker could be started.
+   * Absent for primitives. Not enumerable, so that no copy of the result has it. Objects thrown by the last few calls
+   * are told apart, earlier ones are not.
+   */
+  cause?: unknown;
 }
 
 /**
@@ -228,7 +235,7 @@ export function unwrap<T = unknown>(result: CodeExecutionResult): T;
 
 /**
  * A run that did not succeed. The message is the error's name and message, and its place if it is
- * known: `TypeError: x is not a function (code.ts:4:7)`.
+ * known: `TypeError: x is not a function (code.ts:4:7)`. Its `cause` is that of the result's error, if there is one.
  */
 export class StatusError extends Error {
   constructor(result: CodeExecutionResult);

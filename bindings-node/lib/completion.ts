@@ -10,29 +10,32 @@ import { notCloneable } from './serialization-error.js';
 /** Hands a finished message to the native side. */
 export type Deliver = (ok: boolean, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined) => void;
 
-/** Writes a completion and hands it over. Never throws. */
-export function complete(numbering: Numbering, ok: boolean, value: unknown, deliver: Deliver): void {
+/** Writes a completion and hands it over; returns what is thrown inside, `undefined` where nothing is. Never throws. */
+export function complete(numbering: Numbering, ok: boolean, value: unknown, deliver: Deliver): unknown {
   const encoder = borrowEncoder();
-  const fulfilled = write(encoder, numbering, ok, value);
-  deliver(fulfilled, encoder.bytes, encoder.at, encoder.blobs);
-  returnEncoder(encoder);
-}
-
-function write(encoder: Encoder, numbering: Numbering, ok: boolean, value: unknown): boolean {
+  let fulfilled = ok;
+  let thrown = ok ? undefined : value;
   try {
     encoder.begin(numbering);
     encoder.value(value, ok ? 'result' : 'error');
-    return ok;
   } catch (failure) {
-    try {
-      encoder.reset();
-      encoder.begin(numbering);
-      encoder.value(failure, 'error');
-    } catch {
-      encoder.reset();
-      encoder.begin(numbering);
-      encoder.value(notCloneable('error', 'a value that throws when it is read'), 'error');
-    }
-    return false;
+    fulfilled = false;
+    thrown = failure;
+    writeFailure(encoder, numbering, failure);
+  }
+  deliver(fulfilled, encoder.bytes, encoder.at, encoder.blobs);
+  returnEncoder(encoder);
+  return thrown;
+}
+
+function writeFailure(encoder: Encoder, numbering: Numbering, failure: unknown): void {
+  try {
+    encoder.reset();
+    encoder.begin(numbering);
+    encoder.value(failure, 'error');
+  } catch {
+    encoder.reset();
+    encoder.begin(numbering);
+    encoder.value(notCloneable('error', 'a value that throws when it is read'), 'error');
   }
 }

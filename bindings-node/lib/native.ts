@@ -11,6 +11,8 @@ import { dirname } from 'node:path';
 export interface Misuse {
   readonly kind: 'type' | 'range' | 'serialization' | 'unavailable' | 'internal';
   readonly message: string;
+  /** What it was made out of; `number` is the system's, 0 where it is none of the system's. */
+  readonly cause?: { readonly message: string; readonly number: number };
 }
 
 /** A set of options. */

@@ -10,10 +10,11 @@ import type { CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '
 import { bridge, native } from './bridge.js';
 import { PAUSED } from './decode.js';
 import { Mail, type LargeMessage } from './mail.js';
+import { systemError } from './misuse.js';
 import type { Reports } from './reports.js';
 import type { Run } from './run.js';
 import type { Work } from './slices.js';
-import { ErrorFlag, OutcomeFlag } from './wire.js';
+import { CauseKind, ErrorFlag, OutcomeFlag } from './wire.js';
 
 /** Reads an outcome, and tells it: nearly always at once, and in slices where it is long. */
 export class OutcomeReading implements Work {
@@ -75,7 +76,7 @@ export class OutcomeReading implements Work {
     const outcome = { status: mail.text() } as CodeExecutionResult;
     const durationMs = mail.f64();
     const memoryUsedBytes = has & OutcomeFlag.MemoryUsed ? mail.f64() : undefined;
-    const error = has & OutcomeFlag.Error ? readError(mail) : undefined;
+    const error = has & OutcomeFlag.Error ? readError(mail, this.run) : undefined;
     if (has & OutcomeFlag.Result) {
       try {
         outcome.result = mail.isLarge ? yield mail.large(this.run, 'result') : mail.next(this.run, 'result');
@@ -83,6 +84,7 @@ export class OutcomeReading implements Work {
         // A result that this host cannot hold is one that cannot be cloned.
         outcome.status = 'error';
         outcome.error = named(failure);
+        Object.defineProperty(outcome.error, 'cause', { value: failure, configurable: true, writable: true });
       }
     }
     const logs: CodeExecutionLog[] = [];
@@ -141,6 +143,16 @@ export class OutcomeReading implements Work {
   }
 }
 
+/** Puts the cause where copies, comparisons and printing do not see it: it is the host's own, and of any kind. */
+function readCause(mail: Mail, run: Run, error: CodeExecutionError): void {
+  const kind = mail.u8() as CauseKind;
+  const number = mail.f64();
+  let value: unknown;
+  if (kind === CauseKind.System) value = systemError(mail.text(), number);
+  else value = kind === CauseKind.Call ? run.throws.byCall(number) : run.throws.byPromise(number);
+  if (value !== undefined) Object.defineProperty(error, 'cause', { value, configurable: true, writable: true });
+}
+
 /** The outcome when the real one cannot be told, such as one that this process has no memory left for. */
 function failedOutcome(failure: unknown, reports: unknown[]): CodeExecutionResult {
   return { status: 'error', reports, logs: [], error: named(failure), durationMs: 0 };
@@ -151,7 +163,7 @@ function named(failure: unknown): CodeExecutionError {
   return { name, message };
 }
 
-function readError(mail: Mail): CodeExecutionError {
+function readError(mail: Mail, run: Run): CodeExecutionError {
   const error: CodeExecutionError = { name: mail.text(), message: mail.text() };
   const has = mail.u8();
   if (has & ErrorFlag.Stack) error.stack = mail.text();
@@ -159,5 +171,6 @@ function readError(mail: Mail): CodeExecutionError {
   if (has & ErrorFlag.Filename) error.filename = mail.text();
   if (has & ErrorFlag.Line) error.line = mail.u32();
   if (has & ErrorFlag.Column) error.column = mail.u32();
+  if (has & ErrorFlag.Cause) readCause(mail, run, error);
   return error;
 }

@@ -54,7 +54,8 @@ export class Promises {
     const settle = (ok: boolean, value: unknown): void => {
       // The outcome may contain the promise itself, so the promise keeps its number until that is told.
       if (this.run.running) {
-        complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
+        const thrown = complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
+        this.run.throws.keepOfPromise(number, thrown);
       }
       this.own.delete(keyed(number));
       this.numbers.delete(promise);

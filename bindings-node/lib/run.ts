@@ -19,6 +19,7 @@ import { Promises } from './promises.js';
 import { Reports } from './reports.js';
 import { SandboxFunctions, ended } from './sandbox-functions.js';
 import { endOfSlice, start } from './slices.js';
+import { Throws } from './throws.js';
 import { ASYNC_FUNCTION, REPORT_SINK } from './wire.js';
 
 export class Run implements Numbering, Owners {
@@ -31,6 +32,7 @@ export class Run implements Numbering, Owners {
   private readonly nativeNumbers = new Map<NativeFunction, number>();
   private readonly nativeFunctions = new Map<number, NativeFunction>();
   readonly sandboxFunctions = new SandboxFunctions(this);
+  readonly throws = new Throws();
   private readonly promises = new Promises(this);
   private readonly sink: Function | undefined;
   private readonly resolve: (result: CodeExecutionResult) => void;
@@ -122,13 +124,14 @@ export class Run implements Numbering, Owners {
 
   /** The sandbox called a function of the host, and waits. */
   called(fn: number, call: number, mail: Mail): void {
+    const number = this.throws.numberCall();
     if (fn === REPORT_SINK) {
-      this.reported(call, mail);
+      this.reported(call, number, mail);
       return;
     }
     const { isLarge } = mail;
     mail.read(this, 'arguments', (ok, args) => {
-      this.answer(call, ok, args, () => {
+      this.answer(call, number, ok, args, () => {
         // It may have ended while its arguments were read.
         if (isLarge && !native.running(bridge, this.number)) throw ended();
         return this.invoke(this.functions[fn], args as unknown[]);
@@ -169,6 +172,7 @@ export class Run implements Numbering, Owners {
     this.running = false;
     this.sandboxFunctions.end();
     this.promises.end();
+    this.throws.clear();
     this.functions.length = 0;
     this.numbers.clear();
     this.nativeNumbers.clear();
@@ -178,11 +182,11 @@ export class Run implements Numbering, Owners {
   }
 
   /** The sandbox reported something. The value may have been read before, by a look at the handle. */
-  private reported(call: number, mail: Mail): void {
+  private reported(call: number, number: number, mail: Mail): void {
     const index = this.reportsDelivered;
     this.reportsDelivered += 1;
     const deliver = (): void => {
-      this.answer(call, true, undefined, () => this.invoke(this.sink, [this.reports.get(index)]));
+      this.answer(call, number, true, undefined, () => this.invoke(this.sink, [this.reports.get(index)]));
     };
     if (index < this.reports.count) {
       mail.skip(this);
@@ -195,8 +199,8 @@ export class Run implements Numbering, Owners {
     }
   }
 
-  /** Answers a call with what `act` comes to, or throws where its arguments could not be read. */
-  private answer(call: number, ok: boolean, failure: unknown, act: () => unknown): void {
+  /** Answers a call, the `number`-th, with what `act` comes to, or throws where its arguments could not be read. */
+  private answer(call: number, number: number, ok: boolean, failure: unknown, act: () => unknown): void {
     let answered = ok;
     let value = failure;
     if (ok) {
@@ -208,7 +212,7 @@ export class Run implements Numbering, Owners {
         value = thrown;
       }
     }
-    complete(this, answered, value, (...message) => native.reply(bridge, call, ...message));
+    this.throws.keepOfCall(number, complete(this, answered, value, (...message) => native.reply(bridge, call, ...message)));
   }
 
   private invoke(fn: Function | undefined, args: unknown[]): unknown {

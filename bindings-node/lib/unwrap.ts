@@ -13,7 +13,8 @@ export class StatusError extends Error {
   readonly status: FailedStatus;
 
   constructor(result: CodeExecutionResult) {
-    super(described(result));
+    const cause = result.error?.cause;
+    super(described(result), cause === undefined ? undefined : { cause });
     this.status = result.status as FailedStatus;
     // Out of sight of whoever prints the error: the message says what the result says.
     Object.defineProperty(this, 'result', { value: result, configurable: true, writable: true });

@@ -133,4 +133,15 @@ export const enum ErrorFlag {
   Filename = 4,
   Line = 8,
   Column = 16,
+  Cause = 32,
+}
+
+/** What the error of an outcome was made out of. */
+export const enum CauseKind {
+  /** A throw in answer to a call, whose number follows. */
+  Call = 0,
+  /** The rejection of a promise, whose number follows. */
+  Promise = 1,
+  /** An error of the library or the system: its number or 0, and its text. */
+  System = 2,
 }

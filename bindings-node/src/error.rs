@@ -2,6 +2,8 @@
 //!
 //! The exception itself is made in JavaScript, where its class and its stack belong.
 
+use std::{error::Error as _, io};
+
 use isolane::{Error, ErrorKind};
 use napi_derive::napi;
 
@@ -13,6 +15,25 @@ pub struct Misuse {
     pub kind: String,
     /// What the exception says.
     pub message: String,
+    /// What it was made out of.
+    pub cause: Option<NativeCause>,
+}
+
+/// An error of Rust, for JavaScript to make an error of.
+#[napi(object)]
+#[derive(Debug, Default)]
+pub struct NativeCause {
+    /// What it says.
+    pub message: String,
+    /// The system's number of it, 0 where it is none of the system's.
+    pub number: i32,
+}
+
+impl NativeCause {
+    pub(crate) fn of(error: &(dyn std::error::Error + 'static)) -> Self {
+        let system = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+        Self { message: error.to_string(), number: system.unwrap_or(0) }
+    }
 }
 
 impl From<Error> for Misuse {
@@ -24,7 +45,8 @@ impl From<Error> for Misuse {
             ErrorKind::Unavailable => "unavailable",
             _ => "internal",
         };
-        Self { kind: kind.to_owned(), message: error.message().to_owned() }
+        let cause = error.source().map(NativeCause::of);
+        Self { kind: kind.to_owned(), message: error.message().to_owned(), cause }
     }
 }
 

@@ -5,11 +5,12 @@
 
 use std::vec;
 
-use isolane::{ExecutionError, ExecutionLog, ExecutionResult, value::Value};
+use isolane::{Cause, ExecutionError, ExecutionLog, ExecutionResult, value::Value};
 
 use crate::{
+    error::NativeCause,
     value::Frame,
-    wire::{error_flag, outcome_flag},
+    wire::{cause_kind, error_flag, outcome_flag},
 };
 
 /// Bytes of reports and logs after which the next part begins.
@@ -90,12 +91,38 @@ fn write_error(frame: &mut Frame, error: &ExecutionError) {
         | flag(error.specifier.as_ref(), error_flag::SPECIFIER)
         | flag(error.filename.as_ref(), error_flag::FILENAME)
         | flag(error.line.as_ref(), error_flag::LINE)
-        | flag(error.column.as_ref(), error_flag::COLUMN));
+        | flag(error.column.as_ref(), error_flag::COLUMN)
+        | flag(error.cause.as_ref(), error_flag::CAUSE));
     for text in [&error.stack, &error.specifier, &error.filename].into_iter().flatten() {
         frame.text(text);
     }
     for number in [error.line, error.column].into_iter().flatten() {
         frame.u32(number);
+    }
+    if let Some(cause) = &error.cause {
+        write_cause(frame, cause);
+    }
+}
+
+/// A throw as JavaScript numbers it; of an error of Rust its text, and its number if it is one of the system's.
+fn write_cause(frame: &mut Frame, cause: &Cause) {
+    match cause {
+        #[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 calls")]
+        Cause::Call(number) => {
+            frame.u8(cause_kind::CALL);
+            frame.f64(*number as f64);
+        }
+        Cause::Promise(number) => {
+            frame.u8(cause_kind::PROMISE);
+            frame.f64(f64::from(*number));
+        }
+        other => {
+            let NativeCause { message, number } =
+                other.error().map_or_else(NativeCause::default, NativeCause::of);
+            frame.u8(cause_kind::SYSTEM);
+            frame.f64(f64::from(number));
+            frame.text(&message);
+        }
     }
 }
 

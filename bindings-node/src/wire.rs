@@ -53,4 +53,15 @@ pub(crate) mod error_flag {
     pub(crate) const FILENAME: u8 = 4;
     pub(crate) const LINE: u8 = 8;
     pub(crate) const COLUMN: u8 = 16;
+    pub(crate) const CAUSE: u8 = 32;
+}
+
+/// What the error of an outcome was made out of.
+pub(crate) mod cause_kind {
+    /// A throw in answer to a call, whose number follows.
+    pub(crate) const CALL: u8 = 0;
+    /// The rejection of a promise, whose number follows.
+    pub(crate) const PROMISE: u8 = 1;
+    /// An error of the library or the system: its number or 0, and its text.
+    pub(crate) const SYSTEM: u8 = 2;
 }

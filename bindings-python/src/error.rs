@@ -1,8 +1,10 @@
 //! What the core refused, as exceptions of Python.
 
+use std::{error::Error as _, io};
+
 use isolane::{Error, ErrorKind};
 use pyo3::{
-    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+    exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
     sync::PyOnceLock,
     types::PyType,
@@ -11,11 +13,27 @@ use pyo3::{
 /// The exception for a refusal, in the core's words.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let message = error.message().to_owned();
-    match error.kind() {
+    let raised = match error.kind() {
         ErrorKind::Type => PyTypeError::new_err(message),
         ErrorKind::Range => PyValueError::new_err(message),
         ErrorKind::Serialization => serialization_error(py, message),
         _ => PyRuntimeError::new_err(message),
+    };
+    if let Some(cause) = error.source() {
+        raised.set_cause(py, Some(cause_of(py, cause)));
+    }
+    raised
+}
+
+/// An error of Rust as an exception: an `OSError` where it is one of the system's.
+pub(crate) fn cause_of(py: Python<'_>, error: &(dyn std::error::Error + 'static)) -> PyErr {
+    let system = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+    let Some(number) = system else { return PyRuntimeError::new_err(error.to_string()) };
+    let text = py.import("os").and_then(|os| os.getattr("strerror")?.call1((number,)));
+    // Python has a class for each number.
+    match text {
+        Ok(text) => PyOSError::new_err((number, text.unbind())),
+        Err(failure) => failure,
     }
 }
 

@@ -90,35 +90,35 @@ impl PyRunHandle {
         }
     }
 
-    /// Settles a promise of the host.
-    fn settle_promise(
+    /// Settles a promise of the host. Returns the exception that is thrown inside, if one is.
+    fn settle_promise<'py>(
         &self,
         promise: u32,
         ok: bool,
-        value: &Bound<'_, PyAny>,
-        owner: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let (completion, failed) = completion(&self.functions, ok, value, owner);
+        value: &Bound<'py, PyAny>,
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (completion, thrown) = completion(&self.functions, ok, value, owner);
         self.handle.settle_promise(promise, completion);
-        failed
+        thrown
     }
 
-    /// Answers a call of the sandbox.
-    fn reply(
+    /// Answers a call of the sandbox. Returns the exception that is thrown inside, if one is.
+    fn reply<'py>(
         &self,
         call: &PyHostCall,
         ok: bool,
-        value: &Bound<'_, PyAny>,
-        owner: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let (completion, failed) = completion(&self.functions, ok, value, owner);
+        value: &Bound<'py, PyAny>,
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (completion, thrown) = completion(&self.functions, ok, value, owner);
         // A host function that forks returns in both processes.
         if let Some(call) = call.0.lock().take()
             && self.handle.is_here()
         {
             call.reply(completion);
         }
-        failed
+        thrown
     }
 
     /// Calls a function of the sandbox.
@@ -190,23 +190,28 @@ impl PyHostCall {
 }
 
 /// What a host function or promise came to, as a message that always exists: what cannot be cloned
-/// is replaced by the error that says so. An exception that must not be kept from the host's own
-/// thread, such as `KeyboardInterrupt`, is returned beside it.
-fn completion(
+/// is replaced by the error that says so. Beside it is the exception that is thrown; one that must not be
+/// kept from the host's own thread, such as `KeyboardInterrupt`, is raised.
+fn completion<'py>(
     functions: &Functions,
     ok: bool,
-    value: &Bound<'_, PyAny>,
-    owner: &Bound<'_, PyAny>,
-) -> (Completion, PyResult<()>) {
+    value: &Bound<'py, PyAny>,
+    owner: &Bound<'py, PyAny>,
+) -> (Completion, PyResult<Option<Bound<'py, PyAny>>>) {
     let py = value.py();
+    let raised = if ok { None } else { Some(value.clone()) };
     let thrown = if ok { None } else { value::thrown_value(value) };
     let value = thrown.as_ref().unwrap_or(value);
     let failure = match value::write(functions, value, owner, if ok { "result" } else { "error" }) {
-        Ok(message) => return (if ok { Ok(message) } else { Err(message) }, Ok(())),
+        Ok(message) => return (if ok { Ok(message) } else { Err(message) }, Ok(raised)),
         Err(failure) => failure,
     };
     let thrown = value::write(functions, failure.value(py), owner, "error");
     let thrown = thrown.unwrap_or_else(|_| value::unreadable());
-    let kept = if failure.is_instance_of::<PyException>(py) { Ok(()) } else { Err(failure) };
-    (Err(thrown), kept)
+    let raised = if failure.is_instance_of::<PyException>(py) {
+        Ok(Some(failure.into_value(py).into_bound(py).into_any()))
+    } else {
+        Err(failure)
+    };
+    (Err(thrown), raised)
 }

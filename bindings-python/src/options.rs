@@ -170,11 +170,12 @@ fn read_choice(option: &OptionDeclaration, value: &Bound<'_, PyAny>) -> PyResult
 
 fn read_path(option: &str, path: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     path.extract().map_err(|failure: PyErr| {
-        if failure.is_instance_of::<PyTypeError>(path.py()) {
-            wrong(path, option, "a path")
-        } else {
-            failure
+        if !failure.is_instance_of::<PyTypeError>(path.py()) {
+            return failure;
         }
+        let misuse = wrong(path, option, "a path");
+        misuse.set_cause(path.py(), Some(failure));
+        misuse
     })
 }
 

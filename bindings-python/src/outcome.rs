@@ -5,7 +5,7 @@
 
 use std::{mem, sync::Arc, vec};
 
-use isolane::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel};
+use isolane::{Cause, ExecutionError, ExecutionLog, ExecutionResult, LogLevel};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
@@ -13,6 +13,7 @@ use pyo3::{
 };
 
 use crate::{
+    error::cause_of,
     message::Queue,
     value::{Budget, LOG, Owners},
 };
@@ -97,6 +98,22 @@ impl Outcome {
 const STEPS_PER_LOG: u32 = 16;
 
 fn error_fields(py: Python<'_>, error: ExecutionError) -> PyResult<Bound<'_, PyAny>> {
-    let ExecutionError { name, message, stack, specifier, filename, line, column, .. } = error;
-    (name, message, stack, specifier, filename, line, column).into_bound_py_any(py)
+    let ExecutionError { name, message, stack, specifier, filename, line, column, cause } = error;
+    let cause = match cause {
+        Some(cause) => cause_field(py, &cause)?,
+        None => py.None().into_bound(py),
+    };
+    (name, message, stack, specifier, filename, line, column, cause).into_bound_py_any(py)
+}
+
+/// `(kind, number)` of a throw, as Python numbers it; of an error of Rust an exception.
+fn cause_field<'py>(py: Python<'py>, cause: &Cause) -> PyResult<Bound<'py, PyAny>> {
+    match cause {
+        Cause::Call(number) => ("call", *number).into_bound_py_any(py),
+        Cause::Promise(number) => ("promise", *number).into_bound_py_any(py),
+        other => Ok(match other.error() {
+            Some(error) => cause_of(py, error).into_value(py).into_bound(py).into_any(),
+            None => py.None().into_bound(py),
+        }),
+    }
 }

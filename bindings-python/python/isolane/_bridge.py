@@ -237,7 +237,7 @@ class Bridge:
             # The run ended while it was read: none is made any more.
             pass
         elif kind == "call":
-            run.called(what, message, call)
+            run.called(what, message, call, is_large)
             self.expect_events()
         elif run.terminating:
             # It is about to end, and nobody waits for anything else of it.

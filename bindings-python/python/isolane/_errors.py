@@ -158,7 +158,10 @@ class LinkError(StatusError):
 
 def status_error(result: CodeExecutionResult) -> StatusError:
     """The exception for a result that is no success."""
-    return _STATUS_ERRORS[result.status](result)
+    raised = _STATUS_ERRORS[result.status](result)
+    if result.error is not None and result.error.cause is not None:
+        raised.__cause__ = result.error.cause
+    return raised
 
 
 _STATUS_ERRORS: dict[Status, type[StatusError]] = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ._errors import status_error
+from ._throws import Answered, Throws
 
 Status: TypeAlias = Literal["success", "error", "memory", "terminated", "link_error"]
 """How a run ended.
@@ -46,6 +47,18 @@ class CodeExecutionError:
     column: int | None = None
     """From 1, in UTF-16 code units."""
 
+    @property
+    def cause(self) -> BaseException | None:
+        """What the error was made out of, on this side: the very exception that a host function or
+        an awaitable raised, if the sandbox did not catch it, or threw the same one again; an
+        `OSError` where no worker could be started. It is no field: no copy and no pickle of the
+        result has it. The exceptions of the last few calls are told apart, earlier ones are not.
+        Its traceback has no frames of this package."""
+        return self.__dict__.get("_cause")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_cause"}
+
 
 @dataclass(frozen=True)
 class CodeExecutionResult:
@@ -70,25 +83,29 @@ class CodeExecutionResult:
 
         Raises:
             UncaughtError, MemoryLimitError, TerminatedError, LinkError: by the status; each is a
-                `StatusError` with the result attached.
+                `StatusError` with the result attached, and the cause of the result's error as its
+                `__cause__`.
         """
         if self.status == "success":
             return self
         raise status_error(self)
 
 
+Cause: TypeAlias = Answered | BaseException
+
 Outcome: TypeAlias = tuple[
     Status,
     Any,
     list[Any],
     list[CodeExecutionLog],
-    tuple[str, str, str | None, str | None, str | None, int | None, int | None] | None,
+    tuple[str, str, str | None, str | None, str | None, int | None, int | None, Cause | None]
+    | None,
     float,
     int | None,
 ]
 
 
-def read_result(outcome: Outcome, reports: list[Any]) -> CodeExecutionResult:
+def read_result(outcome: Outcome, reports: list[Any], throws: Throws) -> CodeExecutionResult:
     """The result, from what the native side says and from the reports that were read before."""
     status, result, more, logs, error, duration_ms, memory_used_bytes = outcome
     return CodeExecutionResult(
@@ -96,10 +113,17 @@ def read_result(outcome: Outcome, reports: list[Any]) -> CodeExecutionResult:
         result,
         reports + more,
         logs,
-        None if error is None else CodeExecutionError(*error),
+        None if error is None else _caused(CodeExecutionError(*error[:-1]), error[-1], throws),
         duration_ms,
         memory_used_bytes,
     )
+
+
+def _caused(error: CodeExecutionError, cause: Cause | None, throws: Throws) -> CodeExecutionError:
+    raised = throws.find(cause) if isinstance(cause, tuple) else cause
+    if raised is not None:
+        error.__dict__["_cause"] = raised
+    return error
 
 
 def ended_elsewhere(message: str, reports: list[Any]) -> CodeExecutionResult:
@@ -111,4 +135,5 @@ def ended_elsewhere(message: str, reports: list[Any]) -> CodeExecutionResult:
 def unreadable(raised: Exception, reports: list[Any]) -> CodeExecutionResult:
     """The result of a run whose values this process could not take, such as for want of memory."""
     error = CodeExecutionError(type(raised).__name__, f"the result cannot be read: {raised}")
+    error.__dict__["_cause"] = raised
     return CodeExecutionResult("error", None, reports, [], error)

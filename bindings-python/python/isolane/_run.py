@@ -21,6 +21,7 @@ from ._errors import SandboxError
 from ._isolane import REPORT_SINK, HostCall, Message, RunHandle
 from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
 from ._sandbox_function import SandboxFunction
+from ._throws import Answered, Throws
 
 if TYPE_CHECKING:
     from ._bridge import Bridge
@@ -93,6 +94,7 @@ class Run:
         )
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._calls_made = 0
+        self._throws = Throws()
 
     @property
     def remote(self) -> RunHandle:
@@ -217,12 +219,17 @@ class Run:
             ended = raised if isinstance(raised, (KeyboardInterrupt, SystemExit)) else None
         if self.result is None and self._remote is not None:
             # The outcome may contain the promise itself, so it keeps its number until then.
-            self.remote.settle_promise(number, ok, value, self)
+            self._settle_promise(number, ok, value)
             self._expect_events()
+        self._throws.settled(number)
         self._own_promises.pop(number, None)
         self._numbers.pop(id(future), None)
         if ended is not None:
             raise ended
+
+    def _settle_promise(self, number: int, ok: bool, value: Any) -> None:
+        answered: Answered = ("promise", number)
+        self._throws.keep(answered, self.remote.settle_promise(number, ok, value, self))
 
     def own_promise(self, number: int) -> asyncio.Future[Any] | None:
         return self._own_promises.get(number)
@@ -298,8 +305,11 @@ class Run:
         self._outcome = outcome
         return True
 
-    def called(self, function: int, message: Message, call: HostCall) -> None:
+    def called(self, function: int, message: Message, call: HostCall, is_large: bool) -> None:
         """The sandbox called a function of the host, and waits."""
+        answered = self._throws.number_call()
+        before = self._promises_given
+        # No variable has what is kept: this frame is one of those behind the host function's.
         try:
             is_report = function == REPORT_SINK
             value = self._report() if is_report else self._invoke(function, message)
@@ -307,18 +317,21 @@ class Run:
             self.remote.reply(call, False, raised, self)
             raise
         except BaseException as raised:
-            self.remote.reply(call, False, raised, self)
+            self._throws.keep(answered, self.remote.reply(call, False, raised, self), is_large)
         else:
-            self.remote.reply(call, True, value, self)
+            self._throws.keep(answered, self.remote.reply(call, True, value, self), is_large)
+            if is_large:
+                self._throws.answers_large(range(before + 1, self._promises_given + 1))
 
     def async_called(self, function: int, message: Message, promise: int) -> None:
         """The sandbox called a coroutine function of the host, and goes on."""
+        self._throws.is_called()
         try:
             coroutine = self._invoke(function, message)
             # A worker that was taken over may start one that is none.
             self._begin(promise, coroutine)
         except BaseException as raised:
-            self.remote.settle_promise(promise, False, raised, self)
+            self._settle_promise(promise, False, raised)
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
 
@@ -339,7 +352,7 @@ class Run:
         elif isinstance(outcome, Exception):
             self.end(unreadable(outcome, reports))
         else:
-            self.end(read_result(outcome, reports))
+            self.end(read_result(outcome, reports, self._throws))
 
     def end(self, result: CodeExecutionResult) -> None:
         """Keeps the result, tells everyone who waits, and lets go of all that was the run's."""
@@ -359,6 +372,7 @@ class Run:
         self._own_promises.clear()
         self._numbers.clear()
         self.held_up.clear()
+        self._throws.clear()
         self.remote.end()
 
     def give_up(self, waiter: Waiter) -> bool:

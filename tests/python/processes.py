@@ -56,7 +56,7 @@ def _processes() -> list[Known]:
     """All processes that have not ended. A process that was not waited for yet holds nothing any
     more."""
     found = []
-    # Not `glob("[0-9]*/stat")`: it fails with `ProcessLookupError` on a process that ends meanwhile.
+    # Not with `glob("[0-9]*/stat")`, which fails on a process that ends meanwhile.
     for process in Path("/proc").iterdir():
         if not process.name.isdigit():
             continue

@@ -36,6 +36,7 @@ pub use binding::native::{
     EndHook, NativeAnswer, NativeCall, NativeFunction, NativeFunctions, NativeMode, NativeRecord,
     NativeRun,
 };
+pub use binding::visit::{Collection, MessageVisitor, Refused, refusal};
 pub use data::cause::{Cause, KEPT_THROWS, LARGE_THROW_BYTES};
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::status_error::StatusError;

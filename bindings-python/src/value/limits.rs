@@ -13,8 +13,8 @@ use std::{
 };
 
 use isolane::{
-    Refusal, Step, Value,
-    value::{Event, Malformed, Reader, Str, ViewKind},
+    Collection, MessageVisitor, Refusal, Refused, Value,
+    value::{Event, Str, ViewKind},
 };
 
 use pyo3::{prelude::*, types::PyBytes};
@@ -65,35 +65,20 @@ pub(crate) fn refusal(message: &Value, left: &Allowance) -> Option<Refusal> {
     // Only the thread that computes the run takes any.
     let unpaid = left.holes.load(Ordering::Relaxed);
     let unpaid_bytes = left.copies.load(Ordering::Relaxed);
-    let mut walk = Walk {
-        reader: message.reader(),
+    let mut limits = Limits {
         blobs: message.blobs(),
-        frames: Vec::new(),
+        open: Vec::new(),
         objects: 0,
         hashable: Vec::new(),
         holes: paid + unpaid,
         copies: paid_bytes + unpaid_bytes,
     };
-    // A message that is none is for its reader to find.
-    let Err(Stop::Refused(what)) = walk.run() else {
-        left.holes.store(unpaid.min(walk.holes), Ordering::Relaxed);
-        left.copies.store(unpaid_bytes.min(walk.copies), Ordering::Relaxed);
-        return None;
-    };
-    let path = Step::through(&walk.frames, Frame::step);
-    Some(Refusal { path, what: what.to_owned() })
-}
-
-/// Why a walk ended early.
-enum Stop {
-    Refused(&'static str),
-    Malformed,
-}
-
-impl From<Malformed> for Stop {
-    fn from(_: Malformed) -> Self {
-        Self::Malformed
+    let refusal = isolane::refusal(message, &mut limits);
+    if refusal.is_none() {
+        left.holes.store(unpaid.min(limits.holes), Ordering::Relaxed);
+        left.copies.store(unpaid_bytes.min(limits.copies), Ordering::Relaxed);
     }
+    refusal
 }
 
 /// A key of a dict, or a member of a set, as Python compares them.
@@ -122,44 +107,18 @@ enum Hashable {
     Bytes { blob: u32, start: u64, length: u64 },
 }
 
-struct Frame<'a> {
-    kind: Container<'a>,
-    /// Members taken so far.
-    taken: usize,
-}
-
-enum Container<'a> {
-    Object {
-        key: Option<Str<'a>>,
-    },
-    Sparse {
-        index: u32,
-    },
-    /// An array, or a Map or a Set with its keys so far.
-    Counted {
-        left: u64,
-        keys: Option<Keys<'a>>,
-    },
-}
-
 /// The keys of one dict, or the members of one set, so far.
 struct Keys<'a> {
-    of: Of,
+    collection: Collection,
     known: HashSet<Key<'a>>,
     hashes: HashMap<u64, u32>,
     probes: Probes,
 }
 
-#[derive(Clone, Copy)]
-enum Of {
-    Map,
-    Set,
-}
-
-struct Walk<'a> {
-    reader: Reader<'a>,
+struct Limits<'a> {
     blobs: &'a [Vec<u8>],
-    frames: Vec<Frame<'a>>,
+    /// The collections that are open, innermost last.
+    open: Vec<Keys<'a>>,
     /// How many objects there were so far.
     objects: u32,
     /// Those of them that can be keys, by their index: few, as most are containers.
@@ -170,141 +129,66 @@ struct Walk<'a> {
     copies: usize,
 }
 
-impl<'a> Walk<'a> {
-    fn run(&mut self) -> Result<(), Stop> {
-        self.node()?;
-        while let Some(depth) = self.frames.len().checked_sub(1) {
-            if !self.advance()? {
-                self.frames.pop();
-                continue;
-            }
-            let event = self.node()?;
-            self.keep_key(depth, &event)?;
-        }
-        Ok(())
-    }
-
-    /// Goes to the next member of the innermost container, if there is one.
-    fn advance(&mut self) -> Result<bool, Stop> {
-        let Some(frame) = self.frames.last_mut() else { return Ok(false) };
-        frame.taken += 1;
-        Ok(match &mut frame.kind {
-            Container::Object { key } => {
-                *key = self.reader.key()?.map(|key| key.text);
-                key.is_some()
-            }
-            Container::Sparse { index } => match self.reader.sparse_index()? {
-                Some(next) => {
-                    *index = next;
-                    true
-                }
-                None => false,
-            },
-            Container::Counted { left, .. } => {
-                let more = *left > 0;
-                *left = left.saturating_sub(1);
-                more
-            }
-        })
-    }
-
-    /// Reads a node up to what is nested in it.
-    fn node(&mut self) -> Result<Event<'a>, Stop> {
-        let event = self.reader.event()?;
+impl<'a> MessageVisitor<'a> for Limits<'a> {
+    fn node(&mut self, event: &Event<'a>) -> Result<(), Refused> {
         if event.is_object() {
-            self.hashable.extend(hashable(&event).map(|hashable| (self.objects, hashable)));
+            self.hashable.extend(hashable(event).map(|hashable| (self.objects, hashable)));
             self.objects += 1;
         }
-        match event {
-            Event::RegExp => return Err(Stop::Refused("a RegExp")),
-            Event::Date(time) if time.is_nan() => return Err(Stop::Refused("an invalid Date")),
+        match *event {
+            Event::RegExp => return Err("a RegExp"),
+            Event::Date(time) if time.is_nan() => return Err("an invalid Date"),
             Event::Date(time) if !(FIRST_MS..=LAST_MS).contains(&time) => {
-                return Err(Stop::Refused("a Date outside of the years 1 to 9999"));
+                return Err("a Date outside of the years 1 to 9999");
             }
             Event::View { kind: ViewKind::Float16Array, .. }
                 if !HALF_FLOATS.load(Ordering::Relaxed) =>
             {
-                return Err(Stop::Refused("a Float16Array"));
+                return Err("a Float16Array");
             }
             Event::View { kind, blob, length, .. } if format(kind).is_none() => {
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
                 if self.blobs.get(blob as usize).is_none_or(|blob| blob.len() != length) {
-                    self.copy(length)?;
+                    let left = self.copies.checked_sub(length);
+                    self.copies = left.ok_or("a buffer that so many others share")?;
                 }
             }
             Event::SparseArray(length) => {
-                let holes = self.holes.checked_sub(length as usize);
-                self.holes = holes.ok_or(Stop::Refused("an array of so many holes"))?;
-                self.open(Container::Sparse { index: 0 });
-            }
-            Event::Object => self.open(Container::Object { key: None }),
-            Event::Array(left) => {
-                self.open(Container::Counted { left: left.into(), keys: None });
-            }
-            Event::Map(entries) => {
-                let keys = Some(Keys::new(Of::Map));
-                self.open(Container::Counted { left: 2 * u64::from(entries), keys });
-            }
-            Event::Set(left) => {
-                let keys = Some(Keys::new(Of::Set));
-                self.open(Container::Counted { left: left.into(), keys });
-            }
-            Event::Error(_) => {
-                self.reader.text()?;
-                self.reader.text()?;
-                self.reader.event()?;
-                self.reader.event()?;
-            }
-            Event::HostFunction(_) | Event::SandboxFunction(_) => {
-                self.reader.text()?;
+                let left = self.holes.checked_sub(length as usize);
+                self.holes = left.ok_or("an array of so many holes")?;
             }
             _ => {}
         }
-        Ok(event)
-    }
-
-    fn copy(&mut self, bytes: usize) -> Result<(), Stop> {
-        let left = self.copies.checked_sub(bytes);
-        self.copies = left.ok_or(Stop::Refused("a buffer that so many others share"))?;
         Ok(())
     }
 
-    fn open(&mut self, kind: Container<'a>) {
-        self.frames.push(Frame { kind, taken: 0 });
+    fn begin(&mut self, collection: Collection, _entries: u32) {
+        self.open.push(Keys::new(collection));
     }
 
-    /// If the value just read is a key of a dict or a member of a set, it has to be hashable and no
-    /// other's equal.
-    fn keep_key(&mut self, depth: usize, event: &Event<'a>) -> Result<(), Stop> {
-        let key = match self.frames.get(depth) {
-            Some(Frame { kind: Container::Counted { keys: Some(keys), .. }, taken })
-                if matches!(keys.of, Of::Set) || taken % 2 == 1 =>
-            {
-                self.key(event)
-            }
-            _ => return Ok(()),
+    /// A key has to be hashable, and no other's equal.
+    fn key(&mut self, event: &Event<'a>) -> Result<(), Refused> {
+        let key = self.hashed(event);
+        let Some(keys) = self.open.last_mut() else { return Ok(()) };
+        let (unhashable, colliding) = match keys.collection {
+            Collection::Map => ("a Map with an unhashable key", "a Map whose keys collide"),
+            Collection::Set => ("a Set with an unhashable member", "a Set whose members collide"),
         };
-        let Some(Frame { kind: Container::Counted { keys: Some(keys), .. }, .. }) =
-            self.frames.get_mut(depth)
-        else {
-            return Ok(());
-        };
-        let (unhashable, colliding) = match keys.of {
-            Of::Map => ("a Map with an unhashable key", "a Map whose keys collide"),
-            Of::Set => ("a Set with an unhashable member", "a Set whose members collide"),
-        };
-        let refused = match key.map(|key| keys.take(key)) {
-            Some(true) => return Ok(()),
-            Some(false) => colliding,
-            None => unhashable,
-        };
-        // The path leads to the Map itself.
-        self.frames.truncate(depth);
-        Err(Stop::Refused(refused))
+        match key.map(|key| keys.take(key)) {
+            Some(true) => Ok(()),
+            Some(false) => Err(colliding),
+            None => Err(unhashable),
+        }
     }
 
+    fn end(&mut self) {
+        self.open.pop();
+    }
+}
+
+impl<'a> Limits<'a> {
     /// What a value is as a key, if it can be one.
-    fn key(&self, event: &Event<'a>) -> Option<Key<'a>> {
+    fn hashed(&self, event: &Event<'a>) -> Option<Key<'a>> {
         let object = |index: u32| match self.hashable_at(index)? {
             Hashable::Identity => Some(Key::Object(index)),
             Hashable::Date(bits) => Some(Key::Date(bits)),
@@ -337,9 +221,9 @@ impl<'a> Walk<'a> {
 }
 
 impl<'a> Keys<'a> {
-    fn new(of: Of) -> Self {
-        let probes = Probes::new(matches!(of, Of::Set));
-        Self { of, known: HashSet::new(), hashes: HashMap::new(), probes }
+    fn new(collection: Collection) -> Self {
+        let probes = Probes::new(collection == Collection::Set);
+        Self { collection, known: HashSet::new(), hashes: HashMap::new(), probes }
     }
 
     /// Keeps a key; says whether it is new, and not one too many of those that collide.
@@ -360,25 +244,6 @@ impl<'a> Keys<'a> {
             return false;
         }
         self.known.insert(key)
-    }
-}
-
-impl Frame<'_> {
-    /// The way to the member that was taken last.
-    fn step(&self) -> Step {
-        let at = self.taken.saturating_sub(1);
-        match &self.kind {
-            Container::Object { key } => {
-                key.as_ref().map_or_else(|| Step::Key(String::new()), Str::to_step)
-            }
-            Container::Sparse { index } => Step::Index(*index as usize),
-            Container::Counted { keys: None, .. } => Step::Index(at),
-            Container::Counted { keys: Some(keys), .. } => match keys.of {
-                Of::Map if at.is_multiple_of(2) => Step::MapKey(at / 2),
-                Of::Map => Step::Member(at / 2),
-                Of::Set => Step::Member(at),
-            },
-        }
     }
 }
 

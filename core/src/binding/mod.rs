@@ -2,6 +2,7 @@
 //!
 //! `host` is the trait that a binding implements, `handle` what it holds of a run, `inbound` what it sends to one.
 //! `mailbox` queues events for the thread that started their runs, and `mailbox_host` is the `Host` that fills it.
+//! `visit` walks over a message for a host that cannot hold every value.
 //! `native` has host functions that are answered in Rust, and `executor` the threads for them.
 //! `fair_queue` takes events of many runs in turn, and `adaptive_spin` decides for how long to look for the next one
 //! before going to sleep.
@@ -15,3 +16,4 @@ pub(crate) mod inbound;
 pub(crate) mod mailbox;
 pub(crate) mod mailbox_host;
 pub(crate) mod native;
+pub(crate) mod visit;

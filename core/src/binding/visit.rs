@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
             Event::Map(entries) => self.collection(visitor, Collection::Map, entries),
             Event::Set(members) => self.collection(visitor, Collection::Set, members),
             Event::Error(_) => {
-                // Its name, its message, its stack and its cause: texts, and nodes without members.
+                // Its name, its message, its stack and its code: none of them has members.
                 self.reader.text()?;
                 self.reader.text()?;
                 self.reader.event()?;

@@ -548,7 +548,7 @@ impl Serialize for Payload<'_> {
         if host_object::answer(|| Cargo::Value(self.0.clone())) {
             serializer.serialize_unit()
         } else {
-            super::de::transcode(self.0, serializer)
+            super::transcode::transcode(self.0, serializer)
         }
     }
 }

@@ -117,7 +117,7 @@ fn a_runtime_with_as_many_as_it_may_have_says_so_until_one_comes_back() {
     assert_eq!(refused.status, Status::Terminated);
     let error = refused.error.expect("an error");
     assert_eq!(error.name, "SafetyCap");
-    assert!(error.message.contains("do not come back"), "{}", error.message);
+    assert!(error.message.contains("do not return"), "{}", error.message);
     until(&runtime, |stats| stats.stuck_threads == 0);
     assert_eq!(answer(&runtime).status, Status::Success);
 }

@@ -1,8 +1,8 @@
-//! What outlives a run: threads, ready isolates, compiled modules, and the caps that all runs share.
+//! Everything that outlives a run: threads, ready isolates, compiled modules, and the caps that all runs share.
 //!
 //! A [`Runtime`] admits runs and has an [`Executor`] compute them: `threads/` is the one on threads of this process,
-//! `processes/` the one on worker processes. `options` are what both are made from, `registry` their runs, `stats`
-//! what they tell of themselves; `prepare` makes an isolate of a request, and `record` keeps what a run has told.
+//! `processes/` the one on worker processes. `options` has the settings of both, `registry` their runs, and `stats`
+//! their statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
 
 mod executor;
 pub(crate) mod options;
@@ -28,14 +28,14 @@ use crate::{
     os::process::{PerProcess, Process},
 };
 
-/// Where runs live. Cheap to clone; all clones are one runtime.
+/// Admits runs and computes them, with resources that all of them share. Cheap to clone; all clones are one runtime.
 ///
-/// Holds a few pristine isolates (some 350 KiB each) and compiled modules; starts its threads with
-/// the first run and lets them end when there is nothing to do. Under isolation by process it starts one thread
-/// and the first processes at once, and keeps the thread until it is closed or dropped.
+/// Holds a few pristine isolates (some 350 KiB each) and compiled modules. Its threads start with the first run and end
+/// when there is nothing to do. Under isolation by process it starts one thread and the first processes at once, and
+/// keeps the thread until it is closed or dropped.
 ///
-/// A runtime does not survive a fork, as threads do not: in the child it refuses runs. What the
-/// child makes itself works, and so does [`Runtime::shared`], which is another one there.
+/// A runtime does not survive a fork, as threads do not: in the child it refuses runs. Runtimes that the child makes
+/// itself work, and so does [`Runtime::shared`], which is another one there.
 #[derive(Clone)]
 pub struct Runtime {
     max_queued_runs: Option<usize>,
@@ -64,7 +64,7 @@ impl Runtime {
         Ok(Self::on(executor, &settings))
     }
 
-    /// The runtime of everyone who makes none: one per process, also in a forked child.
+    /// The runtime of callers that make none: one per process, also in a forked child.
     #[must_use]
     pub fn shared() -> Self {
         static SHARED: PerProcess<Runtime> = PerProcess::new();
@@ -75,7 +75,7 @@ impl Runtime {
         SHARED.get_or_init(make).clone()
     }
 
-    /// A runtime whose runs that executor computes.
+    /// A runtime with that executor.
     pub(crate) fn on(executor: Arc<dyn Executor>, settings: &RuntimeSettings) -> Self {
         Self { max_queued_runs: settings.max_queued_runs, executor }
     }
@@ -85,7 +85,7 @@ impl Runtime {
         self.executor.process()
     }
 
-    /// Starts a run. Returns at once: what happens from here on is a result.
+    /// Starts a run. Returns at once: everything that happens later is in the result.
     ///
     /// # Errors
     /// Misuse of an option, or a runtime that is closed, whose queue is full, or that was made
@@ -93,11 +93,11 @@ impl Runtime {
     pub fn start(&self, mut request: Request, host: Arc<dyn Host>) -> Result<RunHandle, Error> {
         request.check()?;
         self.admit()?;
-        // Before the host of the caller: what is for a native function never gets there.
+        // In front of the caller's host, which gets no calls of native functions.
         let native = Arc::new(NativeHost::new(host, std::mem::take(&mut request.native)));
         let run = self.executor.start(request, native)?;
         if self.executor.runs().is_closed() {
-            // By another thread meanwhile, which may not have seen this run.
+            // Another thread closed it meanwhile, and may not have seen this run.
             Arc::clone(&run).terminate(Some(CLOSED));
         }
         Ok(RunHandle::new(run))
@@ -122,9 +122,8 @@ impl Runtime {
         }
     }
 
-    /// Refuses new runs and ends the live ones; `done` is called, from any thread, when all that
-    /// they held is freed. May be called again. In a forked child there is nothing to end, and
-    /// `done` is called at once.
+    /// Refuses new runs and terminates the others; `done` is called, from any thread, when everything that they held is
+    /// freed. May be called again. In a forked child there is nothing to end, and `done` is called at once.
     pub fn close(&self, done: impl FnOnce() + Send + 'static) {
         if !self.process().is_current() {
             return done();
@@ -133,7 +132,7 @@ impl Runtime {
         self.executor.close();
     }
 
-    /// What the runtime is doing now: nothing, in a forked child.
+    /// The current activity of the runtime; none in a forked child.
     #[must_use]
     pub fn stats(&self) -> Stats {
         if !self.process().is_current() {

@@ -1,7 +1,7 @@
 //! The settings of a runtime, from its options (`data/runtime_options.rs`).
 //!
-//! In: options as a binding read them from its caller. Out: settings, or the [`Error`] that the caller deserves,
-//! before anything starts.
+//! In: options as a binding read them from its caller. Out: settings, or an [`Error`] for the caller, before anything
+//! starts.
 
 use std::{
     env::consts::EXE_SUFFIX,
@@ -61,7 +61,7 @@ pub(crate) struct WorkerSettings {
 }
 
 impl RuntimeOptions {
-    /// The settings of its processes, if isolates are to live in such.
+    /// The settings of its processes, if isolates run in processes.
     pub(crate) fn check_workers(&self) -> Result<Option<WorkerSettings>, Error> {
         let counts = self.counts()?;
         if self.isolation == Isolation::Thread {
@@ -79,13 +79,13 @@ impl RuntimeOptions {
         }))
     }
 
-    /// The executable, by the first that names one.
+    /// The executable, from the first source that names one.
     fn find_worker(&self) -> Result<PathBuf, Error> {
         let named = |name: &str, path: &Path| match file_at(path) {
             Some(path) => Ok(path),
             None => {
                 let misuse = type_error(format!("{name}: there is no file {}", path.display()));
-                // None where there is something else, such as a folder.
+                // There is none if the path is something else, such as a folder.
                 let source = path.metadata().err().map(|error| Arc::new(error) as Source);
                 Err(misuse.with_source(source))
             }
@@ -117,10 +117,10 @@ impl RuntimeOptions {
 /// The name of the executable that processes run.
 const WORKER: &str = "isolane-worker";
 
-/// Names it where it is elsewhere.
+/// The variable with its path, if it is elsewhere.
 const WORKER_VARIABLE: &str = "ISOLANE_WORKER";
 
-/// That file wherever it is looked at from, if there is one: a worker starts in another folder.
+/// The absolute path of that file, if there is one: a worker starts in another folder.
 fn file_at(path: &Path) -> Option<PathBuf> {
     std::path::absolute(path).ok().filter(|path| path.is_file())
 }

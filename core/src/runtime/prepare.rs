@@ -1,7 +1,7 @@
 //! From a checked request to an isolate that is about to start.
 //!
-//! In: the request, where modules are kept compiled and where homes come from. Out: the isolate with all
-//! that the run was given, linked; or the end of a run that never begins.
+//! In: the request, the cache of compiled modules, and the pool of instances. Out: the isolate, linked, with everything
+//! that was handed to the run; or the end of a run that never begins.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::{
     },
 };
 
-/// What beginning came to.
+/// The outcome of [`prepare`].
 pub(crate) enum Prepared {
     Isolate(Box<Isolate>),
     Over(End),
 }
 
-/// Compiles and links the source, and puts it into a pristine home.
+/// Compiles and links the source, and puts it into a pristine instance.
 pub(crate) fn prepare(
     mut request: Request,
     cache: &Arc<Cache>,
@@ -33,7 +33,7 @@ pub(crate) fn prepare(
     let task = Task {
         export: request.function.take().unwrap_or_else(|| "default".to_owned()),
         globals: request.globals.clone(),
-        // Moved: it may be large, and linking needs only the names.
+        // Moved, because they may be large and linking needs only the names.
         inputs: std::mem::take(&mut request.inputs),
         report: request.report,
     };

@@ -1,8 +1,8 @@
-//! What a run has told by now, whether it was asked to end, and what it came to.
+//! The record of a run: its reports and logs, the reason to end it, and its result.
 //!
-//! In: reports, logs, the first reason to end, and the [`End`] that its isolate came to. Out: one
-//! [`ExecutionResult`]. The same for a run on a thread of this process and for one in a process of its
-//! own; whoever owns the record keeps it behind its lock.
+//! In: reports, logs, the first reason to end, and the [`End`] of its isolate. Out: one [`ExecutionResult`]. The record
+//! is the same for a run on a thread of this process and for one in a process of its own. Its owner keeps it behind a
+//! lock.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +19,7 @@ use crate::{
     value::Value,
 };
 
-/// Why a run was asked to end.
+/// The reason why a run is asked to end.
 #[derive(Clone, Debug)]
 pub(crate) enum Reason {
     Terminated(String),
@@ -41,21 +41,21 @@ impl Reason {
         ))
     }
 
-    /// Nothing can make the run go on.
+    /// Nothing can resume the run.
     pub(crate) fn stalled() -> Self {
         let message = "the run is stalled: it waits for a promise that nothing can settle";
         Self::SafetyCap(message.to_owned())
     }
 }
 
-/// What is known of one run.
+/// The record of one run.
 #[derive(Debug)]
 pub(crate) struct Record {
     called: Instant,
     memory_limit: u64,
     end: Option<Reason>,
-    /// Those that the host has not taken out, shared with hosts that read them while the run goes on; and how
-    /// many it has.
+    /// The reports that the host has not taken out, shared with hosts that read them while the run is running; and the
+    /// number of those that it has.
     reports: VecDeque<Arc<Value>>,
     taken: usize,
     logs: Vec<ExecutionLog>,
@@ -63,7 +63,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Of a run that was called just now.
+    /// The record of a run that was just started.
     pub(crate) fn new(memory_limit: u64) -> Self {
         Self {
             called: Instant::now(),
@@ -81,7 +81,7 @@ impl Record {
         self.end.is_some()
     }
 
-    /// Notes why it has to end; the first reason stays.
+    /// Notes why the run has to end; the first reason stays.
     pub(crate) fn ask(&mut self, reason: Reason) {
         self.end.get_or_insert(reason);
     }
@@ -94,8 +94,8 @@ impl Record {
         self.logs.push(log);
     }
 
-    /// The reports from that index on that have not been taken out. Copied only between the end and whoever
-    /// takes the result.
+    /// The reports from that index on that have not been taken out. They are copied only if the run has settled and its
+    /// result was not taken.
     pub(crate) fn reports_since(&self, index: usize) -> Vec<Arc<Value>> {
         let skipped = index.saturating_sub(self.taken);
         match &self.result {
@@ -104,8 +104,8 @@ impl Record {
         }
     }
 
-    /// The oldest report that has not been taken out, for a host that keeps it from now on: it is in no
-    /// result.
+    /// The oldest report that has not been taken out, for a host that keeps it from now on: the result will not have
+    /// it.
     pub(crate) fn take_report(&mut self) -> Option<Value> {
         let report = self.reports.pop_front()?;
         self.taken += 1;
@@ -117,7 +117,7 @@ impl Record {
         self.result.take()
     }
 
-    /// The end of the run, which comes once.
+    /// Settles the run, which happens once.
     pub(crate) fn settle(&mut self, end: End, peak_bytes: Option<u64>) -> Status {
         let (status, result, error) = self.judge(end);
         self.result = Some(ExecutionResult {

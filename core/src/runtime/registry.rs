@@ -1,7 +1,7 @@
-//! The runs of a runtime: which have not settled, how many came to what, and who waits for the last.
+//! The runs of a runtime: those that have not settled, and how many settled with each status.
 //!
-//! In: runs as they start and settle. Out: their places and counts, and a word when a runtime that is
-//! closing has none left. The same wherever isolates live.
+//! In: runs as they start and settle. Out: their places and counts, and the callbacks that are due when a closed
+//! runtime has no run left. The same for both executors.
 
 use std::sync::{
     Arc,
@@ -23,10 +23,10 @@ pub(crate) trait Runs {
     /// Whether new runs are refused.
     fn is_closed(&self) -> bool;
 
-    /// Refuses runs from now on and ends those that live; `done` is to be called when they are over.
+    /// Refuses runs from now on and terminates the others; `done` is to be called when they have ended.
     fn close(&self, done: Closer);
 
-    /// How many came to that.
+    /// How many runs settled with that status.
     fn settled(&self, status: Status) -> u64;
 }
 
@@ -70,7 +70,7 @@ impl<R: RunControl> Runs for Registry<R> {
 }
 
 impl<R: RunControl> Registry<R> {
-    /// Those who wait for a closed runtime.
+    /// The callbacks of those who wait for a closed runtime to end.
     pub(crate) fn take_closers(&self) -> Vec<Closer> {
         std::mem::take(&mut *self.closers.lock())
     }
@@ -85,7 +85,7 @@ impl<R: RunControl> Registry<R> {
         run
     }
 
-    /// Runs that have not settled: how many.
+    /// How many runs have not settled.
     pub(crate) fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
@@ -100,7 +100,7 @@ impl<R: RunControl> Registry<R> {
         self.runs.lock().iter().map(|(_, run)| Arc::clone(run)).collect()
     }
 
-    /// How many of them are like that.
+    /// How many of them satisfy `are`.
     pub(crate) fn count(&self, are: impl Fn(&R) -> bool) -> usize {
         self.runs.lock().iter().filter(|(_, run)| are(run)).count()
     }

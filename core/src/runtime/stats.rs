@@ -1,8 +1,8 @@
-//! What a runtime is doing, in numbers.
+//! The statistics of a runtime.
 
 use isolane_confine::Confinement;
 
-/// What a runtime is doing, and what it holds.
+/// The activity of a runtime, and the resources that it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -26,7 +26,7 @@ pub struct Stats {
     pub ready_isolates: usize,
     /// Threads of the runtime.
     pub threads: usize,
-    /// Threads that do not come back from the engine, although their run has settled.
+    /// Threads that do not return from the engine, although their run has settled.
     pub stuck_threads: usize,
     /// Bytes of compiled modules that are kept.
     pub compile_cache_bytes: usize,
@@ -34,6 +34,6 @@ pub struct Stats {
     ///
     /// [`Isolation::Process`]: crate::Isolation::Process
     pub workers: usize,
-    /// What these processes are kept from, once the first is there.
+    /// The confinement of these processes, once the first has started.
     pub confinement: Option<Confinement>,
 }

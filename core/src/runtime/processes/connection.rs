@@ -1,7 +1,6 @@
-//! One worker, as far as it is listened to.
+//! The reading side of one worker.
 //!
-//! In: the bytes that it says. Out: frames, taken by its run; and what the driver has to do about them
-//! ([`ReadOutcome`]).
+//! In: the bytes that it sends. Out: frames, taken by its run; and a [`ReadOutcome`] for the driver.
 
 use std::sync::Arc;
 
@@ -14,20 +13,20 @@ use super::{
 };
 use crate::protocol::frame::{Frame, Inlet, Unreadable};
 
-/// A message of more bytes is not read on the spot: at about six nanoseconds a byte. What is missing of a chunk is
-/// read into it if it is more than that.
+/// A message of more bytes is not taken on the spot, which would need about six nanoseconds a byte. The missing part of
+/// a chunk is read straight into it if that part is larger.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// A worker, as far as it is listened to.
+/// The reading side of one worker.
 pub(crate) struct Connection {
     pub(crate) link: Arc<WorkerSocket>,
     inlet: Inlet,
     pub(crate) runs_left: u32,
     /// Whether a large frame of it is being taken.
     pub(crate) is_aside: bool,
-    /// What it said after that.
+    /// Bytes that arrived behind that frame.
     pub(crate) rest: Vec<u8>,
-    /// How it ended meanwhile.
+    /// How the worker ended meanwhile.
     pub(crate) ended: Option<Ended>,
 }
 
@@ -37,32 +36,32 @@ impl Drop for Connection {
     }
 }
 
-/// What a worker has said so far.
+/// The outcome of a read.
 pub(crate) enum ReadOutcome {
-    /// Something that takes long to read.
+    /// A frame that takes long to take.
     Large(Arc<dyn FrameSink>, Frame),
     /// There may be more.
     More,
-    /// There may be more, and this was so much that it is another's turn.
+    /// There may be more, but this was so much that it is another worker's turn.
     Much,
     /// There is no more for now.
     All,
-    /// It has ended its run.
+    /// The worker has ended its run.
     RunEnded,
-    /// It will say nothing any more.
+    /// The worker sends nothing more.
     Last,
     Unreadable(Unreadable),
-    /// Whoever took what it said panicked.
+    /// The code that took a frame panicked.
     Panicked,
 }
 
 impl Taken {
-    /// What it means, with those bytes still to come.
+    /// The outcome for the driver, if those bytes are still to be taken.
     pub(crate) fn with(self, rest: &[u8]) -> ReadOutcome {
         match self {
             Self::Yes(false) => ReadOutcome::More,
             Self::Yes(true) if rest.is_empty() => ReadOutcome::RunEnded,
-            // It has nothing to say that nobody asked it.
+            // A worker without a run has nothing to send.
             Self::Yes(true) => ReadOutcome::Unreadable(Unreadable::Broken),
             Self::Unreadable(why) => ReadOutcome::Unreadable(why),
             Self::Panicked => ReadOutcome::Panicked,
@@ -71,7 +70,7 @@ impl Taken {
 }
 
 impl Connection {
-    /// A worker that serves so many runs.
+    /// The connection to a worker that serves so many runs.
     pub(crate) fn new(link: Arc<WorkerSocket>, runs: u32) -> Self {
         Self {
             link,
@@ -83,8 +82,8 @@ impl Connection {
         }
     }
 
-    /// Takes what the worker has said, up to the end of its run. Into a large buffer, or rather in its place,
-    /// all may be read that waits in the socket.
+    /// Reads and takes bytes of the worker, up to the end of its run. If the buffer is large, the rest of a large chunk
+    /// is read into the chunk instead, as far as the socket has it.
     pub(crate) fn listen(&mut self, buffer: &mut [u8]) -> ReadOutcome {
         let chunk = self.inlet.open(LARGE_BYTES).filter(|_| buffer.len() >= LARGE_BYTES);
         let is_much = chunk.is_some();
@@ -105,13 +104,13 @@ impl Connection {
         self.inlet.set_most_bytes(run.most_bytes());
         match self.take(&run, if is_much { &[] } else { &buffer[..read] }) {
             ReadOutcome::More if is_much => ReadOutcome::Much,
-            // A socket that had less than asked for is empty now; it will say so if it is not.
+            // The socket had less than was asked for, so it is empty now; more bytes make another event.
             ReadOutcome::More if read < buffer.len() => ReadOutcome::All,
             said => said,
         }
     }
 
-    /// Takes bytes that it said.
+    /// Takes bytes of the worker.
     pub(crate) fn take(&mut self, run: &Arc<dyn FrameSink>, mut bytes: &[u8]) -> ReadOutcome {
         loop {
             let taken = match self.inlet.feed(&mut bytes) {

@@ -1,8 +1,8 @@
-//! The host's thread that listens to the zygote and to all workers.
+//! The host's thread that reads from the zygote and from all workers.
 //!
-//! In: what they say, and what is due. Out: calls of runs and of [`Workers`]. It starts the zygote, starts
-//! it again when it is lost, and is the last to know that everything has ended. A thread of the host that
-//! looks for events by itself takes its place for that time ([`Driver::glance`]).
+//! In: their events and frames, and timers that are due. Out: calls of runs and of [`Workers`]. It starts the zygote,
+//! starts it again when it is lost, and notices last that everything has ended. A thread of the host that polls for
+//! events takes its place for that time ([`Driver::glance`]).
 
 use std::{
     cell::Cell,
@@ -38,24 +38,24 @@ use crate::{
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// How often one worker is read before it is another's turn.
+/// How many reads one worker gets before it is another one's turn.
 const READS: usize = 4;
 
-/// How many are heard at once on a thread of the host, each once, and how much of each: it has something
-/// else to do than to read what a sandbox pours out.
+/// How many sockets a thread of the host reads at once, each once, and how many bytes of each: it has more to do than
+/// to read the output of a sandbox.
 const GLANCE: usize = 4;
 const GLANCE_BYTES: usize = 4 << 10;
 
-/// How often a zygote may fail to say hello, one time after another.
+/// How many zygotes in a row may fail before they say hello.
 const FAILURES: u32 = 3;
 
-/// What listens at once on the thread of the driver.
+/// The most events that the driver takes at once.
 const EVENTS: usize = 64;
 
-/// The number of the zygote, which no worker has.
+/// The zygote's number, which no worker has.
 const CONTROL: u64 = BELL - 1;
 
-/// Starts the thread; until it ends, others can listen, too.
+/// Starts the thread. Until it ends, other threads can poll, too.
 pub(crate) fn start(workers: &Arc<Workers<Run>>) -> io::Result<()> {
     let driver = Arc::new(Mutex::new(Driver::new(Arc::clone(workers))));
     let listener: Arc<dyn Listener> = Arc::<Mutex<Driver>>::clone(&driver);
@@ -72,8 +72,7 @@ pub(crate) fn start(workers: &Arc<Workers<Run>>) -> io::Result<()> {
     thread.spawn(work).map(drop).inspect_err(|_| workers.share(None))
 }
 
-/// Listens and does what is due, until the runtime is closed and nothing is left. It holds nothing while it
-/// waits.
+/// Reads events and does what is due, until the runtime is closed and nothing is left. It holds no lock while it waits.
 fn drive(driver: &Mutex<Driver>, workers: &Workers<Run>) {
     let spin = AdaptiveSpin::new();
     let mut events = Events::of(EVENTS);
@@ -98,8 +97,8 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers<Run>) {
     driver.lock().end();
 }
 
-/// Waits for something to listen to. While there are runs it may look out for a moment before it sleeps:
-/// being woken takes longer than most workers do to say the next thing.
+/// Waits for events. While there are runs it may spin for a moment before it sleeps: to be woken takes longer than most
+/// workers take to send the next frame.
 fn wait(
     workers: &Workers<Run>,
     spin: &AdaptiveSpin,
@@ -132,11 +131,11 @@ impl Listener for Mutex<Driver> {
     }
 }
 
-/// What listens: all that is known of what workers are about to say.
+/// The state of the driver: the zygote, and the connections to workers.
 pub(crate) struct Driver {
     workers: Arc<Workers<Run>>,
     zygote: Option<Zygote>,
-    /// Nurseries that nobody has waited for yet.
+    /// Zygotes that were killed and not waited for yet.
     killed: Vec<Killed>,
     failures: u32,
     connections: HashMap<u32, Connection>,
@@ -157,7 +156,7 @@ impl Driver {
         }
     }
 
-    /// Takes up what there is to listen to.
+    /// Handles events.
     fn take_up(&mut self, events: &Events) {
         for event in events.iter() {
             match event.who() {
@@ -173,13 +172,13 @@ impl Driver {
                     self.listen_to(who, event, READS, BUFFER_BYTES);
                 }
             }
-            // What is due does not wait for all who have something to say.
+            // Due timers do not wait until all workers that sent something are read.
             self.workers.tend(Instant::now());
         }
     }
 
-    /// Takes up a little of what there is, on a thread of the host; whether there may be more. The bell goes
-    /// on ringing for the thread of the driver, and for what is due.
+    /// Handles a few events on a thread of the host; returns whether there may be more. The bell keeps ringing for the
+    /// driver's own thread, which does what is due.
     fn glance(&mut self) -> bool {
         let mut more = false;
         for event in self.workers.driver.glance::<GLANCE>().into_iter().flatten() {
@@ -191,7 +190,7 @@ impl Driver {
         more
     }
 
-    /// Reads so often, and so much each time; whether there may be more.
+    /// Reads so often, and so many bytes each time; returns whether there may be more.
     fn listen_to(&mut self, who: u64, event: Event, reads: usize, bytes: usize) -> bool {
         if who == CONTROL {
             self.hear_zygote();
@@ -199,7 +198,7 @@ impl Driver {
         u32::try_from(who).is_ok_and(|worker| self.turn_to(worker, event, reads, bytes))
     }
 
-    /// Everything that is left ends: no worker outlives its zygote, nor that its socket.
+    /// Ends everything that is left: no worker outlives its zygote, and no zygote outlives its socket.
     fn end(&mut self) {
         self.connections.clear();
         self.wait_for_killed();
@@ -262,7 +261,7 @@ impl Driver {
                     if self.workers.has_zygote() {
                         self.workers.refused(error);
                     } else {
-                        // Before it said hello: not a worker more was refused, but the program.
+                        // The zygote refused before it said hello: not one more worker was refused, but the program.
                         let why = format!("{}: {error}", self.workers.worker.program.display());
                         self.workers.unavailable(&Lost::refused(why, error.into()));
                     }
@@ -271,16 +270,16 @@ impl Driver {
         }
     }
 
-    /// Notices the end of a zygote that nobody tells of.
+    /// Notices the end of a zygote where no event reports it.
     fn look_after_zygote(&mut self) {
         if self.zygote.as_ref().is_some_and(Zygote::has_ended) {
-            // What it said before counts.
+            // Its earlier events count.
             self.hear_zygote();
             self.lose_zygote("it ended");
         }
     }
 
-    /// What is left of a zygote that is gone: its workers are, too.
+    /// Cleans up after a zygote that is gone, and its workers with it.
     fn lose_zygote(&mut self, why: &str) {
         let Some(zygote) = self.zygote.take() else { return };
         self.killed.push(zygote.kill(&self.workers.driver));
@@ -289,7 +288,7 @@ impl Driver {
         for worker in workers {
             self.disconnect(worker, Ended::Killed);
         }
-        // Their numbers will be others'.
+        // The next zygote will give out the same numbers.
         for (_, connection) in self.connections.drain() {
             if let Some(run) = connection.link.bury() {
                 run.lost(&Lost::Ended(Ended::Killed));
@@ -301,7 +300,7 @@ impl Driver {
             let why = format!("{}: {why}", self.workers.worker.program.display());
             self.workers.unavailable(&Lost::Unavailable { why, cause: None });
         }
-        // Another one may be needed, and this one waited for, which is not for a thread of the host to do.
+        // Another zygote may be needed, and this one waited for. That is no work for a thread of the host.
         self.workers.driver.ring();
     }
 
@@ -322,7 +321,7 @@ impl Driver {
         self.workers.ready(link, true);
     }
 
-    /// A worker has ended; what it said before counts.
+    /// Handles the end of a worker; its earlier frames count.
     fn disconnect(&mut self, worker: u32, ended: Ended) {
         let Some(connection) = self.connections.get_mut(&worker) else {
             return self.workers.gone(worker);
@@ -336,7 +335,7 @@ impl Driver {
             said = connection.listen(&mut self.buffer);
         }
         if let ReadOutcome::Large(run, frame) = said {
-            // To be told once more when that was taken.
+            // This is called again once the frame was taken.
             connection.ended = Some(ended);
             return self.set_aside(worker, run, frame);
         }
@@ -366,7 +365,7 @@ impl Driver {
         true
     }
 
-    /// Does what follows from what a worker said; whether there may be more to hear.
+    /// Acts on the outcome of a read; returns whether there may be more to read.
     fn heed(&mut self, worker: u32, said: ReadOutcome) -> bool {
         let Some(connection) = self.connections.get_mut(&worker) else { return false };
         match said {
@@ -384,12 +383,12 @@ impl Driver {
                     self.workers.ready(Arc::clone(&connection.link), false);
                     return true;
                 }
-                // It has nothing left to do, and may not say so itself.
+                // The worker has nothing left to do, and may not end by itself.
                 self.connections.remove(&worker);
                 self.workers.order(ZygoteCommand::Kill(worker));
                 return false;
             }
-            // How it ended, its zygote will tell; one that only says nothing more ends now.
+            // The zygote reports how a worker ended; a worker that only closed its socket is ended now.
             ReadOutcome::Last => connection.link.retire(),
             ReadOutcome::Panicked => {
                 if let Some(run) = connection.link.run() {
@@ -410,8 +409,8 @@ impl Driver {
         false
     }
 
-    /// Has a frame taken by the thread that is there for large ones, and hears nothing more of its worker
-    /// until then: reading it would keep all others waiting.
+    /// Hands a frame to the thread for large frames, and reads nothing more of its worker until it was taken: to take
+    /// it here would keep all other workers waiting.
     fn set_aside(&mut self, worker: u32, run: Arc<dyn FrameSink>, frame: Frame) {
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         let link = Arc::clone(&connection.link);
@@ -419,15 +418,15 @@ impl Driver {
         link.set_aside(true);
         link.unwatch();
         self.aside.take(Parcel { link, run, frame }, &self.workers.driver);
-        // If there is no such thread it is done.
+        // Without such a thread, the frame was taken here.
         self.take_back();
     }
 
-    /// Goes on with workers whose large frames were taken.
+    /// Continues with workers whose large frames were taken.
     fn take_back(&mut self) {
         while let Some((link, taken)) = self.aside.taken() {
             let worker = link.worker;
-            // Its number may be another's by now.
+            // Its number may be another worker's by now.
             let connection = self.connections.get_mut(&worker);
             let Some(connection) = connection.filter(|other| Arc::ptr_eq(&other.link, &link))
             else {

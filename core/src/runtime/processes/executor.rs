@@ -1,4 +1,4 @@
-//! Worker processes, as the runtime sees them.
+//! The executor on worker processes, as the runtime sees it.
 
 use std::{io, sync::Arc};
 
@@ -17,11 +17,11 @@ use crate::{
     },
 };
 
-/// Computes runs in worker processes, and closes when nobody has it any more.
+/// Computes runs in worker processes, and closes when it is dropped.
 pub(crate) struct Processes(Arc<Workers<Run>>);
 
 impl Processes {
-    /// Starts a zygote and what looks after it.
+    /// Starts a zygote and its driver.
     pub(crate) fn start(settings: RuntimeSettings, worker: WorkerSettings) -> Result<Self, Error> {
         let unavailable = |what: &str, error: io::Error| {
             let refused = Error::new(ErrorKind::Internal, format!("{what}: {error}"));
@@ -50,7 +50,7 @@ impl Executor for Processes {
     }
 
     fn start(&self, request: Request, host: Arc<NativeHost>) -> Result<Arc<dyn RunControl>, Error> {
-        // Before anything is locked: it asks the host.
+        // Called before anything is locked, because it calls the host.
         let validated_kinds = host.validated_kinds();
         let workers = &self.0;
         let told = Arc::clone(&host);

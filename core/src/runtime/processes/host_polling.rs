@@ -1,20 +1,20 @@
-//! Who listens to the workers: the driver, or for a moment a thread of the host.
+//! The choice between the driver and a thread of the host, which may read from the workers for a moment.
 //!
-//! In: that such a thread looks for events by itself, again and again. Out: for how long the driver may leave
-//! it to that thread. What a worker says need then wake nobody. A thread that has something else to do all of
-//! a sudden keeps no run waiting for longer than a moment.
+//! In: a thread of the host polls for events, again and again. Out: for how long the driver leaves the workers to that
+//! thread. Their frames then need not wake any thread. If that thread suddenly has something else to do, runs wait only
+//! for a moment.
 
 use std::time::{Duration, Instant};
 
 use crate::os::sync::{Condvar, Mutex};
 
-/// For how long one look counts.
+/// How long one poll counts.
 const MOMENT: Duration = Duration::from_micros(500);
 
-/// What listens to the workers.
+/// Reads from the workers.
 pub(crate) trait Listener: Send + Sync {
-    /// Takes up a little of what there is, on a thread of the host; whether there may be more. `None` if its own
-    /// thread is at it.
+    /// Handles a few events on a thread of the host; returns whether there may be more. `None` if the driver's own
+    /// thread is doing so.
     fn glance(&self) -> Option<bool>;
 }
 
@@ -25,12 +25,12 @@ pub(crate) struct HostPolling {
 }
 
 impl HostPolling {
-    /// A thread of the host listens, and will again shortly.
+    /// A thread of the host polls, and will poll again shortly.
     pub(crate) fn begin(&self) {
         *self.until.lock() = Some(Instant::now() + MOMENT);
     }
 
-    /// It does not any more.
+    /// It polls no longer.
     pub(crate) fn end(&self) {
         let was = self.until.lock().take();
         if was.is_some() {
@@ -38,12 +38,12 @@ impl HostPolling {
         }
     }
 
-    /// Whether a thread of the host listens.
+    /// Whether a thread of the host polls.
     pub(crate) fn is_on(&self) -> bool {
         self.until.lock().is_some_and(|until| until > Instant::now())
     }
 
-    /// Waits while a thread of the host listens, but not beyond `due`. Whether one does.
+    /// Waits while a thread of the host polls, but not beyond `due`. Returns whether one does.
     pub(crate) fn wait(&self, due: Option<Instant>) -> bool {
         let mut until = self.until.lock();
         match *until {

@@ -1,8 +1,8 @@
-//! The thread that reads what would keep the driver for long.
+//! The thread that takes large frames, which would keep the driver for long.
 //!
-//! In: large frames, of many runs. Out: what came of each, for the driver to go on with. What a run says of
-//! hundreds of MiB takes the better part of a second to check: those who say such things wait for each
-//! other here, and nobody else does.
+//! In: large frames, of many runs. Out: the outcome of each, with which the driver continues. To check a message of
+//! hundreds of MiB takes the better part of a second: runs with such messages wait for each other here, and no other
+//! run waits.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -25,12 +25,12 @@ pub(crate) struct Parcel {
     pub(crate) frame: Frame,
 }
 
-/// What came of a frame.
+/// The outcome of taking a frame.
 pub(crate) enum Taken {
     /// It was taken; whether it ended the run.
     Yes(bool),
     Unreadable(Unreadable),
-    /// Who took it panicked, the host perhaps: for its own run.
+    /// The code that took it panicked, perhaps the host's: that concerns only its run.
     Panicked,
 }
 
@@ -45,7 +45,7 @@ impl Taken {
     }
 }
 
-/// The way to that thread and back. It is started when it is needed first, and ends with its driver.
+/// The channels to that thread and back. The thread is started when it is first needed, and ends with its driver.
 pub(crate) struct Aside {
     thread: Option<Sender<Parcel>>,
     told: Sender<(Arc<WorkerSocket>, Taken)>,
@@ -75,7 +75,7 @@ impl Aside {
         let _ = self.told.send(open(parcel));
     }
 
-    /// The next that was taken.
+    /// The next frame that was taken.
     pub(crate) fn taken(&self) -> Option<(Arc<WorkerSocket>, Taken)> {
         self.taken.try_recv().ok()
     }

@@ -1,9 +1,9 @@
-//! What a run in another process may speak of, and what it makes its host keep.
+//! The numbers that a run in another process may use, and the memory that it makes its host hold.
 //!
-//! In: what a run and its host have sent each other. Out: whether somebody waits for what comes next, and
-//! whether the run has more outstanding than it may. An isolate keeps such books itself, and is charged by
-//! them; a worker that was taken over keeps none, so they are kept here once more, at the same prices. An
-//! honest run is refused nothing by them: whatever stands here stands in its own books too.
+//! In: the messages between a run and its host. Out: whether the host waits for the next message, and whether the run
+//! has more outstanding than it may. An isolate keeps such accounts itself, and is charged by them. A worker that was
+//! taken over keeps none, so the host keeps them once more, at the same prices. They refuse nothing to an honest run,
+//! because its own accounts have every entry, too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,18 +19,18 @@ pub(crate) struct Overdrawn;
 pub(crate) struct Ledger {
     most_bytes: usize,
     bytes: usize,
-    /// Functions of the sandbox that the host has, and how often it received them.
+    /// Functions of the sandbox that the host holds, and how often it received them.
     functions: HashMap<u32, u32>,
-    /// Promises of the sandbox that the host has, until they settle.
+    /// Promises of the sandbox that the host holds, until they settle.
     promises: HashSet<u32>,
-    /// Promises of the host that stand for calls, and what each makes it keep.
+    /// Promises of the host that stand for calls, and the bytes that each makes it hold.
     pending: HashMap<u32, usize>,
     /// Calls of the host that the sandbox has not finished.
     calls: HashSet<u32>,
 }
 
 impl Ledger {
-    /// Of a run that may hold so much.
+    /// The ledger of a run that may hold so much.
     pub(crate) fn new(most_bytes: usize) -> Self {
         Self {
             most_bytes,
@@ -42,7 +42,7 @@ impl Ledger {
         }
     }
 
-    /// The host receives a message, with the functions and promises in it; says how many promises it did not
+    /// The host receives a message, with the functions and promises in it. Returns how many of the promises it did not
     /// have.
     pub(crate) fn receive(&mut self, message: &Value) -> Result<usize, Overdrawn> {
         if !message.may_lend() {
@@ -67,14 +67,14 @@ impl Ledger {
     /// The sandbox starts a call that settles that promise; its host keeps the arguments until then.
     pub(crate) fn start(&mut self, promise: u32, args_bytes: usize) -> Result<(), Overdrawn> {
         let bytes = HOST_PROMISE_BYTES.saturating_add(args_bytes);
-        // A number that is taken is paid for twice.
+        // A number that is in use is paid for twice.
         let held = self.pending.entry(promise).or_insert(0);
         *held = held.saturating_add(bytes);
         self.draw(bytes)
     }
 
-    /// The host answers a call whose arguments were so large. With a promise, it keeps them until that
-    /// settles.
+    /// The host answers a call whose arguments hold so many bytes. If it answers with a promise, it keeps the arguments
+    /// until that settles.
     pub(crate) fn answer(&mut self, args_bytes: usize, answer: &Value) -> Result<(), Overdrawn> {
         answer.host_promise().map_or(Ok(()), |promise| self.start(promise, args_bytes))
     }
@@ -90,15 +90,14 @@ impl Ledger {
         self.calls.insert(call);
     }
 
-    /// The sandbox finishes a call; false if nobody waits for that.
+    /// The sandbox finishes a call; false if the host does not wait for it.
     pub(crate) fn finish_call(&mut self, call: u32) -> bool {
         self.calls.remove(&call)
     }
 
-    /// A promise of the sandbox settles; false if the host waits for none of that number. From then on the host
-    /// does not know the number: a worker that gives it out again, as no isolate does, speaks of another promise.
-    /// An outcome with promises that the host did not have, of so many bytes, is a link of a chain, and stays
-    /// counted.
+    /// A promise of the sandbox settles; false if the host waits for none of that number. From then on the host does
+    /// not know the number: if a worker gives it out again, as no isolate does, it is another promise. An outcome with
+    /// promises that the host did not have, of so many bytes, is a link of a chain, and stays counted.
     pub(crate) fn finish_promise(
         &mut self,
         promise: u32,
@@ -112,7 +111,7 @@ impl Ledger {
         Ok(waits)
     }
 
-    /// The host lets go of a function that it received so many times.
+    /// The host releases a function that it received so many times.
     pub(crate) fn release(&mut self, function: u32, times: u32) {
         let Some(held) = self.functions.get_mut(&function) else { return };
         *held = held.saturating_sub(times);
@@ -188,7 +187,7 @@ mod tests {
         ledger.settle(1);
         ledger.settle(1);
         assert_eq!(ledger.bytes, PENDING);
-        // The number is taken: both settle at once, and neither was free.
+        // The number is in use: both settle at once, and neither was free.
         assert_eq!(ledger.start(1 << 31, ARGS), Ok(()));
         assert_eq!(ledger.start(5, ARGS), Err(Overdrawn));
         ledger.settle(1 << 31);
@@ -211,7 +210,7 @@ mod tests {
         let mut ledger = Ledger::new(2 * EXPORTED_BYTES);
         for number in (0..1_000).chain(0..10) {
             assert!(ledger.receive(&message(&[], &[number, number])).is_ok());
-            // What a promise comes to may name the promise.
+            // The outcome of a promise may name the promise.
             assert!(ledger.receive(&message(&[], &[number])).is_ok());
             assert_eq!(ledger.bytes, EXPORTED_BYTES);
             assert_eq!(ledger.finish_promise(number, None), Ok(true));

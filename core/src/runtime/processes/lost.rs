@@ -1,4 +1,4 @@
-//! Why a run has no worker, and how that is told.
+//! The reasons why a run has no worker, and their messages.
 
 use std::{io, sync::Arc};
 
@@ -6,21 +6,21 @@ use isolane_confine::Ended;
 
 use crate::data::cause::Cause;
 
-/// Why a run has no worker.
+/// The reason why a run has no worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// It ended before the run did.
     Ended(Ended),
-    /// It said what no worker of ours says, and is being killed.
+    /// It sent a frame that no worker of ours sends, and is being killed.
     Broken,
-    /// It said more than the run may hold, and is being killed.
+    /// It sent more than the run may hold, and is being killed.
     TooLarge,
-    /// None can be had, in the system's words or ours.
+    /// None can be started, in the system's words or ours.
     Unavailable { why: String, cause: Option<Cause> },
 }
 
 impl Lost {
-    /// None can be had because of that error of the system.
+    /// None can be started because of that error of the system.
     pub(crate) fn refused(why: String, error: io::Error) -> Self {
         Self::Unavailable { why, cause: Some(Cause::Error(Arc::new(error))) }
     }
@@ -46,7 +46,7 @@ impl Lost {
                 "the worker was killed for a system call that it may not make".to_owned()
             }
             Self::Ended(Ended::Memory | Ended::CpuTime) | Self::TooLarge => {
-                "the worker used more than it may".to_owned()
+                "the worker exceeded its limits".to_owned()
             }
             Self::Broken => "the worker broke the protocol and was killed".to_owned(),
             Self::Unavailable { why, .. } => format!("no worker could be started: {why}"),

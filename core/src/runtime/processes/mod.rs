@@ -1,11 +1,12 @@
 //! The executor on worker processes, as the host sees it.
 //!
 //! `workers` gives runs to workers, and `workers/sizing` decides how many there are. `run` is one run, from its call to
-//! its end; `run/incoming` takes what its worker says, `ledger` what that makes the host hold, and `lost` says why a
-//! run has no worker. `worker_socket` is the host's end of a worker's socket, `connection` reads from it, and
-//! `large_frames` does so on another thread. `driver` is the thread that waits for all of them, unless a thread of the
-//! host does (`host_polling`); `timer` says what is due. `zygote` starts the processes; `executor` is what the runtime
-//! sees of all that. The other side is `worker/`; both speak `protocol/`.
+//! its end; `run/incoming` takes the frames of its worker, `ledger` counts the memory that these make the host hold,
+//! and `lost` has the reasons why a run has no worker. `worker_socket` is the host's end of a worker's socket,
+//! `connection` reads from it, and `large_frames` takes large frames on another thread. `driver` is the thread that
+//! waits for all of them, unless a thread of the host does (`host_polling`); `timer` has its timers. `zygote` starts
+//! the processes; `executor` is all of that as the runtime sees it. The other side is `worker/`; both speak
+//! `protocol/`.
 
 mod connection;
 mod driver;

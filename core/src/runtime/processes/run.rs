@@ -1,9 +1,9 @@
 //! One run in a worker, as its host sees it, from the call to settlement.
 //!
-//! In: a checked request and the host's side of it, what the host does to the run, and what its worker
-//! says (`incoming`). Out: one result, told to the host once. The worker may be in anybody's hands: whatever it
-//! says is held against what may be said now, and one that says anything else is killed. It can spoil its own
-//! run, and those that it is given after that, where it is given any.
+//! In: a checked request and the host's side of it, messages of the host, and frames of its worker (`incoming`). Out:
+//! one result, of which the host is notified once. Anybody may have taken the worker over: each frame is checked
+//! against what may be sent now, and a worker that sends anything else is killed. It can spoil its own run, and later
+//! runs, if it is given any.
 //!
 //! Everything is behind one lock, which is never held while the host is called.
 
@@ -65,22 +65,22 @@ pub(crate) struct Run {
 struct Shared {
     record: Record,
     phase: Phase,
-    /// Its worker, while it has one.
+    /// The run's worker, while it has one.
     link: Option<Arc<WorkerSocket>>,
     request: Option<Box<Request>>,
     /// What the host sent before the run had a worker.
     early: Vec<Frame>,
     calls: u64,
-    /// While the worker waits for the answer to its last call: how large its arguments were.
+    /// The bytes of the last call's arguments, while the worker waits for its answer.
     calling: Option<usize>,
     ledger: Ledger,
-    /// The message that the host was asked about last, and can hold.
+    /// The message that the host validated last, and accepted.
     accepted: Option<Value>,
-    /// What the host has sent on its own account.
+    /// How many messages the host has sent of its own accord.
     sent: u64,
-    /// The least that the worker has taken when it waits the next time.
+    /// The least number of them that the worker must have taken when it waits the next time.
     next_parked: u64,
-    /// What is reported or logged and kept, in bytes.
+    /// The bytes of reports and logs that are kept.
     kept_bytes: usize,
     /// Whether it is counted as computing.
     permit: bool,
@@ -94,7 +94,7 @@ enum Phase {
     Computing(Instant),
     /// Its worker waits for the host.
     Waiting,
-    /// Its worker has something to go on with, and waits for its turn.
+    /// Its worker can resume, and waits for its turn.
     Woken,
     Over,
 }
@@ -142,7 +142,7 @@ impl Run {
         }
     }
 
-    /// Hands something to the worker, or keeps it until there is one, or until it is its turn.
+    /// Sends a frame to the worker, or keeps it until there is one, or until it is the worker's turn.
     fn send(self: &Arc<Self>, frame: Frame) {
         let mut shared = self.shared.lock();
         match &shared.link {
@@ -150,7 +150,7 @@ impl Run {
             None if shared.phase == Phase::Queued => return shared.early.push(frame),
             None => return,
         }
-        // One that waits for an answer goes on with that, and with nothing else.
+        // A worker that waits for an answer resumes with that, and with nothing else.
         if shared.phase == Phase::Waiting && shared.calling.is_none() {
             shared.phase = Phase::Woken;
             drop(shared);
@@ -162,8 +162,7 @@ impl Run {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// The end of the run, for everyone to see. The first to come settles it, and gets the worker that it
-    /// had.
+    /// Settles the run. Only the first call does, and gets the worker that the run had.
     fn settle(&self, end: End, peak_bytes: Option<u64>) -> Option<u32> {
         let mut shared = self.shared.lock();
         if self.is_settled() {
@@ -183,7 +182,7 @@ impl Run {
             self.workers.give_back_permit();
         }
         self.workers.settle(self.place, status);
-        // Whose thread this is has nothing to do with a host that panics here.
+        // This thread is not the host's, so a panic of the host must not reach it.
         drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
         worker
     }
@@ -204,7 +203,7 @@ impl Job for Run {
         shared.link = Some(Arc::clone(link));
         let safety_cap = self.workers.safety_cap();
         let begin = Begin { request: *request, safety_cap, validated_kinds: self.validated_kinds };
-        // The run before may have ended while it waited.
+        // The worker's last run may have ended while it waited.
         link.release();
         link.send(ToWorker::Begin(Box::new(begin)).into_frame());
         for frame in std::mem::take(&mut shared.early) {
@@ -385,7 +384,7 @@ impl RunControl for Run {
     }
 }
 
-/// What an isolate is charged for and what is counted here differ a little.
+/// The limit for the ledger and for messages, which count a little differently from an isolate's charges.
 fn most_bytes(memory_limit: usize) -> usize {
     memory_limit.saturating_add(memory_limit / 8).saturating_add(1 << 20)
 }

@@ -1,8 +1,8 @@
-//! What the driver has to do at some moment.
+//! The timers of the driver.
 
 use std::{cmp::Ordering, sync::Weak, time::Instant};
 
-/// Something that is due then.
+/// Something that is due at that time.
 pub(crate) struct Timer<J> {
     pub(crate) at: Instant,
     pub(crate) what: What<J>,
@@ -11,11 +11,11 @@ pub(crate) struct Timer<J> {
 pub(crate) enum What<J> {
     /// Settle that run if it has not ended, and kill its worker.
     End(Weak<J>),
-    /// See who computes for long.
+    /// Find the runs that compute for long.
     Tick,
-    /// See which workers nobody uses.
+    /// Find the workers that are idle.
     Idle,
-    /// Tell the zygote what it could not take before.
+    /// Send the zygote the commands that it did not accept before.
     Orders,
 }
 
@@ -33,7 +33,7 @@ impl<J> PartialOrd for Timer<J> {
     }
 }
 
-/// The next one is the greatest.
+/// The timer that is due next is the greatest.
 impl<J> Ord for Timer<J> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.at.cmp(&self.at)

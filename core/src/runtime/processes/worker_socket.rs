@@ -1,7 +1,7 @@
 //! The host's end of a worker's socket.
 //!
-//! In: frames, from any thread. Out: bytes, as far as the socket takes them at once; the driver writes the
-//! rest. Nobody waits for a worker to read.
+//! In: frames, from any thread. Out: bytes, as many as the socket accepts at once; the driver writes the rest. Nobody
+//! waits for a worker to read.
 
 use std::{
     collections::VecDeque,
@@ -29,24 +29,25 @@ use crate::{
     },
 };
 
-/// What a piece that waits costs beyond its bytes.
+/// The cost of a waiting piece beyond its bytes.
 const PIECE_BYTES: usize = 64;
 
-/// What a worker's frames are for: its run.
+/// The receiver of a worker's frames: its run.
 pub(crate) trait FrameSink: fmt::Debug + Send + Sync {
     /// The most that one message of the worker may hold, and all that it makes its host keep.
     fn most_bytes(&self) -> usize;
 
-    /// Takes what the worker said; true if that ended the run.
+    /// Takes a frame of the worker; returns whether that ended the run.
     ///
     /// # Errors
-    /// The worker may not say that, or not now.
+    /// The worker may not send that frame, or not now.
     fn receive(self: Arc<Self>, frame: Frame) -> Result<bool, Unreadable>;
 
-    /// The worker is no more, or cannot be had. The worker that the run had, if this settled it.
+    /// Settles a run whose worker is gone or cannot be started. Returns the worker that the run had, if this settled
+    /// it.
     fn lost(&self, how: &Lost) -> Option<u32>;
 
-    /// Settles a run whose host panicked when it was told something, or which failed here.
+    /// Settles a run whose host panicked in a call, or which failed here.
     fn break_down(&self);
 }
 
@@ -58,37 +59,37 @@ pub(crate) struct WorkerSocket {
     driver: Arc<Readiness>,
     out: Mutex<Out>,
     task: Mutex<Task>,
-    /// Whether it comes after others, for good.
+    /// Whether it was demoted, for good.
     demoted: AtomicBool,
-    /// Whether something large that it said is being read, for which it waits.
+    /// Whether a large frame of it is being taken, for which it waits.
     aside: AtomicBool,
 }
 
-/// What a worker is there for.
+/// The task of a worker.
 #[derive(Debug, Default)]
 enum Task {
     #[default]
     None,
     Run(Arc<dyn FrameSink>),
-    /// It is no more.
+    /// The worker is gone.
     Gone,
 }
 
 #[derive(Debug, Default)]
 struct Out {
     waiting: VecDeque<Vec<u8>>,
-    /// How much of the first is written.
+    /// How many bytes of the first piece are written.
     written: usize,
     bytes: usize,
     /// Nothing is written until the worker may compute.
     held: bool,
-    /// Whether the driver writes on.
+    /// Whether the driver writes the rest.
     watched: bool,
     closed: bool,
 }
 
 impl WorkerSocket {
-    /// Has the driver look at what a worker says.
+    /// Has the driver watch a worker's socket.
     pub(crate) fn new(
         worker: u32,
         socket: OwnedFd,
@@ -108,7 +109,7 @@ impl WorkerSocket {
         }))
     }
 
-    /// The run that it has.
+    /// The run that the worker has.
     pub(crate) fn run(&self) -> Option<Arc<dyn FrameSink>> {
         match &*self.task.lock() {
             Task::Run(run) => Some(Arc::clone(run)),
@@ -116,7 +117,7 @@ impl WorkerSocket {
         }
     }
 
-    /// Gives it a run; false if it is no more.
+    /// Gives the worker a run; false if the worker is gone.
     pub(crate) fn take(&self, run: Arc<dyn FrameSink>) -> bool {
         let mut task = self.task.lock();
         let there = !matches!(*task, Task::Gone);
@@ -126,7 +127,7 @@ impl WorkerSocket {
         there
     }
 
-    /// It says its last without having a run: no run is given to it from now on.
+    /// The worker sends nothing more. If it has no run, it gets none from now on.
     pub(crate) fn retire(&self) {
         let mut task = self.task.lock();
         if matches!(*task, Task::None) {
@@ -134,28 +135,29 @@ impl WorkerSocket {
         }
     }
 
-    /// It has ended its run and takes another.
+    /// The worker has ended its run and can take another.
     pub(crate) fn finish(&self) {
         let finished = std::mem::take(&mut *self.task.lock());
         drop(finished);
     }
 
-    /// Something large that it said is being read, or was.
+    /// Notes whether a large frame of the worker is being taken.
     pub(crate) fn set_aside(&self, aside: bool) {
         self.aside.store(aside, Ordering::Relaxed);
     }
 
-    /// Has it come after others; false if it does already, or if it is not what keeps them waiting.
+    /// Demotes the worker; false if it is demoted already, or if it waits itself while a large frame of it is being
+    /// taken.
     pub(crate) fn demote(&self) -> bool {
         !self.aside.load(Ordering::Relaxed) && !self.demoted.swap(true, Ordering::Relaxed)
     }
 
-    /// Whether it can have no further run.
+    /// Whether the worker can have no further run.
     pub(crate) fn is_spent(&self) -> bool {
         self.demoted.load(Ordering::Relaxed) || self.out.lock().closed
     }
 
-    /// It is no more; the run that it had.
+    /// Marks the worker as gone; returns the run that it had.
     pub(crate) fn bury(&self) -> Option<Arc<dyn FrameSink>> {
         self.unwatch();
         match std::mem::replace(&mut *self.task.lock(), Task::Gone) {
@@ -164,7 +166,7 @@ impl WorkerSocket {
         }
     }
 
-    /// Sends a frame as soon as it goes.
+    /// Sends a frame as soon as the socket accepts it.
     pub(crate) fn send(&self, frame: Frame) {
         let mut out = self.out.lock();
         if out.closed {
@@ -177,7 +179,7 @@ impl WorkerSocket {
         self.write(&mut out);
     }
 
-    /// Keeps what is sent from now on until [`WorkerSocket::release`].
+    /// Holds frames back until [`WorkerSocket::release`].
     pub(crate) fn hold(&self) {
         self.out.lock().held = true;
     }
@@ -188,48 +190,48 @@ impl WorkerSocket {
         self.write(&mut out);
     }
 
-    /// Writes on.
+    /// Writes frames that wait.
     pub(crate) fn flush(&self) {
         self.write(&mut self.out.lock());
     }
 
-    /// What was sent and not written yet.
+    /// The bytes that were sent and not written yet.
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.out.lock().bytes
     }
 
-    /// Says that nothing more will be said, which tells the worker to end its run.
+    /// Closes the sending side, which tells the worker to end its run.
     pub(crate) fn close(&self) {
         let mut out = self.out.lock();
         let waiting = std::mem::take(&mut out.waiting);
         (out.bytes, out.closed) = (0, true);
-        // One that is gone needs no telling.
+        // An error means that the worker is gone.
         let _ = shutdown(&self.socket, Shutdown::Write);
         self.watch(&mut out, false);
         drop(out);
         drop(waiting);
     }
 
-    /// What the worker has said, as much as there is and fits.
+    /// Reads bytes of the worker, as many as there are and fit.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         read_hosts(&self.socket, buffer)
     }
 
-    /// The same, into what room there is behind what was read before.
+    /// The same, into the spare capacity behind earlier bytes.
     pub(crate) fn read_on(&self, chunk: &mut Vec<u8>) -> Result<usize, Errno> {
         read_hosts(&self.socket, spare_capacity(chunk))
     }
 
-    /// Has the driver look no more.
+    /// Has the driver watch the socket no longer.
     pub(crate) fn unwatch(&self) {
         self.driver.remove(&self.socket);
     }
 
-    /// Has the driver look again.
+    /// Has the driver watch the socket again.
     pub(crate) fn rewatch(&self) {
         let out = self.out.lock();
-        // One that cannot be watched is as good as gone: nothing more is heard of it, and it is killed when
-        // its host is tired of it.
+        // A worker that cannot be watched is as good as gone: no more of it is read, and it is killed when its run is
+        // terminated.
         let _ = self.driver.add(&self.socket, u64::from(self.worker), out.watched);
     }
 
@@ -245,7 +247,7 @@ impl WorkerSocket {
                 Ok(written) => out.written += written,
                 Err(Errno::INTR) => {}
                 Err(error) if is_full(error) => return self.watch(out, true),
-                // It is gone, which the driver is told of too.
+                // The worker is gone, of which the driver gets an event.
                 Err(_) => {
                     out.waiting.clear();
                     (out.bytes, out.closed) = (0, true);

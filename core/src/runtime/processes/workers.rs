@@ -1,8 +1,8 @@
-//! The workers of a runtime: who has one, and who waits for one.
+//! The workers of a runtime: the runs that have one, and the runs that wait for one.
 //!
-//! In: runs that start, wait and go on, from any thread; workers that are ready (`sizing` sees to them). Out:
-//! grants: a worker for a run that is new, and a permit to compute for each that may. As many compute at
-//! once as the runtime allows; one that computes for long gives its permit up and comes after others.
+//! In: runs that start, wait and resume, from any thread; workers that are ready (from `sizing`). Out: grants: a worker
+//! for a run that is new, and a permit to compute for each run that may. As many runs compute at once as the runtime
+//! allows. A run that computes for long loses its permit, and its worker is demoted.
 
 mod job;
 mod sizing;
@@ -41,10 +41,10 @@ use crate::{
     },
 };
 
-/// How long a worker that was asked to end a run has for it before it is killed.
+/// How long a worker has for ending a run that was asked to end, before it is killed.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// How often it is seen whether runs compute for long, while others wait.
+/// The time between two checks for runs that compute for long, while others wait.
 const TICK: Duration = Duration::from_millis(5);
 
 pub(crate) struct Workers<J> {
@@ -53,22 +53,22 @@ pub(crate) struct Workers<J> {
     pub(crate) worker: WorkerSettings,
     registry: Registry<J>,
     pub(crate) driver: Arc<Readiness>,
-    /// What listens, for a thread of the host that does for a moment; until the driver has ended.
+    /// The driver, for a thread of the host that polls in its place; `None` once the driver has ended.
     poller: Mutex<Option<Arc<dyn Listener>>>,
     pub(crate) attendance: HostPolling,
-    /// Whether the driver has ended, after which it calls nobody.
+    /// Whether the driver has ended; it then calls nobody.
     ended: AtomicBool,
     state: Mutex<State<J>>,
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+#[expect(clippy::struct_excessive_bools, reason = "each is independent of the others")]
 pub(crate) struct State<J> {
-    /// The way to the zygote, once it has said hello.
+    /// The connection to the zygote, once it has said hello.
     control: Option<Arc<Control>>,
     confinement: Option<Confinement>,
-    /// What the zygote is still to be told.
+    /// Commands that were not sent to the zygote yet.
     orders: VecDeque<ZygoteCommand>,
-    /// Workers that were ordered and are not there yet.
+    /// Workers that were ordered and have not started yet.
     coming: usize,
     /// Workers without a run, the one used last at the end.
     ready: Vec<Ready>,
@@ -76,20 +76,20 @@ pub(crate) struct State<J> {
     alive: HashSet<u32>,
     /// Runs without a worker.
     fresh: VecDeque<Arc<J>>,
-    /// Runs that have something to go on with.
+    /// Runs that can resume.
     woken: VecDeque<Arc<J>>,
     computing: usize,
     timers: BinaryHeap<Timer<J>>,
     ticking: bool,
     /// Whether workers are kept ready: not after a long time without runs.
     warm: bool,
-    /// Whether it will be seen to which of them nobody uses.
+    /// Whether a timer is set that checks for idle workers.
     idling: bool,
-    /// Whether the zygote takes no orders at the moment.
+    /// Whether the zygote accepts no commands at the moment.
     stuck: bool,
-    /// Until then no workers are ordered: the last ones could not be had, or ended at once.
+    /// Until then no workers are ordered: the last ones were refused, or ended at once.
     pause: Option<Instant>,
-    /// Workers that ended without ever having had a run, one after another.
+    /// How many workers in a row ended without ever having had a run.
     died_unused: u32,
 }
 
@@ -124,11 +124,11 @@ pub(crate) struct Ready {
     is_new: bool,
 }
 
-/// What `dispatch` found to do.
+/// A step for `dispatch`.
 enum Grant<J> {
     Begin(Arc<J>, Ready),
     GoOn(Arc<J>),
-    /// One that was ended before it began: there is nothing to do.
+    /// A run that was ended before it began: there is nothing to do.
     Over(Arc<J>),
 }
 
@@ -172,7 +172,7 @@ impl<J: Job> Workers<J> {
         self.state.lock().is_full(most_queued, self.settings.max_concurrent_runs)
     }
 
-    /// Makes a run, shows it to `started`, and has it computed as soon as there is a worker and a permit.
+    /// Makes a run, shows it to `started`, and has it computed as soon as there are a worker and a permit.
     pub(crate) fn start(
         &self,
         make: impl FnOnce(usize) -> J,
@@ -193,7 +193,7 @@ impl<J: Job> Workers<J> {
         run
     }
 
-    /// Its runs were closed: once no process is left, those who wait for that are called.
+    /// Its runs were closed: calls the closers as soon as no process is left.
     pub(crate) fn close(&self) {
         if self.ended.load(Ordering::Acquire) {
             self.call_closers();
@@ -202,14 +202,14 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Lets threads of the host listen with it.
+    /// Lets threads of the host poll in the driver's place.
     pub(crate) fn share(&self, listener: Option<Arc<dyn Listener>>) {
         let before = std::mem::replace(&mut *self.poller.lock(), listener);
         drop(before);
     }
 
-    /// Whether looking out for what workers say is worth a processor: not where runs wait for workers, which
-    /// have better use for it.
+    /// Whether to spin for frames of workers is worth a processor: not while runs wait for workers, which have better
+    /// use for it.
     pub(crate) fn looks_out(&self) -> bool {
         self.registry.live() > 0 && self.state.lock().fresh.is_empty()
     }
@@ -219,7 +219,7 @@ impl<J: Job> Workers<J> {
         self.registry.is_over()
     }
 
-    /// No process is left.
+    /// Called when no process is left.
     pub(crate) fn ended(&self) {
         self.ended.store(true, Ordering::Release);
         self.call_closers();
@@ -231,7 +231,7 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// What it is doing now, but for the counts of settled runs.
+    /// Its current activity, without the counts of settled runs.
     pub(crate) fn stats(&self) -> Stats {
         let parked = self.registry.count(J::parked);
         let state = self.state.lock();
@@ -249,14 +249,14 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Gives workers and permits to those whose turn it is.
+    /// Gives workers and permits to the runs whose turn it is.
     pub(crate) fn dispatch(&self) {
         loop {
             let grant = {
                 let mut state = self.state.lock();
                 let grant = state.grant(&self.settings);
                 if grant.is_none() {
-                    // After those who have their turn: the zygote needs a processor too.
+                    // After the grants, because the zygote needs a processor too.
                     self.order_workers(&mut state);
                 }
                 if grant.is_none() && state.queued() > 0 && !state.ticking {
@@ -268,7 +268,7 @@ impl<J: Job> Workers<J> {
             };
             let used = match grant {
                 None => return,
-                // Dropped here, and not while the state is locked: with it may go what its host has.
+                // Dropped while the state is not locked: the run may own objects of its host.
                 Some(Grant::Over(run)) => {
                     drop(run);
                     true
@@ -292,12 +292,12 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// One that computed does not any more.
+    /// Takes back the permit of a run that computes no longer.
     pub(crate) fn give_back_permit(&self) {
         self.state.lock().computing -= 1;
     }
 
-    /// A run has something to go on with.
+    /// Queues a run that can resume.
     pub(crate) fn wake(&self, run: Arc<J>) {
         self.state.lock().woken.push_back(run);
         self.dispatch();
@@ -311,21 +311,21 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Looks after a run that was asked to end.
+    /// Gives a run that was asked to end a moment to do so.
     pub(crate) fn watch_ending(&self, run: &Arc<J>) {
         let what = What::End(Arc::downgrade(run));
         self.state.lock().timers.push(Timer { at: Instant::now() + GRACE, what });
         self.driver.ring();
     }
 
-    /// Settles a run, and kills its worker. In this order: that the worker was killed is no reason of its own.
+    /// Settles a run and kills its worker, in this order: the kill must not count as the reason.
     pub(crate) fn kill(&self, run: &J, why: &Lost) {
         if let Some(worker) = run.lost(why) {
             self.order(ZygoteCommand::Kill(worker));
         }
     }
 
-    /// What is due; and until when there is nothing to do.
+    /// Does what is due; returns when the next timer is due.
     pub(crate) fn tend(&self, now: Instant) -> Option<Instant> {
         loop {
             let due = {
@@ -356,7 +356,7 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Has those that compute for long come after others.
+    /// Takes the permits of runs that have computed for long, so that others compute.
     fn tick(&self, now: Instant) {
         let runs = self.registry.runs();
         let aside = runs.iter().filter(|run| run.step_aside(now)).count();
@@ -379,7 +379,7 @@ impl<J: Job> Poller for Workers<J> {
             return false;
         }
         let poller = self.poller.lock().clone();
-        // Otherwise the driver is at it.
+        // `None`: the driver's own thread is reading.
         let Some(more) = poller.and_then(|listener| listener.glance()) else { return true };
         if more {
             self.attendance.end();
@@ -408,7 +408,7 @@ impl<J: Job> State<J> {
         self.fresh.len() + self.woken.len()
     }
 
-    /// Whether as many wait for their turn as may. Those for whom there is a permit do not wait.
+    /// Whether as many runs wait for their turn as may. Runs for which there is a permit do not wait.
     fn is_full(&self, most: usize, permits: usize) -> bool {
         let allowed = most + permits.saturating_sub(self.computing);
         let live = || self.fresh.iter().filter(|run| run.running()).count();

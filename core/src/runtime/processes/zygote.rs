@@ -1,8 +1,8 @@
-//! Where workers come from, as the host sees it.
+//! The source of workers, as the host sees it.
 //!
-//! In: orders of the host. Out: workers, and news of how they end. On Unix this is a process that the host
-//! launches (`launched`) and that forks. Windows forks nothing: a thread of the host starts a program for each
-//! worker (`starts`).
+//! In: commands of the host. Out: workers, and events about their end. On Unix this is a process that the host launches
+//! (`launched`) and that forks. Windows forks nothing: a thread of the host starts a program for each worker
+//! (`starts`).
 
 #[cfg(unix)]
 mod launched;

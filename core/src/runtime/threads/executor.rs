@@ -1,4 +1,4 @@
-//! Threads of this process, as the runtime sees them.
+//! The executor on threads of this process, as the runtime sees it.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Executor for Threads {
 
     fn start(&self, request: Request, host: Arc<NativeHost>) -> Result<Arc<dyn RunControl>, Error> {
         let Resources { registry, scheduler, watchdog, .. } = &*self.0;
-        // Both, or the run could wait for ever for a thread that never comes.
+        // Both are needed, or the run could wait for ever for a thread that never comes.
         if !watchdog.has_thread() || !scheduler.has_threads() {
             let message = "the system has no thread left for the runtime";
             return Err(Error::new(ErrorKind::Unavailable, message));

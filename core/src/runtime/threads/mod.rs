@@ -1,8 +1,9 @@
 //! The executor on threads of this process.
 //!
 //! `run` is one run, from its call to settlement; `scheduler` decides which run computes on which thread, `watchdog`
-//! ends runs that nobody else can end, and `stack` gives each thread a stack of the size that the engine needs.
-//! `seams` are where tests have a run panic. `resources` is what all runs of an executor share, and `executor` what the runtime sees of all that.
+//! ends runs that nobody else can end, and `stack` gives each thread a stack of the size that the engine needs. `seams`
+//! are the places where tests make a run panic. `resources` has everything that the runs of an executor share, and
+//! `executor` is all of that as the runtime sees it.
 
 mod executor;
 pub(crate) mod resources;

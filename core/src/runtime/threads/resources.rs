@@ -1,4 +1,4 @@
-//! What the runs of an executor on threads share.
+//! The resources that the runs of an executor on threads share.
 
 use std::{
     sync::{Arc, Weak},
@@ -17,25 +17,25 @@ use crate::{
     runtime::{options::RuntimeSettings, registry::Registry},
 };
 
-/// Slots alive at once. Parked runs beyond them live in plain isolates, which hold less.
+/// The most slots at once. Parked runs beyond them use plain isolates, which hold less.
 const MAX_SLOTS: usize = 64;
 
-/// How many of them are not for runs that may wait: more than compute at once by default.
+/// Slots that are kept from runs that may wait: more than the runs that compute at once by default.
 const KEPT_SLOTS: usize = 16;
 
-/// Runs that a slot serves before it is made anew.
+/// Runs that a slot serves before it is built again.
 const RUNS_PER_SLOT: u32 = 10_000;
 
-/// What the runs share, and the threads that compute them.
+/// The resources of runs, and the threads that compute them.
 pub(crate) struct Resources<R> {
-    /// Where its threads are. In a child of that process nothing here is touched, nor freed: each
-    /// thread that was there at the fork holds it there for ever.
+    /// The process of its threads. In a child of that process nothing here is touched, nor freed: a lock that a thread
+    /// held at the fork is held there for ever.
     pub(crate) process: Process,
     pub(crate) scheduler: Scheduler<R>,
     pub(crate) watchdog: Watchdog<R>,
     pub(crate) pool: Pool<Realm>,
     pub(crate) cache: Arc<Cache>,
-    /// With the answers of hosts.
+    /// For the answers of hosts.
     pub(crate) spin: AdaptiveSpin,
     pub(crate) safety_cap: Duration,
     pub(crate) max_stuck_threads: usize,
@@ -64,13 +64,13 @@ impl<R: RunControl + Job + Watched> Resources<R> {
         })
     }
 
-    /// Whether this is the process that they were made in. In a forked child no lock of them
-    /// may be waited for: whoever held it is not there.
+    /// Whether this is the process that they were made in. In a forked child no lock of them may be waited for, because
+    /// its holder is not there.
     pub(crate) fn is_here(&self) -> bool {
         self.process.is_current()
     }
 
-    /// Frees everything and calls those who wait for that, if it is closed and no thread has a run any more.
+    /// Frees everything and calls the closers, if it is closed and no thread has a run any more.
     pub(crate) fn close_when_idle(&self) {
         if !self.registry.is_over() || !self.scheduler.is_idle() {
             return;

@@ -1,12 +1,12 @@
 //! One run, from the call to settlement.
 //!
-//! In: a checked request and the host's side of it. Out: one result, told to the host
-//! once. [`Run::compute`] is the path of a run, top to bottom: compile and link, take an isolate,
-//! let it go on for as long as it can, park it while it waits for the host, settle.
+//! In: a checked request and the host's side of it. Out: one result, of which the host is notified once.
+//! [`Run::compute`] is the path of a run, top to bottom: compile and link, take an isolate, evaluate as far as
+//! possible, park while it waits for the host, settle.
 //!
-//! A run is shared by the thread that computes it, the threads that deliver to it or end it, and
-//! the watchdog. Everything that they share is behind one lock, which is never held while the
-//! engine or the host is called; whoever settles the run first settles it.
+//! A run is shared by the thread that computes it, the threads that deliver to it or end it, and the watchdog.
+//! Everything that they share is behind one lock, which is never held while the engine or the host is called. The first
+//! of them that settles the run decides its result.
 
 mod control;
 mod embedder;
@@ -55,17 +55,17 @@ pub(crate) struct Run {
     report: bool,
     shared: Mutex<Shared>,
     answered: Condvar,
-    /// The number of the call that has its answer, for a thread that looks without the lock.
+    /// The number of the call that has its answer, readable without the lock.
     answer_of: AtomicU64,
     settled: AtomicBool,
     /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
-    /// The scheduler's.
+    /// For the scheduler.
     stage: Stage,
     seams: Seams,
 }
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 struct Shared {
     record: Record,
     phase: Phase,
@@ -81,7 +81,7 @@ struct Shared {
 enum Phase {
     /// In the queue, not started.
     Queued(Box<Request>),
-    /// In the queue, to go on.
+    /// In the queue, to resume.
     Woken(Box<Isolate>),
     /// A thread has the isolate.
     Computing,
@@ -91,7 +91,7 @@ enum Phase {
     Over,
 }
 
-/// What parking came to.
+/// The outcome of parking.
 enum Next {
     Parked,
     Over(Box<Isolate>),
@@ -165,11 +165,11 @@ impl Job for Run {
         }
     }
 
-    /// Settles it: this crate itself failed.
+    /// Settles it because this crate itself failed.
     fn break_down(&self) {
         self.settle(End::Broken, None);
         self.slice.lock().take();
-        // Its isolate, if it was put aside, is not given back, but gone.
+        // Its isolate, if it was parked, is not given back, but dropped.
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Over);
         drop(phase);
     }
@@ -198,8 +198,8 @@ impl Run {
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Computing);
         self.begin_slice();
         match phase {
-            // What the host has sent by now waits for the end of the first turn: before it, the
-            // isolate knows of none of the promises that it may be about.
+            // Messages that the host has sent by now wait for the end of the first turn. Before it, the isolate knows
+            // none of the promises that they may be about.
             Phase::Queued(request) => self.first_turn(*request),
             Phase::Woken(mut isolate) | Phase::Parked(mut isolate) => {
                 if self.is_settled() {
@@ -244,7 +244,7 @@ impl Run {
         }
     }
 
-    /// Puts the isolate aside until the host says something, unless it already has.
+    /// Parks the isolate until the host sends something, unless it already has.
     fn park(self: &Arc<Self>, isolate: Box<Isolate>, waits_for_host: bool) -> Next {
         let mut shared = self.shared.lock();
         if self.is_settled() {
@@ -254,7 +254,7 @@ impl Run {
             return Next::GoOn(isolate, std::mem::take(&mut shared.inbox));
         }
         if shared.record.is_asked() {
-            // Asked to end between two turns: there is nothing left to interrupt.
+            // It was asked to end between two turns: there is nothing left to interrupt.
             drop(shared);
             self.settle(End::Asked, Some(isolate.peak_bytes()));
             return Next::Over(isolate);
@@ -276,7 +276,7 @@ impl Run {
         self.shared.lock().phase = Phase::Over;
     }
 
-    /// Ends the run if the runtime has lost too many threads for it to start, or to go on.
+    /// Ends the run if the runtime has too many stuck threads for it to start, or to resume.
     fn check_threads(self: &Arc<Self>) {
         let stuck = self.resources.scheduler.stuck();
         if stuck < self.resources.max_stuck_threads {
@@ -285,10 +285,10 @@ impl Run {
         let starts = matches!(self.shared.lock().phase, Phase::Queued(_));
         let most = self.resources.max_stuck_threads.saturating_mul(if starts { 1 } else { 2 });
         if stuck >= most {
-            let what = if starts { "starts" } else { "goes on" };
+            let what = if starts { "start" } else { "resume" };
             self.end(Reason::SafetyCap(format!(
-                "{stuck} threads of the runtime do not come back from a builtin: no run {what} in it \
-                 until one does"
+                "{stuck} threads of the runtime do not return from a builtin: no run can {what} until \
+                 one does"
             )));
         }
     }
@@ -307,7 +307,7 @@ impl Run {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// The end of the run, for everyone to see. The first to come settles it.
+    /// Settles the run; only the first call does.
     fn settle(&self, end: End, peak_bytes: Option<usize>) {
         let mut shared = self.shared.lock();
         if self.is_settled() {
@@ -319,8 +319,7 @@ impl Run {
         drop(shared);
         self.resources.registry.settle(self.place, status);
         self.answered.notify_all();
-        // Whose thread this is (the caller's, the watchdog's) has nothing to do with a host that
-        // panics here.
+        // This thread (the caller's, the watchdog's) is not the host's, so a panic of the host must not reach it.
         drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
     }
 

@@ -1,16 +1,16 @@
-//! Who computes when.
+//! The order in which jobs compute.
 //!
-//! In: jobs that can go on. Out: threads that let them, no more at once than there are permits. A
-//! job that waits for the host holds no permit, and one that only waits for promises holds no
-//! thread either; a job that computes for long steps aside while others wait, so no job keeps
-//! another from running. Jobs that are new or woken and threads whose host call was answered take
-//! turns; threads that stepped aside have theirs when none of those waits, and now and then anyway. So
-//! none of these waits for long, however many the others are.
-//! `job` says what it needs to know of a job, `queue` is what waits and whose turn it is, and `threads` starts threads
-//! and gives each its next job.
+//! In: jobs that can compute. Out: threads that compute them, no more at once than there are permits. A job that waits
+//! for the host holds no permit, and one that only waits for promises holds no thread either. A job that computes for
+//! long steps aside while others wait, so no job keeps another from running. New and woken jobs take turns with threads
+//! whose host call was answered. Threads that stepped aside get a permit when none of those waits, and now and then
+//! anyway. So none of these waits for long, however many the others are.
 //!
-//! Handing work to a sleeping thread costs two wake-ups, more than most jobs take. So the last
-//! thread to run out of work looks out for more for a moment before it sleeps.
+//! `job` has the jobs and the owner as the scheduler sees them, `queue` decides whose turn it is, and `threads` starts
+//! threads and gives each its next job.
+//!
+//! To hand work to a sleeping thread costs two wake-ups, more than most jobs take. So the last thread that runs out of
+//! work spins for a moment before it sleeps.
 
 mod job;
 mod queue;
@@ -38,18 +38,18 @@ pub(crate) struct Scheduler<J> {
     owner: Weak<dyn Owner<J>>,
     queue: Mutex<Queue<J>>,
     work: Condvar,
-    /// How many wait for a permit, for a look without the lock.
+    /// How many wait for a permit, readable without the lock.
     waiting: AtomicUsize,
     /// Threads whose job has settled and which will look for another at once.
     finishing: AtomicUsize,
-    /// Threads that had their permit taken away because they do not come back.
+    /// Threads that lost their permit because they do not return.
     stuck: AtomicUsize,
-    /// With new work.
+    /// For new work.
     spin: AdaptiveSpin,
     permits: usize,
 }
 
-/// What the scheduler can tell of itself.
+/// The statistics of a scheduler.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SchedulerStats {
     pub(crate) computing: usize,
@@ -72,7 +72,7 @@ impl<J: Job> Scheduler<J> {
         }
     }
 
-    /// Has a job computed as soon as there is a permit.
+    /// Enqueues a job, which is computed as soon as there is a permit.
     pub(crate) fn enqueue(&self, job: Arc<J>) {
         let mut queue = self.queue.lock();
         if queue.ready.is_empty() {
@@ -94,26 +94,26 @@ impl<J: Job> Scheduler<J> {
         self.finishing.load(Ordering::Relaxed)
     }
 
-    /// The calling thread, which has that job, has only to clean up before it looks for work: no other
-    /// need be woken. Returns whether it is counted on.
+    /// The calling thread, which has that job, has only to clean up before it looks for work, so no other thread need
+    /// be woken. Returns whether the scheduler counts on it.
     pub(crate) fn finishing(&self, job: &J) -> bool {
         let counted_on = job.stage().advance(Stage::WITH_CODE, Stage::FINISHING);
         self.finishing.fetch_add(usize::from(counted_on), Ordering::Relaxed);
         counted_on
     }
 
-    /// Threads that do not come back from the engine.
+    /// Threads that do not return from the engine.
     pub(crate) fn stuck(&self) -> usize {
         self.stuck.load(Ordering::Relaxed)
     }
 
-    /// Sends the threads home that have nothing to do.
+    /// Ends the threads that have nothing to do.
     pub(crate) fn close(&self) {
         self.queue.lock().closed = true;
         self.work.notify_all();
     }
 
-    /// What there is to tell.
+    /// Its statistics.
     pub(crate) fn stats(&self) -> SchedulerStats {
         let queue = self.queue.lock();
         SchedulerStats {
@@ -124,11 +124,11 @@ impl<J: Job> Scheduler<J> {
         }
     }
 
-    /// Whether as many wait for their turn as may. Those for whom there is a permit do not wait.
+    /// Whether as many jobs wait for their turn as may. Jobs for which there is a permit do not wait.
     pub(crate) fn is_full(&self, most: usize) -> bool {
         let queue = self.queue.lock();
         let allowed = most + self.permits.saturating_sub(queue.computing);
-        // Only a queue that looks full is looked through for jobs that have been ended.
+        // Only a queue that looks full is searched for jobs that have been ended.
         queue.waiting() >= allowed && queue.live_waiting() >= allowed
     }
 
@@ -145,13 +145,13 @@ impl<J: Job> Scheduler<J> {
         queue.current.iter().filter(|current| !current.stuck).map(|c| Arc::clone(&c.job)).collect()
     }
 
-    /// Takes the permit of a job away from a thread that does not come back. The thread has what
-    /// time others leave it, and ends when it does come back.
+    /// Takes the permit of a job away from a thread that does not return. The thread gets the lowest priority, and ends
+    /// when it returns.
     pub(crate) fn abandon(&self, job: &Arc<J>) {
         let mut queue = self.queue.lock();
         let Some(current) = queue.find(job).filter(|current| !current.stuck) else { return };
         current.stuck = true;
-        // Under the lock, without which the thread does not end.
+        // Under the lock, which the thread needs before it can end.
         current.thread.give_way();
         self.stuck.fetch_add(1, Ordering::Relaxed);
         if job.stage().set(Stage::GIVEN_UP) == Stage::FINISHING {
@@ -185,7 +185,7 @@ impl<J: Job> Scheduler<J> {
         self.wait_for_permit(queue, job, &resume);
     }
 
-    /// Lets others compute first, where there are threads for that.
+    /// Lets others compute first, if there are threads for that.
     pub(crate) fn step_aside(&self, job: &Arc<J>) {
         let mut queue = self.queue.lock();
         let no_thread = self.threads_left(&queue) == 0 && queue.sleeping == 0;
@@ -200,8 +200,8 @@ impl<J: Job> Scheduler<J> {
         self.wait_for_permit(self.queue.lock(), job, &resume);
     }
 
-    /// Waits until the permit is there, or none is needed: to clean up after a job that has ended, or
-    /// because the thread was given up on.
+    /// Waits until there is a permit, or none is needed: to clean up after a job that has ended, or because the thread
+    /// was given up on.
     fn wait_for_permit(
         &self,
         queue: MutexGuard<'_, Queue<J>>,
@@ -223,7 +223,7 @@ impl<J: Job> Scheduler<J> {
         }
     }
 
-    /// Tells the thread of a job that was asked to end, should it wait for a permit.
+    /// Wakes the thread of a job that was asked to end, if it waits for a permit.
     pub(crate) fn tell_of_end(&self, job: &Arc<J>) {
         let queue = self.queue.lock();
         let mut waiting = queue.answered.iter().chain(&queue.aside);
@@ -238,8 +238,8 @@ impl<J: Job> Scheduler<J> {
         self.waiting.store(queue.waiting(), Ordering::Relaxed);
     }
 
-    /// Gives permits to threads whose turn it is; then the next job, for a thread that has none.
-    /// Those that were ended before they began are put with the `gone`.
+    /// Gives permits to threads whose turn it is; then returns the next job, for a thread that has none. Jobs that were
+    /// ended before they began go into `gone`.
     fn pop(&self, queue: &mut Queue<J>, gone: &mut Vec<Arc<J>>) -> Option<Arc<J>> {
         let mut next = None;
         while queue.computing < self.permits && next.is_none() {

@@ -1,4 +1,4 @@
-//! The places between the steps of a run, where tests have this crate panic.
+//! The places between the steps of a run where tests make this crate panic.
 
 /// A place between two steps of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(crate) enum Seam {
     LetGo,
 }
 
-/// What is to happen to a run at its seams: nothing.
+/// The seams of a run outside of tests, at which nothing happens.
 #[cfg(not(test))]
 #[derive(Clone, Copy)]
 pub(crate) struct Seams;
@@ -26,7 +26,7 @@ impl Seams {
     pub(crate) fn pass(self, _: Seam) {}
 }
 
-/// Where a run is to panic. Its file is named for that.
+/// The place where a run is to panic. The name of its file says so.
 #[cfg(test)]
 #[derive(Clone, Copy)]
 pub(crate) struct Seams {

@@ -1,18 +1,18 @@
 //! Threads whose stacks do not stay as large as the deepest run made them.
 //!
-//! In: what a thread is to do. Out: that, on a thread which can give the pages of its stack that it does
-//! not use back to the system. Code that recurses touches megabytes of a stack, and every thread gets
-//! to run such code some day: all of them would go on holding what the deepest run took.
+//! In: the work of a thread. Out: that work, on a thread which can return unused pages of its stack to the system. Code
+//! that recurses touches megabytes of a stack, and every thread runs such code some day. Each would then hold the pages
+//! of its deepest run for ever.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "gives memory back to the system"))]
 
 use std::{io, marker::PhantomData, thread};
 
-/// What the engine may use, and as much again for everything around it.
+/// The stack of the engine, and as much again for everything around it.
 const STACK_BYTES: usize = 2 * crate::isolate::STACK_LIMIT_BYTES * crate::os::sanitized::FRAMES;
 
 /// The stack of the thread that has it.
 pub(crate) struct Stack {
-    /// The lowest address that is given back: the rest is never touched, or not this thread's.
+    /// The lowest address that is returned: the rest is never touched, or not this thread's.
     #[cfg(target_os = "linux")]
     lowest: usize,
     of_one_thread: PhantomData<*const ()>,
@@ -33,29 +33,29 @@ impl Stack {
     const KEPT_BYTES: usize = 256 << 10;
 
     fn of_this_thread() -> Self {
-        // Some of the stack is above this frame: what the system and the language keep there.
+        // Some of the stack is above this frame: the system and the language use it.
         let lowest = Self::below(STACK_BYTES / 4 * 3);
         Self { lowest, of_one_thread: PhantomData }
     }
 
-    /// An address that many bytes below the frame of the caller, more or less, where a page begins.
+    /// The begin of the page that is about that many bytes below the caller's frame.
     #[inline(never)]
     fn below(bytes: usize) -> usize {
         let here = 0_u8;
         (&raw const here).addr().saturating_sub(bytes) / Self::KEPT_BYTES * Self::KEPT_BYTES
     }
 
-    /// Gives back what lies further down than most runs go.
+    /// Returns the pages that are deeper than most runs go.
     pub(crate) fn give_back(&self) {
         let bytes = Self::below(Self::KEPT_BYTES).saturating_sub(self.lowest);
         let lowest = std::ptr::without_provenance_mut::<libc::c_void>(self.lowest);
-        // SAFETY: from `lowest` to a good way below this frame is stack of this thread, by its size, and
-        // nothing lives there: what calls left behind is not looked at again.
+        // SAFETY: by the size of the stack, `lowest` to a good way below this frame is stack of this thread. Nothing
+        // there is in use: nobody reads what earlier calls left.
         unsafe { libc::madvise(lowest, bytes, libc::MADV_DONTNEED) };
     }
 }
 
-/// Elsewhere the system takes pages that are not used by itself, or keeps them until the thread ends.
+/// Other systems take unused pages back by themselves, or keep them until the thread ends.
 #[cfg(not(target_os = "linux"))]
 impl Stack {
     fn of_this_thread() -> Self {
@@ -78,7 +78,7 @@ mod tests {
         if deep { frame[0] } else { dig(lowest).wrapping_add(frame[1]) }
     }
 
-    /// The bytes of this process's memory in that range that are there.
+    /// The bytes of that range that are resident.
     fn resident_bytes(start: usize, bytes: usize) -> usize {
         let mut pages = vec![0_u8; bytes / 4096];
         let address = std::ptr::without_provenance_mut::<libc::c_void>(start);
@@ -98,7 +98,7 @@ mod tests {
             let before = resident();
             stack.give_back();
             let after = resident();
-            // And it can be used again.
+            // The stack can be used again.
             dig(lowest);
             sender.send((before, after, resident())).expect("the test waits");
         })

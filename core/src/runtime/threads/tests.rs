@@ -1,4 +1,4 @@
-//! What runs, their threads and the watchdog do together.
+//! Tests of runs, their threads and the watchdog together.
 
 use std::{
     sync::{Arc, mpsc},
@@ -13,7 +13,7 @@ use crate::{
 
 const CEILING: Duration = Duration::from_secs(30);
 
-/// Tells of the end of a run, and what the thread is that settled it.
+/// Sends the thread that settled a run.
 struct Told(mpsc::Sender<Thread>);
 
 impl Host for Told {

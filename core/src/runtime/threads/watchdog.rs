@@ -1,9 +1,8 @@
-//! The thread that looks after runs which nobody else can.
+//! The thread that ends runs which nobody else can end.
 //!
-//! In: runs that were asked to end, runs that nothing can make go on, runs that compute. Out: a run
-//! whose thread does not come back from the engine is settled all the same; a stalled one, and one
-//! that computes for longer than it may, is ended. One thread per runtime, asleep for ever while
-//! nothing runs.
+//! In: runs that were asked to end, runs that nothing can resume, runs that compute. Out: a run whose thread does not
+//! return from the engine is settled all the same; a run that is stalled, or that computes for longer than it may, is
+//! ended. There is one thread per runtime, which sleeps while nothing runs.
 
 use std::{
     cmp::Reverse,
@@ -14,36 +13,36 @@ use std::{
 
 use crate::os::sync::{Condvar, Mutex};
 
-/// After this long without a look at the clock by the engine, somebody else settles the run.
+/// If the engine has not read the clock for this long, the watchdog settles the run.
 const GRACE: Duration = Duration::from_millis(40);
 
 /// How long a run may be stalled.
 const STALLED: Duration = Duration::from_secs(1);
 
-/// How often computing runs are looked at.
+/// How often computing runs are checked.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What is looked after: a run.
+/// A run that is watched.
 pub(crate) trait Watched: Send + Sync + 'static {
-    /// Settles one whose thread does not come back from the engine, if it has not settled.
+    /// Settles a run whose thread does not return from the engine, if it has not settled.
     fn force(self: &Arc<Self>);
 
-    /// Ends one that is still in that parking: nothing can make it go on.
+    /// Ends a run that is still in that parking: nothing can resume it.
     fn end_stalled(self: &Arc<Self>, parking: u64);
 
-    /// Ends one that has computed for longer than it may, or has hit its limit and goes on.
+    /// Ends a run that has computed for longer than it may, or has hit its limit and still computes.
     fn check_cap(self: &Arc<Self>, now: Instant);
 }
 
-/// Whoever has a watchdog. Its thread keeps it alive while it is at work, and ends once it is gone.
+/// The owner of a watchdog. Its thread keeps it alive while it works, and ends once it is gone.
 pub(crate) trait Owner<R>: Send + Sync {
     fn watchdog(&self) -> &Watchdog<R>;
 
     /// The runs that compute now.
     fn computing(&self) -> Vec<Arc<R>>;
 
-    /// Looks for threads that the system may have refused before. Whether there are runs, and so something to look
-    /// after soon.
+    /// Starts threads that the system may have refused before. Returns whether there are runs, which may soon need the
+    /// watchdog.
     fn try_again(&self) -> bool;
 }
 
@@ -107,7 +106,7 @@ impl<R: Watched> Watchdog<R> {
         self.add(run, GRACE, What::Termination);
     }
 
-    /// Ends the run unless it goes on within a second.
+    /// Ends the run unless it resumes within a second.
     pub(crate) fn watch_stalled(&self, run: &Arc<R>, parking: u64) {
         self.add(run, STALLED, What::Stalled(parking));
     }
@@ -120,7 +119,7 @@ impl<R: Watched> Watchdog<R> {
         started || self.start()
     }
 
-    /// Makes sure that the thread looks at what computes.
+    /// Makes sure that the thread checks computing runs.
     pub(crate) fn attend(&self) {
         let mut watch = self.watch.lock();
         if watch.asleep {
@@ -152,7 +151,7 @@ impl<R: Watched> Watchdog<R> {
             .name("isolane-watchdog".to_owned())
             .spawn(move || watch(&owner));
         if thread.is_err() {
-            // Tried again at the next run.
+            // The next run tries again.
             self.watch.lock().started = false;
         }
         thread.is_ok()
@@ -208,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells of the end that its watchdog brings.
+    /// Sends how its watchdog ended it.
     struct Toy(mpsc::Sender<&'static str>);
 
     impl Toy {

@@ -1,7 +1,7 @@
-//! What the worker of a run says.
+//! The frames of a run's worker.
 //!
-//! In: frames. Out: calls of the host, and what a run has told. Whatever a worker says is held against what may be
-//! said now, and against what the run may have anybody hold.
+//! In: frames. Out: calls of the host, and entries of the run's record. Each frame is checked against what may be sent
+//! now, and against the memory that the run may make the host hold.
 
 use std::sync::Arc;
 
@@ -23,11 +23,11 @@ use crate::{
     value::{Kinds, Value},
 };
 
-/// The largest number of bytes that is told: what every language's numbers hold.
+/// The largest number of bytes in a result: the numbers of every language hold it.
 const MOST_BYTES_TOLD: u64 = (1 << 53) - 1;
 
 impl Run {
-    /// Takes what the worker said; true if that ended the run.
+    /// Takes a frame of the worker; returns whether that ended the run.
     pub(super) fn take(self: &Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
         if self.is_settled() {
             return Ok(false);
@@ -92,7 +92,8 @@ impl Run {
                 Ok(())
             }
             ToHost::Log(mut log) => {
-                // Put together of what was accepted and text for what was not, it was never asked about.
+                // A log is put together of accepted values and texts for others. The host never validated it as a
+                // whole.
                 if self.check_refusal(&log.args).is_err() {
                     log.args = Value::serialize(&["[a log that this host cannot hold]"])
                         .map_err(|_| Unreadable::Broken)?;
@@ -147,13 +148,13 @@ impl Run {
 
     fn parks(&self, taken: u64) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
-        // Between one time and the next it has taken something.
+        // Between two parkings the worker has taken something.
         let is_news = taken >= shared.next_parked && taken <= shared.sent;
         if !is_news || !matches!(shared.phase, Phase::Computing(_)) {
             return Err(Unreadable::Broken);
         }
         shared.next_parked = taken + 1;
-        // Otherwise something is on its way that it will go on with.
+        // Otherwise a message is under way that resumes the worker.
         if taken == shared.sent {
             self.waits(&mut shared);
             drop(shared);
@@ -162,14 +163,14 @@ impl Run {
         Ok(())
     }
 
-    /// One that waits for an answer has read what it was told before, but for what the host sent on its own
-    /// account.
+    /// A worker that waits for an answer has read all earlier frames, except those that the host sent of its own
+    /// accord.
     fn check_has_read(&self, shared: &Shared) -> Result<(), Unreadable> {
         let waiting = shared.link.as_ref().map_or(0, |link| link.waiting_bytes());
         if waiting > self.memory_limit { Err(Unreadable::TooLarge) } else { Ok(()) }
     }
 
-    /// From now on the worker computes nothing: others may.
+    /// The worker waits and computes nothing, so others may.
     fn waits(&self, shared: &mut Shared) {
         shared.phase = Phase::Waiting;
         if let Some(link) = &shared.link {
@@ -180,7 +181,8 @@ impl Run {
         }
     }
 
-    /// A message that the host has to take, which counts until it has; and how many promises it did not have.
+    /// Counts a message as under way until the host has taken it. Returns it, and how many of its promises the host did
+    /// not have.
     fn take_in(&self, message: Value) -> Result<(Value, usize), Unreadable> {
         self.check_refusal(&message)?;
         let under_way = self.in_flight.bytes().saturating_add(message.held_bytes());
@@ -207,8 +209,8 @@ impl Run {
         })
     }
 
-    /// A worker asks before it sends what a host may refuse. A host that has accepted a message is not asked
-    /// again: it may count what it accepts.
+    /// A worker asks before it sends a message that a host may refuse. A host that has accepted a message is not asked
+    /// again, because it may count what it accepts.
     fn check_refusal(&self, message: &Value) -> Result<(), Unreadable> {
         if !message.kinds().intersects(self.validated_kinds) {
             return Ok(());
@@ -220,7 +222,7 @@ impl Run {
         if self.host.refusal(message).is_some() { Err(Unreadable::Broken) } else { Ok(()) }
     }
 
-    /// What is kept to the end may be no more than the run may hold.
+    /// Checks that reports and logs, which are kept to the end, stay within what the run may hold.
     fn check_kept(&self, message: &Value) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
         shared.kept_bytes = shared.kept_bytes.saturating_add(message.held_bytes());
@@ -261,7 +263,7 @@ impl From<Overdrawn> for Unreadable {
     }
 }
 
-/// Nobody settles for the host what it does not wait for.
+/// Refuses a settlement for which the host does not wait.
 fn waited_for(is_waited_for: bool) -> Result<(), Unreadable> {
     if is_waited_for { Ok(()) } else { Err(Unreadable::Broken) }
 }

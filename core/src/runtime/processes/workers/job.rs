@@ -1,4 +1,4 @@
-//! What workers are for, as far as those who have them need to know.
+//! The runs that workers are given, as `Workers` sees them.
 
 use std::{sync::Arc, time::Instant};
 
@@ -7,28 +7,28 @@ use crate::{
     runtime::processes::worker_socket::{FrameSink, WorkerSocket},
 };
 
-/// What handing a run to a worker came to.
+/// The outcome of handing a run to a worker.
 pub(crate) enum Begun {
     Yes,
     /// It has settled before.
     NotNeeded,
-    /// The worker is no more.
+    /// The worker is gone.
     NoWorker,
 }
 
-/// What a worker is given: a run.
+/// A run that is given to a worker.
 pub(crate) trait Job: RunControl + FrameSink + 'static {
     /// Hands the run to a worker, with a permit.
     fn begin(self: &Arc<Self>, link: &Arc<WorkerSocket>) -> Begun;
 
-    /// Lets the worker go on, with a permit; false if it needs none any more.
+    /// Resumes the worker, with a permit; false if the run needs none any more.
     fn go_on(&self) -> bool;
 
-    /// Whether the run has computed for so long that others need not wait for it. If so it has no permit
-    /// any more, and its worker comes after others.
+    /// Whether the run has computed for so long that others need not wait for it. If so it loses its permit, and its
+    /// worker is demoted.
     fn step_aside(&self, now: Instant) -> bool;
 
-    /// Settles a run whose worker did not end in time after it was asked to; it is being killed.
+    /// Settles a run that its worker did not end in time; the worker is being killed.
     fn give_up(&self) -> Option<u32>;
 
     /// Whether the run waits for its host and for nothing else.

@@ -1,8 +1,8 @@
-//! How many workers there are to be.
+//! The number of workers.
 //!
-//! In: workers that come and go, and what the zygote refusal, from the driver; runs that wait. Out: orders to the
-//! zygote, and workers that are ready. There are as many ready as the runtime keeps, some more while runs wait,
-//! and none after a long time without runs; none is ordered for a moment after some that could not be had.
+//! In: workers that start and end, and refusals of the zygote, from the driver; runs that wait. Out: commands to the
+//! zygote, and workers that are ready. As many workers are ready as the runtime keeps, some more while runs wait, and
+//! none after a long time without runs. After a refusal none is ordered for a moment.
 
 use std::{
     collections::VecDeque,
@@ -26,16 +26,16 @@ use crate::{
     },
 };
 
-/// How often at most it is seen to which workers nobody uses.
+/// The shortest time after which a worker counts as idle.
 const SHORTEST_IDLE: Duration = Duration::from_millis(10);
 
-/// How long no worker is ordered after some that could not be had.
+/// How long no worker is ordered after one was refused or ended unused.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How many workers may end, one after another, before they have had a run.
+/// How many workers in a row may end before they have had a run.
 const MOST_UNUSED: u32 = 32;
 
-/// What part of the ready workers has to be missing before they are replaced.
+/// Ready workers are replaced when this part of them is missing: one in so many.
 const SOME: usize = 4;
 
 /// Workers that are started beyond the ready ones while runs wait.
@@ -48,7 +48,7 @@ impl<J: Job> Workers<J> {
         self.send_orders(&mut state);
     }
 
-    /// The zygote is there.
+    /// The zygote has said hello.
     pub(crate) fn hello(&self, control: &Arc<Control>, confinement: Confinement) {
         {
             let mut state = self.state.lock();
@@ -76,12 +76,12 @@ impl<J: Job> Workers<J> {
         self.state.lock().control.is_some()
     }
 
-    /// Whether there is use for a zygote, if there is none.
+    /// Whether a run needs a zygote, if there is none.
     pub(crate) fn wait_for_zygote(&self) -> bool {
         !self.state.lock().fresh.is_empty()
     }
 
-    /// No worker can be had: every run that waits for one ends. The next one tries again.
+    /// No worker can be started: ends every run that waits for one. The next run tries again.
     pub(crate) fn unavailable(&self, lost: &Lost) {
         let waiting = std::mem::take(&mut self.state.lock().fresh);
         for run in waiting {
@@ -89,7 +89,7 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// A worker is there, or has done with a run and takes another.
+    /// A worker has started, or has ended a run and takes another.
     pub(crate) fn ready(&self, link: Arc<WorkerSocket>, is_new: bool) {
         {
             let mut state = self.state.lock();
@@ -102,12 +102,12 @@ impl<J: Job> Workers<J> {
         self.dispatch();
     }
 
-    /// A worker has done what it is there for.
+    /// A worker has ended a run.
     pub(crate) fn served(&self) {
         self.state.lock().died_unused = 0;
     }
 
-    /// A worker is no more.
+    /// A worker is gone.
     pub(crate) fn gone(&self, worker: u32) {
         let (gone, give_up) = {
             let mut state = self.state.lock();
@@ -120,7 +120,7 @@ impl<J: Job> Workers<J> {
             }
             let give_up = state.died_unused >= MOST_UNUSED;
             if give_up {
-                // Until the next run tries again.
+                // The next run tries again.
                 (state.died_unused, state.warm) = (0, false);
             }
             (gone, give_up)
@@ -141,7 +141,7 @@ impl<J: Job> Workers<J> {
         self.driver.ring();
     }
 
-    /// The system refuses a worker. Runs wait for others to end, if there are any.
+    /// The system refused a worker. Runs wait for other workers, if there are any; otherwise they end.
     pub(crate) fn refused(&self, error: Errno) {
         let waiting = {
             let mut state = self.state.lock();
@@ -156,8 +156,8 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Lets all workers go once nobody has used one for long. If some went earlier others would be ordered in their
-    /// place.
+    /// Ends all ready workers once none of them has been used for long. If only some ended, others would be ordered in
+    /// their place.
     pub(super) fn let_idle_go(&self, now: Instant) {
         let mut state = self.state.lock();
         let idle = self.worker.idle.max(SHORTEST_IDLE);
@@ -177,7 +177,7 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Orders as many workers as there are to be, and notes when to look whether they are used.
+    /// Orders the workers that are missing, and sets the timer that checks for idle ones.
     pub(super) fn order_workers(&self, state: &mut State<J>) {
         if state.control.is_none() || !state.warm || self.registry.is_closed() {
             return;
@@ -192,7 +192,7 @@ impl<J: Job> Workers<J> {
         }
         let wanted = self.settings.ready_isolates + state.fresh.len().min(AHEAD);
         let missing = wanted.saturating_sub(state.ready.len() + state.coming);
-        // Some at once: each time the zygote wakes it takes a processor from somebody.
+        // Several are ordered at once: each time the zygote wakes it takes a processor from somebody.
         if missing == 0 || (missing < wanted / SOME && state.fresh.is_empty()) {
             return;
         }
@@ -201,12 +201,12 @@ impl<J: Job> Workers<J> {
         self.send_orders(state);
     }
 
-    /// Tells the zygote what it can take now; the driver goes on with the rest.
+    /// Sends the zygote the commands that it accepts now; the driver sends the rest.
     pub(super) fn send_orders(&self, state: &mut State<J>) {
         let Some(control) = state.control.clone().filter(|_| !state.stuck) else { return };
         while let Some(order) = state.orders.front() {
             match order.send(&control) {
-                // Told, or there is nobody to tell any more.
+                // Sent, or the zygote is gone.
                 Ok(()) | Err(Untold::Gone) => {
                     state.orders.pop_front();
                 }

@@ -1,7 +1,7 @@
 //! A zygote that is a process, as its host sees it.
 //!
-//! In: the program to start, orders, the end. Out: news. What is started is the launcher, which forks the zygote
-//! and ends with it.
+//! In: the program to start, commands, the end. Out: events. The program is the launcher, which forks the zygote and
+//! ends with it.
 
 use std::{
     io,
@@ -35,17 +35,17 @@ pub(crate) struct Zygote {
     inbox: Inbox,
 }
 
-/// One that is killed, and that nobody has waited for yet.
+/// A zygote that was killed and not waited for yet.
 pub(crate) struct Killed(Child);
 
 impl Zygote {
-    /// How often it is to be seen whether it has ended.
+    /// How often to check whether it has ended.
     pub(crate) const LOOK: Option<Duration> = lifeline::Parent::LOOK;
 
-    /// Whether the bell rings when there are news. If not, `who` is told.
+    /// Whether the bell rings when there are events. If not, the driver gets an event for `who`.
     pub(crate) const RINGS: bool = false;
 
-    /// Starts one. It is told as `who` when there are news.
+    /// Starts a zygote. The driver gets its events for `who`.
     pub(crate) fn start(
         worker: &WorkerSettings,
         driver: &Arc<Readiness>,
@@ -53,10 +53,10 @@ impl Zygote {
     ) -> io::Result<Self> {
         let (hosts, zygotes) = control::pair()?;
         let mut command = Command::new(&worker.program);
-        // The path is none of a worker's business.
+        // The worker need not know the path.
         command.arg0("isolane-worker");
         command.args(Arguments { runs: worker.runs }.to_words()).env_clear();
-        // Read once, before the file system that it names is out of reach.
+        // Read once, while the file system that it names is within reach.
         command.envs(std::env::var_os("TZ").map(|zone| ("TZ", zone)));
         command.current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
         let launcher = command.stdin(zygotes).spawn()?;
@@ -65,17 +65,17 @@ impl Zygote {
         Ok(Self { launcher, control, inbox: Inbox::default() })
     }
 
-    /// The way for orders.
+    /// The connection for commands.
     pub(crate) fn control(&self) -> &Arc<Control> {
         &self.control
     }
 
-    /// What it tells next; `None` when it is gone.
+    /// The next event; `None` when the zygote is gone.
     pub(crate) fn news(&mut self) -> Result<Option<ZygoteEvent>, Errno> {
         ZygoteEvent::receive(&self.control, &mut self.inbox)
     }
 
-    /// Whether it has ended and nobody tells of that.
+    /// Whether it has ended although no event reports that.
     pub(crate) fn has_ended(&self) -> bool {
         lifeline::has_ended(&self.launcher)
     }
@@ -87,7 +87,7 @@ impl Zygote {
         Killed(self.launcher)
     }
 
-    /// Waits for it to end, which it does when nobody speaks to it any more; the launcher ends when it has.
+    /// Closes the connection, which ends the zygote, and waits for the launcher, which ends after it.
     pub(crate) fn end(mut self, driver: &Readiness) {
         self.hang_up(driver);
         let started = Instant::now();
@@ -99,17 +99,17 @@ impl Zygote {
         }
     }
 
-    /// Closes the way to it, of which a forked child of this process may have a copy.
+    /// Closes the connection, of which a forked child of this process may have a copy.
     fn hang_up(&self, driver: &Readiness) {
         driver.remove(&self.control);
-        // What is gone needs no closing.
+        // An error means that the zygote is gone.
         let _ = shutdown(&self.control, Shutdown::Both);
     }
 }
 
 impl Killed {
     pub(crate) fn wait(mut self) {
-        // It may not be ours to wait for.
+        // An error means that it is not ours to wait for.
         let _ = self.0.wait();
     }
 }

@@ -1,7 +1,7 @@
 //! A zygote that is a thread of the host, and starts a program for each worker.
 //!
-//! In: orders. Out: workers, and news of how they end. The first program that it starts tells what it was kept
-//! from, and is no worker. All that it started end with it, and with the host.
+//! In: commands. Out: workers, and events about their end. The first program that it starts reports its confinement,
+//! and is no worker. All its programs end with it, and with the host.
 
 use std::{
     collections::HashMap,
@@ -27,12 +27,12 @@ use crate::{
     runtime::options::WorkerSettings,
 };
 
-/// How long a program that tells what it was kept from has for that, and how often it is seen whether the host still
-/// wants to know.
+/// How long a program has for reporting its confinement, and how often the thread checks whether the host has ended it
+/// meanwhile.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How many programs of one strength may end before they have told anything.
+/// How many programs of one strength may end before they have reported anything.
 const TRIALS: u32 = 3;
 
 pub(crate) struct Zygote {
@@ -41,17 +41,17 @@ pub(crate) struct Zygote {
     thread: JoinHandle<()>,
 }
 
-/// One that was told to end, and that nobody has waited for yet.
+/// A zygote that was told to end and not waited for yet.
 pub(crate) struct Killed(JoinHandle<()>);
 
 impl Zygote {
-    /// How often it is to be seen whether it has ended.
+    /// How often to check whether it has ended.
     pub(crate) const LOOK: Option<Duration> = None;
 
-    /// Whether the bell rings when there are news.
+    /// Whether the bell rings when there are events.
     pub(crate) const RINGS: bool = true;
 
-    /// Starts one.
+    /// Starts a zygote.
     pub(crate) fn start(
         worker: &WorkerSettings,
         driver: &Arc<Readiness>,
@@ -71,30 +71,30 @@ impl Zygote {
         Ok(Self { control: Arc::new(control), inbox, thread })
     }
 
-    /// The way for orders.
+    /// The connection for commands.
     pub(crate) fn control(&self) -> &Arc<Control> {
         &self.control
     }
 
-    /// What it tells next; `None` when it is gone.
+    /// The next event; `None` when the zygote is gone.
     pub(crate) fn news(&mut self) -> Result<Option<ZygoteEvent>, Errno> {
         self.inbox.receive()
     }
 
-    /// Whether it has ended and nobody tells of that.
-    #[expect(clippy::unused_self, reason = "it is of use elsewhere")]
+    /// Whether it has ended although no event reports that.
+    #[expect(clippy::unused_self, reason = "it is used on other systems")]
     pub(crate) fn has_ended(&self) -> bool {
         false
     }
 
-    /// Has it end, with all its workers.
+    /// Ends it, with all its workers.
     pub(crate) fn kill(self, _driver: &Readiness) -> Killed {
-        // One that is gone needs no telling.
+        // An error means that it has ended.
         let _ = self.control.tell(Told::End);
         Killed(self.thread)
     }
 
-    /// Has it end, and waits for that.
+    /// Ends it, and waits for that.
     pub(crate) fn end(self, driver: &Readiness) {
         self.kill(driver).wait();
     }
@@ -102,7 +102,7 @@ impl Zygote {
 
 impl Killed {
     pub(crate) fn wait(self) {
-        // One that panicked has ended, too.
+        // An error means that it panicked, and so has ended.
         let _ = self.0.join();
     }
 }
@@ -120,8 +120,8 @@ struct Work {
 }
 
 impl Work {
-    /// Finds out what workers can be kept from, and says hello; `None` if none can be started, of which the system's
-    /// reason is told if it gave one.
+    /// Finds out how workers can be confined, and says hello. If none can be started, it returns `None` and sends the
+    /// system's reason, if there is one.
     fn new(program: PathBuf, runs: u32, control: Control, zygotes: Nurserys) -> Option<Self> {
         let arguments = Arguments::of_trial(runs);
         let trials = Launcher::strongest_first().flat_map(|launcher| {
@@ -129,7 +129,7 @@ impl Work {
             (0..TRIALS).map(move |_| Rc::clone(&launcher))
         });
         let mut refused = None;
-        // One that is slow is not tried with less: it would be slow again.
+        // A slow program is not tried with less confinement: it would be slow again.
         let found = trials
             .map(|launcher| (trial(&launcher, &program, &arguments, &zygotes), launcher))
             .take_while(|(told, _)| !told.as_ref().is_err_and(is_final))
@@ -156,10 +156,10 @@ impl Work {
         })
     }
 
-    /// Does what the host orders, until it has it end.
+    /// Carries out the commands of the host, until the host ends it.
     fn tend(&mut self) {
         loop {
-            // Starting one takes long: whatever else there is to do comes first.
+            // To start a worker takes long, so everything else comes first.
             let told = match self.zygotes.received() {
                 None if self.ordered > 0 => {
                     self.ordered -= 1;
@@ -170,7 +170,7 @@ impl Work {
                 Some(told) => told,
             };
             match told {
-                // All at once, and then each is waited for.
+                // All are killed at once; each is waited for afterwards.
                 Told::End => return self.workers.values().for_each(Process::kill),
                 Told::Ended(worker) => self.bury(worker),
                 Told::ZygoteCommand(ZygoteCommand::Start(count)) => {
@@ -187,7 +187,7 @@ impl Work {
         }
     }
 
-    /// Does that to a worker that has not been buried.
+    /// Calls `act` with the process of a worker whose end was not handled yet.
     fn with(&self, worker: u32, act: impl FnOnce(&Process)) {
         if let Some(process) = self.workers.get(&worker) {
             act(process);
@@ -200,7 +200,7 @@ impl Work {
             let (mut process, hosts) = started;
             let control = self.control.clone();
             process.when_ended(move || {
-                // One that is gone has no workers.
+                // An error means that the zygote is gone, and its workers with it.
                 let _ = control.tell(Told::Ended(worker));
             })?;
             Ok((process, hosts))
@@ -237,12 +237,12 @@ fn start(
     Ok((process, hosts))
 }
 
-/// Whether there is no use in another trial, nor in one of another strength.
+/// Whether another trial is of no use, with this strength or another.
 fn is_final(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
-/// What a program of that strength tells: its version, and what it is kept from.
+/// The report of a program of that strength: its version, and its confinement.
 fn trial(
     launcher: &Launcher,
     program: &Path,
@@ -258,7 +258,7 @@ fn trial(
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => heard += read,
             Err(error) if is_late(&error) => {
-                // Nothing but the end is told to one that has not said hello.
+                // Before the hello the host sends nothing but the end.
                 if zygotes.received().is_some() {
                     return Err(io::ErrorKind::Interrupted.into());
                 }

@@ -1,4 +1,4 @@
-//! What others than its thread do to a run: end it, answer it, deliver to it, and look after it.
+//! The actions of other threads on a run: end it, answer it, deliver to it, and enforce its cap.
 
 use std::{
     sync::{Arc, MutexGuard, atomic::Ordering},
@@ -14,7 +14,7 @@ use crate::{
     value::{Charge, Value},
 };
 
-/// By how much a run may pass its cap until somebody else than its own thread looks after that.
+/// By how much a run may pass its cap until another thread than its own enforces it.
 const CAP_GRACE: Duration = Duration::from_millis(100);
 
 impl Run {
@@ -22,7 +22,7 @@ impl Run {
         usize::try_from(self.memory_limit).unwrap_or(usize::MAX)
     }
 
-    /// Lets it go on if it is parked.
+    /// Resumes it if it is parked.
     fn wake(self: &Arc<Self>, mut shared: MutexGuard<'_, Shared>) {
         match std::mem::replace(&mut shared.phase, Phase::Computing) {
             Phase::Parked(isolate) => {
@@ -49,7 +49,7 @@ impl Run {
                 shared.phase = Phase::Woken(isolate);
                 parked = true;
             }
-            // It stays in the queue, and holds nothing any more.
+            // The run stays in the queue, and holds nothing any more.
             Phase::Queued(unused) => request = Some(unused),
             other => shared.phase = other,
         }
@@ -63,7 +63,7 @@ impl Run {
         }
         self.settle(End::Asked, None);
         if parked {
-            // A worker gives its isolate back; that is no work for the caller's thread.
+            // A thread of the runtime gives its isolate back; that is no work for the caller's thread.
             self.resources.scheduler.enqueue(Arc::clone(self));
         }
     }
@@ -91,7 +91,7 @@ impl RunControl for Run {
         if inbound.count(&self.termination.in_flight, limit) {
             shared.inbox.push(inbound);
         } else {
-            // It finds that as soon as it goes on.
+            // The run finds that out as soon as it resumes.
             self.termination.exhaust();
         }
         self.wake(shared);
@@ -138,7 +138,7 @@ impl Watched for Run {
             self.resources.scheduler.abandon(self);
             let exhausted = self.termination.is_exhausted();
             self.settle(if exhausted { End::Memory } else { End::Asked }, None);
-            // It may have been the last that a closed runtime waited for.
+            // It may have been the last run that a closed runtime waited for.
             self.resources.close_when_idle();
         }
     }

@@ -1,7 +1,7 @@
 //! A run as its isolate sees it, on the thread that computes it.
 //!
 //! In: calls of the host, reports, logs. Out: the host's answers. A thread that waits for one gives its permit to
-//! others, and one that computes for long lets them go first.
+//! others, and one that computes for long steps aside.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -20,7 +20,7 @@ use crate::{
     value::Value,
 };
 
-/// How long a thread looks for the answer of its host while others wait for its permit.
+/// How long a thread spins for the answer of its host while others wait for its permit.
 const SHARED_LOOK: Duration = Duration::from_micros(20);
 
 /// A run as its isolate sees it.

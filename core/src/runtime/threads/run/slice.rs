@@ -1,21 +1,21 @@
-//! How long a run computes.
+//! The time for which a run computes.
 
 use std::time::{Duration, Instant};
 
 use crate::os::clock::ThreadTime;
 
-/// How often a run that computes for long is looked at.
+/// How often the time of a long slice is checked.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How long a run computes before it lets others go first.
+/// How long a run computes before it steps aside for others.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// A stretch of computing. Its CPU time is only asked for once it is long: that is a system call,
-/// and most runs are over in less time than a few of those take.
+/// A stretch of computing. Its CPU time is only read once the slice is long: that is a system call, and most runs take
+/// less time than a few of those.
 #[derive(Clone, Copy)]
 pub(super) struct Slice {
     wall: Instant,
-    /// When the run was last looked at.
+    /// When the time was last checked.
     looked: Instant,
     thread: Option<(Duration, ThreadTime)>,
 }
@@ -26,7 +26,7 @@ impl Slice {
         Self { wall: now, looked: now, thread: None }
     }
 
-    /// Whether it is long, and was not looked at for a moment: its CPU time so far.
+    /// The CPU time so far, if the slice is long and was not checked for a moment.
     pub(super) fn look(&mut self, now: Instant) -> Option<Duration> {
         let wall = self.wall(now);
         if wall < SLICE || now.saturating_duration_since(self.looked) < LOOK {
@@ -42,7 +42,7 @@ impl Slice {
         now.saturating_duration_since(self.wall)
     }
 
-    /// CPU time so far; wall time for as long as the thread's clock was not looked at.
+    /// CPU time so far; wall time until the thread's clock was read.
     pub(super) fn computed(&self) -> Duration {
         self.thread.map_or_else(|| self.wall.elapsed(), |(before, since)| before + since.elapsed())
     }

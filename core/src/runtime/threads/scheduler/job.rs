@@ -1,4 +1,4 @@
-//! What the scheduler has to know of what it schedules, and of whoever owns it.
+//! A job and the owner of a scheduler, as the scheduler sees them.
 
 use std::{
     cell::Cell,
@@ -10,9 +10,9 @@ use std::{
 
 use super::Scheduler;
 
-/// What threads compute, in parts: one that has stopped may be enqueued again.
+/// A job, which threads compute in parts: one that has stopped may be enqueued again.
 pub(crate) trait Job: Send + Sync + 'static {
-    /// Lets it go as far as it can, on this thread. `finishing` becomes true when the thread has told the scheduler
+    /// Computes it as far as it can, on this thread. `finishing` becomes true when the thread has told the scheduler
     /// that it [is](Scheduler::finishing).
     fn compute(self: &Arc<Self>, finishing: &Cell<bool>);
 
@@ -28,31 +28,31 @@ pub(crate) trait Job: Send + Sync + 'static {
     /// Whether its code is to end, so that its thread waits for no permit.
     fn is_ending(&self) -> bool;
 
-    /// How far its thread is with it.
+    /// How far its thread has come with it.
     fn stage(&self) -> &Stage;
 }
 
-/// Whoever has a scheduler. The threads keep it alive while they are at work, and end once it is gone.
+/// The owner of a scheduler. The threads keep it alive while they work, and end once it is gone.
 pub(crate) trait Owner<J>: Send + Sync {
     fn scheduler(&self) -> &Scheduler<J>;
 
-    /// A thread has nothing to compute: prepares what jobs will need, until others wait.
+    /// Prepares what jobs will need, on a thread that has nothing to compute, until others wait.
     fn prepare(&self, others_wait: &dyn Fn() -> bool);
 
     /// A thread is done with a job.
     fn computed(&self);
 }
 
-/// How far the thread of a job is with it, which the job keeps.
+/// How far the thread of a job has come with it. The job keeps it.
 #[derive(Debug, Default)]
 pub(crate) struct Stage(AtomicU8);
 
 impl Stage {
-    /// It may be at code of the sandbox.
+    /// The thread may be in code of the sandbox.
     pub(super) const WITH_CODE: u8 = 0;
-    /// It is one of those that are [`finishing`](super::Scheduler::finishing).
+    /// The thread is one of those that are [`finishing`](super::Scheduler::finishing).
     pub(super) const FINISHING: u8 = 1;
-    /// Nobody waits for it.
+    /// The thread was given up on.
     pub(super) const GIVEN_UP: u8 = 2;
 
     pub(super) fn is(&self, stage: u8) -> bool {

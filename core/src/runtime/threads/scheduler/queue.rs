@@ -1,4 +1,4 @@
-//! What waits for a permit, and what has one.
+//! Jobs and threads that wait for a permit, and those that have one.
 //!
 //! In: jobs, and threads in the middle of one. Out: whose turn it is. All of it is behind the scheduler's lock.
 
@@ -10,42 +10,42 @@ use crate::os::{
     thread::Thread,
 };
 
-/// How many permits go to others before the next one goes to a thread that stepped aside: most of them
-/// are given back in no time, and that one is used for a whole slice.
+/// How many permits go to others before the next one goes to a thread that stepped aside. Most others give theirs back
+/// in no time, and that thread keeps it for a whole slice.
 const BEFORE_ASIDE: usize = 8;
 
 pub(super) struct Queue<J> {
     /// Jobs that need a thread and a permit.
     pub(super) ready: VecDeque<Arc<J>>,
-    /// Since when no job of those was taken up.
+    /// Since when none of those jobs was taken.
     pub(super) ready_since: Instant,
     /// Threads whose host call was answered; they need a permit.
     pub(super) answered: VecDeque<Arc<Resume<J>>>,
-    /// Threads in the middle of a job that let others go first; they need a permit.
+    /// Threads in the middle of a job that stepped aside; they need a permit.
     pub(super) aside: VecDeque<Arc<Resume<J>>>,
-    /// Who got the last permit.
+    /// The kind that got the last permit.
     pub(super) served: Kind,
     /// How many permits went to others since one went to a thread that had stepped aside.
     pub(super) before_aside: usize,
     /// Permits in use.
     pub(super) computing: usize,
-    /// Threads that sleep and were not yet told of work.
+    /// Threads that sleep and were not yet notified of work.
     pub(super) sleeping: usize,
-    /// How many of those that sleep were told, and have not woken yet.
+    /// Threads that sleep and were notified, and have not woken yet.
     pub(super) told: usize,
     /// Nothing will come any more: threads without work end.
     pub(super) closed: bool,
     pub(super) spinning: bool,
-    /// Threads that tidy up before they sleep, and look for work once more after that.
+    /// Threads that clean up before they sleep, and look for work once more after that.
     pub(super) tidying: usize,
     pub(super) threads: usize,
-    /// How many of them have been started and have not come yet.
+    /// How many of them were started and do not run yet.
     pub(super) starting: usize,
-    /// Jobs on a thread now; a job whose thread does not come back is marked.
+    /// Jobs on a thread now; a job whose thread does not return is marked.
     pub(super) current: Vec<Current<J>>,
 }
 
-/// What waits for a permit.
+/// The kinds that wait for a permit.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Kind {
     Ready,
@@ -74,9 +74,9 @@ impl<J> Resume<J> {
         Arc::new(Self { job: Arc::clone(job), granted, wake })
     }
 
-    /// Has the thread look whether it still has to wait.
+    /// Wakes the thread, which checks whether it still has to wait.
     pub(super) fn look_up(&self) {
-        // Under its lock, so that it does not miss this between a look and its sleep.
+        // Under its lock, so that the thread does not miss this between a check and its sleep.
         let _granted = self.granted.lock();
         self.wake.notify_one();
     }
@@ -112,7 +112,7 @@ impl<J: Job> Queue<J> {
         !self.ready.is_empty() && self.computing < permits
     }
 
-    /// Those that wait and have not been ended.
+    /// How many wait and have not been ended.
     pub(super) fn live_waiting(&self) -> usize {
         let ready = self.ready.iter().filter(|job| !job.has_ended()).count();
         ready + self.aside.len() + self.answered.len()
@@ -133,7 +133,7 @@ impl<J: Job> Queue<J> {
         turn.is_some_and(|kind| self.grant(kind))
     }
 
-    /// Gives a permit to a thread that waits, whosever turn it is; false if none waits.
+    /// Gives a permit to a thread that waits, even out of turn; false if none waits.
     pub(super) fn grant_any(&mut self) -> bool {
         let first = if self.served == Kind::Answered { Kind::Aside } else { Kind::Answered };
         let other = if first == Kind::Aside { Kind::Answered } else { Kind::Aside };
@@ -154,7 +154,7 @@ impl<J: Job> Queue<J> {
         true
     }
 
-    /// Takes those out that wait for a permit with that job.
+    /// Takes out the threads that wait for a permit with that job.
     pub(super) fn take_out(&mut self, job: &Arc<J>) -> Vec<Arc<Resume<J>>> {
         let mut taken = Vec::new();
         for waiting in [&mut self.aside, &mut self.answered] {
@@ -169,14 +169,14 @@ impl<J: Job> Queue<J> {
         taken
     }
 
-    /// Counts a permit that goes to one of that kind.
+    /// Counts a permit that goes to that kind.
     pub(super) fn serve(&mut self, kind: Kind) {
         self.computing += 1;
         self.served = kind;
         self.before_aside = if kind == Kind::Aside { 0 } else { self.before_aside + 1 };
     }
 
-    /// The thread that computes a job: the one that parked it may still be on its way out.
+    /// The thread that computes a job. The thread that parked the job may still be on its way out.
     pub(super) fn find(&mut self, job: &Arc<J>) -> Option<&mut Current<J>> {
         self.current.iter_mut().rev().find(|current| Arc::ptr_eq(&current.job, job))
     }
@@ -186,7 +186,7 @@ impl<J: Job> Queue<J> {
         self.computing -= usize::from(had);
     }
 
-    /// A permit that was counted belongs to that job now, unless its thread was given up on.
+    /// Assigns a permit that was counted to that job, unless its thread was given up on.
     pub(super) fn note_permit(&mut self, job: &Arc<J>) {
         match self.find(job) {
             Some(current) if !current.stuck => current.permit = true,

@@ -1,4 +1,4 @@
-//! What the scheduler does with threads that come late, twice, or not at all.
+//! Tests of the scheduler with threads that come late, twice, or not at all.
 
 use std::{
     cell::Cell,
@@ -15,10 +15,10 @@ use super::*;
 
 const CEILING: Duration = Duration::from_secs(30);
 
-/// What a job does from one stop to the next.
+/// The work of a job from one stop to the next.
 type Part = Box<dyn FnOnce(&Arc<Toy>, &Cell<bool>) + Send>;
 
-/// A job that does what its test says.
+/// A job that does the work that its test gives it.
 struct Toy {
     parts: Mutex<VecDeque<Part>>,
     stage: Stage,
@@ -81,7 +81,7 @@ impl Bench {
         })
     }
 
-    /// Has a job of those parts computed; it tells of its end.
+    /// Enqueues a job of those parts; the receiver is notified of its end.
     fn start<const N: usize>(&self, parts: [Part; N]) -> (Arc<Toy>, Receiver<()>) {
         let (told, ended) = mpsc::channel();
         let job = Arc::new(Toy {
@@ -95,13 +95,13 @@ impl Bench {
         (job, ended)
     }
 
-    /// Has a job computed that is over at once.
+    /// Computes a job that is over at once.
     fn compute(&self) {
         let (_, ended) = self.start([Box::new(|_, _| ())]);
         ended.recv_timeout(CEILING).expect("ended");
     }
 
-    /// A job that goes on until it is ended, and lets others go first.
+    /// A job that computes until it is ended, and steps aside for others.
     fn start_endless(self: &Arc<Self>) -> (Arc<Toy>, Receiver<()>) {
         let bench = Arc::clone(self);
         self.start([Box::new(move |job, _| {
@@ -139,14 +139,14 @@ fn a_thread_that_wakes_for_no_reason_is_counted_once() {
         thread::sleep(Duration::from_millis(5));
     }
     bench.wait_until(|queue| queue.sleeping == queue.threads);
-    // It is taken, and another has to come for the next job.
+    // It is taken, and the next job needs another thread.
     let (busy, ended) = bench.start_endless();
     bench.compute();
     bench.end(&busy);
     ended.recv_timeout(CEILING).expect("ended");
 }
 
-/// It might not come back for long, and would have the permit meanwhile.
+/// The thread might not return for long, and would have the permit meanwhile.
 #[test]
 fn a_thread_that_was_given_up_on_waits_for_no_permit() {
     let bench = Bench::new(1);
@@ -172,7 +172,7 @@ fn a_thread_that_was_given_up_on_waits_for_no_permit() {
     assert_eq!((stats.computing, stats.queued, stats.stuck), (0, 0, 0));
 }
 
-/// A thread that was given up on gets little of the processor: nobody may wait for it.
+/// A thread that was given up on gets little of the processor, so no job may wait for it.
 #[test]
 fn a_job_does_not_wait_for_a_thread_that_was_given_up_on() {
     let bench = Bench::new(8);
@@ -231,7 +231,7 @@ fn a_job_that_two_threads_have_is_counted_off_once() {
     assert_eq!(bench.scheduler.finishing.load(Ordering::Relaxed), 0);
 }
 
-/// What it starts would have the time that others leave it, for ever.
+/// A thread that it starts would have the lowest priority, for ever.
 #[test]
 fn a_thread_that_gave_way_starts_none() {
     let bench = Bench::new(8);

@@ -1,6 +1,6 @@
-//! The threads that compute: how many there are, and what each does.
+//! The threads that compute: their number, and the work of each.
 //!
-//! In: jobs in the queue. Out: as many threads as are of use for them, which take them up one after another. They are
+//! In: jobs in the queue. Out: as many threads as the jobs can use, which take one job after another. Threads are
 //! started when they are needed and end when they are not.
 
 use std::{
@@ -23,21 +23,20 @@ use crate::{
 /// How long a thread sleeps before it ends.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// Threads beyond the permits whose job waits in a host call. The host answers soon: until it does,
-/// others can wait, for a while.
+/// Threads beyond the permits whose job waits in a host call. The host answers soon: until it does, other jobs can
+/// wait, for a while.
 const WAITING_THREADS: usize = 56;
 
-/// How long none of those threads takes up a job until there is another one: they may all have jobs that
+/// When none of those threads has taken a job for this long, there may be more threads: they may all have jobs that
 /// call the host for ever.
 const THREAD_WAIT: Duration = Duration::from_millis(100);
 
-/// Threads beyond those whose job stepped aside, which may be for as long as it computes, or keeps
-/// others waiting for its thread. A job in the middle of its code is on the stack of its thread: once all
-/// threads are taken by such jobs, others wait until one of those ends.
+/// The most threads beyond those, for jobs that stepped aside. Such a job keeps its thread, because it is on the
+/// thread's stack, in the middle of its code. Once jobs like that have all threads, others wait until one of them ends.
 const ASIDE_THREADS: usize = 1_000;
 
 impl<J: Job> Scheduler<J> {
-    /// Makes sure that somebody takes up the work in the queue.
+    /// Makes sure that a thread takes the work in the queue.
     pub(super) fn call_for_help(&self, mut queue: MutexGuard<'_, Queue<J>>) {
         while queue.computing < self.permits && queue.grant_turn() {}
         let finishing = self.finishing.load(Ordering::Relaxed);
@@ -59,13 +58,13 @@ impl<J: Job> Scheduler<J> {
         }
     }
 
-    /// There is no thread for the job whose turn it is: those that have one go on meanwhile.
+    /// Gives permits to threads in the middle of a job, because there is no thread for the job whose turn it is.
     fn go_on_without(&self, mut queue: MutexGuard<'_, Queue<J>>) {
         while queue.computing < self.permits && queue.grant_any() {}
         self.count_waiting(&queue);
     }
 
-    /// How many threads may still be started. Those that do not come back keep nobody from theirs.
+    /// How many threads may still be started. Stuck threads take nobody's place.
     pub(super) fn threads_left(&self, queue: &Queue<J>) -> usize {
         let aside = if !queue.ready.is_empty() && queue.ready_since.elapsed() > THREAD_WAIT {
             ASIDE_THREADS
@@ -75,20 +74,20 @@ impl<J: Job> Scheduler<J> {
         (self.permits + WAITING_THREADS + aside + self.stuck()).saturating_sub(queue.threads)
     }
 
-    /// Whether there is any thread that can take up a job, or can be one.
+    /// Whether there is a thread that can take a job, or one can be started.
     pub(crate) fn has_threads(&self) -> bool {
         let queue = self.queue.lock();
         queue.threads > self.stuck() || self.start_thread(queue)
     }
 
-    /// Looks for threads for what waits, which the system may have refused before.
+    /// Starts threads for waiting work, which the system may have refused before.
     pub(crate) fn try_again(&self) {
         self.call_for_help(self.queue.lock());
     }
 
     fn start_thread(&self, mut queue: MutexGuard<'_, Queue<J>>) -> bool {
         if Thread::has_given_way() {
-            // What it starts would give way as well: the watchdog does it.
+            // A thread that this one starts would have the lowest priority, too: the watchdog starts it.
             self.go_on_without(queue);
             return true;
         }
@@ -99,8 +98,8 @@ impl<J: Job> Scheduler<J> {
         let owner = Weak::clone(&self.owner);
         let thread = stack::spawn("isolane", move |stack| work(&owner, stack));
         if thread.is_err() {
-            // The system has none left: the work waits for one of those that run, and if there is
-            // none, for the watchdog to try again.
+            // The system has no thread left. The work waits for a thread that runs, and if there is none, for the
+            // watchdog to try again.
             let mut queue = self.queue.lock();
             queue.threads -= 1;
             queue.starting -= 1;
@@ -117,9 +116,9 @@ impl<J: Job> Scheduler<J> {
         stack: &Stack,
         new: bool,
     ) -> Option<Arc<J>> {
-        // Dropped after the lock is: what jobs hold is not ours.
+        // Dropped without the lock, because jobs may own objects of others.
         let mut gone = Vec::new();
-        // Since when it looks for a job, and whether looking was enough.
+        // Since when the thread spins for a job, and whether spinning was enough.
         let mut idle: Option<(Instant, bool)> = None;
         let mut queue = self.queue.lock();
         queue.starting -= usize::from(new);
@@ -168,8 +167,8 @@ impl<J: Job> Scheduler<J> {
         }
     }
 
-    /// Sleeps until this thread is told of work, or nobody told it for long; says which. A thread may
-    /// also wake for no reason, and then nobody has counted it off.
+    /// Sleeps until this thread is notified of work, or was not notified for long; returns which. A thread may also
+    /// wake for no reason, and then nobody has counted it off.
     fn sleep<'q>(&self, mut queue: MutexGuard<'q, Queue<J>>) -> (MutexGuard<'q, Queue<J>>, bool) {
         queue.sleeping += 1;
         while !queue.closed {
@@ -187,8 +186,8 @@ impl<J: Job> Scheduler<J> {
         (queue, false)
     }
 
-    /// Takes the calling thread's job off it. Returns whether the thread may look for another: one
-    /// that was given up on has others in its place, and ends.
+    /// Takes the calling thread's job off it. Returns whether the thread may look for another job. A thread that was
+    /// given up on ends, because others have replaced it.
     fn done(&self, job: &J, thread: &Thread, finishing: bool) -> bool {
         let mut queue = self.queue.lock();
         if finishing && job.stage().is(Stage::FINISHING) {
@@ -205,7 +204,7 @@ impl<J: Job> Scheduler<J> {
     }
 }
 
-/// What a thread does: jobs, until there are none for a while or the scheduler's owner is gone.
+/// The loop of a thread: it computes jobs until there are none for a while or the scheduler's owner is gone.
 fn work<J: Job>(owner: &Weak<dyn Owner<J>>, stack: &Stack) {
     let thread = Thread::current();
     let mut new = true;

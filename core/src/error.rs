@@ -1,10 +1,10 @@
-//! What can go wrong before a run, or in the library itself.
+//! Errors of misuse, and failures of the library.
 //!
-//! Never something that happened in the sandbox: that is a result with a status.
+//! Events in the sandbox are never errors: they are results with a status.
 
 use std::{fmt, sync::Arc};
 
-/// An error that another one was made out of.
+/// The error that caused another one.
 pub(crate) type Source = Arc<dyn std::error::Error + Send + Sync>;
 
 /// What kind of mistake an [`Error`] reports.
@@ -17,18 +17,17 @@ pub enum ErrorKind {
     Range,
     /// A value that cannot be cloned, with its path in the message.
     Serialization,
-    /// The runtime is closed, its queue is full, or it belongs to the process that this one was
-    /// forked from.
+    /// The runtime is closed, its queue is full, or it belongs to the process that this one was forked from.
     Unavailable,
-    /// The machine refused something that the library needs, such as a thread.
+    /// The system refused something that the library needs, such as a thread.
     Internal,
 }
 
-/// Misuse of the library, or a failure of its own. Opaque but for its kind, its message and its source.
+/// Misuse of the library, or a failure of the library. Only its kind, its message and its source are public.
 ///
-/// Its [`source`](std::error::Error::source) is the error that it was made out of, such as one of the system. Serde
-/// hands over the errors of a type as text alone, so those have none. Two errors are equal when their kinds and their
-/// messages are.
+/// Its [`source`](std::error::Error::source) is the error that caused it, such as one of the system. Serde passes on
+/// the errors of a type only as text, so those have no source. Two errors are equal when their kinds and their messages
+/// are equal.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -43,7 +42,7 @@ impl Error {
         Self { kind, message: message.into(), source: None }
     }
 
-    /// The same, made out of that error.
+    /// The same error with that source.
     #[must_use]
     pub(crate) fn with_source(self, source: Option<Source>) -> Self {
         Self { source, ..self }
@@ -55,7 +54,7 @@ impl Error {
         self.kind
     }
 
-    /// What is wrong, and where: the text that the other languages' exceptions carry.
+    /// The message: what is wrong, and where. The exceptions of the other languages carry the same text.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

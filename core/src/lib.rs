@@ -1,16 +1,14 @@
-//! Runs a model's JavaScript and TypeScript in an isolate, with exactly the capabilities that its
-//! host hands over.
+//! Runs a model's JavaScript and TypeScript in an isolate, with exactly the capabilities that its host hands over.
 //!
-//! [`run_code`] starts a run and returns a handle at once: an [`Execution`], which is a future, can
-//! be ended, and shows reports while it goes on. What comes of it is one [`ExecutionResult`], or a value
-//! and an error for `?` with [`ExecutionResult::into_value`].
-//! Values cross as messages ([`Value`]), with serde on either side; host functions are closures
-//! ([`HostFunction`]). A language binding uses what is below that: [`Runtime::start`], [`Request`],
-//! [`Host`], [`RunHandle`].
+//! [`run_code`] starts a run and returns a handle at once: an [`Execution`]. It is a future, can terminate the run, and
+//! shows reports while the run is running. The outcome is one [`ExecutionResult`]; [`ExecutionResult::into_value`]
+//! makes it a value or an error, for `?`.
+//! Values cross as messages ([`Value`]), with serde on either side; host functions are closures ([`HostFunction`]).
+//! Language bindings use the layer below: [`Runtime::start`], [`Request`], [`Host`], [`RunHandle`].
 
 #![cfg_attr(
     not(any(target_os = "linux", target_os = "macos", windows)),
-    allow(dead_code, unused_imports, reason = "what only `worker` uses")
+    allow(dead_code, unused_imports, reason = "only `worker` uses some items")
 )]
 
 mod binding;
@@ -60,12 +58,12 @@ pub use value::{Charge, Value};
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 pub use worker::{WorkerAllocator, worker_main};
 
-/// Keeps the Rust of the README.
+/// Tests the Rust examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// Keeps the Rust of its page in `docs/`.
+/// Tests the examples of this page of `docs/`.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/rust.md")]
 struct RustPage;

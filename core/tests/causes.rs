@@ -1,4 +1,4 @@
-//! Errors keep their causes: what `source()` leads to, and what leaves none.
+//! Errors keep their causes: tests of `source()`, and of errors without a cause.
 
 use std::{error::Error, fmt, num::ParseIntError, sync::Arc};
 
@@ -9,7 +9,7 @@ use isolane::{
     value::{Malformed, tag},
 };
 
-/// An error of a host, made out of another one.
+/// An error of a host, caused by another one.
 #[derive(Debug)]
 struct Broken(ParseIntError);
 
@@ -96,7 +96,7 @@ fn failed(source: &str) -> StatusError {
 
 const DIGIT: &str = "invalid digit found in string";
 
-/// Sources that end by an error of the host, whose whole chain is kept.
+/// Sources that end with an error of the host, whose whole chain is kept.
 const CAUSED: &[&str] = &[
     "sync()",
     "boxed()",
@@ -107,7 +107,7 @@ const CAUSED: &[&str] = &[
     "export default () => sync()",
     "await Promise.all([later(), later(), later()])",
     "await Promise.race([later()])",
-    // The same object, whatever was done to it.
+    // The same object, whatever code did to it.
     "try { sync() } catch (e) { throw e }",
     "try { sync() } catch (e) { e.name = 'Other'; e.message = 'said otherwise'; throw e }",
     "try { sync() } catch (e) { fine(); await null; throw e }",
@@ -119,7 +119,7 @@ const CAUSED: &[&str] = &[
     "let kept; for (let i = 0; i < 8; i++) try { sync() } catch (e) { kept ??= e } throw kept",
 ];
 
-/// Sources that end by something else.
+/// Sources that end with another error.
 const UNCAUSED: &[&str] = &[
     "throw new Error('the page is broken')",
     "try { sync() } catch (e) { throw new Error(e.message) }",
@@ -189,7 +189,7 @@ fn a_message_that_cannot_be_read_is_a_source() {
     assert!(error.source().is_some_and(<dyn Error>::is::<Malformed>));
 }
 
-/// Serde gives the errors of a type's own as text alone.
+/// Serde passes the errors of a type on as text alone.
 #[test]
 fn what_serde_says_is_the_message() {
     #[derive(Debug)]

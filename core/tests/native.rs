@@ -28,10 +28,10 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     Runtime::new(&options).expect("a runtime")
 });
 
-/// A generous bound on what happens at once.
+/// A generous bound for events that happen at once.
 const CEILING: Duration = Duration::from_secs(20);
 
-/// A native function of a closure.
+/// A native function made of a closure.
 struct Of<F>(NativeMode, F);
 
 impl<F: Fn(NativeCall) -> NativeAnswer + Send + Sync + 'static> NativeFunction for Of<F> {
@@ -55,7 +55,7 @@ fn native(
     HostFunction::native(Arc::new(Of(mode, body)))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "what a native function answers with")]
+#[expect(clippy::unnecessary_wraps, reason = "a native function answers with a `Completion`")]
 fn value(value: impl serde::Serialize) -> Completion {
     Ok(Value::serialize(&value).expect("a value"))
 }
@@ -178,7 +178,7 @@ fn errors_and_panics_are_thrown_inside() {
     assert_eq!(result(source, globals), expected);
 }
 
-/// Says when it is dropped.
+/// Notifies a test when it is dropped.
 struct Dropped(Sender<()>);
 
 impl Drop for Dropped {

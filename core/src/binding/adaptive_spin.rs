@@ -1,10 +1,9 @@
-//! How long to look for what is about to come before sleeping over it.
+//! The time for which a thread spins for an event before it sleeps.
 //!
-//! In: how long things took to come, and whether looking for them was enough. Out: for how long to look
-//! for the next one. Waking a thread that sleeps costs more than most runs, on either side; and two
-//! threads that each go to sleep just before the other one answers never stop doing so. So who was woken
-//! for what nearly came in time looks for longer, and goes on doing so for as long as that helps: where
-//! the processors are taken by others it does not, and only keeps the other side from answering.
+//! In: how long events took to arrive, and whether spinning was enough. Out: how long to spin for the next one. To wake
+//! a sleeping thread costs more than most runs, on either side. Two threads that each go to sleep just before the other
+//! one answers never stop doing so. So after a near miss we spin longer, as long as that pays off. It does not where
+//! others take the processors: there spinning only delays the other side.
 
 use std::{
     sync::atomic::{AtomicI32, Ordering},
@@ -12,29 +11,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// As long as most answers take on a machine that has nothing else to do.
+/// The time that most answers take on an idle machine.
 const SHORT: Duration = Duration::from_micros(50);
-/// As long as such an answer takes from one who has to be woken for it.
+/// The time that such an answer takes from a thread that has to be woken for it.
 const LONG: Duration = Duration::from_micros(250);
-/// What took this long nearly came in time, had the one who waited not had to be woken.
+/// An event that took less is a near miss: part of that time went into waking the thread that waited.
 const NEAR: Duration = Duration::from_micros(350);
-/// From here on others may need the processor more.
+/// After this long the spinning thread yields, because others may need the processor more.
 const ALONE: Duration = Duration::from_micros(10);
 
-/// How many looks in vain end the long ones.
+/// How many long spins may fail before spins are short again.
 const TRIES: i32 = 4;
-/// How much trust long looks can earn.
+/// The most failures that successful long spins can make up for.
 const MOST_TRUST: i32 = 16;
-/// How many near misses it takes to try long looks again, at first and at most.
+/// How many near misses it takes to try long spins again, at first and at most.
 const FIRST_DOUBT: i32 = 4;
 const MOST_DOUBT: i32 = 1024;
 
-/// How long to look for things of one kind, as those before them taught. Shared by all threads that wait for
-/// such; a lost lesson is no harm.
+/// How long to spin for events of one kind, learned from earlier ones. Shared by all threads that wait for such events;
+/// a lost update does no harm.
 #[derive(Debug)]
 pub(crate) struct AdaptiveSpin {
-    /// Above zero looks are long: how many in vain it takes until they are not. Otherwise how many near
-    /// misses it takes until they are.
+    /// Above zero, spins are long, and so many may fail until they are short. Otherwise, so many near misses make them
+    /// long.
     trust: AtomicI32,
     doubt: AtomicI32,
 }
@@ -46,13 +45,13 @@ impl Default for AdaptiveSpin {
 }
 
 impl AdaptiveSpin {
-    /// Nothing learned yet.
+    /// A spin that has learned nothing.
     #[must_use]
     pub(crate) const fn new() -> Self {
         Self { trust: AtomicI32::new(0), doubt: AtomicI32::new(FIRST_DOUBT) }
     }
 
-    /// Looks until it is there, or for as long as is worth it, since `started`. Returns whether it is.
+    /// Spins from `started` on until `is_there`, or for as long as that pays off. Returns whether it is there.
     pub(crate) fn look(&self, started: Instant, is_there: impl Fn() -> bool) -> bool {
         loop {
             if is_there() {
@@ -66,13 +65,13 @@ impl AdaptiveSpin {
         }
     }
 
-    /// Whether it is still worth looking, having begun at `started`.
+    /// Whether a spin that began at `started` still pays off.
     #[must_use]
     pub(crate) fn lasts(&self, started: Instant) -> bool {
         started.elapsed() < self.window()
     }
 
-    /// It took that long to come, and was found by looking, or else by being woken.
+    /// Learns that an event took that long, and whether spinning `found` it or the thread had to be woken.
     pub(crate) fn learn(&self, took: Duration, found: bool) {
         let trust = self.trust.load(Ordering::Relaxed);
         if trust <= 0 {

@@ -1,4 +1,4 @@
-//! Where futures of the host run when the caller has no runtime, and native functions that take long.
+//! The executor of host futures whose caller has no runtime, and of native functions that take long.
 
 use std::thread;
 
@@ -6,8 +6,8 @@ use tokio::runtime::{Builder, Handle};
 
 use crate::os::process::PerProcess;
 
-/// The runtime of this library: one thread, started when first needed, there until the process
-/// ends. `None` when the machine refuses it.
+/// The runtime of this library. Its one thread is started when it is first needed, and ends with the process. `None` if
+/// the system refuses it.
 pub(crate) fn own() -> Option<Handle> {
     static OWN: PerProcess<Option<Handle>> = PerProcess::new();
     OWN.get_or_init(|| {

@@ -1,7 +1,7 @@
-//! What runs tell one thread, so that each of them is heard in turn.
+//! A queue of events of many runs for one thread, which takes them from each run in turn.
 //!
-//! In: events, each of one run. Out: the same, those of a run in their order, and runs in turn: one that
-//! tells a lot delays itself, and no other.
+//! In: events, each of one run. Out: the same, in order for each run and by turns among runs. So a run with many events
+//! delays itself, and no other.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -11,7 +11,7 @@ pub(crate) struct FairQueue<E> {
     queues: HashMap<u64, VecDeque<(u64, E)>>,
     /// The runs that have events, the next one first.
     order: VecDeque<u64>,
-    /// Runs whose events wait, whatever they are.
+    /// Runs whose events are held back.
     held: HashSet<u64>,
     /// Events that come after all that were there before them.
     last: VecDeque<(u64, u64, E)>,
@@ -41,7 +41,7 @@ impl<E> FairQueue<E> {
         queue.push_back((self.pushed, event));
     }
 
-    /// Adds an event that is to come after all that are there, whosever they are.
+    /// Adds an event that comes after all that are there, of any run.
     pub(crate) fn push_last(&mut self, number: u64, event: E) {
         self.pushed += 1;
         self.last.push_back((self.pushed, number, event));
@@ -68,14 +68,14 @@ impl<E> FairQueue<E> {
         next.map(|(_, event)| (run, event))
     }
 
-    /// Lets the events of that run wait until [`FairQueue::resume`].
+    /// Holds back the events of that run until [`FairQueue::resume`].
     pub(crate) fn hold(&mut self, run: u64) {
         if self.held.insert(run) {
             self.order.retain(|other| *other != run);
         }
     }
 
-    /// The events of that run are popped again.
+    /// Releases the events of that run.
     pub(crate) fn resume(&mut self, run: u64) {
         if self.held.remove(&run) && self.queues.contains_key(&run) {
             self.order.push_back(run);
@@ -90,7 +90,7 @@ impl<E> FairQueue<E> {
         queue.into_iter().map(|(_, event)| event).collect()
     }
 
-    /// Whether none can be popped, but for what comes last.
+    /// Whether no event can be popped, except those that come last.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.order.is_empty() && self.last.is_empty()

@@ -1,4 +1,4 @@
-//! Handles on a run: what a caller, or a binding on its behalf, holds while it goes on.
+//! Handles on a run, for its caller or a binding on the caller's behalf.
 
 use std::{
     fmt,
@@ -12,10 +12,9 @@ use crate::{
     value::{Charge, Value},
 };
 
-/// A run, wherever its isolate lives, as those see it who do something to it.
+/// Control over a run, wherever its isolate is.
 ///
-/// But for `is_here` and `running`, which wait for no lock, nothing of it may be asked in a process that
-/// was forked from its own.
+/// In a process that was forked from the run's own, only `is_here` and `running` may be called: they wait for no lock.
 pub(crate) trait RunControl: fmt::Debug + Send + Sync {
     /// Whether it belongs to this process.
     fn is_here(&self) -> bool;
@@ -23,16 +22,16 @@ pub(crate) trait RunControl: fmt::Debug + Send + Sync {
     /// Whether it has not settled.
     fn running(&self) -> bool;
 
-    /// Ends it because its caller says so.
+    /// Terminates it for its caller.
     fn terminate(self: Arc<Self>, reason: Option<&str>);
 
-    /// Hands something of the host's to it.
+    /// Delivers a message of the host.
     fn deliver(self: Arc<Self>, inbound: Inbound);
 
-    /// Answers its call of that number; one that comes too late is dropped.
+    /// Answers its call of that number; an answer that comes too late is dropped.
     fn reply(self: Arc<Self>, call: u64, completion: Completion);
 
-    /// Counts so many bytes that somebody holds for it; `None`, and its end, if there is no room for them.
+    /// Charges bytes that somebody holds for it. If there is no room for them, it ends the run and returns `None`.
     fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge>;
 
     /// The reports from that index on that the host has not taken out.
@@ -41,27 +40,27 @@ pub(crate) trait RunControl: fmt::Debug + Send + Sync {
     /// The oldest report that the host has not taken out.
     fn take_report(&self) -> Option<Value>;
 
-    /// What it came to, once.
+    /// Its result, once.
     fn take_result(&self) -> Option<ExecutionResult>;
 
-    /// Where it can be heard on the caller's thread, if it has to be heard from somewhere.
+    /// The poller for its events on the caller's thread, if it is in another process.
     fn poller(&self) -> Option<Weak<dyn Poller>> {
         None
     }
 }
 
-/// What hears what runs in other processes say.
+/// Reads events of runs in other processes on a thread of the caller.
 pub(crate) trait Poller: fmt::Debug + Send + Sync {
-    /// Hears a little of what was said by now; false if that is better left to others.
+    /// Reads a few of the events that have arrived. Returns whether reading again pays off.
     fn hear(&self) -> bool;
 
-    /// The caller will not hear more shortly.
+    /// Says that the caller will not read again soon.
     fn rest(&self);
 }
 
-/// Hears runs in other processes on the caller's own thread, so that no other one has to be woken for
-/// what they say: for a binding that looks for events by itself for a moment, and would otherwise only
-/// compete for a processor with the thread that brings them.
+/// Reads events of runs in other processes on the caller's own thread, so that no other thread has to be woken for
+/// them. It is for a binding that polls for events for a moment, and would otherwise only compete for a processor with
+/// the thread that brings them.
 ///
 /// Cheap to clone, and keeps nothing alive. Does nothing in a process that was forked from its own.
 #[derive(Clone, Debug)]
@@ -70,17 +69,16 @@ pub struct EventPoller {
 }
 
 impl EventPoller {
-    /// Hears what runs have said by now, up to some 4 KiB of each of a few: their hosts are called on
-    /// this thread. Costs a call of the system, and a lock that it does not wait for. To be called again
-    /// within half a millisecond, or followed by [`EventPoller::rest`]: no other thread is woken meanwhile.
-    /// Returns whether looking again is worth it; not where somebody says a lot, nor where runs wait for
-    /// processes, which need the processors more.
+    /// Reads the events that have arrived, up to some 4 KiB of each of a few runs, and calls their hosts on this
+    /// thread. Costs a system call, and a lock that it does not wait for. Call it again within half a millisecond, or
+    /// call [`EventPoller::rest`]: no other thread is woken meanwhile. Returns whether reading again pays off: not if a
+    /// run sends a lot, nor if runs wait for processes, which need the processors more.
     #[must_use]
     pub fn hear(&self) -> bool {
         self.poller.upgrade().is_some_and(|poller| poller.hear())
     }
 
-    /// Leaves it to others again.
+    /// Stops polling: the runtime's own thread reads events again.
     pub fn rest(&self) {
         if let Some(poller) = self.poller.upgrade() {
             poller.rest();
@@ -88,11 +86,10 @@ impl EventPoller {
     }
 }
 
-/// A run as a binding holds it: everything that the host's side may do to it, by number.
+/// A binding's handle on a run: everything that the host's side may do to the run, by number.
 ///
-/// Cheap to clone; dropping it does nothing to the run. Every method returns at once, may be
-/// called from any thread, and does nothing once the run has settled, nor in a process that was
-/// forked from the one that started it.
+/// Cheap to clone; dropping it does nothing to the run. Every method returns at once, may be called from any thread,
+/// and does nothing once the run has settled, nor in a process that was forked from the one that started it.
 #[derive(Clone, Debug)]
 pub struct RunHandle {
     pub(crate) run: Arc<dyn RunControl>,
@@ -103,8 +100,8 @@ impl RunHandle {
         Self { run }
     }
 
-    /// Whether the run belongs to this process, and not to one that this was forked from. Nothing
-    /// comes of it in a fork: not even its settlement is told there.
+    /// Whether the run belongs to this process, and not to one that this was forked from. In a forked child the run
+    /// does nothing: not even its settlement is reported there.
     #[must_use]
     pub fn is_here(&self) -> bool {
         self.run.is_here()
@@ -112,7 +109,7 @@ impl RunHandle {
 
     /// Ends the run; the first reason wins. It settles as `terminated` within 250 ms.
     pub fn terminate(&self, reason: Option<&str>) {
-        // The flag first: most handles are dropped after the end, and it costs nothing.
+        // The flag is checked first, at no cost: most handles are dropped after the end.
         if self.run.running()
             && let Some(run) = self.here()
         {
@@ -138,9 +135,9 @@ impl RunHandle {
         self.here().map(|run| run.reports_since(index)).unwrap_or_default()
     }
 
-    /// The oldest report that has not been taken yet: it is the caller's own from now on, and in no
-    /// [`ExecutionResult::reports`]. For a binding that keeps what it has shown to the sink, so that
-    /// nothing is held twice.
+    /// The oldest report that has not been taken yet. The caller owns it from now on, and [`ExecutionResult::reports`]
+    /// does not have it. For a binding that keeps the reports that it has shown to the sink, so that nothing is held
+    /// twice.
     #[must_use]
     pub fn take_report(&self) -> Option<Value> {
         self.here()?.take_report()
@@ -151,17 +148,15 @@ impl RunHandle {
         self.deliver(Inbound::PromiseSettled { promise, completion });
     }
 
-    /// Calls a function of the sandbox that crossed as `SANDBOX_FUNCTION`; `args` is an array. What
-    /// comes of it is told through [`Host::function_settled`] with the number `call`, unless the
-    /// run settles first.
+    /// Calls a function of the sandbox that crossed as `SANDBOX_FUNCTION`; `args` is an array. The outcome is reported
+    /// through [`Host::function_settled`] with the number `call`, unless the run settles first.
     ///
     /// [`Host::function_settled`]: crate::Host::function_settled
     pub fn call_function(&self, function: u32, args: Value, call: u32) {
         self.deliver(Inbound::FunctionCall { function, args, call });
     }
 
-    /// Says that the host no longer holds a function of the sandbox, which it received `times`
-    /// times.
+    /// Releases a function of the sandbox, which the host received `times` times.
     pub fn release_function(&self, function: u32, times: u32) {
         self.deliver(Inbound::FunctionReleased { function, times });
     }
@@ -174,8 +169,7 @@ impl RunHandle {
         self.here()?.take_result()
     }
 
-    /// Where to hear the run on the caller's own thread; `None` where it is in this process, and speaks
-    /// for itself.
+    /// The poller for the run's events on the caller's own thread; `None` if the run is in this process.
     #[must_use]
     pub fn event_poller(&self) -> Option<EventPoller> {
         self.here()?.poller().map(|poller| EventPoller { poller })
@@ -187,7 +181,7 @@ impl RunHandle {
         }
     }
 
-    /// The run, where its locks may be waited for.
+    /// The run, if its locks may be waited for.
     fn here(&self) -> Option<&Arc<dyn RunControl>> {
         Some(&self.run).filter(|run| run.is_here())
     }

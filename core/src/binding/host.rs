@@ -1,8 +1,7 @@
-//! The host's side of a run: what a language binding implements.
+//! The host's side of a run: the trait that a language binding implements.
 //!
-//! In: what the sandbox asks for. Out: answers, by number. A binding keeps its own tables from
-//! numbers to functions and promises; the core sees numbers alone, which is what lets an isolate
-//! live on another thread or in another process.
+//! In: requests of the sandbox. Out: answers, by number. A binding keeps its own tables from numbers to functions and
+//! promises. The core sees only numbers, so an isolate can be on another thread or in another process.
 
 use std::sync::Arc;
 
@@ -12,70 +11,68 @@ use crate::value::{
     path::{self, Step},
 };
 
-/// What a function or a promise came to: a value, or what was thrown.
+/// The outcome of a function or a promise: a value, or what was thrown.
 pub type Completion = Result<Value, Value>;
 
-/// The number of the sink under the option `report`; all others are the binding's to give out.
+/// The number of the sink under the option `report`. A binding gives out all other numbers.
 pub const REPORT_SINK: u32 = u32::MAX;
 
-/// In the number of a host function that crosses to the sandbox: it always answers with a promise, so
-/// the sandbox need not wait for the host to say so. See [`Host::start`].
+/// Set in the number of a host function that always answers with a promise, so that the sandbox need not wait for the
+/// host to say so. See [`Host::start`].
 pub const ASYNC_FUNCTION: u32 = 1 << 31;
 
-/// Receives what a run asks of its host.
+/// Receives the requests of a run.
 ///
-/// Every method is called on a thread that computes the run, or on the one that ends it, and must
-/// return at once: queue the event for the thread where the caller lives, and wake it. Under isolation by
-/// process that is one thread for all runs of the runtime.
+/// Every method is called on a thread that computes the run, or on the one that ends it, and must return at once: queue
+/// the event for the caller's thread, and wake that thread. Under isolation by process one thread calls all methods,
+/// for all runs of the runtime.
 pub trait Host: Send + Sync + 'static {
-    /// The sandbox called the host function with that number. `args` is an array, one message. For
-    /// [`REPORT_SINK`] it is `undefined`: the reported value is the newest of
-    /// [`RunHandle::reports_since`], which [`RunHandle::take_report`] hands over. The sandbox waits until `call` is answered; to answer later, answer at once with a message that is a
-    /// promise of the host (`HOST_PROMISE`) and settle that one through [`RunHandle::settle_promise`].
+    /// The sandbox called the host function with that number. `args` is an array, one message. For [`REPORT_SINK`] it
+    /// is `undefined`: the reported value is the newest of [`RunHandle::reports_since`], and [`RunHandle::take_report`]
+    /// hands it over. The sandbox waits until `call` is answered. To answer later, answer at once with a message that
+    /// is a promise of the host (`HOST_PROMISE`), and settle that promise through [`RunHandle::settle_promise`].
     ///
     /// [`RunHandle::settle_promise`]: crate::RunHandle::settle_promise
     /// [`RunHandle::reports_since`]: crate::RunHandle::reports_since
     /// [`RunHandle::take_report`]: crate::RunHandle::take_report
     fn call(&self, function: u32, args: Value, call: HostCall);
 
-    /// The sandbox called an asynchronous host function: one that crossed with [`ASYNC_FUNCTION`] in its
-    /// number, which is told here without. It has a promise already and goes on; what the function
-    /// comes to settles `promise` through [`RunHandle::settle_promise`]. Now and then, and with
-    /// large arguments, such a function comes through [`Host::call`] all the same, so that the
-    /// sandbox does not get far ahead of the host.
+    /// The sandbox called an asynchronous host function: one that crossed with [`ASYNC_FUNCTION`] in its number. Here
+    /// the number is without it. The sandbox has a promise already and does not wait; settle `promise` with the
+    /// function's outcome through [`RunHandle::settle_promise`]. Now and then, and with large arguments, such a
+    /// function is called through [`Host::call`] instead, so that the sandbox does not get far ahead of the host.
     ///
-    /// A call that was made before the run ended by itself is to be started before the host's caller
-    /// hears of that end. A host that gives out no such numbers is never asked.
+    /// If the run ended by itself, start the calls that it made before, and only then notify its caller of the end. A
+    /// host that gives out no such numbers gets no such calls.
     ///
     /// [`RunHandle::settle_promise`]: crate::RunHandle::settle_promise
     fn start(&self, function: u32, args: Value, promise: u32) {
         let _ = (function, args, promise);
     }
 
-    /// The call that the host made through [`RunHandle::call_function`] came to this.
+    /// The outcome of a call that the host made through [`RunHandle::call_function`].
     ///
     /// [`RunHandle::call_function`]: crate::RunHandle::call_function
     fn function_settled(&self, call: u32, completion: Completion);
 
-    /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled. Nothing speaks of the number
-    /// after this message, which may itself: if the promise crosses again it has another one. So only the answer
-    /// to a [`Host::call`], for which the sandbox waits, can give such a number back; anything that is sent
-    /// later carries a promise of the host that comes to the same.
+    /// The promise of the sandbox with that number (`SANDBOX_PROMISE`) settled. This message may name the number, but
+    /// no later one does: if the promise crosses again it has another number. So only the answer to a [`Host::call`],
+    /// for which the sandbox waits, can give such a number back. Anything that is sent later carries a promise of the
+    /// host with the same outcome.
     fn promise_settled(&self, promise: u32, completion: Completion);
 
-    /// The run has settled; its result can be taken. The last call that a run makes, but for one that was
-    /// on its way when somebody else ended the run: what comes later is to be dropped.
+    /// The run has settled; its result can be taken. This is the last call of a run, except for one that was under way
+    /// when somebody else ended the run: drop such late calls.
     fn settled(&self);
 
-    /// The kinds of values that [`Host::refusal`] is to be asked about.
+    /// The kinds of values for which [`Host::refusal`] is called.
     fn validated_kinds(&self) -> Kinds {
         Kinds::NONE
     }
 
-    /// What of a message the host's language cannot hold, if anything: the value does not cross
-    /// then, as one that cannot be cloned. Asked only of messages with [`Value::kinds`] that it is
-    /// [`Host::validated_kinds`], before the host is told of them, on the thread that computes the run, while the host's own thread
-    /// goes on.
+    /// Finds a part of a message that the host's language cannot hold. Such a message does not cross, like one that
+    /// cannot be cloned. Called only for messages whose [`Value::kinds`] are among [`Host::validated_kinds`], before
+    /// the host receives them. The caller is the thread that computes the run, while the host's own thread is running.
     fn refusal(&self, message: &Value) -> Option<Refusal> {
         let _ = message;
         None
@@ -99,8 +96,8 @@ impl Refusal {
     }
 }
 
-/// The sandbox waiting for one host function. Answer it once; dropped without an answer, the call
-/// throws inside the sandbox.
+/// A call of a host function, for which the sandbox waits. Answer it once. If it is dropped without an answer, the call
+/// throws in the sandbox.
 #[derive(Debug)]
 pub struct HostCall {
     run: Arc<dyn RunControl>,
@@ -113,8 +110,8 @@ impl HostCall {
         Self { run, number, answered: false }
     }
 
-    /// Answers: the call returns the value, or throws it. Late answers are dropped, and so are those
-    /// of a forked child, where nobody waits for them.
+    /// Answers: the call returns the value, or throws it. Late answers are dropped, and so are those of a forked child,
+    /// where nobody waits for them.
     pub fn reply(mut self, completion: Completion) {
         self.answered = true;
         if self.run.is_here() {

@@ -1,23 +1,23 @@
-//! What a host sends to a run that goes on.
+//! Messages from a host to a running run.
 
 use super::host::Completion;
 use std::sync::Arc;
 
 use crate::value::{InFlight, Value};
 
-/// What the host sends to a run.
+/// A message from the host to a run.
 #[derive(Debug)]
 pub(crate) enum Inbound {
     /// A promise of the host settled.
     PromiseSettled { promise: u32, completion: Completion },
     /// The host calls a function of the sandbox.
     FunctionCall { function: u32, args: Value, call: u32 },
-    /// The host lets go of a function that it received so many times.
+    /// The host releases a function that it received so many times.
     FunctionReleased { function: u32, times: u32 },
 }
 
 impl Inbound {
-    /// Counts its message as under way; false if there is no room for it, and it is not to be delivered.
+    /// Counts its message as under way. Returns false if there is no room for it; it must not be delivered then.
     pub(crate) fn count(&mut self, in_flight: &Arc<InFlight>, limit_bytes: usize) -> bool {
         let Some(message) = self.message_mut() else { return true };
         if in_flight.bytes().saturating_add(message.held_bytes()) > limit_bytes {
@@ -27,7 +27,7 @@ impl Inbound {
         true
     }
 
-    /// What its message holds.
+    /// The bytes that its message holds.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => value.held_bytes(),

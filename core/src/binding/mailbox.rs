@@ -1,10 +1,10 @@
-//! What runs ask of their host, queued for the one thread or event loop that started them.
+//! A queue of events of runs, for the one thread or event loop that started them.
 //!
-//! In: events, on any thread. Out: the same on the host's thread, those of a run in their order and runs in turn
-//! (`fair_queue`); and one wake-up for all events that come before that thread takes them. Waking a thread costs
-//! more than most answers take, so the thread may also look by itself for a moment: in turns of its event loop
-//! ([`Mailbox::poll`]), or by waiting ([`Mailbox::wait`]). For how long is learned (`adaptive_spin`). Once the
-//! mailbox is closed it drops events: a sandbox that still waits for an answer is told that there will be none.
+//! In: events, on any thread. Out: the same on the host's thread, in order for each run and by turns among runs
+//! (`fair_queue`); and one wake-up for all events that arrive before that thread takes them. To wake a thread costs
+//! more than most answers take, so the thread may also poll for a moment: in turns of its event loop
+//! ([`Mailbox::poll`]), or by waiting ([`Mailbox::wait`]). It learns for how long (`adaptive_spin`). A closed mailbox
+//! drops events: a call for which a sandbox still waits then throws.
 
 use std::{
     sync::{
@@ -22,8 +22,7 @@ use super::{
 };
 use crate::value::Value;
 
-/// What a run asks of the thread that started it, or tells it: the calls of [`Host`](crate::Host). Also the end of
-/// a runtime.
+/// An event for the thread that started a run: one of the calls of [`Host`](crate::Host). Also the end of a runtime.
 #[derive(Debug)]
 pub enum HostEvent {
     /// As [`Host::call`](crate::Host::call).
@@ -32,7 +31,7 @@ pub enum HostEvent {
         function: u32,
         /// The array of its arguments.
         args: Value,
-        /// What the sandbox waits for.
+        /// The call, for which the sandbox waits.
         call: HostCall,
     },
     /// As [`Host::start`](crate::Host::start).
@@ -48,14 +47,14 @@ pub enum HostEvent {
     FunctionSettled {
         /// The number of the call.
         call: u32,
-        /// What the function came to.
+        /// The outcome of the function.
         completion: Completion,
     },
     /// As [`Host::promise_settled`](crate::Host::promise_settled).
     PromiseSettled {
         /// The number of the promise.
         promise: u32,
-        /// What it came to.
+        /// Its outcome.
         completion: Completion,
     },
     /// As [`Host::settled`](crate::Host::settled).
@@ -84,7 +83,7 @@ impl HostEvent {
 ///
 /// Both methods are called with the mailbox locked: they must return at once, and must not use it.
 pub trait Wake: Send + 'static {
-    /// Has the thread take events soon. Called on any thread, once until the thread takes some.
+    /// Wakes the thread so that it takes events soon. Called on any thread, once until the thread takes some.
     fn wake(&self);
 
     /// The thread is awake and takes events. Called on that thread.
@@ -93,22 +92,22 @@ pub trait Wake: Send + 'static {
 
 /// The events of one thread or event loop, each with the number of its run.
 ///
-/// [`Mailbox::push`] may be called on any thread, everything else on the thread of the mailbox. Every method returns
-/// at once but for [`Mailbox::wait`] and [`Mailbox::glance`], and costs a lock or two, which are held for some hundred
-/// nanoseconds at most. Events are never dropped under a lock: to drop a [`HostCall`] is to answer it, which may push
-/// an event.
+/// [`Mailbox::push`] may be called on any thread, everything else on the thread of the mailbox. Every method returns at
+/// once but for [`Mailbox::wait`] and [`Mailbox::glance`], and costs a lock or two, which are held for some hundred
+/// nanoseconds at most. No event is dropped under a lock: to drop a [`HostCall`] is to answer it, which may push an
+/// event.
 #[derive(Debug)]
 pub struct Mailbox<W> {
     queue: Mutex<Queue<W>>,
     arrived: Condvar,
-    /// Whether the thread was woken, or looks by itself, and will find everything queued so far.
+    /// Whether the thread was woken or polls, and so will find everything queued so far.
     woken: AtomicBool,
-    /// Whether the thread looks by itself for now, and no one has to wake it.
+    /// Whether the thread polls, so that nobody has to wake it.
     polled: AtomicBool,
     spin: AdaptiveSpin,
     /// Used by the mailbox's own thread alone.
     expected: Mutex<Expected>,
-    /// Where to hear the run that was started last, if it is in another process.
+    /// The poller of the run that was started last, if that run is in another process.
     poller: Mutex<Option<EventPoller>>,
 }
 
@@ -125,9 +124,9 @@ struct Queue<W> {
 #[derive(Debug, Default)]
 struct Expected {
     since: Option<Instant>,
-    /// Whether none has come since.
+    /// Whether no event has arrived since.
     pending: bool,
-    /// Whether a wait found one without going to sleep.
+    /// Whether a wait found one without sleeping.
     found: bool,
 }
 
@@ -154,8 +153,8 @@ impl<W> Default for Mailbox<W> {
 }
 
 impl<W: Wake> Mailbox<W> {
-    /// Queues an event of that run, or of the runtime that closes under that number, and wakes the thread unless it
-    /// is awake. Drops the event if the mailbox is closed.
+    /// Queues an event of the run, or of the closed runtime, with that number, and wakes the thread unless it is awake.
+    /// Drops the event if the mailbox is closed.
     pub fn push(&self, number: u64, event: HostEvent) {
         let unheard = {
             let mut queue = self.queue();
@@ -173,7 +172,7 @@ impl<W: Wake> Mailbox<W> {
         drop(unheard);
     }
 
-    /// Begins to take events: those that come from now on wake the thread again, unless it polls.
+    /// Begins to take events: later events wake the thread again, unless it polls.
     pub fn open(&self) {
         let queue = self.queue();
         let polled = self.is_polled();
@@ -198,7 +197,7 @@ impl<W: Wake> Mailbox<W> {
         self.queue().events.pop()
     }
 
-    /// Wakes the thread once more if events are left, for a thread that took as many as it may at once.
+    /// Wakes the thread once more if events are left, for a thread that takes a limited number at once.
     pub fn wake_again(&self) {
         let queue = self.queue();
         if !queue.events.is_empty() {
@@ -212,12 +211,12 @@ impl<W: Wake> Mailbox<W> {
         !self.queue().events.is_empty()
     }
 
-    /// Keeps back the events of a run until [`Mailbox::resume`]; those of others go on.
+    /// Holds back the events of a run until [`Mailbox::resume`], but not those of other runs.
     pub fn hold(&self, run: u64) {
         self.queue().events.hold(run);
     }
 
-    /// The events of a run can be taken again.
+    /// Releases the events of a run that were held back.
     pub fn resume(&self, run: u64) {
         self.queue().events.resume(run);
     }
@@ -227,7 +226,7 @@ impl<W: Wake> Mailbox<W> {
         self.queue().events.take(run)
     }
 
-    /// Has the thread woken by `waker` from now on, and at once if there are events.
+    /// Sets the waker of the thread, and wakes the thread at once if there are events.
     pub fn set_waker(&self, waker: W) {
         let mut queue = self.queue();
         let before = if queue.closed { Some(waker) } else { queue.waker.replace(waker) };
@@ -239,12 +238,12 @@ impl<W: Wake> Mailbox<W> {
         drop(before);
     }
 
-    /// Does something with what wakes the thread, if there is anything; the same holds for it as for [`Wake`].
+    /// Calls `act` with the waker, if there is one; the rules of [`Wake`] hold for `act`, too.
     pub fn with_waker<T>(&self, act: impl FnOnce(&mut W) -> T) -> Option<T> {
         self.queue().waker.as_mut().map(act)
     }
 
-    /// Nobody will take events any more: drops all that there are and all that come.
+    /// Closes the mailbox: drops its events, and all later ones.
     pub fn close(&self) {
         let dropped = {
             let mut queue = self.queue();
@@ -254,20 +253,20 @@ impl<W: Wake> Mailbox<W> {
         drop(dropped);
     }
 
-    /// An event is expected from now on: something was said that is likely to be answered soon.
+    /// Says that an event is expected soon, because something was sent that is likely to be answered.
     pub fn expect(&self) {
         lock(&self.expected).begin();
     }
 
-    /// Whether it is still worth looking for the event that is expected.
+    /// Whether it still pays off to poll for the expected event.
     #[must_use]
     pub fn lasts(&self) -> bool {
         let since = lock(&self.expected).since;
         since.is_some_and(|since| self.spin.lasts(since))
     }
 
-    /// Says that the thread looks by itself from now on (`true`), again and again within half a millisecond, so that
-    /// no one wakes it; or that it does not any more, after which it has to look once more by itself.
+    /// Says that the thread polls from now on (`true`), again and again within half a millisecond, so that nobody wakes
+    /// it; or that it no longer polls, after which it has to check for events once more.
     pub fn poll(&self, polls: bool) {
         if !polls {
             self.rest();
@@ -276,29 +275,29 @@ impl<W: Wake> Mailbox<W> {
         self.woken.store(polls, Ordering::Release);
     }
 
-    /// Whether the thread looks by itself.
+    /// Whether the thread polls.
     #[must_use]
     pub fn is_polled(&self) -> bool {
         self.polled.load(Ordering::Acquire)
     }
 
-    /// Hears that run on this thread, too, if it is in another process: where the thread looks by itself.
+    /// Has [`Mailbox::hear`] read events of that run, if the run is in another process.
     pub fn listen(&self, run: &RunHandle) {
         if let Some(poller) = run.event_poller() {
             *lock(&self.poller) = Some(poller);
         }
     }
 
-    /// Hears what runs in other processes say, where the thread looks by itself: some 4 KiB of each of a
-    /// few. Costs a call of the system. Returns whether hearing more is worth it; not where somebody says a lot, nor
-    /// where runs wait for processes, which need the processors more. No other thread is woken for what they say for half
-    /// a millisecond, or until the thread does not poll any more.
+    /// Reads events of runs in other processes on this thread, while it polls: some 4 KiB of each of a few. Costs a
+    /// system call. Returns whether reading again pays off: not if a run sends a lot, nor if runs wait for processes,
+    /// which need the processors more. No other thread is woken for these events for half a millisecond, or until the
+    /// thread stops polling.
     pub fn hear(&self) -> bool {
         let poller = lock(&self.poller).clone();
         poller.is_some_and(|poller| poller.hear())
     }
 
-    /// Looks for an event for that long at most, without sleeping.
+    /// Polls for an event for that long at most, without sleeping.
     pub fn glance(&self, at_most: Duration) {
         let started = Instant::now();
         // Otherwise `push` would wake the thread.
@@ -309,7 +308,7 @@ impl<W: Wake> Mailbox<W> {
         }
     }
 
-    /// Waits for an event for that long at most; says whether there is one. Looks before it sleeps.
+    /// Waits for an event for that long at most. Returns whether there is one. Spins before it sleeps.
     pub fn wait(&self, at_most: Duration) -> bool {
         let since = lock(&self.expected).begin();
         self.spin.look(since, || {
@@ -327,7 +326,7 @@ impl<W: Wake> Mailbox<W> {
         !queue.events.is_empty()
     }
 
-    /// The thread will not hear what other processes say shortly.
+    /// Says that the thread will not read events of other processes soon.
     fn rest(&self) {
         let poller = lock(&self.poller).clone();
         if let Some(poller) = poller {

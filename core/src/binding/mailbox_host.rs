@@ -1,6 +1,6 @@
-//! One run's way to the mailbox of its thread.
+//! The host of one run that queues events in a mailbox.
 //!
-//! In: what a run asks of its [`Host`]. Out: the same as [`HostEvent`]s in a mailbox, which may change.
+//! In: calls of a run's [`Host`]. Out: [`HostEvent`]s in a mailbox, which can be exchanged for another one.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::value::{Kinds, Value};
 
-/// What the language of a binding cannot hold. Asked on the thread that computes a run.
+/// Finds values that the language of a binding cannot hold. Called on the thread that computes a run.
 pub trait Validate: Send + Sync + 'static {
     /// As [`Host::validated_kinds`].
     fn validated_kinds(&self) -> Kinds;
@@ -32,13 +32,13 @@ impl<W: Wake, V> MailboxHost<W, V> {
         Self { address: Mutex::new((mailbox, number)), validate }
     }
 
-    /// Sends the events that come from now on, and those that nobody took, to another mailbox. If the run has
-    /// `settled`, the event that says so is sent once more.
+    /// Sends later events, and those that nobody took, to another mailbox. If the run has `settled`, the event of that
+    /// is sent once more.
     pub fn forward(&self, mailbox: Arc<Mailbox<W>>, number: u64, settled: impl FnOnce() -> bool) {
         let mut address = self.address();
         let mut waiting = address.0.take(address.1);
         *address = (mailbox, number);
-        // Asked under the lock: a run that has not settled will say so to the new address.
+        // Checked under the lock: a run that has not settled will report that to the new address.
         if settled() && !waiting.iter().any(|event| matches!(event, HostEvent::Settled)) {
             waiting.push(HostEvent::Settled);
         }

@@ -1,11 +1,10 @@
-//! What a language binding uses beside values.
+//! The parts that a language binding uses beside values.
 //!
-//! `host` is the trait that a binding implements, `handle` what it holds of a run, `inbound` what it sends to one.
-//! `mailbox` queues events for the thread that started their runs, and `mailbox_host` is the `Host` that fills it.
-//! `visit` walks over a message for a host that cannot hold every value.
-//! `native` has host functions that are answered in Rust, and `executor` the threads for them.
-//! `fair_queue` takes events of many runs in turn, and `adaptive_spin` decides for how long to look for the next one
-//! before going to sleep.
+//! `host` is the trait that a binding implements, `handle` its handle on a run, `inbound` the messages that it sends to
+//! one. `mailbox` queues events for the thread that started their runs, and `mailbox_host` is the `Host` that fills it.
+//! `visit` walks over a message for a host that cannot hold every value. `native` has host functions that are answered
+//! in Rust, and `executor` the threads for them. `fair_queue` takes events of many runs in turn, and `adaptive_spin`
+//! decides how long to spin for the next one before going to sleep.
 
 pub(crate) mod adaptive_spin;
 pub(crate) mod executor;

@@ -1,9 +1,9 @@
 //! Host functions that are answered in Rust.
 //!
 //! In: a [`NativeFunction`], from any crate, which a binding hands over beside its own functions; calls of the sandbox.
-//! Out: answers, which no other language sees. [`NativeHost`] stands before the binding's own [`Host`] and takes the
-//! calls that are for native functions; all others pass through. Both executors speak to it as to any host, so a
-//! native function works the same on threads and in processes, and always runs in the host's process.
+//! Out: answers, which no other language sees. [`NativeHost`] wraps the binding's own [`Host`]: it answers calls of
+//! native functions and passes all others on. Both executors call it like any host, so a native function works the same
+//! on threads and in processes, and always runs in the host's process.
 
 use std::{
     collections::HashMap,
@@ -31,16 +31,16 @@ use crate::{
     value::{Charge, ErrorClass, Kinds, Value, Writer},
 };
 
-/// In the numbers of native functions, and of the promises that they answer with. A binding gives out none with it.
+/// Set in the numbers of native functions, and of the promises that they answer with. A binding never sets it.
 const NATIVE: u32 = 1 << 30;
 
-/// A host function that is answered in Rust, without a turn of the caller's language.
+/// A host function that is answered in Rust, without running code of the caller's language.
 ///
-/// Implement it for a capability: something that code in a sandbox may do, such as a request or a query. One object
-/// may serve many runs at once. A panic in it is an error in the sandbox.
+/// Implement it for a capability: an action that code in a sandbox may take, such as a request or a query. One object
+/// may serve many runs at once. A panic in it throws an error in the sandbox.
 pub trait NativeFunction: Send + Sync + 'static {
-    /// The name in [`NativeRecord`]s and in errors, such as `fetch`. Inside, the function has the name under which it
-    /// is handed over.
+    /// The name in [`NativeRecord`]s and in errors, such as `fetch`. In the sandbox the function has the name under
+    /// which it is handed over.
     fn name(&self) -> &str;
 
     /// Whether the sandbox waits.
@@ -48,10 +48,10 @@ pub trait NativeFunction: Send + Sync + 'static {
         NativeMode::Sync
     }
 
-    /// Answers a call. It is called on the thread that computes the run, and in processes on the one thread that
-    /// listens to all of them. So it must return within microseconds, whatever the arguments are: work that grows with
-    /// them belongs in [`NativeAnswer::Blocking`] or [`NativeAnswer::Later`]. Copies of the arguments count against
-    /// the run only as far as [`NativeRun::charge`] says so.
+    /// Answers a call. It is called on the thread that computes the run, and under isolation by process on the one
+    /// thread that reads from all workers. So it must return within microseconds, whatever the arguments are. Work that
+    /// grows with them belongs in [`NativeAnswer::Blocking`] or [`NativeAnswer::Later`]. Copies of the arguments count
+    /// against the run only if [`NativeRun::charge`] charges them.
     fn call(&self, call: NativeCall) -> NativeAnswer;
 }
 
@@ -66,16 +66,16 @@ pub enum NativeMode {
     Async,
 }
 
-/// What a [`NativeFunction`] answers with.
+/// The answer of a [`NativeFunction`].
 pub enum NativeAnswer {
     /// A value, which the call returns, or an error, which it throws.
     Now(Completion),
     /// The outcome of this work, which runs on a thread for long work. The sandbox waits, unless the function is
-    /// [`NativeMode::Async`]; other runs go on. If the run ends first nobody waits any more, but the work goes on: end
-    /// it from [`NativeRun::on_end`].
+    /// [`NativeMode::Async`]; other runs do not wait. If the run ends first, nobody waits for the work any more, but it
+    /// continues: interrupt it from [`NativeRun::on_end`].
     Blocking(Box<dyn FnOnce() -> Completion + Send>),
-    /// A promise of what the future comes to. The future runs in a tokio runtime of this library and is dropped when
-    /// the run settles before it is done.
+    /// A promise of the future's output. The future runs in a tokio runtime of this library, and is dropped if the run
+    /// settles first.
     Later(Pin<Box<dyn Future<Output = Completion> + Send>>),
 }
 
@@ -85,7 +85,7 @@ impl NativeAnswer {
         Self::Blocking(Box::new(work))
     }
 
-    /// A promise of what the future comes to.
+    /// A promise of the future's output.
     pub fn later(future: impl Future<Output = Completion> + Send + 'static) -> Self {
         Self::Later(Box::pin(future))
     }
@@ -117,8 +117,8 @@ pub struct NativeCall {
 }
 
 impl NativeCall {
-    /// The arguments as a tuple or a sequence; missing ones are only allowed where their type is an `Option` at the
-    /// end of a struct that says so.
+    /// The arguments as a tuple or a sequence. Arguments may be missing only if `T` is a struct that allows it: at its
+    /// end, with the type `Option`.
     ///
     /// # Errors
     /// The TypeError that the call should throw.
@@ -134,7 +134,7 @@ impl NativeCall {
 pub struct NativeRun(Arc<RunState>);
 
 impl NativeRun {
-    /// A number that no other run of this process has: the key of what a function keeps for each run.
+    /// A number that no other run of this process has, under which a function can keep data for each run.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.0.number
@@ -146,8 +146,9 @@ impl NativeRun {
         self.0.is_over()
     }
 
-    /// Has that called, on the thread that ends the run, as soon as it has settled: to interrupt a blocking call. It
-    /// must return at once. It is called right here if the run has settled, and never once the guard is dropped.
+    /// Calls the hook as soon as the run has settled, on the thread that settled it, for example to interrupt a
+    /// blocking call. The hook must return at once. It is called right here if the run has settled already, and never
+    /// once the guard is dropped.
     #[must_use]
     pub fn on_end(&self, hook: impl FnOnce() + Send + 'static) -> EndHook {
         let key = self.0.key();
@@ -162,8 +163,8 @@ impl NativeRun {
     }
 
     /// Counts so many bytes, which the function holds for the run, against its memory limit until the [`Charge`] is
-    /// dropped. `None` if all that is charged or on its way would be more than the limit: the run ends as `memory`. It
-    /// also ends so if the sandbox allocates while its heap and all of that are more than the limit.
+    /// dropped. If all that is charged or under way would exceed the limit, it returns `None` and the run ends as
+    /// `memory`. The run also ends so if the sandbox allocates while its heap and all of that exceed the limit.
     #[must_use]
     pub fn charge(&self, bytes: usize) -> Option<Charge> {
         self.0.control()?.charge(bytes)
@@ -192,7 +193,7 @@ impl Drop for EndHook {
     }
 }
 
-/// One call of a [`NativeFunction`], for an audit.
+/// One answered call of a [`NativeFunction`], for an audit. Calls that end with their run have no record.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct NativeRecord<'a> {
@@ -202,7 +203,7 @@ pub struct NativeRecord<'a> {
     pub run: u64,
     /// When it was called.
     pub started: Instant,
-    /// How long it took to the answer; for a promise, until that settled. Calls that end with their run have none.
+    /// The time from the call to the answer, or until the promise that it answered with has settled.
     pub duration: Duration,
     /// The bytes of the arguments' message.
     pub input_bytes: usize,
@@ -238,8 +239,8 @@ impl NativeFunctions {
         Self::default()
     }
 
-    /// The number under which a function crosses, as `HOST_FUNCTION`: the same one each time. May be asked for while
-    /// the run goes on.
+    /// The number under which a function crosses, as `HOST_FUNCTION`: the same one each time. May be called while the
+    /// run is running.
     #[must_use]
     pub fn number(&self, function: &Arc<dyn NativeFunction>) -> u32 {
         let mut known = self.0.known.lock();
@@ -253,7 +254,7 @@ impl NativeFunctions {
         number | NATIVE | if is_async { ASYNC_FUNCTION } else { 0 }
     }
 
-    /// The function of a number that came back from the sandbox; `None` for one of the binding's own.
+    /// The function with a number that came back from the sandbox; `None` for one of the binding's own.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<Arc<dyn NativeFunction>> {
         let index = Self::is_native(number).then_some(number & (NATIVE - 1))?;
@@ -266,7 +267,7 @@ impl NativeFunctions {
         number & NATIVE != 0 && number != super::host::REPORT_SINK
     }
 
-    /// Has each call told when it is answered, on the thread that answers it. Only the first observer counts.
+    /// Calls the observer with each answered call, on the thread that answers it. Only the first observer counts.
     pub fn observe(&self, observer: impl Fn(&NativeRecord<'_>) + Send + Sync + 'static) {
         // A second one is dropped, as documented.
         let _ = self.0.observer.set(Arc::new(observer));
@@ -280,17 +281,17 @@ impl fmt::Debug for NativeFunctions {
     }
 }
 
-/// What native functions know of their run.
+/// The state that the native functions of a run share.
 struct RunState {
     number: u64,
     over: AtomicBool,
     control: OnceLock<Weak<dyn RunControl>>,
     next_promise: AtomicU32,
-    /// For hooks and tasks.
+    /// Keys of hooks and tasks.
     next_key: AtomicU64,
     ends: Mutex<HashMap<u64, Box<dyn FnOnce() + Send>>>,
-    /// The futures that go on; `None` for one that is about to be spawned. Not by their promises: a worker that was
-    /// taken over may use a number twice, and each of both must end with the run.
+    /// The futures that are running; `None` for one that is about to be spawned. Their keys are not their promises: a
+    /// worker that was taken over may use a number twice, and both futures must end with the run.
     tasks: Mutex<HashMap<u64, Option<AbortHandle>>>,
 }
 
@@ -315,7 +316,7 @@ impl fmt::Debug for RunState {
     }
 }
 
-/// The host of a run that has native functions: it answers their calls, and hands all others on.
+/// The host of a run that has native functions: it answers their calls and passes all others on.
 pub(crate) struct NativeHost {
     host: Arc<dyn Host>,
     functions: NativeFunctions,
@@ -337,7 +338,7 @@ impl NativeHost {
         Self { host, functions, run: NativeRun(Arc::new(state)) }
     }
 
-    /// The run is there, and has not begun: nothing of it calls before.
+    /// Receives the run before it begins, and so before its first call.
     pub(crate) fn started(&self, run: &Arc<dyn RunControl>) {
         let _ = self.run.0.control.set(Arc::downgrade(run));
     }
@@ -351,7 +352,7 @@ impl NativeHost {
                 call.reply(completion);
             }
             NativeAnswer::Blocking(work) => {
-                // Where there is no thread nobody answers, and the sandbox is told so when the call is dropped.
+                // Without a thread the call is dropped, which throws an error in the sandbox.
                 work_aside(run, work, audit, move |completion| call.reply(completion));
             }
             NativeAnswer::Later(future) => {
@@ -359,7 +360,7 @@ impl NativeHost {
                     NATIVE | run.next_promise.fetch_add(1, Ordering::Relaxed) & (NATIVE - 1);
                 let mut writer = Writer::new();
                 writer.host_promise(promise);
-                // The promise first: its outcome comes after it.
+                // The promise is sent first, because its outcome must come after it.
                 call.reply(Ok(writer.finish()));
                 spawn(run, promise, future, audit);
             }
@@ -428,7 +429,7 @@ impl Host for NativeHost {
         let tasks = std::mem::take(&mut *run.tasks.lock());
         tasks.into_values().flatten().for_each(|task| task.abort());
         for hook in hooks.into_values() {
-            // A bug of the function's: the run has settled all the same.
+            // A panic here is a bug of the function; the run has settled all the same.
             let _ = catch_unwind(AssertUnwindSafe(hook));
         }
         self.host.settled();
@@ -443,7 +444,7 @@ impl Host for NativeHost {
     }
 }
 
-/// One call that is to be told to an observer.
+/// A call that is to be reported to an observer.
 struct Audit {
     observer: Observer,
     function: Arc<dyn NativeFunction>,
@@ -464,7 +465,7 @@ fn tell(audit: Option<Audit>, completion: &Completion) {
         output_bytes: value.held_bytes(),
         ok: completion.is_ok(),
     };
-    // A panic of the observer's is its own matter: this thread may be the one that listens to all workers.
+    // A panic of the observer must not end this thread, which may be the one that reads from all workers.
     let _ = catch_unwind(AssertUnwindSafe(|| (audit.observer)(&record)));
 }
 
@@ -475,7 +476,7 @@ fn called(function: &dyn NativeFunction, call: NativeCall) -> NativeAnswer {
     })
 }
 
-/// Has that done on a thread for long work, unless the run is over by then.
+/// Does the work on a thread for long work, unless the run has ended by then.
 fn work_aside(
     run: &Arc<RunState>,
     work: Box<dyn FnOnce() -> Completion + Send>,
@@ -496,7 +497,7 @@ fn work_aside(
     }));
 }
 
-/// Lets a future go on, which settles that promise.
+/// Spawns a future, which settles that promise.
 fn spawn(
     run: &Arc<RunState>,
     promise: u32,
@@ -504,7 +505,7 @@ fn spawn(
     audit: Option<Audit>,
 ) {
     let settling = Settling::new(run, promise);
-    // Where there is no thread the promise is settled with an error, as `settling` is dropped.
+    // Without a thread the promise is settled with an error, because `settling` is dropped.
     let Some(executor) = executor::own() else { return };
     let key = settling.key;
     {
@@ -522,12 +523,12 @@ fn spawn(
     let mut tasks = run.tasks.lock();
     match tasks.get_mut(&key) {
         Some(handle) => *handle = Some(task.abort_handle()),
-        // It is done already, or the end of the run has not seen its handle.
+        // The future is done already, or the end of the run has not seen its handle.
         None => task.abort(),
     }
 }
 
-/// Settles a promise however its answer ends: with an error where that was dropped or panicked.
+/// Settles a promise however its answer ends: with an error if the answer was dropped or panicked.
 struct Settling {
     run: Arc<RunState>,
     promise: u32,
@@ -583,7 +584,7 @@ mod tests {
 
     use super::*;
 
-    /// Says when it is dropped.
+    /// Notifies a test when it is dropped.
     struct Dropped(Sender<()>);
 
     impl Drop for Dropped {

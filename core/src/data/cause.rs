@@ -1,34 +1,34 @@
-//! What the error of a run was made out of.
+//! Causes of a run's error.
 //!
-//! In: a number that both sides of a run have for a throw, or an error of Rust. Out: the same, beside the error's
-//! texts. It never enters the sandbox.
+//! In: the number by which both sides of a run know a throw, or an error of Rust. Out: the same, beside the texts of
+//! the error. A cause never enters the sandbox.
 
 use std::{error::Error, sync::Arc};
 
-/// How many throws of a host are told apart: the latest ones. Older ones leave no [`Cause`].
+/// How many throws of a host can be causes: the latest ones. Older ones leave no [`Cause`].
 ///
-/// A host keeps as many of its exceptions for as long as a run goes on. See [`Cause`].
+/// A host keeps as many of its exceptions while a run is running. See [`Cause`].
 pub const KEPT_THROWS: usize = 8;
 
-/// Bytes of a call's arguments from which on its throw is kept only until the sandbox calls its host again: the
-/// exception may hold them.
+/// If the arguments of a call hold more bytes, its throw is kept only until the sandbox calls its host again: the
+/// exception may hold the arguments.
 pub const LARGE_THROW_BYTES: usize = 64 << 10;
 
-/// What the error of a run was made out of.
+/// The cause of a run's error.
 ///
-/// A throw of the host is known by the object that it became in the sandbox: code that catches it and throws the
-/// same one again keeps the cause, one with the same text has none. A primitive is no object, and has no cause.
+/// The core recognizes a throw of the host by the object that it became in the sandbox. Code that catches this object
+/// and throws it again keeps the cause. Another error with the same text has no cause, and neither has a primitive.
 ///
-/// Two of the kind [`Cause::Error`] are equal when they are the same object.
+/// Two causes of the kind [`Cause::Error`] are equal when they are the same object.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The host threw it in answer to the call with that number: the first [`Host::call`] of a run is 1, the sink's
-    /// among them. Calls of native functions do not count, and their errors are no causes.
+    /// The host's throw in answer to the call with that number. The first [`Host::call`] of a run is 1; calls of the
+    /// sink count. Calls of native functions do not count, and their errors are no causes.
     ///
     /// [`Host::call`]: crate::Host::call
     Call(u64),
-    /// The host rejected the promise with that number, through [`RunHandle::settle_promise`].
+    /// The host's rejection of the promise with that number, through [`RunHandle::settle_promise`].
     ///
     /// [`RunHandle::settle_promise`]: crate::RunHandle::settle_promise
     Promise(u32),

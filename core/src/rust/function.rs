@@ -22,10 +22,9 @@ pub(super) type Pending = Pin<Box<dyn Future<Output = Returned> + Send>>;
 
 /// A function of the host that the sandbox may call, as often as it likes, with any arguments.
 ///
-/// Arguments are read by serde. One that is missing reads as `undefined`, so as the `None` of an
-/// `Option`; more than the closure takes are ignored; one of the wrong type throws a `TypeError`
-/// inside the sandbox that names it. What may be returned is told at [`IntoOutput`]. A panic
-/// throws an `Error` inside the sandbox.
+/// Serde reads the arguments. A missing one reads as `undefined`, so as the `None` of an `Option`. Surplus ones are
+/// ignored. One of the wrong type throws a `TypeError` in the sandbox that names it. [`IntoOutput`] says which types
+/// may be returned. A panic throws an `Error` in the sandbox.
 ///
 /// Clones are one function: in the sandbox they are the same object. A function that the sandbox
 /// gives back arrives as the same again where an argument's type is `HostFunction`.
@@ -46,11 +45,11 @@ pub struct HostFunction(pub(super) Arc<Function>);
 pub(super) enum Function {
     Sync(Box<dyn Fn(Call<'_>) -> Returned + Send + Sync>),
     Future(Box<dyn Fn(Call<'_>) -> Pending + Send + Sync>),
-    /// Answered before a call gets here.
+    /// Its calls are answered before they get here.
     Native(Arc<dyn NativeFunction>),
 }
 
-/// What a function is called with.
+/// The arguments of a call.
 pub(super) struct Call<'c> {
     pub(super) args: Value,
     pub(super) links: &'c dyn Links,
@@ -59,8 +58,8 @@ pub(super) struct Call<'c> {
 impl HostFunction {
     /// A function that returns at once.
     ///
-    /// It runs on the thread that computes the run, which waits for it: no other run does. It must
-    /// not wait for the sandbox itself, such as for a function that it was given.
+    /// It runs on the thread that computes the run, and only that run waits for it. It must not wait for the sandbox
+    /// itself, such as for a function that it received.
     pub fn new<Marker, F: Callable<Marker>>(function: F) -> Self {
         Self::sync(move |call| {
             let mut parameters = match Parameters::new(&call) {
@@ -72,11 +71,10 @@ impl HostFunction {
         })
     }
 
-    /// A function that returns a promise of what the future comes to.
+    /// A function that returns a promise of the future's output.
     ///
-    /// The closure and its future run in the tokio runtime that was current when the run was
-    /// started, otherwise all together on one thread of this library. The future is dropped when
-    /// the run settles before it is done.
+    /// The closure and its future run in the tokio runtime that was current when the run was started, otherwise on one
+    /// thread of this library, which all futures share. The future is dropped if the run settles first.
     pub fn future<Marker, F: FutureCallable<Marker>>(function: F) -> Self {
         Self(Arc::new(Function::Future(Box::new(move |call| {
             let future = Parameters::new(&call).and_then(|mut parameters| {
@@ -86,15 +84,15 @@ impl HostFunction {
         }))))
     }
 
-    /// A function of the bare message: all arguments in one array, identity among them kept.
+    /// A function of the bare message: all arguments in one array, with the identity of objects kept.
     ///
-    /// Functions of the sandbox in it are numbers; they may be given back in what is returned, and
-    /// are of no use after that.
+    /// Functions of the sandbox in it are numbers. They may be given back in the returned message, and are of no use
+    /// afterwards.
     pub fn raw(function: impl Fn(Value) -> Completion + Send + Sync + 'static) -> Self {
         Self::sync(move |call| function(call.args).into())
     }
 
-    /// A function that is answered where the core runs, such as one of a capability kit: see [`NativeFunction`].
+    /// A function that is answered in the core, such as one of a capability kit: see [`NativeFunction`].
     pub fn native(function: Arc<dyn NativeFunction>) -> Self {
         Self(Arc::new(Function::Native(function)))
     }
@@ -143,7 +141,7 @@ impl<'de> Deserialize<'de> for HostFunction {
     }
 }
 
-/// Writes what only this crate's serializer can take.
+/// Writes a function or a promise, which only this crate's serializer accepts.
 pub(super) fn serialize_link<S: Serializer>(
     serializer: S,
     link: impl Fn() -> HostObject,
@@ -164,7 +162,7 @@ pub(super) fn serialize_link<S: Serializer>(
     serializer.serialize_newtype_struct(HOST_OBJECT, &Payload(link))
 }
 
-/// Reads what only this crate's deserializer can give.
+/// Reads a function or a promise, which only this crate's deserializer has.
 pub(super) fn deserialize_link<'de, T: Send + Sync + 'static, D: Deserializer<'de>>(
     deserializer: D,
     expected: &'static str,
@@ -204,7 +202,7 @@ pub struct HostPromise(pub(super) Arc<Promised>);
 pub(super) struct Promised(pub(super) Mutex<Option<Pending>>);
 
 impl HostPromise {
-    /// A promise of what the future comes to.
+    /// A promise of the future's output.
     pub fn new<Marker, F>(future: F) -> Self
     where
         F: Future + Send + 'static,
@@ -250,7 +248,7 @@ mod sealed {
     use super::{Parameters, Pending, Returned};
     use crate::value::Fault;
 
-    /// An argument does not fit.
+    /// An argument that does not fit.
     pub struct Misfit(pub(super) Fault);
 
     /// Calls with arguments read from a message.

@@ -1,4 +1,4 @@
-//! What the caller of a run holds.
+//! The caller's handle on a run.
 
 use std::{
     fmt,
@@ -14,13 +14,12 @@ use crate::{
     Error, ErrorKind, ExecutionResult, RunHandle, Value, binding::adaptive_spin::AdaptiveSpin,
 };
 
-/// With runs that [`Execution::wait`] waits for.
+/// For [`Execution::wait`].
 static PATIENCE: AdaptiveSpin = AdaptiveSpin::new();
 
-/// A run that goes on. Awaiting it, in any executor, yields the result; dropping it ends the run.
+/// A handle on a run. Awaiting it, in any executor, yields the result; dropping it terminates the run.
 ///
-/// Misuse of an option is the `Err` that it yields; whatever happens in the sandbox is a result
-/// with a status.
+/// It yields misuse of an option as an `Err`. Events in the sandbox are results with a status.
 #[must_use = "dropping it ends the run"]
 pub struct Execution(State);
 
@@ -38,13 +37,13 @@ impl Execution {
         Self(State::Refused(Some(error)))
     }
 
-    /// Ends the run, which settles as `terminated` with that reason as its message. Only the first
-    /// call has an effect, and only while the run is running.
+    /// Terminates the run, which settles as `terminated` with that reason as its message. Only the first call has an
+    /// effect, and only while the run is running.
     pub fn terminate(&self, reason: Option<&str>) {
         self.terminator().terminate(reason);
     }
 
-    /// Something that can end the run from anywhere, such as a deadline's thread.
+    /// A handle that can terminate the run from anywhere, such as from a deadline's thread.
     #[must_use]
     pub fn terminator(&self) -> Terminator {
         Terminator(match &self.0 {
@@ -59,7 +58,7 @@ impl Execution {
         matches!(&self.0, State::Started { remote, .. } if remote.running())
     }
 
-    /// What the sandbox has reported so far, in call order. Costs a copy of it.
+    /// The reports of the sandbox so far, in call order. Costs a copy of each.
     #[must_use]
     pub fn reports(&self) -> Vec<Value> {
         match &self.0 {
@@ -68,11 +67,11 @@ impl Execution {
         }
     }
 
-    /// The reports as they come, from the first one on: a stream of its own, apart from this handle
-    /// and from any other such stream.
+    /// The reports as they come, from the first one on: a stream of its own, independent of this handle and of other
+    /// streams.
     ///
-    /// The run does not wait for its readers: they read at their own pace what it keeps. There are
-    /// reports only where [`ExecutionOptions::report`] asks for them.
+    /// The run does not wait for its readers: it keeps the reports, and they read at their own pace. There are reports
+    /// only if [`ExecutionOptions::report`] asks for them.
     ///
     /// ```
     /// use futures::StreamExt;
@@ -104,8 +103,7 @@ impl Execution {
     /// Not for asynchronous code: a host function that is a future may need this very thread.
     ///
     /// # Errors
-    /// Misuse of an option, a runtime that took no more runs, or a run that was started before this
-    /// process was forked.
+    /// Misuse of an option, a runtime that took no more runs, or a run that was started before this process was forked.
     pub fn wait(mut self) -> Result<ExecutionResult, Error> {
         if let State::Started { side, .. } = &self.0 {
             let started = Instant::now();
@@ -121,7 +119,7 @@ impl Execution {
         self.take().unwrap_or_else(|| Err(gone()))
     }
 
-    /// What the run came to, if it has and nobody has taken it.
+    /// The result of the run, if it has one that nobody has taken.
     fn take(&mut self) -> Option<Result<ExecutionResult, Error>> {
         match &mut self.0 {
             State::Refused(error) => error.take().map(Err),
@@ -135,7 +133,7 @@ fn gone() -> Error {
 }
 
 fn elsewhere() -> Error {
-    let message = "the run was started before this process was forked, which runs do not survive";
+    let message = "the run was started before this process was forked: runs do not survive a fork";
     Error::new(ErrorKind::Unavailable, message)
 }
 
@@ -167,7 +165,7 @@ impl fmt::Debug for Execution {
     }
 }
 
-/// Ends a run, from any thread. Cheap to clone; dropping it does nothing.
+/// Terminates a run, from any thread. Cheap to clone; dropping it does nothing.
 #[derive(Clone, Debug)]
 pub struct Terminator(Option<RunHandle>);
 

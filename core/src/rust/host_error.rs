@@ -1,4 +1,4 @@
-//! Errors that cross: what a host function throws, what a sandbox function threw.
+//! Errors that cross, thrown by a host function or by a sandbox function.
 
 use std::{fmt, sync::Arc};
 
@@ -11,15 +11,15 @@ use crate::{
     value::{ErrorClass, Event, Fault, Value, Writer},
 };
 
-/// An error on one side that is to be an error on the other.
+/// An error that crosses with its name and its code.
 ///
-/// A host function that fails with any other error throws an `Error` with that error's text;
-/// with this one its name and its code are the host's choice. A name of a built-in class, such as
-/// `TypeError`, makes it an instance of that class.
+/// If a host function fails with any other error, it throws an `Error` with that error's text. With this one the host
+/// chooses the name and the code. The name of a built-in class, such as `TypeError`, makes it an instance of that
+/// class.
 ///
 /// Its [`source`](std::error::Error::source) stays with the host: it is part of the chain that a
-/// [`StatusError`](crate::StatusError) shows when the sandbox did not catch the error. Two errors are equal when all
-/// but their sources are.
+/// [`StatusError`](crate::StatusError) shows if the sandbox did not catch the error. Two errors are equal when
+/// everything but their sources is equal.
 #[derive(Clone, Debug)]
 pub struct HostError {
     /// The error's name.
@@ -66,7 +66,7 @@ impl HostError {
         self
     }
 
-    /// The same, made out of that error, of which the sandbox learns nothing.
+    /// The same with that source, which never enters the sandbox.
     #[must_use]
     pub fn with_source(
         mut self,
@@ -105,7 +105,7 @@ impl HostError {
         writer.finish()
     }
 
-    /// What was thrown on the other side; a value that is no Error becomes the text of one.
+    /// The error that was thrown on the other side; a value that is no Error becomes the text of one.
     pub(super) fn from_value(thrown: &Value) -> Self {
         Self::read(thrown).unwrap_or_else(|| Self::new("Error", inspect(thrown, MESSAGE_LIMIT)))
     }

@@ -1,8 +1,8 @@
-//! Values on their way in, with functions at any depth.
+//! Values for the sandbox, with functions at any depth.
 //!
-//! In: anything that serde can write, where a [`HostFunction`](super::HostFunction), a `Value` and an
-//! [`Input`] stand for themselves. Out: one message. What cannot be written is an error kept until
-//! a run is to start, which then knows the path.
+//! In: anything that serde can write; a [`HostFunction`](super::HostFunction), a `Value` and an [`Input`] inside cross
+//! as themselves. Out: one message. A value that cannot be written becomes an error, which is kept until a run starts
+//! and knows the path.
 
 use serde::{Serialize, Serializer, ser::Error as _};
 
@@ -18,9 +18,9 @@ use crate::{
 
 /// A value for the sandbox: data, functions, or both.
 ///
-/// Made of anything that serde can write, as [`Value::serialize`] does it, with one addition: a
-/// [`HostFunction`], a [`HostPromise`], a [`Value`] or another `Input` inside stands for itself. A
-/// struct with functions in its fields is a fine input.
+/// Made of anything that serde can write, as [`Value::serialize`] does it, with one addition: a [`HostFunction`], a
+/// [`HostPromise`], a [`Value`] or another `Input` inside crosses as itself. A struct with functions in its fields is a
+/// fine input.
 ///
 /// ```
 /// use isolane::{HostFunction, Input};
@@ -37,16 +37,16 @@ use crate::{
 pub struct Input(Result<Message, Fault>);
 
 impl Input {
-    /// The value. One that cannot be written makes the run that it is given to fail as misuse, with
-    /// its path; to know at once use [`Input::serialize`].
+    /// The value. If it cannot be written, the run that receives it fails as misuse, with the path. To find out at once
+    /// use [`Input::serialize`].
     pub fn new(value: impl Serialize) -> Self {
         Self(to_message(&value))
     }
 
-    /// The value, or why it cannot be written.
+    /// The value, or an error if it cannot be written.
     ///
     /// # Errors
-    /// What the type itself refuses, or nesting deeper than 128.
+    /// An error of the type itself, or nesting deeper than 128.
     pub fn serialize<T: Serialize + ?Sized>(value: &T) -> Result<Self, crate::Error> {
         let message = to_message(value).map_err(|fault| fault.into_error("value"))?;
         Ok(Self(Ok(message)))

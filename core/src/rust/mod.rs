@@ -1,11 +1,11 @@
 //! The Rust face: runs with Rust values, closures and futures.
 //!
-//! In: a source and [`ExecutionOptions`]. Out: an [`Execution`]. This is what the language bindings
-//! are for their languages, so it uses nothing but what they use: [`Runtime::start`] and `Host`.
+//! In: a source and [`ExecutionOptions`]. Out: an [`Execution`]. This is for Rust what the bindings are for their
+//! languages, so it uses only what they use: [`Runtime::start`] and `Host`.
 //!
-//! `input` makes the values that go in, `function` what closures become, `output` what they may
-//! return, `side` answers the isolate, `sandbox` is what it lends out, `executor` where futures run,
-//! `handle` what the caller holds and `reports` what it may read meanwhile.
+//! `input` makes the values that go in, `function` makes host functions of closures, and `output` converts their
+//! results. `side` answers the isolate, `sandbox` has the functions and promises that the isolate lends, `handle` is
+//! the caller's handle, and `reports` streams reports to the caller.
 
 mod function;
 mod handle;
@@ -34,9 +34,8 @@ use crate::{Error, Runtime};
 
 /// Runs a source on the shared [`Runtime`].
 ///
-/// Returns at once; misuse of an option is what the handle yields. Host functions that are futures
-/// run in the tokio runtime that is current here, or on a thread of this library when there is
-/// none.
+/// Returns at once; the handle yields misuse of an option. Host functions that are futures run in the tokio runtime
+/// that is current here, or on a thread of this library if there is none.
 ///
 /// ```
 /// use isolane::{ExecutionOptions, HostFunction, Inputs, run_code};

@@ -1,8 +1,8 @@
-//! What a host function may return.
+//! The types that a host function may return.
 //!
-//! In: anything that serde can write, or a `Result` of that. Out: what the sandbox sees returned or
-//! thrown. `Result` implements serde's trait itself wherever its error does, so each way of reading
-//! a return type has a marker of its own, which the compiler finds.
+//! In: anything that serde can write, or a `Result` of that. Out: the value that the call returns or throws in the
+//! sandbox. `Result` implements serde's trait itself if its error does, so each way of reading a return type has a
+//! marker of its own, which the compiler finds.
 
 use std::{error::Error, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     value::{Event, Message, Thrown, to_outcome},
 };
 
-/// What a host function came to, on its way to the sandbox. Opaque.
+/// The outcome of a host function, on its way to the sandbox. Opaque.
 pub struct Returned {
     pub(super) outcome: Result<Message, Message>,
     /// The error that was thrown, which the host keeps.
@@ -24,8 +24,7 @@ pub struct Returned {
 
 /// A type that a host function may return.
 ///
-/// - Anything that implements [`Serialize`], [`Value`], [`Input`](crate::Input) and functions
-///   included.
+/// - Anything that implements [`Serialize`], [`Value`], [`Input`](crate::Input) and functions included.
 /// - `Result<T, E>` of such a `T`, where `E` is a string, a [`HostError`], any other
 ///   [`std::error::Error`], or `Box<dyn Error + Send + Sync>`. An `Err` is thrown: a [`HostError`]
 ///   with its name and code, any other error as an `Error` with its text. An error that implements
@@ -34,19 +33,19 @@ pub struct Returned {
 /// An [`Error`] that the sandbox does not catch is the source of the [`StatusError`](crate::StatusError) of its run,
 /// so it has to be [`Send`] and [`Sync`].
 ///
-/// Where an error implements both traits the compiler asks which is meant: convert it, for example
-/// with `?` into the box. So are errors that are no [`Error`] themselves, such as anyhow's.
+/// If an error implements both traits, the compiler finds the type ambiguous: convert the error, for example with `?`
+/// into the box. Convert errors that do not implement [`Error`], such as anyhow's, in the same way.
 #[diagnostic::on_unimplemented(
     message = "a host function cannot return `{Self}`",
     note = "it returns what implements `serde::Serialize`, or a `Result` of that with an error \
             that implements `std::error::Error`"
 )]
 pub trait IntoOutput<Marker> {
-    /// Writes what was returned or thrown.
+    /// Writes the value that was returned or thrown.
     fn into_output(self) -> Returned;
 }
 
-/// Marks what is returned as it is.
+/// Marks a value that is returned as it is.
 #[derive(Debug)]
 pub enum Plain {}
 
@@ -92,7 +91,7 @@ impl<T: Serialize> IntoOutput<BoxedError> for Result<T, Box<dyn Error + Send + S
 }
 
 impl Returned {
-    /// An error of this library's, in whose place stands what it was made out of.
+    /// The throw of an error of this library; its cause is that error's source.
     pub(super) fn refused(error: &HostError) -> Self {
         Self { cause: error.source_shared(), ..Self::from(Err(error.to_value())) }
     }

@@ -1,9 +1,8 @@
 //! Reports as a stream.
 //!
-//! In: a run that reports. Out: [`Reports`], each report once and in order, whoever else reads them.
-//! A stream keeps no reports but those that it fetched and has not yielded; until the result is
-//! taken they are the run's, afterwards the [`Feed`] has them, which all streams and the handle of a
-//! run share.
+//! In: a run that reports. Out: [`Reports`], each report once and in order, whoever else reads them. A stream keeps
+//! only the reports that it fetched and has not yielded. The run keeps its reports until the result is taken.
+//! Afterwards the [`Feed`] keeps them, which all streams and the handle of a run share.
 
 use std::{
     fmt,
@@ -20,7 +19,7 @@ use crate::{ExecutionResult, RunHandle, Value, os::sync::Mutex};
 
 /// The reports of a run, from the first one on, as they come: see [`Execution::report_stream`].
 ///
-/// Ends when the run has settled and all of them were yielded. Dropping it does nothing to the run.
+/// Ends when the run has settled and all its reports were yielded. Dropping it does nothing to the run.
 ///
 /// [`Execution::report_stream`]: crate::Execution::report_stream
 #[must_use = "a stream yields nothing unless it is polled"]
@@ -45,7 +44,7 @@ impl Reports {
         Self { source: Some(source), ..Self::ended() }
     }
 
-    /// Of a run that never was.
+    /// The stream of a run that was never started.
     pub(super) fn ended() -> Self {
         Self { source: None, fetched: Vec::new().into_iter(), count: 0 }
     }
@@ -96,7 +95,7 @@ impl fmt::Debug for Reports {
     }
 }
 
-/// What the streams and the handle of one run share.
+/// The state that the streams and the handle of one run share.
 #[derive(Default)]
 pub(super) struct Feed(Mutex<Readers>);
 
@@ -106,12 +105,12 @@ struct Readers {
     last: u64,
     /// Streams that wait, each at most once.
     waiting: Vec<(u64, Waker)>,
-    /// The reports of a result that has been given away.
+    /// The reports of a result that was taken.
     kept: Option<Vec<Value>>,
 }
 
 impl Feed {
-    /// There is a report more, or the run is over: wakes every stream that waits.
+    /// Wakes every stream that waits: there is a new report, or the run has ended.
     pub(super) fn tell(&self) {
         let waiting = std::mem::take(&mut self.0.lock().waiting);
         for (_, waker) in waiting {
@@ -142,9 +141,9 @@ impl Feed {
         self.0.lock().waiting.retain(|(other, _)| *other != number);
     }
 
-    /// The reports from that index on; none of them when there will be none. A report is kept by the
-    /// run before [`Feed::tell`], and this holds the lock from the look to the waker: so whatever
-    /// comes after the look wakes it.
+    /// The reports from that index on; an empty list means that the run has ended. The run keeps a report before it
+    /// calls [`Feed::tell`]. This holds the lock from reading the reports to storing the waker, so a later report wakes
+    /// the stream.
     fn poll(
         &self,
         remote: &RunHandle,
@@ -153,7 +152,7 @@ impl Feed {
         is_over: impl FnOnce() -> bool,
     ) -> Poll<Vec<Value>> {
         let mut readers = self.0.lock();
-        // Asked first: what is over has all its reports.
+        // Checked first: a run that has ended has all its reports.
         let over = is_over();
         let more = readers.since(index, remote);
         if over || !more.is_empty() {

@@ -1,4 +1,4 @@
-//! The options of a run as Rust spells them.
+//! The options of a run in Rust.
 //!
 //! In: a caller's struct. Out: a [`Request`], whose checks are the core's.
 
@@ -10,10 +10,10 @@ use crate::{
     value::{Message, Writer, path::Step},
 };
 
-/// What to run, and everything that is handed to it. The default runs an entry on its own.
+/// The options of a run: its modules, and everything that is handed to it. The default runs an entry on its own.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutionOptions {
-    /// Which export becomes the result.
+    /// The export that becomes the result.
     pub execute: Execute,
     /// Bridged modules: specifier, and the exports by name.
     pub imports: BTreeMap<String, Inputs>,
@@ -23,30 +23,30 @@ pub struct ExecutionOptions {
     pub globals: Inputs,
     /// The language of the entry, and of every module whose name does not say otherwise.
     pub language: Language,
-    /// The most that the run may hold, 128 MiB by default.
+    /// The most memory that the run may hold, 128 MiB by default.
     pub memory_limit_bytes: Option<u64>,
-    /// What the entry is called in stacks, and where it sits among the modules.
+    /// The name of the entry in stacks, and its place among the modules.
     pub filename: Option<String>,
-    /// Whether the sandbox has a `report`, and who receives what it is called with.
+    /// Whether the sandbox has a `report`, and the function that receives the reported values.
     pub report: Report,
 }
 
 /// The built-in `report` of a run.
 ///
-/// Whatever goes through it is in [`ExecutionResult::reports`], in [`Execution::reports`] and in
-/// [`Execution::report_stream`] as soon as it is called, before a function receives it.
+/// A reported value is in [`ExecutionResult::reports`], in [`Execution::reports`] and in [`Execution::report_stream`]
+/// as soon as `report` is called, before a function receives it.
 ///
 /// [`ExecutionResult::reports`]: crate::ExecutionResult::reports
 /// [`Execution::reports`]: crate::Execution::reports
 /// [`Execution::report_stream`]: crate::Execution::report_stream
 #[derive(Clone, Debug, Default)]
 pub enum Report {
-    /// There is none in the sandbox.
+    /// The sandbox has none.
     #[default]
     Off,
-    /// It returns `undefined`: for those who read the result, the handle or a stream.
+    /// It returns `undefined`. The result, the handle and the streams have the reports.
     On,
-    /// Its only argument goes to that function, too, and it returns or throws what that does.
+    /// Its only argument goes to that function, too, and it returns or throws what the function does.
     To(HostFunction),
 }
 
@@ -56,7 +56,7 @@ impl From<HostFunction> for Report {
     }
 }
 
-/// Which export becomes the result, and what it is called with if it is a function.
+/// The export that becomes the result, and its arguments if it is a function.
 #[derive(Clone, Debug, Default)]
 pub struct Execute {
     /// The export's name, `default` when `None`.
@@ -89,7 +89,7 @@ impl ExecutionOptions {
             let text = "report must not be a native function: call it from a closure";
             return Err(Error::new(ErrorKind::Type, text));
         }
-        #[expect(clippy::cast_precision_loss, reason = "what it loses is out of range anyway")]
+        #[expect(clippy::cast_precision_loss, reason = "a number that is rounded is out of range")]
         let memory_limit_bytes = self.memory_limit_bytes.map(|bytes| bytes as f64);
         let names = |inputs: &Inputs| inputs.iter().map(|(name, _)| name.to_owned()).collect();
         Ok(Request {

@@ -1,7 +1,7 @@
-//! Functions and promises of the sandbox, lent to the host for as long as the run goes on.
+//! Functions and promises of the sandbox, lent to the host while the run is running.
 //!
-//! In: the numbers in a message. Out: handles that call, await and, when the last is dropped, let
-//! go. Serde reads them where a type has a field of theirs.
+//! In: the numbers in a message. Out: handles that call or await them, and that release them when the last clone is
+//! dropped. Serde reads them where a type has a field of such a type.
 
 use std::{
     collections::HashMap,
@@ -31,8 +31,8 @@ use crate::{
 
 /// A function of the sandbox.
 ///
-/// A host function receives it where it has an argument, or a field of one, of this type. It can be
-/// called until the run settles; while any clone of it lives the run is not taken for stalled.
+/// A host function receives it as an argument, or in a field of one, of this type. It can be called until the run
+/// settles. While a clone of it exists the run does not count as stalled.
 ///
 /// ```
 /// use isolane::{ExecutionOptions, HostError, HostFunction, Inputs, SandboxFunction, run_code};
@@ -50,13 +50,12 @@ use crate::{
 #[derive(Clone)]
 pub struct SandboxFunction(Arc<Borrowed>);
 
-/// A promise of the sandbox, to be awaited with [`SandboxPromise::settled`] until the run settles. What it came
-/// to before that is kept for as long as a clone of it lives. Given back to the sandbox it is a promise of the
-/// same outcome.
+/// A promise of the sandbox, to be awaited with [`SandboxPromise::settled`] until the run settles. An outcome from
+/// before that is kept as long as a clone exists. Given back to the sandbox it is a promise of the same outcome.
 #[derive(Clone)]
 pub struct SandboxPromise(Arc<Borrowed>);
 
-/// Something of the sandbox's that the host holds.
+/// A function or a promise of the sandbox that the host holds.
 pub(super) struct Borrowed {
     side: Arc<HostSide>,
     pub(super) number: u32,
@@ -64,14 +63,14 @@ pub(super) struct Borrowed {
 }
 
 enum Lent {
-    /// How often the message named it: so often it must be released.
+    /// How often the message named it: it must be released as often.
     Function { times: u32 },
-    /// Its number is dead when it has settled; this is what knows the outcome.
+    /// Its number is dead once it has settled; the waiter has the outcome.
     Promise(Arc<Waiter>),
 }
 
 impl Borrowed {
-    /// Who waits for it, if it is a promise.
+    /// Its waiter, if it is a promise.
     pub(super) fn waiter(&self) -> Option<&Arc<Waiter>> {
         match &self.lent {
             Lent::Function { .. } => None,
@@ -95,11 +94,10 @@ impl Drop for Borrowed {
 }
 
 impl SandboxFunction {
-    /// Calls it with a tuple, or anything else that serde writes as a sequence: the arguments.
+    /// Calls it. The arguments are a tuple, or anything else that serde writes as a sequence.
     ///
-    /// The call is made at once; the future yields what it returned, awaited if that is a promise,
-    /// or what it threw. Do not wait for it inside a host function that returns at once: the
-    /// sandbox cannot go on before that returns.
+    /// The call is made at once. The future yields what it returned, awaited if that is a promise, or what it threw. Do
+    /// not wait for it inside a synchronous host function: the sandbox cannot continue before that returns.
     pub fn call<R: DeserializeOwned>(&self, args: impl Serialize) -> SandboxCall<R> {
         let args = to_message(&args).and_then(|args| match args.value.reader().event()? {
             Event::Array(_) => Ok(args),
@@ -112,7 +110,7 @@ impl SandboxFunction {
 }
 
 impl SandboxPromise {
-    /// What it comes to.
+    /// A future of its outcome.
     pub fn settled<R: DeserializeOwned>(&self) -> SandboxCall<R> {
         let gone = || HostError::new("Error", GONE);
         SandboxCall::new(self.0.waiter().cloned().ok_or_else(gone))
@@ -157,8 +155,7 @@ const FUNCTION: &str = "a function of the sandbox";
 lent!(SandboxFunction, "a function of the sandbox");
 lent!(SandboxPromise, "a promise of the sandbox");
 
-/// A call into the sandbox that goes on: a future of what it comes to. Dropping it leaves the call
-/// alone.
+/// A future of the outcome of a call into the sandbox. Dropping it does not cancel the call.
 #[must_use = "the call is made either way; await it for its outcome"]
 pub struct SandboxCall<R> {
     waiter: Result<Arc<Waiter>, HostError>,
@@ -194,7 +191,7 @@ impl<R: DeserializeOwned> Future for SandboxCall<R> {
     }
 }
 
-/// What is said of functions and promises that came too late.
+/// The message for functions and promises that come too late.
 const GONE: &str = "the run has settled: its functions and promises are gone";
 
 /// Waits for one outcome.
@@ -214,7 +211,7 @@ impl Default for Waiter {
 }
 
 impl Waiter {
-    /// What it came to, `None` if the run settled first.
+    /// The outcome, `None` if the run settled first.
     fn poll(&self, context: &Context<'_>) -> Poll<Option<(Completion, Arc<Received>)>> {
         match &mut *self.0.lock() {
             Wait::Settled(completion, received) => {
@@ -229,7 +226,7 @@ impl Waiter {
         }
     }
 
-    /// What it came to, on its way back to the sandbox.
+    /// The outcome, on its way back to the sandbox.
     pub(super) async fn outcome(&self) -> Returned {
         match std::future::poll_fn(|context| self.poll(context)).await {
             Some((Ok(value), received)) => Returned::from_outcome(Ok(received.message(&value))),
@@ -257,13 +254,14 @@ impl Waiter {
     }
 }
 
-/// What one message lent. Kept until nothing of it is needed.
+/// Everything that one message lent. Kept until none of it is needed.
 #[derive(Default)]
 pub(super) struct Received {
     side: Option<Arc<HostSide>>,
     functions: HashMap<u32, Arc<Borrowed>>,
     promises: HashMap<u32, Arc<Borrowed>>,
-    /// The promise whose outcome the message is, where it names that: it holds this, so this must not hold it.
+    /// The promise whose outcome the message is, if the message names it. That promise holds this, so this must not
+    /// hold it.
     itself: Option<(u32, Weak<Waiter>)>,
 }
 
@@ -275,7 +273,7 @@ impl Received {
             return received;
         }
         let (mut functions, mut promises) = (HashMap::new(), Vec::new());
-        // What cannot be read lends nothing.
+        // A message that cannot be read lends nothing.
         let _ = walk(message, |event| match event {
             Event::SandboxFunction(number) => *functions.entry(*number).or_insert(0) += 1,
             Event::SandboxPromise(number) => promises.push(*number),
@@ -296,7 +294,7 @@ impl Received {
         received
     }
 
-    /// A message of what came in one, which keeps what that lent.
+    /// A message made of a part of one that arrived; it keeps alive what that one lent.
     fn message(&self, value: &Value) -> Message {
         let (mut writer, mut links) = (Writer::new(), Vec::new());
         let copied = copy_message(value, &mut writer, "", &mut |writer, event, name| {

@@ -1,8 +1,8 @@
-//! The host's side of one run: what answers its isolate.
+//! The host's side of one run, which answers its isolate.
 //!
-//! In: the numbers that the sandbox calls. Out: closures called, futures spawned, their outcomes
-//! delivered. Everything that a run was lent by its host is in one table here, and is let go of when
-//! the run settles; so neither side keeps the other alive.
+//! In: the numbers that the sandbox calls. Out: closures called, futures spawned, their outcomes delivered. Everything
+//! that the host lent to a run is in one table here, which is emptied when the run settles. So neither side keeps the
+//! other alive.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -36,36 +36,36 @@ use crate::{
 };
 
 pub(super) struct HostSide {
-    /// For what must keep the side alive.
+    /// For tasks, which must keep the side alive.
     me: Weak<HostSide>,
     stage: Mutex<Stage>,
-    /// Told when `stage` changes.
+    /// Notified when `stage` changes.
     staged: Condvar,
-    /// Whether it is [`Stage::Over`], for a look without the lock.
+    /// Whether it is [`Stage::Over`], readable without the lock.
     over: AtomicBool,
     tables: Mutex<Tables>,
     /// Functions that are answered before a call gets here.
     pub(super) native: NativeFunctions,
-    /// How often the sandbox called and waited.
+    /// How many calls the sandbox has waited for.
     called: AtomicU64,
     /// The errors that were thrown last, until the result is taken, which may name one.
     thrown: Mutex<VecDeque<(Cause, Source)>>,
-    /// Those who read reports.
+    /// The readers of reports.
     pub(super) feed: Feed,
-    /// Where the run is. In a child of that process no lock here may be waited for.
+    /// The process of the run. In a child of that process no lock here may be waited for.
     process: Process,
     /// The runtime in which the run was started.
     tokio: Option<Handle>,
 }
 
 enum Stage {
-    /// `Runtime::start` has not returned yet; what promises came to meanwhile.
+    /// `Runtime::start` has not returned yet; promises that have settled meanwhile.
     Starting(Vec<(u32, Completion)>),
     Running(RunHandle, Option<Waker>),
     Over,
 }
 
-/// What the run was lent, by number.
+/// Everything that was lent to the run, by number.
 #[derive(Default)]
 struct Tables {
     over: bool,
@@ -79,7 +79,7 @@ struct Tables {
     numbers: FxHashMap<usize, u32>,
     promises: Vec<Arc<Promised>>,
     next_promise: u32,
-    /// What settles each pending promise, as soon as it is spawned; ended with the run.
+    /// The task that settles each pending promise, once it is spawned; aborted with the run.
     tasks: FxHashMap<u32, Option<AbortHandle>>,
     next_call: u32,
     calls: FxHashMap<u32, Arc<Waiter>>,
@@ -108,7 +108,7 @@ impl HostSide {
         })
     }
 
-    /// The run has started, and may be over already.
+    /// The run has started, and may have ended already.
     pub(super) fn started(&self, remote: &RunHandle) {
         let mut stage = self.stage.lock();
         if let Stage::Starting(early) = &mut *stage {
@@ -120,7 +120,7 @@ impl HostSide {
         }
     }
 
-    /// The run is over, or never was: whoever waits is told, and all that it was lent is let go of.
+    /// The run has ended, or was never started: wakes everyone who waits, and drops everything that was lent to it.
     pub(super) fn end(&self) {
         let mut tables =
             std::mem::replace(&mut *self.tables.lock(), Tables { over: true, ..Tables::default() });
@@ -128,7 +128,7 @@ impl HostSide {
         for waiter in tables.calls.values().chain(tables.sandbox_promises.values()) {
             waiter.close();
         }
-        // Gone before anyone learns that the run is over.
+        // Dropped before anyone learns that the run has ended.
         drop(tables);
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
         self.over.store(true, Ordering::Release);
@@ -144,7 +144,7 @@ impl HostSide {
         self.process.is_current()
     }
 
-    /// Whether the run is over; if it is not, wakes that task when it is.
+    /// Whether the run has ended; if it has not, wakes that task when it has.
     pub(super) fn poll_over(&self, context: &Context<'_>) -> bool {
         match &mut *self.stage.lock() {
             Stage::Running(_, waker) => {
@@ -156,12 +156,12 @@ impl HostSide {
         }
     }
 
-    /// Whether the run is over and all that it was lent is let go of.
+    /// Whether the run has ended and everything that was lent to it is dropped.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Sleeps until the run is over.
+    /// Sleeps until the run has ended.
     pub(super) fn wait_over(&self) {
         let mut stage = self.stage.lock();
         while !matches!(*stage, Stage::Over) {
@@ -169,8 +169,8 @@ impl HostSide {
         }
     }
 
-    /// The run, unless it is over. Waits for the start to return, which it does at once; not for
-    /// the thread that starts the run. Nobody has it in a forked child.
+    /// The run; `None` if it has ended, and in a forked child. Waits for `Runtime::start` to return, which it does at
+    /// once; so the thread that starts the run must not call this.
     pub(super) fn remote(&self) -> Option<RunHandle> {
         if !self.is_here() {
             return None;
@@ -185,7 +185,7 @@ impl HostSide {
         }
     }
 
-    /// Appends a message for this run: what is linked gets its number here.
+    /// Appends a message for this run, and gives numbers to its functions and promises.
     pub(super) fn write(
         &self,
         message: &Message,
@@ -253,7 +253,7 @@ impl HostSide {
         }
         let next = u32::try_from(tables.functions.len()).unwrap_or(LOCAL - 1);
         let number = *tables.numbers.entry(Arc::as_ptr(&function).addr()).or_insert(next);
-        // A run that is over keeps nothing alive.
+        // A run that has ended keeps nothing alive.
         if number == next && !tables.over {
             tables.functions.push(function);
         }
@@ -279,8 +279,8 @@ impl HostSide {
         })
     }
 
-    /// The number of a promise of the host that comes to what a promise of the sandbox does, whose own number
-    /// may be dead by the time that this arrives.
+    /// The number of a promise of the host with the outcome of a promise of the sandbox. The number of the latter may
+    /// be dead by the time that this one arrives.
     fn relay(&self, waiter: &Arc<Waiter>) -> u32 {
         let waiter = Arc::clone(waiter);
         self.spawn(async move |_| waiter.outcome().await)
@@ -295,14 +295,14 @@ impl HostSide {
         tables.functions.get(number as usize).cloned()
     }
 
-    /// What the run came to, once, with the host's own error where one of those ended it.
+    /// The result of the run, once, with the host's own error if one of those ended it.
     pub(super) fn take_result(&self, remote: &RunHandle) -> Option<ExecutionResult> {
         let mut result = self.feed.take_result(remote)?;
         let thrown = std::mem::take(&mut *self.thrown.lock());
         if let Some(error) = &mut result.error {
             error.cause = error.cause.take().and_then(|cause| match cause {
                 Cause::Error(_) => Some(cause),
-                // What the library itself threw is nobody's error.
+                // Errors that the library itself threw were not kept.
                 Cause::Call(_) | Cause::Promise(_) => {
                     let found = thrown.into_iter().rfind(|(known, _)| *known == cause);
                     found.map(|(_, error)| Cause::Error(error))
@@ -312,18 +312,18 @@ impl HostSide {
         Some(result)
     }
 
-    /// Keeps an error that is about to be thrown inside.
+    /// Keeps an error that is about to be thrown in the sandbox.
     fn keep_thrown(&self, cause: Cause, error: Option<Source>) {
         let Some(error) = error.filter(|_| !self.is_over()) else { return };
         let mut thrown = self.thrown.lock();
         thrown.push_back((cause, error));
         let oldest = if thrown.len() > KEPT_THROWS { thrown.pop_front() } else { None };
         drop(thrown);
-        // Not behind the lock: it may be of a type that does anything.
+        // Dropped without the lock: the error's type may do anything when it is dropped.
         drop(oldest);
     }
 
-    /// What was returned or thrown, as a message of this run; `cause` is how the run knows a throw.
+    /// The message for this run of a value that was returned or thrown; `cause` identifies a throw.
     fn completion(&self, returned: Returned, cause: Cause) -> Completion {
         let adopt = |message: Message| {
             if message.links.is_empty() {
@@ -357,7 +357,7 @@ impl HostSide {
         };
         let Some(me) = me else { return promise };
         let settling = Settling { side: Arc::clone(&me), promise, done: false };
-        // Without a thread to run it on, dropping it settles the promise.
+        // Without a thread for the future, the promise is settled because `settling` is dropped.
         let Some(handle) = self.tokio.clone().or_else(executor::own) else { return promise };
         let future = future(me);
         let task = handle.spawn(async move {
@@ -366,7 +366,7 @@ impl HostSide {
         });
         match self.tables.lock().tasks.get_mut(&promise) {
             Some(entry) => *entry = Some(task.abort_handle()),
-            // Done already, or the run is over.
+            // The future is done already, or the run has ended.
             None => task.abort(),
         }
         promise
@@ -382,7 +382,7 @@ impl HostSide {
         remote.settle_promise(promise, completion);
     }
 
-    /// Calls a function of the sandbox; the waiter learns what comes of it.
+    /// Calls a function of the sandbox. The waiter gets the outcome.
     pub(super) fn call_sandbox(&self, function: u32, args: &Message) -> Result<Arc<Waiter>, Fault> {
         let waiter = Arc::<Waiter>::default();
         let Some(remote) = self.remote() else {
@@ -406,7 +406,7 @@ impl HostSide {
         Ok(waiter)
     }
 
-    /// The one who waits for a promise of the sandbox, known from when it first arrived until it settles.
+    /// The waiter for a promise of the sandbox, from when it first arrived until it settles.
     pub(super) fn sandbox_promise(&self, number: u32) -> Arc<Waiter> {
         let mut tables = self.tables.lock();
         let waiter = Arc::clone(tables.sandbox_promises.entry(number).or_default());
@@ -447,7 +447,7 @@ impl HostSide {
                 writer.host_promise(promise);
                 call.reply(Ok(writer.finish()));
             }
-            // Its calls do not come here, and it is no sink.
+            // Its calls do not come here, and a sink is never native.
             Function::Native(_) => {
                 let error = HostError::new("TypeError", "the host does not know this function");
                 call.reply(Err(error.to_value()));
@@ -516,7 +516,7 @@ impl Host for HostSide {
     }
 }
 
-/// Settles a promise whatever becomes of its future.
+/// Settles a promise however its future ends.
 struct Settling {
     side: Arc<HostSide>,
     promise: u32,

@@ -11,7 +11,7 @@ use isolane::{Completion, NativeAnswer, NativeCall, NativeFunction, Value};
 
 use crate::thrown;
 
-/// Decodes with or without padding, and ignores bits that stand for nothing, as HTML does.
+/// Decodes with or without padding, and ignores unused bits, as HTML does.
 const FORGIVING: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -19,11 +19,11 @@ const FORGIVING: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Larger arguments are worked on by a thread for long work, because the calling thread serves other runs too.
+/// A thread for long work handles larger arguments, because the calling thread serves other runs too.
 const LARGE_BYTES: usize = 64 << 10;
 
-/// The bytes that the work on arguments takes at most, for each byte of theirs: the text, its bytes, and the answer as
-/// a text and as a message.
+/// The most bytes that the work holds for each byte of its arguments: the text, its bytes, and the answer as a text and
+/// as a message.
 const WORK_PER_BYTE: usize = 3;
 
 /// `btoa(text)`: Base64 of a string whose characters are bytes.
@@ -46,7 +46,7 @@ impl NativeFunction for Btoa {
     }
 }
 
-/// `atob(text)`: the bytes of Base64, a character each. White space does not count.
+/// `atob(text)`: the bytes of Base64, a character each. White space is ignored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Atob;
 
@@ -58,7 +58,7 @@ impl NativeFunction for Atob {
     fn call(&self, call: NativeCall) -> NativeAnswer {
         answer_with(call, |mut text| {
             text.retain(|c| !matches!(c, '\t' | '\n' | '\x0C' | '\r' | ' '));
-            // Padding stands at the end of a whole number of quantums, or nowhere.
+            // Padding is at the end of a whole number of quantums, or absent.
             let is_whole = !text.ends_with('=') || text.len().is_multiple_of(4);
             let bytes = FORGIVING.decode(&text).ok().filter(|_| is_whole);
             let text = bytes.map(|bytes| bytes.into_iter().map(char::from).collect());
@@ -67,7 +67,7 @@ impl NativeFunction for Atob {
     }
 }
 
-/// Answers with the text that the work makes of the argument, or throws its message.
+/// Answers with the text that `work` makes of the argument, or throws its message.
 fn answer_with(
     call: NativeCall,
     work: impl FnOnce(String) -> Result<String, &'static str> + Send + 'static,
@@ -77,7 +77,7 @@ fn answer_with(
         return text_of(&call, work).into();
     }
     NativeAnswer::blocking(move || {
-        // Without room the run is over, and nobody reads the error.
+        // Without room the run has ended, and nobody reads the error.
         let Some(_charge) = call.run.charge(held_bytes.saturating_mul(WORK_PER_BYTE)) else {
             return thrown("RangeError", "the text is too long");
         };

@@ -1,8 +1,8 @@
 //! Ready-made capabilities for code that isolane runs.
 //!
-//! Each is a [`NativeFunction`]: answered in Rust, whatever language hands it over. The public
-//! API of `isolane` is all that this crate uses. So far there are the utilities that need no state: [`base64`]'s `atob`
-//! and `btoa`, and [`timers`]' `delay`.
+//! Each is a [`NativeFunction`]: answered in Rust, whatever language hands it over. This crate uses only the public API
+//! of `isolane`. So far there are the utilities that need no state: [`base64`]'s `atob` and `btoa`, and [`timers`]'
+//! `delay`.
 
 pub mod base64;
 pub mod timers;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use isolane::{HostError, NativeFunction};
 
-/// A function of this crate by its name inside; `None` if there is none of that name.
+/// A function of this crate by its name in the sandbox; `None` if there is none of that name.
 #[must_use]
 pub fn function(name: &str) -> Option<Arc<dyn NativeFunction>> {
     Some(match name {
@@ -22,7 +22,7 @@ pub fn function(name: &str) -> Option<Arc<dyn NativeFunction>> {
     })
 }
 
-/// What a call throws.
+/// A throw of an error with that name.
 fn thrown(name: &str, message: impl Into<String>) -> isolane::Completion {
     Err(HostError::new(name, message.into()).to_value())
 }

@@ -1,4 +1,4 @@
-//! Waiting.
+//! Delays.
 //!
 //! In: milliseconds. Out: a promise that is fulfilled after them. A delay ends with its run.
 
@@ -11,7 +11,7 @@ use crate::thrown;
 /// The longest delay: 30 seconds.
 pub const MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// `delay(ms)`: a promise that is fulfilled after so many milliseconds, which are cut to 0 to [`MAX_DELAY`].
+/// `delay(ms)`: a promise that is fulfilled after so many milliseconds, at least 0 and at most [`MAX_DELAY`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Delay;
 

@@ -1,12 +1,12 @@
 //! Functions and promises that cross, as numbers.
 //!
-//! In: calls from the sandbox to host functions, and messages of the host to a run that goes on. Out: calls of
+//! In: calls from the sandbox to host functions, and messages from the host to a running run. Out: calls of
 //! [`Embedder`](crate::isolate::Embedder), and values in the sandbox. Keeps the contract's "Host functions": a host
-//! function answers synchronously or with a promise, has its key as its name, is no constructor, and comes back to the
-//! host as itself; a sandbox function is called by number, while the run is running.
+//! function answers synchronously or with a promise, has its key as its name, is no constructor, and returns to the
+//! host as itself. A sandbox function is called by number, while the run is running.
 //!
-//! Every function of this crate that the engine calls enters through [`enter`], the one place for trampolines: it finds
-//! the run's state, and limits the effect of a panic to the end of one run.
+//! The engine calls functions of this crate only through [`enter`], the one place for trampolines. It finds the run's
+//! state, and limits the effect of a panic to the end of one run.
 
 #![expect(unsafe_code, reason = "the engine calls these functions with raw pointers")]
 
@@ -39,18 +39,18 @@ use super::{
 /// A function of the sandbox that the host holds.
 pub(in crate::isolate) struct Exported {
     function: Local,
-    /// Times that it was sent and not yet released.
+    /// How often it was sent and not yet released.
     sent: u32,
 }
 
-/// A promise of the sandbox that has a number for the host, until the host is told its outcome.
+/// A promise of the sandbox that has a number for the host, until the host is notified of its outcome.
 pub(in crate::isolate) struct ExportedPromise {
     promise: Local,
-    /// Whether the host will be told its outcome.
+    /// Whether the host will be notified of its outcome.
     watched: bool,
 }
 
-/// What came of a call of the host.
+/// The outcome of a call of the host.
 enum Answer {
     /// A value, or an exception that is pending.
     Returned(Outcome<Local>),
@@ -70,8 +70,8 @@ pub(in crate::isolate) struct HostPromise {
 /// Bytes that a host function with its number takes on the host's side, measured on Node.js.
 const HOST_FUNCTION_BYTES: usize = 192;
 
-/// Calls of asynchronous functions by which the sandbox may be ahead of its host. They reach it in order: the next call
-/// waits for its answer, and with it for all before it.
+/// The most calls of asynchronous functions that the sandbox may make ahead of its host. Calls reach the host in order:
+/// the next call waits for its answer, and so for all calls before it.
 const MOST_AHEAD: u32 = 255;
 /// The sandbox also waits for calls with larger arguments.
 const LARGE_ARGS_BYTES: usize = 64 << 10;
@@ -84,7 +84,7 @@ const CALL_REJECTED: c_int = 3;
 
 /// The entry from the engine into this crate.
 ///
-/// A panic here is a bug of ours; it ends the run and not the process, and nothing of the run goes on.
+/// A panic here is a bug of ours. It ends the run, not the process, and no more code of the run is evaluated.
 pub(in crate::isolate) fn enter(
     ctx: *mut sys::JSContext,
     body: impl FnOnce(&State) -> Outcome<Local>,
@@ -140,7 +140,7 @@ pub(in crate::isolate) fn report_function(cx: Cx) -> Outcome<Local> {
     cx.c_function(report, c"report", 1, 0)
 }
 
-/// The function that the `forEach` of a Map or a Set calls while it is read.
+/// The function that the `forEach` of a Map or a Set calls while the collection is read.
 pub(in crate::isolate) fn collector(cx: Cx) -> Outcome<Local> {
     cx.c_function(collect, c"", 0, 0)
 }
@@ -174,7 +174,7 @@ unsafe extern "C-unwind" fn call_host(
         };
         let answer = match state.answer(answer, cause, held) {
             Answer::Returned(answer) => answer,
-            // Its arguments stay charged, with what was thrown.
+            // The call's arguments stay charged, with the exception.
             Answer::Kept => return Err(Thrown),
         };
         let mut promises = state.host_promises.borrow_mut();
@@ -199,7 +199,7 @@ unsafe extern "C-unwind" fn report(
     enter(ctx, |state| {
         state.still_running();
         let value = args(argc, argv).first().copied().unwrap_or(undefined());
-        // It stays charged: the host keeps it in `reports` for as long as the run goes on.
+        // The report stays charged: the host keeps it in `reports` while the run is running.
         let value = clone_out(state, value, Crossing::Final, "report")?;
         let cause = state.number_call(REPORT_SINK);
         match state.answer(state.embedder().report(value), cause, 0) {
@@ -234,7 +234,7 @@ unsafe extern "C-unwind" fn collect(
     })
 }
 
-/// A promise that the host watches, or the result of a call that it made, has settled.
+/// Called when a promise that the host watches has settled, or the result of a call that the host made.
 unsafe extern "C-unwind" fn settled(
     ctx: *mut sys::JSContext,
     _this: Raw,
@@ -255,8 +255,8 @@ unsafe extern "C-unwind" fn settled(
         match magic {
             PROMISE_FULFILLED | PROMISE_REJECTED => {
                 let (Ok(outcome) | Err(outcome)) = &completion;
-                // An outcome that leads to further promises is a link of a chain, which may be endless: the holder of
-                // its beginning holds all of it. So links stay charged.
+                // An outcome with further promises is a link of a chain, which may be endless. The holder of
+                // its beginning holds the whole chain, so links stay charged.
                 let link_bytes = match state.next_promise.get() {
                     unchanged if unchanged == given => None,
                     _ => Some(outcome.held_bytes()),
@@ -296,7 +296,7 @@ impl State {
 
     /// The number of a host function, if the value is one.
     pub(in crate::isolate) fn host_function_number(&self, value: Raw) -> Option<u32> {
-        // SAFETY: any value may be asked for the opaque of a class.
+        // SAFETY: the engine checks the class of any value before it returns an opaque.
         let opaque = unsafe { sys::JS_GetOpaque(value, self.realm().host_function_class) };
         u32::try_from(opaque.addr().checked_sub(1)?).ok()
     }
@@ -362,7 +362,7 @@ impl State {
         }
     }
 
-    /// The number of a promise for the host. The host is told the outcome once it has the number: see
+    /// The number of a promise for the host. Once the host has the number, it is notified of the outcome: see
     /// [`State::watch_promise`].
     pub(in crate::isolate) fn export_promise(&self, promise: Raw) -> Outcome<u32> {
         if let Some(&number) = self.exported_promise_numbers.borrow().get(&address_of(promise)) {
@@ -378,8 +378,9 @@ impl State {
         Ok(number)
     }
 
-    /// Watches a promise whose number is on its way to the host, which will be told the outcome. Not before: a message
-    /// that fails leaves its numbers to the next one, and the host would not know the promise.
+    /// Watches a promise whose number is on its way to the host, so that the host is notified of the outcome. It is not
+    /// watched before: a message that fails leaves its numbers to the next one, and the host would not know the
+    /// promise.
     pub(in crate::isolate) fn watch_promise(&self, number: u32) -> Outcome<()> {
         let promise = match self.exported_promises.borrow_mut().get_mut(&number) {
             Some(exported) if !exported.watched => {
@@ -394,9 +395,8 @@ impl State {
         cx.then(promise.raw(), fulfilled.raw(), rejected.raw())
     }
 
-    /// Drops a promise and its number, once the host knows the outcome: the outcome is the host's own from then on.
-    /// Until then the message with the outcome may itself name the promise. An outcome with promises of its own stays
-    /// charged, with `link_bytes`.
+    /// Drops a promise and its number once the host has the outcome. Until then the message with the outcome may itself
+    /// name the promise. An outcome with promises of its own stays charged, with `link_bytes`.
     fn forget_promise(&self, number: u32, link_bytes: Option<usize>) {
         let known = self.exported_promises.borrow_mut().remove(&number);
         if let Some(known) = known {
@@ -417,10 +417,10 @@ impl State {
         }
     }
 
-    /// Takes the host's message into the sandbox. A failure there is reported to the host or rejects the promise; it
+    /// Delivers the host's message to the sandbox. A failure there is reported to the host or rejects the promise; it
     /// never ends the run by itself.
     pub(in crate::isolate) fn receive(&self, mut inbound: Inbound) {
-        // From here on the value in the sandbox counts, not the message.
+        // From here on the value in the sandbox is charged, not the message.
         if let Some(message) = inbound.message_mut() {
             message.arrive();
         }
@@ -439,7 +439,7 @@ impl State {
         }
     }
 
-    /// The host no longer holds a function that it received `times` times, or never got it.
+    /// Releases a function that the host received `times` times, or never received.
     pub(in crate::isolate) fn release_function(&self, function: u32, times: u32) {
         let mut exported = self.exported.borrow_mut();
         if let Some(entry) = exported.get_mut(&function) {
@@ -453,7 +453,7 @@ impl State {
         }
     }
 
-    /// Whether the host has anything pending that can make the run go on.
+    /// Whether anything is pending at the host that can resume the run.
     pub(in crate::isolate) fn waits_for_host(&self) -> bool {
         !self.host_promises.borrow().is_empty() || !self.exported.borrow().is_empty()
     }
@@ -496,7 +496,7 @@ impl State {
         let raws: Vec<Raw> = args.iter().map(Local::raw).collect();
         let result = cx.call(function.raw(), undefined(), &raws)?;
         if is_proxy(result.raw()) {
-            // Awaiting it would run one of its traps.
+            // To await a proxy would run one of its traps.
             clone_out(self, result.raw(), Crossing::Live, "result")?;
         }
         let (promise, [resolve, _]) = cx.promise()?;
@@ -527,7 +527,8 @@ impl State {
         if is_kept { Answer::Kept } else { Answer::Returned(Err(thrown)) }
     }
 
-    /// A value or an exception on its way to the host. If it cannot be cloned, the error that says so goes instead.
+    /// The completion for the host of a value or an exception. If it cannot be cloned, the error that says so takes its
+    /// place.
     fn completion_of(&self, outcome: Result<Raw, Raw>) -> Completion {
         let cx = self.realm().cx;
         let cloned = match outcome {
@@ -609,7 +610,7 @@ impl State {
     }
 }
 
-/// Stands for a value that could not even be read.
+/// The error for a value that cannot even be read.
 fn unreadable() -> Value {
     let mut writer = Writer::new();
     writer.error(ErrorClass::TypeError);

@@ -1,8 +1,8 @@
-//! The throws of the host, told apart.
+//! The identity of the host's throws.
 //!
-//! In: the object that a throw became in the sandbox, and the call or the promise that it came from. Out: the
-//! [`Cause`] of a value that ended the run: of that very object, whatever code did to it, and of no other. Primitives
-//! have no identity. As many are kept as a host keeps exceptions, and what an exception may hold stays charged.
+//! In: the object that a throw became in the sandbox, and the call or the promise that it came from. Out: the [`Cause`]
+//! of a value that ended the run, if that value is such an object, whatever code did to it. Primitives have no
+//! identity. As many throws are kept as a host keeps exceptions, and the bytes that an exception may hold stay charged.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// What an exception takes on the host's side beside what it was called with.
+/// Bytes that an exception takes on the host's side, beside the arguments of its call.
 const EXCEPTION_BYTES: usize = 1 << 10;
 
 /// The latest throws of a host.
@@ -36,8 +36,8 @@ struct Throw {
 }
 
 impl State {
-    /// The sandbox calls its host, and waits for the answer. Returns the cause of what the call may throw: its number,
-    /// as the host counts its calls. A host hears of no call of a native function.
+    /// Numbers a call for which the sandbox waits. Returns the cause of an exception that the call may throw: its
+    /// number, as the host counts its calls. The host sees no call of a native function.
     pub(in crate::isolate) fn number_call(&self, function: u32) -> Option<Cause> {
         if NativeFunctions::is_native(function) {
             return None;
@@ -47,7 +47,7 @@ impl State {
         Some(Cause::Call(throws.calls))
     }
 
-    /// The sandbox is about to call that function of its host, which lets go of what a throw of a large call holds.
+    /// Forgets the throw of a large call, because the sandbox is about to call that function of its host.
     pub(in crate::isolate) fn forget_large_throw(&self, function: u32) {
         if NativeFunctions::is_native(function) {
             return;
@@ -56,8 +56,8 @@ impl State {
         self.forget_throw(large.as_ref());
     }
 
-    /// Keeps what the host threw, in answer to a call whose arguments hold `args_bytes`; these are charged already, and
-    /// stay so. Says whether it did.
+    /// Keeps an exception that the host threw in answer to a call whose arguments hold `args_bytes`. These are charged
+    /// already, and stay charged. Returns whether it was kept.
     pub(in crate::isolate) fn keep_throw(
         &self,
         object: &Local,
@@ -83,7 +83,7 @@ impl State {
         true
     }
 
-    /// What the host threw that is this object by now, the latest of it.
+    /// The cause of the host's latest throw that became this object.
     pub(in crate::isolate) fn cause_of(&self, thrown: Raw) -> Option<Cause> {
         if !is_object(thrown) {
             return None;

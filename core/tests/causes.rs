@@ -191,7 +191,7 @@ fn a_message_that_cannot_be_read_is_a_source() {
 
 /// Serde passes the errors of a type on as text alone.
 #[test]
-fn what_serde_says_is_the_message() {
+fn the_message_is_the_text_of_serde() {
     #[derive(Debug)]
     struct Even;
 

@@ -312,7 +312,7 @@ fn bytes_held_for_a_run_count_against_its_limit() {
 }
 
 #[test]
-fn each_call_is_told_to_an_observer_by_name() {
+fn each_call_is_reported_to_an_observer_by_name() {
     /// The caller's host, which has nothing to do.
     struct Nobody(Sender<()>);
 

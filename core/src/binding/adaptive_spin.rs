@@ -52,16 +52,16 @@ impl AdaptiveSpin {
     }
 
     /// Spins from `started` on until `is_there`, or for as long as that pays off. Returns whether it is there.
-    pub(crate) fn look(&self, started: Instant, is_there: impl Fn() -> bool) -> bool {
+    pub(crate) fn spin(&self, started: Instant, is_there: impl Fn() -> bool) -> bool {
         loop {
             if is_there() {
                 return true;
             }
-            let looked = started.elapsed();
-            if looked > self.window() {
+            let spun = started.elapsed();
+            if spun > self.window() {
                 return false;
             }
-            if looked < ALONE { std::hint::spin_loop() } else { thread::yield_now() }
+            if spun < ALONE { std::hint::spin_loop() } else { thread::yield_now() }
         }
     }
 
@@ -105,7 +105,7 @@ mod tests {
     const NEARLY: Duration = Duration::from_micros(150);
 
     #[test]
-    fn what_nearly_came_in_time_is_looked_for_for_longer() {
+    fn a_near_miss_makes_spins_longer() {
         let spin = AdaptiveSpin::default();
         assert_eq!(spin.window(), SHORT);
         spin.learn(Duration::from_secs(1), false);
@@ -139,8 +139,8 @@ mod tests {
     fn it_looks_no_longer_than_that() {
         let spin = AdaptiveSpin::default();
         let started = Instant::now();
-        assert!(!spin.look(started, || false));
+        assert!(!spin.spin(started, || false));
         assert!(started.elapsed() >= SHORT);
-        assert!(spin.look(Instant::now(), || true));
+        assert!(spin.spin(Instant::now(), || true));
     }
 }

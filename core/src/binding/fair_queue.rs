@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_heard_in_turn_and_each_in_its_order() {
+    fn runs_take_turns_and_keep_their_order() {
         let mut turns = FairQueue::default();
         for event in ["a1", "a2", "a3"] {
             turns.push(1, event);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_last_waits_for_what_was_there_and_for_nothing_else() {
+    fn last_events_wait_for_earlier_ones_and_for_nothing_else() {
         let mut turns = FairQueue::default();
         turns.push(1, "a1");
         turns.push(1, "a2");

@@ -156,7 +156,7 @@ impl<W: Wake> Mailbox<W> {
     /// Queues an event of the run, or of the closed runtime, with that number, and wakes the thread unless it is awake.
     /// Drops the event if the mailbox is closed.
     pub fn push(&self, number: u64, event: HostEvent) {
-        let unheard = {
+        let dropped = {
             let mut queue = self.queue();
             if queue.closed {
                 Some(event)
@@ -169,7 +169,7 @@ impl<W: Wake> Mailbox<W> {
                 None
             }
         };
-        drop(unheard);
+        drop(dropped);
     }
 
     /// Begins to take events: later events wake the thread again, unless it polls.
@@ -311,7 +311,7 @@ impl<W: Wake> Mailbox<W> {
     /// Waits for an event for that long at most. Returns whether there is one. Spins before it sleeps.
     pub fn wait(&self, at_most: Duration) -> bool {
         let since = lock(&self.expected).begin();
-        self.spin.look(since, || {
+        self.spin.spin(since, || {
             self.hear();
             self.woken.load(Ordering::Acquire)
         });
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_runtime_comes_after_what_its_runs_told() {
+    fn the_end_of_a_runtime_comes_after_the_events_of_its_runs() {
         let (mailbox, _bell) = with_bell();
         mailbox.push(1, HostEvent::Settled);
         mailbox.push(9, HostEvent::Closed);

@@ -348,12 +348,12 @@ impl NativeHost {
         let run = &self.run.0;
         match called(&**function, NativeCall { args, run: self.run.clone() }) {
             NativeAnswer::Now(completion) => {
-                tell(audit, &completion);
+                report(audit, &completion);
                 call.reply(completion);
             }
             NativeAnswer::Blocking(work) => {
                 // Without a thread the call is dropped, which throws an error in the sandbox.
-                work_aside(run, work, audit, move |completion| call.reply(completion));
+                run_blocking(run, work, audit, move |completion| call.reply(completion));
             }
             NativeAnswer::Later(future) => {
                 let promise =
@@ -400,12 +400,12 @@ impl Host for NativeHost {
         let audit = self.audit(&native, &args);
         match called(&*native, NativeCall { args, run: self.run.clone() }) {
             NativeAnswer::Now(completion) => {
-                tell(audit, &completion);
+                report(audit, &completion);
                 settle(&self.run.0, promise, completion);
             }
             NativeAnswer::Blocking(work) => {
                 let settling = Settling::new(&self.run.0, promise);
-                work_aside(&self.run.0, work, audit, |completion| settling.settle(completion));
+                run_blocking(&self.run.0, work, audit, |completion| settling.settle(completion));
             }
             NativeAnswer::Later(future) => spawn(&self.run.0, promise, future, audit),
         }
@@ -453,7 +453,7 @@ struct Audit {
     input_bytes: usize,
 }
 
-fn tell(audit: Option<Audit>, completion: &Completion) {
+fn report(audit: Option<Audit>, completion: &Completion) {
     let Some(audit) = audit else { return };
     let (Ok(value) | Err(value)) = completion;
     let record = NativeRecord {
@@ -477,7 +477,7 @@ fn called(function: &dyn NativeFunction, call: NativeCall) -> NativeAnswer {
 }
 
 /// Does the work on a thread for long work, unless the run has ended by then.
-fn work_aside(
+fn run_blocking(
     run: &Arc<RunState>,
     work: Box<dyn FnOnce() -> Completion + Send>,
     audit: Option<Audit>,
@@ -492,7 +492,7 @@ fn work_aside(
         let completion = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| {
             Err(error_value(ErrorClass::Error, "the native function panicked"))
         });
-        tell(audit, &completion);
+        report(audit, &completion);
         answer(completion);
     }));
 }
@@ -517,7 +517,7 @@ fn spawn(
     }
     let task = executor.spawn(async move {
         let completion = future.await;
-        tell(audit, &completion);
+        report(audit, &completion);
         settling.settle(completion);
     });
     let mut tasks = run.tasks.lock();

@@ -14,7 +14,7 @@ use rustix::fd::OwnedFd;
 #[cfg(unix)]
 pub(crate) use self::coded::{ACKNOWLEDGES, Control, Inbox, pair};
 #[cfg(windows)]
-pub(crate) use self::queue::{ACKNOWLEDGES, Control, Inbox, Nurserys, Told, pair};
+pub(crate) use self::queue::{ACKNOWLEDGES, Control, Inbox, Told, ZygoteSide, pair};
 
 use isolane_confine::{Confinement, Ended};
 

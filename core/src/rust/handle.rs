@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// For [`Execution::wait`].
-static PATIENCE: AdaptiveSpin = AdaptiveSpin::new();
+static WAIT_SPIN: AdaptiveSpin = AdaptiveSpin::new();
 
 /// A handle on a run. Awaiting it, in any executor, yields the result; dropping it terminates the run.
 ///
@@ -107,14 +107,14 @@ impl Execution {
     pub fn wait(mut self) -> Result<ExecutionResult, Error> {
         if let State::Started { side, .. } = &self.0 {
             let started = Instant::now();
-            let found = PATIENCE.look(started, || side.is_over());
+            let found = WAIT_SPIN.spin(started, || side.is_over());
             if !found {
                 if !side.is_here() {
                     return Err(elsewhere());
                 }
                 side.wait_over();
             }
-            PATIENCE.learn(started.elapsed(), found);
+            WAIT_SPIN.learn(started.elapsed(), found);
         }
         self.take().unwrap_or_else(|| Err(gone()))
     }

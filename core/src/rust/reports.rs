@@ -111,7 +111,7 @@ struct Readers {
 
 impl Feed {
     /// Wakes every stream that waits: there is a new report, or the run has ended.
-    pub(super) fn tell(&self) {
+    pub(super) fn wake_readers(&self) {
         let waiting = std::mem::take(&mut self.0.lock().waiting);
         for (_, waker) in waiting {
             waker.wake();
@@ -142,8 +142,8 @@ impl Feed {
     }
 
     /// The reports from that index on; an empty list means that the run has ended. The run keeps a report before it
-    /// calls [`Feed::tell`]. This holds the lock from reading the reports to storing the waker, so a later report wakes
-    /// the stream.
+    /// calls [`Feed::wake_readers`]. This holds the lock from reading the reports to storing the waker, so a later
+    /// report wakes the stream.
     fn poll(
         &self,
         remote: &RunHandle,

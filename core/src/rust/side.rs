@@ -133,7 +133,7 @@ impl HostSide {
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
         self.over.store(true, Ordering::Release);
         self.staged.notify_all();
-        self.feed.tell();
+        self.feed.wake_readers();
         if let Stage::Running(_, Some(waker)) = stage {
             waker.wake();
         }
@@ -478,7 +478,7 @@ impl Host for HostSide {
             tables.reported += 1;
             (tables.report.clone(), tables.reported - 1)
         };
-        self.feed.tell();
+        self.feed.wake_readers();
         let Some(sink) = sink else { return call.reply(Ok(Value::undefined())) };
         let newest = self.remote().and_then(|remote| remote.reports_since(index).pop());
         let Some(newest) = newest else { return };

@@ -100,7 +100,7 @@ impl RemoteEmbedder {
     fn look_and_hear(&self, most: Wait) -> Heard {
         let started = Instant::now();
         let mut wire = self.wire.lock();
-        let found = self.spin.look(started, || wire.has_more());
+        let found = self.spin.spin(started, || wire.has_more());
         let heard = wire.hear(most);
         self.spin.learn(started.elapsed(), found);
         heard

@@ -36,7 +36,7 @@ fn atob_forgives_what_html_forgives() {
 }
 
 #[test]
-fn what_is_no_base64_is_refused() {
+fn invalid_base64_is_refused() {
     let args = "['Y', 'YQ=', 'YQ===', 'Y=Q=', '=', 'YQ==YQ==', 'Y-_Q', 'Yä']";
     let refused = vec!["InvalidCharacterError"; 8];
     assert_eq!(thrown("atob", args), serde_json::json!(refused));

@@ -37,7 +37,7 @@ pub(crate) struct Inbox {
 }
 
 /// The zygote's side.
-pub(crate) struct Nurserys {
+pub(crate) struct ZygoteSide {
     told: Receiver<Told>,
     news: Sender<ZygoteEvent>,
     /// Declared last, so it is dropped last and rings after the senders are gone.
@@ -47,12 +47,12 @@ pub(crate) struct Nurserys {
 struct Bell(Arc<Readiness>);
 
 /// Both sides, the host's first.
-pub(crate) fn pair(driver: &Arc<Readiness>) -> (Control, Inbox, Nurserys) {
+pub(crate) fn pair(driver: &Arc<Readiness>) -> (Control, Inbox, ZygoteSide) {
     let (tell, told) = mpsc::channel();
     let (news, inbox) = mpsc::channel();
     let (control, bell) = (Control(tell), Bell(Arc::clone(driver)));
     let inbox = Inbox { news: inbox, zygote: control.clone() };
-    (control, inbox, Nurserys { told, news, bell })
+    (control, inbox, ZygoteSide { told, news, bell })
 }
 
 impl Control {
@@ -78,7 +78,7 @@ impl Inbox {
     }
 }
 
-impl Nurserys {
+impl ZygoteSide {
     /// Waits for the next message to the zygote.
     pub(crate) fn receive(&self) -> Told {
         self.told.recv().unwrap_or(Told::End)

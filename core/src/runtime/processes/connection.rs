@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     inlet: Inlet,
     pub(crate) runs_left: u32,
     /// Whether a large frame of it is being taken.
-    pub(crate) is_aside: bool,
+    pub(crate) is_deferred: bool,
     /// Bytes that arrived behind that frame.
     pub(crate) rest: Vec<u8>,
     /// How the worker ended meanwhile.
@@ -32,7 +32,7 @@ pub(crate) struct Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.link.bury();
+        self.link.mark_gone();
     }
 }
 
@@ -76,7 +76,7 @@ impl Connection {
             link,
             inlet: Inlet::hostile(0),
             runs_left: runs,
-            is_aside: false,
+            is_deferred: false,
             rest: Vec::new(),
             ended: None,
         }
@@ -106,7 +106,7 @@ impl Connection {
             ReadOutcome::More if is_much => ReadOutcome::Much,
             // The socket had less than was asked for, so it is empty now; more bytes make another event.
             ReadOutcome::More if read < buffer.len() => ReadOutcome::All,
-            said => said,
+            outcome => outcome,
         }
     }
 

@@ -18,7 +18,7 @@ use rustix::{fd::OwnedFd, io::Errno};
 use super::{
     connection::{Connection, ReadOutcome},
     host_polling::Listener,
-    large_frames::{Aside, Parcel, Taken},
+    large_frames::{LargeFrames, Parcel, Taken},
     lost::Lost,
     run::Run,
     worker_socket::{FrameSink, WorkerSocket},
@@ -82,7 +82,7 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers<Run>) {
             driver.lock().have_zygote();
         }
         let due = workers.tend(Instant::now());
-        if workers.attendance.wait(due) {
+        if workers.host_polling.wait(due) {
             continue;
         }
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -91,7 +91,7 @@ fn drive(driver: &Mutex<Driver>, workers: &Workers<Run>) {
             driver.lock().take_up(&events);
         }
         if Zygote::LOOK.is_some() {
-            driver.lock().look_after_zygote();
+            driver.lock().check_zygote();
         }
     }
     driver.lock().end();
@@ -105,17 +105,17 @@ fn wait(
     events: &mut Events,
     most: Option<Duration>,
 ) -> Result<(), Errno> {
-    if !workers.looks_out() {
+    if !workers.may_spin() {
         return workers.driver.wait(events, most).map(drop);
     }
     let started = Instant::now();
     let seen = Cell::new(std::mem::take(events));
-    let found = spin.look(started, || {
+    let found = spin.spin(started, || {
         let mut events = seen.take();
         let asked = workers.driver.wait(&mut events, Some(Duration::ZERO));
         let found = asked.is_ok_and(|count| count > 0);
         seen.set(events);
-        found || workers.attendance.is_on()
+        found || workers.host_polling.is_on()
     });
     *events = seen.take();
     if !found {
@@ -140,7 +140,7 @@ pub(crate) struct Driver {
     failures: u32,
     connections: HashMap<u32, Connection>,
     buffer: Box<[u8]>,
-    aside: Aside,
+    large_frames: LargeFrames,
 }
 
 impl Driver {
@@ -152,7 +152,7 @@ impl Driver {
             failures: 0,
             connections: HashMap::new(),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
-            aside: Aside::default(),
+            large_frames: LargeFrames::default(),
         }
     }
 
@@ -163,9 +163,9 @@ impl Driver {
                 BELL => {
                     self.workers.driver.quiet();
                     if Zygote::RINGS {
-                        self.hear_zygote();
+                        self.read_zygote();
                     }
-                    self.take_back();
+                    self.resume_deferred();
                     self.wait_for_killed();
                 }
                 who => {
@@ -183,7 +183,7 @@ impl Driver {
         let mut more = false;
         for event in self.workers.driver.glance::<GLANCE>().into_iter().flatten() {
             match event.who() {
-                BELL => self.take_back(),
+                BELL => self.resume_deferred(),
                 who => more |= self.listen_to(who, event, 1, GLANCE_BYTES),
             }
         }
@@ -193,9 +193,9 @@ impl Driver {
     /// Reads so often, and so many bytes each time; returns whether there may be more.
     fn listen_to(&mut self, who: u64, event: Event, reads: usize, bytes: usize) -> bool {
         if who == CONTROL {
-            self.hear_zygote();
+            self.read_zygote();
         }
-        u32::try_from(who).is_ok_and(|worker| self.turn_to(worker, event, reads, bytes))
+        u32::try_from(who).is_ok_and(|worker| self.serve(worker, event, reads, bytes))
     }
 
     /// Ends everything that is left: no worker outlives its zygote, and no zygote outlives its socket.
@@ -225,14 +225,14 @@ impl Driver {
         }
     }
 
-    fn hear_zygote(&mut self) {
+    fn read_zygote(&mut self) {
         while let Some(zygote) = &mut self.zygote {
-            let news = match zygote.news() {
+            let event = match zygote.news() {
                 Err(Errno::AGAIN | Errno::INTR) => return,
-                Ok(Some(news)) => news,
+                Ok(Some(event)) => event,
                 Ok(None) | Err(_) => return self.lose_zygote("it ended before it was ready"),
             };
-            match news {
+            match event {
                 ZygoteEvent::Hello { version: VERSION, confinement } => {
                     let control = Arc::clone(zygote.control());
                     self.workers.hello(&control, confinement);
@@ -271,10 +271,10 @@ impl Driver {
     }
 
     /// Notices the end of a zygote where no event reports it.
-    fn look_after_zygote(&mut self) {
+    fn check_zygote(&mut self) {
         if self.zygote.as_ref().is_some_and(Zygote::has_ended) {
             // Its earlier events count.
-            self.hear_zygote();
+            self.read_zygote();
             self.lose_zygote("it ended");
         }
     }
@@ -290,7 +290,7 @@ impl Driver {
         }
         // The next zygote will give out the same numbers.
         for (_, connection) in self.connections.drain() {
-            if let Some(run) = connection.link.bury() {
+            if let Some(run) = connection.link.mark_gone() {
                 run.lost(&Lost::Ended(Ended::Killed));
             }
         }
@@ -326,27 +326,27 @@ impl Driver {
         let Some(connection) = self.connections.get_mut(&worker) else {
             return self.workers.gone(worker);
         };
-        if connection.is_aside {
+        if connection.is_deferred {
             connection.ended = Some(ended);
             return;
         }
-        let mut said = ReadOutcome::More;
-        while let ReadOutcome::More | ReadOutcome::Much = said {
-            said = connection.listen(&mut self.buffer);
+        let mut outcome = ReadOutcome::More;
+        while let ReadOutcome::More | ReadOutcome::Much = outcome {
+            outcome = connection.listen(&mut self.buffer);
         }
-        if let ReadOutcome::Large(run, frame) = said {
+        if let ReadOutcome::Large(run, frame) = outcome {
             // This is called again once the frame was taken.
             connection.ended = Some(ended);
-            return self.set_aside(worker, run, frame);
+            return self.defer(worker, run, frame);
         }
-        if let Some(run) = connection.link.bury() {
+        if let Some(run) = connection.link.mark_gone() {
             run.lost(&Lost::Ended(ended));
         }
         self.connections.remove(&worker);
         self.workers.gone(worker);
     }
 
-    fn turn_to(&mut self, worker: u32, event: Event, reads: usize, bytes: usize) -> bool {
+    fn serve(&mut self, worker: u32, event: Event, reads: usize, bytes: usize) -> bool {
         if let Some(connection) = self.connections.get(&worker)
             && event.has_room()
         {
@@ -354,11 +354,11 @@ impl Driver {
         }
         for _ in 0..reads {
             let Some(connection) = self.connections.get_mut(&worker) else { return false };
-            if !event.is_more_than_room() || connection.is_aside {
+            if !event.is_more_than_room() || connection.is_deferred {
                 return false;
             }
-            let said = connection.listen(&mut self.buffer[..bytes]);
-            if !self.heed(worker, said) {
+            let outcome = connection.listen(&mut self.buffer[..bytes]);
+            if !self.act_on(worker, outcome) {
                 return false;
             }
         }
@@ -366,13 +366,13 @@ impl Driver {
     }
 
     /// Acts on the outcome of a read; returns whether there may be more to read.
-    fn heed(&mut self, worker: u32, said: ReadOutcome) -> bool {
+    fn act_on(&mut self, worker: u32, outcome: ReadOutcome) -> bool {
         let Some(connection) = self.connections.get_mut(&worker) else { return false };
-        match said {
+        match outcome {
             ReadOutcome::More => return true,
             ReadOutcome::All | ReadOutcome::Much => return false,
             ReadOutcome::Large(run, frame) => {
-                self.set_aside(worker, run, frame);
+                self.defer(worker, run, frame);
                 return false;
             }
             ReadOutcome::RunEnded => {
@@ -411,20 +411,20 @@ impl Driver {
 
     /// Hands a frame to the thread for large frames, and reads nothing more of its worker until it was taken: to take
     /// it here would keep all other workers waiting.
-    fn set_aside(&mut self, worker: u32, run: Arc<dyn FrameSink>, frame: Frame) {
+    fn defer(&mut self, worker: u32, run: Arc<dyn FrameSink>, frame: Frame) {
         let Some(connection) = self.connections.get_mut(&worker) else { return };
         let link = Arc::clone(&connection.link);
-        connection.is_aside = true;
-        link.set_aside(true);
+        connection.is_deferred = true;
+        link.set_deferred(true);
         link.unwatch();
-        self.aside.take(Parcel { link, run, frame }, &self.workers.driver);
+        self.large_frames.take(Parcel { link, run, frame }, &self.workers.driver);
         // Without such a thread, the frame was taken here.
-        self.take_back();
+        self.resume_deferred();
     }
 
     /// Continues with workers whose large frames were taken.
-    fn take_back(&mut self) {
-        while let Some((link, taken)) = self.aside.taken() {
+    fn resume_deferred(&mut self) {
+        while let Some((link, taken)) = self.large_frames.taken() {
             let worker = link.worker;
             // Its number may be another worker's by now.
             let connection = self.connections.get_mut(&worker);
@@ -432,10 +432,10 @@ impl Driver {
             else {
                 continue;
             };
-            connection.is_aside = false;
-            link.set_aside(false);
+            connection.is_deferred = false;
+            link.set_deferred(false);
             let rest = std::mem::take(&mut connection.rest);
-            let said = match (taken, link.run()) {
+            let outcome = match (taken, link.run()) {
                 (Taken::Yes(false), Some(run)) => connection.take(&run, &rest),
                 (taken, _) => taken.with(&rest),
             };
@@ -445,7 +445,7 @@ impl Driver {
                 connection.runs_left = 1;
             }
             link.rewatch();
-            self.heed(worker, said);
+            self.act_on(worker, outcome);
             if let Some(ended) = ended {
                 self.disconnect(worker, ended);
             }

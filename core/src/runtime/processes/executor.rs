@@ -53,9 +53,9 @@ impl Executor for Processes {
         // Called before anything is locked, because it calls the host.
         let validated_kinds = host.validated_kinds();
         let workers = &self.0;
-        let told = Arc::clone(&host);
+        let native = Arc::clone(&host);
         let make = |place| Run::new(Arc::clone(workers), place, request, host, validated_kinds);
-        let started = |run: &Arc<Run>| told.started(&(Arc::clone(run) as Arc<dyn RunControl>));
+        let started = |run: &Arc<Run>| native.started(&(Arc::clone(run) as Arc<dyn RunControl>));
         Ok(workers.start(make, started))
     }
 

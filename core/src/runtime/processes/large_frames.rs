@@ -46,24 +46,24 @@ impl Taken {
 }
 
 /// The channels to that thread and back. The thread is started when it is first needed, and ends with its driver.
-pub(crate) struct Aside {
+pub(crate) struct LargeFrames {
     thread: Option<Sender<Parcel>>,
-    told: Sender<(Arc<WorkerSocket>, Taken)>,
+    sender: Sender<(Arc<WorkerSocket>, Taken)>,
     taken: Receiver<(Arc<WorkerSocket>, Taken)>,
 }
 
-impl Default for Aside {
+impl Default for LargeFrames {
     fn default() -> Self {
-        let (told, taken) = mpsc::channel();
-        Self { thread: None, told, taken }
+        let (sender, taken) = mpsc::channel();
+        Self { thread: None, sender, taken }
     }
 }
 
-impl Aside {
+impl LargeFrames {
     /// Has the frame taken there, or here if the system has no thread.
     pub(crate) fn take(&mut self, parcel: Parcel, driver: &Arc<Readiness>) {
         if self.thread.is_none() {
-            self.thread = start(driver, self.told.clone());
+            self.thread = start(driver, self.sender.clone());
         }
         let parcel = match &self.thread {
             Some(thread) => match thread.send(parcel) {
@@ -72,7 +72,7 @@ impl Aside {
             },
             None => parcel,
         };
-        let _ = self.told.send(open(parcel));
+        let _ = self.sender.send(open(parcel));
     }
 
     /// The next frame that was taken.
@@ -88,13 +88,13 @@ fn open(Parcel { link, run, frame }: Parcel) -> (Arc<WorkerSocket>, Taken) {
 
 fn start(
     driver: &Arc<Readiness>,
-    told: Sender<(Arc<WorkerSocket>, Taken)>,
+    sender: Sender<(Arc<WorkerSocket>, Taken)>,
 ) -> Option<Sender<Parcel>> {
     let (thread, parcels) = mpsc::channel();
     let driver = Arc::clone(driver);
     let work = move || {
         for parcel in parcels {
-            if told.send(open(parcel)).is_err() {
+            if sender.send(open(parcel)).is_err() {
                 return;
             }
             driver.ring();

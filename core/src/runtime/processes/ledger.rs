@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_host_has_of_the_sandbox_is_paid_for_once() {
+    fn functions_and_promises_are_paid_for_once() {
         let mut ledger = Ledger::new(3 * EXPORTED_BYTES);
         for _ in 0..5 {
             assert!(ledger.receive(&message(&[7, 8], &[7])).is_ok());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_is_paid_for_until_it_is_let_go_of_as_often_as_it_was_received() {
+    fn a_function_is_paid_for_until_it_is_released_as_often_as_it_was_received() {
         let mut ledger = Ledger::new(EXPORTED_BYTES);
         for _ in 0..3 {
             assert!(ledger.receive(&message(&[7], &[])).is_ok());
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_is_known() {
+    fn the_host_waits_once_for_each_call_and_promise() {
         let mut ledger = Ledger::new(usize::MAX);
         assert!(!ledger.finish_call(1) && ledger.finish_promise(1, None) == Ok(false));
         ledger.call(1);

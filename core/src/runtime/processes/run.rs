@@ -212,7 +212,7 @@ impl Job for Run {
         Begun::Yes
     }
 
-    fn go_on(&self) -> bool {
+    fn resume(&self) -> bool {
         let mut shared = self.shared.lock();
         if shared.phase != Phase::Woken {
             return false;

@@ -62,7 +62,7 @@ pub(crate) struct WorkerSocket {
     /// Whether it was demoted, for good.
     demoted: AtomicBool,
     /// Whether a large frame of it is being taken, for which it waits.
-    aside: AtomicBool,
+    deferred: AtomicBool,
 }
 
 /// The task of a worker.
@@ -105,7 +105,7 @@ impl WorkerSocket {
             out: Mutex::default(),
             task: Mutex::default(),
             demoted: AtomicBool::new(false),
-            aside: AtomicBool::new(false),
+            deferred: AtomicBool::new(false),
         }))
     }
 
@@ -142,14 +142,14 @@ impl WorkerSocket {
     }
 
     /// Notes whether a large frame of the worker is being taken.
-    pub(crate) fn set_aside(&self, aside: bool) {
-        self.aside.store(aside, Ordering::Relaxed);
+    pub(crate) fn set_deferred(&self, deferred: bool) {
+        self.deferred.store(deferred, Ordering::Relaxed);
     }
 
     /// Demotes the worker; false if it is demoted already, or if it waits itself while a large frame of it is being
     /// taken.
     pub(crate) fn demote(&self) -> bool {
-        !self.aside.load(Ordering::Relaxed) && !self.demoted.swap(true, Ordering::Relaxed)
+        !self.deferred.load(Ordering::Relaxed) && !self.demoted.swap(true, Ordering::Relaxed)
     }
 
     /// Whether the worker can have no further run.
@@ -158,7 +158,7 @@ impl WorkerSocket {
     }
 
     /// Marks the worker as gone; returns the run that it had.
-    pub(crate) fn bury(&self) -> Option<Arc<dyn FrameSink>> {
+    pub(crate) fn mark_gone(&self) -> Option<Arc<dyn FrameSink>> {
         self.unwatch();
         match std::mem::replace(&mut *self.task.lock(), Task::Gone) {
             Task::Run(run) => Some(run),

@@ -55,7 +55,7 @@ pub(crate) struct Workers<J> {
     pub(crate) driver: Arc<Readiness>,
     /// The driver, for a thread of the host that polls in its place; `None` once the driver has ended.
     poller: Mutex<Option<Arc<dyn Listener>>>,
-    pub(crate) attendance: HostPolling,
+    pub(crate) host_polling: HostPolling,
     /// Whether the driver has ended; it then calls nobody.
     ended: AtomicBool,
     state: Mutex<State<J>>,
@@ -127,7 +127,7 @@ pub(crate) struct Ready {
 /// A step for `dispatch`.
 enum Grant<J> {
     Begin(Arc<J>, Ready),
-    GoOn(Arc<J>),
+    Resume(Arc<J>),
     /// A run that was ended before it began: there is nothing to do.
     Over(Arc<J>),
 }
@@ -145,7 +145,7 @@ impl<J: Job> Workers<J> {
             registry: Registry::default(),
             driver,
             poller: Mutex::new(None),
-            attendance: HostPolling::default(),
+            host_polling: HostPolling::default(),
             ended: AtomicBool::new(false),
             state: Mutex::default(),
         }
@@ -210,7 +210,7 @@ impl<J: Job> Workers<J> {
 
     /// Whether to spin for frames of workers is worth a processor: not while runs wait for workers, which have better
     /// use for it.
-    pub(crate) fn looks_out(&self) -> bool {
+    pub(crate) fn may_spin(&self) -> bool {
         self.registry.live() > 0 && self.state.lock().fresh.is_empty()
     }
 
@@ -273,7 +273,7 @@ impl<J: Job> Workers<J> {
                     drop(run);
                     true
                 }
-                Some(Grant::GoOn(run)) => run.go_on(),
+                Some(Grant::Resume(run)) => run.resume(),
                 Some(Grant::Begin(run, ready)) => match run.begin(&ready.link) {
                     Begun::Yes => true,
                     Begun::NotNeeded => {
@@ -374,24 +374,24 @@ impl<J: Job> Poller for Workers<J> {
         if !self.is_here() {
             return false;
         }
-        if !self.looks_out() {
-            self.attendance.end();
+        if !self.may_spin() {
+            self.host_polling.end();
             return false;
         }
         let poller = self.poller.lock().clone();
         // `None`: the driver's own thread is reading.
         let Some(more) = poller.and_then(|listener| listener.glance()) else { return true };
         if more {
-            self.attendance.end();
+            self.host_polling.end();
         } else {
-            self.attendance.begin();
+            self.host_polling.begin();
         }
         !more
     }
 
     fn rest(&self) {
         if self.is_here() {
-            self.attendance.end();
+            self.host_polling.end();
         }
     }
 }
@@ -421,7 +421,7 @@ impl<J: Job> State<J> {
         }
         if let Some(run) = self.woken.pop_front() {
             self.computing += 1;
-            return Some(Grant::GoOn(run));
+            return Some(Grant::Resume(run));
         }
         if !self.fresh.front()?.running() {
             return self.fresh.pop_front().map(Grant::Over);

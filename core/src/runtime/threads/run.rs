@@ -299,7 +299,7 @@ impl Run {
     }
 
     /// Whether nobody has asked it to end, nor ended it.
-    fn goes_on(&self) -> bool {
+    fn is_live(&self) -> bool {
         !self.is_settled() && !self.shared.lock().record.is_asked()
     }
 

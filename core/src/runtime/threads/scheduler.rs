@@ -80,7 +80,7 @@ impl<J: Job> Scheduler<J> {
         }
         queue.ready.push_back(job);
         self.count_waiting(&queue);
-        self.call_for_help(queue);
+        self.ensure_thread(queue);
     }
 
     /// Whether anybody waits for a permit.
@@ -159,9 +159,9 @@ impl<J: Job> Scheduler<J> {
         }
         queue.give_up_permit(job);
         let waiting = queue.take_out(job);
-        self.call_for_help(queue);
+        self.ensure_thread(queue);
         for resume in waiting {
-            resume.look_up();
+            resume.recheck();
         }
     }
 
@@ -169,7 +169,7 @@ impl<J: Job> Scheduler<J> {
     pub(crate) fn release_permit(&self, job: &Arc<J>) {
         let mut queue = self.queue.lock();
         queue.give_up_permit(job);
-        self.call_for_help(queue);
+        self.ensure_thread(queue);
     }
 
     /// Waits for a permit after a host call was answered.
@@ -196,7 +196,7 @@ impl<J: Job> Scheduler<J> {
         queue.aside.push_back(Arc::clone(&resume));
         queue.give_up_permit(job);
         self.count_waiting(&queue);
-        self.call_for_help(queue);
+        self.ensure_thread(queue);
         self.wait_for_permit(self.queue.lock(), job, &resume);
     }
 
@@ -224,13 +224,13 @@ impl<J: Job> Scheduler<J> {
     }
 
     /// Wakes the thread of a job that was asked to end, if it waits for a permit.
-    pub(crate) fn tell_of_end(&self, job: &Arc<J>) {
+    pub(crate) fn wake_ended(&self, job: &Arc<J>) {
         let queue = self.queue.lock();
         let mut waiting = queue.answered.iter().chain(&queue.aside);
         let resume = waiting.find(|resume| Arc::ptr_eq(&resume.job, job)).cloned();
         drop(queue);
         if let Some(resume) = resume {
-            resume.look_up();
+            resume.recheck();
         }
     }
 

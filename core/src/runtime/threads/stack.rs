@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_deep_call_touched_is_given_back() {
+    fn the_pages_of_a_deep_call_are_returned() {
         let (sender, measured) = mpsc::channel();
         spawn("deep", move |stack| {
             let lowest = stack.lowest + (1 << 20);

@@ -32,13 +32,13 @@ impl Run {
         if self.is_settled() {
             return Ok(false);
         }
-        let told = ToHost::from_frame(frame, self.most_bytes())?;
-        let ends = matches!(told, ToHost::Ended { .. });
-        self.hear(told).map(|()| ends)
+        let message = ToHost::from_frame(frame, self.most_bytes())?;
+        let ends = matches!(message, ToHost::Ended { .. });
+        self.handle(message).map(|()| ends)
     }
 
-    fn hear(self: &Arc<Self>, told: ToHost) -> Result<(), Unreadable> {
-        match told {
+    fn handle(self: &Arc<Self>, message: ToHost) -> Result<(), Unreadable> {
+        match message {
             // The sink's number is one of these.
             ToHost::Call { function, .. } | ToHost::Start { function, .. }
                 if function & ASYNC_FUNCTION != 0 =>

@@ -22,7 +22,7 @@ pub(crate) trait Job: RunControl + FrameSink + 'static {
     fn begin(self: &Arc<Self>, link: &Arc<WorkerSocket>) -> Begun;
 
     /// Resumes the worker, with a permit; false if the run needs none any more.
-    fn go_on(&self) -> bool;
+    fn resume(&self) -> bool;
 
     /// Whether the run has computed for so long that others need not wait for it. If so it loses its permit, and its
     /// worker is demoted.

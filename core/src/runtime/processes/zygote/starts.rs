@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::{
     protocol::{
         arguments::{Arguments, HELLO_BYTES, hello_from},
-        control::{Control, Inbox, Nurserys, Told, ZygoteCommand, ZygoteEvent, pair},
+        control::{Control, Inbox, Told, ZygoteCommand, ZygoteEvent, ZygoteSide, pair},
         frame::VERSION,
         readiness::Readiness,
         sockets::{self, Stream, make_room},
@@ -112,7 +112,7 @@ struct Work {
     program: PathBuf,
     arguments: Arguments,
     control: Control,
-    zygotes: Nurserys,
+    zygotes: ZygoteSide,
     workers: HashMap<u32, Process>,
     last: u32,
     /// Workers that were ordered and are not started yet.
@@ -122,7 +122,7 @@ struct Work {
 impl Work {
     /// Finds out how workers can be confined, and says hello. If none can be started, it returns `None` and sends the
     /// system's reason, if there is one.
-    fn new(program: PathBuf, runs: u32, control: Control, zygotes: Nurserys) -> Option<Self> {
+    fn new(program: PathBuf, runs: u32, control: Control, zygotes: ZygoteSide) -> Option<Self> {
         let arguments = Arguments::of_trial(runs);
         let trials = Launcher::strongest_first().flat_map(|launcher| {
             let launcher = Rc::new(launcher);
@@ -247,7 +247,7 @@ fn trial(
     launcher: &Launcher,
     program: &Path,
     arguments: &Arguments,
-    zygotes: &Nurserys,
+    zygotes: &ZygoteSide,
 ) -> io::Result<(u32, Confinement)> {
     let (_process, mut hosts) = start(launcher, program, arguments)?;
     hosts.set_read_timeout(Some(LOOK))?;

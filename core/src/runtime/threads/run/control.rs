@@ -57,7 +57,7 @@ impl Run {
         drop(request);
         self.answered.notify_all();
         if computing {
-            self.resources.scheduler.tell_of_end(self);
+            self.resources.scheduler.wake_ended(self);
             self.resources.watchdog.watch_ending(self);
             return;
         }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long a thread spins for the answer of its host while others wait for its permit.
-const SHARED_LOOK: Duration = Duration::from_micros(20);
+const SHARED_SPIN: Duration = Duration::from_micros(20);
 
 /// A run as its isolate sees it.
 pub(super) struct RunEmbedder(pub(super) Arc<Run>);
@@ -42,8 +42,9 @@ impl Embedder for RunEmbedder {
         let started = Instant::now();
         let spin = &run.resources.spin;
         let is_there = || run.answer_of.load(Ordering::Acquire) == call;
-        let hurries = || run.resources.scheduler.others_wait() && started.elapsed() > SHARED_LOOK;
-        spin.look(started, || is_there() || hurries());
+        let must_sleep =
+            || run.resources.scheduler.others_wait() && started.elapsed() > SHARED_SPIN;
+        spin.spin(started, || is_there() || must_sleep());
         let found = is_there();
         let answer = self.await_answer(call);
         spin.learn(started.elapsed(), found);
@@ -51,11 +52,11 @@ impl Embedder for RunEmbedder {
     }
 
     fn start(&self, function: u32, args: Value, promise: u32) -> bool {
-        let goes_on = self.0.goes_on();
-        if goes_on {
+        let is_live = self.0.is_live();
+        if is_live {
             self.0.host.start(function, args, promise);
         }
-        goes_on
+        is_live
     }
 
     fn report(&self, value: Value) -> Option<Completion> {
@@ -103,8 +104,8 @@ impl Embedder for RunEmbedder {
 
     fn poll(&self, now: Instant) {
         let run = &self.0;
-        let look = run.slice.lock().as_mut().and_then(|slice| slice.look(now));
-        let Some(slice) = look else { return };
+        let checked = run.slice.lock().as_mut().and_then(|slice| slice.check(now));
+        let Some(slice) = checked else { return };
         let computed = run.shared.lock().computed;
         if computed + slice > run.resources.safety_cap {
             run.end(Reason::cap(run.resources.safety_cap));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::os::clock::ThreadTime;
 
 /// How often the time of a long slice is checked.
-const LOOK: Duration = Duration::from_millis(2);
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 /// How long a run computes before it steps aside for others.
 const SLICE: Duration = Duration::from_millis(10);
@@ -16,23 +16,23 @@ const SLICE: Duration = Duration::from_millis(10);
 pub(super) struct Slice {
     wall: Instant,
     /// When the time was last checked.
-    looked: Instant,
+    checked: Instant,
     thread: Option<(Duration, ThreadTime)>,
 }
 
 impl Slice {
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self { wall: now, looked: now, thread: None }
+        Self { wall: now, checked: now, thread: None }
     }
 
     /// The CPU time so far, if the slice is long and was not checked for a moment.
-    pub(super) fn look(&mut self, now: Instant) -> Option<Duration> {
+    pub(super) fn check(&mut self, now: Instant) -> Option<Duration> {
         let wall = self.wall(now);
-        if wall < SLICE || now.saturating_duration_since(self.looked) < LOOK {
+        if wall < SLICE || now.saturating_duration_since(self.checked) < CHECK_INTERVAL {
             return None;
         }
-        self.looked = now;
+        self.checked = now;
         self.thread.get_or_insert_with(|| (wall, ThreadTime::now()));
         Some(self.computed())
     }

@@ -32,7 +32,7 @@ pub(super) struct Queue<J> {
     /// Threads that sleep and were not yet notified of work.
     pub(super) sleeping: usize,
     /// Threads that sleep and were notified, and have not woken yet.
-    pub(super) told: usize,
+    pub(super) notified: usize,
     /// Nothing will come any more: threads without work end.
     pub(super) closed: bool,
     pub(super) spinning: bool,
@@ -75,7 +75,7 @@ impl<J> Resume<J> {
     }
 
     /// Wakes the thread, which checks whether it still has to wait.
-    pub(super) fn look_up(&self) {
+    pub(super) fn recheck(&self) {
         // Under its lock, so that the thread does not miss this between a check and its sleep.
         let _granted = self.granted.lock();
         self.wake.notify_one();
@@ -93,7 +93,7 @@ impl<J: Job> Queue<J> {
             before_aside: 0,
             computing: 0,
             sleeping: 0,
-            told: 0,
+            notified: 0,
             closed: false,
             spinning: false,
             tidying: 0,

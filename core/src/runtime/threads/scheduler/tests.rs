@@ -116,7 +116,7 @@ impl Bench {
 
     fn end(&self, job: &Arc<Toy>) {
         job.is_ending.store(true, Ordering::Relaxed);
-        self.scheduler.tell_of_end(job);
+        self.scheduler.wake_ended(job);
     }
 
     /// Waits until that is true of the queue.

@@ -37,29 +37,32 @@ const ASIDE_THREADS: usize = 1_000;
 
 impl<J: Job> Scheduler<J> {
     /// Makes sure that a thread takes the work in the queue.
-    pub(super) fn call_for_help(&self, mut queue: MutexGuard<'_, Queue<J>>) {
+    pub(super) fn ensure_thread(&self, mut queue: MutexGuard<'_, Queue<J>>) {
         while queue.computing < self.permits && queue.grant_turn() {}
         let finishing = self.finishing.load(Ordering::Relaxed);
-        let soon =
-            usize::from(queue.spinning) + queue.tidying + queue.starting + queue.told + finishing;
+        let soon = usize::from(queue.spinning)
+            + queue.tidying
+            + queue.starting
+            + queue.notified
+            + finishing;
         if queue.ready.len() <= soon || queue.computing >= self.permits {
             return self.count_waiting(&queue);
         }
         if queue.sleeping > 0 {
             queue.sleeping -= 1;
-            queue.told += 1;
+            queue.notified += 1;
             self.count_waiting(&queue);
             drop(queue);
             self.work.notify_one();
         } else if self.threads_left(&queue) > 0 {
             self.start_thread(queue);
         } else {
-            self.go_on_without(queue);
+            self.grant_out_of_turn(queue);
         }
     }
 
     /// Gives permits to threads in the middle of a job, because there is no thread for the job whose turn it is.
-    fn go_on_without(&self, mut queue: MutexGuard<'_, Queue<J>>) {
+    fn grant_out_of_turn(&self, mut queue: MutexGuard<'_, Queue<J>>) {
         while queue.computing < self.permits && queue.grant_any() {}
         self.count_waiting(&queue);
     }
@@ -82,13 +85,13 @@ impl<J: Job> Scheduler<J> {
 
     /// Starts threads for waiting work, which the system may have refused before.
     pub(crate) fn try_again(&self) {
-        self.call_for_help(self.queue.lock());
+        self.ensure_thread(self.queue.lock());
     }
 
     fn start_thread(&self, mut queue: MutexGuard<'_, Queue<J>>) -> bool {
         if Thread::has_given_way() {
             // A thread that this one starts would have the lowest priority, too: the watchdog starts it.
-            self.go_on_without(queue);
+            self.grant_out_of_turn(queue);
             return true;
         }
         self.count_waiting(&queue);
@@ -103,7 +106,7 @@ impl<J: Job> Scheduler<J> {
             let mut queue = self.queue.lock();
             queue.threads -= 1;
             queue.starting -= 1;
-            self.go_on_without(queue);
+            self.grant_out_of_turn(queue);
         }
         thread.is_ok()
     }
@@ -129,7 +132,7 @@ impl<J: Job> Scheduler<J> {
                 queue.current.push(Current { job: job_here, thread, permit: true, stuck: false });
                 let more = queue.has_work(self.permits);
                 if more {
-                    self.call_for_help(queue);
+                    self.ensure_thread(queue);
                 }
                 if let Some((since, found)) = idle {
                     self.spin.learn(Instant::elapsed(&since), found);
@@ -141,7 +144,7 @@ impl<J: Job> Scheduler<J> {
                 drop(queue);
                 gone.clear();
                 let since = idle.map_or_else(Instant::now, |(since, _)| since);
-                idle = Some((since, self.spin.look(since, || self.others_wait())));
+                idle = Some((since, self.spin.spin(since, || self.others_wait())));
                 queue = self.queue.lock();
                 queue.spinning = false;
                 if queue.has_work(self.permits) {
@@ -158,9 +161,9 @@ impl<J: Job> Scheduler<J> {
             if queue.has_work(self.permits) {
                 continue;
             }
-            let told;
-            (queue, told) = self.sleep(queue);
-            if !told && !queue.has_work(self.permits) {
+            let notified;
+            (queue, notified) = self.sleep(queue);
+            if !notified && !queue.has_work(self.permits) {
                 queue.threads -= 1;
                 return None;
             }
@@ -174,8 +177,8 @@ impl<J: Job> Scheduler<J> {
         while !queue.closed {
             let timed_out;
             (queue, timed_out) = self.work.wait_for(queue, LINGER);
-            if queue.told > 0 {
-                queue.told -= 1;
+            if queue.notified > 0 {
+                queue.notified -= 1;
                 return (queue, true);
             }
             if timed_out {

@@ -74,12 +74,12 @@ export const VIEW_KINDS = [
   'Float64Array',
 ] as const;
 
-/** The number of the sink under the option `report`; all others are the binding's to give out. */
+/** The number of the sink under the option `report`. A binding gives out all other numbers. */
 export const REPORT_SINK = 0xffff_ffff;
 
 /**
- * In the number of a host function that crosses to the sandbox: it always answers with a promise, so
- * the sandbox need not wait for the host to say so. See `Host::start`.
+ * Set in the number of a host function that always answers with a promise, so that the sandbox need not wait for the
+ * host to say so. See `Host::start`.
  */
 export const ASYNC_FUNCTION = 0x8000_0000;
 

@@ -17,7 +17,7 @@ mod process;
 
 use std::{env, process::Command, time::Instant};
 
-use isolane::{Language, Runtime, RuntimeOptions, Status};
+use isolane::{ExecutionOptions, Language, Runtime, RuntimeOptions, Status, run_code};
 
 const MIB: usize = 1 << 20;
 
@@ -251,6 +251,25 @@ fn what_compiling_takes_counts_cached_or_not() {
         let expected = if limit == 2 { Status::Memory } else { Status::Success };
         assert_eq!(result.status, expected, "{limit} MiB");
     }
+}
+
+/// A module without room to be compiled is named, also where it is imported while the program runs.
+#[test]
+fn an_import_that_is_too_large_to_compile_is_named() {
+    let long = format!("export default [{}].length", "1,".repeat(40_000));
+    let options = |memory_limit_bytes| ExecutionOptions {
+        modules: [("./long.js".to_owned(), long.clone())].into(),
+        memory_limit_bytes: Some(memory_limit_bytes),
+        ..ExecutionOptions::default()
+    };
+    let source = "const long = 'long'; export default (await import(`./${long}.js`)).default";
+    let run = |limit| run_code(source, options(limit)).wait().expect("a run");
+    assert_eq!(run(64 << 20).status, Status::Success);
+    let result = run(4 << 20);
+    assert_eq!(result.status, Status::Memory);
+    let message = result.error.expect("an error").message;
+    assert!(message.starts_with("compiling long.js takes up to "), "{message}");
+    assert_eq!(result.memory_used_bytes, Some(4 << 20));
 }
 
 /// A program that takes nine tenths of its limit is no bomb.

@@ -99,7 +99,7 @@ unsafe extern "C-unwind" fn normalize(
                 name = unsafe { sys::js_strdup(ctx, c_string(&marked(&found)).as_ptr()) };
                 if name.is_null() { Err(Thrown) } else { Ok(Cx(ctx).dup(sys::JS_UNDEFINED)) }
             }
-            Err(Unlinked::Memory) => state.exhaust(),
+            Err(Unlinked::Memory(module)) => state.exhaust_by(*module),
             Err(Unlinked::Error(error)) => Err(throw_link_error(state, &error)),
         }
     });

@@ -24,6 +24,7 @@ use crate::{
         outcome::{ExecutionError, Status},
         text::{MESSAGE_LIMIT, bounded},
     },
+    modules::program::Oversized,
     testing::step_timer::{Step, lap},
     value::{ErrorClass, Value},
 };
@@ -37,6 +38,8 @@ pub(crate) enum End {
     Failed(Status, Box<ExecutionError>),
     /// The limit was hit.
     Memory,
+    /// The limit leaves no room to compile this module.
+    Oversized(Box<Oversized>),
     /// The embedder asked the run to end.
     Asked,
     /// This crate itself failed.
@@ -283,7 +286,7 @@ pub(super) fn forced(state: &State) -> End {
     if state.failed() {
         End::Broken
     } else if state.exhausted() {
-        End::Memory
+        state.take_oversized().map_or(End::Memory, |module| End::Oversized(Box::new(module)))
     } else {
         End::Asked
     }

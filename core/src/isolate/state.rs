@@ -23,7 +23,7 @@ use super::{
 use crate::{
     binding::host::Refusal,
     data::outcome::ExecutionError,
-    modules::program::{Compiled, Linker},
+    modules::program::{Compiled, Linker, Oversized},
     value::{InFlight, Kinds, Value},
 };
 
@@ -89,6 +89,8 @@ pub(super) struct State {
     pub(super) signal: RefCell<Option<Signal>>,
     /// A panic of this crate was caught on its way into the engine.
     failed: Cell<bool>,
+    /// The module that the run had no room to compile.
+    oversized: RefCell<Option<Oversized>>,
 }
 
 impl State {
@@ -130,6 +132,7 @@ impl State {
             signal: RefCell::default(),
             kept: Cell::new(0),
             failed: Cell::new(false),
+            oversized: RefCell::default(),
         }
     }
 
@@ -161,6 +164,17 @@ impl State {
     pub(super) fn exhaust(&self) -> ! {
         self.instance().heap().exhaust();
         leave()
+    }
+
+    /// Leaves the engine because there is no room to compile that module.
+    pub(super) fn exhaust_by(&self, module: Oversized) -> ! {
+        *self.oversized.borrow_mut() = Some(module);
+        self.exhaust()
+    }
+
+    /// The module that the run had no room to compile, once.
+    pub(super) fn take_oversized(&self) -> Option<Oversized> {
+        self.oversized.borrow_mut().take()
     }
 
     /// Whether the limit was hit.

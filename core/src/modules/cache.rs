@@ -61,7 +61,11 @@ impl Cache {
         if let Some(known) = self.find(hash, label, text, language, erase) {
             // A run's limits do not depend on modules that others compiled before.
             let fits = known.takes_bytes() <= room_bytes;
-            return if fits { Ok(known) } else { Err(CompileError::out_of_memory()) };
+            return if fits {
+                Ok(known)
+            } else {
+                Err(CompileError::out_of_memory(known.takes_bytes()))
+            };
         }
         let module = Arc::new(compile(label, text, language, erase, room_bytes)?);
         self.keep(hash, label, language, erase, &module);

@@ -85,9 +85,17 @@ pub(crate) enum Module {
 #[derive(Debug)]
 pub(crate) enum Unlinked {
     /// Compiling takes more memory than there is.
-    Memory,
+    Memory(Box<Oversized>),
     /// The source has an error.
     Error(Box<ExecutionError>),
+}
+
+/// A module that the run has no room to compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Oversized {
+    pub(crate) filename: String,
+    /// An upper bound of the bytes that compiling it takes at once.
+    pub(crate) needed_bytes: u64,
 }
 
 /// The memory of the code that was compiled since the last call.
@@ -327,8 +335,12 @@ fn engine_name(label: &str) -> String {
 }
 
 fn unlinked(error: LinkError) -> Unlinked {
-    if error.out_of_memory {
-        return Unlinked::Memory;
+    if let Some(needed_bytes) = error.needed_bytes {
+        let filename = bounded(error.filename, MESSAGE_LIMIT);
+        return Unlinked::Memory(Box::new(Oversized {
+            filename,
+            needed_bytes: needed_bytes as u64,
+        }));
     }
     Unlinked::Error(Box::new(ExecutionError {
         name: error.name.to_owned(),

@@ -19,7 +19,7 @@ use crate::{
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
     },
     isolate::End,
-    modules::request::Request,
+    modules::{program::Oversized, request::Request},
     value::{Kinds, Purpose, Value, path::Step},
 };
 
@@ -122,6 +122,7 @@ const ASKED: u8 = 4;
 const BROKEN: u8 = 5;
 const CAP: u8 = 6;
 const STALLED: u8 = 7;
+const OVERSIZED: u8 = 8;
 
 const THROWN_BY_CALL: u8 = 0;
 const THROWN_BY_PROMISE: u8 = 1;
@@ -359,6 +360,10 @@ fn write_end(frame: Frame, end: WorkersEnd) -> Frame {
             write_error(frame.u8(kind), *error)
         }
         WorkersEnd::End(End::Memory) => frame.u8(MEMORY),
+        WorkersEnd::End(End::Oversized(module)) => {
+            let Oversized { filename, needed_bytes } = *module;
+            frame.u8(OVERSIZED).text(&filename).u64(needed_bytes)
+        }
         WorkersEnd::End(End::Asked) => frame.u8(ASKED),
         WorkersEnd::End(End::Broken) => frame.u8(BROKEN),
         WorkersEnd::Cap => frame.u8(CAP),
@@ -374,6 +379,10 @@ fn read_end(fields: &mut Fields, most_bytes: usize) -> Result<WorkersEnd, Unread
             WorkersEnd::End(End::Failed(Status::LinkError, Box::new(read_error(fields)?)))
         }
         MEMORY => WorkersEnd::End(End::Memory),
+        OVERSIZED => {
+            let (filename, needed_bytes) = (fields.text()?, fields.u64()?);
+            WorkersEnd::End(End::Oversized(Box::new(Oversized { filename, needed_bytes })))
+        }
         ASKED => WorkersEnd::End(End::Asked),
         BROKEN => WorkersEnd::End(End::Broken),
         CAP => WorkersEnd::Cap,

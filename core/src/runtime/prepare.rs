@@ -40,7 +40,7 @@ pub(crate) fn prepare(
     let may_wait = request.hands_over();
     let linker = match program::link(cache, request) {
         Ok(linker) => linker,
-        Err(Unlinked::Memory) => return Prepared::Over(End::Memory),
+        Err(Unlinked::Memory(module)) => return Prepared::Over(End::Oversized(module)),
         Err(Unlinked::Error(error)) => {
             return Prepared::Over(End::Failed(Status::LinkError, error));
         }

@@ -16,6 +16,7 @@ use crate::{
         text::{MESSAGE_LIMIT, bounded},
     },
     isolate::End,
+    modules::program::Oversized,
     value::Value,
 };
 
@@ -119,6 +120,8 @@ impl Record {
 
     /// Settles the run, which happens once.
     pub(crate) fn settle(&mut self, end: End, peak_bytes: Option<u64>) -> Status {
+        // Compiling would have taken all that is left, and more.
+        let refused_bytes = matches!(end, End::Oversized(_)).then_some(self.memory_limit);
         let (status, result, error) = self.judge(end);
         self.result = Some(ExecutionResult {
             status,
@@ -130,7 +133,7 @@ impl Record {
             logs: std::mem::take(&mut self.logs),
             error,
             duration_ms: self.called.elapsed().as_secs_f64() * 1e3,
-            memory_used_bytes: peak_bytes,
+            memory_used_bytes: peak_bytes.max(refused_bytes),
         });
         status
     }
@@ -143,6 +146,15 @@ impl Record {
             (End::Memory, _) => {
                 let message =
                     format!("the run hit its memory limit of {} bytes", self.memory_limit);
+                (Status::Memory, None, failed("MemoryLimit", message))
+            }
+            (End::Oversized(module), _) => {
+                let Oversized { filename, needed_bytes } = *module;
+                let message = format!(
+                    "compiling {filename} takes up to {needed_bytes} bytes, more than the run's memory limit of {} bytes \
+                     leaves: raise the limit, or split the module",
+                    self.memory_limit
+                );
                 (Status::Memory, None, failed("MemoryLimit", message))
             }
             (_, Some(Reason::Terminated(reason))) => {

@@ -74,7 +74,7 @@ pub(crate) fn compile(
     let typescript = language == Language::TypeScript;
     let compilation = |weight: Weight| {
         if weight.bytes > room_bytes {
-            return Err(CompileError::out_of_memory());
+            return Err(CompileError::out_of_memory(weight.bytes));
         }
         Compilation { label, text, erase, takes_bytes: weight.bytes }.run(typescript)
     };

@@ -23,8 +23,8 @@ pub(crate) struct CompileError {
     pub(crate) message: String,
     /// The place in the original text.
     pub(crate) position: Option<Position>,
-    /// Compiling it would have taken more memory than there is. The source may be valid.
-    pub(crate) out_of_memory: bool,
+    /// The bytes that compiling takes, where there is no room for them. The source may be valid.
+    pub(crate) needed_bytes: Option<usize>,
 }
 
 /// The name under which a statement imports a binding from another module.
@@ -232,13 +232,13 @@ impl CompileError {
     /// An error without a position.
     pub(super) fn without_position(message: &str) -> Self {
         let message = one_line(message);
-        Self { name: "SyntaxError", message, position: None, out_of_memory: false }
+        Self { name: "SyntaxError", message, position: None, needed_bytes: None }
     }
 
     /// The error of a source that takes more memory than there is.
-    pub(crate) fn out_of_memory() -> Self {
+    pub(crate) fn out_of_memory(needed_bytes: usize) -> Self {
         let message = "The source takes more memory to compile than the run may hold";
-        Self { out_of_memory: true, ..Self::without_position(message) }
+        Self { needed_bytes: Some(needed_bytes), ..Self::without_position(message) }
     }
 }
 

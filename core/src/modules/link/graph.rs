@@ -35,8 +35,8 @@ pub(crate) struct LinkError {
     pub(crate) filename: String,
     /// The place in that file.
     pub(crate) position: Option<Position>,
-    /// The module may be valid, but compiling it would take more memory than there is.
-    pub(crate) out_of_memory: bool,
+    /// The bytes that compiling the module takes, where they are more than the run may hold. The module may be valid.
+    pub(crate) needed_bytes: Option<usize>,
 }
 
 /// The checked modules of a run.
@@ -90,7 +90,7 @@ impl Graph {
                 specifier: Some(beginning(specifier)),
                 filename: self.label(importer),
                 position: None,
-                out_of_memory: false,
+                needed_bytes: None,
             })?;
         if let Resolved::Module(key) = &resolved {
             self.extend(key, compile)?;
@@ -332,7 +332,7 @@ impl Graph {
             specifier: None,
             filename: self.label(key),
             position: error.position,
-            out_of_memory: error.out_of_memory,
+            needed_bytes: error.needed_bytes,
         }
     }
 
@@ -350,7 +350,7 @@ impl Graph {
             specifier: Some(beginning(&request.specifier)),
             filename: self.label(&node.key),
             position: Some(position),
-            out_of_memory: false,
+            needed_bytes: None,
         }
     }
 }

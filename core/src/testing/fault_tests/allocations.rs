@@ -114,7 +114,7 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
         Err(unlinked) => {
             let nothing = Seen { requests: 0, refused: 0 };
             let came = match unlinked {
-                Unlinked::Memory => Came::Memory,
+                Unlinked::Memory(_) => Came::Memory,
                 Unlinked::Error(error) => Came::Failed(Status::LinkError, *error, Vec::new()),
             };
             return (came, nothing);
@@ -166,7 +166,7 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
         (Some(wrong), _) => Came::Wrong(wrong),
         (None, Some(End::Success(value))) => Came::To(value, reports),
         (None, Some(End::Failed(status, error))) => Came::Failed(status, *error, reports),
-        (None, Some(End::Memory)) => Came::Memory,
+        (None, Some(End::Memory | End::Oversized(_))) => Came::Memory,
         (None, end) => Came::Wrong(format!("{end:?}")),
     };
     (came, seen)

@@ -129,9 +129,9 @@ export interface RuntimeOptions {
   /** Runs that may wait for their turn; beyond that `runCode` throws. Default: any number. */
   maxQueuedRuns?: number;
   /**
-   * Threads that may be lost to builtins that do not come back when their run has ended. With that many
-   * no run starts until one does, and with twice as many none goes on: they are `terminated`, by a
-   * `SafetyCap`. Default 32.
+   * Threads that may be lost to builtins that do not return when their run has ended. At that number each new
+   * run is `terminated`, by a `SafetyCap`, until one returns; at twice that number so is each run that resumes.
+   * Default 32.
    */
   maxStuckThreads?: number;
   /** Isolates kept ready ahead of need, each in a worker of its own under `'process'`. Each costs some hundred KiB. */
@@ -178,7 +178,7 @@ export interface Stats {
   readonly readyIsolates: number;
   /** Threads of the runtime in this process. */
   readonly threads: number;
-  /** Threads that do not come back from a builtin, although their run has settled. They have the lowest priority. */
+  /** Threads that do not return from a builtin, although their run has settled. They have the lowest priority. */
   readonly stuckThreads: number;
   /** Bytes of compiled modules that are kept. */
   readonly compileCacheBytes: number;

@@ -121,7 +121,7 @@ class Stats:
     threads: int
     """Threads of the runtime in this process."""
     stuck_threads: int
-    """Threads that do not come back from a builtin, although their run has settled. They have the
+    """Threads that do not return from a builtin, although their run has settled. They have the
     lowest priority."""
     compile_cache_bytes: int
     """Bytes of compiled modules that are kept."""
@@ -160,9 +160,9 @@ class Runtime:
             max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.
             max_queued_runs: Runs that may wait for their turn; beyond it `run_code` raises.
                 Default: any number.
-            max_stuck_threads: Threads that may be lost to builtins that do not come back when their
-                run has ended. With that many no run starts until one does, and with twice as many
-                none goes on: they are `terminated`, by a `SafetyCap`. Default 32.
+            max_stuck_threads: Threads that may be lost to builtins that do not return when their
+                run has ended. At that number each new run is `terminated`, by a `SafetyCap`, until
+                one returns; at twice that number so is each run that resumes. Default 32.
             ready_isolates: Isolates kept ready ahead of need, each in a worker of its own under
                 `process`. Each costs some hundred KiB.
             compile_cache_bytes: Bytes of compiled code kept for sources that come again. Workers

@@ -112,8 +112,9 @@ runtime_options! {
     max_concurrent_runs: usize, at least 1, default concurrency();
     /// Runs that may wait for their turn; beyond it a new run is refused. No bound by default.
     max_queued_runs: Option<usize>, at least 0, default None;
-    /// Threads that may be lost to builtins that do not come back when their run has ended. With
-    /// that many no run starts until one does, and with twice as many none goes on. 32 by default.
+    /// Threads that may be lost to builtins that do not return when their run has ended. At that number each new run is
+    /// terminated by a safety cap until one returns, and at twice that number so is each run that resumes. 32 by
+    /// default.
     max_stuck_threads: usize, at least 1, default 32;
     /// Isolates that are kept pristine ahead of need; by default as many as may compute at once, and at
     /// most 4 per core, or 8.

@@ -1,8 +1,9 @@
 //! Specifiers and the modules that they mean.
 //!
 //! In: the keys of `modules` and `imports`, the entry's `filename`, and a specifier with its importer. Out: the module
-//! key, the entry or the bridge that it means, or the reason why it means none. Keeps §3.2 and §3.3 of the contract:
-//! nothing resolves outside the caller's modules and imports.
+//! key, the entry or the bridge that it means, or the reason why it means none. Relative specifiers
+//! resolve against the importing module, bare ones among `imports`. Nothing resolves outside the caller's modules and
+//! imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,9 @@
 //! System calls that a worker and its zygote may make.
 //!
 //! Out: the rules. A worker computes, requests memory, and speaks through one socket. Any other call ends it, except
-//! for calls that libraries try and can do without. The zygote forks; it is not hostile, so calls that it does not need
-//! are only refused.
+//! for calls that libraries try and can do without: these fail. A call that is permitted with certain arguments fails
+//! with others, or ends the worker: each rule says which. The zygote forks; it is not hostile, so calls that it does
+//! not need are only refused.
 
 use super::{
     SOCKET,

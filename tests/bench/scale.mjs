@@ -27,8 +27,8 @@ const MICROS = 1e3;
 mkdirSync(FOLDER, { recursive: true });
 const page = [
   '# How the cost of a run grows', '',
-  'Printed by `npm run bench:scale`. Figures are medians; both axes of every plot are logarithmic, and a',
-  'dotted line says what growth in proportion is: what rises steeper is a cliff.', '',
+  '`npm run bench:scale` writes this page. Figures are medians, and both axes of every plot are logarithmic. A dotted',
+  'line shows growth in proportion; a curve that is steeper grows faster than its size.', '',
   `${machine()}; Node.js ${process.version}; ${edition()}`, '',
 ];
 

@@ -1,5 +1,5 @@
-// The addon of this machine: what cargo calls it, and the name under which `lib/native.ts` looks for it,
-// which is that of the platform packages.
+// The addon of this machine: cargo's file name for it, and the name that `lib/native.ts` loads. The platform packages
+// use the latter, too.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, renameSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = fileURLToPath(new URL('..', import.meta.url));
 export const HOME = join(ROOT, 'bindings-node');
 
-/** The executable of worker processes, which stands beside the addon. */
+/** The executable of worker processes; it is in the addon's folder. */
 export const WORKER_FILE = process.platform === 'win32' ? 'isolane-worker.exe' : 'isolane-worker';
 
 const library =
@@ -19,7 +19,7 @@ const abi =
   { darwin: '', win32: '-msvc' }[process.platform] ??
   (process.report.getReport().header.glibcVersionRuntime ? '-gnu' : '-musl');
 
-/** Where cargo puts what it builds. */
+/** Cargo's target folder. */
 export function targetFolder() {
   const metadata = execFileSync('cargo', ['metadata', '--no-deps', '--format-version=1', '--locked'], {
     cwd: ROOT,
@@ -29,10 +29,10 @@ export function targetFolder() {
   return JSON.parse(metadata).target_directory;
 }
 
-/** Puts the addon that was built last in a profile (`release`, `debug`) into a folder. */
+/** Copies the latest addon of a profile (`release`, `debug`) into a folder. */
 export function place(profile, folder) {
   const addon = join(folder, `isolane.${process.platform}-${process.arch}${abi}.node`);
-  // Moved into place: a process that has the old one loaded keeps it.
+  // The rename keeps the old file for processes that have loaded it.
   copyFileSync(join(targetFolder(), profile, library), `${addon}.new`);
   renameSync(`${addon}.new`, addon);
 }

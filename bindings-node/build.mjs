@@ -1,6 +1,6 @@
 // Builds the addon for this machine and puts it where `lib/native.ts` looks for it.
 //
-// In: `--release` or nothing. Out: `isolane.<platform>-<arch>-<abi>.node` beside this file. Needs Rust and a
+// In: `--release` or nothing. Out: `isolane.<platform>-<arch>-<abi>.node` beside this file. The build needs Rust and a
 // C compiler.
 
 import { execFileSync } from 'node:child_process';

@@ -1,5 +1,4 @@
-// The package as an ECMAScript module: the same functions and classes, and the same state, as for
-// `require`.
+// The package as an ECMAScript module. It has the same functions, classes and state as with `require`.
 import isolane from './dist/index.js';
 
 export const { runCode, Runtime, SerializationError, unwrap } = isolane;

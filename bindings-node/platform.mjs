@@ -1,9 +1,9 @@
-// Lays out the npm package of this platform from what was built.
+// Makes the npm package of this platform from a build.
 //
 //     node bindings-node/platform.mjs FOLDER
 //
-// In: the addon and the worker beside this file. Out: that folder, which must not be there yet, with both and their
-// manifest. `files` keeps what it names executable.
+// In: the addon and the worker beside this file. Out: that folder, which must not exist yet, with both and their
+// manifest. npm keeps the files that `files` names executable.
 
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

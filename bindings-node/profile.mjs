@@ -1,15 +1,15 @@
-// What makes gcc count how often each branch is taken, and then compile by those counts.
+// Flags of gcc for profile-guided optimization.
 //
-// In: the folder of the counts. Out: flags, for the build that counts and for the one by its counts.
+// In: the folder of the counts. Out: flags for the build that counts branches, and for the build that uses the counts.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import process from 'node:process';
 
-/** The C compiler that cargo takes: a command, and what stands before its arguments. */
+/** The C compiler that cargo uses: a command, then its first arguments. */
 export const compiler = () => (process.env.CC ?? 'cc').split(' ');
 
-/** Runs it, with a source; gives what it prints. */
+/** Runs the compiler on a source; returns its output. */
 export function compile(flags, input = '') {
   const [command, ...first] = compiler();
   return execFileSync(command, [...first, ...flags], {
@@ -19,24 +19,24 @@ export function compile(flags, input = '') {
   });
 }
 
-/** Whether it is gcc: clang, which says that it is, too, counts in another way. */
+/** Whether the compiler is gcc. clang defines `__GNUC__` too, but counts in another way. */
 export function isGcc() {
   const macros = compile(['-dM', '-E', '-x', 'c', '-']);
   return macros.includes('#define __GNUC__ ') && !macros.includes('#define __clang__ ');
 }
 
-// Nobody replaces a function of the engine when it is loaded, so they may be inlined into each other.
+// No other library replaces a function of the engine, so gcc may inline one into another.
 const INLINED = '-fno-semantic-interposition';
 
-/** Threads run the engine side by side, so a count is one step that no other thread can undo. */
+/** Flags for the build that counts. Several threads run the engine, so the counters are atomic. */
 export const counting = (folder) => [INLINED, `-fprofile-generate=${folder}`, '-fprofile-update=atomic'];
 
-/** The library that writes the counts down when a process ends. */
+/** The library that writes the counts to files when a process ends. */
 export const counter = () => compile(['-print-file-name=libgcov.a']).trim();
 
 /**
- * What training never came to is compiled as ever. A source without counts is an error: so nothing passes for
- * trained that was not, and a module that takes other objects than those that were counted cannot be built.
+ * Flags for the build that uses the counts. gcc compiles code that training never reached as without a profile. A
+ * source without counts is an error, so the build fails if a source was not trained or if its object is another one.
  */
 export const counted = (folder) => [
   INLINED,

@@ -1,9 +1,8 @@
-// Builds what is published, the addon, the worker and the wheel, with the engine's C compiled by what it does
-// most.
+// Builds the published addon, worker and wheel, with profile-guided optimization of the engine's C code.
 //
-// Out: the addon and the worker where `npm run build` has them, and the wheel in `target/wheels`. The engine
-// is built to count, is trained (`training/run.mjs`), and is built again by its counts, which stay in
-// `target/profile`. The wheel's module takes the objects that the addon took.
+// Out: the addon and the worker in the folders of `npm run build`, and the wheel in `target/wheels`. The program
+// builds the engine with counters, runs the training (`training/run.mjs`) and builds the engine again with the counts,
+// which stay in `target/profile`. The wheel's module uses the same objects as the addon.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
@@ -16,7 +15,7 @@ import { compiler, counted, counter, counting, counts, isGcc } from './profile.m
 const ROUNDS = 20;
 const TRAINING = join('bindings-node', 'training', 'run.mjs');
 const PROFILE = join(targetFolder(), 'profile');
-// Another setting, of no effect, for what is compiled from C: cargo keeps what `build.mjs` takes beside it.
+// A different setting without effect for the packages with C code. So cargo keeps the objects of `build.mjs`, too.
 const APART = ['rquickjs-sys', 'psm'].flatMap((name) => [
   '--config',
   `profile.release.package.${name}.codegen-units=1`,
@@ -24,10 +23,10 @@ const APART = ['rquickjs-sys', 'psm'].flatMap((name) => [
 
 const gcc = isGcc();
 if (gcc) train();
-else console.warn(`NO PROFILE: ${compiler().join(' ')} is not gcc. This is what \`npm run build\` makes.`);
+else console.warn(`NO PROFILE: ${compiler().join(' ')} is not gcc. This build is the one of \`npm run build\`.`);
 build(gcc ? counted(PROFILE) : []);
 
-/** Counts, in a package of its own: the addon that is in use stays as it is. */
+/** Collects the counts, in a package of its own, so that the installed addon stays as it is. */
 function train() {
   const home = join(PROFILE, 'package');
   rmSync(PROFILE, { recursive: true, force: true });
@@ -42,7 +41,7 @@ function train() {
     throw new Error(`no counts of the engine: ${written}`);
 }
 
-/** All of it, and the addon must come to the results of the training itself. */
+/** Builds the addon, the worker and the wheel. The addon must pass the training. */
 function build(flags) {
   run('cargo', ['build', ...addon()], flags);
   place('release', HOME);
@@ -55,7 +54,7 @@ function addon() {
   return ['--release', '--locked', '--package', 'isolane-node', ...APART];
 }
 
-/** Runs what compiles, with flags for what is compiled from C. */
+/** Runs a build command with flags for C code. */
 function run(command, args, flags) {
   const quoted = flags.map((flag) => `'${flag}'`);
   const CFLAGS = [process.env.CFLAGS, ...quoted].filter(Boolean).join(' ');

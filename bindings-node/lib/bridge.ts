@@ -1,8 +1,8 @@
 // This thread's one connection to the core.
 //
-// In: a wake-up from the native side, one for many events. Out: each event, handed to the run it is
-// about. Also lends out the encoders. Nothing that happens here reaches the event loop as an
-// exception: a run's callbacks and outcome are the run's.
+// In: a wake-up from the native side, one for many events. Out: each event, handed to its run. This module
+// also lends out the encoders. No exception leaves it for the event loop: each run handles the errors of its
+// own callbacks.
 
 import { Buffer } from 'node:buffer';
 import { availableParallelism } from 'node:os';
@@ -15,19 +15,20 @@ import type { Run } from './run.js';
 import { beginTurn, isLong } from './slices.js';
 import { EventKind, MORE, NOT_WORTH_IT } from './wire.js';
 
-/** Events that came together, and what is left of them. */
+/** Events that were drained together. */
 interface Batch {
   readonly mail: Mail;
+  /** The number of events that have not been delivered. */
   left: number;
-  /** The inbox, if they are in it. */
+  /** The inbox, if the events are in it. */
   readonly room: Buffer | undefined;
 }
 
 const INBOX_BYTES = 64 * 1024;
-// On one processor looking for events would only keep the sandbox from computing.
+// On one processor polling would only take time from the sandbox.
 const LOOKS = availableParallelism() > 1;
 
-/** The addon, and the folder that it is in. */
+/** The addon and its folder. */
 export const { native, folder } = loadNative();
 export const bridge = native.openBridge(receive);
 
@@ -35,35 +36,35 @@ const runs = new Map<number, Run>();
 const closing = new Map<number, () => void>();
 const idle: Encoder[] = [];
 let polling = false;
-/** Whether the event loop has to come here again, whatever is expected. */
+/** Whether to poll once more, even if no event is expected. */
 let more = false;
-/** Whether it is worth looking for the event that is expected. */
+/** Whether polling for the expected event still pays off. */
 let lasts = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
 let closings = 0;
-/** Events that this thread has, and did not get to in the turn in which they came. */
+/** Drained events that are left for the next turn of the event loop. */
 let interrupted: Batch | undefined;
 
-/** Announces a run, whose events come from now on. */
+/** Registers a run, so that it receives its events. */
 export function attach(number: number, run: Run): void {
   runs.set(number, run);
   lookForEvents();
 }
 
-/** The events of a run go on, after a message that was read bit by bit. */
+/** Resumes the events of a run after its large message has been read. */
 export function heardAgain(number: number): void {
   native.resume(bridge, number);
   lookAgain();
 }
 
-/** A number under which the end of a runtime will be told. */
+/** Returns a number for the end of a runtime; the event with that number calls `done`. */
 export function onClosed(done: () => void): number {
   closings += 1;
   closing.set(closings, done);
   return closings;
 }
 
-/** An encoder for one message. A getter that is run meanwhile may need one of its own. */
+/** Borrows an encoder for one message. A getter that runs meanwhile may borrow another one. */
 export function borrowEncoder(): Encoder {
   const encoder = idle.pop() ?? new Encoder();
   encoder.reset();
@@ -76,9 +77,8 @@ export function returnEncoder(encoder: Encoder): void {
 }
 
 /**
- * Looks for events for a moment, between the other things that the event loop does, because the
- * answer to what was just said is near. Waking a thread that sleeps costs more than the answer. For how long is
- * the native side's to say (`drain`).
+ * Polls in the next turns of the event loop, because an event is expected soon. Waking a sleeping thread costs
+ * more than most answers take. The native side decides for how long to poll (`drain`).
  */
 function lookForEvents(): void {
   if (LOOKS) startPolling();
@@ -111,11 +111,11 @@ function receive(): void {
   if (rest !== undefined) {
     interrupted = undefined;
     dispatch(rest);
-    // More may have come meanwhile, or did not fit into that batch.
+    // More events may have arrived meanwhile, or may not have fitted into that batch.
     lookAgain();
     return;
   }
-  // A host function that runs the event loop itself comes here again while the inbox is in use.
+  // A host function that runs the event loop itself calls this function again while the inbox is in use.
   const room = inbox;
   inbox = undefined;
   const written = native.drain(bridge, room ?? Buffer.alloc(0));
@@ -130,12 +130,12 @@ function receive(): void {
 /** Begins to deliver a batch of events. */
 function open(mail: Mail, room: Buffer | undefined): Batch {
   const head = mail.u32();
-  // After what else the event loop has to do.
+  // The event loop does its other work before the next batch.
   if (head >= MORE) lookAgain();
   return { mail, left: head % MORE, room };
 }
 
-/** Delivers events, until there are no more or this turn of the event loop has taken long enough. */
+/** Delivers events until the batch is empty or the slice of this turn is over. */
 function dispatch(batch: Batch): void {
   const { mail } = batch;
   try {
@@ -167,7 +167,7 @@ function next(mail: Mail): void {
   mail.at = end;
 }
 
-/** Has the event loop come here again, after what else it has to do. */
+/** Polls once more, after the other work of the event loop. */
 function lookAgain(): void {
   more = true;
   startPolling();

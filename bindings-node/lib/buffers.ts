@@ -1,8 +1,8 @@
 // The buffers of one message.
 //
-// In: ArrayBuffers and views as they are met. Out: BUFFER and VIEW nodes, and the blobs that they
-// name. A view carries only its own bytes, unless its whole ArrayBuffer is in the message too,
-// before or after it: then both share that one blob.
+// In: ArrayBuffers and views, in the order of the message. Out: BUFFER and VIEW nodes, and the blobs that
+// they name. A view carries only its own bytes, unless the message also contains its whole ArrayBuffer,
+// before or after the view. Then both share one blob.
 
 import { types } from 'node:util';
 
@@ -11,14 +11,14 @@ import { Tag, VIEW_KINDS } from './wire.js';
 
 interface MovableView {
   readonly buffer: ArrayBufferLike;
-  /** Where in the outbox the view's blob and offset stand. */
+  /** The place of the view's blob and offset in the outbox. */
   readonly place: number;
   readonly blob: number;
   readonly byteOffset: number;
 }
 
 const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object;
-// The brand's own getters: a subclass may have put others in front of them.
+// The brand's own getters: a subclass may have overridden them.
 const kindName = getter(typedArray, Symbol.toStringTag);
 const arrayBuffer = getter(typedArray, 'buffer');
 const arrayByteOffset = getter(typedArray, 'byteOffset');
@@ -34,7 +34,7 @@ const NOTHING = new Uint8Array(0);
 export class Buffers {
   private readonly out: Encoder;
   private blobs: Uint8Array[] = [];
-  /** How long each blob was when it was met. */
+  /** The length that each blob had when it was added. */
   private lengths: number[] = [];
   private whole = new Map<ArrayBufferLike, number>();
   private movable: MovableView[] = [];
@@ -43,7 +43,7 @@ export class Buffers {
     this.out = out;
   }
 
-  /** Forgets the message before. */
+  /** Forgets the previous message. */
   reset(): void {
     if (this.blobs.length === 0) return;
     this.blobs = [];
@@ -52,12 +52,12 @@ export class Buffers {
     this.whole = new Map();
   }
 
-  /** The blobs, if there are any. */
+  /** The blobs of the message; undefined if there are none. */
   taken(): Uint8Array[] | undefined {
     return this.blobs.length === 0 ? undefined : this.blobs;
   }
 
-  /** An ArrayBuffer; views over it that came before move onto its blob. */
+  /** Writes an ArrayBuffer. Views over it that were written before now refer to its blob. */
   buffer(buffer: ArrayBuffer): void {
     this.checkAttached(buffer);
     const blob = this.add(new Uint8Array(buffer));
@@ -72,7 +72,7 @@ export class Buffers {
     }
   }
 
-  /** A typed array or a DataView. */
+  /** Writes a typed array or a DataView. */
   view(view: ArrayBufferView): void {
     const name = kindName(view) as string | undefined;
     const buffer = (name === undefined ? dataBuffer : arrayBuffer)(view) as ArrayBufferLike;
@@ -95,13 +95,13 @@ export class Buffers {
       return;
     }
     const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-    // Another thread may be writing to shared memory: what crosses is a copy made here.
+    // Another thread may write to shared memory, so the message takes a copy that is made here.
     const blob = this.add(types.isSharedArrayBuffer(buffer) ? bytes.slice() : bytes);
     this.write(place, blob, 0);
     this.movable.push({ buffer, place, blob, byteOffset });
   }
 
-  /** Refuses a message in which a getter detached or resized a buffer that had been met. */
+  /** Refuses a message in which a getter detached or resized a buffer after it had been added. */
   check(): void {
     if (this.blobs.some((blob, at) => blob.byteLength !== this.lengths[at])) {
       this.out.refuse('an ArrayBuffer that changed while it was read');
@@ -128,7 +128,7 @@ export class Buffers {
   }
 }
 
-/** The getter of that very object, to be called on others of its brand. */
+/** Returns the getter of `key` that `object` itself defines, for calls on other objects of its brand. */
 export function getter(object: object, key: PropertyKey): (self: object) => unknown {
   const { get } = Object.getOwnPropertyDescriptor(object, key) as { get(): unknown };
   return (self) => Reflect.apply(get, self, []);

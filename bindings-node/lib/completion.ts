@@ -1,7 +1,7 @@
-// What a host function or promise came to, on its way into the sandbox.
+// The completion of a host function or promise, on its way into the sandbox.
 //
-// In: a value, or what was thrown. Out: a message that always exists: what cannot be cloned is
-// replaced by the error that says so, which is then thrown inside the sandbox.
+// In: a value or a thrown value. Out: a message, in every case. If the value cannot be cloned, the message
+// holds the SerializationError, and the sandbox throws that.
 
 import { borrowEncoder, returnEncoder } from './bridge.js';
 import type { Encoder, Numbering } from './encode.js';
@@ -10,7 +10,7 @@ import { notCloneable } from './serialization-error.js';
 /** Hands a finished message to the native side. */
 export type Deliver = (ok: boolean, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined) => void;
 
-/** Writes a completion and hands it over; returns what is thrown inside, `undefined` where nothing is. Never throws. */
+/** Writes a completion and delivers it. Returns the value that the sandbox throws, or `undefined`. Never throws. */
 export function complete(numbering: Numbering, ok: boolean, value: unknown, deliver: Deliver): unknown {
   const encoder = borrowEncoder();
   let fulfilled = ok;

@@ -1,13 +1,13 @@
-// A message of the core, read as a value of the host.
+// The decoder: reads a message of the core as a value of the host.
 //
-// In: nodes, the blobs beside them, and who owns the numbers in them. Out: a fresh value that shares
-// nothing with the sandbox. Whatever the message holds, an own key stays an own key (`__proto__`
-// too), and nothing recurses. What this version of Node.js cannot hold is a SerializationError, or text
-// where the reader wants text. A message that is none ends as an error, never as a wrong read.
+// In: nodes, the blobs beside them, and the owners of the numbers in them. Out: a fresh value that shares
+// nothing with the sandbox. An own key stays an own key, `__proto__` too. Nothing recurses. A value that this
+// version of Node.js cannot represent becomes a SerializationError, or text if the reader asks for text. A
+// malformed message ends in an error, never in a wrong read.
 //
-// Reading can be interrupted between any two nodes and within a long text, so that a large message takes
-// slices of several turns. And nothing that is built takes more memory than its run was charged for: what
-// V8 would make room for by an index alone is built as a table of its elements.
+// Reading can pause between any two nodes and within a long text, so that a large message is read in slices of
+// several turns of the event loop. No value takes more memory than its run was charged for: V8 would allocate
+// room up to the highest index of an array or object, so elements with gaps are stored in a table.
 
 import { constants, type Buffer } from 'node:buffer';
 import { performance } from 'node:perf_hooks';
@@ -15,7 +15,7 @@ import { performance } from 'node:perf_hooks';
 import { notCloneable, segment } from './serialization-error.js';
 import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './wire.js';
 
-/** Makes functions and promises of the numbers under which they crossed. */
+/** Turns numbers back into the functions and promises that crossed under them. */
 export interface Owners {
   hostFunction(number: number): unknown;
   sandboxFunction(number: number, name: string): unknown;
@@ -35,11 +35,12 @@ interface Frame {
   readonly kind: Container;
   readonly target: any;
   /**
-   * Nodes still to come; for Map and Set keys and values are counted alike. Of an object the index that would
-   * continue its elements, {@link TABLE} where they are a table; of a sparse array that alone.
+   * Array, Map and Set: the number of nodes that follow; a Map counts its keys and its values. Object: the index
+   * that would continue its dense elements, or {@link TABLE} if they are a table. Sparse array: its length, then
+   * {@link TABLE} once it has become one.
    */
   left: number;
-  /** Of an object, the key whose value comes next, by its number; of a Map the key itself. */
+  /** Object: the number of the key whose value follows. Sparse array: the index of that value. Map: the key. */
   key: any;
   readonly up: Frame | undefined;
 }
@@ -51,47 +52,49 @@ const views = globalThis as unknown as Record<
   (new (buffer: ArrayBuffer, byteOffset: number, length: number) => ArrayBufferView) | undefined
 >;
 
-/** What {@link Decoder.go} answers when there is more to do. */
+/** The answer of {@link Decoder.go} when it has stopped before the end of the message. */
 export const PAUSED = Symbol('paused');
 
-/** The blobs of a message, as far as they are there. */
+/** The blobs of a message that have been fetched so far. */
 export interface Blobs {
   readonly list: Uint8Array[];
-  /** Adds some more to the list; says whether there were any. */
+  /** Fetches some more into the list; returns false if there were none. */
   more(): boolean;
 }
 
 export const NO_BLOBS: Blobs = { list: [], more: () => false };
 
-/** Below that, V8 makes no tree of texts that are put together. */
+/** V8 concatenates strings below this length into flat strings, not into ropes. */
 const SHORT_STRING = 13;
-/** Bytes of a text that are read in one step, and of a text that is read in more. */
+/** Bytes of a long text that are read in one step. */
 const PIECE_BYTES = 1024 * 1024;
+/** A text of more bytes than this is read in several steps. */
 const LONG_BYTES = 2 * PIECE_BYTES;
-/** Bytes of nodes between two looks at the clock. */
+/** Bytes of nodes between two checks of the clock. */
 const STRIDE = 4096;
 
-/** Elements that are a table. */
+/** In place of the next dense index: the elements are stored in a table. */
 const TABLE = -1;
-/** Up to that length an array with holes has room for all of its elements. */
+/** An array with holes is allocated in full up to this length. */
 const SHORT_SPARSE = 16;
-/** An array of that length is a table, and stays one when it gets shorter. */
+/** V8 stores an array of this length in a table, and keeps the table when the length shrinks. */
 const TABLE_LENGTH = 2 ** 32 - 1;
 
-/** In the place of a key's index: it has none; or assigning it could reach what `Object.prototype` defines. */
+/** In place of a key's index: the key is not an index. */
 const NAMED = -1;
+/** In place of a key's index: `Object.prototype` has the key, so that an assignment could run a setter. */
 const INHERITED = -2;
 const LAST_INDEX = 2 ** 32 - 2;
-/** Characters of a key that are shown. */
+/** Characters of a key that an error shows. */
 const SHOWN_KEY = 80;
-/** Steps of a path that are shown at either end of a long one. */
+/** Steps that an error shows at either end of a long path. */
 const SHOWN_STEPS = 12;
 
-/** Reads messages out of one run of bytes. */
+/** Reads messages from one array of bytes. */
 export class Decoder {
   protected readonly bytes: Buffer;
   private readonly data: DataView;
-  /** The place of the next byte. */
+  /** The offset of the next byte. */
   at: number;
   private end = 0;
   private blobs: Blobs = NO_BLOBS;
@@ -100,18 +103,20 @@ export class Decoder {
   private asText = false;
   private objects: unknown[] = [];
   private keys: string[] = [];
-  /** Of each key its index as an element, or {@link NAMED} or {@link INHERITED}. */
+  /** For each key, its index as an element, {@link NAMED} or {@link INHERITED}. */
   private indices: number[] = [];
   private root: unknown;
-  /** Where the reader is between two steps: in which container, and whether its next key comes first. */
+  /** The innermost open container, while the reader pauses. */
   private frame: Frame | undefined;
+  /** Whether the key of its next member comes first, while the reader pauses. */
   private advancing = false;
-  /** When to stop, and the byte at which to look at the clock. */
+  /** The time at which to pause. */
   private until = Infinity;
+  /** The byte at which to check the clock. */
   private stop = 0;
-  /** What has to be done before the step at `at` can be repeated. */
+  /** Work to do before the step at `at` is repeated; returns whether it is done. */
   private errand: (() => boolean) | undefined;
-  /** Long texts of that step that have been read, by where they begin. */
+  /** The long texts of that step that have been read, by their first byte; undefined for one that is too long. */
   private readonly texts = new Map<number, string | undefined>();
 
   constructor(bytes: Buffer, at: number) {
@@ -130,7 +135,7 @@ export class Decoder {
     return value;
   }
 
-  /** The next number, which is read again. */
+  /** The next number, without moving on. */
   peekU32(): number {
     return this.data.getUint32(this.at, true);
   }
@@ -150,15 +155,15 @@ export class Decoder {
   }
 
   /**
-   * The message in the next `length` bytes, at once. What this host cannot hold is text in its place if
-   * `asText` says so, and otherwise a SerializationError that names its path from `root`.
+   * Reads the message in the next `length` bytes, without a pause. If this host cannot represent a value, text
+   * replaces the value if `asText` is set; otherwise this throws a SerializationError with the path from `root`.
    */
   message(length: number, blobs: Blobs, owners: Owners, root: string, asText = false): unknown {
     this.begin(length, blobs, owners, root, asText);
     return this.go(Infinity);
   }
 
-  /** Begins to read the message in the next `length` bytes, as {@link message} does, with {@link go}. */
+  /** Begins to read the message in the next `length` bytes; {@link go} continues. See {@link message}. */
   begin(length: number, blobs: Blobs, owners: Owners, root: string, asText: boolean): void {
     this.end = this.at + length;
     if (this.end > this.bytes.length) malformed();
@@ -175,7 +180,7 @@ export class Decoder {
     }
   }
 
-  /** Reads on until that time of `performance.now()`: the value, or {@link PAUSED}. */
+  /** Continues until that time of `performance.now()`; returns the value or {@link PAUSED}. */
   go(until: number): unknown {
     this.until = until;
     this.stop = until === Infinity ? this.end : this.at;
@@ -193,7 +198,7 @@ export class Decoder {
     }
   }
 
-  /** Whether to pause. */
+  /** Returns whether to pause. */
   private rest(): boolean {
     if (this.at >= this.end) malformed();
     if (performance.now() >= this.until) return true;
@@ -256,7 +261,7 @@ export class Decoder {
           else this.put(frame, value);
           if (opened !== undefined) frame = opened;
         }
-        // The keys that follow are a step of their own.
+        // Reading the next key is a step of its own.
         advancing = true;
         step = this.at;
         while (frame !== undefined && this.isDone(frame)) {
@@ -314,7 +319,7 @@ export class Decoder {
     }
   }
 
-  /** Whether nothing follows in this container; if something does, its key is read. */
+  /** Returns whether the container is complete; otherwise reads the key of its next member. */
   private isDone(frame: Frame): boolean {
     switch (frame.kind) {
       case Container.Object: {
@@ -363,7 +368,7 @@ export class Decoder {
     }
   }
 
-  /** An object without nested nodes, which later nodes may refer to. */
+  /** Reads an object without nested nodes. Later nodes may refer to it. */
   private remember(tag: Tag): unknown {
     const value = this.object(tag);
     this.objects.push(value);
@@ -406,7 +411,7 @@ export class Decoder {
     try {
       return new RegExp(source, flags);
     } catch {
-      // The isolate's engine knows more of the language than this host's.
+      // The isolate's engine may support newer syntax than this version of Node.js.
       const text = `/${source}/${flags}`;
       return this.unheld(`the RegExp ${text.slice(0, 80)}, which this version of Node.js does not know,`, text);
     }
@@ -424,7 +429,7 @@ export class Decoder {
     const stack = this.optional();
     const code = this.optional();
     if (ownName !== name) hidden(error, 'name', ownName);
-    // Where this process read the message is of no use to anyone; where the sandbox made it is.
+    // The stack says where the sandbox made the error, not where this process read the message.
     hidden(error, 'stack', stack ?? (error.message === '' ? ownName : `${ownName}: ${error.message}`));
     if (code !== undefined) own(error, 'code', code);
     return error;
@@ -437,7 +442,7 @@ export class Decoder {
     const length = Number(this.data.getBigUint64(this.at + 8, true));
     this.at += 16;
     const View = views[name];
-    // A Float16Array where the host has none: its bytes are what there is.
+    // This version of Node.js has no Float16Array: the caller gets its bytes.
     if (View === undefined) return new Uint8Array(buffer, start + byteOffset, length * 2);
     return new View(buffer, start + byteOffset, length);
   }
@@ -448,7 +453,7 @@ export class Decoder {
     return blobs.list[number] as Uint8Array<ArrayBuffer>;
   }
 
-  /** Gives up this step until that has been done, in as many goes as it takes. */
+  /** Abandons this step. It is repeated after `errand`, which may take several slices. */
   private later(errand: () => boolean): never {
     this.errand = errand;
     throw LATER;
@@ -480,7 +485,7 @@ export class Decoder {
     return negative ? -value : value;
   }
 
-  /** The number of the next key of an object, -1 at its end. */
+  /** The number of the next key of an object, or -1 at its end. */
   private key(): number {
     const written = this.varint();
     if (written >= Key.Known) {
@@ -510,7 +515,7 @@ export class Decoder {
     return end - start < SHORT_STRING ? this.short(start, end) : this.bytes.toString('utf8', start, end);
   }
 
-  /** A text that takes several steps, and may be more than a string can be. */
+  /** Reads a text in several steps. It may be longer than the longest string of V8. */
   private long(start: number, end: number, encoding: 'utf8' | 'utf16le'): string {
     if (this.texts.has(start)) return this.texts.get(start) ?? this.overlong(end - start);
     const { bytes } = this;
@@ -536,7 +541,7 @@ export class Decoder {
     return this.unheld(what, `[${what}]`);
   }
 
-  /** Short ASCII without a call into the runtime. */
+  /** Reads a short text; ASCII takes no call into the runtime. */
   private short(start: number, end: number): string {
     const { bytes } = this;
     let text = '';
@@ -569,10 +574,10 @@ export class Decoder {
   }
 }
 
-/** Thrown where a step has to wait for an errand: it is repeated afterwards, and must not have changed anything. */
+/** Thrown where a step has to wait for an errand. The step is repeated, so it must not have changed anything. */
 const LATER = Symbol('later');
 
-/** Something in a message that this host cannot hold. */
+/** A value in a message that this host cannot represent. */
 class Unheld extends Error {
   constructor(readonly what: string) {
     super(what);
@@ -603,7 +608,7 @@ function step({ kind, target, left, key }: Frame, keys: readonly string[]): stri
   }
 }
 
-/** An array of that length without elements, which takes no room for them. */
+/** An array of that length without elements. A long one has no memory allocated for them. */
 function sparse(length: number): unknown[] {
   const array: unknown[] = [];
   if (length > SHORT_SPARSE) array.length = TABLE_LENGTH;
@@ -611,7 +616,7 @@ function sparse(length: number): unknown[] {
   return array;
 }
 
-/** Puts an element into an object: the next one of a dense row, or one of a table. */
+/** Puts an element into an object: the next one of its dense elements, or one of a table. */
 function element(frame: Frame, index: number, value: unknown): void {
   const { target } = frame;
   if (frame.left === index) {
@@ -624,14 +629,14 @@ function element(frame: Frame, index: number, value: unknown): void {
   }
 }
 
-/** Puts an element in, and makes V8 keep a table of the elements from now on, whatever their indices. */
+/** Puts an element in, and makes V8 store the elements in a table from now on, whatever their indices. */
 function tabled(target: object, index: number, value: unknown): void {
-  // An element that cannot be enumerated is in a table for ever, even when it can be again.
+  // V8 moves the elements to a table when one of them is not enumerable, and never moves them back.
   Object.defineProperty(target, index, { __proto__: null, value, writable: true, enumerable: false, configurable: true } as PropertyDescriptor);
   Object.defineProperty(target, index, { __proto__: null, enumerable: true } as PropertyDescriptor);
 }
 
-/** The index that a key is, or {@link NAMED}. */
+/** The key as an index, or {@link NAMED}. */
 function indexOf(key: string): number {
   const first = key.charCodeAt(0);
   if (!(first >= 0x30 && first <= 0x39) || key.length > 10) return NAMED;
@@ -639,14 +644,14 @@ function indexOf(key: string): number {
   return index <= LAST_INDEX && String(index) === key ? index : NAMED;
 }
 
-/** Where a piece of a text ends that begins at `at`: not within a character. */
+/** The end of the piece of a text that begins at `at`; never within a character. */
 function pieceEnd(bytes: Uint8Array, at: number, end: number, encoding: 'utf8' | 'utf16le'): number {
   let next = Math.min(end, at + PIECE_BYTES);
   if (encoding === 'utf8') while (next < end && ((bytes[next] as number) & 0xc0) === 0x80) next -= 1;
   return next;
 }
 
-/** An error without the stack of this process: to take that is most of what reading one would take. */
+/** An error without the stack of this process. Capturing one would be most of the cost of reading an error. */
 function unstacked(Class: ErrorConstructor, message: string): Error {
   const limit = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit');
   if (limit?.writable !== true) return new Class(message);

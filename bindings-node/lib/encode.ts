@@ -1,9 +1,9 @@
-// A value of the host, written as a message for the sandbox.
+// The encoder: writes a value of the host as a message for the sandbox.
 //
-// In: any value, and where it stands (`globals.db`). Out: nodes in the outbox and the blobs beside
-// them, or a SerializationError that names the path. Keeps the contract's rules on what crosses:
-// own enumerable string keys in order, kinds by brand, getters run once, no trap of a Proxy ever.
-// Nothing recurses: depth is bounded by memory alone.
+// In: any value and its path (`globals.db`). Out: nodes in the outbox and the blobs beside them, or a
+// SerializationError that names the path. The encoder keeps the contract's rules: own enumerable string keys
+// cross in their order, a brand decides the kind of an object, a getter runs once, and no trap of a Proxy runs.
+// Nothing recurses: memory alone bounds the depth.
 
 import { types } from 'node:util';
 
@@ -21,13 +21,13 @@ export interface Numbering {
   hostFunction(fn: Function): number;
   /** The number of a function that is answered in Rust. */
   nativeFunction(fn: NativeFunction): number;
-  /** The number of a function that came out of this very run's sandbox. */
+  /** The number of a function of this run's sandbox; undefined for any other function. */
   sandboxFunction(fn: Function): number | undefined;
-  /** A number for a promise of the host, which is settled under it later. */
+  /** A number for a promise of the host. The promise is settled under it later. */
   hostPromise(promise: PromiseLike<unknown>): number;
 }
 
-/** What a container being written still has to write. */
+/** The kind of entries that an open container writes. */
 const enum Rest {
   Object,
   Array,
@@ -38,11 +38,11 @@ const enum Rest {
 
 interface Frame {
   readonly rest: Rest;
-  /** The object itself; for Map and Set their members, taken when they were reached. */
+  /** The object itself. For a Map or a Set, a copy of its members from the moment when it was reached. */
   readonly source: Record<string, unknown> | unknown[];
   /** The keys of an object, or the indexes of a sparse array. */
   readonly keys: readonly string[];
-  /** The place of the next entry. */
+  /** The index of the next entry. */
   next: number;
   readonly length: number;
   readonly up: Frame | undefined;
@@ -52,7 +52,7 @@ const NO_KEYS: readonly string[] = [];
 const forEachEntry = Map.prototype.forEach;
 const forEachMember = Set.prototype.forEach;
 const dateTime = Date.prototype.getTime;
-// The brand's own getters: a pattern may have another prototype.
+// The brand's own getters: a RegExp may have another prototype.
 const patternSource = getter(RegExp.prototype, 'source');
 const patternFlags = (
   [
@@ -68,7 +68,7 @@ const patternFlags = (
 ).map(([letter, name]) => [letter, getter(RegExp.prototype, name)] as const);
 const unboxers = [Number, String, Boolean, BigInt].map((type) => type.prototype.valueOf as () => unknown);
 
-// An array longer than this is looked at for holes before its elements are gone through one by one.
+// The encoder probes a longer array for holes before it reads each of its elements.
 const PROBED_LENGTH = 4096;
 const PROBES = 16;
 
@@ -83,12 +83,12 @@ export class Encoder extends Outbox {
   private rootKey: string | undefined;
   private numbering!: Numbering;
 
-  /** The bytes of this message's buffers; the native side copies them within the call. */
+  /** The bytes of this message's buffers. The native side copies them within the call. */
   get blobs(): Uint8Array[] | undefined {
     return this.buffers.taken();
   }
 
-  /** Starts a message where the outbox stands. */
+  /** Starts a message at the end of the outbox. */
   begin(numbering: Numbering): void {
     this.numbering = numbering;
     this.objects = 0;
@@ -98,7 +98,7 @@ export class Encoder extends Outbox {
     this.buffers.reset();
   }
 
-  /** The head of an array whose elements the caller writes one by one, each with its own path. */
+  /** Writes the head of an array. The caller then writes its elements, each with a path of its own. */
   arrayOf(length: number): void {
     this.u8(Tag.Array);
     this.varint(length);
@@ -106,8 +106,8 @@ export class Encoder extends Outbox {
   }
 
   /**
-   * Writes one value. `root` and `key` say where it stands; the key is also the name of a function.
-   * Throws a SerializationError, or whatever a getter of the value throws.
+   * Writes one value. `root` and `key` are its path; a function gets the key as its name. Throws a
+   * SerializationError, or the exception of a getter of the value.
    */
   value(value: unknown, root: string, key?: string): void {
     this.root = root;
@@ -132,18 +132,18 @@ export class Encoder extends Outbox {
     this.buffers.check();
   }
 
-  /** Takes the next object index. */
+  /** Writes the tag of an object, which takes the next object index. */
   tagged(tag: Tag): void {
     this.u8(tag);
     this.objects += 1;
   }
 
-  /** Refuses the value that is being written. */
+  /** Throws the SerializationError for the value that is being written. */
   refuse(what: string): never {
     throw notCloneable(this.path(), what);
   }
 
-  // Each of the following goes on until its frame is done or an entry opened a frame of its own.
+  // Each of the following methods returns when its frame is done or an entry has opened a frame of its own.
 
   private entries(frame: Frame): void {
     const { keys, length } = frame;
@@ -152,7 +152,7 @@ export class Encoder extends Outbox {
       const key = keys[frame.next] as string;
       frame.next += 1;
       const value = source[key];
-      // A getter that ran before may have taken the property away; what is inherited is a function.
+      // An earlier getter may have deleted the property. The value is then undefined or an inherited function.
       if ((value === undefined || typeof value === 'function') && !Object.hasOwn(source, key)) continue;
       this.key(key);
       this.node(value, key);
@@ -245,7 +245,7 @@ export class Encoder extends Outbox {
     else if (!this.plain(value)) this.byKind(value, key);
   }
 
-  /** The quick way for what nearly every object is; an object without entries is looked at closely. */
+  /** The fast path for plain objects. An object without keys goes to `byKind`, because it may have a brand. */
   private plain(value: object): boolean {
     const prototype: object | null = Object.getPrototypeOf(value);
     if (prototype !== Object.prototype && prototype !== null) return false;
@@ -334,7 +334,7 @@ export class Encoder extends Outbox {
     this.string(key ?? functionName(value));
   }
 
-  /** Host → sandbox an error is its class, name, message and code: no stack, no cause. */
+  /** Writes an error without its stack and its cause: the sandbox does not get those of the host. */
   private error(value: Error): void {
     const index = errorClass(value, ERROR_CLASSES);
     const { name, message } = value;
@@ -355,7 +355,7 @@ export class Encoder extends Outbox {
     this.string(patternFlags.map(([letter, has]) => (has(value) === true ? letter : '')).join(''));
   }
 
-  /** `new Number(1)` crosses as `1`: it is no object on the other side and takes no index. */
+  /** Writes `new Number(1)` as `1`. It is no object on the other side, so it takes no object index. */
   private boxed(value: object): void {
     this.seen.delete(value);
     if (types.isSymbolObject(value)) this.refuse('a symbol');
@@ -406,7 +406,7 @@ export class Encoder extends Outbox {
     this.top = { rest, source, keys, next: 0, length, up: this.top };
   }
 
-  /** Where the value being written stands. */
+  /** The path of the value that is being written. */
   private path(): string {
     let path = '';
     for (let frame = this.top; frame !== undefined; frame = frame.up) path = step(frame) + path;
@@ -431,8 +431,8 @@ function step({ rest, keys, next }: Frame): string {
 }
 
 /**
- * Whether some places of a long array are empty. They are picked at random: an array made to have its few
- * elements at the very places that are looked at would be gone through hole by hole.
+ * Whether probes find a hole in a long array. The probes are random: otherwise an array could have its few
+ * elements at the probed indexes, and the encoder would read hole by hole.
  */
 function isSparse(value: unknown[]): boolean {
   for (let probe = 0; probe < PROBES; probe += 1) {

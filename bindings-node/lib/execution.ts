@@ -1,12 +1,12 @@
 // The handle on a run.
 //
-// In: the run. Out: what a caller may do with it: await it, end it, look at it. Awaiting never
-// rejects: whatever happens inside is a result with a status.
+// In: the run. Out: an object by which the caller awaits the run, ends it and reads its reports. Awaiting it
+// never rejects: the outcome of any run is a result with a status.
 
 import type { CodeExecution, CodeExecutionResult } from '../index.js';
 import type { Run } from './run.js';
 
-// Text beyond this is cut by the core; there is no use in copying more of it.
+// The core cuts longer reasons, so more text is not copied.
 const REASON_UNITS = 20_000;
 
 export class Execution implements CodeExecution {
@@ -50,7 +50,7 @@ export class Execution implements CodeExecution {
   }
 }
 
-/** Any reason as text; one that resists is named by its type. */
+/** Any reason as text; the type of one that throws when it is converted. */
 function asText(reason: unknown): string {
   if (typeof reason === 'string') return reason;
   try {

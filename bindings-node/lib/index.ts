@@ -1,4 +1,4 @@
-// What the package exports; `index.d.ts` says what it promises.
+// The exports of the package; `index.d.ts` documents them.
 
 export { runCode } from './run-code.js';
 export { Runtime } from './runtime.js';

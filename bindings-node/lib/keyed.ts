@@ -1,13 +1,13 @@
-// Numbers that a sandbox chose, as keys of this thread's tables.
+// Keys of this thread's tables, made from numbers that a sandbox chose.
 //
-// In: a number that came in a message. Out: another one, which only this process can tell beforehand: V8 hashes
-// numbers without a secret, and a worker in anybody's hands could choose ten thousand that collide.
+// In: a number from a message. Out: a number that only this process can compute. V8 hashes numbers without a
+// secret, so a compromised worker could choose ten thousand numbers that collide.
 
 import { randomBytes } from 'node:crypto';
 
 const SECRET = randomBytes(4).readInt32LE();
 
-/** The key for a number of 32 bits; another one for each. */
+/** The key for a number of 32 bits. Different numbers have different keys. */
 export function keyed(number: number): number {
   return number ^ SECRET;
 }

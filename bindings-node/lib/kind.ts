@@ -1,8 +1,8 @@
-// What kind of object a value of the host is.
+// The kinds of objects of the host.
 //
-// In: any object that is neither array nor function nor Proxy. Out: its kind by brand, whatever its
-// prototype says and whichever realm it is from, or the words for why it cannot be cloned. Runs no
-// code of the object: no getter, no trap.
+// In: any object that is neither an array nor a function nor a Proxy. Out: its kind, or a description of an
+// object that cannot be cloned. The brand decides the kind, whatever the prototype or the realm. No code of the
+// object runs: no getter, no trap.
 
 import { types } from 'node:util';
 
@@ -21,7 +21,7 @@ export const enum Kind {
   Refused,
 }
 
-/** The kind of an object. Costs some brand checks: plain objects are recognized before. */
+/** The kind of an object. It takes some brand checks, so the encoder recognizes plain objects before. */
 export function kindOf(value: object): Kind {
   if (ArrayBuffer.isView(value)) return Kind.View;
   if (types.isMap(value)) return Kind.Map;
@@ -35,11 +35,11 @@ export function kindOf(value: object): Kind {
   if (types.isModuleNamespaceObject(value)) return Kind.Plain;
   if (isBranded(value)) return Kind.Refused;
   if (hasPlainPrototype(value)) return Kind.Plain;
-  // A DOMException, which is what an aborted request rejects with, is an error by inheritance only.
+  // A DOMException is an error by inheritance only. An aborted request rejects with one.
   return inherits(value, Error.prototype) ? Kind.Error : Kind.Refused;
 }
 
-/** The words for an object that cannot be cloned, such as `an instance of Pool`. */
+/** Describes an object that cannot be cloned, such as `an instance of Pool`. */
 export function describe(value: object): string {
   if (types.isWeakMap(value)) return 'a WeakMap';
   if (types.isWeakSet(value)) return 'a WeakSet';
@@ -50,24 +50,24 @@ export function describe(value: object): string {
   return name === undefined ? 'an object with a prototype of its own' : `an instance of ${name}`;
 }
 
-/** The built-in class that an error belongs to: its own realm's or another's. */
+/** The index in `classes` of the built-in class of an error, of any realm. */
 export function errorClass(error: object, classes: readonly string[]): number {
   for (const prototype of prototypes(error)) {
     const name = ownData(prototype, 'name');
     const index = typeof name === 'string' ? classes.indexOf(name) : -1;
-    // The prototypes of the built-in classes are the ones that have both, by the language itself.
+    // By the language, the prototypes of the built-in classes have both properties.
     if (index >= 0 && Object.hasOwn(prototype, 'constructor')) return index;
   }
   return 0;
 }
 
-/** The name of a function as far as it is plain data; a getter is not run for it. */
+/** The name of a function if it is plain data; no getter runs. */
 export function functionName(fn: object): string {
   const name = ownData(fn, 'name');
   return typeof name === 'string' ? name : '';
 }
 
-// Kinds whose prototype may have been replaced by a plain one, and that still do not cross.
+// These kinds do not cross, even if their prototype has been replaced by a plain one.
 function isBranded(value: object): boolean {
   return (
     types.isWeakMap(value) ||
@@ -83,7 +83,7 @@ function isBranded(value: object): boolean {
 function hasPlainPrototype(value: object): boolean {
   const prototype: object | null = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype) return true;
-  // The Object.prototype of another realm: nothing above it, and the language's own methods on it.
+  // The Object.prototype of another realm has no prototype and has the language's own methods.
   return (
     !types.isProxy(prototype) &&
     Object.getPrototypeOf(prototype) === null &&
@@ -108,7 +108,7 @@ function className(value: object): string | undefined {
   return undefined;
 }
 
-/** The prototypes of an object from the nearest on, up to a Proxy among them. */
+/** The prototypes of an object, nearest first. A Proxy ends them. */
 function* prototypes(value: object): Generator<object> {
   let prototype: object | null = Object.getPrototypeOf(value);
   while (prototype !== null && !types.isProxy(prototype)) {

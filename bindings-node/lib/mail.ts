@@ -1,8 +1,8 @@
-// Messages that this thread gets from the core.
+// Messages from the core to this thread.
 //
 // In: frames that the native side wrote, and large messages that it keeps. Out: values. A message in a frame is
-// read at once. A large one is read in slices of several turns, and the run that sent it is heard again
-// when it has been read: its own events keep their order, and those of others do not wait.
+// read at once. A large message is read in slices of several turns of the event loop. The later events of its
+// run wait until it has been read, so they keep their order. The events of other runs do not wait.
 
 import { Buffer } from 'node:buffer';
 
@@ -13,7 +13,7 @@ import { ended } from './sandbox-functions.js';
 import { start, type Work } from './slices.js';
 import { LARGE } from './wire.js';
 
-/** Hears what became of a message: the value, or, if it is not `ok`, why there is none. Must not throw. */
+/** Takes the value of a message, or the error of reading it if not `ok`. Must not throw. */
 export type Done = (ok: boolean, value: unknown) => void;
 
 /** A reader of messages and their blobs. */
@@ -21,14 +21,14 @@ export class Mail extends Decoder {
   private readonly pile: readonly Uint8Array[] | undefined;
   private taken = 0;
 
-  /** Mail in bytes that the native side just wrote: first the number of blobs that go with it. */
+  /** A reader of bytes that the native side just wrote. They begin with the number of their blobs. */
   constructor(bytes: Uint8Array, pile?: readonly Uint8Array[]) {
     super(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0);
     const count = this.u32();
     this.pile = pile ?? (count === 0 ? undefined : native.blobs(bridge));
   }
 
-  /** The same mail, in bytes of its own, for whoever reads on in a later turn. */
+  /** The same reader on a copy of the bytes, for reading in a later turn. */
   copy(): Mail {
     const copy = new Mail(Buffer.from(this.bytes), this.pile);
     copy.at = this.at;
@@ -41,25 +41,25 @@ export class Mail extends Decoder {
     return this.peekU32() === LARGE;
   }
 
-  /** The next message, which is not a large one: its length, the number of its blobs, its nodes. */
+  /** Reads the next message, which is not a large one: its length, the number of its blobs, its nodes. */
   next(run: Run, root: string, asText = false): unknown {
     const { length, blobs } = this.head();
     const end = this.at + length;
     try {
       return this.message(length, blobs, run, root, asText);
     } finally {
-      // A message that cannot be read must not spoil the next one.
+      // The next message can be read even if this one cannot.
       this.at = end;
     }
   }
 
-  /** The next message, which is a large one, for whoever reads it. */
+  /** Returns the next message, which is a large one, for the caller to read. */
   large(run: Run, root: string, asText = false): LargeMessage {
     this.at += 4;
     return new LargeMessage(this.u32(), run, root, asText);
   }
 
-  /** Reads the next message of an event, whatever its size; the run's next events come after `done`. */
+  /** Reads the next message of an event, whatever its size. The run's next events come after `done`. */
   read(run: Run, root: string, done: Done): void {
     if (this.isLarge) {
       start(new Reading(this.large(run, root), run, done));
@@ -76,7 +76,7 @@ export class Mail extends Decoder {
     done(ok, value);
   }
 
-  /** Passes over the next message of an event. */
+  /** Skips the next message of an event. */
   skip(run: Run): void {
     if (this.isLarge) {
       this.large(run, '').drop();
@@ -96,7 +96,7 @@ export class Mail extends Decoder {
   }
 }
 
-/** A message that is read bit by bit. */
+/** A message that is read in slices. */
 export class LargeMessage {
   private readonly number: number;
   private readonly run: Run;
@@ -111,13 +111,13 @@ export class LargeMessage {
     this.asText = asText;
   }
 
-  /** Reads on: the value, or PAUSED. Throws if there is none. */
+  /** Continues until that time; returns the value or PAUSED. Throws if the message cannot be read. */
   go(until: number): unknown {
     this.decoder ??= this.begin();
     return this.decoder.go(until);
   }
 
-  /** Lets go of it, read or not. */
+  /** Frees the message, read or not. */
   drop(): void {
     this.decoder = undefined;
     native.dropLarge(bridge, this.number);
@@ -137,7 +137,7 @@ export class LargeMessage {
   }
 }
 
-/** The large message of an event. */
+/** The reading of an event's large message. */
 class Reading implements Work {
   private readonly message: LargeMessage;
   private readonly run: Run;
@@ -153,7 +153,7 @@ class Reading implements Work {
     let ok = true;
     let value: unknown;
     try {
-      // The caller has ended the run and does not wait for this message.
+      // The caller has ended the run, so nothing needs this message.
       if (this.run.isTerminated) throw ended();
       value = this.message.go(until);
       if (value === PAUSED) return false;

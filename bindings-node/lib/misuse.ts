@@ -1,7 +1,6 @@
-// What the core refused, as an exception of this language.
+// Refusals of the core, as exceptions of JavaScript.
 //
-// In: the kind and the words of the core. Out: an error of the class that the kind stands for, with what it was made out
-// of as its cause.
+// In: the kind, the message and the cause that the core gave. Out: an error of the class for that kind, with its cause.
 
 import { getSystemErrorName } from 'node:util';
 
@@ -23,7 +22,7 @@ export function misuse({ kind, message, cause }: Misuse): Error {
   }
 }
 
-/** An error as Node.js makes it of one of the system, by its number; 0 is none of those. */
+/** An error with the `errno` and `code` of the system error with that number; 0 stands for no system error. */
 export function systemError(message: string, number: number): Error {
   const error = new Error(message);
   return number === 0 ? error : Object.assign(error, { errno: -number, code: getSystemErrorName(-number) });

@@ -1,14 +1,14 @@
 // Functions that are answered in Rust.
 //
-// In: the name of one of the kit. Out: an object that crosses as a function, whose calls never come to
-// JavaScript. Only objects that were made here are taken for one.
+// In: the name of a function of the kit. Out: an object that crosses as a function; its calls never reach
+// JavaScript. The encoder accepts only objects that were made here.
 
 import { native } from './bridge.js';
 import type { NativeFunction } from './native.js';
 
 const known = new WeakSet<object>();
 
-/** The function of the kit with that name; throws where there is none. */
+/** The function of the kit with that name; throws if there is none. */
 export function kitFunction(name: string): NativeFunction {
   const fn = native.kitFunction(name);
   known.add(fn);

@@ -1,17 +1,17 @@
 // The compiled half of the package.
 //
-// In: the platform this process runs on. Out: the addon, from the package of that platform, or from
-// a local build next to this folder, and where that is: the executable of worker processes lies beside
-// it. Nothing is downloaded and nothing is compiled here.
+// In: the platform of this process. Out: the addon and its folder, where the executable of worker processes is
+// too. The addon comes from the package of that platform, or from a local build next to this folder. Nothing is
+// downloaded and nothing is compiled here.
 
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 
-/** What a call was refused for, to be thrown as an exception of the right class. */
+/** The refusal of a call, to be thrown as an exception of the right class. */
 export interface Misuse {
   readonly kind: 'type' | 'range' | 'serialization' | 'unavailable' | 'internal';
   readonly message: string;
-  /** What it was made out of; `number` is the system's, 0 where it is none of the system's. */
+  /** The error that led to it; `number` is that of a system error, and 0 for any other error. */
   readonly cause?: { readonly message: string; readonly number: number };
 }
 
@@ -21,15 +21,15 @@ export type OptionSet = 'run' | 'execute' | 'runtime';
 /** An option, as the core declares it. */
 export interface NativeOption {
   readonly name: string;
-  /** What it has to be; empty where only its reader knows. */
+  /** Its type; empty if the reader of the option checks that itself. */
   readonly type: 'number' | 'string' | '';
-  /** The texts that it may be; empty for any. */
+  /** The permitted texts; empty if any text is permitted. */
   readonly choices: readonly string[];
-  /** The words for those. */
+  /** A description of the choices, for an error message. */
   readonly expected: string;
 }
 
-/** Counts of a runtime, as the core keeps them. */
+/** The core's counts of a runtime. */
 export type NativeStats = Readonly<Record<string, unknown>>;
 
 /** A runtime of the core. */
@@ -37,49 +37,49 @@ export interface NativeRuntime {
   stats(): NativeStats;
 }
 
-/** A function that is answered in Rust; only the addon makes such. */
+/** A function that is answered in Rust; only the addon makes such objects. */
 export interface NativeFunction {
   readonly name: string;
 }
 
-/** The functions of a run that are answered in Rust, until it starts. */
+/** The functions of a run that are answered in Rust, before the run starts. */
 export interface NativeTable {
   number(fn: NativeFunction): number;
 }
 
-/** How a completion is handed over: whether it is a value, and the message in the first `length` bytes. */
+/** A completion: whether it is a value or a thrown value, and its message in the first `length` bytes of `frame`. */
 type Completion = [ok: boolean, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined];
 
 type Blobs = Uint8Array[] | undefined;
 
 /**
- * What the addon exports. `bridge` is the number of this environment's bridge; a frame is in the
+ * The exports of the addon. `bridge` is the number of this environment's bridge. A frame is in the
  * first `length` bytes of its array.
  */
 export interface Native {
   /** Opens this environment's bridge; `receive` is called once for all events until the next drain. */
   openBridge(receive: () => void): number;
   /**
-   * Writes the next waiting events into `inbox`, or, if they do not fit, returns them. The number of bytes; without
-   * events 0, or -1 if it is not worth it to look for some any more.
+   * Writes the next events into `inbox` and returns the number of bytes; returns the bytes themselves if they do not
+   * fit. Without events it returns 0, or -1 if polling does not pay off any more.
    */
   drain(bridge: number, inbox: Uint8Array): number | Uint8Array;
-  /** While polled, the bridge wakes no one. Says whether events are waiting. */
+  /** Starts or stops polling: a polled bridge does not wake this thread. Returns whether events are waiting. */
   poll(bridge: number, polls: boolean): boolean;
-  /** An event is expected soon. `start` and `reply` say so themselves. */
+  /** Announces that an event is expected soon. `start` and `reply` do so themselves. */
   expect(bridge: number): void;
-  /** The blobs of the frame handed over last, in order. */
+  /** The blobs of the last frame, in order. */
   blobs(bridge: number): Uint8Array[];
-  /** The nodes of a large message, once. */
+  /** The nodes of a large message; they can be taken once. */
   largeNodes(bridge: number, large: number): Uint8Array<ArrayBuffer>;
   /** The next blobs of a large message, in order; none after the last. */
   largeBlobs(bridge: number, large: number): Uint8Array[];
   dropLarge(bridge: number, large: number): void;
-  /** The events of a run go on, after a large message of it. */
+  /** Resumes the events of a run after a large message. */
   resume(bridge: number, run: number): void;
-  /** Whether a run has not settled, as far as the core knows. */
+  /** Whether a run has not settled in the core; its last event may not have been delivered yet. */
   running(bridge: number, run: number): boolean;
-  /** The next part of what a run that has settled reported and logged. */
+  /** The next part of the reports and logs of a run that has settled. */
   told(bridge: number, run: number): Uint8Array;
   start(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
   reply(bridge: number, call: number, ...completion: Completion): void;
@@ -88,22 +88,22 @@ export interface Native {
   releaseFunction(bridge: number, run: number, fn: number, times: number): void;
   terminate(bridge: number, run: number, reason: string | undefined): void;
   /**
-   * The reports from `index` on, up to the first one that is too large to be read at once: their number, then
-   * messages. Their blobs are in `blobs()`.
+   * The reports from `index` on, up to the first one that is too large to be read at once: their count, then
+   * their messages. `blobs()` has their blobs.
    */
   reportsSince(bridge: number, run: number, index: number): Uint8Array;
   close(bridge: number, runtime: NativeRuntime, number: number): void;
   NativeTable: new () => NativeTable;
   /** The function of the kit with that name. */
   kitFunction(name: string): NativeFunction;
-  /** The number under which such a function crosses into a run that goes on. */
+  /** The number under which such a function crosses into a run that has started. */
   nativeNumber(bridge: number, run: number, fn: NativeFunction): number;
   openRuntime(options: Record<string, number | string>, workerFolder: string): NativeRuntime | Misuse;
   /** All options of a set. */
   optionDeclarations(set: OptionSet): NativeOption[];
-  /** The core's words for an option of the wrong type. */
+  /** The core's message for an option of the wrong type. */
   wrongType(option: string, expected: string, got: string): string;
-  /** The core's words for an option that does not exist. */
+  /** The core's message for an option that does not exist. */
   unknownOption(set: OptionSet, key: string): string;
 }
 
@@ -113,7 +113,7 @@ const ABIS: Readonly<Record<string, readonly string[]>> = {
   darwin: [''],
 };
 
-/** Loads the addon, and says where it is; throws an error that says what to do when there is none. */
+/** Loads the addon and returns it with its folder. If there is none, throws an error that says how to get it. */
 export function loadNative(): { native: Native; folder: string } {
   const require = createRequire(__filename);
   const failures: unknown[] = [];

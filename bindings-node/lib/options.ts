@@ -1,9 +1,9 @@
 // A caller's options, as the core's request.
 //
-// In: whatever was passed to `runCode`. Out: one frame with the names, the sources and, in one
-// message, all values; or the TypeError that the caller deserves. Each option is read once, from the object
-// itself or a class of the caller's, and never from `Object.prototype`. What is
-// valid and how a mistake is worded is the core's; here only JavaScript's own types are told apart.
+// In: the arguments of `runCode`. Out: one frame with the names, the sources and one message with all values; or
+// a TypeError. Each option is read once, from the object itself or a class of the caller's, and never from
+// `Object.prototype`. The core checks the options and words the errors. This module only checks their JavaScript
+// types.
 
 import { types } from 'node:util';
 
@@ -15,7 +15,7 @@ import type { Run } from './run.js';
 import { notCloneable, segment } from './serialization-error.js';
 import { RequestFlag } from './wire.js';
 
-/** The options of a run, read and told apart, not yet written. */
+/** The options of a run, read but not yet written. */
 export interface RunOptions {
   readonly fn: string | undefined;
   readonly args: readonly unknown[];
@@ -81,7 +81,7 @@ export function readOptions(options: unknown): RunOptions {
   };
 }
 
-/** Reads the options of a runtime, those that are given. Throws as {@link readOptions} does. */
+/** Reads the options of a runtime that are given. Throws as {@link readOptions} does. */
 export function readRuntimeOptions(options: unknown): Record<string, number | string> {
   const read = { __proto__: null } as unknown as Record<string, number | string>;
   if (options === undefined) return read;
@@ -94,7 +94,7 @@ export function readRuntimeOptions(options: unknown): Record<string, number | st
   return read;
 }
 
-/** Writes the request. Throws a SerializationError, or what a getter among the values throws. */
+/** Writes the request. Throws a SerializationError, or the exception of a getter among the values. */
 export function writeRequest(out: Encoder, source: string, options: RunOptions, run: Run): void {
   const { fn, args, imports, modules, globals, filename, memoryLimitBytes } = options;
   out.u8(flags(options));
@@ -130,46 +130,46 @@ export function writeRequest(out: Encoder, source: string, options: RunOptions, 
   out.value(args, 'execute.args');
 }
 
-/** The TypeError for an option of the wrong type. */
+/** Throws the TypeError for an option of the wrong type. */
 export function wrongType(option: string, expected: string, got: unknown): never {
   throw misuse({ kind: 'type', message: native.wrongType(option, expected, typeName(got)) });
 }
 
-/** The own keys of `bag` must be options of that set. */
+/** Throws if an own key of `bag` is not an option of that set. */
 function refuseUnknown(set: OptionSet, bag: Bag): void {
   for (const key of Object.keys(bag)) {
     if (!DECLARED[set].has(key)) throw misuse({ kind: 'type', message: native.unknownOption(set, key) });
   }
 }
 
-/** An object with entries: neither array nor function. */
+/** Returns `value` if it is an object with entries: neither an array nor a function. */
 function object(value: unknown, option: string): Bag {
   if (typeof value === 'object' && value !== null) {
-    // Its traps would be the caller's code in the middle of our reading.
+    // The traps of a Proxy would run the caller's code while we read.
     if (types.isProxy(value)) throw notCloneable(option, 'a Proxy');
     if (!Array.isArray(value)) return value as Bag;
   }
   return wrongType(option, 'an object', value);
 }
 
-/** The option of that name: the bag's own, or a class's that it is an instance of. */
+/** The option of that name, from the bag itself or from a class of the bag. */
 function option(bag: Bag, name: string): unknown {
   if (Object.hasOwn(bag, name)) return bag[name];
   for (let at = Object.getPrototypeOf(bag) as object | null; at !== null; at = Object.getPrototypeOf(at) as object | null) {
-    // That of any realm: nothing in it was meant as an option.
+    // This is the Object.prototype of some realm. It has no options.
     if (Object.hasOwn(at, 'isPrototypeOf')) return undefined;
     if (Object.hasOwn(at, name)) return bag[name];
   }
   return undefined;
 }
 
-/** A value of that type, or undefined. */
+/** Returns a value of that type, or undefined. */
 function optional(value: unknown, type: 'string' | 'number' | 'function', option: string): unknown {
   if (value !== undefined && typeof value !== type) wrongType(option, `a ${type}`, value);
   return value;
 }
 
-/** A value that is what its declaration says, as far as its type goes. */
+/** Returns a value whose type is the declared one. The core checks the rest. */
 function checked({ name, type, choices, expected }: NativeOption, value: unknown): number | string | undefined {
   if (value === undefined) return undefined;
   if (choices.length > 0 && !choices.includes(value as string)) wrongType(name, expected, value);

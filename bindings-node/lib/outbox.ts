@@ -1,8 +1,7 @@
 // Bytes on their way to the core.
 //
-// In: numbers and text. Out: one growing buffer, of which the native side reads the first `at`
-// bytes within the call that it is handed to. Knows how the format writes numbers and strings, and
-// nothing of values.
+// In: numbers and text. Out: one growing buffer. The native side reads its first `at` bytes within the call that
+// passes it. This module writes the numbers and strings of the format; values are the encoder's.
 
 import { Buffer } from 'node:buffer';
 
@@ -10,19 +9,19 @@ import { SourceEncoding, Tag } from './wire.js';
 
 const INITIAL_BYTES = 16 * 1024;
 
-// Above this a buffer is not kept for the next message: one big value must not be paid for ever.
+// A larger buffer is not kept for the next message, so that one large value does not hold memory for ever.
 const KEPT_BYTES = 1024 * 1024;
 
-// Up to this length a loop over the characters beats a call into the runtime.
+// Up to this length a loop over the characters is faster than a call into the runtime.
 const SHORT_STRING = 32;
 
-/** A growing buffer and a place in it. */
+/** A growing buffer and the offset of its end. */
 export class Outbox {
   bytes: Buffer = Buffer.allocUnsafeSlow(INITIAL_BYTES);
   view: DataView = viewOf(this.bytes);
   at = 0;
 
-  /** Starts over, and gives up what an unusually big message left behind. */
+  /** Starts over. Frees the buffer of an unusually large message. */
   reset(): void {
     this.at = 0;
     if (this.bytes.length > KEPT_BYTES) {
@@ -64,13 +63,13 @@ export class Outbox {
     this.bytes[this.at++] = rest;
   }
 
-  /** A string as a node of the format. */
+  /** Writes a string as a node. */
   string(text: string): void {
     if (text.length < SHORT_STRING && this.shortAscii(Tag.String, text)) return;
     this.longText(Tag.String, Tag.String16, text);
   }
 
-  /** Length and characters after `narrow`, or after `wide` when there is a lone surrogate. */
+  /** Writes a tag, the length and the characters: UTF-8 after `narrow`, UTF-16 after `wide` for lone surrogates. */
   longText(narrow: number, wide: number, text: string): void {
     const size = Buffer.byteLength(text);
     const ascii = size === text.length;
@@ -89,7 +88,7 @@ export class Outbox {
     this.at += this.bytes.write(text, this.at, text.length * 2, 'utf16le');
   }
 
-  /** Writes `tag`, length and characters if all are ASCII; says whether it did. */
+  /** Writes `tag`, the length and the characters if all are ASCII; returns whether they are. */
   shortAscii(tag: number, text: string): boolean {
     const { length } = text;
     this.reserve(SHORT_STRING + 2);
@@ -106,7 +105,7 @@ export class Outbox {
     return true;
   }
 
-  /** Text of a frame: byte length and UTF-8; a lone surrogate becomes U+FFFD. */
+  /** Writes a text of a frame: byte length and UTF-8. A lone surrogate becomes U+FFFD. */
   text(text: string): void {
     const size = Buffer.byteLength(text);
     this.u32(size);
@@ -114,7 +113,7 @@ export class Outbox {
     this.at += this.bytes.write(text, this.at, size, size === text.length ? 'latin1' : 'utf8');
   }
 
-  /** A source: like `text`, but one with a lone surrogate is kept as UTF-16, to be refused with its position. */
+  /** Writes a source. One with a lone surrogate is UTF-16, so that the core can refuse it with its position. */
   source(text: string): void {
     if (text.isWellFormed()) {
       this.u8(SourceEncoding.Utf8);

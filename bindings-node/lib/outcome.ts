@@ -1,8 +1,8 @@
-// What a run came to, as the caller sees it.
+// The outcome of a run, as the caller's result.
 //
-// In: the outcome as the native side wrote it; the reports that were read already. Out: a result of
-// the contract: `result` is an own key on success alone, `error` only otherwise, and no field is
-// there without a value. Words and texts are the core's.
+// In: the outcome that the native side wrote, and the reports that have been read before. Out: a result of the
+// contract: `result` is an own key only on success, `error` only otherwise, and a field without a value is
+// absent. The core words all messages.
 
 import { performance } from 'node:perf_hooks';
 
@@ -16,17 +16,17 @@ import type { Run } from './run.js';
 import type { Work } from './slices.js';
 import { CauseKind, ErrorFlag, OutcomeFlag } from './wire.js';
 
-/** Reads an outcome, and tells it: nearly always at once, and in slices where it is long. */
+/** Reads an outcome and passes it to `done`: nearly always at once, and in slices if it is long. */
 export class OutcomeReading implements Work {
   private readonly run: Run;
   private readonly reports: Reports;
   private readonly done: (result: CodeExecutionResult) => void;
   private readonly steps: Generator<LargeMessage | undefined, CodeExecutionResult, unknown>;
   private message: LargeMessage | undefined;
-  /** When the slice of this turn is over. */
+  /** The time at which the slice of this turn ends. */
   private until = 0;
 
-  /** `delivered` reports were the sink's; `reports` grows to all there were. */
+  /** `delivered` is the number of reports that went to the sink. `reports` receives the others. */
   constructor(mail: Mail, run: Run, reports: Reports, delivered: number, done: (result: CodeExecutionResult) => void) {
     this.run = run;
     this.reports = reports;
@@ -55,7 +55,7 @@ export class OutcomeReading implements Work {
     return true;
   }
 
-  /** Reads on in a large message, and then in what comes after it; nothing where there is more to read. */
+  /** Continues with a large message; undefined if it pauses. After its end, continues with the outcome. */
   private goOn(message: LargeMessage, until: number): IteratorResult<LargeMessage | undefined, CodeExecutionResult> | undefined {
     let value: unknown;
     try {
@@ -69,7 +69,7 @@ export class OutcomeReading implements Work {
     return this.steps.next(value);
   }
 
-  /** Gives up each large message, to get its value, and the turn when its slice is over. */
+  /** Yields each large message, and receives its value. Yields undefined when the slice of this turn is over. */
   private *read(shared: Mail, delivered: number): Generator<LargeMessage | undefined, CodeExecutionResult, unknown> {
     const has = shared.u8();
     const mail = has & OutcomeFlag.Long ? shared.copy() : shared;
@@ -81,7 +81,7 @@ export class OutcomeReading implements Work {
       try {
         outcome.result = mail.isLarge ? yield mail.large(this.run, 'result') : mail.next(this.run, 'result');
       } catch (failure) {
-        // A result that this host cannot hold is one that cannot be cloned.
+        // This host cannot represent the result, so the run ends as if the result could not be cloned.
         outcome.status = 'error';
         outcome.error = named(failure);
         Object.defineProperty(outcome.error, 'cause', { value: failure, configurable: true, writable: true });
@@ -132,7 +132,7 @@ export class OutcomeReading implements Work {
     }
   }
 
-  /** A log shows as text what this host cannot hold, all of it where it cannot be told apart. */
+  /** The arguments of a log. Text replaces a value that this host cannot represent, or all values on another error. */
   private *args(mail: Mail): Generator<LargeMessage, unknown[], unknown> {
     try {
       if (mail.isLarge) return (yield mail.large(this.run, 'arguments', true)) as unknown[];
@@ -143,7 +143,10 @@ export class OutcomeReading implements Work {
   }
 }
 
-/** Puts the cause where copies, comparisons and printing do not see it: it is the host's own, and of any kind. */
+/**
+ * Reads the cause into a property that is not enumerable, out of sight of copies, comparisons and printing. It is a
+ * value of the host, of any kind.
+ */
 function readCause(mail: Mail, run: Run, error: CodeExecutionError): void {
   const kind = mail.u8() as CauseKind;
   const number = mail.f64();
@@ -153,7 +156,7 @@ function readCause(mail: Mail, run: Run, error: CodeExecutionError): void {
   if (value !== undefined) Object.defineProperty(error, 'cause', { value, configurable: true, writable: true });
 }
 
-/** The outcome when the real one cannot be told, such as one that this process has no memory left for. */
+/** The outcome if the real one cannot be read, for example because this process has no memory left for it. */
 function failedOutcome(failure: unknown, reports: unknown[]): CodeExecutionResult {
   return { status: 'error', reports, logs: [], error: named(failure), durationMs: 0 };
 }

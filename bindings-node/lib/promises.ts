@@ -1,7 +1,8 @@
 // Promises that cross while a run is running.
 //
-// In: promises of the host, which get numbers and are settled inside under them; and numbers of the
-// sandbox's promises, which become promises here. One that rejects with no one looking ends nothing.
+// In: promises of the host, and numbers of promises of the sandbox. Out: numbers, under which the host's promises
+// settle inside; and promises for the sandbox's numbers. A sandbox promise that rejects without a handler does not
+// end the process.
 
 import { setImmediate } from 'node:timers';
 
@@ -21,12 +22,12 @@ interface Waiting {
 /** The promises of one run, in both directions. */
 export class Promises {
   private readonly run: Run;
-  /** Own promises that have not settled, so that one handed back is itself again. */
+  /** Own promises that have not settled, so that one that comes back is the same object. */
   private readonly own = new Map<number, PromiseLike<unknown>>();
   private theirs = new Map<number, Waiting>();
-  /** The numbers of own promises, until the sandbox has been told what each came to. */
+  /** The numbers of own promises whose completions have not been sent to the sandbox. */
   private readonly numbers = new Map<PromiseLike<unknown>, number>();
-  /** Own promises of which it has been told. */
+  /** Own promises whose completions have been sent. */
   private readonly told = new WeakSet<PromiseLike<unknown>>();
   private given = 0;
 
@@ -34,7 +35,7 @@ export class Promises {
     this.run = run;
   }
 
-  /** A number for a promise of the host. */
+  /** The number of a promise of the host. */
   number(promise: PromiseLike<unknown>): number {
     const known = this.numbers.get(promise);
     if (known !== undefined) return known;
@@ -42,17 +43,17 @@ export class Promises {
     const number = this.given;
     this.numbers.set(promise, number);
     this.own.set(keyed(number), promise);
-    // Promises that come to each other are told of again and again: never without a turn in between.
+    // Promises that resolve to each other are sent again and again, so each repeat waits for a turn.
     if (this.told.has(promise)) setImmediate(() => this.watch(number, promise));
     else this.watch(number, promise);
     return number;
   }
 
-  /** Tells the sandbox, under that number, what becomes of a promise of the host. */
+  /** Sends the completion of a promise of the host to the sandbox, under that number. */
   watch(number: number, promise: PromiseLike<unknown>): void {
     this.own.set(keyed(number), promise);
     const settle = (ok: boolean, value: unknown): void => {
-      // The outcome may contain the promise itself, so the promise keeps its number until that is told.
+      // The completion may contain the promise itself, so the promise keeps its number until that is sent.
       if (this.run.running) {
         const thrown = complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
         this.run.throws.keepOfPromise(number, thrown);
@@ -67,7 +68,7 @@ export class Promises {
     );
   }
 
-  /** A promise of the host that comes back. */
+  /** The promise of the host with that number, which has come back from the sandbox. */
   ownPromise(number: number): PromiseLike<unknown> | undefined {
     return this.own.get(keyed(number));
   }
@@ -87,7 +88,7 @@ export class Promises {
     return promise;
   }
 
-  /** A promise of the sandbox settled. It is forgotten: one that crosses again has another number. */
+  /** Settles a promise of the sandbox and forgets it. If it crosses again it has another number. */
   settle(number: number, ok: boolean, value: unknown): void {
     const waiting = this.theirs.get(keyed(number));
     this.theirs.delete(keyed(number));
@@ -95,7 +96,7 @@ export class Promises {
     else waiting?.reject(value);
   }
 
-  /** The run has settled: its promises never will. */
+  /** Rejects the promises of the sandbox that are pending when the run has settled. */
   end(): void {
     const { theirs } = this;
     this.theirs = new Map();

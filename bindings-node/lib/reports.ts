@@ -1,8 +1,8 @@
-// What a run has reported so far.
+// The reports of a run so far.
 //
-// In: values as they are read, in the order of the calls. Out: the same, each read once, so that the sink and the
-// handle show the same one. A value that this host cannot hold was never reported: whoever asks for it by its
-// number, which is the sink's call, gets the error, and throws it inside the sandbox.
+// In: values, in the order of the calls. Out: the same values. Each report is read once, so the sink and the handle
+// show the same object. A value that this host cannot represent is not part of the reports: the sink's call throws
+// its error inside the sandbox.
 
 import type { Mail } from './mail.js';
 import type { Run } from './run.js';
@@ -12,17 +12,17 @@ type Entry = { readonly value: unknown } | { readonly failure: unknown };
 export class Reports {
   private readonly entries: Entry[] = [];
 
-  /** How many have been read, those included that cannot be held. */
+  /** The number of reports that have been read, including those that this host cannot represent. */
   get count(): number {
     return this.entries.length;
   }
 
-  /** The next one has been read: to a value, or to why there is none. */
+  /** Adds the next report: its value, or the error of reading it. */
   add(ok: boolean, value: unknown): void {
     this.entries.push(ok ? { value } : { failure: value });
   }
 
-  /** Reads the next one, at once. */
+  /** Reads the next report, which is not a large message, and adds it. */
   read(mail: Mail, run: Run): void {
     try {
       this.add(true, mail.next(run, 'report'));
@@ -31,14 +31,14 @@ export class Reports {
     }
   }
 
-  /** The report with that number; throws if it cannot be held. */
+  /** The report with that number; throws the error of reading it. */
   get(index: number): unknown {
     const entry = this.entries[index] as Entry;
     if ('failure' in entry) throw entry.failure;
     return entry.value;
   }
 
-  /** All of them, in order, in an array of the caller's own. */
+  /** All reports that could be read, in order, in a new array. */
   all(): unknown[] {
     const values: unknown[] = [];
     for (const entry of this.entries) if ('value' in entry) values.push(entry.value);

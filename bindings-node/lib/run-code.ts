@@ -1,6 +1,6 @@
-// Starting a run.
+// The start of a run.
 //
-// In: a source and options. Out: a handle, or an exception for misuse, before anything has started.
+// In: a source and options. Out: a handle. Misuse throws before the run starts.
 
 import type { CodeExecution, CodeExecutionResult } from '../index.js';
 import { attach, borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
@@ -10,7 +10,7 @@ import type { NativeRuntime } from './native.js';
 import { readOptions, wrongType, writeRequest } from './options.js';
 import { Run } from './run.js';
 
-/** Starts a run in that runtime, or in the default one of the process. */
+/** Starts a run in `runtime`, or in the default runtime of the process. */
 export function start(runtime: NativeRuntime | null, source: unknown, options: unknown): CodeExecution {
   if (typeof source !== 'string') wrongType('source', 'a string', source);
   const read = readOptions(options);

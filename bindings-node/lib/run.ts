@@ -1,8 +1,7 @@
-// One run, from this thread's side.
+// One run, on the thread that started it.
 //
-// In: what its sandbox asks for, event by event. Out: answers, the reports so far, and in the end
-// its result. Host functions run here, in the asynchronous context of the `runCode` call; none
-// starts once the run has been told to end.
+// In: the events of its sandbox. Out: answers, the reports so far and the result. Host functions run here, in the
+// asynchronous context of the `runCode` call. No host function starts after a call of `terminate`.
 
 import { AsyncResource } from 'node:async_hooks';
 import { types } from 'node:util';
@@ -23,10 +22,10 @@ import { Throws } from './throws.js';
 import { ASYNC_FUNCTION, REPORT_SINK } from './wire.js';
 
 export class Run implements Numbering, Owners {
-  /** The number under which the native side knows this run; set when it has started. */
+  /** The native side's number of this run; 0 until the run has started. */
   number = 0;
   running = true;
-  /** The functions that are answered in Rust, if there are any when it starts. */
+  /** The functions that are answered in Rust, if the options have any. */
   natives: NativeTable | undefined;
   private hasStarted = false;
   private readonly nativeNumbers = new Map<NativeFunction, number>();
@@ -48,17 +47,17 @@ export class Run implements Numbering, Owners {
     this.resolve = resolve;
   }
 
-  /** The run has started under that number. */
+  /** Records that the run has started under that number. */
   started(number: number): void {
     this.number = number;
     this.hasStarted = true;
-    // Without a function of the host nothing will ever be called, and the context is not needed.
+    // Without a host function nothing runs in the context.
     if (this.functions.length > 0 || this.sink !== undefined) {
       this.context = new AsyncResource('isolane.run', { requireManualDestroy: true });
     }
   }
 
-  /** Whether its caller has told it to end. */
+  /** Whether the caller has called `terminate`. */
   get isTerminated(): boolean {
     return this.terminating;
   }
@@ -69,7 +68,7 @@ export class Run implements Numbering, Owners {
     native.terminate(bridge, this.number, reason);
   }
 
-  /** All reports so far, in call order, each the very value that the sink got. */
+  /** All reports so far, in the order of the calls. Each is the object that the sink gets. */
   reportsSoFar(): unknown[] {
     if (this.running && this.sink !== undefined) {
       const mail = new Mail(native.reportsSince(bridge, this.number, this.reports.count));
@@ -78,7 +77,7 @@ export class Run implements Numbering, Owners {
     return this.reports.all();
   }
 
-  // What the codec asks for.
+  // Numbering and Owners, for the encoder and the decoder.
 
   hostFunction(what: Function): number;
   hostFunction(what: number): Function;
@@ -122,7 +121,7 @@ export class Run implements Numbering, Owners {
 
   // Events.
 
-  /** The sandbox called a function of the host, and waits. */
+  /** The sandbox called a host function and waits for the answer. */
   called(fn: number, call: number, mail: Mail): void {
     const number = this.throws.numberCall();
     if (fn === REPORT_SINK) {
@@ -132,20 +131,20 @@ export class Run implements Numbering, Owners {
     const { isLarge } = mail;
     mail.read(this, 'arguments', (ok, args) => {
       this.answer(call, number, ok, args, () => {
-        // It may have ended while its arguments were read.
+        // The run may have settled while the arguments were read.
         if (isLarge && !native.running(bridge, this.number)) throw ended();
         return this.invoke(this.functions[fn], args as unknown[]);
       });
     });
   }
 
-  /** The sandbox called an asynchronous function of the host, and goes on. */
+  /** The sandbox called an asynchronous host function and continues. */
   asyncCalled(fn: number, promise: number, mail: Mail): void {
     mail.read(this, 'arguments', (ok, args) => {
       let answer: Promise<unknown>;
       try {
         if (!ok) throw args;
-        // A worker that was taken over may start one that is none, which answers with anything.
+        // A compromised worker may start a function that is not asynchronous and returns any value.
         answer = Promise.resolve(this.invoke(this.functions[fn], args as unknown[]));
       } catch (thrown) {
         answer = Promise.reject(thrown);
@@ -164,7 +163,7 @@ export class Run implements Numbering, Owners {
 
   settled(mail: Mail): void {
     const reading = new OutcomeReading(mail, this, this.reports, this.reportsDelivered, (result) => this.over(result));
-    // The mail is there for this turn only.
+    // The bytes of the mail are valid in this turn only; a reading that takes longer copies them.
     if (!reading.step(endOfSlice())) start(reading);
   }
 
@@ -181,7 +180,7 @@ export class Run implements Numbering, Owners {
     this.resolve(result);
   }
 
-  /** The sandbox reported something. The value may have been read before, by a look at the handle. */
+  /** The sandbox reported a value. `reportsSoFar` may have read the value before. */
   private reported(call: number, number: number, mail: Mail): void {
     const index = this.reportsDelivered;
     this.reportsDelivered += 1;
@@ -199,7 +198,10 @@ export class Run implements Numbering, Owners {
     }
   }
 
-  /** Answers a call, the `number`-th, with what `act` comes to, or throws where its arguments could not be read. */
+  /**
+   * Answers the `number`-th call with the completion of `act`. If not `ok`, the arguments could not be read, and the
+   * sandbox throws `failure`.
+   */
   private answer(call: number, number: number, ok: boolean, failure: unknown, act: () => unknown): void {
     let answered = ok;
     let value = failure;
@@ -217,17 +219,17 @@ export class Run implements Numbering, Owners {
 
   private invoke(fn: Function | undefined, args: unknown[]): unknown {
     if (this.terminating || fn === undefined) throw ended();
-    // In one step: on the way through another call tens of thousands of arguments take up the stack.
+    // With `Reflect.apply`: spreading tens of thousands of arguments through another call would overflow the stack.
     return this.context?.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
   }
 }
 
-/** Whether a function answers with a promise, whatever it does. */
+/** Whether every call of the function returns a promise. */
 function isAsync(fn: Function): boolean {
   return types.isAsyncFunction(fn) && !types.isGeneratorFunction(fn);
 }
 
-/** Whether a returned value is to be awaited. Looks at no Proxy: that one is refused later. */
+/** Whether a returned value is a thenable, to be awaited. A Proxy is not read here; the encoder refuses it later. */
 function isThenable(value: unknown): boolean {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
   if (types.isPromise(value)) return false;

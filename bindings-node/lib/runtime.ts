@@ -1,7 +1,6 @@
-// What outlives a run.
+// Runtimes of the caller's own.
 //
-// In: caps and sizes. Out: a place to run code in, apart from the default one. Checks of values are
-// the core's.
+// In: options. Out: a runtime beside the default one. The core checks the values of the options.
 
 import type { CodeExecution, CodeExecutionOptions, Stats } from '../index.js';
 import { bridge, folder, native, onClosed } from './bridge.js';
@@ -19,7 +18,7 @@ export class Runtime {
     const opened = native.openRuntime(readRuntimeOptions(options), folder);
     if ('message' in opened) throw misuse(opened as Misuse);
     this.#native = opened as NativeRuntime;
-    // Own and bound: it works when taken off the object, as the free function does.
+    // An own, bound function: the caller may detach it and call it as the free function.
     this.runCode = (source, runOptions) => start(this.#native, source, runOptions);
   }
 

@@ -1,8 +1,8 @@
-// Functions of the sandbox, as the host sees them.
+// Functions of the sandbox, for callers in the host.
 //
-// In: numbers that the sandbox gave out. Out: asynchronous functions, the same one for the same
-// number as long as someone holds it. When no one does any more, the sandbox is told, so that it can
-// let go too. Valid while the run is running: a call after that rejects.
+// In: numbers that the sandbox gave out. Out: asynchronous functions. A number stands for the same function while
+// that function is reachable. After its collection the sandbox receives a release and can free its own. A call
+// after the run has settled rejects.
 
 import { setImmediate } from 'node:timers';
 
@@ -16,7 +16,7 @@ type SandboxFunction = (...args: unknown[]) => Promise<unknown>;
 interface Entry {
   readonly run: Run;
   readonly number: number;
-  /** How often the number was received, which is how often it has to be released. */
+  /** The number of times that the number was received, for the release. */
   times: number;
 }
 
@@ -27,7 +27,7 @@ interface PendingCall {
 
 const entries = new WeakMap<Function, Entry>();
 
-// A collection may find a hundred thousand of them at once: they are let go of in slices.
+// One garbage collection may free a hundred thousand functions, so they are released in slices.
 let unheld: Entry[] = [];
 const registry = new FinalizationRegistry<Entry>((entry) => {
   if (unheld.push(entry) === 1) setImmediate(releaseAll);
@@ -67,20 +67,20 @@ export class SandboxFunctions {
     return fn;
   }
 
-  /** The number of a function of this very run. */
+  /** The number of a function of this run's sandbox; undefined for any other function. */
   numberOf(fn: Function): number | undefined {
     const entry = entries.get(fn);
     return entry?.run === this.run ? entry.number : undefined;
   }
 
-  /** Lets go of a function that no one on this side holds any more. */
+  /** Releases a function that has been collected on this side. */
   release(entry: Entry): void {
     if (!this.run.running) return;
     if (this.known.get(keyed(entry.number))?.entry === entry) this.known.delete(keyed(entry.number));
     native.releaseFunction(bridge, this.run.number, entry.number, entry.times);
   }
 
-  /** The sandbox finished a call. */
+  /** Settles a call with the completion that the sandbox sent. */
   settle(call: number, ok: boolean, value: unknown): void {
     const pending = this.calls.get(call);
     this.calls.delete(call);
@@ -88,7 +88,7 @@ export class SandboxFunctions {
     else pending?.reject(value);
   }
 
-  /** The run has settled: what still waits will not be answered. */
+  /** Rejects the calls that are pending when the run has settled. */
   end(): void {
     const { calls } = this;
     this.calls = new Map();
@@ -101,7 +101,7 @@ export class SandboxFunctions {
       if (!this.run.running) throw ended();
       this.send(number, args, { resolve, reject });
     });
-    // A host that calls back without looking must not be ended by what the sandbox does.
+    // A rejection by the sandbox must not end a host process that does not handle it.
     promise.catch(ignore);
     return promise;
   }
@@ -120,7 +120,7 @@ export class SandboxFunctions {
   }
 }
 
-/** The error of everything that needs a run that has settled. */
+/** The error for anything that needs a running run after it has settled. */
 export function ended(): Error {
   return new Error('the run has settled; nothing in its sandbox can be called any more');
 }

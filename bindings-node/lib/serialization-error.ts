@@ -1,9 +1,8 @@
 // The error for a value that cannot cross the sandbox's boundary.
 //
-// In: where the value stands and what it is. Out: an error whose wording is the same in every
-// language.
+// In: the value's path and kind. Out: an error whose message is the same in every language.
 
-/** Thrown for a value that cannot be cloned; the message names its path, such as `globals.db.pool`. */
+/** Thrown for a value that cannot be cloned. The message names its path, such as `globals.db.pool`. */
 export class SerializationError extends TypeError {
   static {
     Object.defineProperty(this.prototype, 'name', {

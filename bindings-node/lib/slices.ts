@@ -1,43 +1,43 @@
-// Work that takes long, between the other things that the event loop does.
+// Cooperative scheduling of long work on the event loop.
 //
-// In: work that can be done bit by bit. Out: the same, done: at once as far as that takes a moment, and
-// otherwise in turns of the event loop, a slice in each, every piece of work in its turn. So nothing that a
-// sandbox hands over keeps the loop from timers, from other runs, or from a call of `terminate`.
+// In: work that can be done in steps. Out: the completed work. It runs at once within the slice of the current
+// turn. The remaining work takes one slice in each later turn, round robin. So a sandbox's values never keep the
+// event loop from timers, from other runs or from a call of `terminate`.
 
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers';
 
-/** What all work together may take in one turn of the event loop. */
+/** The time for all work together in one turn of the event loop. */
 const SLICE_MS = 15;
 
-/** Something that takes long. */
+/** Work that may take long. */
 export interface Work {
-  /** Does some of it, until about that time of `performance.now()`; says whether it is done. Never throws. */
+  /** Works until about that time of `performance.now()`; returns whether the work is done. Never throws. */
   step(until: number): boolean;
 }
 
 const queue: Work[] = [];
-/** When the slice of this turn is over; 0 when none was begun. */
+/** The time at which the slice of this turn ends; 0 if it has not begun. */
 let until = 0;
 let scheduled = false;
 
-/** A turn of the event loop has begun. */
+/** Records that a turn of the event loop has begun. */
 export function beginTurn(): void {
   until = 0;
 }
 
-/** When this turn has taken as long as it may. */
+/** The time at which the slice of this turn ends; begins the slice if necessary. */
 export function endOfSlice(): number {
   if (until === 0) until = performance.now() + SLICE_MS;
   return until;
 }
 
-/** Whether this turn has. */
+/** Whether the slice of this turn is over. */
 export function isLong(): boolean {
   return performance.now() >= endOfSlice();
 }
 
-/** Does work, at once as far as this turn has time for it. */
+/** Does work at once within the slice of this turn, and queues the rest. */
 export function start(work: Work): void {
   if (queue.length > 0 || isLong() || !work.step(until)) {
     queue.push(work);
@@ -45,7 +45,7 @@ export function start(work: Work): void {
   }
 }
 
-/** Calls `act` with each item. It must not throw. */
+/** Calls `act` with each item, in slices. `act` must not throw. */
 export function forEach<T>(items: Iterable<T>, act: (item: T) => void): void {
   const iterator = items[Symbol.iterator]();
   start({

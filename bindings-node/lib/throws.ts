@@ -1,18 +1,18 @@
-// What host functions threw last.
+// The latest values that host functions threw.
 //
-// In: each thing that is thrown into the sandbox, with the call or the promise that it answers. Out: the one that ended
-// the run, which the sandbox tells by that number. Only objects: nothing else has an identity there. The core keeps the
-// same number of them in sight, so what it names is here.
+// In: each value that is thrown into the sandbox, with the number of its call or promise. Out: the value that ended the
+// run, by that number. Only objects are kept: the sandbox has an identity for no other value. The core names
+// only one of the last such values, so that value is here.
 
-/** How many are kept: `isolane::KEPT_THROWS`. */
+/** The number of values that are kept: `isolane::KEPT_THROWS`. */
 const KEPT = 8;
 
 export class Throws {
-  /** Calls have their numbers, and promises theirs below zero. */
+  /** Calls are kept under their numbers, promises under negative numbers. */
   private readonly kept = new Map<number, unknown>();
   private calls = 0;
 
-  /** The sandbox calls its host and waits. Returns the number of the call, as the core counts them. */
+  /** Counts a synchronous call of the sandbox; returns its number, which is also the core's. */
   numberCall(): number {
     this.calls += 1;
     return this.calls;

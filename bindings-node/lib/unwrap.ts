@@ -1,7 +1,7 @@
-// Results as exceptions, for callers who want them.
+// Results as exceptions.
 //
-// In: a result, or a copy of one. Out: its value, or an error of the class that its status has. Only
-// the fields of the result are looked at, so that one that came from another thread will do.
+// In: a result, or a copy of one. Out: its value, or an error of the class for its status. Only the fields of the
+// result matter, so a result from another thread works too.
 
 import type { CodeExecutionResult } from '../index.js';
 
@@ -16,7 +16,7 @@ export class StatusError extends Error {
     const cause = result.error?.cause;
     super(described(result), cause === undefined ? undefined : { cause });
     this.status = result.status as FailedStatus;
-    // Out of sight of whoever prints the error: the message says what the result says.
+    // Not enumerable, so that printing the error does not repeat the result; the message has the facts.
     Object.defineProperty(this, 'result', { value: result, configurable: true, writable: true });
   }
 
@@ -60,7 +60,7 @@ const CLASSES: ReadonlyMap<unknown, typeof StatusError> = new Map<FailedStatus, 
   ['link_error', LinkError],
 ]);
 
-/** The value of a successful result; throws the error of any other. */
+/** Returns the value of a successful result; throws the error of any other. */
 export function unwrap(result: unknown): unknown {
   if (isResult(result)) {
     if (result.status === 'success') return result.result;
@@ -71,7 +71,7 @@ export function unwrap(result: unknown): unknown {
   if (typeof (result as { then?: unknown } | null | undefined)?.then === 'function') {
     throw new TypeError('unwrap takes a result, and this one was not awaited yet: write unwrap(await run)');
   }
-  throw new TypeError(`unwrap takes what a run came to, an object with a 'status'`);
+  throw new TypeError(`unwrap takes the result of a run, an object with a 'status'`);
 }
 
 function isResult(value: unknown): value is CodeExecutionResult {

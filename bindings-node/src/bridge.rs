@@ -1,7 +1,7 @@
-//! The bridge that each JavaScript thread has with the core.
+//! The bridge between one JavaScript thread and the core.
 //!
 //! In: requests. Out: numbers for the runs, and batches of events. A bridge belongs to one
-//! environment (the main thread's, or a worker's); when that ends, its runs are terminated.
+//! environment (the main thread's, or a worker's). The end of the environment terminates its runs.
 
 use std::{
     cell::{Cell, RefCell},
@@ -30,7 +30,7 @@ use crate::{
 /// JavaScript's own buffer for events, lent to us for the length of a call.
 type Inbox<'call> = &'call mut [u8];
 
-/// About as long as a turn of the event loop takes in which nothing happens.
+/// About the time of an idle turn of the event loop.
 const TURN: Duration = Duration::from_micros(15);
 
 /// A run that has not settled.
@@ -38,37 +38,37 @@ pub(crate) struct LiveRun {
     pub(crate) handle: RunHandle,
     /// Its functions that are answered in Rust.
     pub(crate) native: NativeFunctions,
-    /// JavaScript has asked it to end, and wants to hear of nothing but that.
+    /// JavaScript has terminated it, so only its end is delivered.
     pub(crate) terminated: bool,
 }
 
-/// What one JavaScript environment says to the core and hears from it. Touched by its own thread
-/// alone, but for the mailbox.
+/// The state of one JavaScript environment beside the core. Only its own thread uses it, except for the
+/// mailbox.
 pub(crate) struct Bridge {
     pub(crate) mailbox: Arc<NodeMailbox>,
     pub(crate) runs: RefCell<HashMap<u32, LiveRun>>,
     /// Host calls handed to JavaScript and not answered yet, by number.
     calls: RefCell<HashMap<u32, HostCall>>,
-    /// The blobs of the frame handed over last, until JavaScript fetches them.
+    /// The blobs of the last frame, until JavaScript fetches them.
     blobs: RefCell<Vec<Vec<u8>>>,
     /// Large messages that JavaScript has not read yet, by number.
     pub(crate) larges: RefCell<HashMap<u32, Large>>,
     next_large: Cell<u32>,
-    /// What runs that have settled told, as far as JavaScript has not fetched it.
+    /// The reports and logs of settled runs that JavaScript has not fetched yet.
     pub(crate) told: RefCell<HashMap<u32, Told>>,
-    /// What JavaScript's event loop waits for: live runs and closing runtimes.
+    /// The number of live runs and closing runtimes. JavaScript's event loop waits for them.
     pending: Cell<usize>,
     last_run: Cell<u32>,
     last_call: Cell<u32>,
 }
 
 thread_local! {
-    /// The bridges of this thread, by number: one, unless the program has several environments on a
-    /// thread. Plain functions with a number cost less than half of what methods of a class cost.
+    /// The bridges of this thread, by number. A thread has one, unless the program has several
+    /// environments on it. A plain function with a number costs less than half of a method call.
     static BRIDGES: RefCell<HashMap<u32, Rc<Bridge>>> = RefCell::default();
 }
 
-/// Does something with a bridge.
+/// Calls `act` with the bridge of that number.
 pub(crate) fn with_bridge<T>(bridge: u32, act: impl FnOnce(&Bridge) -> T) -> Result<T> {
     let found = BRIDGES.with_borrow(|bridges| bridges.get(&bridge).cloned());
     found.map(|bridge| act(&bridge)).ok_or_else(broken_frame)
@@ -145,8 +145,8 @@ pub fn start(
     })
 }
 
-/// Writes the next events into `inbox`, or returns them when they do not fit. The number of bytes written; if
-/// there are no events, 0, or [`NOT_WORTH_IT`] where looking for some is not worth it any more.
+/// Writes the next events into `inbox` and returns the number of bytes; returns the events themselves if they
+/// do not fit. Without events it returns 0, or [`NOT_WORTH_IT`] if polling does not pay off any more.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -163,7 +163,7 @@ pub fn drain<'env>(
         (frame, lasts)
     })?;
     let Some(frame) = frame else {
-        // Whom this thread waits for may be waiting for its processor.
+        // The thread that computes the answer may be waiting for this processor.
         std::thread::yield_now();
         return Ok(Either::A(if lasts { 0 } else { NOT_WORTH_IT }));
     };
@@ -174,8 +174,8 @@ pub fn drain<'env>(
     into_javascript(env, frame).map(Either::B)
 }
 
-/// Says that JavaScript will drain again shortly by itself (`true`), so that no one has to wake it,
-/// or that it will not; then returns whether events came meanwhile.
+/// Starts (`true`) or stops polling: while JavaScript polls, it drains by itself, and nothing wakes it.
+/// Returns whether events are waiting.
 ///
 /// # Errors
 /// For a bridge that is not open.
@@ -187,7 +187,7 @@ pub fn poll(bridge: u32, polls: bool) -> Result<bool> {
     })
 }
 
-/// Says that an event is expected soon, for which JavaScript is about to poll.
+/// Announces that an event is expected soon and that JavaScript is about to poll for it.
 ///
 /// # Errors
 /// For a bridge that is not open.
@@ -196,7 +196,7 @@ pub fn expect(bridge: u32) -> Result<()> {
     with_bridge(bridge, |bridge| bridge.mailbox.expect())
 }
 
-/// The blobs of the frame handed over last, in order, once.
+/// The blobs of the last frame, in order; they can be taken once.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -206,7 +206,7 @@ pub fn blobs(env: &Env, bridge: u32) -> Result<Vec<Uint8ArraySlice<'_>>> {
     blobs.into_iter().map(|blob| into_javascript(env, blob)).collect()
 }
 
-/// Closes a runtime; the end of it comes as an event with that number.
+/// Closes a runtime. An event with that number reports its end.
 ///
 /// # Errors
 /// For a bridge that is not open.
@@ -220,7 +220,7 @@ pub fn close(env: Env, bridge: u32, runtime: &NativeRuntime, number: u32) -> Res
 }
 
 impl Bridge {
-    /// The environment has ended: its runs end too, and nothing of them is heard any more.
+    /// Ends the runs of an environment that has ended, and drops their events.
     fn end(&self) {
         self.mailbox.close();
         for (_, run) in self.runs.take() {
@@ -231,15 +231,15 @@ impl Bridge {
         self.told.take();
     }
 
-    /// A frame that begins with the number of its blobs, which [`Bridge::leave_blobs`] writes.
+    /// A frame with room for the number of its blobs, which [`Bridge::leave_blobs`] writes.
     pub(crate) fn frame(&self) -> Frame {
         let mut frame = Frame::new(self.next_large.get());
         frame.u32(0);
         frame
     }
 
-    /// Keeps what goes beside a frame until JavaScript fetches it, and writes how many blobs there are where
-    /// the frame begins.
+    /// Keeps the blobs and large messages of a frame until JavaScript fetches them, and writes the number of
+    /// blobs at the beginning of the frame.
     pub(crate) fn leave_blobs(&self, frame: &mut Frame) {
         let count = u32::try_from(frame.blobs.len()).unwrap_or(u32::MAX);
         frame.bytes[..4].copy_from_slice(&count.to_le_bytes());
@@ -251,7 +251,7 @@ impl Bridge {
         }
     }
 
-    /// Keeps a host call until JavaScript answers it under the number that is returned.
+    /// Keeps a host call until JavaScript answers it, and returns its number.
     pub(crate) fn keep_call(&self, call: HostCall) -> u32 {
         let mut calls = self.calls.borrow_mut();
         let number = free_number(&self.last_call, &calls);
@@ -270,7 +270,7 @@ impl Bridge {
         }
     }
 
-    /// JavaScript's event loop waits for one run, or the end of one runtime, less.
+    /// One run or closing runtime is over. After the last one the event loop may end.
     pub(crate) fn release(&self, env: Env) {
         self.pending.set(self.pending.get().saturating_sub(1));
         if self.pending.get() == 0 {
@@ -278,8 +278,7 @@ impl Bridge {
         }
     }
 
-    /// Where the thread looks by itself, and for what comes from another process, it looks for as long as a
-    /// turn of the event loop takes.
+    /// While JavaScript polls, receives events of runs in other processes for up to the time of an idle turn.
     fn look(&self) {
         if !self.mailbox.is_polled() {
             return;
@@ -291,7 +290,7 @@ impl Bridge {
     }
 }
 
-/// The next number that is not in use: they come round after 2^32.
+/// The next number that is not in use. Numbers wrap around at 2^32.
 fn free_number<T>(last: &Cell<u32>, used: &HashMap<u32, T>) -> u32 {
     loop {
         let number = last.get().wrapping_add(1);

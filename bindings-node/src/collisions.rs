@@ -1,26 +1,26 @@
-//! Values that were chosen to collide in a Map or a Set of V8.
+//! Hash collisions in a Map or a Set of V8.
 //!
-//! In: the keys of Maps and the members of Sets. Out: whether building them stays in proportion to what they
-//! hold. V8 hashes objects and most texts with secrets, but numbers and big integers without one, and texts of
-//! more than 16,383 units by their length alone: some ten thousand of them in one bucket take seconds to insert.
-//! This knows its two functions (`ComputeUnseededHash`, `ComputeLongHash`) and counts, bucket by bucket, the
-//! comparisons that it would make.
+//! In: the keys of Maps and the members of Sets. Out: whether the time to build them stays in proportion to their
+//! number. V8 hashes objects and most texts with a secret, but numbers and big integers without one. It hashes
+//! texts of more than 16,383 units by their length alone. Some ten thousand members in one bucket take seconds to
+//! insert. This module has V8's two functions (`ComputeUnseededHash`, `ComputeLongHash`) and counts the
+//! comparisons that V8 would make in each bucket.
 
 use std::collections::HashMap;
 
 use isolane::value::{Event, Str};
 
-/// Comparisons that a message may cost, beyond some for each member and those of each long text with itself.
+/// Comparisons that each message may cost, beyond those for its members and for the bytes of its long texts.
 const FREE_COMPARISONS: u64 = 500_000;
 const COMPARISONS_PER_MEMBER: u64 = 32;
 
-/// Bytes that are compared in the time of a comparison.
+/// Bytes that V8 compares in the time of one comparison.
 const BYTES_PER_COMPARISON: usize = 64;
 
-/// V8 hashes longer texts by their length.
+/// V8 hashes longer texts by their length alone.
 const MOST_HASHED_UNITS: usize = 16_383;
 
-/// The comparisons that one message costs.
+/// The comparisons of one message.
 #[derive(Debug, Default)]
 pub(crate) struct Collisions<'a> {
     /// The collections that are open, innermost last.
@@ -32,26 +32,26 @@ pub(crate) struct Collisions<'a> {
 /// The members of a collection so far.
 #[derive(Debug)]
 struct Table<'a> {
-    /// How many numbers each bucket has.
+    /// The count of numbers in each bucket.
     buckets: Vec<u32>,
     /// Long texts, by their length.
     texts: HashMap<usize, Vec<&'a [u8]>>,
 }
 
 impl<'a> Collisions<'a> {
-    /// A collection of so many entries begins.
+    /// Opens a collection of that many entries.
     pub(crate) fn begin(&mut self, entries: u32) {
-        // A table has room for a power of two of entries, and half as many buckets.
+        // V8's table has a power of two of entries, and half as many buckets.
         let buckets = (entries as usize).next_power_of_two() / 2;
         self.open.push(Table { buckets: vec![0; buckets.max(1)], texts: HashMap::new() });
     }
 
-    /// The innermost collection ends.
+    /// Closes the innermost collection.
     pub(crate) fn end(&mut self) {
         self.open.pop();
     }
 
-    /// Counts a key or a member of the innermost collection; false if it is one too many in its bucket.
+    /// Counts a key or a member of the innermost collection; false if the message costs too many comparisons.
     pub(crate) fn take(&mut self, event: &Event<'a>) -> bool {
         self.allowed += COMPARISONS_PER_MEMBER;
         let Some(table) = self.open.last_mut() else { return true };
@@ -77,7 +77,7 @@ impl<'a> Collisions<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// The comparisons for a number, each of which takes as long as so many.
+    /// The comparisons for a number; one with each other number in its bucket counts as `each`.
     fn number(&mut self, hash: u32, each: usize) -> u64 {
         let bucket = hash as usize & (self.buckets.len() - 1);
         let Some(count) = self.buckets.get_mut(bucket) else { return 0 };
@@ -86,7 +86,7 @@ impl<'a> Table<'a> {
         before * each as u64
     }
 
-    /// The comparisons for a long text, up to where they are more than `most`.
+    /// The comparisons for a long text; the count stops above `most`.
     fn text(&mut self, units: usize, bytes: &'a [u8], most: u64) -> u64 {
         let others = self.texts.entry(units).or_default();
         let mut comparisons = 0;
@@ -102,7 +102,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// The units and the bytes of a text that is hashed by its length.
+/// The number of units and the bytes of a text that V8 hashes by its length alone.
 fn long(text: Str<'_>) -> Option<(usize, &[u8])> {
     let (units, bytes) = match text {
         Str::Utf8(text) if text.len() <= MOST_HASHED_UNITS => return None,

@@ -1,31 +1,31 @@
-//! What the core refused, for JavaScript to throw.
+//! Refusals of the core, for JavaScript to throw.
 //!
-//! The exception itself is made in JavaScript, where its class and its stack belong.
+//! JavaScript makes the exception itself, because its class and its stack are those of JavaScript.
 
 use std::{error::Error as _, io};
 
 use isolane::{Error, ErrorKind};
 use napi_derive::napi;
 
-/// A refusal: its kind and the core's words.
+/// A refusal: its kind and the core's message.
 #[napi(object)]
 #[derive(Debug)]
 pub struct Misuse {
-    /// Which class of exception it becomes.
+    /// The kind, which decides the class of the exception.
     pub kind: String,
-    /// What the exception says.
+    /// The message of the exception.
     pub message: String,
-    /// What it was made out of.
+    /// The cause of the exception.
     pub cause: Option<NativeCause>,
 }
 
-/// An error of Rust, for JavaScript to make an error of.
+/// A Rust error, as the parts of a JavaScript error.
 #[napi(object)]
 #[derive(Debug, Default)]
 pub struct NativeCause {
-    /// What it says.
+    /// The error as text.
     pub message: String,
-    /// The system's number of it, 0 where it is none of the system's.
+    /// The number of a system error; 0 for any other error.
     pub number: i32,
 }
 
@@ -50,7 +50,7 @@ impl From<Error> for Misuse {
     }
 }
 
-/// The error for a frame that our own JavaScript never writes.
+/// The error for a frame that this package's JavaScript never writes.
 pub(crate) fn broken_frame() -> napi::Error {
     napi::Error::from_reason("isolane: the two halves of the package do not fit together")
 }

@@ -1,6 +1,6 @@
 //! Events of runs, as `lib/bridge.ts` reads them.
 //!
-//! In: the events of a bridge's mailbox. Out: frames of some of them, of each run in turn.
+//! In: the events of a bridge's mailbox. Out: frames of events, of each run in turn.
 
 use isolane::{Completion, HostEvent, REPORT_SINK, value::Value};
 use napi::Env;
@@ -12,15 +12,15 @@ use crate::{
     wire::{MORE, event_kind},
 };
 
-/// Events that JavaScript gets at once. Beyond that its event loop has other things to do first: no
-/// sandbox keeps it from those by telling a lot.
+/// The most events in one frame. Between frames the event loop does its other work, so a sandbox with many
+/// events cannot starve it.
 const MOST_EVENTS: u32 = 256;
 
-/// Bytes of events after which no more are added, for the same reason.
+/// A frame of that many bytes takes no more events, for the same reason.
 const MOST_BYTES: usize = 64 << 10;
 
 impl Bridge {
-    /// A frame of events, of each run in turn; none if there are none.
+    /// A frame of events, of each run in turn; `None` if no event is waiting.
     pub(crate) fn drain(&self, env: Env) -> Option<Vec<u8>> {
         let mailbox = &self.mailbox;
         mailbox.open();
@@ -35,7 +35,7 @@ impl Bridge {
             let number = u32::try_from(queue).unwrap_or_default();
             count += u32::from(self.write_event(env, &mut frame, number, event));
             if frame.larges.len() > larges && !is_last {
-                // Its next events come after what JavaScript reads bit by bit.
+                // The run's next events wait until JavaScript has read the large message.
                 mailbox.hold(queue);
             }
             if count >= MOST_EVENTS || frame.is_full(MOST_BYTES) {
@@ -51,8 +51,8 @@ impl Bridge {
         Some(frame.bytes)
     }
 
-    /// Writes an event: its kind, the number of its run or runtime, and after the length of it the rest. Says
-    /// whether it did.
+    /// Writes an event: its kind, the number of its run or runtime, the length of the rest, and the rest.
+    /// Returns false if it drops the event.
     fn write_event(&self, env: Env, frame: &mut Frame, number: u32, event: HostEvent) -> bool {
         match event {
             HostEvent::Call { function, args, call } => {
@@ -81,7 +81,7 @@ impl Bridge {
             {
                 return false;
             }
-            // Made before the run ended, of which JavaScript has not heard.
+            // The sandbox made this call before its run settled, and the settlement has not been delivered yet.
             HostEvent::Start { function, args, promise } => {
                 head(frame, event_kind::START, number);
                 frame.measured(|frame| {

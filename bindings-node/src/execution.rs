@@ -1,6 +1,6 @@
-//! What JavaScript may do to a run, by the run's number.
+//! Operations of JavaScript on a run, by the run's number.
 //!
-//! Everything about a run that has settled is ignored here, as the core ignores it.
+//! An operation on a run that has settled does nothing, as in the core.
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
 
@@ -15,7 +15,7 @@ use crate::{
     value::{Cursor, into_javascript},
 };
 
-/// JavaScript reads a report of up to this weight at once when it looks at the handle.
+/// JavaScript reads reports of up to this weight without a pause when a caller reads `reports`.
 const READ_AT_ONCE_BYTES: usize = 4 << 20;
 
 /// Answers a host call.
@@ -76,7 +76,7 @@ pub fn call_function(
     with_run(bridge, run, |handle| handle.call_function(function, args, call))
 }
 
-/// Lets go of a function of the sandbox that was received `times` times.
+/// Releases a function of the sandbox that was received `times` times.
 ///
 /// # Errors
 /// For a bridge that is not open.
@@ -99,7 +99,7 @@ pub fn terminate(bridge: u32, run: u32, reason: Option<String>) -> Result<()> {
     with_run(bridge, run, |handle| handle.terminate(reason.as_deref()))
 }
 
-/// Hands over the next events of a run, whose large message JavaScript has read.
+/// Resumes the events of a run after JavaScript has read its large message.
 ///
 /// # Errors
 /// For a bridge that is not open.
@@ -108,7 +108,7 @@ pub fn resume(bridge: u32, run: u32) -> Result<()> {
     with_bridge(bridge, |bridge| bridge.mailbox.resume(run.into()))
 }
 
-/// Whether a run has not settled, which JavaScript may not have heard of yet.
+/// Whether a run has not settled. JavaScript may not have received its last event yet.
 ///
 /// # Errors
 /// For a bridge that is not open.
@@ -119,7 +119,7 @@ pub fn running(bridge: u32, run: u32) -> Result<bool> {
     })
 }
 
-/// The next part of what a run that has settled told.
+/// The next part of the reports and logs of a run that has settled.
 ///
 /// # Errors
 /// When JavaScript has no memory for it.
@@ -137,8 +137,8 @@ pub fn told(env: &Env, bridge: u32, run: u32) -> Result<Uint8ArraySlice<'_>> {
     into_javascript(env, bytes)
 }
 
-/// The reports of a run from `index` on, up to the first that is too large to be read at once: their
-/// number, then each as a message.
+/// The reports of a run from `index` on, up to the first one that is too large to be read at once: their
+/// count, then each as a message.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -159,7 +159,7 @@ pub fn reports_since(env: &Env, bridge: u32, run: u32, index: u32) -> Result<Uin
     into_javascript(env, frame.bytes)
 }
 
-/// Does something to a run, unless it has settled. No borrow is held while the core works.
+/// Calls `act` with the handle of a run, unless it has settled. No borrow is held during the call.
 fn with_run(bridge: u32, run: u32, act: impl FnOnce(RunHandle)) -> Result<()> {
     let handle =
         with_bridge(bridge, |bridge| bridge.runs.borrow().get(&run).map(|run| run.handle.clone()))?;

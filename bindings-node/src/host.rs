@@ -1,4 +1,4 @@
-//! What runs ask of their host, in the mailbox of the one JavaScript thread that started them.
+//! The host of runs: the mailbox of the JavaScript thread that started them.
 
 use isolane::{
     Mailbox, MailboxHost, Refusal, Validate, Wake,
@@ -11,7 +11,7 @@ use napi::{
 
 use crate::limits;
 
-/// The function of JavaScript that takes events. By itself it does not keep the event loop alive.
+/// The JavaScript function that takes events. It does not keep the event loop alive by itself.
 pub(crate) type Receive = ThreadsafeFunction<(), (), (), Status, false, true>;
 
 /// Wakes the JavaScript thread.
@@ -28,14 +28,14 @@ impl NodeWaker {
         Self(receive)
     }
 
-    /// Makes the thread's event loop wait for events, or not.
+    /// Keeps the thread's event loop alive, or stops doing so.
     pub(crate) fn hold_event_loop(&mut self, env: Env, hold: bool) {
         #[expect(
             deprecated,
             reason = "the number of pending runs changes; a function's kind cannot"
         )]
         let done = if hold { self.0.refer(&env) } else { self.0.unref(&env) };
-        // Fails only in an environment that is ending, which waits for nothing anyway.
+        // This fails only in an environment that is ending, whose event loop does not wait.
         drop(done);
     }
 }
@@ -43,7 +43,7 @@ impl NodeWaker {
 pub(crate) type NodeMailbox = Mailbox<NodeWaker>;
 pub(crate) type NodeHost = MailboxHost<NodeWaker, NodeLimits>;
 
-/// What Node.js cannot build in proportion to its bytes.
+/// Refuses messages that V8 cannot build in a time in proportion to their bytes.
 pub(crate) struct NodeLimits;
 
 impl Validate for NodeLimits {

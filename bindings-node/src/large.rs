@@ -1,8 +1,8 @@
-//! Messages that JavaScript reads bit by bit.
+//! Large messages, which JavaScript reads in slices.
 //!
 //! In: messages that are too large to be read, or copied into a frame, in one turn of the event loop. Out:
-//! their nodes, lent as they are, and their blobs, some at a time. Such a message waits here under a number
-//! until JavaScript has read it or has given it up.
+//! their nodes, without a copy, and their blobs, some at a time. Such a message waits under a number until
+//! JavaScript has read or dropped it.
 
 use std::{thread, vec};
 
@@ -15,7 +15,7 @@ use crate::{
     value::{MANY_BLOBS, into_javascript},
 };
 
-/// One of them, and what JavaScript has not fetched of it.
+/// The parts of a large message that JavaScript has not fetched yet.
 #[derive(Debug)]
 pub(crate) struct Large {
     nodes: Vec<u8>,
@@ -33,14 +33,14 @@ impl Drop for Large {
     fn drop(&mut self) {
         let blobs = std::mem::take(&mut self.blobs);
         if blobs.len() > MANY_BLOBS {
-            // To free a million blocks takes longer than the event loop may stand still. Where there is
-            // no thread for it, that is so.
+            // Freeing a million blocks would block the event loop for too long. If no thread can be started,
+            // this thread frees them nevertheless.
             let _ = thread::Builder::new().spawn(move || drop(blobs));
         }
     }
 }
 
-/// The nodes of a large message, once.
+/// The nodes of a large message; they can be taken once.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -53,7 +53,7 @@ pub fn large_nodes(env: &Env, bridge: u32, number: u32) -> Result<Uint8ArraySlic
     into_javascript(env, nodes.unwrap_or_default())
 }
 
-/// The next blobs of a large message, in order: some of them, none after the last.
+/// The next blobs of a large message, in order; empty after the last one.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -67,7 +67,7 @@ pub fn large_blobs(env: &Env, bridge: u32, number: u32) -> Result<Vec<Uint8Array
     blobs.into_iter().map(|blob| into_javascript(env, blob)).collect()
 }
 
-/// Lets go of a large message.
+/// Frees a large message.
 ///
 /// # Errors
 /// For a bridge that is not open.

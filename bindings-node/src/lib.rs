@@ -1,21 +1,21 @@
 //! isolane for Node.js: the native half.
 //!
 //! In: frames of bytes that `lib/` writes, one native call each. Out: frames of events, many in one
-//! call. Nothing is decided here. Values cross as the core's own messages, which JavaScript reads
-//! and writes itself: walking a value through the native interface would cost a call per node.
+//! call. The core makes all decisions. Values cross as the core's own messages, which JavaScript reads
+//! and writes itself, because the native interface would take a call for each node of a value.
 //!
 //! | file | translates |
 //! |---|---|
 //! | `runtime.rs` | `Runtime` |
 //! | `bridge.rs` | nothing: the numbers and tables that a thread has beside the core |
 //! | `events.rs` | `HostEvent` |
-//! | `execution.rs` | `RunHandle`: what may be done to a run |
-//! | `host.rs` | `MailboxHost`: how the thread that started a run is woken |
+//! | `execution.rs` | `RunHandle`: the operations on a run |
+//! | `host.rs` | `MailboxHost`: the wake-up of the thread that started a run |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
-//! | `options.rs` | `Request`, and the words for bad options |
+//! | `options.rs` | `Request`, and the messages for bad options |
 //! | `outcome.rs` | `ExecutionResult` |
-//! | `value.rs` `large.rs` | `Value`, and the frames that carry it; those that are read bit by bit |
-//! | `limits.rs` `collisions.rs` `patterns.rs` | what V8 cannot build in proportion to its bytes |
+//! | `value.rs` `large.rs` | `Value`, and the frames that carry it; large messages |
+//! | `limits.rs` `collisions.rs` `patterns.rs` | refusals of messages that V8 would build too slowly |
 //! | `error.rs` | `Error` |
 //! | `wire.rs` | nothing: the numbers of frames |
 

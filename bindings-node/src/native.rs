@@ -1,6 +1,7 @@
 //! Functions that are answered in Rust, as JavaScript hands them over.
 //!
-//! In: the name of one of the kit. Out: an object that crosses as a function, whose calls never come to JavaScript.
+//! In: the name of a function of the kit. Out: an object that crosses as a function. Its calls never reach
+//! JavaScript.
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
 
@@ -20,7 +21,7 @@ pub struct NativeFunction {
 
 #[napi]
 impl NativeFunction {
-    /// The name that it has where it is handed over without one.
+    /// The function's name, for a place that gives it none.
     #[napi(getter)]
     #[must_use]
     pub fn name(&self) -> String {
@@ -28,7 +29,7 @@ impl NativeFunction {
     }
 }
 
-/// The functions of a run that are answered in Rust, until it starts.
+/// The functions of a run that are answered in Rust, before the run starts.
 #[napi]
 #[derive(Default)]
 pub struct NativeTable {
@@ -55,7 +56,7 @@ impl NativeTable {
 /// The function of the kit with that name.
 ///
 /// # Errors
-/// When there is none.
+/// If the kit has no such function.
 #[napi(catch_unwind)]
 pub fn kit_function(name: String) -> Result<NativeFunction> {
     match isolane_kit::function(&name) {
@@ -64,7 +65,7 @@ pub fn kit_function(name: String) -> Result<NativeFunction> {
     }
 }
 
-/// The number under which a function crosses into a run that goes on.
+/// The number under which a function crosses into a run that has started.
 ///
 /// # Errors
 /// For a bridge that is not open.
@@ -72,7 +73,7 @@ pub fn kit_function(name: String) -> Result<NativeFunction> {
 pub fn native_number(bridge: u32, run: u32, function: &NativeFunction) -> Result<u32> {
     with_bridge(bridge, |bridge| {
         let runs = bridge.runs.borrow();
-        // A run that is over is sent nothing, so any number will do.
+        // Nothing is sent to a run that has settled, so any number is correct.
         runs.get(&run).map_or(0, |run| run.native.number(&function.function))
     })
 }

@@ -1,4 +1,4 @@
-//! A run as `lib/options.ts` writes it, and the core's words for bad options.
+//! Requests that `lib/options.ts` writes, and the core's messages for bad options.
 
 #![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
 
@@ -49,14 +49,14 @@ pub(crate) fn read_request(
     })
 }
 
-/// The core's words for an option of the wrong type.
+/// The core's message for an option of the wrong type.
 #[napi(catch_unwind)]
 #[must_use]
 pub fn wrong_type(option: String, expected: String, got: String) -> String {
     wrong(&option, &expected, &got).message().to_owned()
 }
 
-/// The core's words for an option that does not exist.
+/// The core's message for an option that does not exist.
 #[napi(catch_unwind)]
 #[must_use]
 pub fn unknown_option(set: String, key: String) -> String {
@@ -64,16 +64,16 @@ pub fn unknown_option(set: String, key: String) -> String {
     unknown(set, &key, Spelling::Camel).message().to_owned()
 }
 
-/// An option, as JavaScript checks its type.
+/// The declaration of an option, by which JavaScript checks its type.
 #[napi(object)]
 pub struct NativeOption {
     pub name: String,
-    /// What `typeof` says of it; empty where only its reader knows.
+    /// Its `typeof`; empty if the reader of the option checks that itself.
     #[napi(js_name = "type")]
     pub type_name: String,
-    /// The texts that it may be; empty for any.
+    /// The permitted texts; empty if any text is permitted.
     pub choices: Vec<String>,
-    /// The words for those.
+    /// A description of the choices, for an error message.
     pub expected: String,
 }
 

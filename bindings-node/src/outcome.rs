@@ -1,7 +1,7 @@
-//! What a run came to, as `lib/outcome.ts` reads it.
+//! Outcomes of runs, as `lib/outcome.ts` reads them.
 //!
-//! In: an outcome. Out: a frame with all but what it reported and logged, and those in parts, each of which
-//! JavaScript reads in a moment.
+//! In: an outcome. Out: a frame with the outcome and the first part of its reports and logs; then the other parts.
+//! JavaScript reads a part in a short time.
 
 use std::vec;
 
@@ -13,17 +13,17 @@ use crate::{
     wire::{cause_kind, error_flag, outcome_flag},
 };
 
-/// Bytes of reports and logs after which the next part begins.
+/// Bytes of reports and logs at which a part ends.
 const PART_BYTES: usize = 64 * 1024;
 
-/// What a run has told that JavaScript has not fetched yet.
+/// The reports and logs of a settled run that JavaScript has not fetched yet.
 #[derive(Debug)]
 pub(crate) struct Told {
     reports: vec::IntoIter<Value>,
     logs: vec::IntoIter<ExecutionLog>,
 }
 
-/// Writes an outcome, its reports and logs as far as they make up a part; returns the rest.
+/// Writes an outcome with the first part of its reports and logs; returns the rest of them.
 pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Option<Told> {
     let (start, larges) = (frame.bytes.len(), frame.larges.len());
     frame.u8(flag(outcome.result.as_ref(), outcome_flag::RESULT)
@@ -50,8 +50,8 @@ pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Opti
 }
 
 impl Told {
-    /// Writes some more reports, then logs, each list with its count, and whether there is more; returns
-    /// whether that was all.
+    /// Writes some more reports, then logs, each list with its count, and whether another part follows.
+    /// Returns whether this was the last part.
     pub(crate) fn write_part(&mut self, frame: &mut Frame) -> bool {
         let end = frame.bytes.len() + PART_BYTES;
         counted(frame, end, &mut self.reports, Frame::message);
@@ -66,7 +66,7 @@ impl Told {
     }
 }
 
-/// Writes items until the frame is that long, and in front of them how many they are.
+/// Writes items until the frame reaches `end`, and writes their count in front of them.
 fn counted<T>(
     frame: &mut Frame,
     end: usize,
@@ -104,7 +104,7 @@ fn write_error(frame: &mut Frame, error: &ExecutionError) {
     }
 }
 
-/// A throw as JavaScript numbers it; of an error of Rust its text, and its number if it is one of the system's.
+/// Writes JavaScript's number of a throw, or the text of a Rust error and the number of a system error.
 fn write_cause(frame: &mut Frame, cause: &Cause) {
     match cause {
         #[expect(clippy::cast_precision_loss, reason = "no run makes 2^53 calls")]

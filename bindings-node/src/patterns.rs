@@ -1,38 +1,42 @@
-//! What regular expressions cost V8 when they are made.
+//! The time that V8 takes to construct regular expressions.
 //!
-//! In: sources and flags. Out: whether making all of a message's takes a moment. V8 parses a pattern when it is
-//! made and compiles it when it is used. Parsing is quick but for classes of Unicode: each `\p{…}` is looked up
-//! and spread out anew, and where case does not count each class is closed over it. The figures are upper
-//! bounds of what Node.js 20 was measured to take (`tests/meter`).
+//! In: sources and flags. Out: whether V8 constructs all regular expressions of a message in a short time. V8 parses
+//! a pattern when it is constructed and compiles it when it is used. Parsing is fast except for Unicode classes: V8
+//! looks up and expands each `\p{…}` again, and with the flag `i` it adds the other cases to each class. The figures
+//! are upper bounds of measurements of Node.js 20 (`tests/meter`).
 
 use isolane::value::Str;
 
-/// What all regular expressions of a message may take.
+/// The time for all regular expressions of a message.
 const MOST_NANOS: usize = 40_000_000;
 
-/// Each byte, without and with the flags `u` or `v`.
+/// Each byte.
 const BYTE_NANOS: usize = 70;
+/// Each byte, in addition, with the flag `u` or `v`.
 const UNICODE_BYTE_NANOS: usize = 3_000;
-/// Each property of Unicode, and what it takes more for each that stands in the same class before it.
+/// Each Unicode property.
 const PROPERTY_NANOS: usize = 80_000;
+/// Each Unicode property, if case is ignored.
 const ANY_CASE_PROPERTY_NANOS: usize = 500_000;
+/// Each Unicode property, in addition, for each property before it in the same class.
 const NEXT_PROPERTY_NANOS: usize = 2_000;
 /// Each property of strings, such as all emoji.
 const STRINGS_NANOS: usize = 2_000_000;
+/// Each property of strings, if case is ignored.
 const ANY_CASE_STRINGS_NANOS: usize = 25_000_000;
-/// Each `\w` and the like, where case does not count.
+/// Each escape such as `\w`, if case is ignored.
 const ANY_CASE_ESCAPE_NANOS: usize = 300_000;
-/// Each class, where case does not count, with the flag `v`.
+/// Each class with the flag `v`, if case is ignored.
 const ANY_CASE_CLASS_NANOS: usize = 100_000;
 
-/// What the regular expressions of one message take.
+/// The time that the regular expressions of one message take.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     nanos: usize,
 }
 
 impl Budget {
-    /// Counts one; false if it is too much.
+    /// Adds a regular expression; false if all of them take too long.
     pub(crate) fn takes(&mut self, source: Str<'_>, flags: Str<'_>) -> bool {
         let bytes = match source {
             Str::Utf8(text) => text.len(),
@@ -77,13 +81,13 @@ fn unicode_nanos(source: &str, flags: &str) -> usize {
     nanos
 }
 
-/// Whether what follows `\p` is the name of a property of strings.
+/// Whether the text after `\p` begins with the name of a property of strings.
 fn is_of_strings(name: &str) -> bool {
     let name = name.strip_prefix('{').unwrap_or(name);
     ["RGI_", "Basic_Emoji", "Emoji_Keycap_Sequence"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether there is a group such as `(?i:`, which newer versions know.
+/// Whether there is a group such as `(?i:`, which newer versions of V8 support.
 fn ignores_case_somewhere(source: &str) -> bool {
     source.split("(?").skip(1).any(|group| {
         group.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').any(|c| c == 'i')

@@ -32,7 +32,7 @@ pub struct NativeStats {
     pub confinement: Option<NativeConfinement>,
 }
 
-/// What workers are kept from.
+/// The protections of workers.
 #[napi(object)]
 #[expect(clippy::struct_excessive_bools, reason = "as the core has them")]
 pub struct NativeConfinement {
@@ -104,8 +104,8 @@ impl From<Confinement> for NativeConfinement {
     }
 }
 
-/// Makes a runtime, or says what is wrong with its options. They are of the right types, under the names that
-/// `option_declarations` gives them; `worker_folder` is where the addon is.
+/// Makes a runtime, or refuses its options. The options have the names and types of `option_declarations`;
+/// `worker_folder` is the folder of the addon.
 #[napi(catch_unwind)]
 #[must_use]
 pub fn open_runtime(

@@ -1,22 +1,22 @@
 //! Messages, and the frames that carry them between the two halves of the package.
 //!
-//! A frame is little-endian: numbers as they are, text as a `u32` of bytes and UTF-8, a message as a
-//! `u32` of bytes, a `u32` of blobs and its nodes; a large one is [`LARGE`] and the number under which it
-//! waits (`large.rs`). Blobs travel beside the frame, moved when they
-//! leave and copied once when they come in, because JavaScript's memory stays JavaScript's.
+//! A frame is little-endian. A text is its length in bytes as a `u32`, then UTF-8. A message is its length in bytes
+//! as a `u32`, the number of its blobs as a `u32`, then its nodes. A large message is [`LARGE`] and its number
+//! (`large.rs`). Blobs are beside the frame: moved on their way to JavaScript, and copied once on their way from it,
+//! because Rust cannot take over JavaScript's memory.
 
 use isolane::value::Value;
 use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 
 use crate::{error::broken_frame, large::Large, wire::LARGE};
 
-/// Below this, copying a blob into JavaScript's own memory is cheaper than lending it ours.
+/// Below this, copying bytes into JavaScript's memory is cheaper than lending it ours.
 const LENT_BYTES: usize = 64 * 1024;
 
-/// A larger message is not part of a frame; JavaScript reads it bit by bit.
+/// A larger message is not part of a frame; JavaScript reads it in slices.
 const LARGE_BYTES: usize = 64 * 1024;
 
-/// Blobs that JavaScript gets at once.
+/// The most blobs that JavaScript gets at once.
 pub(crate) const MANY_BLOBS: usize = 256;
 
 /// A frame being written.
@@ -24,13 +24,13 @@ pub(crate) const MANY_BLOBS: usize = 256;
 pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     pub(crate) blobs: Vec<Vec<u8>>,
-    /// The number of the first large message that it may have, and those that it has.
+    /// The number of the first of `larges`; the others have the numbers after it.
     first_large: u32,
     pub(crate) larges: Vec<Large>,
 }
 
 impl Frame {
-    /// One whose large messages have the numbers from there on.
+    /// A frame whose large messages have the numbers from `first_large` on.
     pub(crate) fn new(first_large: u32) -> Self {
         Self { first_large, ..Self::default() }
     }
@@ -67,7 +67,7 @@ impl Frame {
         }
     }
 
-    /// A message that is read at once, however large.
+    /// Writes a message that is read at once, whatever its size.
     pub(crate) fn whole_message(&mut self, value: Value) {
         let (nodes, mut blobs) = value.into_parts();
         self.count(nodes.len());
@@ -76,7 +76,7 @@ impl Frame {
         self.blobs.append(&mut blobs);
     }
 
-    /// Whether it reaches that far, or has as many things beside it as JavaScript takes at once.
+    /// Whether the frame reaches `end`, or has as many blobs or large messages as JavaScript takes at once.
     pub(crate) fn is_full(&self, end: usize) -> bool {
         const MANY_LARGES: usize = 16;
         self.bytes.len() >= end
@@ -84,7 +84,7 @@ impl Frame {
             || self.larges.len() >= MANY_LARGES
     }
 
-    /// Writes a `u32` of the bytes that `write` writes in front of them.
+    /// Calls `write` and puts the number of its bytes in front of them, as a `u32`.
     pub(crate) fn measured(&mut self, write: impl FnOnce(&mut Self)) {
         let place = self.bytes.len();
         self.u32(0);
@@ -129,13 +129,13 @@ impl<'a> Cursor<'a> {
         Ok(bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect())
     }
 
-    /// A count of things that take at least one byte each.
+    /// A count of items of at least one byte each.
     pub(crate) fn count(&mut self) -> Result<usize> {
         let count = self.u32()? as usize;
         if count > self.rest.len() { Err(broken_frame()) } else { Ok(count) }
     }
 
-    /// What is left, as a message.
+    /// The rest of the frame, as a message.
     pub(crate) fn message(self, blobs: Option<Vec<&[u8]>>) -> Value {
         let blobs = blobs.unwrap_or_default().into_iter().map(<[u8]>::to_vec).collect();
         Value::from_parts(self.rest.to_vec(), blobs)
@@ -152,7 +152,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes as JavaScript's own: big ones are lent, and freed when JavaScript has collected them.
+/// Bytes as a JavaScript array. Many bytes are lent, and freed when JavaScript has collected the array.
 pub(crate) fn into_javascript(env: &Env, bytes: Vec<u8>) -> Result<Uint8ArraySlice<'_>> {
     if bytes.len() < LENT_BYTES {
         return Uint8ArraySlice::copy_from(env, bytes);

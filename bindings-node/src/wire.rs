@@ -1,18 +1,18 @@
-//! The numbers of frames that `lib/` reads and writes, too.
+//! The numbers of frames, for both halves of the package.
 //!
-//! `lib/wire.ts` is made from this file and from those of the core that `wire.mjs` names: run that program after a
-//! change. A test keeps the two alike. It reads lines of the forms below, with the documentation above them.
+//! `bindings-node/wire.mjs` generates `lib/wire.ts` from this file and two files of the core. Run it after a change; a
+//! test compares the two. The program reads lines of the forms below, with the documentation above them.
 
-/// In the place of a message's length: it is a large one, whose number follows.
+/// In place of a message's length: the message is a large one, and its number follows.
 pub(crate) const LARGE: u32 = 0xFFFF_FFFF;
 
-/// In the count of a batch of events: there are more to come.
+/// In the count of a batch of events: more events are waiting.
 pub(crate) const MORE: u32 = 0x8000_0000;
 
-/// In the place of a batch: there are no events, and it is not worth it to look for some any more.
+/// In place of a batch: there are no events, and polling does not pay off any more.
 pub(crate) const NOT_WORTH_IT: i32 = -1;
 
-/// What an event is.
+/// The kind of an event.
 pub(crate) mod event_kind {
     pub(crate) const CALL: u8 = 0;
     pub(crate) const FUNCTION_SETTLED: u8 = 1;
@@ -22,13 +22,13 @@ pub(crate) mod event_kind {
     pub(crate) const START: u8 = 5;
 }
 
-/// How a source is written.
+/// The encoding of a source.
 pub(crate) mod source_encoding {
     pub(crate) const UTF8: u8 = 0;
     pub(crate) const UTF16: u8 = 1;
 }
 
-/// What a request has, bit by bit.
+/// The flags of a request.
 pub(crate) mod request_flag {
     pub(crate) const JAVA_SCRIPT: u8 = 1;
     pub(crate) const REPORT: u8 = 2;
@@ -37,16 +37,16 @@ pub(crate) mod request_flag {
     pub(crate) const FUNCTION: u8 = 16;
 }
 
-/// What an outcome has, bit by bit.
+/// The flags of an outcome.
 pub(crate) mod outcome_flag {
     pub(crate) const RESULT: u8 = 1;
     pub(crate) const ERROR: u8 = 2;
     pub(crate) const MEMORY_USED: u8 = 4;
-    /// It is read in several turns of the event loop.
+    /// The outcome is read in several turns of the event loop.
     pub(crate) const LONG: u8 = 8;
 }
 
-/// What the error of an outcome has, bit by bit.
+/// The flags of an outcome's error.
 pub(crate) mod error_flag {
     pub(crate) const STACK: u8 = 1;
     pub(crate) const SPECIFIER: u8 = 2;
@@ -56,12 +56,12 @@ pub(crate) mod error_flag {
     pub(crate) const CAUSE: u8 = 32;
 }
 
-/// What the error of an outcome was made out of.
+/// The cause of an outcome's error.
 pub(crate) mod cause_kind {
-    /// A throw in answer to a call, whose number follows.
+    /// A throw in answer to a call; the number of the call follows.
     pub(crate) const CALL: u8 = 0;
-    /// The rejection of a promise, whose number follows.
+    /// The rejection of a promise; the number of the promise follows.
     pub(crate) const PROMISE: u8 = 1;
-    /// An error of the library or the system: its number or 0, and its text.
+    /// An error of the library or the system; the number of a system error or 0, and the text follow.
     pub(crate) const SYSTEM: u8 = 2;
 }

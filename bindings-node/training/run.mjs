@@ -1,7 +1,7 @@
-// Training: runs what programs of agents are made of, for a build that counts what is done most.
+// Training: runs typical programs of agents, for a build that counts branches.
 //
-// In: how many rounds. Out: nothing, or an error if a result is not that of `expected.json`, which has what
-// Node.js makes of the same programs. Every round compiles each program anew.
+// In: the number of rounds. Out: nothing, or an error if a result differs from `expected.json`. Node.js produced those
+// results from the same programs. Every round compiles each program again.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ for (let round = 0; round < Number(process.argv[2] ?? 1); round++) {
   await fail(round);
 }
 
-/** Functions of the host, answered at once, later, and many at a time; one of the sandbox, called back. */
+/** Host functions that answer at once, later, and many at a time; and a sandbox function that the host calls. */
 async function callHost(round) {
   const source = `
     import { price, stock } from 'shop';
@@ -42,7 +42,7 @@ async function callHost(round) {
   assert.equal(unwrap(await runCode(source, options)), 6 + 3 * sum + 44_850);
 }
 
-/** Values of every kind, read by the sandbox and given back. */
+/** Values of every kind, which the sandbox reads and returns. */
 async function crossOver(round) {
   const rows = Array.from({ length: 400 }, (_, id) => ({
     id,
@@ -73,7 +73,7 @@ async function crossOver(round) {
   }
 }
 
-/** Programs of a line or a few, most of them new: compiled, run, and the isolate made ready again. */
+/** Programs of one or a few lines, most of them new to the cache. */
 async function runBriefly(round) {
   for (let i = 0; i < 60; i++) {
     assert.equal(unwrap(await runCode(`export default ${i} + ${round}`)), i + round);
@@ -92,7 +92,7 @@ async function runBriefly(round) {
   }
 }
 
-/** Programs that go wrong. */
+/** Programs that fail. */
 async function fail(round) {
   const statuses = [];
   for (const source of [

@@ -67,7 +67,7 @@ test('what is no result', { timeout: CEILING_MS }, async () => {
   const awaiting = { name: 'TypeError', message: 'unwrap takes a result, and this one was not awaited yet: write unwrap(await run)' };
   assert.throws(() => unwrap(run), awaiting);
   assert.throws(() => unwrap(Promise.resolve()), awaiting);
-  const other = { name: 'TypeError', message: "unwrap takes what a run came to, an object with a 'status'" };
+  const other = { name: 'TypeError', message: "unwrap takes the result of a run, an object with a 'status'" };
   for (const value of [undefined, null, 1, 'success', {}, { status: 'done' }, { status: 'error' }, { result: 1 }, []]) {
     assert.throws(() => unwrap(value), other);
   }

@@ -1,4 +1,4 @@
-//! What the core refused, as exceptions of Python.
+//! Refusals of the core, as exceptions of Python.
 
 use std::{error::Error as _, io};
 
@@ -10,7 +10,7 @@ use pyo3::{
     types::PyType,
 };
 
-/// The exception for a refusal, in the core's words.
+/// The exception for a refusal, with the core's message.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let message = error.message().to_owned();
     let raised = match error.kind() {
@@ -25,12 +25,12 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     raised
 }
 
-/// An error of Rust as an exception: an `OSError` where it is one of the system's.
+/// A Rust error as an exception: an `OSError` for a system error.
 pub(crate) fn cause_of(py: Python<'_>, error: &(dyn std::error::Error + 'static)) -> PyErr {
     let system = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
     let Some(number) = system else { return PyRuntimeError::new_err(error.to_string()) };
     let text = py.import("os").and_then(|os| os.getattr("strerror")?.call1((number,)));
-    // Python has a class for each number.
+    // Python chooses the subclass of `OSError` by the number.
     match text {
         Ok(text) => PyOSError::new_err((number, text.unbind())),
         Err(failure) => failure,

@@ -1,4 +1,4 @@
-//! What Python may do to a run. In a process that was forked off, nothing comes of it.
+//! Operations of Python on a run. In a forked child they do nothing.
 
 use std::sync::Arc;
 
@@ -17,13 +17,13 @@ use crate::{
     value::{self, Budget, Functions, Owners},
 };
 
-/// A run, from the side of the thread that started it.
+/// A run, for the thread that started it.
 #[pyclass(name = "RunHandle", module = "isolane._isolane", frozen)]
 pub(crate) struct PyRunHandle {
     handle: RunHandle,
     host: Arc<PythonHost>,
     functions: Functions,
-    /// Reports that are being read.
+    /// Reports that have arrived and are not read yet.
     reports: Lock<Queue>,
     /// The result, while it is read.
     outcome: Lock<Option<Outcome>>,
@@ -48,22 +48,22 @@ impl PyRunHandle {
         self.handle.running()
     }
 
-    /// Whether this is another process than the one that the run is in.
+    /// Whether this process is a forked child, and the run is in its parent.
     fn forked(&self) -> bool {
         !self.handle.is_here()
     }
 
-    /// Whether the sandbox was given anything to call, or a promise to wait for.
+    /// Whether the sandbox has a host function or a promise of the host.
     fn calls_host(&self) -> bool {
         self.functions.reaches_host()
     }
 
-    /// The host function with that number, `None` when the run has let go of it.
+    /// The host function with that number; `None` if the run has released it.
     fn function<'py>(&self, py: Python<'py>, number: u32) -> Option<Bound<'py, PyAny>> {
         self.functions.function(py, number)
     }
 
-    /// The reports from that index on, as many of them as can be read in a turn of a loop, and whether
+    /// The reports from that index on, as many as can be read in one turn of a loop, and whether
     /// those are all.
     fn reports_since<'py>(
         &self,
@@ -73,7 +73,7 @@ impl PyRunHandle {
     ) -> PyResult<(Bound<'py, PyList>, bool)> {
         let (owners, mut budget) = (Owners::new(owner), Budget::of_a_turn());
         let list = PyList::empty(py);
-        // Not held while they are read: that may run code which comes here.
+        // The lock is not held during the reading, which may run code that calls this method.
         let mut queue = std::mem::take(&mut *self.reports.lock());
         loop {
             while let Some(report) = queue.next(&owners, &mut budget)? {
@@ -90,7 +90,7 @@ impl PyRunHandle {
         }
     }
 
-    /// Settles a promise of the host. Returns the exception that is thrown inside, if one is.
+    /// Settles a promise of the host. Returns the exception that the sandbox throws, if any.
     fn settle_promise<'py>(
         &self,
         promise: u32,
@@ -103,7 +103,7 @@ impl PyRunHandle {
         thrown
     }
 
-    /// Answers a call of the sandbox. Returns the exception that is thrown inside, if one is.
+    /// Answers a call of the sandbox. Returns the exception that the sandbox throws, if any.
     fn reply<'py>(
         &self,
         call: &PyHostCall,
@@ -134,19 +134,19 @@ impl PyRunHandle {
         Ok(())
     }
 
-    /// Lets go of a function of the sandbox that was received `times` times.
+    /// Releases a function of the sandbox that was received `times` times.
     fn release_function(&self, function: u32, times: u32) {
         self.handle.release_function(function, times);
     }
 
-    /// Sends the run's events to another mailbox, those that nobody fetched among them.
+    /// Sends the run's events to another mailbox, including those that have not been fetched.
     fn forward(&self, mailbox: &PyMailbox, number: u64) {
         mailbox.forward(&self.host, number, &self.handle);
     }
 
-    /// What the run came to, once, without the first `delivered` reports:
-    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`. False as long as
-    /// reading it takes another turn of a loop.
+    /// The outcome of the run, without the first `delivered` reports:
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`. It can be taken once.
+    /// False while reading it takes another turn of a loop.
     fn take_result<'py>(
         &self,
         py: Python<'py>,
@@ -154,7 +154,7 @@ impl PyRunHandle {
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let begun = self.outcome.lock().take();
-        // Those that were not read by now are read with the result.
+        // The reports that are not read yet are read with the result.
         let mut unread = std::mem::take(&mut *self.reports.lock());
         let mut budget = Budget::of_a_turn();
         if !unread.discard(py, &mut budget) {
@@ -173,7 +173,7 @@ impl PyRunHandle {
         Ok(PyBool::new(py, false).to_owned().into_any())
     }
 
-    /// Lets go of the host's functions.
+    /// Releases the host functions.
     fn end(&self, py: Python<'_>) {
         self.functions.clear(py);
     }
@@ -189,9 +189,9 @@ impl PyHostCall {
     }
 }
 
-/// What a host function or promise came to, as a message that always exists: what cannot be cloned
-/// is replaced by the error that says so. Beside it is the exception that is thrown; one that must not be
-/// kept from the host's own thread, such as `KeyboardInterrupt`, is raised.
+/// The completion of a host function or promise, as a message. If the value cannot be cloned, the message holds
+/// the error that says so. Also returns the exception that the sandbox throws; an exception that must reach the
+/// host's own thread, such as `KeyboardInterrupt`, is raised.
 fn completion<'py>(
     functions: &Functions,
     ok: bool,

@@ -1,8 +1,8 @@
-//! The mailbox of one thread or event loop, as Python uses it.
+//! The mailbox of one thread or event loop, for Python.
 //!
 //! In: calls of the core, on any thread, without the interpreter's lock. Out: events as Python objects, and one
-//! wake-up for all that come before Python looks: a byte in a socket that a loop watches, or the end of a wait. No
-//! Python object is in a mailbox, so nothing of it needs an interpreter to go.
+//! wake-up for all events before the next drain: a byte in a socket that a loop watches, or the end of a wait. A
+//! mailbox holds no Python object, so it can be dropped without an interpreter.
 
 use std::{
     io::{Read, Write},
@@ -24,18 +24,17 @@ use crate::{
     value::{self, Allowance},
 };
 
-/// Events that Python gets at once. Beyond that its loop has other things to do first: no sandbox
-/// keeps it from those by telling a lot.
+/// The most events in one drain. Between drains the loop does its other work, so a sandbox with many events
+/// cannot starve it.
 const MOST_EVENTS: usize = 64;
 
-/// Bytes of events after which no more are added, for the same reason.
+/// A drain of that many bytes takes no more events, for the same reason.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How long to look for what the sandbox says next, having just been answered: so long takes a loop that
-/// comes round.
+/// The time to poll for the next call of a sandbox that was just answered: about the time of a turn of a loop.
 const AT_ONCE: Duration = Duration::from_micros(15);
 
-/// How long a wait sleeps before it looks for signals, which Python handles on the main thread.
+/// The time between two checks for signals in a wait. Python handles signals on the main thread.
 const SIGNAL_LOOK: Duration = Duration::from_millis(50);
 
 /// A socket that a loop watches.
@@ -56,7 +55,7 @@ impl Bell {
 
 impl Wake for Bell {
     fn wake(&self) {
-        // Fails only when it is full, and then the loop has enough to wake up for.
+        // This fails only if the socket is full, and then the loop wakes anyway.
         let _ = (&self.write).write(&[0]);
     }
 
@@ -66,10 +65,10 @@ impl Wake for Bell {
     }
 }
 
-/// One run's way to its thread, which may change.
+/// The host of one run: its thread's mailbox, which may change.
 pub(crate) type PythonHost = MailboxHost<Bell, PythonLimits>;
 
-/// What Python cannot hold of the messages of one run.
+/// Refuses messages of one run that Python cannot represent.
 #[derive(Debug, Default)]
 pub(crate) struct PythonLimits(Allowance);
 
@@ -91,7 +90,7 @@ pub(crate) struct PyMailbox {
 }
 
 impl PyMailbox {
-    /// What a run tells, queued here under that number.
+    /// The host of a run; it queues the run's events here under that number.
     pub(crate) fn host(&self, number: u64) -> PythonHost {
         PythonHost::new(Arc::clone(&self.mailbox), number, PythonLimits::default())
     }
@@ -101,18 +100,18 @@ impl PyMailbox {
         host.forward(Arc::clone(&self.mailbox), number, || !run.running());
     }
 
-    /// Hears that run, too, if it is in another process.
+    /// Also receives the events of a run in another process.
     pub(crate) fn listen(&self, run: &RunHandle) {
         self.mailbox.listen(run);
     }
 
-    /// What tells that a runtime has closed, under that number.
+    /// A callback that queues the end of a runtime under that number.
     pub(crate) fn closed(&self, number: u64) -> impl FnOnce() + Send + 'static {
         let mailbox = Arc::clone(&self.mailbox);
         move || mailbox.push(number, HostEvent::Closed)
     }
 
-    /// The next events, of each run in turn. For those that are left the thread is woken once more.
+    /// The next events, of each run in turn. If events are left, the thread is woken again.
     fn take(&self) -> Vec<(u64, HostEvent)> {
         self.mailbox.open();
         let (mut taken, mut bytes) = (Vec::new(), 0);
@@ -129,8 +128,8 @@ impl PyMailbox {
 impl Drop for PyMailbox {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // Its events may be calls, and giving those up takes locks whose holders may be in the
-            // other process.
+            // Events may hold calls. Dropping a call takes locks, and their owners may be threads of
+            // the parent process.
             std::mem::forget(Arc::clone(&self.mailbox));
         }
     }
@@ -143,7 +142,7 @@ impl PyMailbox {
         Self { mailbox: Arc::default(), process: std::process::id() }
     }
 
-    /// The descriptor that can be read when there are events.
+    /// The descriptor that is readable when there are events.
     fn fileno(&self) -> PyResult<i32> {
         let descriptor = || self.mailbox.with_waker(|bell| bell.read.as_raw_fd());
         if let Some(descriptor) = descriptor() {
@@ -153,8 +152,8 @@ impl PyMailbox {
         Ok(descriptor().unwrap_or(-1))
     }
 
-    /// The next events, each `(run, kind, number, ok, message, call, is_large)`. What comes from now on
-    /// wakes again.
+    /// The next events, each `(run, kind, number, ok, message, call, is_large)`. Later events wake the thread
+    /// again.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for (run, event) in self.take() {
@@ -195,20 +194,20 @@ impl PyMailbox {
         Ok(list)
     }
 
-    /// As `drain`, where something was just answered that is likely to ask for more at once: looks for
-    /// that for a moment.
+    /// As `drain`, but first polls for a moment, because a sandbox that was just answered is likely to call again
+    /// at once.
     fn drain_next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         self.mailbox.glance(AT_ONCE);
         self.drain(py)
     }
 
-    /// Says that an event is expected, for which the thread will look by itself: no one has to wake it.
+    /// Announces that an event is expected and that the thread polls for it, so that nothing wakes the thread.
     fn expect(&self) {
         self.mailbox.expect();
         self.mailbox.poll(true);
     }
 
-    /// Whether looking for it is still worth it. If it is not, whatever comes from now on wakes again.
+    /// Whether polling for the expected event still pays off. If not, later events wake the thread again.
     fn expects(&self) -> bool {
         let lasts = self.mailbox.lasts();
         if !lasts {
@@ -219,8 +218,8 @@ impl PyMailbox {
         lasts
     }
 
-    /// Waits until there are events, without the interpreter's lock. In a process that a handler of
-    /// signals forked off meanwhile there will be none: returns.
+    /// Waits until there are events, without the interpreter's lock. A signal handler may fork meanwhile: in the
+    /// child there are no events, and this returns.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
         while self.process == std::process::id() && !py.detach(|| self.mailbox.wait(SIGNAL_LOOK)) {
             py.check_signals()?;
@@ -228,7 +227,7 @@ impl PyMailbox {
         Ok(())
     }
 
-    /// Nobody will look here again: what comes is dropped.
+    /// Drops all later events.
     fn close(&self) {
         self.mailbox.close();
     }

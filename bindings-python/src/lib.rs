@@ -1,23 +1,23 @@
 //! isolane for Python: the native half.
 //!
 //! In: Python values and calls. Out: messages and requests of the core, and events as Python
-//! objects. Nothing is decided here: words, checks and statuses are the core's, and what a handle
-//! is, is said in Python (`python/isolane`). No thread of the core ever holds a Python object or
-//! waits for the interpreter's lock: events are queued, and the thread or loop that started the
-//! run fetches them. So the interpreter may end, fork or be busy whenever it likes.
+//! objects. The core makes all decisions, checks and messages. The API is in Python
+//! (`python/isolane`). No thread of the core holds a Python object or waits for the interpreter's
+//! lock: events are queued, and the thread or loop that started the run fetches them. So the
+//! interpreter may end, fork or be busy at any time.
 //!
 //! | file | translates |
 //! |---|---|
 //! | `runtime.rs` | `Runtime`, and the start of a run |
-//! | `execution.rs` | `RunHandle` and `HostCall`: what may be done to a run |
-//! | `host.rs` | `Mailbox`: what a run asks, as events for the thread or loop that started it |
+//! | `execution.rs` | `RunHandle` and `HostCall`: the operations on a run |
+//! | `host.rs` | `Mailbox`: the events of a run, for the thread or loop that started it |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `options.rs` | the arguments of `run_code` as a `Request` |
 //! | `outcome.rs` | `ExecutionResult` |
-//! | `value/` | `Value`: Python objects to messages and back, and what Python cannot hold |
+//! | `value/` | `Value`: Python objects to messages and back, and refusals of values that Python cannot represent |
 //! | `error.rs` | `Error` |
-//! | `interpreter.rs` | nothing: which interpreters may import the module |
+//! | `interpreter.rs` | nothing: it refuses sub-interpreters |
 
 mod error;
 mod execution;
@@ -33,11 +33,11 @@ mod value;
 
 use pyo3::prelude::*;
 
-// Objects of this module are guarded by locks of their own, but whether the rest of it holds up
-// without the interpreter's lock has not been tried: a free-threaded interpreter turns it on.
+// Locks guard the objects of this module, but no test has run it without the interpreter's lock. So a
+// free-threaded interpreter turns the lock on.
 #[pymodule(name = "_isolane", gil_used = true)]
 fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Before anything else: classes are kept for the whole process.
+    // First, because classes are kept for the whole process.
     interpreter::refuse_sub_interpreters(module.py())?;
     value::ask(module.py());
     module.add_class::<execution::PyHostCall>()?;

@@ -1,7 +1,7 @@
-//! A lock without poisoning: a panic on one thread must not become one on another.
+//! A lock without poisoning, so that a panic on one thread does not cause one on another.
 //!
-//! The standard library's, because all that it is is in itself: a forked child finds its own locks
-//! free whatever its parent's threads were doing.
+//! It is the standard library's lock, whose state is only its own memory. So the locks that a forked child makes
+//! are free, whatever the threads of its parent were doing.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

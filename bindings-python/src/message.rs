@@ -1,6 +1,6 @@
-//! What a run says, as Python reads it: at once, or, where that takes long, in several turns of a loop.
+//! Messages of a run, for Python to read: at once, or in several turns of a loop if they are large.
 //!
-//! In: messages. Out: values, in the order of the messages; meanwhile how far they were read.
+//! In: messages. Out: values, in the order of the messages. In between, the state of the reading.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -12,10 +12,10 @@ use crate::{
     value::{self, Budget, Owners, Suspended},
 };
 
-/// Bytes of a message from which on reading it may take longer than a turn of a loop.
+/// Reading a message of more bytes may take longer than a turn of a loop.
 pub(crate) const LARGE_BYTES: usize = 64 << 10;
 
-/// Bytes that a message holds for each step that reading it takes, about.
+/// About the bytes of a message that one step reads.
 const BYTES_PER_STEP: usize = 64;
 
 /// A message that can be read once.
@@ -34,7 +34,7 @@ impl PyMessage {
         Self(Lock::new(Content::Unread(value)))
     }
 
-    /// Takes out what is there. Not held while it is read: that may run code which comes here.
+    /// Takes the content out, because reading it may run code that uses this message again.
     fn take(&self) -> Content {
         std::mem::replace(&mut *self.0.lock(), Content::Taken)
     }
@@ -42,8 +42,7 @@ impl PyMessage {
 
 #[pymethods]
 impl PyMessage {
-    /// Reads on for as long as a turn of a loop may take; says whether all of it has been read, or cannot
-    /// be.
+    /// Reads one slice; returns whether the message has been read to its end or cannot be read.
     fn ready(&self, owner: &Bound<'_, PyAny>) -> bool {
         let mut begun = match self.take() {
             Content::Unread(value) => Box::new(Suspended::new(Arc::new(value))),
@@ -63,8 +62,7 @@ impl PyMessage {
         is_ready
     }
 
-    /// Lets go of what nobody will read, for as long as a turn of a loop may take; says whether nothing is
-    /// left.
+    /// Frees one slice of a message that nothing will read; returns whether nothing is left.
     fn discard(&self, py: Python<'_>) -> bool {
         let Content::Begun(mut begun) = self.take() else { return true };
         let is_done = begun.discard(py, &mut Budget::of_a_turn());
@@ -105,8 +103,8 @@ impl Queue {
         self.begun.is_none() && self.waiting.is_empty()
     }
 
-    /// Lets go of what was read of the first one; says whether nothing of that is left. The others are only
-    /// messages.
+    /// Frees the objects that were read of the first message, as far as the budget lasts; returns whether none is
+    /// left. The other messages have no objects.
     pub(crate) fn discard(&mut self, py: Python<'_>, budget: &mut Budget) -> bool {
         let is_done = self.begun.as_mut().is_none_or(|begun| begun.discard(py, budget));
         if is_done {
@@ -115,7 +113,7 @@ impl Queue {
         is_done
     }
 
-    /// The next value, if the budget is enough to read all of it; none, too, where nothing is left.
+    /// The next value; `None` if the budget is spent before its end, or if the queue is empty.
     pub(crate) fn next<'py>(
         &mut self,
         owners: &Owners<'py>,

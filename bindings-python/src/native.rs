@@ -1,6 +1,6 @@
 //! Functions that are answered in Rust, as Python hands them over.
 //!
-//! In: the name of one of the kit. Out: an object that crosses as a function, whose calls never come to Python.
+//! In: the name of a function of the kit. Out: an object that crosses as a function. Its calls never reach Python.
 
 use std::sync::Arc;
 

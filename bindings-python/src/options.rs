@@ -1,8 +1,7 @@
 //! The arguments of `run_code`, as the core's request, and those of `Runtime`.
 //!
-//! In: Python objects. Out: names, sources and one message of all values; or the exception that
-//! the caller deserves. What is valid and how a mistake is worded is the core's; here only Python's
-//! own types are told apart.
+//! In: Python objects. Out: names, sources and one message of all values; or an exception. The core checks the
+//! options and words the errors. This module only checks their Python types.
 
 use std::path::PathBuf;
 
@@ -21,7 +20,7 @@ use crate::{
     value::{Encoder, Functions, source_text},
 };
 
-/// What `run_code` was called with, by name; `None` takes the default.
+/// The arguments of `run_code`, by name; `None` takes the default.
 struct Given<'a, 'py>(&'a Bound<'py, PyDict>);
 
 impl<'py> Given<'_, 'py> {
@@ -37,7 +36,7 @@ pub(crate) fn option_names(set: &str) -> PyResult<Vec<&'static str>> {
     Ok(set.declarations().iter().map(|option| option.name).collect())
 }
 
-/// Reads the options of a runtime: those that are declared, by name, `None` for the default.
+/// Reads the declared options of a runtime, by name; `None` takes the default.
 pub(crate) fn read_runtime_options(
     given: &Bound<'_, PyDict>,
     worker_folder: PathBuf,
@@ -66,7 +65,7 @@ pub(crate) fn read_runtime_options(
 
 type Entries<'py> = Vec<(String, Bound<'py, PyAny>)>;
 
-/// Reads a request. Nothing has started when this fails.
+/// Reads a request. If this fails, nothing has started.
 pub(crate) fn read_request(
     given: &Bound<'_, PyDict>,
     functions: &Functions,
@@ -98,7 +97,7 @@ pub(crate) fn read_request(
     request.globals = names(&globals);
     request.imports =
         imports.iter().map(|(specifier, exports)| (specifier.clone(), names(exports))).collect();
-    // The names first: no value is looked at for a call that is wrong anyway.
+    // The names are checked first: a request with a wrong name reads no value.
     request.check().map_err(|error| exception(py, &error))?;
     request.inputs = write_inputs(&globals, &imports, &args, functions, owner)?;
     if request.report {
@@ -107,7 +106,7 @@ pub(crate) fn read_request(
     Ok(request)
 }
 
-/// One message: the globals, the exports of the imports, the array of arguments.
+/// Writes one message: the globals, the exports of the imports, the array of arguments.
 fn write_inputs<'py>(
     globals: &Entries<'py>,
     imports: &[(String, Entries<'py>)],
@@ -160,7 +159,7 @@ fn read_language(language: Option<&Bound<'_, PyAny>>) -> PyResult<Language> {
     Ok(if choice == Some("javascript") { Language::JavaScript } else { Language::TypeScript })
 }
 
-/// One of the texts that an option may be.
+/// Reads one of the choices of an option.
 fn read_choice(option: &OptionDeclaration, value: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     let OptionKind::Choice(choices) = option.kind else { return Ok("") };
     let text = value.extract::<String>().ok();
@@ -202,7 +201,7 @@ fn optional_number(option: &str, number: Option<&Bound<'_, PyAny>>) -> PyResult<
     number.map(|number| read_number(option, number)).transpose()
 }
 
-/// A whole number. One that no `f64` holds is infinite, which every check refuses.
+/// Reads an integer. One beyond the range of `f64` becomes infinite, and every check refuses that.
 fn read_number(option: &str, number: &Bound<'_, PyAny>) -> PyResult<f64> {
     if !number.is_instance_of::<PyInt>() || number.is_instance_of::<PyBool>() {
         return Err(wrong(number, option, "an int"));
@@ -211,7 +210,7 @@ fn read_number(option: &str, number: &Bound<'_, PyAny>) -> PyResult<f64> {
     Ok(number.extract::<f64>().unwrap_or_else(|_| infinite()))
 }
 
-/// The entries of a mapping whose keys are strings, in order.
+/// The entries of a mapping, in order. Its keys must be strings.
 fn entries<'py>(option: &str, mapping: Option<&Bound<'py, PyAny>>) -> PyResult<Entries<'py>> {
     let Some(mapping) = mapping else { return Ok(Vec::new()) };
     let items = match mapping.cast::<PyDict>() {
@@ -235,7 +234,7 @@ fn names(entries: &Entries<'_>) -> Vec<String> {
     entries.iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// Where an entry of an option stands: `modules["./a.js"]`.
+/// The path of an entry of an option: `modules["./a.js"]`.
 fn at(option: &str, key: &str) -> String {
     Step::Key(key.to_owned()).after(option)
 }
@@ -247,7 +246,7 @@ fn wrong(got: &Bound<'_, PyAny>, option: &str, expected: &str) -> PyErr {
     }
 }
 
-/// What a caller gave instead: a short string as it is, anything else by its class.
+/// A wrong value for an error message: a short string itself, the class of any other value.
 fn shown(got: &Bound<'_, PyAny>) -> PyResult<String> {
     const LONGEST: usize = 32;
     if let Ok(text) = got.cast::<PyString>()

@@ -1,7 +1,6 @@
-//! What a run came to, as `python/isolane/_result.py` reads it.
+//! Outcomes of runs, as `python/isolane/_result.py` reads them.
 //!
-//! In: a result of the core. Out: the same as objects of Python, read in as many turns of a loop as that
-//! takes.
+//! In: a result of the core. Out: the same as Python objects, read in one or several turns of a loop.
 
 use std::{mem, sync::Arc, vec};
 
@@ -20,9 +19,9 @@ use crate::{
 
 /// A result that is being read.
 pub(crate) struct Outcome {
-    /// What has no messages in it.
+    /// The fields without messages.
     rest: ExecutionResult,
-    /// The result, if there is one, then the reports, then the logs.
+    /// The messages to read: the result if there is one, then the reports, then the arguments of the logs.
     queue: Queue,
     result: Option<Py<PyAny>>,
     has_result: bool,
@@ -33,7 +32,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Leaves out the first `delivered` reports, which Python has already.
+    /// Starts reading, without the first `delivered` reports, which Python has already.
     pub(crate) fn new(py: Python<'_>, mut outcome: ExecutionResult, delivered: usize) -> Self {
         let result = outcome.result.take();
         let reports = mem::take(&mut outcome.reports);
@@ -56,7 +55,7 @@ impl Outcome {
         }
     }
 
-    /// Reads on; says whether all has been read.
+    /// Reads until the budget is spent; returns whether all has been read.
     pub(crate) fn go_on(&mut self, owners: &Owners<'_>, budget: &mut Budget) -> PyResult<bool> {
         while let Some(value) = self.queue.next(owners, budget)? {
             let py = value.py();
@@ -94,7 +93,7 @@ impl Outcome {
     }
 }
 
-/// Steps that a log costs, which is made by code of Python.
+/// The steps for making a log, which runs Python code.
 const STEPS_PER_LOG: u32 = 16;
 
 fn error_fields(py: Python<'_>, error: ExecutionError) -> PyResult<Bound<'_, PyAny>> {
@@ -106,7 +105,7 @@ fn error_fields(py: Python<'_>, error: ExecutionError) -> PyResult<Bound<'_, PyA
     (name, message, stack, specifier, filename, line, column, cause).into_bound_py_any(py)
 }
 
-/// `(kind, number)` of a throw, as Python numbers it; of an error of Rust an exception.
+/// `(kind, number)` of a throw, with Python's number of it; an exception for a Rust error.
 fn cause_field<'py>(py: Python<'py>, cause: &Cause) -> PyResult<Bound<'py, PyAny>> {
     match cause {
         Cause::Call(number) => ("call", *number).into_bound_py_any(py),

@@ -1,4 +1,4 @@
-//! What outlives a run, and the start of one.
+//! Runtimes, and the start of a run.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -16,16 +16,16 @@ pub(crate) struct PyRuntime(Runtime);
 
 #[pymethods]
 impl PyRuntime {
-    /// `worker_folder` is where the package keeps its executable. `options` has those that were given, by name,
-    /// `None` for the default.
+    /// `worker_folder` is the folder of the package's worker executable. `options` has options by name; `None` takes
+    /// the default.
     #[new]
     fn new(py: Python<'_>, worker_folder: PathBuf, options: &Bound<'_, PyDict>) -> PyResult<Self> {
         let options = options::read_runtime_options(options, worker_folder)?;
         Runtime::new(&options).map(Self).map_err(|error| exception(py, &error))
     }
 
-    /// Refuses new runs and ends the live ones. The end of it comes to the mailbox as an event with
-    /// that number.
+    /// Refuses new runs and ends the live ones. Then an event with that number reports the end to the
+    /// mailbox.
     fn close(&self, mailbox: &PyMailbox, number: u64) {
         self.0.close(mailbox.closed(number));
     }
@@ -55,9 +55,8 @@ impl PyRuntime {
     }
 }
 
-/// Starts a run, in the default runtime when none is given. Its events come to the mailbox with
-/// that number; `owner` gives out numbers for promises. `arguments` are those of `run_code` by name, the source among
-/// them.
+/// Starts a run, in the default runtime if none is given. The mailbox receives its events with that number.
+/// `owner` gives out numbers for promises. `arguments` are those of `run_code` by name, with the source.
 #[pyfunction]
 #[pyo3(signature = (runtime, mailbox, number, owner, arguments))]
 pub(crate) fn start(

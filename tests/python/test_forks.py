@@ -62,7 +62,7 @@ PRELUDE = """
         assert asyncio.run(asyncio.wait_for(main(), 10)) == 8
 """
 
-FORKED = "this process was forked off while the run was running; it goes on in the other one"
+FORKED = "this process was forked while the run was running; the parent process continues it"
 
 
 def forking(program: str) -> list[str]:

@@ -123,6 +123,6 @@ def test_help() -> None:
         "class Runtime(",
         "class CodeExecutionResult(",
         "raise_for_status(self)",
-        "Ends the run; it settles with status `terminated`",
+        "Ends the run. It settles with status `terminated`",
     ):
         assert piece in text

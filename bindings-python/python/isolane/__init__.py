@@ -1,9 +1,9 @@
 """Runs JavaScript and TypeScript that a model wrote, in an isolate with exactly the capabilities
-that it is handed.
+that its host hands over.
 
 `run_code` starts a run and returns a handle to await; `run_code_sync` is for callers without an
-event loop. What comes of a run is one `CodeExecutionResult`, whatever happened inside. A `Runtime`
-has caps of its own.
+event loop. Every run ends in one `CodeExecutionResult`, whatever happened inside. A `Runtime` has
+caps of its own.
 """
 
 from ._errors import (

@@ -1,8 +1,8 @@
-"""The one connection that an event loop has to the core.
+"""The connection between one event loop and the core.
 
-In: a readable socket, one wake-up for many events. Out: each event, handed to the run it is about.
-A loop owns its bridge through the reader that it watches: when the loop closes the bridge goes, and
-ends the runs that nobody would hear of any more.
+In: a readable socket, one wake-up for many events. Out: each event, handed to its run. A loop owns
+its bridge through the reader that it watches. When the loop closes, the bridge is freed and ends
+the runs whose events would not be read any more.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from collections.abc import Callable
 from ._isolane import Mailbox, Message
 from ._run import Event, Run
 
-# Events that ask the host to call something.
+# Events that call the host.
 _CALLS = ("call", "start")
 
-# On one processor looking for events would only keep the sandbox from computing.
+# On one processor polling would only take time from the sandbox.
 _LOOKS = (os.cpu_count() or 1) > 1
 
-# How often a sandbox that was just answered is given a moment to ask for more before the loop has
-# its turn: some 200 microseconds in all, at most.
+# How many times in one turn of the loop a thread waits for the next call of a sandbox that it has
+# just answered: some 200 microseconds in all, at most.
 _MOMENTS = 12
 
-# For how long in a turn of the loop what was held up is dealt with; reading on in one message takes
-# some 15 ms at most.
+# The time in one turn of the loop for events that were held up. One slice of a message takes some
+# 15 ms at most.
 _TURN_S = 0.01
 
 _bridges: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.ref[Bridge]]
 _bridges = weakref.WeakKeyDictionary()
 
-# Every bridge that there is, those of threads without a loop among them.
+# Every bridge, also those of threads without a loop.
 _all: weakref.WeakSet[Bridge] = weakref.WeakSet()
 
 
 def bridge_of(loop: asyncio.AbstractEventLoop) -> Bridge:
-    """The bridge of a loop that is running on this thread."""
+    """Returns the bridge of a loop that is running on this thread; makes it if necessary."""
     known = _bridges.get(loop)
     bridge = known() if known is not None else None
     if bridge is None:
@@ -53,7 +53,7 @@ def bridge_of(loop: asyncio.AbstractEventLoop) -> Bridge:
 
 
 def _forked() -> None:
-    # The sockets are shared with the process that this one was forked from: they are its own.
+    # The sockets belong to the parent process, which shares them with this one.
     for bridge in tuple(_all):
         bridge.leave()
     _bridges.clear()
@@ -64,7 +64,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Bridge:
-    """The mailbox of one loop, or of a thread that has none, and the runs that it is for."""
+    """The mailbox of one loop, or of a thread without a loop, and its runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.own_loop = loop
@@ -73,15 +73,15 @@ class Bridge:
         self._closing: dict[int, Callable[[], None]] = {}
         self._numbers = 0
         self._pending: collections.deque[Event] = collections.deque()
-        # Runs of which a message is being read, the next one first.
+        # Runs whose large messages are being read, the next one first.
         self._readers: collections.deque[Run] = collections.deque()
         self._reading = False
-        # Messages that nobody will read on in.
+        # Messages that were not read to their end, to be freed in slices.
         self._leftovers: collections.deque[Message] = collections.deque()
         self._polling = False
         self._watched: int | None = None
         self._thread = threading.get_ident()
-        # Whether this process was forked off since.
+        # Whether this process was forked after this bridge had been made.
         self._left = False
         _all.add(self)
 
@@ -94,26 +94,26 @@ class Bridge:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop; made when it is first needed, for a thread that has none."""
+        """The loop. A thread without one gets a loop of its own at the first use."""
         if self.own_loop is None:
-            # The kernel keeps nothing for `poll`: a process that a host function forks off has a
-            # loop of its own then, and closing that one does nothing to this.
+            # `poll` has no state in the kernel, as `epoll` has. So a child that a host function
+            # forks can close its copy of the loop without an effect on the parent.
             self.own_loop = asyncio.SelectorEventLoop(selectors.PollSelector())
         return self.own_loop
 
     def watch(self) -> None:
-        """Lets the loop look for events."""
+        """Has the loop watch the mailbox."""
         self._watched = self.mailbox.fileno()
         self.loop.add_reader(self._watched, self._ring)
 
     def unwatch(self) -> None:
-        """The loop is about to close."""
+        """Ends that, because the loop is about to close."""
         if self._watched is not None:
             self.loop.remove_reader(self._watched)
             self._watched = None
 
     def leave(self) -> None:
-        """This process was forked off: nothing here is its own. The runs go on in the other one."""
+        """Drops all runs in a forked child. They continue in the parent, which owns the sockets."""
         self._left = True
         runs = tuple(self._runs.values())
         self._runs.clear()
@@ -121,16 +121,16 @@ class Bridge:
         self._readers.clear()
         self._leftovers.clear()
         for run in runs:
-            # Of all threads, the one that forked is here.
+            # A forked child has only the thread that forked.
             run.fork(own_thread=self._thread == threading.get_ident())
 
     def number(self) -> int:
-        """A number under which events will come."""
+        """Returns a new number for the events of a run or of a runtime."""
         self._numbers += 1
         return self._numbers
 
     def attach(self, number: int, run: Run) -> None:
-        """Announces a run, whose events come from now on."""
+        """Registers a run, so that it receives its events."""
         self._runs[number] = run
         self.expect_events()
         if run.held_up:
@@ -148,20 +148,20 @@ class Bridge:
         run.remote.forward(self.mailbox, number)
 
     def on_closed(self, done: Callable[[], None]) -> int:
-        """A number under which the end of a runtime will be told."""
+        """Returns a number for the end of a runtime; the event with that number calls `done`."""
         number = self.number()
         self._closing[number] = done
         return number
 
     def wait_until(self, is_over: Callable[[], bool]) -> None:
-        """Waits on this thread, without a loop, for an event that makes it true."""
+        """Handles events on this thread, without a loop, until `is_over` returns true."""
         while not is_over():
             self.mailbox.wait()
             self._receive()
 
     def expect_events(self) -> None:
-        """Looks for events for a moment, because the answer to what was just said is near. Waking
-        a thread that sleeps costs more than the answer."""
+        """Polls in the next turns of the loop, because an event is expected soon. Waking a sleeping
+        thread costs more than most answers take."""
         if self.own_loop is None or not _LOOKS or self._left:
             return
         self.mailbox.expect()
@@ -171,15 +171,16 @@ class Bridge:
 
     def _ring(self) -> None:
         if self._watched is not None:
-            # A host function may run the loop itself, and what watches has a context, which cannot
-            # be entered twice: anew, with another.
+            # A host function may run the loop itself. The loop would then call this reader again
+            # in its context, which cannot be entered twice. So this adds a reader with a new one.
             self.loop.add_reader(self._watched, self._ring)
         self._receive()
 
     def _poll(self) -> None:
         if self._left:
             return
-        # Before anything is delivered: a host function may run the loop itself, which has to look.
+        # Scheduled before any event is delivered: a host function may run the loop itself, and
+        # that loop has to poll, too.
         if self.mailbox.expects():
             self.loop.call_soon(self._poll)
         else:
@@ -194,12 +195,11 @@ class Bridge:
         pending += arrived
         moments = _MOMENTS if _LOOKS else 0
         try:
-            # A host function that runs the loop itself comes here again meanwhile.
+            # A host function that runs the loop itself calls this method again meanwhile.
             while pending:
                 event = pending.popleft()
                 self._deliver(event)
-                # Not where several sandboxes ask, or one says much: they would keep the loop from
-                # all else.
+                # Not for several sandboxes or large messages: those could starve the loop.
                 is_small = event[1] == "call" and not event[-1]
                 if is_small and len(arrived) == 1 and moments > 0 and not self._left:
                     moments -= 1
@@ -217,8 +217,8 @@ class Bridge:
         run = self._runs.get(number)
         if run is None:
             return
-        # Events of a run come in their order: one that takes long to read holds up those after it,
-        # and nobody else.
+        # A run's events keep their order: an event that takes long to read holds up the later
+        # events of its run. It does not hold up other runs.
         if run.held_up:
             run.held_up.append(event)
         elif run.is_ready(event):
@@ -234,13 +234,13 @@ class Bridge:
             del self._runs[number]
             run.settled()
         elif is_large and kind in _CALLS and not run.remote.running():
-            # The run ended while it was read: none is made any more.
+            # The run settled while the message was read: no host function starts any more.
             pass
         elif kind == "call":
             run.called(what, message, call, is_large)
             self.expect_events()
         elif run.terminating:
-            # It is about to end, and nobody waits for anything else of it.
+            # The run is about to end, and only its end matters.
             pass
         elif kind == "start":
             run.async_called(what, message, call)
@@ -251,7 +251,8 @@ class Bridge:
             run.promise_settled(what, ok, message)
 
     def _read_later(self) -> None:
-        """Reads on when all else had its turn; where there is no loop, at once."""
+        """Schedules the next slice of reading after the loop's other work; without a loop, reads
+        at once."""
         if self.own_loop is None:
             while self._readers and not self._left:
                 self._read_on()
@@ -272,7 +273,7 @@ class Bridge:
             self._read_later()
 
     def _read_on(self) -> None:
-        """Reads on in the messages of one run, and handles the event that was waiting for that."""
+        """Reads a slice of one run's message, and handles the event if the message is complete."""
         run = self._readers[0]
         self._readers.rotate(-1)
         event = run.held_up[0] if run.held_up else None
@@ -282,7 +283,7 @@ class Bridge:
         if not run.held_up:
             self._readers.remove(run)
         if self.own_loop is not None:
-            # Before a host function is called: it may run the loop itself.
+            # Scheduled before a host function is called: it may run the loop itself.
             self._read_later()
         if event is not None and is_ready and event[0] in self._runs:
             self._handle(run, event)

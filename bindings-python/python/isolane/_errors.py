@@ -1,7 +1,7 @@
 """The exceptions of the package.
 
-A run itself never raises: what happens inside is a result. These are for a value that cannot cross,
-for what JavaScript threw at a host that called it, and for callers who ask a result to raise.
+A run itself never raises: its outcome is a result. These exceptions are for a value that cannot
+cross, for an error that a sandbox function threw at its caller, and for `raise_for_status`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class SerializationError(TypeError):
-    """A value cannot be cloned; the message names the place and the kind:
+    """A value cannot be cloned. The message names its path and its kind:
     `globals.db.pool: an instance of Pool cannot be cloned`."""
 
 
-# JavaScript's own classes of errors, by their number.
+# JavaScript's error classes, indexed by their numbers.
 _CLASSES = (
     "Error",
     "RangeError",
@@ -32,8 +32,8 @@ _CLASSES = (
 
 
 class _Brief(reprlib.Repr):
-    """A value of the sandbox as text of some length: it may nest without end, be in itself a
-    thousand times, or be a number with more digits than Python writes."""
+    """Writes a value of the sandbox as a text of bounded length. The value may nest without end,
+    contain itself many times, or be an integer with more digits than Python converts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,10 +64,10 @@ _brief = _Brief()
 
 
 class SandboxError(Exception):
-    """An `Error` of JavaScript, as a value or as what a function of the sandbox threw.
+    """An `Error` of JavaScript, as a value or as the exception of a sandbox function.
 
-    Given back to the sandbox it is an `Error` of the same class again. A host function may raise
-    one of its own: `raise SandboxError("RangeError", "no such page")`.
+    In the sandbox it becomes an `Error` of the same class again. A host function may raise one of
+    its own: `raise SandboxError("RangeError", "no such page")`.
     """
 
     name: str
@@ -79,7 +79,7 @@ class SandboxError(Exception):
     code: str | int | float | None
     """The error's own `code`, if it has one that is text or a number."""
     value: Any
-    """What was thrown, when that was no `Error`; `name` is `Error` then, `message` a text of it."""
+    """The thrown value, if it was no `Error`. Then `name` is `Error`, and `message` is its text."""
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class SandboxError(Exception):
         code: str | int | float | None = None,
         _class: int | None = None,
     ) -> None:
-        """An error for the sandbox: one with the name of a class of JavaScript's own, such as
-        `RangeError`, is an instance of it there."""
+        """An error for the sandbox. If its name is that of a JavaScript class, such as
+        `RangeError`, it becomes an instance of that class."""
         super().__init__(name, message, stack, code, _class)
         self.name = name
         self.message = message
@@ -102,8 +102,8 @@ class SandboxError(Exception):
 
     @classmethod
     def of(cls, value: Any) -> SandboxError:
-        """The exception for something thrown that is no `Error`: raised by a host function, it is
-        the value itself that is thrown inside."""
+        """The exception for a thrown value that is no `Error`. If a host function raises it, the
+        sandbox throws the value itself."""
         error = cls("Error", value if isinstance(value, str) else _brief.repr(value))
         error.value = value
         error._is_value = True
@@ -118,10 +118,10 @@ class SandboxError(Exception):
 
 
 class StatusError(Exception):
-    """A run did not succeed; raised by `CodeExecutionResult.raise_for_status` alone."""
+    """A run did not succeed; only `CodeExecutionResult.raise_for_status` raises it."""
 
     result: CodeExecutionResult
-    """All that the run came to."""
+    """The whole result of the run."""
 
     def __init__(self, result: CodeExecutionResult) -> None:
         super().__init__(result)
@@ -153,11 +153,12 @@ class TerminatedError(StatusError):
 
 
 class LinkError(StatusError):
-    """A source, an import or the selected export is not there as it must: status `link_error`."""
+    """A source does not parse, or an import or the selected export is missing: status
+    `link_error`."""
 
 
 def status_error(result: CodeExecutionResult) -> StatusError:
-    """The exception for a result that is no success."""
+    """The exception for a result without success."""
     raised = _STATUS_ERRORS[result.status](result)
     if result.error is not None and result.error.cause is not None:
         raised.__cause__ = result.error.cause

@@ -1,4 +1,4 @@
-"""The handle on a run: what its caller holds while it goes on."""
+"""The handle on a run, for its caller."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ._run import Run
 class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
     """A run. Await it, in any event loop and as often as you like; it never raises.
 
-    Whatever happens inside is a result with a status. Cancelling the task that awaits it ends the
-    run, unless another still awaits it. It can be given to `asyncio.create_task`,
-    `TaskGroup.create_task`, `asyncio.gather` and `asyncio.wait_for` as a coroutine can.
+    The outcome of any run is a result with a status. Cancelling the task that awaits the handle
+    ends the run, unless another task awaits it too. `asyncio.create_task`, `TaskGroup.create_task`,
+    `asyncio.gather` and `asyncio.wait_for` accept it as a coroutine.
     """
 
     __slots__ = ("__weakref__", "_run", "_steps")
@@ -29,11 +29,11 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
         self._steps = weakref.WeakKeyDictionary()
 
     def terminate(self, reason: str | None = None) -> None:
-        """Ends the run; it settles with status `terminated` and the reason as `error.message`.
+        """Ends the run. It settles with status `terminated` and the reason as `error.message`.
 
-        The first reason wins. May be called from any thread, never raises, and does nothing once
-        the run has settled. Settling takes up to 50 ms, in code that the engine cannot interrupt
-        up to 250 ms.
+        The first reason wins. Any thread may call this. It never raises, and does nothing after the
+        run has settled. Settling takes up to 50 ms, or up to 250 ms in code that the engine cannot
+        interrupt.
         """
         self._run.terminate(reason)
 
@@ -45,14 +45,16 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
 
     @property
     def reports(self) -> list[Any]:
-        """What was reported so far, in call order: a new list at each read, of the same values."""
+        """The reports so far, in the order of the calls: at each read a new list of the same
+        values."""
         self._run.check_fork()
         return self._run.reports
 
     def __await__(self) -> Generator[Any, Any, CodeExecutionResult]:
         run = self._run
         run.check_fork()
-        # Also told when the loop of the run has closed; then another takes it over.
+        # A waiter also wakes when the loop of the run has closed. Then its own loop takes the run
+        # over.
         while (result := run.result) is None:
             loop = asyncio.get_running_loop()
             with run.lock:
@@ -72,19 +74,19 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
                 run.give_up(waiter)
         return result
 
-    # The protocol of coroutines, so that a task can be made of a handle. Each task takes its own
-    # steps: several may await one run.
+    # The protocol of coroutines, so that a task can run a handle. Several tasks may await one run,
+    # so each task has a generator of its own.
 
     def send(self, value: Any) -> Any:
-        """One step of the task that awaits the run; not for callers."""
+        """Resumes the task that awaits the run; not for callers."""
         return self._step().send(value)
 
     def throw(self, *raised: Any) -> Any:
-        """An exception for the task that awaits the run; not for callers."""
+        """Raises an exception in the task that awaits the run; not for callers."""
         return self._step().throw(*raised)
 
     def close(self) -> None:
-        """The task that awaited the run is gone; not for callers."""
+        """Does nothing when the task that awaited the run has ended; not for callers."""
 
     def _step(self) -> Generator[Any, Any, CodeExecutionResult]:
         task = asyncio.current_task()

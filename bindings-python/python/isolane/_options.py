@@ -1,5 +1,5 @@
-"""What a run may be given. Checks are the core's; these are the shapes for a type checker and for
-`help`, which stand here once for all functions that start runs."""
+"""The options of a run, as types for a type checker and for `help`, declared once for all functions
+that start runs. The core checks the values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Language: TypeAlias = Literal["javascript", "typescript"]
 
 
 class Execute(TypedDict, total=False):
-    """Which export is the result, and what it is called with."""
+    """The export that is the result, and its arguments."""
 
     fn: str
     """The name of the export; `default` when absent."""
     args: Sequence[Any]
-    """The arguments, if it is a function; they are cloned. None when absent."""
+    """The arguments, if the export is a function; they are cloned. None when absent."""
 
 
 Imports: TypeAlias = Mapping[str, Mapping[str, Any]]
@@ -46,14 +46,14 @@ def run_arguments(
     return locals()
 
 
-# What Python calls the function whose argument is unknown.
+# Python's error for an unknown argument shows this name.
 run_arguments.__qualname__ = "run_code"
 
 
 def as_function(
     _: Callable[Parameters, object],
 ) -> Callable[[Callable[..., Returned]], Callable[Parameters, Returned]]:
-    """A function with the parameters of another one."""
+    """Decorates a function with the parameters of another one."""
 
     def decorate(function: Callable[..., Returned]) -> Callable[Parameters, Returned]:
         _show(function, [])
@@ -68,7 +68,7 @@ def as_method(
     [Callable[Concatenate[Owner, ...], Returned]],
     Callable[Concatenate[Owner, Parameters], Returned],
 ]:
-    """A method with the parameters of a function."""
+    """Decorates a method with the parameters of a function."""
 
     def decorate(
         method: Callable[Concatenate[Owner, ...], Returned],
@@ -80,7 +80,7 @@ def as_method(
 
 
 def _show(function: Any, before: list[inspect.Parameter]) -> None:
-    """Has `help` show the parameters of a run, after those."""
+    """Has `help` show the parameters of a run, after those in `before`."""
     shown = inspect.signature(run_arguments)
     function.__signature__ = shown.replace(
         parameters=[*before, *shown.parameters.values()],

@@ -1,4 +1,4 @@
-"""What a run comes to: plain data, the same fields and words in every language."""
+"""The result of a run: plain data, with the same fields and messages in every language."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ._errors import status_error
 from ._throws import Answered, Throws
 
 Status: TypeAlias = Literal["success", "error", "memory", "terminated", "link_error"]
-"""How a run ended.
+"""The way in which a run ended.
 
-`success`: the export resolved. `error`: the code threw. `memory`: the limit was hit.
-`terminated`: by the caller, or by a cap of the runtime. `link_error`: the modules do not fit
-together, a source does not parse, or the selected export is missing.
+`success`: the export resolved. `error`: the code threw. `memory`: the run hit its limit.
+`terminated`: the caller or a cap of the runtime ended it. `link_error`: an import does not resolve,
+a source does not parse, or the selected export is missing.
 """
 
 LogLevel: TypeAlias = Literal["log", "info", "warn", "error", "debug"]
@@ -25,14 +25,14 @@ class CodeExecutionLog:
 
     level: LogLevel
     args: list[Any]
-    """The arguments, cloned; what cannot be cloned is there as text."""
+    """The arguments, cloned; text replaces those that cannot be cloned."""
     timestamp: float
     """Epoch milliseconds."""
 
 
 @dataclass(frozen=True)
 class CodeExecutionError:
-    """Why a run did not succeed. Positions are those of the original source."""
+    """The error of a run that did not succeed. Positions are those of the original source."""
 
     name: str
     message: str
@@ -41,7 +41,7 @@ class CodeExecutionError:
     specifier: str | None = None
     """The specifier that could not be linked."""
     filename: str | None = None
-    """The file that `line` and `column` belong to."""
+    """The file of `line` and `column`."""
     line: int | None = None
     """From 1."""
     column: int | None = None
@@ -49,11 +49,11 @@ class CodeExecutionError:
 
     @property
     def cause(self) -> BaseException | None:
-        """What the error was made out of, on this side: the very exception that a host function or
-        an awaitable raised, if the sandbox did not catch it, or threw the same one again; an
-        `OSError` where no worker could be started. It is no field: no copy and no pickle of the
-        result has it. The exceptions of the last few calls are told apart, earlier ones are not.
-        Its traceback has no frames of this package."""
+        """The exception of the host that caused the error: the same object that a host function or
+        an awaitable raised, if the sandbox did not catch it or threw it again; an `OSError` if no
+        worker could be started. It is not a field, so no copy and no pickle of the result has it.
+        Only the exceptions of the last few calls are known here. The traceback has no frames of
+        this package."""
         return self.__dict__.get("_cause")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -62,24 +62,24 @@ class CodeExecutionError:
 
 @dataclass(frozen=True)
 class CodeExecutionResult:
-    """Everything that a run came to. Can be pickled when the values in it can."""
+    """The result of a run. It can be pickled if its values can."""
 
     status: Status
     result: Any = None
     """The value of the export, when the status is `success`; else `None`."""
     reports: list[Any] = field(default_factory=list)
-    """What went through the built-in `report`, in call order."""
+    """The values that the sandbox passed to `report`, in the order of the calls."""
     logs: list[CodeExecutionLog] = field(default_factory=list)
     """Calls of the built-in console; empty when `globals` has a `console`."""
     error: CodeExecutionError | None = None
-    """Why the run did not succeed; `None` exactly on success."""
+    """The error of a run that did not succeed; `None` only on success."""
     duration_ms: float = 0.0
     """Milliseconds from the call of `run_code` to settlement, with fractions."""
     memory_used_bytes: int | None = None
     """The peak of all bytes that counted against the limit."""
 
     def raise_for_status(self) -> CodeExecutionResult:
-        """Returns this very result if it is a success.
+        """Returns this result if it is a success.
 
         Raises:
             UncaughtError, MemoryLimitError, TerminatedError, LinkError: by the status; each is a
@@ -106,7 +106,7 @@ Outcome: TypeAlias = tuple[
 
 
 def read_result(outcome: Outcome, reports: list[Any], throws: Throws) -> CodeExecutionResult:
-    """The result, from what the native side says and from the reports that were read before."""
+    """Makes the result of the native side's outcome and of the reports that were read before."""
     status, result, more, logs, error, duration_ms, memory_used_bytes = outcome
     return CodeExecutionResult(
         status,
@@ -127,13 +127,14 @@ def _caused(error: CodeExecutionError, cause: Cause | None, throws: Throws) -> C
 
 
 def ended_elsewhere(message: str, reports: list[Any]) -> CodeExecutionResult:
-    """The result of a run whose end nobody in this process will ever hear of."""
+    """The result of a run that ends in another process."""
     error = CodeExecutionError("Terminated", message)
     return CodeExecutionResult("terminated", None, reports, [], error)
 
 
 def unreadable(raised: Exception, reports: list[Any]) -> CodeExecutionResult:
-    """The result of a run whose values this process could not take, such as for want of memory."""
+    """The result of a run whose values this process could not read, for example for lack of
+    memory."""
     error = CodeExecutionError(type(raised).__name__, f"the result cannot be read: {raised}")
     error.__dict__["_cause"] = raised
     return CodeExecutionResult("error", None, reports, [], error)

@@ -1,8 +1,8 @@
-"""One run, from the side of the event loop that started it.
+"""One run, on the event loop that started it.
 
-In: what its sandbox asks for, event by event. Out: answers, the reports so far, and in the end its
-result. Host functions run on the loop, in a copy of the context of the `run_code` call; none starts
-once the run has been told to end.
+In: the events of its sandbox. Out: answers, the reports so far and the result. Host functions run
+on the loop, in a copy of the context of the `run_code` call. No host function starts after a call
+of `terminate`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._bridge import Bridge
 
 Waiter: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]
-"""A loop, and what it is waiting for."""
+"""A loop, and a future of that loop which the end of the run resolves."""
 
 Event: TypeAlias = tuple[
     int,
@@ -38,34 +38,35 @@ Event: TypeAlias = tuple[
     Any,
     bool,
 ]
-"""The number that it is about and its kind; then a number, whether it is a value or was thrown, the
-message, and the call to answer or the promise to settle: as far as the kind has them. Last, whether
-the message may take long to read."""
+"""The number of the run or of the closing runtime; the kind; the number of the function, the call
+or the promise; whether the message is a value or a thrown value; the message; the call to answer or
+the promise to settle; whether the message is large. A kind may lack some of them."""
 
-# Whether tasks can begin where they are made.
+# Whether a new task can begin before the next turn of the loop.
 _EAGER = sys.version_info >= (3, 12)
 
-# Those of the loops: what waits for them is told in a turn of its own.
+# The futures of asyncio: they run their callbacks in a later turn of the loop.
 _OWN_FUTURES = (asyncio.Future, asyncio.Task)
 
-# Futures that fail in one turn of the loop.
+# How many futures fail in one turn of the loop.
 _MOST_FUTURES = 1000
 
 _SETTLED = "the run has settled; nothing in its sandbox can be called any more"
-_FORKED = "this process was forked off while the run was running; it goes on in the other one"
+_FORKED = "this process was forked while the run was running; the parent process continues it"
 
 
 class Run:
-    """The state of a run. Everything but `terminate`, `running` and `reports` is its loop's."""
+    """The state of a run. Its loop calls all methods, except that any thread may call `terminate`,
+    `running` and `reports`."""
 
     def __init__(self, bridge: Bridge, report: Callable[[Any], Any] | None) -> None:
         # None until the run has started.
         self._remote: RunHandle | None = None
         self.bridge = weakref.ref(bridge)
         self.result: CodeExecutionResult | None = None
-        # Whether no loop will ever fetch the events of this run.
+        # Whether no loop fetches the events of this run.
         self.lost = False
-        # Entered again by a finalizer that asks for reports while they are read.
+        # Reentrant: a finalizer may ask for reports while they are read.
         self.lock = threading.RLock()
         self.waiters: list[Waiter] = []
         self._loop = bridge.own_loop
@@ -75,17 +76,17 @@ class Run:
         self._reports: list[Any] = []
         self._delivered = 0
         self._fetching = False
-        # Whether there may be more of them than were read by now.
+        # Whether all reports that have arrived have been read.
         self._fetched = True
-        # What the run came to, once it has been read; None where nobody can say.
+        # The outcome once it has been read; None if the run ends in another process.
         self._outcome: Outcome | Exception | None = None
-        # Events that wait for the first of them, whose message is being read.
+        # An event whose message is being read, and the later events of the run.
         self.held_up: collections.deque[Event] = collections.deque()
-        # Promises of the host that are pending, which nobody else may hold.
+        # Pending promises of the host. There may be no other reference to them.
         self._own_promises: dict[int, asyncio.Future[Any]] = {}
         # Their numbers, by identity.
         self._numbers: dict[int, int] = {}
-        # Those that were made here, of coroutines; they outlive the run.
+        # The tasks among them that were made here, of coroutines. They may outlive the run.
         self._tasks: set[asyncio.Future[Any]] = set()
         self._promises_given = 0
         self._sandbox_promises: dict[int, asyncio.Future[Any]] = {}
@@ -98,29 +99,29 @@ class Run:
 
     @property
     def remote(self) -> RunHandle:
-        """The run itself, in the core."""
-        assert self._remote is not None, "asked for once the run has started"
+        """The core's handle on the run."""
+        assert self._remote is not None, "the run has started"
         return self._remote
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop that the host's side of the run lives on."""
+        """The loop of the run's host functions and promises."""
         if self._loop is None:
             bridge = self.bridge()
-            assert bridge is not None, "a run without a loop is held by who waits for it"
+            assert bridge is not None, "the thread that waits for a run holds its bridge"
             self._loop = bridge.loop
         return self._loop
 
     def began(self, remote: RunHandle) -> None:
-        """The run has started."""
+        """Records that the run has started."""
         self._remote = remote
 
     def failed(self) -> None:
-        """The run has not started: nobody waits for what was to be its promises."""
+        """Cancels the tasks of a run that could not be started."""
         for task in tuple(self._tasks):
             task.cancel()
 
-    # What a handle asks for, from any thread.
+    # For the handle, on any thread.
 
     def terminate(self, reason: Any) -> None:
         if self.result is None:
@@ -135,8 +136,8 @@ class Run:
 
     @property
     def reports(self) -> list[Any]:
-        """All reports so far, in call order, each the very value that the sink got. One that takes
-        long to read is there once it has been read."""
+        """All reports so far, in the order of the calls. Each is the object that the sink gets. A
+        large report appears when it has been read."""
         with self.lock:
             self._fetch_reports()
             return self._reports.copy()
@@ -144,7 +145,7 @@ class Run:
     def _fetch_reports(self) -> None:
         if self.result is not None or self._sink is None or self._fetching:
             return
-        # Reading may run a finalizer that asks for reports, too: it gets those so far.
+        # Reading may run a finalizer that asks for reports. That gets those read so far.
         self._fetching = True
         try:
             reports, self._fetched = self.remote.reports_since(len(self._reports), self)
@@ -152,7 +153,7 @@ class Run:
         finally:
             self._fetching = False
 
-    # What the codec asks for.
+    # For the encoder and the decoder.
 
     def host_function(self, number: int) -> Any:
         return self.remote.function(number)
@@ -178,7 +179,7 @@ class Run:
         return self._promises_given
 
     def _watch(self, number: int, awaitable: Awaitable[Any]) -> None:
-        """Tells the sandbox, under that number, what becomes of it."""
+        """Sends the completion of an awaitable to the sandbox, under that number."""
         copy = self._context.copy()
         future = copy.run(asyncio.ensure_future, awaitable, loop=self.loop)
         self._own_promises[number] = future
@@ -188,14 +189,14 @@ class Run:
         if type(future) in _OWN_FUTURES:
             future.add_done_callback(lambda future: self._host_promise_done(number, future))
             return
-        # Others may say that they are done at once, or in another thread: the sandbox has to know
-        # of the promise first.
+        # A future of another class may call back at once or on another thread. The sandbox has to
+        # receive the promise before its completion.
         tell, loop = self._host_promise_done, self.loop
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(tell, number, future))
 
     def _begin(self, number: int, coroutine: Any) -> None:
-        """As `_watch`, with a task that begins at once where there is such a thing: one that does
-        not wait then costs the loop no turn."""
+        """As `_watch`, with an eager task if Python has them. Then a coroutine that does not wait
+        takes no turn of the loop."""
         loop = self.loop
         runs_here = asyncio._get_running_loop() is loop
         if not (_EAGER and runs_here and loop.get_task_factory() is None):
@@ -214,11 +215,12 @@ class Run:
         ended: BaseException | None = None
         try:
             ok, value = _outcome(future)
-        except BaseException as raised:  # By a future of a class of the caller's.
+        except BaseException as raised:  # A future of another class may raise anything.
             ok, value = False, raised
             ended = raised if isinstance(raised, (KeyboardInterrupt, SystemExit)) else None
         if self.result is None and self._remote is not None:
-            # The outcome may contain the promise itself, so it keeps its number until then.
+            # The completion may contain the promise itself, so the promise keeps its number until
+            # that is sent.
             self._settle_promise(number, ok, value)
             self._expect_events()
         self._throws.settled(number)
@@ -245,7 +247,7 @@ class Run:
             _fail(future, RuntimeError(_SETTLED))
         return future
 
-    # What a function of the sandbox asks for.
+    # For functions of the sandbox.
 
     def call_sandbox(self, number: int, args: tuple[Any, ...]) -> asyncio.Future[Any]:
         if asyncio.get_running_loop() is not self.loop:
@@ -268,8 +270,7 @@ class Run:
     # Events.
 
     def is_ready(self, event: Event) -> bool:
-        """Whether an event can be handled; if its message takes long to read, reads on for a
-        while."""
+        """Whether an event can be handled. If its message is large, this reads one slice of it."""
         _, kind, what, _, message, _, is_large = event
         if kind == "settled":
             return self._is_outcome_read()
@@ -278,7 +279,7 @@ class Run:
         return not is_large or not self._is_awaited(kind, what) or message.ready(self)
 
     def _is_awaited(self, kind: str, what: int) -> bool:
-        """Whether anyone still waits for what an event says."""
+        """Whether the message of an event is still needed."""
         if self.terminating:
             return False
         if kind in ("call", "start"):
@@ -297,7 +298,7 @@ class Run:
         with self.lock:
             try:
                 outcome = self.remote.take_result(len(self._reports), self)
-            except Exception as raised:  # Whoever awaits the run is told even so.
+            except Exception as raised:  # The run settles with a result that says so.
                 self._outcome = raised
                 return True
         if outcome is False:
@@ -306,10 +307,11 @@ class Run:
         return True
 
     def called(self, function: int, message: Message, call: HostCall, is_large: bool) -> None:
-        """The sandbox called a function of the host, and waits."""
+        """The sandbox called a host function and waits for the answer."""
         answered = self._throws.number_call()
         before = self._promises_given
-        # No variable has what is kept: this frame is one of those behind the host function's.
+        # No local variable holds the kept exception: its traceback would hold this frame, and the
+        # frame the exception.
         try:
             is_report = function == REPORT_SINK
             value = self._report() if is_report else self._invoke(function, message)
@@ -324,11 +326,11 @@ class Run:
                 self._throws.answers_large(range(before + 1, self._promises_given + 1))
 
     def async_called(self, function: int, message: Message, promise: int) -> None:
-        """The sandbox called a coroutine function of the host, and goes on."""
+        """The sandbox called a coroutine function of the host and continues."""
         self._throws.is_called()
         try:
             coroutine = self._invoke(function, message)
-            # A worker that was taken over may start one that is none.
+            # A compromised worker may start a function that is not a coroutine function.
             self._begin(promise, coroutine)
         except BaseException as raised:
             self._settle_promise(promise, False, raised)
@@ -339,12 +341,12 @@ class Run:
         _settle(self._calls.pop(call, None), ok, message, self)
 
     def promise_settled(self, number: int, ok: bool, message: Message) -> None:
-        # Its number is dead once the value is read, which may name it.
+        # The value may contain the promise itself, so the number is valid until the value is read.
         _settle(self._sandbox_promises.get(number), ok, message, self)
         self._sandbox_promises.pop(number, None)
 
     def settled(self) -> None:
-        """The run has settled; its result has been read."""
+        """Ends the run with its outcome, which has been read."""
         outcome, self._outcome = self._outcome, None
         reports = self._reports.copy()
         if outcome is None:
@@ -355,7 +357,7 @@ class Run:
             self.end(read_result(outcome, reports, self._throws))
 
     def end(self, result: CodeExecutionResult) -> None:
-        """Keeps the result, tells everyone who waits, and lets go of all that was the run's."""
+        """Keeps the result, wakes all waiters, and releases the objects of the run."""
         with self.lock:
             self.result = result
             self._reports = result.reports.copy()
@@ -376,22 +378,22 @@ class Run:
         self.remote.end()
 
     def give_up(self, waiter: Waiter) -> bool:
-        """Someone waits no more; says whether nobody else does."""
+        """Removes a waiter; returns whether there is no other one."""
         with self.lock:
             if waiter in self.waiters:
                 self.waiters.remove(waiter)
             return not self.waiters
 
     def move(self, bridge: Bridge, number: int) -> None:
-        """The run is another loop's from now on, because its own does not run any more."""
+        """Moves the run to another loop, because its own does not run any more."""
         self.held_up = collections.deque((number, *event[1:]) for event in self.held_up)
         self.bridge = weakref.ref(bridge)
         self._loop = bridge.own_loop
         self.lost = False
 
     def lose(self, reason: str) -> None:
-        """The loop of the run has closed: ends the run, and tells those who wait for it elsewhere,
-        one of whom takes it over."""
+        """Ends the run when its loop has closed, and wakes the waiters on other loops. One of these
+        loops takes the run over."""
         self.terminate(reason)
         with self.lock:
             self.lost = True
@@ -401,8 +403,9 @@ class Run:
                 _tell(loop, waiter)
 
     def fork(self, own_thread: bool) -> None:
-        """This process was forked off, and the run is over in it."""
-        # Whoever held the lock does so in the other process; so do those who wait in other threads.
+        """Ends the run in a forked child."""
+        # The lock may be held by a thread that exists only in the parent, as do the waiters on
+        # other threads.
         self.lock = threading.RLock()
         if not own_thread:
             self.waiters = []
@@ -412,7 +415,7 @@ class Run:
             self.end(ended_elsewhere(_FORKED, self._reports.copy()))
 
     def check_fork(self) -> None:
-        """In a process that was forked off without a word, the run is over, too."""
+        """Ends the run in a child that was forked without a call of the fork handlers."""
         if self.result is None and self.remote.forked():
             self.fork(own_thread=False)
 
@@ -423,7 +426,7 @@ class Run:
         return self._context.copy().run(function, *message.read(self))
 
     def _report(self) -> Any:
-        """The value has been read by now, perhaps by a look at the handle."""
+        """Passes the next report to the sink. It has been read, perhaps for the handle."""
         if self.terminating or self._sink is None:
             raise RuntimeError(_SETTLED)
         index = self._delivered
@@ -473,14 +476,14 @@ def _settle(future: asyncio.Future[Any] | None, ok: bool, message: Message, run:
 
 def _fail(future: asyncio.Future[Any], raised: BaseException) -> None:
     future.set_exception(raised)
-    # A host that does not look must not be told of what the sandbox does.
+    # asyncio logs exceptions that are never retrieved. This one is the sandbox's, not the host's.
     future.exception()
 
 
 def _disappoint(
     futures: collections.deque[asyncio.Future[Any]], loop: asyncio.AbstractEventLoop | None
 ) -> None:
-    """Fails what will never settle, some of it in each turn of the loop: there may be very much."""
+    """Fails futures that will never settle, some in each turn of the loop: there may be many."""
     for _ in range(min(len(futures), _MOST_FUTURES)):
         future = futures.popleft()
         if not future.done() and not future.get_loop().is_closed():
@@ -495,6 +498,6 @@ def _wake(future: asyncio.Future[None]) -> None:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
-    # A loop that has closed has nobody who waits.
+    # Nothing waits on a loop that has closed.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(_wake, future)

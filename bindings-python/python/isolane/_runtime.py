@@ -1,4 +1,4 @@
-"""Where runs are started: the default runtime of the process, or one of the caller's own."""
+"""Runtimes, which start runs: the default one of the process, and those of the caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._result import CodeExecutionResult, Status
 from ._run import Run
 from ._sync import close_loop, outside_of_loops, wait
 
-#: Where the wheel has the executable of worker processes.
+#: The folder of the wheel that has the executable of worker processes.
 _FOLDER = Path(__file__).parent
 
 
@@ -26,25 +26,25 @@ def run_code(*args: Any, **options: Any) -> CodeExecution:
     """Runs `source` as an ECMAScript module in a fresh isolate of the default runtime.
 
     Returns at once; await the handle for the result. Host functions run on the calling event loop,
-    each in a copy of the context variables as they are now; one that returns an awaitable returns a
-    promise inside.
+    each in a copy of the present context variables. A host function that returns an awaitable
+    returns a promise inside.
 
     Args:
         source: JavaScript or TypeScript.
-        execute: Which export is the result, and its arguments. Default: `default`, none.
-        imports: Bridged modules: bare specifier, then named exports. Values are cloned, functions
-            can be called from inside and run out here.
+        execute: The export that is the result, and its arguments. Default: `default`, none.
+        imports: Bridged modules: bare specifier, then named exports. Values are cloned. Functions
+            run in the host when the sandbox calls them.
         modules: Further source modules, by a relative specifier such as `./math.js`.
         globals: Names that every module sees, though they are not on `globalThis`.
         language: `typescript`, whose types are erased and not checked, or `javascript`.
-        memory_limit_bytes: Limit on all that the run holds. Default 128 MiB.
+        memory_limit_bytes: Limit on all memory that the run holds. Default 128 MiB.
         filename: The label of the source in stacks and errors. Default `<runCode>`.
-        report: Gives the sandbox a function `report`, and is called with each value given to it.
-            What it returns, or raises, is what `report` returns or throws inside.
+        report: Gives the sandbox a function `report`, and is called with each value passed to it.
+            Its return value or its exception is that of `report` inside.
 
     Raises:
         TypeError, ValueError: an option is not valid; nothing has started.
-        SerializationError: a value cannot be cloned; the message says where it stands.
+        SerializationError: a value cannot be cloned; the message has its path.
         RuntimeError: no event loop is running here (use `run_code_sync`).
     """
     return _start(None, run_arguments(*args, **options))
@@ -54,9 +54,9 @@ def run_code(*args: Any, **options: Any) -> CodeExecution:
 def run_code_sync(*args: Any, **options: Any) -> CodeExecutionResult:
     """Runs `source` and waits for the result: `run_code` for callers without an event loop.
 
-    Host functions run on the calling thread; those that are coroutine functions on a loop of their
-    own there. The interpreter's lock is free while the sandbox computes. Ctrl-C ends the run and
-    raises `KeyboardInterrupt`.
+    Host functions run on the calling thread. Coroutine functions run there on a loop of their own.
+    The interpreter's lock is free while the sandbox computes. Ctrl-C ends the run and raises
+    `KeyboardInterrupt`.
 
     Args:
         source, execute, imports, modules, globals, language, memory_limit_bytes, filename, report:
@@ -71,37 +71,35 @@ def run_code_sync(*args: Any, **options: Any) -> CodeExecutionResult:
 
 @dataclass(frozen=True)
 class Confinement:
-    """What workers are kept from. An item that is false could not be had on this machine: what it
-    is for is then possible as far as the other items leave it. What is said here of each is how
-    Linux keeps it; `SECURITY.md` says what macOS and Windows have in its place, and which they
-    never have."""
+    """The protections of workers. An item is false if this machine does not support it. Then only
+    the other items restrict what it would prevent. The descriptions are those of Linux;
+    `SECURITY.md` describes macOS and Windows, and the items that they never have."""
 
     environment: bool
-    """No variable of the host's environment; the time zone was read before."""
+    """No variable of the host's environment; the worker has read the time zone before."""
     descriptors: bool
     """No descriptor but the worker's own socket."""
     privileges: bool
-    """No program that it might start has more privileges than it has (`no_new_privs`)."""
+    """A program that the worker starts cannot gain privileges (`no_new_privs`)."""
     user: bool
-    """A user namespace of its own: what it may do as a user ends there."""
+    """A user namespace of its own: the worker's rights as a user end there."""
     capabilities: bool
     """No capability, and not root."""
     network: bool
-    """A network namespace of its own, with nothing in it."""
+    """An empty network namespace of its own."""
     file_system: bool
-    """Its root is an empty directory."""
+    """The worker's root is an empty directory."""
     processes: bool
-    """A process namespace of its own: it can name no process but those that it was forked
-    beside."""
+    """A process namespace of its own: the worker can name no process outside of it."""
     ipc: bool
-    """No System V object and no message queue of others."""
+    """No System V object and no message queue of other processes."""
     landlock: bool
-    """No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets,
+    """No right that Landlock controls, even if other items fail: files, TCP, abstract sockets,
     signals."""
     system_calls: bool
-    """The few system calls that computing takes; any other one ends the process."""
+    """Only the few system calls that computing needs; any other one ends the process."""
     resources: bool
-    """Limits of the system on its memory, its time, and on all that it might make."""
+    """Limits of the system on the worker's memory, time and new objects."""
 
 
 @dataclass(frozen=True)
@@ -113,28 +111,27 @@ class Stats:
     parked: int
     """Runs that wait for their host; they hold no thread."""
     queued: int
-    """Runs that wait for their turn."""
+    """Runs that wait for a permit to compute."""
     settled: dict[Status, int]
     """Runs that have settled since the runtime was made, by status."""
     ready_isolates: int
-    """Isolates that are pristine and wait for a run."""
+    """Pristine isolates that wait for a run."""
     threads: int
     """Threads of the runtime in this process."""
     stuck_threads: int
     """Threads that do not return from a builtin, although their run has settled. They have the
     lowest priority."""
     compile_cache_bytes: int
-    """Bytes of compiled modules that are kept."""
+    """Bytes of compiled modules in the cache."""
     workers: int
     """Processes that run isolates or wait for a run, under isolation by process."""
     confinement: Confinement | None
-    """What workers are kept from on this machine. `None` until the first is on its way, and without
-    isolation by process."""
+    """The protections of workers on this machine. `None` before the first worker has started, and
+    without isolation by process."""
 
 
 class Runtime:
-    """A place to run code in, with caps of its own. A context manager, with `with` and
-    `async with`."""
+    """Runs code with caps of its own. A context manager for `with` and `async with`."""
 
     def __init__(
         self,
@@ -153,32 +150,31 @@ class Runtime:
         """Makes a runtime; its threads start with its first run, its workers at once.
 
         Args:
-            isolation: Isolates on threads of this process, or in worker processes that hold nothing
-                and can be killed, on Linux, macOS and Windows.
+            isolation: Isolates on threads of this process, or in worker processes on Linux, macOS
+                and Windows. A worker holds no secrets and can be killed.
             safety_cap_ms: CPU time of one run; waiting for the host does not count. Default
                 300,000.
             max_concurrent_runs: Runs that compute at once. Default 4 per core, at least 8.
-            max_queued_runs: Runs that may wait for their turn; beyond it `run_code` raises.
-                Default: any number.
-            max_stuck_threads: Threads that may be lost to builtins that do not return when their
-                run has ended. At that number each new run is `terminated`, by a `SafetyCap`, until
-                one returns; at twice that number so is each run that resumes. Default 32.
-            ready_isolates: Isolates kept ready ahead of need, each in a worker of its own under
-                `process`. Each costs some hundred KiB.
-            compile_cache_bytes: Bytes of compiled code kept for sources that come again. Workers
-                keep none.
-            worker: Under `process`: the path of the executable `isolane-worker`. Default: what the
-                environment variable `ISOLANE_WORKER` names, or else the one that came with this
+            max_queued_runs: Runs that may wait to compute; `run_code` raises beyond that. Default:
+                any number.
+            max_stuck_threads: Threads that may be stuck in builtins after their run has ended. At
+                that number each new run is `terminated`, by a `SafetyCap`, until one returns; at
+                twice that number so is each run that resumes. Default 32.
+            ready_isolates: Isolates that are made ahead of need, each in a worker of its own under
+                `process`. Each takes some hundred KiB.
+            compile_cache_bytes: Bytes of compiled code kept for repeated sources. Workers keep
+                none.
+            worker: Under `process`: the path of the executable `isolane-worker`. Default: the value
+                of the environment variable `ISOLANE_WORKER`, or else the executable of this
                 package.
             runs_per_worker: Runs that a worker serves, one after another, before it ends. Default
-                1: none ever sees two.
-            worker_idle_ms: For how long workers are kept ready while there are no runs. Default
-                60,000.
+                1: no worker serves two runs.
+            worker_idle_ms: The time for which workers are kept ready without runs. Default 60,000.
 
         Raises:
             TypeError, ValueError: an option is not valid.
         """
-        # Before there is any other local name.
+        # `locals()` has only the parameters here.
         options = {name: given for name, given in locals().items() if name != "self"}
         self._native = _isolane.Runtime(_FOLDER, options)
 
@@ -201,8 +197,8 @@ class Runtime:
         return _start_and_wait(self._native, run_arguments(*args, **options))
 
     def close(self) -> None:
-        """Refuses new runs, ends live ones with the reason `runtime closed`, and returns when all
-        that they held is freed: within some 250 ms. May be called again."""
+        """Refuses new runs and ends live ones with the reason `runtime closed`. Returns when their
+        memory is freed, within some 250 ms. May be called again."""
         bridge = Bridge()
         closed: list[None] = []
         self._native.close(bridge.mailbox, bridge.on_closed(lambda: closed.append(None)))

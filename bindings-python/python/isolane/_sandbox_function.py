@@ -1,4 +1,4 @@
-"""Functions of the sandbox, as the host sees them."""
+"""Functions of the sandbox, for callers in the host."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @final
 class SandboxFunction:
-    """A function of the sandbox: called, it returns a future of what it returns.
+    """A function of the sandbox. A call returns a future of its value.
 
-    Valid while its run is running; called later, the future raises. It belongs to the event loop
-    of the run. The same function is the same object for as long as someone holds it.
+    If the run has settled, the future raises. The function belongs to the event loop of the run.
+    The same sandbox function is the same object while that object is alive.
     """
 
     __slots__ = ("__name__", "__weakref__", "_number", "_run", "_times")
@@ -28,7 +28,7 @@ class SandboxFunction:
         self.__name__ = name
 
     def __call__(self, *args: Any) -> asyncio.Future[Any]:
-        """Calls it with a clone of the arguments.
+        """Calls the function with a clone of the arguments.
 
         Raises:
             SerializationError: an argument cannot be cloned.
@@ -40,5 +40,5 @@ class SandboxFunction:
         return f"<function {self.__name__ or 'anonymous'} of a sandbox>"
 
     def __del__(self) -> None:
-        # Nobody here holds the function any more: the sandbox may let go of it, too.
+        # The sandbox can free its function, too.
         self._run.release_sandbox_function(self._number, self._times)

@@ -1,8 +1,8 @@
 """Runs for callers without an event loop.
 
-In: a run that was just started from this thread. Out: its result. While the sandbox computes, the
-interpreter's lock is free. A run that was given something to call, or a promise to wait for, gets a
-loop of its own on this thread, which ends with it.
+In: a run that was just started on this thread. Out: its result. While the sandbox computes, the
+interpreter's lock is free. If the run has host functions or promises, it gets a loop of its own on
+this thread. The loop ends with the run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ._execution import CodeExecution
 from ._result import CodeExecutionResult
 from ._run import Run
 
-# Loops that `run_code_sync` made and drives at this moment.
+# Loops that `run_code_sync` made and runs at this moment.
 _driven: set[asyncio.AbstractEventLoop] = set()
 
 
@@ -24,8 +24,8 @@ _driven: set[asyncio.AbstractEventLoop] = set()
 def outside_of_loops() -> Generator[None]:
     """Refuses to block a loop that is running on this thread.
 
-    A host function of an outer `run_code_sync` is free to call it again: nothing else waits for the
-    loop that it is called on.
+    A host function of an outer `run_code_sync` may call it again: nothing else waits for that
+    outer loop.
     """
     running = asyncio._get_running_loop()
     if running is None:
@@ -67,7 +67,7 @@ def _drive(bridge: Bridge, run: Run) -> None:
 
 
 def close_loop(bridge: Bridge) -> None:
-    """Ends the loop that was made for a run, if one was, and all that still goes on in it."""
+    """Closes the loop of a run, if it has one, and cancels the tasks on it."""
     loop = bridge.own_loop
     if loop is None:
         return

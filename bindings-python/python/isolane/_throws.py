@@ -1,7 +1,7 @@
-"""What host functions raised last.
+"""The latest exceptions of host functions.
 
 In: each exception that is thrown into the sandbox, with the call or the promise that it answers.
-Out: the one that ended the run, which the sandbox tells by that number.
+Out: the exception that ended the run, by the number of that call or promise.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
 Answered: TypeAlias = tuple[Literal["call", "promise"], int]
-"""What was answered with an exception."""
+"""The call or the promise that an exception answers."""
 
-# Asked directly: a class of the caller's may make anything of its attributes.
+# The descriptor itself: a class of the caller's may override its attributes.
 _TRACEBACK: Any = BaseException.__dict__["__traceback__"]
 
-# How many are kept: `isolane::KEPT_THROWS`.
+# The number of exceptions that are kept: `isolane::KEPT_THROWS`.
 _KEPT = 8
 
 
 class Throws:
-    """The latest exceptions of one run. Their frames hold what the functions were called with, so
-    that of a call with large arguments is kept only until the next call, as the core does it."""
+    """The latest exceptions of one run. Their frames hold the arguments of the calls. So the
+    exception of a call with large arguments is kept only until the next call, as in the core."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -31,7 +31,8 @@ class Throws:
         self._large_promises: set[int] = set()
 
     def number_call(self) -> Answered:
-        """The sandbox calls its host and waits. The call by its number, as the core counts them."""
+        """Counts a synchronous call of the sandbox; returns it with its number, which is also the
+        core's."""
         self._large = None
         self.calls += 1
         return ("call", self.calls)
@@ -39,7 +40,7 @@ class Throws:
     def keep(
         self, answered: Answered, raised: BaseException | None, is_large: bool = False
     ) -> None:
-        """Keeps what was thrown, if anything was."""
+        """Keeps an exception, if there is one."""
         if raised is None:
             return
         _TRACEBACK.__set__(raised, _outside(_TRACEBACK.__get__(raised)))
@@ -51,11 +52,11 @@ class Throws:
             del self._kept[next(iter(self._kept))]
 
     def is_called(self) -> None:
-        """The sandbox calls its host and goes on."""
+        """Notes that the sandbox calls an asynchronous function."""
         self._large = None
 
     def answers_large(self, promises: range) -> None:
-        """These promises came of a call with large arguments."""
+        """Notes that a call with large arguments returned these promises."""
         self._large_promises.update(promises)
 
     def settled(self, promise: int) -> None:
@@ -72,8 +73,8 @@ class Throws:
 
 
 def _outside(traceback: TracebackType | None) -> TracebackType | None:
-    """The frames of the host's own code: those of this package hold the run, which holds what is
-    kept here."""
+    """The frames of the host's own code. Frames of this package would make a cycle: they hold the
+    run, which holds the exception."""
     while traceback is not None:
         if traceback.tb_frame.f_globals.get("__package__") != __package__:
             return traceback

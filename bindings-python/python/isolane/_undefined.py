@@ -1,11 +1,11 @@
-"""The value `undefined`, for those who must send it: `None` crosses as `null`."""
+"""The value `undefined`. `None` crosses as `null`."""
 
 from typing import Final, final
 
 
 @final
 class Undefined:
-    """The type of `undefined`, of which there is one."""
+    """The type of `undefined`, which is its only instance."""
 
     _only: "Undefined | None" = None
 
@@ -25,4 +25,4 @@ class Undefined:
 
 
 undefined: Final = Undefined()
-"""Crosses as `undefined`. What comes out of a sandbox as `undefined` arrives as `None`."""
+"""Crosses as `undefined`. An `undefined` from a sandbox arrives as `None`."""

@@ -1,20 +1,20 @@
-//! How long a message may be read at once.
+//! The time for reading messages in one turn of an event loop.
 //!
-//! In: what each step costs, about. Out: whether it is time to let others go on. The clock is only
-//! looked at every few hundred steps.
+//! In: the approximate cost of each step. Out: whether the time is over. The clock is checked only every few
+//! hundred steps.
 
 use std::time::{Duration, Instant};
 
-/// How long one turn of an event loop may be taken up by reading.
+/// The time for reading in one turn of an event loop.
 const TURN: Duration = Duration::from_millis(15);
 
-/// Steps between two looks at the clock; the longest take some 100 microseconds together.
+/// Steps between two checks of the clock. The longest ones take some 100 microseconds together.
 const STEPS: u32 = 256;
 
 /// Bytes that are copied in the time of a step.
 const BYTES_PER_STEP: usize = 2 << 10;
 
-/// What is left of a time to read in.
+/// The rest of the time.
 #[derive(Debug)]
 pub(crate) struct Budget {
     steps: u32,
@@ -22,12 +22,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// For one turn of a loop.
+    /// The budget of one turn of a loop.
     pub(crate) fn of_a_turn() -> Self {
         Self { steps: STEPS, until: Some(Instant::now() + TURN) }
     }
 
-    /// For a message that is small, or a thread that has nothing else to do.
+    /// A budget without a limit, for a small message or for a thread without other work.
     pub(crate) fn endless() -> Self {
         Self { steps: STEPS, until: None }
     }
@@ -40,7 +40,7 @@ impl Budget {
         self.spend(u32::try_from(bytes / BYTES_PER_STEP).unwrap_or(u32::MAX));
     }
 
-    /// Whether it is time to stop.
+    /// Whether the time is over.
     #[inline]
     pub(crate) fn is_spent(&mut self) -> bool {
         self.steps == 0 && self.look()

@@ -1,8 +1,8 @@
-//! The classes of Python that cross by kind and have no place in its stable C interface.
+//! The Python classes that cross by kind and are not in Python's stable C interface.
 
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyType};
 
-/// A class, found once.
+/// A class that is looked up once.
 pub(crate) struct Class {
     module: &'static str,
     name: &'static str,
@@ -18,8 +18,8 @@ impl Class {
         self.found.import(py, self.module, self.name)
     }
 
-    /// Whether the value is of that class by its type. What it says of itself does not count: a
-    /// mock claims to be what it stands for, and asking it runs code of the caller's.
+    /// Whether the value's type is that class or a subclass. Its `__class__` is not read: a mock returns the
+    /// class that it replaces, and reading it runs the caller's code.
     pub(super) fn has(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         value.get_type().is_subclass(self.get(value.py())?)
     }

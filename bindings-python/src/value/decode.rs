@@ -1,8 +1,8 @@
-//! A message of the core, read as a Python object.
+//! The decoder: reads a message of the core as a Python object.
 //!
-//! In: nodes, the blobs beside them, and who owns the numbers in them. Out: a fresh value that
-//! shares nothing with the sandbox. What Python cannot hold was refused before (`limits.rs`), while
-//! the sandbox could still be told. Nothing recurses, and reading may stop after any node and go on later.
+//! In: nodes, the blobs beside them, and the owner of the numbers in them. Out: a fresh value that shares nothing with
+//! the sandbox. `limits.rs` has refused the values that Python cannot represent, at the crossing. Nothing recurses, and
+//! reading may pause after any node.
 
 use isolane::{
     Value,
@@ -20,7 +20,7 @@ use super::{
     long::{LONG, Long, LongBytes, LongText},
 };
 
-/// Makes functions and promises of the numbers under which they crossed.
+/// Turns numbers back into the functions and promises that crossed under them.
 pub(crate) struct Owners<'py>(Bound<'py, PyAny>);
 
 impl<'py> Owners<'py> {
@@ -33,8 +33,7 @@ impl<'py> Owners<'py> {
     }
 }
 
-/// What of which buffer a value shows, and as what: the format of its memoryview, or none where it is
-/// `bytes`.
+/// The part of a buffer that a value shows. `format` is that of its memoryview, and `None` for `bytes`.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     blob: u32,
@@ -43,7 +42,7 @@ pub(super) struct Part {
     format: Option<&'static str>,
 }
 
-/// Something being read that others are in, and what is left of it.
+/// A container that is being read.
 enum Frame {
     Object { dict: Py<PyDict>, key: u32 },
     Array { list: Py<PyList>, left: u32 },
@@ -53,7 +52,7 @@ enum Frame {
     Whole { of: Whole, parts: Vec<Py<PyAny>> },
 }
 
-/// What follows the holes of an array, as far as they reach.
+/// The next item of a sparse array after its holes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AfterHoles {
     Index,
@@ -61,7 +60,7 @@ enum AfterHoles {
     End,
 }
 
-/// What is made of several nodes once all of them have been read.
+/// A value that is made of several nodes when all of them have been read.
 #[derive(Clone, Copy)]
 enum Whole {
     Error(ErrorClass),
@@ -69,10 +68,10 @@ enum Whole {
     SandboxFunction(u32),
 }
 
-/// How to go on with what is in a frame.
+/// The next step in a frame.
 enum Next {
     Member,
-    /// There are more holes to make.
+    /// Some holes were made; the frame continues.
     Holes,
     Done,
 }
@@ -80,11 +79,13 @@ enum Next {
 /// Holes that are made in one step.
 const HOLES_PER_STEP: usize = 64;
 
-/// References to objects that are let go of in one step, and elements of a list that are freed in one.
+/// References to objects that are released in one step.
 const RELEASED_PER_STEP: usize = 8;
+
+/// Elements of a list that are freed in one step.
 const FREED_PER_STEP: usize = 16;
 
-/// Steps that a node costs for which code of Python is called.
+/// The steps for a node that calls Python code.
 const STEPS_PER_CALL: u32 = 16;
 
 /// Reads a whole message.
@@ -97,13 +98,13 @@ pub(crate) fn read<'py>(
     Ok(read.unwrap_or_else(|| py.None().into_bound(py)))
 }
 
-/// What was read of a message so far.
+/// The reading of one message.
 pub(super) struct Decoder<'a> {
     blobs: &'a [Vec<u8>],
-    /// The `bytes` of whole buffers, which all share that name the same one: nothing can change them.
+    /// The `bytes` of whole buffers. All values with the same buffer share them, because they are immutable.
     shared: Vec<Option<Py<PyAny>>>,
     reader: Reader<'a>,
-    /// Whether a text in it may take longer than a step.
+    /// Whether the message may contain a text that takes longer than a step.
     is_long: bool,
     objects: Vec<Py<PyAny>>,
     keys: Vec<Py<PyString>>,
@@ -127,7 +128,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Reads on for as long as the budget lasts; the value, once it is whole.
+    /// Reads until the budget is spent; returns the value when it is complete.
     pub(super) fn go_on<'py>(
         &mut self,
         owners: &Owners<'py>,
@@ -164,7 +165,7 @@ impl<'a> Decoder<'a> {
         Ok(self.root.take().map(|root| root.into_bound(py)))
     }
 
-    /// Lets go of the list of all objects, which the value holds; says whether none is left.
+    /// Releases the list of all objects, which the value itself holds; returns whether none is left.
     fn let_go(&mut self, budget: &mut Budget) -> bool {
         while !self.objects.is_empty() && !budget.is_spent() {
             self.objects.truncate(self.objects.len().saturating_sub(RELEASED_PER_STEP));
@@ -173,12 +174,12 @@ impl<'a> Decoder<'a> {
         self.objects.is_empty()
     }
 
-    /// Frees what was read so far, which nobody else has seen; says whether nothing is left. To free a
-    /// large value at once may take longer than to read it.
+    /// Frees the objects that were read so far, which no other code has seen; returns whether none is left. Freeing
+    /// a large value at once may take longer than reading it.
     pub(super) fn discard(&mut self, py: Python<'_>, budget: &mut Budget) -> bool {
         self.long = None;
         self.frames.clear();
-        // What is in another was made after it, and is emptied before.
+        // A nested object was made after its container, so it is emptied before it.
         while let Some(last) = self.objects.last() {
             if budget.is_spent() {
                 return false;
@@ -192,7 +193,7 @@ impl<'a> Decoder<'a> {
         true
     }
 
-    /// Reads on in what takes more than one step.
+    /// Continues with the value that takes more than one step.
     fn go_on_long(&mut self, py: Python<'_>, budget: &mut Budget) -> PyResult<()> {
         let Some(long) = &mut self.long else { return Ok(()) };
         let Some(value) = long.go_on(py, budget)? else { return Ok(()) };
@@ -207,7 +208,7 @@ impl<'a> Decoder<'a> {
         self.place(py, value)
     }
 
-    /// Puts a value where it belongs.
+    /// Puts a value into the innermost container, or makes it the root.
     fn place(&mut self, py: Python<'_>, value: Bound<'_, PyAny>) -> PyResult<()> {
         match self.frames.last_mut() {
             Some(frame) => put(py, frame, &self.keys, value),
@@ -218,7 +219,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Reads the next value, up to what is in it.
+    /// Reads the next value without its nested values.
     fn node(&mut self, owners: &Owners<'_>, budget: &mut Budget) -> PyResult<()> {
         let py = owners.py();
         if self.is_long
@@ -260,7 +261,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Reads a value that no others are in, and puts it where it belongs.
+    /// Reads a value without nested values and places it.
     fn leaf(&mut self, event: Event<'a>, owners: &Owners<'_>, budget: &mut Budget) -> PyResult<()> {
         let py = owners.py();
         if let Event::Buffer(_) | Event::View { .. } = event {
@@ -293,7 +294,7 @@ impl<'a> Decoder<'a> {
         self.place(py, value)
     }
 
-    /// A value that is read in one step.
+    /// Reads a value that takes one step.
     fn short<'py>(
         &mut self,
         event: Event<'a>,
@@ -337,7 +338,7 @@ impl<'a> Decoder<'a> {
                 budget.spend(STEPS_PER_CALL);
                 owners.0.call_method1("sandbox_promise", (number,))?
             }
-            // Patterns of the two languages differ: none crosses. The others were read before.
+            // Patterns of the two languages differ, so no RegExp crosses. The callers read the others.
             Event::RegExp
             | Event::Buffer(_)
             | Event::View { .. }
@@ -349,7 +350,7 @@ impl<'a> Decoder<'a> {
         })
     }
 
-    /// A part of what is made of several: a text, a number or nothing.
+    /// Reads a part of a value of several nodes: a text, a number or nothing.
     fn part(&mut self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let part = match self.reader.event().map_err(malformed)? {
             Event::Undefined => py.None().into_bound(py),
@@ -361,7 +362,7 @@ impl<'a> Decoder<'a> {
         Ok(part.unbind())
     }
 
-    /// What of which buffer a buffer or a view is.
+    /// The part of a buffer that a buffer or a view shows.
     fn part_of_buffer(&self, event: Event<'a>) -> PyResult<Part> {
         let bytes = |blob: u32| self.blobs.get(blob as usize).map(Vec::len);
         let part = match event {
@@ -379,13 +380,13 @@ impl<'a> Decoder<'a> {
         part.ok_or_else(|| malformed(Malformed))
     }
 
-    /// Whether a part is read as the whole buffer, of which it may show some.
+    /// Whether a part is read as the whole buffer, even if it shows only some of it.
     fn is_of_whole(&self, part: Part) -> bool {
         let bytes = self.blobs.get(part.blob as usize).map_or(0, Vec::len);
         part.format.is_some() || (part.start, part.end) == (0, bytes)
     }
 
-    /// The whole buffer that a part is read as, if it was read before.
+    /// The `bytes` of the whole buffer of a part, if they were read before.
     fn shared<'py>(&self, py: Python<'py>, part: Part) -> Option<Bound<'py, PyAny>> {
         let bytes = self.shared.get(part.blob as usize).and_then(Option::as_ref);
         bytes.filter(|_| self.is_of_whole(part)).map(|bytes| bytes.bind(py).clone())
@@ -402,7 +403,7 @@ impl<'a> Decoder<'a> {
         bytes.ok_or_else(|| malformed(Malformed))
     }
 
-    /// A part, made of the bytes that were read for it.
+    /// The value of a part, from the bytes that were read for it.
     fn used<'py>(&mut self, bytes: Bound<'py, PyAny>, part: Part) -> PyResult<Bound<'py, PyAny>> {
         if self.is_of_whole(part) {
             let place = part.blob as usize;
@@ -423,7 +424,7 @@ impl<'a> Decoder<'a> {
 }
 
 impl Whole {
-    /// Of how many nodes it is made.
+    /// The number of nodes of the value.
     fn parts(self) -> usize {
         match self {
             // Its name, message, stack and code.
@@ -463,7 +464,7 @@ fn whole<'py>(
     }
 }
 
-/// The format of a memoryview for views of that kind; none for those that are plain bytes.
+/// The format of a memoryview for views of that kind; `None` for views that become `bytes`.
 pub(super) fn format(kind: ViewKind) -> Option<&'static str> {
     match kind {
         ViewKind::Uint8Array | ViewKind::Uint8ClampedArray | ViewKind::DataView => None,
@@ -480,7 +481,7 @@ pub(super) fn format(kind: ViewKind) -> Option<&'static str> {
     }
 }
 
-/// Frees some of what is in a container; says whether it is empty now.
+/// Frees some members of a container; returns whether it is empty now.
 fn empty(object: &Bound<'_, PyAny>) -> bool {
     if let Ok(list) = object.cast_exact::<PyList>() {
         let length = list.len();
@@ -495,7 +496,7 @@ fn empty(object: &Bound<'_, PyAny>) -> bool {
     true
 }
 
-/// How to go on in this frame; if there is another member with a key, its key is read.
+/// The next step in a frame. If a member with a key follows, this reads its key.
 fn next(
     reader: &mut Reader<'_>,
     keys: &mut Vec<Py<PyString>>,
@@ -531,7 +532,7 @@ fn next(
     Ok(if more { Next::Member } else { Next::Done })
 }
 
-/// Holes are made up to the next element, some at a time: they take no bytes of the message.
+/// The next step in a sparse array. Holes take no bytes of the message, so they are made some at a time.
 fn next_of_sparse(
     reader: &mut Reader<'_>,
     list: &Bound<'_, PyList>,
@@ -630,7 +631,7 @@ fn datetime(py: Python<'_>, epoch_ms: f64) -> PyResult<Bound<'_, PyAny>> {
     let class = DATETIME.get(py)?;
     let epoch =
         class.call_method1("fromtimestamp", (0, module.getattr("timezone")?.getattr("utc")?))?;
-    // Whole milliseconds, so that no rounding of seconds gets in.
+    // Whole milliseconds, so that no second is rounded.
     #[expect(clippy::cast_possible_truncation, reason = "a date's milliseconds are whole and few")]
     let since = module.getattr("timedelta")?.call1((0, 0, 0, epoch_ms as i64))?;
     epoch.add(since)

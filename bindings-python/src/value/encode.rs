@@ -1,10 +1,9 @@
-//! A Python object, written as a message for the sandbox.
+//! The encoder: writes a Python object as a message for the sandbox.
 //!
-//! In: any object, and where it stands (`globals.db`). Out: a message, or a `SerializationError`
-//! that names the path. Subclasses of the builtins cross as their base and none of their overridden
-//! methods runs. Nothing recurses: depth is bounded by memory alone. What code of the caller's runs
-//! meanwhile (the time zone of a datetime, the text of an exception) may change what is being read,
-//! so containers are read from a copy of their references.
+//! In: any object and its path (`globals.db`). Out: a message, or a `SerializationError` that names the path.
+//! Subclasses of the builtins cross as their base, and none of their overridden methods runs. Nothing recurses:
+//! memory alone bounds the depth. The encoder may run the caller's code, such as the time zone of a datetime or the
+//! text of an exception. That code may change a container, so containers are read from a copy of their references.
 
 use isolane::{
     ASYNC_FUNCTION, Refusal, Step, Value,
@@ -31,13 +30,13 @@ use super::{
 use crate::error::serialization_error;
 use crate::native::PyNativeFunction;
 
-/// The largest integer that a number of JavaScript holds together with its neighbours.
+/// JavaScript's `Number.MAX_SAFE_INTEGER`.
 const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
 
-/// A container being written, and how far.
+/// A container that is being written.
 struct Frame<'py> {
     kind: Container,
-    /// Of a dict and of a map: key, value, key, value; of all others the members.
+    /// Object and Map: key, value, key, value. Array and Set: the members.
     items: Vec<Bound<'py, PyAny>>,
     next: usize,
 }
@@ -50,11 +49,11 @@ enum Container {
     Set,
 }
 
-/// Why a value was not written.
+/// The reason for which a value was not written.
 enum Stop {
-    /// It cannot be cloned; the path is that from the value at which the message began.
+    /// It cannot be cloned. The path begins at the root of the message.
     Refused(Refusal),
-    /// Code of the caller's raised.
+    /// The caller's code raised.
     Raised(PyErr),
 }
 
@@ -71,12 +70,13 @@ pub(crate) struct Encoder<'a, 'py> {
     functions: &'a Functions,
     owner: &'a Bound<'py, PyAny>,
     writer: Writer,
-    /// Objects of this message by their address.
+    /// The indexes of this message's objects, by address.
     seen: FxHashMap<usize, u32>,
-    /// Keys by their address, and by their text.
+    /// The numbers of keys, by address.
     keys: FxHashMap<usize, u32>,
+    /// The numbers of keys, by text.
     texts: FxHashMap<Box<[u8]>, u32>,
-    /// Keeps addresses from being reused.
+    /// The objects of those addresses, so that no address is reused.
     held: Vec<Bound<'py, PyAny>>,
     frames: Vec<Frame<'py>>,
 }
@@ -99,12 +99,12 @@ impl<'a, 'py> Encoder<'a, 'py> {
         self.writer.finish()
     }
 
-    /// The head of an array whose elements the caller writes one by one, each with its own path.
+    /// Writes the head of an array. The caller then writes its elements, each with a path of its own.
     pub(crate) fn array_of(&mut self, length: usize) {
         self.writer.array(count(length));
     }
 
-    /// Writes one value that stands under a name, which is also the name of a function.
+    /// Writes one value with the path `root` and `name`. A function gets `name` as its name.
     pub(crate) fn named(
         &mut self,
         value: &Bound<'py, PyAny>,
@@ -134,7 +134,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
             if let Container::Object = frame.kind {
                 let Some(value) = frame.items.get(frame.next).cloned() else { continue };
                 frame.next += 1;
-                // Looked at when the object was begun.
+                // `dict` has checked that all keys are strings.
                 let key = item.cast_into::<PyString>().map_err(PyErr::from)?;
                 self.key(&key)?;
                 if !self.leaf(&value)? {
@@ -152,7 +152,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         if self.leaf(value)? { Ok(()) } else { self.object(value, name) }
     }
 
-    /// Writes a value that has no identity; says whether it was one.
+    /// Writes a value if it has no identity; returns whether it has none.
     fn leaf(&mut self, value: &Bound<'py, PyAny>) -> Written<bool> {
         if let Ok(text) = value.cast::<PyString>() {
             match text.to_str() {
@@ -183,7 +183,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
             self.writer.number(value as f64);
             return Ok(());
         }
-        // The methods of `int` itself, whatever a subclass made of them.
+        // The methods of `int` itself: a subclass may have overridden them.
         let class = int.py().get_type::<PyInt>();
         let negative = class.call_method1("__lt__", (int, 0))?.is_truthy()?;
         let magnitude = class.call_method1("__abs__", (int,))?;
@@ -194,7 +194,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         Ok(())
     }
 
-    /// Writes a value that has an identity, or opens a frame for what is in it.
+    /// Writes a value that has an identity, or opens a frame for its members.
     fn object(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
         let address = value.as_ptr() as usize;
         if let Some(&index) = self.seen.get(&address) {
@@ -254,7 +254,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         let mut items = Vec::with_capacity(2 * dict.len());
         let mut is_object = true;
         let entries = if ORDERED_DICT.has(dict)? {
-            // It keeps an order of its own beside that of the dict.
+            // An OrderedDict has an order of its own, apart from that of the dict.
             let entries = ORDERED_DICT.get(dict.py())?.call_method1("items", (dict,))?;
             entries.try_iter()?.collect::<PyResult<Vec<_>>>()?
         } else {
@@ -285,7 +285,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         self.writer.view(ViewKind::Uint8Array, blob, 0, length);
     }
 
-    /// Its class, text and code: no traceback, no cause.
+    /// Writes the class, text and code of an exception, without its traceback and its cause.
     fn exception(&mut self, exception: &Bound<'py, PyBaseException>) -> Written {
         let (class, name, message) = describe(exception)?;
         let code = exception.getattr_opt("code").unwrap_or(None);
@@ -295,7 +295,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         self.writer.undefined();
         match code {
             Some(code) if code.is_instance_of::<PyBool>() => self.writer.undefined(),
-            // A bigint is no code of an error.
+            // An integer beyond `f64` would be a bigint, which is no error code.
             Some(code) if code.is_instance_of::<PyInt>() => match code.extract::<f64>() {
                 Ok(code) => self.writer.number(code),
                 Err(_) => self.writer.undefined(),
@@ -351,7 +351,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         let units = if text.is_some() { Vec::new() } else { utf16(key)? };
         let name: Box<[u8]> = match text {
             Some(text) => text.as_bytes().into(),
-            // Kept apart from every UTF-8 key by a first byte that UTF-8 never has.
+            // UTF-8 never has this first byte, so this differs from every UTF-8 key.
             None => [0xFF].into_iter().chain(units.iter().flat_map(|u| u.to_le_bytes())).collect(),
         };
         let known = self.texts.get(&name).copied();
@@ -369,7 +369,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         Ok(())
     }
 
-    /// Refuses the value that is being written.
+    /// The refusal of the value that is being written.
     fn refuse(&self, what: &str) -> Stop {
         let path = self.frames.iter().map(Frame::step).collect();
         Stop::Refused(Refusal { path, what: what.to_owned() })
@@ -377,7 +377,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
 }
 
 impl Frame<'_> {
-    /// The way to the member that was taken last.
+    /// The step of the path to the member that was taken last.
     fn step(&self) -> Step {
         let at = self.next.saturating_sub(1);
         match self.kind {
@@ -406,7 +406,7 @@ impl Stop {
     }
 }
 
-/// The members of a set, whatever a subclass makes of iteration.
+/// The members of a set, by the iteration of `class` and not of a subclass.
 fn members<'py>(
     class: &Bound<'py, PyType>,
     set: &Bound<'py, PyAny>,
@@ -414,13 +414,13 @@ fn members<'py>(
     class.call_method1("__iter__", (set,))?.try_iter()?.collect()
 }
 
-/// The name of a class, whatever its metaclass makes of attributes.
+/// The name of a class, by the descriptor of `type` and not of its metaclass.
 fn class_name(class: &Bound<'_, PyType>) -> PyResult<String> {
     let own = class.py().get_type::<PyType>().getattr("__dict__")?.get_item("__name__")?;
     Ok(own.call_method1("__get__", (class,))?.cast::<PyString>()?.to_string_lossy().into_owned())
 }
 
-/// What an object of that class is, which does not cross.
+/// Describes an object of that class, which cannot be cloned.
 fn article(class: &Bound<'_, PyType>) -> PyResult<String> {
     let py = class.py();
     Ok(if class.is(PATTERN.get(py)?) {
@@ -432,7 +432,7 @@ fn article(class: &Bound<'_, PyType>) -> PyResult<String> {
     })
 }
 
-/// Class, name and text of an exception. One whose text cannot be had crosses without.
+/// The class, name and text of an exception. The text is empty if `str` raises.
 fn describe<'py>(
     exception: &Bound<'py, PyBaseException>,
 ) -> PyResult<(ErrorClass, String, Bound<'py, PyString>)> {
@@ -455,8 +455,8 @@ fn describe<'py>(
     Ok((class, name, message))
 }
 
-/// Epoch milliseconds, rounded down as `isoformat` does; a datetime without an offset is local time,
-/// of which there is none at the ends of the calendar.
+/// Epoch milliseconds, rounded down as by `isoformat`. A datetime without an offset is local time. At the ends of the
+/// calendar there is no local time, and the result is `None`.
 fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     let py = datetime.py();
     let class = DATETIME.get(py)?;
@@ -482,13 +482,13 @@ fn epoch_ms(datetime: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     since.call_method1("__floordiv__", (millisecond,))?.extract().map(Some)
 }
 
-/// What `await` takes, generators that `types.coroutine` made among it.
+/// Whether `await` accepts the value, also as a generator that `types.coroutine` made.
 fn is_awaitable(value: &Bound<'_, PyAny>) -> bool {
     const CO_ITERABLE_COROUTINE: u32 = 0x100;
     let flags = |generator: &Bound<'_, PyAny>| {
         generator.getattr("gi_code")?.getattr("co_flags")?.extract::<u32>()
     };
-    // An exception of a metaclass says as little as a missing attribute.
+    // An exception of a metaclass counts as a missing attribute.
     value.get_type().hasattr("__await__").unwrap_or(false)
         || (GENERATOR.has(value).unwrap_or(false)
             && flags(value).is_ok_and(|flags| flags & CO_ITERABLE_COROUTINE != 0))
@@ -498,7 +498,7 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Whether calling it makes a coroutine, whatever it does. Asks no object that the caller made.
+/// Whether every call of the function returns a coroutine. Reads no attribute that the caller's code computes.
 fn is_coroutine_function(function: &Bound<'_, PyAny>) -> PyResult<bool> {
     /// `inspect.CO_COROUTINE`, in the flags of its code.
     const COROUTINE: u32 = 0x80;

@@ -1,7 +1,7 @@
-//! The functions of the host that crossed into one run.
+//! The host functions that crossed into one run.
 //!
-//! In: callables. Out: numbers, the same for the same callable. Emptied when the run has settled,
-//! so that nothing of the caller's is held by a run that is over.
+//! In: callables. Out: numbers, the same for the same callable. The table is emptied when the run has settled, so
+//! that a settled run holds no object of the caller.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ use crate::{lock::Lock, native::PyNativeFunction};
 pub(crate) struct Functions {
     table: Lock<Table>,
     native: NativeFunctions,
-    /// Whether the sandbox was given anything through which it reaches its host.
+    /// Whether the sandbox has a host function or a promise of the host.
     reaches: AtomicBool,
 }
 
@@ -27,8 +27,7 @@ struct Table {
 }
 
 impl Functions {
-    /// The number of a callable. A bound method is a new object each time it is looked up, so each
-    /// has a number of its own.
+    /// The number of a callable. Each lookup of a bound method makes a new object, which has a number of its own.
     pub(crate) fn number(&self, function: &Bound<'_, PyAny>) -> u32 {
         self.count_reach();
         let mut table = self.table.lock();
@@ -61,7 +60,7 @@ impl Functions {
         table.functions.get(number as usize).map(|function| function.bind(py).clone())
     }
 
-    /// Notes that the sandbox was given something through which it reaches its host.
+    /// Notes that the sandbox has a host function or a promise of the host.
     pub(crate) fn count_reach(&self) {
         self.reaches.store(true, Ordering::Relaxed);
     }
@@ -72,7 +71,7 @@ impl Functions {
 
     pub(crate) fn clear(&self, _py: Python<'_>) {
         let table = std::mem::take(&mut *self.table.lock());
-        // Outside of the lock: letting go of a function may run code of the caller's.
+        // Outside of the lock, because freeing a function may run the caller's code.
         drop(table);
     }
 }

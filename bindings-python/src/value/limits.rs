@@ -1,10 +1,9 @@
-//! What Python cannot hold.
+//! Refusals of messages that Python cannot represent.
 //!
-//! In: a message on its way out, on the thread that computes the run, without the interpreter's
-//! lock. Out: the first thing in it that has no place in Python, so that the sandbox is told at the
-//! crossing itself. Keeps the contract's list of what is refused, and bounds what a small message
-//! could grow into: lists made of holes, copies of one buffer, and keys made to collide in a dict
-//! (`probes.rs`). Those of the walk itself are hashed with a secret.
+//! In: a message on its way out, on the thread that computes the run, without the interpreter's lock. Out: the first
+//! value in it that Python cannot represent; the crossing then fails inside the sandbox. This module has the
+//! contract's list of refused values. It also bounds the cost of small messages: lists of holes, copies of one buffer,
+//! and keys that collide in a dict (`probes.rs`). Its own tables hash with a secret.
 
 use std::{
     borrow::Cow,
@@ -21,20 +20,20 @@ use pyo3::{prelude::*, types::PyBytes};
 
 use super::{classes::MEMORYVIEW, decode::format, probes::Probes};
 
-/// Bytes of a message that pay for an element made of a hole: a list takes so many for each.
+/// Bytes of a message that pay for one hole. An element of a list takes as many.
 const BYTES_PER_HOLE: usize = 8;
 
-/// Numbers in one dict or set that share a hash.
+/// The most numbers in one dict or set that share a hash.
 const MOST_COLLISIONS: u32 = 64;
 
-/// The first and the last millisecond that a `datetime` can hold.
+/// The first and the last millisecond of `datetime`.
 const FIRST_MS: f64 = -62_135_596_800_000.0;
 const LAST_MS: f64 = 253_402_300_799_999.0;
 
-/// Whether a memoryview of this interpreter knows the format of a `Float16Array`.
+/// Whether a memoryview of this interpreter supports the format of a `Float16Array`.
 static HALF_FLOATS: AtomicBool = AtomicBool::new(false);
 
-/// Asks the interpreter what it can hold; until then it is taken to hold less.
+/// Finds out whether this interpreter supports `Float16Array`. Before that call it counts as unsupported.
 pub(crate) fn ask(py: Python<'_>) {
     let view = MEMORYVIEW.get(py).and_then(|class| class.call1((PyBytes::new(py, &[0, 0]),)));
     let format = format(ViewKind::Float16Array);
@@ -42,13 +41,13 @@ pub(crate) fn ask(py: Python<'_>) {
     HALF_FLOATS.store(read.is_ok(), Ordering::Relaxed);
 }
 
-/// What the messages of one run may grow by, all together and beyond what they pay for by their size:
-/// what was reported or logged is held until the end.
+/// The growth of all messages of one run that their size does not pay for. It is counted for the whole run, because
+/// reports and logs are held until its end.
 #[derive(Debug)]
 pub(crate) struct Allowance {
-    /// Elements made of holes.
+    /// Elements that holes become.
     holes: AtomicUsize,
-    /// Bytes of parts of buffers, each of which is `bytes` of its own here.
+    /// Bytes of parts of buffers. Each part becomes a `bytes` of its own.
     copies: AtomicUsize,
 }
 
@@ -58,11 +57,11 @@ impl Default for Allowance {
     }
 }
 
-/// What of a message Python cannot hold, if anything. What it grows by is taken off `left`.
+/// The first value of a message that Python cannot represent. Subtracts the message's growth from `left`.
 pub(crate) fn refusal(message: &Value, left: &Allowance) -> Option<Refusal> {
     let paid = message.nodes().len() / BYTES_PER_HOLE;
     let paid_bytes: usize = message.blobs().iter().map(Vec::len).sum();
-    // Only the thread that computes the run takes any.
+    // Only the thread that computes the run changes the allowance.
     let unpaid = left.holes.load(Ordering::Relaxed);
     let unpaid_bytes = left.copies.load(Ordering::Relaxed);
     let mut limits = Limits {
@@ -95,11 +94,11 @@ enum Key<'a> {
     Bytes(&'a [u8]),
     /// A date by its epoch milliseconds.
     Date(u64),
-    /// An object that is compared by identity.
+    /// An object that Python compares by identity.
     Object(u32),
 }
 
-/// What an object of the message is as a key, if it can be one.
+/// The key that an object of the message makes.
 #[derive(Clone, Copy)]
 enum Hashable {
     Identity,
@@ -119,13 +118,13 @@ struct Limits<'a> {
     blobs: &'a [Vec<u8>],
     /// The collections that are open, innermost last.
     open: Vec<Keys<'a>>,
-    /// How many objects there were so far.
+    /// The number of objects so far.
     objects: u32,
-    /// Those of them that can be keys, by their index: few, as most are containers.
+    /// Those that can be keys, by their index. They are few, because most objects are containers.
     hashable: Vec<(u32, Hashable)>,
-    /// How many elements may still be made of holes.
+    /// The number of holes that are still allowed.
     holes: usize,
-    /// How many bytes its parts of buffers may still take.
+    /// The bytes of parts of buffers that are still allowed.
     copies: usize,
 }
 
@@ -166,7 +165,7 @@ impl<'a> MessageVisitor<'a> for Limits<'a> {
         self.open.push(Keys::new(collection));
     }
 
-    /// A key has to be hashable, and no other's equal.
+    /// A key has to be hashable and differ from all others.
     fn key(&mut self, event: &Event<'a>) -> Result<(), Refused> {
         let key = self.hashed(event);
         let Some(keys) = self.open.last_mut() else { return Ok(()) };
@@ -187,7 +186,7 @@ impl<'a> MessageVisitor<'a> for Limits<'a> {
 }
 
 impl<'a> Limits<'a> {
-    /// What a value is as a key, if it can be one.
+    /// The key that a value makes; `None` if it is not hashable.
     fn hashed(&self, event: &Event<'a>) -> Option<Key<'a>> {
         let object = |index: u32| match self.hashable_at(index)? {
             Hashable::Identity => Some(Key::Object(index)),
@@ -226,7 +225,7 @@ impl<'a> Keys<'a> {
         Self { collection, known: HashSet::new(), hashes: HashMap::new(), probes }
     }
 
-    /// Keeps a key; says whether it is new, and not one too many of those that collide.
+    /// Keeps a key; false if it is not new or if too many keys collide.
     fn take(&mut self, key: Key<'a>) -> bool {
         let hash = match &key {
             Key::Int(negative, magnitude) => Some(signed(*negative, hash_whole(magnitude))),
@@ -257,12 +256,12 @@ fn hashable(event: &Event<'_>) -> Option<Hashable> {
         Event::Error(_) | Event::SandboxFunction(_) | Event::SandboxPromise(_) => {
             Hashable::Identity
         }
-        // Among them what is the caller's own: its hash, if it has one, is code that may raise.
+        // Objects of the caller are not hashable here: their hash is code that may raise.
         _ => return None,
     })
 }
 
-/// A whole number, also one that is infinite.
+/// A whole or infinite number as a key.
 fn whole(value: f64) -> Key<'static> {
     const FRACTION_BITS: u64 = 52;
     if !value.is_finite() {
@@ -271,7 +270,7 @@ fn whole(value: f64) -> Key<'static> {
     let magnitude = value.abs();
     let bits = magnitude.to_bits();
     let exponent = bits >> FRACTION_BITS;
-    // Below 1 there is only 0 that is whole.
+    // The only whole number below 1 is 0.
     let shift = exponent.saturating_sub(1023 + FRACTION_BITS);
     let fraction = (bits & ((1 << FRACTION_BITS) - 1)) | (1 << FRACTION_BITS);
     let small = if shift == 0 {
@@ -301,7 +300,7 @@ fn signed(negative: bool, hash: u64) -> u64 {
 
 /// Python's hash of a whole number without its sign.
 fn hash_whole(magnitude: &[u8]) -> u64 {
-    // From the last bytes on, eight at a time: 2^64 is 8 by that modulus.
+    // Eight bytes at a time, from the last ones on: 2^64 is 8 modulo the prime.
     let hash = magnitude.chunks(8).rev().fold(0u128, |hash, chunk| {
         let mut bytes = [0; 8];
         bytes[..chunk.len()].copy_from_slice(chunk);
@@ -310,7 +309,7 @@ fn hash_whole(magnitude: &[u8]) -> u64 {
     u64::try_from(hash).unwrap_or_default()
 }
 
-/// Python's hash of any other number; powers of two go around in a circle.
+/// Python's hash of any other number. Modulo the prime, 2^61 is 1, so exponents count modulo 61.
 fn hash_fraction(bits: u64) -> u64 {
     const FRACTION_BITS: u64 = 52;
     const SIGN: u64 = 1 << 63;

@@ -1,7 +1,7 @@
-//! Texts and buffers that take longer to read than one step may.
+//! Long texts and buffers, which are read in pieces.
 //!
-//! In: their bytes. Out: a `str` or a `bytes` that is the same as if it had been made at once, but made in
-//! pieces. Nobody else sees it before it is whole.
+//! In: their bytes. Out: a `str` or a `bytes`, the same as if it had been made at once. No other code sees it before it
+//! is complete.
 #![expect(unsafe_code, reason = "there is no safe way to make a text or bytes in pieces")]
 
 use std::os::raw::c_char;
@@ -24,7 +24,7 @@ pub(super) const LONG: usize = 6 << 20;
 /// Bytes of a piece. Even, so that no code unit is cut.
 const PIECE: usize = 256 << 10;
 
-/// Bytes that are only looked at, in the time of a piece.
+/// Bytes that are scanned in the time of a piece.
 const LOOK: usize = 8 * PIECE;
 
 /// Something that is read in pieces.
@@ -34,7 +34,7 @@ pub(super) enum Long<'a> {
 }
 
 impl Long<'_> {
-    /// Goes on; the value, once it is whole.
+    /// Reads pieces until the budget is spent; returns the value when it is complete.
     pub(super) fn go_on<'py>(
         &mut self,
         py: Python<'py>,
@@ -47,7 +47,7 @@ impl Long<'_> {
     }
 }
 
-/// How wide the characters of a text are in Python: its widest one decides.
+/// The width of a text's characters in Python, which is that of the widest one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Width {
     Ascii,
@@ -68,10 +68,10 @@ impl Width {
     }
 }
 
-/// A text, made by appending to it.
+/// A text that is made by appending.
 ///
-/// A text that gets wider than it was is copied whole. So it begins with a character as wide as the
-/// widest in it, which makes way for its own first one in the end.
+/// Python copies a text when a wider character is appended. So the text begins with a character of the final width.
+/// In the end the text's own first character replaces it.
 pub(super) struct LongText<'a> {
     bytes: Unchecked<'a>,
     looked_at: usize,
@@ -79,7 +79,7 @@ pub(super) struct LongText<'a> {
     read: usize,
     /// The text so far.
     text: Option<Py<PyAny>>,
-    /// Its first character, where another one stands in its place.
+    /// Its own first character, if the text begins with another one.
     first: Option<u32>,
 }
 
@@ -115,20 +115,20 @@ impl<'a> LongText<'a> {
         Ok(None)
     }
 
-    /// Looks how wide the next characters are.
+    /// Scans the width of the next characters.
     fn look(&mut self) {
         let (Unchecked::Utf8(bytes) | Unchecked::Utf16(bytes)) = self.bytes;
         let end = (self.looked_at + LOOK).min(bytes.len());
         let width = match self.bytes {
             Unchecked::Utf8(_) => utf8_width(&bytes[self.looked_at..end]),
-            // A pair may be cut here, so its second half is looked at twice.
+            // A surrogate pair may be cut here, so the scan begins with the unit before.
             Unchecked::Utf16(_) => utf16_width(&bytes[self.looked_at.saturating_sub(2)..end]),
         };
         self.width = self.width.max(width);
         self.looked_at = end;
     }
 
-    /// The first character, or one that is as wide as the widest.
+    /// Begins the text with its first character, or with a character of the final width.
     fn begin(&mut self, py: Python<'_>) -> PyResult<()> {
         let first = self.piece(py, 1)?;
         let text = match self.width.example() {
@@ -143,7 +143,7 @@ impl<'a> LongText<'a> {
         Ok(())
     }
 
-    /// The next characters: so many bytes, or some more that belong to the last one.
+    /// The next characters: that many bytes, and the rest of the last character.
     fn piece<'py>(&mut self, py: Python<'py>, bytes: usize) -> PyResult<Bound<'py, PyString>> {
         match self.bytes {
             Unchecked::Utf8(text) => {
@@ -170,10 +170,10 @@ impl<'a> LongText<'a> {
     fn append(&mut self, piece: &Bound<'_, PyString>) -> PyResult<()> {
         let py = piece.py();
         let mut text = self.text.take().map_or(std::ptr::null_mut(), Py::into_ptr);
-        // SAFETY: `text` is a reference of ours to a `str`, which the call takes and replaces by one to
-        // the longer text, or by null when it fails; it fails for null, too.
+        // SAFETY: `text` is null or an owned reference to a `str`. The call takes it and replaces it by an owned
+        // reference to the longer text, or by null if it fails. It fails for null.
         unsafe { ffi::PyUnicode_Append(&raw mut text, piece.as_ptr()) };
-        // SAFETY: null, with an exception, or a reference of ours.
+        // SAFETY: an owned reference, or null with an exception.
         let text = unsafe { Bound::from_owned_ptr_or_err(py, text) }?;
         self.text = Some(text.unbind());
         Ok(())
@@ -183,8 +183,8 @@ impl<'a> LongText<'a> {
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = self.text.take().ok_or_else(|| malformed(Malformed))?.into_bound(py);
         if let Some(first) = self.first {
-            // SAFETY: a `str` with a character at least, that only we hold: it was made by appending, and
-            // has at least one that is as wide as this one or wider. Fails where it cannot be written to.
+            // SAFETY: a `str` of at least one character, which only this holds. It was made by appending, and its
+            // characters are at least as wide as this one. The call fails for a text that cannot be written to.
             let written = unsafe { ffi::PyUnicode_WriteChar(text.as_ptr(), 0, first) };
             if written != 0 {
                 return Err(PyErr::fetch(py));
@@ -231,14 +231,14 @@ pub(super) struct LongBytes<'a> {
     from: &'a [u8],
     filled: usize,
     bytes: Py<PyAny>,
-    /// What they are for.
+    /// The part of a buffer that they are for.
     pub(super) part: Part,
 }
 
 impl<'a> LongBytes<'a> {
     pub(super) fn new(py: Python<'_>, from: &'a [u8], part: Part) -> PyResult<Self> {
         let length = isize::try_from(from.len()).map_err(|_| malformed(Malformed))?;
-        // SAFETY: without bytes to copy it makes some that are not set, or fails with an exception.
+        // SAFETY: without bytes to copy, the call returns uninitialized `bytes`, or fails with an exception.
         let bytes = unsafe {
             Bound::from_owned_ptr_or_err(
                 py,
@@ -255,8 +255,8 @@ impl<'a> LongBytes<'a> {
             }
             let end = (self.filled + PIECE).min(self.from.len());
             let piece = &self.from[self.filled..end];
-            // SAFETY: `bytes` has as many bytes as `from`, and nobody else has seen it: nothing but this
-            // reads or writes it. A `bytes` has an address.
+            // SAFETY: `bytes` has as many bytes as `from`, and no other code has a reference, so nothing else
+            // reads or writes it. `PyBytes_AsString` does not fail for a `bytes`.
             unsafe {
                 let start = ffi::PyBytes_AsString(self.bytes.as_ptr()).cast::<u8>();
                 let place = start.add(self.filled);

@@ -1,7 +1,8 @@
 //! Python objects as messages of the core, and back.
 //!
-//! `encode` writes, `decode` reads, `functions` keeps the host functions that crossed, `limits` knows
-//! what Python cannot hold, and `classes` finds the classes of Python that cross by kind.
+//! `encode` writes and `decode` reads messages; `suspended` reads a large message in slices with a `budget` each, and
+//! `long` reads its long texts and buffers. `limits` and `probes` refuse values that Python cannot represent.
+//! `functions` keeps the host functions that crossed, and `classes` looks up Python classes.
 
 mod budget;
 mod classes;
@@ -29,7 +30,7 @@ pub(crate) use self::{
     suspended::Suspended,
 };
 
-/// Writes one value as a message; `root` says where it stands.
+/// Writes one value as a message; `root` is its path.
 pub(crate) fn write(
     functions: &Functions,
     value: &Bound<'_, PyAny>,
@@ -41,14 +42,14 @@ pub(crate) fn write(
     Ok(encoder.finish())
 }
 
-/// What a sandbox threw that was no Error, of the exception that stands for it in Python.
+/// The value that a sandbox threw, if `exception` stands for a thrown value that is no Error.
 pub(crate) fn thrown_value<'py>(exception: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let is_value = classes::SANDBOX_ERROR.has(exception).ok()?
         && exception.getattr("_is_value").and_then(|flag| flag.is_truthy()).ok()?;
     is_value.then(|| exception.getattr("value").ok()).flatten()
 }
 
-/// Stands for a value that could not even be read.
+/// The error in place of a value that raises when it is read.
 pub(crate) fn unreadable() -> Value {
     let mut writer = Writer::new();
     writer.error(ErrorClass::TypeError);
@@ -59,7 +60,7 @@ pub(crate) fn unreadable() -> Value {
     writer.finish()
 }
 
-/// A string as a source, which knows of its lone surrogates.
+/// A string as a source, which keeps the position of a lone surrogate.
 pub(crate) fn source_text(text: &Bound<'_, PyString>) -> PyResult<SourceText> {
     match text.to_str() {
         Ok(text) => Ok(SourceText::from(text.to_owned())),
@@ -67,7 +68,7 @@ pub(crate) fn source_text(text: &Bound<'_, PyString>) -> PyResult<SourceText> {
     }
 }
 
-/// Any object as text, lone surrogates replaced; an object whose text cannot be had, by its class.
+/// Any object as text, lone surrogates replaced; the class of an object whose `str` raises.
 pub(crate) fn any_text(value: &Bound<'_, PyAny>) -> String {
     lossy_text(value)
         .or_else(|_| Ok::<_, PyErr>(format!("an instance of {}", value.get_type().name()?)))
@@ -79,7 +80,7 @@ pub(crate) fn lossy_text(value: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(source_text(&value.str()?)?.text)
 }
 
-/// The code units of a string that is no UTF-8.
+/// The code units of a string with lone surrogates.
 fn utf16(text: &Bound<'_, PyString>) -> PyResult<Vec<u16>> {
     let class = text.py().get_type::<PyString>();
     let bytes = class.call_method1("encode", (text, "utf-16-le", "surrogatepass"))?;

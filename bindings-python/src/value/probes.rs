@@ -1,20 +1,20 @@
-//! How long a dict or a set of Python would look for places.
+//! The probes of a Python dict or set for free places.
 //!
-//! In: the hashes of its keys, in their order; those that come of a secret are any. Out: whether all of
-//! them find their places in steps in proportion to their number. The places of numbers can be chosen, and
-//! so, without one hash twice, that each new number passes by most of those before it. This takes the very
-//! steps that Python takes, so it stops as soon as there are too many.
+//! In: the hashes of the keys, in their order; no value for a hash with a secret. Out: whether the number of probes
+//! stays in proportion to the number of keys. A sandbox can choose numbers whose hashes all differ, but whose probes
+//! pass most of the earlier numbers. This module makes the same probes as Python, and stops when there are too many.
 
-/// Steps that may be taken for each key, and for all together. Multiples of powers of two take some tens of
-/// steps each, without anyone having chosen them to collide.
+/// The most steps for each key. Multiples of powers of two, which are common, take some tens of steps each.
 const STEPS_PER_KEY: u64 = 128;
+/// The most steps for all keys, in addition.
 const LEAST_STEPS: u64 = 1 << 16;
 
 const PERTURB_SHIFT: u32 = 5;
-/// Places that a set looks at in a row, and how many of them are one step: they are next to each other.
+/// Adjacent places that a set probes in a row.
 const LINEAR_PROBES: usize = 9;
+/// Adjacent places that count as one step.
 const PLACES_PER_STEP: u64 = 4;
-/// No hash is -1.
+/// The hash of an empty place; Python has no hash -1.
 const EMPTY: u64 = u64::MAX;
 const LEAST_PLACES: usize = 8;
 
@@ -23,10 +23,10 @@ const LEAST_PLACES: usize = 8;
 pub(super) struct Probes {
     is_set: bool,
     places: Vec<u64>,
-    /// The hashes of a dict, in the order in which it enters them anew when it grows.
+    /// The hashes of a dict, in the order in which it inserts them again when it grows.
     entered: Vec<u64>,
     keys: usize,
-    /// Whether there was a number among them: until then there is nothing to look for.
+    /// Whether there was a number among the keys. Before that no probe is counted.
     is_looking: bool,
     steps: u64,
 }
@@ -36,7 +36,7 @@ impl Probes {
         Self { is_set, ..Self::default() }
     }
 
-    /// Takes a key with that hash, or with any; false if there were too many steps.
+    /// Takes a key with that hash, or with a secret one if `None`; false if there were too many steps.
     pub(super) fn take(&mut self, hash: Option<u64>) -> bool {
         if !self.is_looking && hash.is_some() {
             self.is_looking = true;
@@ -71,7 +71,7 @@ impl Probes {
             return;
         }
         if self.keys > self.places.len() * 2 / 3 {
-            // It looks for the key before it finds that it has to grow.
+            // Python probes for the key before it grows the dict.
             self.steps += self.find(hash).1;
             self.grow(((self.keys - 1) * 3).next_power_of_two());
         }
@@ -99,7 +99,7 @@ impl Probes {
         self.places[place] = hash;
     }
 
-    /// The place for a hash, and the steps to it. There is always an empty one.
+    /// The place for a hash, and the steps to it. There is always an empty place.
     fn find(&self, hash: u64) -> (usize, u64) {
         let mask = self.places.len() - 1;
         let low = |bits: u64| usize::try_from(bits & mask as u64).unwrap_or_default();
@@ -119,7 +119,7 @@ impl Probes {
     }
 }
 
-/// A hash like those that come of a secret.
+/// A pseudorandom hash, in place of one with a secret.
 fn any_hash(number: usize) -> u64 {
     let mixed = (number as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 1

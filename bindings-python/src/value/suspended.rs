@@ -1,7 +1,7 @@
-//! A message that is read in several goes.
+//! A message that is read in several slices.
 //!
-//! In: a message, and a budget each time. Out: its value, once all of it has been read; meanwhile it keeps
-//! the message and what was made of it.
+//! In: a message, and a budget for each slice. Out: its value after the last slice. In between this keeps the message
+//! and the objects that were read.
 #![expect(
     unsafe_code,
     reason = "keeps a reader with the bytes that it reads, and stops a collector"
@@ -17,11 +17,11 @@ use super::{
     decode::{Decoder, Owners},
 };
 
-/// Bytes from which on giving a message back to the system takes long enough to be done elsewhere.
+/// A message of more bytes is freed on a thread of its own, because freeing it takes long.
 const SLOW_TO_FREE: usize = 16 << 20;
 
 pub(crate) struct Suspended {
-    /// Borrows from `message`, and goes before it. There until this is dropped.
+    /// Borrows from `message` and is dropped before it. `Some` until this is dropped.
     decoder: Option<Decoder<'static>>,
     message: Option<Arc<Value>>,
 }
@@ -29,14 +29,14 @@ pub(crate) struct Suspended {
 impl Suspended {
     pub(crate) fn new(message: Arc<Value>) -> Self {
         let decoder = Decoder::new(&message);
-        // SAFETY: the decoder borrows the nodes and blobs of the message, which is behind an `Arc` that
-        // this holds for longer than the decoder, and through which nothing is changed. What the decoder
-        // returns are objects of Python, which borrow nothing, and it never leaves this.
+        // SAFETY: the decoder borrows the nodes and blobs of the message. This holds the message in an `Arc`
+        // for longer than the decoder, and nothing changes it. The decoder returns Python objects, which borrow
+        // nothing, and never leaves this.
         let decoder = unsafe { std::mem::transmute::<Decoder<'_>, Decoder<'static>>(decoder) };
         Self { decoder: Some(decoder), message: Some(message) }
     }
 
-    /// Reads on; the value, once it is whole.
+    /// Reads one slice; returns the value after the last one.
     pub(crate) fn go_on<'py>(
         &mut self,
         owners: &Owners<'py>,
@@ -49,7 +49,7 @@ impl Suspended {
         }
     }
 
-    /// Frees what was read so far; says whether nothing is left.
+    /// Frees the objects that were read so far, as far as the budget lasts; returns whether none is left.
     pub(crate) fn discard(&mut self, py: Python<'_>, budget: &mut Budget) -> bool {
         let _pause = Pause::new(py);
         self.decoder.as_mut().is_none_or(|decoder| decoder.discard(py, budget))
@@ -61,14 +61,14 @@ impl Drop for Suspended {
         drop(self.decoder.take());
         let message = self.message.take();
         if message.as_ref().is_some_and(|message| message.held_bytes() > SLOW_TO_FREE) {
-            // Where there can be no thread it is dropped here.
+            // If no thread can be started, this thread drops it.
             drop(std::thread::Builder::new().spawn(move || drop(message)));
         }
     }
 }
 
-/// Keeps Python's collector from running, which before 3.12 does so again and again while many objects are
-/// made, and then looks at all that there are: that takes longer than a turn of a loop may.
+/// Keeps Python's garbage collector from running. Before 3.12 it runs repeatedly while many objects are made, and
+/// visits all of them, which takes longer than the time for reading in a turn of a loop.
 struct Pause<'py> {
     _py: Python<'py>,
     was_enabled: bool,
@@ -76,7 +76,7 @@ struct Pause<'py> {
 
 impl<'py> Pause<'py> {
     fn new(py: Python<'py>) -> Self {
-        // SAFETY: this thread holds the interpreter's lock, as `py` says.
+        // SAFETY: `py` proves that this thread holds the interpreter's lock.
         let was_enabled = unsafe { ffi::PyGC_Disable() } != 0;
         Self { _py: py, was_enabled }
     }
@@ -85,7 +85,7 @@ impl<'py> Pause<'py> {
 impl Drop for Pause<'_> {
     fn drop(&mut self) {
         if self.was_enabled {
-            // SAFETY: as above.
+            // SAFETY: `_py` proves that this thread holds the interpreter's lock.
             unsafe { ffi::PyGC_Enable() };
         }
     }

@@ -1,0 +1,58 @@
+//! Values of several nodes: errors and functions.
+//!
+//! In: the first node, and the values of the nodes after it. Out: an exception, or a function of the run's owner.
+
+use isolane::value::{ErrorClass, Event, Malformed};
+use pyo3::prelude::*;
+
+use super::{Owners, scalars::malformed};
+use crate::value::classes::SANDBOX_ERROR;
+
+/// A value that is made of several nodes when all of them have been read.
+#[derive(Clone, Copy)]
+pub(super) enum Whole {
+    Error(ErrorClass),
+    HostFunction(u32),
+    SandboxFunction(u32),
+}
+
+impl Whole {
+    /// The number of nodes of the value.
+    pub(super) fn parts(self) -> usize {
+        match self {
+            // Its name, message, stack and code.
+            Self::Error(_) => 4,
+            // Its name.
+            Self::HostFunction(_) | Self::SandboxFunction(_) => 1,
+        }
+    }
+}
+
+pub(super) fn whole_of(event: Event<'_>) -> Option<Whole> {
+    Some(match event {
+        Event::Error(class) => Whole::Error(class),
+        Event::HostFunction(number) => Whole::HostFunction(number),
+        Event::SandboxFunction(number) => Whole::SandboxFunction(number),
+        _ => return None,
+    })
+}
+
+pub(super) fn whole<'py>(
+    of: Whole,
+    parts: Vec<Py<PyAny>>,
+    owners: &Owners<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let owner = &owners.0;
+    match (of, <[_; 4]>::try_from(parts)) {
+        (Whole::Error(class), Ok([name, message, stack, code])) => {
+            let arguments = (name, message, stack, code, class as u8);
+            SANDBOX_ERROR.get(owner.py())?.call1(arguments)
+        }
+        (Whole::HostFunction(number), _) => owner.call_method1("host_function", (number,)),
+        (Whole::SandboxFunction(number), Err(parts)) => match parts.into_iter().next() {
+            Some(name) => owner.call_method1("sandbox_function", (number, name)),
+            None => Err(malformed(Malformed)),
+        },
+        _ => Err(malformed(Malformed)),
+    }
+}

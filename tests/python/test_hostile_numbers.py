@@ -85,10 +85,10 @@ def test_a_promise_that_is_started_twice() -> None:
         _bridge, run, remote, deliver = _run(slow)
         for _ in range(2):
             deliver("start", 0, True, [], 1)
-        await asyncio.gather(*run._tasks)
+        await asyncio.gather(*run._promises._tasks)
         await asyncio.sleep(0)
         assert remote.settled == [(1, True, 5)] * 2
-        assert run._own_promises == {}
+        assert run._promises._own == {}
 
     asyncio.run(main())
 
@@ -110,7 +110,7 @@ def test_what_nobody_waits_for_is_dropped_and_the_first_settlement_counts() -> N
         _bridge, run, _remote, deliver = _run()
         deliver("function", 1, True, 1)
         deliver("promise", 1, False, 1)
-        assert run._calls == {} == run._sandbox_promises
+        assert run._sandbox_functions._calls == {} == run._promises._of_sandbox
 
         call, promise = run.call_sandbox(0, ()), run.sandbox_promise(5)
         assert run.sandbox_promise(5) is promise

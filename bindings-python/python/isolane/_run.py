@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextlib
 import contextvars
-import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ._errors import SandboxError
+from ._futures import SETTLED, fail_all, wake, wake_on
 from ._isolane import REPORT_SINK, HostCall, Message, RunHandle
+from ._promises import Promises
 from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
-from ._sandbox_function import SandboxFunction
-from ._throws import Answered, Throws
+from ._sandbox_function import SandboxFunction, SandboxFunctions
+from ._throws import Throws
 
 if TYPE_CHECKING:
     from ._bridge import Bridge
@@ -42,16 +41,6 @@ Event: TypeAlias = tuple[
 or the promise; whether the message is a value or a thrown value; the message; the call to answer or
 the promise to settle; whether the message is large. A kind may lack some of them."""
 
-# Whether a new task can begin before the next turn of the loop.
-_EAGER = sys.version_info >= (3, 12)
-
-# The futures of asyncio: they run their callbacks in a later turn of the loop.
-_OWN_FUTURES = (asyncio.Future, asyncio.Task)
-
-# How many futures fail in one turn of the loop.
-_MOST_FUTURES = 1000
-
-_SETTLED = "the run has settled; nothing in its sandbox can be called any more"
 _FORKED = "this process was forked while the run was running; the parent process continues it"
 
 
@@ -71,7 +60,7 @@ class Run:
         self.waiters: list[Waiter] = []
         self._loop = bridge.own_loop
         self._sink = report
-        self._context = contextvars.copy_context()
+        self.context = contextvars.copy_context()
         self.terminating = False
         self._reports: list[Any] = []
         self._delivered = 0
@@ -82,26 +71,19 @@ class Run:
         self._outcome: Outcome | Exception | None = None
         # An event whose message is being read, and the later events of the run.
         self.held_up: collections.deque[Event] = collections.deque()
-        # Pending promises of the host. There may be no other reference to them.
-        self._own_promises: dict[int, asyncio.Future[Any]] = {}
-        # Their numbers, by identity.
-        self._numbers: dict[int, int] = {}
-        # The tasks among them that were made here, of coroutines. They may outlive the run.
-        self._tasks: set[asyncio.Future[Any]] = set()
-        self._promises_given = 0
-        self._sandbox_promises: dict[int, asyncio.Future[Any]] = {}
-        self._sandbox_functions: weakref.WeakValueDictionary[int, SandboxFunction] = (
-            weakref.WeakValueDictionary()
-        )
-        self._calls: dict[int, asyncio.Future[Any]] = {}
-        self._calls_made = 0
-        self._throws = Throws()
+        self._promises = Promises()
+        self._sandbox_functions = SandboxFunctions()
+        self.throws = Throws()
 
     @property
     def remote(self) -> RunHandle:
         """The core's handle on the run."""
         assert self._remote is not None, "the run has started"
         return self._remote
+
+    @property
+    def has_started(self) -> bool:
+        return self._remote is not None
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -118,8 +100,7 @@ class Run:
 
     def failed(self) -> None:
         """Cancels the tasks of a run that could not be started."""
-        for task in tuple(self._tasks):
-            task.cancel()
+        self._promises.cancel_tasks()
 
     # For the handle, on any thread.
 
@@ -159,109 +140,29 @@ class Run:
         return self.remote.function(number)
 
     def sandbox_function(self, number: int, name: str) -> SandboxFunction:
-        known = self._sandbox_functions.get(number)
-        if known is not None:
-            known._times += 1
-            return known
-        function = SandboxFunction(self, number, name)
-        self._sandbox_functions[number] = function
-        return function
+        return self._sandbox_functions.function(self, number, name)
 
     def sandbox_number(self, function: SandboxFunction) -> int | None:
         return function._number if function._run is self else None
 
     def host_promise(self, awaitable: Awaitable[Any]) -> int:
-        known = self._numbers.get(id(awaitable))
-        if known is not None:
-            return known
-        self._promises_given += 1
-        self._watch(self._promises_given, awaitable)
-        return self._promises_given
-
-    def _watch(self, number: int, awaitable: Awaitable[Any]) -> None:
-        """Sends the completion of an awaitable to the sandbox, under that number."""
-        copy = self._context.copy()
-        future = copy.run(asyncio.ensure_future, awaitable, loop=self.loop)
-        self._own_promises[number] = future
-        self._numbers[id(future)] = number
-        if future is not awaitable:
-            self._tasks.add(future)
-        if type(future) in _OWN_FUTURES:
-            future.add_done_callback(lambda future: self._host_promise_done(number, future))
-            return
-        # A future of another class may call back at once or on another thread. The sandbox has to
-        # receive the promise before its completion.
-        tell, loop = self._host_promise_done, self.loop
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(tell, number, future))
-
-    def _begin(self, number: int, coroutine: Any) -> None:
-        """As `_watch`, with an eager task if Python has them. Then a coroutine that does not wait
-        takes no turn of the loop."""
-        loop = self.loop
-        runs_here = asyncio._get_running_loop() is loop
-        if not (_EAGER and runs_here and loop.get_task_factory() is None):
-            self._watch(number, coroutine)
-            return
-        eager: Any = asyncio.Task
-        task = self._context.copy().run(eager, coroutine, loop=loop, eager_start=True)
-        if task.done():
-            self._host_promise_done(number, task)
-        else:
-            self._tasks.add(task)
-            self._watch(number, task)
-
-    def _host_promise_done(self, number: int, future: asyncio.Future[Any]) -> None:
-        self._tasks.discard(future)
-        ended: BaseException | None = None
-        try:
-            ok, value = _outcome(future)
-        except BaseException as raised:  # A future of another class may raise anything.
-            ok, value = False, raised
-            ended = raised if isinstance(raised, (KeyboardInterrupt, SystemExit)) else None
-        if self.result is None and self._remote is not None:
-            # The completion may contain the promise itself, so the promise keeps its number until
-            # that is sent.
-            self._settle_promise(number, ok, value)
-            self._expect_events()
-        self._throws.settled(number)
-        self._own_promises.pop(number, None)
-        self._numbers.pop(id(future), None)
-        if ended is not None:
-            raise ended
-
-    def _settle_promise(self, number: int, ok: bool, value: Any) -> None:
-        answered: Answered = ("promise", number)
-        self._throws.keep(answered, self.remote.settle_promise(number, ok, value, self))
+        return self._promises.number(self, awaitable)
 
     def own_promise(self, number: int) -> asyncio.Future[Any] | None:
-        return self._own_promises.get(number)
+        return self._promises.own(number)
 
     def sandbox_promise(self, number: int) -> asyncio.Future[Any]:
-        known = self._sandbox_promises.get(number)
-        if known is not None:
-            return known
-        future = self._future()
-        if self.result is None:
-            self._sandbox_promises[number] = future
-        else:
-            _fail(future, RuntimeError(_SETTLED))
-        return future
+        return self._promises.of_sandbox(self, number)
 
-    # For functions of the sandbox.
+    # For functions of the sandbox and promises.
+
+    def expect_events(self) -> None:
+        bridge = self.bridge()
+        if bridge is not None:
+            bridge.expect_events()
 
     def call_sandbox(self, number: int, args: tuple[Any, ...]) -> asyncio.Future[Any]:
-        if asyncio.get_running_loop() is not self.loop:
-            raise RuntimeError("a function of the sandbox has to be called on the loop of its run")
-        future = self._future()
-        if self.result is not None:
-            _fail(future, RuntimeError(_SETTLED))
-            return future
-        self._calls_made += 1
-        call = self._calls_made
-        self.remote.call_function(number, call, args, self)
-        self._calls[call] = future
-        self._expect_events()
-        return future
+        return self._sandbox_functions.call(self, number, args)
 
     def release_sandbox_function(self, number: int, times: int) -> None:
         if self.result is None and not self.lost:
@@ -284,9 +185,9 @@ class Run:
             return False
         if kind in ("call", "start"):
             return self.remote.running()
-        futures = self._calls if kind == "function" else self._sandbox_promises
-        future = futures.get(what)
-        return future is not None and not future.done()
+        if kind == "function":
+            return self._sandbox_functions.is_awaited(what)
+        return self._promises.is_awaited(what)
 
     def _is_report_read(self) -> bool:
         with self.lock:
@@ -308,8 +209,8 @@ class Run:
 
     def called(self, function: int, message: Message, call: HostCall, is_large: bool) -> None:
         """The sandbox called a host function and waits for the answer."""
-        answered = self._throws.number_call()
-        before = self._promises_given
+        answered = self.throws.number_call()
+        before = self._promises.given
         # No local variable holds the kept exception: its traceback would hold this frame, and the
         # frame the exception.
         try:
@@ -319,31 +220,29 @@ class Run:
             self.remote.reply(call, False, raised, self)
             raise
         except BaseException as raised:
-            self._throws.keep(answered, self.remote.reply(call, False, raised, self), is_large)
+            self.throws.keep(answered, self.remote.reply(call, False, raised, self), is_large)
         else:
-            self._throws.keep(answered, self.remote.reply(call, True, value, self), is_large)
+            self.throws.keep(answered, self.remote.reply(call, True, value, self), is_large)
             if is_large:
-                self._throws.answers_large(range(before + 1, self._promises_given + 1))
+                self.throws.answers_large(range(before + 1, self._promises.given + 1))
 
     def async_called(self, function: int, message: Message, promise: int) -> None:
         """The sandbox called a coroutine function of the host and continues."""
-        self._throws.is_called()
+        self.throws.is_called()
         try:
             coroutine = self._invoke(function, message)
             # A compromised worker may start a function that is not a coroutine function.
-            self._begin(promise, coroutine)
+            self._promises.begin(self, promise, coroutine)
         except BaseException as raised:
-            self._settle_promise(promise, False, raised)
+            self._promises.send(self, promise, False, raised)
             if isinstance(raised, (KeyboardInterrupt, SystemExit)):
                 raise
 
     def function_settled(self, call: int, ok: bool, message: Message) -> None:
-        _settle(self._calls.pop(call, None), ok, message, self)
+        self._sandbox_functions.settle(self, call, ok, message)
 
     def promise_settled(self, number: int, ok: bool, message: Message) -> None:
-        # The value may contain the promise itself, so the number is valid until the value is read.
-        _settle(self._sandbox_promises.get(number), ok, message, self)
-        self._sandbox_promises.pop(number, None)
+        self._promises.settle(self, number, ok, message)
 
     def settled(self) -> None:
         """Ends the run with its outcome, which has been read."""
@@ -354,7 +253,7 @@ class Run:
         elif isinstance(outcome, Exception):
             self.end(unreadable(outcome, reports))
         else:
-            self.end(read_result(outcome, reports, self._throws))
+            self.end(read_result(outcome, reports, self.throws))
 
     def end(self, result: CodeExecutionResult) -> None:
         """Keeps the result, wakes all waiters, and releases the objects of the run."""
@@ -364,17 +263,15 @@ class Run:
             waiters, self.waiters = self.waiters, []
         for loop, waiter in waiters:
             if loop is self._loop:
-                _wake(waiter)
+                wake(waiter)
             else:
-                _tell(loop, waiter)
-        futures = collections.deque((*self._calls.values(), *self._sandbox_promises.values()))
-        _disappoint(futures, self._loop)
-        self._calls.clear()
-        self._sandbox_promises.clear()
-        self._own_promises.clear()
-        self._numbers.clear()
+                wake_on(loop, waiter)
+        pending = (*self._sandbox_functions.pending(), *self._promises.pending())
+        fail_all(collections.deque(pending), self._loop)
+        self._sandbox_functions.clear()
+        self._promises.clear()
         self.held_up.clear()
-        self._throws.clear()
+        self.throws.clear()
         self.remote.end()
 
     def give_up(self, waiter: Waiter) -> bool:
@@ -400,7 +297,7 @@ class Run:
             waiters = tuple(self.waiters)
         for loop, waiter in waiters:
             if loop is not self._loop:
-                _tell(loop, waiter)
+                wake_on(loop, waiter)
 
     def fork(self, own_thread: bool) -> None:
         """Ends the run in a forked child."""
@@ -409,8 +306,8 @@ class Run:
         self.lock = threading.RLock()
         if not own_thread:
             self.waiters = []
-            self._calls = {}
-            self._sandbox_promises = {}
+            self._sandbox_functions.leave()
+            self._promises.leave()
         if self.result is None:
             self.end(ended_elsewhere(_FORKED, self._reports.copy()))
 
@@ -422,82 +319,17 @@ class Run:
     def _invoke(self, number: int, message: Message) -> Any:
         function = None if self.terminating else self.remote.function(number)
         if function is None:
-            raise RuntimeError(_SETTLED)
-        return self._context.copy().run(function, *message.read(self))
+            raise RuntimeError(SETTLED)
+        return self.context.copy().run(function, *message.read(self))
 
     def _report(self) -> Any:
         """Passes the next report to the sink. It has been read, perhaps for the handle."""
         if self.terminating or self._sink is None:
-            raise RuntimeError(_SETTLED)
+            raise RuntimeError(SETTLED)
         index = self._delivered
         self._delivered += 1
         with self.lock:
             if index >= len(self._reports):
                 self._fetch_reports()
             value = self._reports[index]
-        return self._context.copy().run(self._sink, value)
-
-    def _future(self) -> asyncio.Future[Any]:
-        return self.loop.create_future()
-
-    def _expect_events(self) -> None:
-        bridge = self.bridge()
-        if bridge is not None:
-            bridge.expect_events()
-
-
-def _outcome(future: asyncio.Future[Any]) -> tuple[bool, Any]:
-    if future.cancelled():
-        try:
-            future.result()
-        except asyncio.CancelledError as cancelled:
-            if cancelled.args:
-                return False, cancelled
-        return False, asyncio.CancelledError("the host cancelled it")
-    raised = future.exception()
-    return (True, future.result()) if raised is None else (False, raised)
-
-
-def _settle(future: asyncio.Future[Any] | None, ok: bool, message: Message, run: Run) -> None:
-    if future is None or future.done():
-        return
-    try:
-        value = message.read(run)
-        if not ok and not isinstance(value, SandboxError):
-            value = SandboxError.of(value)
-    except Exception as failure:
-        _fail(future, failure)
-        return
-    if ok:
-        future.set_result(value)
-    else:
-        _fail(future, value)
-
-
-def _fail(future: asyncio.Future[Any], raised: BaseException) -> None:
-    future.set_exception(raised)
-    # asyncio logs exceptions that are never retrieved. This one is the sandbox's, not the host's.
-    future.exception()
-
-
-def _disappoint(
-    futures: collections.deque[asyncio.Future[Any]], loop: asyncio.AbstractEventLoop | None
-) -> None:
-    """Fails futures that will never settle, some in each turn of the loop: there may be many."""
-    for _ in range(min(len(futures), _MOST_FUTURES)):
-        future = futures.popleft()
-        if not future.done() and not future.get_loop().is_closed():
-            _fail(future, RuntimeError(_SETTLED))
-    if futures and loop is not None and not loop.is_closed():
-        loop.call_soon(_disappoint, futures, loop)
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-def _tell(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
-    # Nothing waits on a loop that has closed.
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(_wake, future)
+        return self.context.copy().run(self._sink, value)

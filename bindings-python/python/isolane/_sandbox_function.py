@@ -1,9 +1,19 @@
-"""Functions of the sandbox, for callers in the host."""
+"""Functions of the sandbox, for callers in the host.
+
+In: numbers that the sandbox gave out. Out: functions that return futures. A number stands for the
+same function while that function is reachable. After its collection the sandbox receives a release
+and can free its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import weakref
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, final
+
+from ._futures import SETTLED, fail, settle
+from ._isolane import Message
 
 if TYPE_CHECKING:
     from ._run import Run
@@ -42,3 +52,60 @@ class SandboxFunction:
     def __del__(self) -> None:
         # The sandbox can free its function, too.
         self._run.release_sandbox_function(self._number, self._times)
+
+
+class SandboxFunctions:
+    """The functions of one run's sandbox, and the calls of them. Methods take the run, because a
+    reference to it would make a cycle, and only the garbage collector would free the run."""
+
+    def __init__(self) -> None:
+        self._known: weakref.WeakValueDictionary[int, SandboxFunction]
+        self._known = weakref.WeakValueDictionary()
+        self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._calls_made = 0
+
+    def function(self, run: Run, number: int, name: str) -> SandboxFunction:
+        """The function with that number."""
+        known = self._known.get(number)
+        if known is not None:
+            known._times += 1
+            return known
+        function = SandboxFunction(run, number, name)
+        self._known[number] = function
+        return function
+
+    def call(self, run: Run, number: int, args: tuple[Any, ...]) -> asyncio.Future[Any]:
+        """Calls the function with that number."""
+        if asyncio.get_running_loop() is not run.loop:
+            raise RuntimeError("a function of the sandbox has to be called on the loop of its run")
+        future = run.loop.create_future()
+        if run.result is not None:
+            fail(future, RuntimeError(SETTLED))
+            return future
+        self._calls_made += 1
+        call = self._calls_made
+        run.remote.call_function(number, call, args, run)
+        self._calls[call] = future
+        run.expect_events()
+        return future
+
+    def is_awaited(self, call: int) -> bool:
+        """Whether a call is pending."""
+        future = self._calls.get(call)
+        return future is not None and not future.done()
+
+    def settle(self, run: Run, call: int, ok: bool, message: Message) -> None:
+        """Settles a call with the completion that the sandbox sent."""
+        settle(self._calls.pop(call, None), ok, message, run)
+
+    def pending(self) -> Iterable[asyncio.Future[Any]]:
+        """The calls that have not settled."""
+        return self._calls.values()
+
+    def leave(self) -> None:
+        """Forgets the calls in a forked child: they are the parent's."""
+        self._calls = {}
+
+    def clear(self) -> None:
+        """Forgets the calls after the run."""
+        self._calls.clear()

@@ -1,0 +1,85 @@
+"""The futures of asyncio by which a run and its host wait for each other.
+
+In: a future that is done, or a completion from the sandbox. Out: the future's outcome, or the
+settled future. Futures that are done, and loops that are closed, are left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from ._errors import SandboxError
+from ._isolane import Message
+
+if TYPE_CHECKING:
+    from ._run import Run
+
+SETTLED = "the run has settled; nothing in its sandbox can be called any more"
+
+# How many futures fail in one turn of the loop.
+_MOST_FUTURES = 1000
+
+
+def outcome(future: asyncio.Future[Any]) -> tuple[bool, Any]:
+    """Whether a future has a value or an exception, and which."""
+    if future.cancelled():
+        try:
+            future.result()
+        except asyncio.CancelledError as cancelled:
+            if cancelled.args:
+                return False, cancelled
+        return False, asyncio.CancelledError("the host cancelled it")
+    raised = future.exception()
+    return (True, future.result()) if raised is None else (False, raised)
+
+
+def settle(future: asyncio.Future[Any] | None, ok: bool, message: Message, run: Run) -> None:
+    """Settles a future with a completion of the sandbox."""
+    if future is None or future.done():
+        return
+    try:
+        value = message.read(run)
+        if not ok and not isinstance(value, SandboxError):
+            value = SandboxError.of(value)
+    except Exception as failure:
+        fail(future, failure)
+        return
+    if ok:
+        future.set_result(value)
+    else:
+        fail(future, value)
+
+
+def fail(future: asyncio.Future[Any], raised: BaseException) -> None:
+    """Fails a future with an exception that need not be retrieved."""
+    future.set_exception(raised)
+    # asyncio logs exceptions that are never retrieved. This one is the sandbox's, not the host's.
+    future.exception()
+
+
+def fail_all(
+    futures: collections.deque[asyncio.Future[Any]], loop: asyncio.AbstractEventLoop | None
+) -> None:
+    """Fails futures that will never settle, some in each turn of the loop: there may be many."""
+    for _ in range(min(len(futures), _MOST_FUTURES)):
+        future = futures.popleft()
+        if not future.done() and not future.get_loop().is_closed():
+            fail(future, RuntimeError(SETTLED))
+    if futures and loop is not None and not loop.is_closed():
+        loop.call_soon(fail_all, futures, loop)
+
+
+def wake(future: asyncio.Future[None]) -> None:
+    """Resolves a future of this thread's loop."""
+    if not future.done():
+        future.set_result(None)
+
+
+def wake_on(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+    """Resolves a future of any loop."""
+    # Nothing waits on a loop that has closed.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(wake, future)

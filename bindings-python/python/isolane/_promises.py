@@ -1,0 +1,156 @@
+"""Promises that cross while a run is running.
+
+In: awaitables of the host, and numbers of promises of the sandbox. Out: numbers, under which the
+host's awaitables settle inside; and futures for the sandbox's numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from ._futures import SETTLED, fail, outcome, settle
+from ._isolane import Message
+from ._throws import Answered
+
+if TYPE_CHECKING:
+    from ._run import Run
+
+# Whether a new task can begin before the next turn of the loop.
+_EAGER = sys.version_info >= (3, 12)
+
+# The futures of asyncio: they run their callbacks in a later turn of the loop.
+_OWN_FUTURES = (asyncio.Future, asyncio.Task)
+
+
+class Promises:
+    """The promises of one run, in both directions. Every method takes the run, because a reference
+    to it would make a cycle, and only the garbage collector would free the run."""
+
+    def __init__(self) -> None:
+        # How many awaitables of the host have been given a number.
+        self.given = 0
+        # Pending promises of the host. There may be no other reference to them.
+        self._own: dict[int, asyncio.Future[Any]] = {}
+        # Their numbers, by identity.
+        self._numbers: dict[int, int] = {}
+        # The tasks among them that were made here, of coroutines. They may outlive the run.
+        self._tasks: set[asyncio.Future[Any]] = set()
+        self._of_sandbox: dict[int, asyncio.Future[Any]] = {}
+
+    # Of the host.
+
+    def number(self, run: Run, awaitable: Awaitable[Any]) -> int:
+        """The number of an awaitable of the host."""
+        known = self._numbers.get(id(awaitable))
+        if known is not None:
+            return known
+        self.given += 1
+        self._watch(run, self.given, awaitable)
+        return self.given
+
+    def own(self, number: int) -> asyncio.Future[Any] | None:
+        """The future of the host with that number, which has come back from the sandbox."""
+        return self._own.get(number)
+
+    def begin(self, run: Run, number: int, coroutine: Any) -> None:
+        """As `_watch`, with an eager task if Python has them. Then a coroutine that does not wait
+        takes no turn of the loop."""
+        loop = run.loop
+        runs_here = asyncio._get_running_loop() is loop
+        if not (_EAGER and runs_here and loop.get_task_factory() is None):
+            self._watch(run, number, coroutine)
+            return
+        eager: Any = asyncio.Task
+        task = run.context.copy().run(eager, coroutine, loop=loop, eager_start=True)
+        if task.done():
+            self._done(run, number, task)
+        else:
+            self._tasks.add(task)
+            self._watch(run, number, task)
+
+    def send(self, run: Run, number: int, ok: bool, value: Any) -> None:
+        """Sends a completion to the sandbox, under that number."""
+        answered: Answered = ("promise", number)
+        run.throws.keep(answered, run.remote.settle_promise(number, ok, value, run))
+
+    def cancel_tasks(self) -> None:
+        """Cancels the tasks of a run that could not be started."""
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    def _watch(self, run: Run, number: int, awaitable: Awaitable[Any]) -> None:
+        """Sends the completion of an awaitable to the sandbox, under that number."""
+        copy = run.context.copy()
+        future = copy.run(asyncio.ensure_future, awaitable, loop=run.loop)
+        self._own[number] = future
+        self._numbers[id(future)] = number
+        if future is not awaitable:
+            self._tasks.add(future)
+        if type(future) in _OWN_FUTURES:
+            future.add_done_callback(lambda future: self._done(run, number, future))
+            return
+        # A future of another class may call back at once or on another thread. The sandbox has to
+        # receive the promise before its completion.
+        done, loop = self._done, run.loop
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(done, run, number, future))
+
+    def _done(self, run: Run, number: int, future: asyncio.Future[Any]) -> None:
+        self._tasks.discard(future)
+        ended: BaseException | None = None
+        try:
+            ok, value = outcome(future)
+        except BaseException as raised:  # A future of another class may raise anything.
+            ok, value = False, raised
+            ended = raised if isinstance(raised, (KeyboardInterrupt, SystemExit)) else None
+        if run.result is None and run.has_started:
+            # The completion may contain the promise itself, so the promise keeps its number until
+            # that is sent.
+            self.send(run, number, ok, value)
+            run.expect_events()
+        run.throws.settled(number)
+        self._own.pop(number, None)
+        self._numbers.pop(id(future), None)
+        if ended is not None:
+            raise ended
+
+    # Of the sandbox.
+
+    def of_sandbox(self, run: Run, number: int) -> asyncio.Future[Any]:
+        """The future of a promise of the sandbox, the same one while it is pending."""
+        known = self._of_sandbox.get(number)
+        if known is not None:
+            return known
+        future = run.loop.create_future()
+        if run.result is None:
+            self._of_sandbox[number] = future
+        else:
+            fail(future, RuntimeError(SETTLED))
+        return future
+
+    def is_awaited(self, number: int) -> bool:
+        """Whether a promise of the sandbox is pending here."""
+        future = self._of_sandbox.get(number)
+        return future is not None and not future.done()
+
+    def settle(self, run: Run, number: int, ok: bool, message: Message) -> None:
+        """Settles a promise of the sandbox with its completion."""
+        # The value may contain the promise itself, so the number is valid until the value is read.
+        settle(self._of_sandbox.get(number), ok, message, run)
+        self._of_sandbox.pop(number, None)
+
+    def pending(self) -> Iterable[asyncio.Future[Any]]:
+        """The promises of the sandbox that have not settled."""
+        return self._of_sandbox.values()
+
+    def leave(self) -> None:
+        """Forgets the promises of the sandbox in a forked child: they are the parent's."""
+        self._of_sandbox = {}
+
+    def clear(self) -> None:
+        """Forgets all promises after the run."""
+        self._of_sandbox.clear()
+        self._own.clear()
+        self._numbers.clear()

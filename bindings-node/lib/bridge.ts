@@ -9,15 +9,15 @@ import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers';
 
 import { Encoder } from './encode.js';
-import { Mail } from './mail.js';
+import { MessageReader } from './message-reader.js';
 import { loadNative } from './native.js';
 import type { Run } from './run.js';
 import { beginTurn, isLong } from './slices.js';
-import { EventKind, MORE, NOT_WORTH_IT } from './wire.js';
+import { EventKind, MORE, STOP_POLLING } from './wire.js';
 
 /** Events that were drained together. */
 interface Batch {
-  readonly mail: Mail;
+  readonly reader: MessageReader;
   /** The number of events that have not been delivered. */
   left: number;
   /** The inbox, if the events are in it. */
@@ -26,7 +26,7 @@ interface Batch {
 
 const INBOX_BYTES = 64 * 1024;
 // On one processor polling would only take time from the sandbox.
-const LOOKS = availableParallelism() > 1;
+const POLLS = availableParallelism() > 1;
 
 /** The addon and its folder. */
 export const { native, folder } = loadNative();
@@ -39,7 +39,7 @@ let polling = false;
 /** Whether to poll once more, even if no event is expected. */
 let more = false;
 /** Whether polling for the expected event still pays off. */
-let lasts = false;
+let paysOff = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
 let closings = 0;
 /** Drained events that are left for the next turn of the event loop. */
@@ -48,13 +48,13 @@ let interrupted: Batch | undefined;
 /** Registers a run, so that it receives its events. */
 export function attach(number: number, run: Run): void {
   runs.set(number, run);
-  lookForEvents();
+  pollForEvents();
 }
 
 /** Resumes the events of a run after its large message has been read. */
-export function heardAgain(number: number): void {
+export function resumeEvents(number: number): void {
   native.resume(bridge, number);
-  lookAgain();
+  pollAgain();
 }
 
 /** Returns a number for the end of a runtime; the event with that number calls `done`. */
@@ -80,8 +80,8 @@ export function returnEncoder(encoder: Encoder): void {
  * Polls in the next turns of the event loop, because an event is expected soon. Waking a sleeping thread costs
  * more than most answers take. The native side decides for how long to poll (`drain`).
  */
-function lookForEvents(): void {
-  if (LOOKS) startPolling();
+function pollForEvents(): void {
+  if (POLLS) startPolling();
 }
 
 function startPolling(): void {
@@ -93,11 +93,11 @@ function startPolling(): void {
 
 function poll(): void {
   more = false;
-  lasts = false;
+  paysOff = false;
   try {
     receive();
   } finally {
-    if (more || lasts) setImmediate(poll);
+    if (more || paysOff) setImmediate(poll);
     else {
       polling = false;
       if (native.poll(bridge, false)) receive();
@@ -112,39 +112,39 @@ function receive(): void {
     interrupted = undefined;
     dispatch(rest);
     // More events may have arrived meanwhile, or may not have fitted into that batch.
-    lookAgain();
+    pollAgain();
     return;
   }
   // A host function that runs the event loop itself calls this function again while the inbox is in use.
   const room = inbox;
   inbox = undefined;
   const written = native.drain(bridge, room ?? Buffer.alloc(0));
-  lasts = written !== NOT_WORTH_IT;
+  paysOff = written !== STOP_POLLING;
   if (typeof written !== 'number') {
     inbox = room;
-    dispatch(open(new Mail(written), undefined));
-  } else if (written > 0) dispatch(open(new Mail(room as Buffer), room));
+    dispatch(open(new MessageReader(written), undefined));
+  } else if (written > 0) dispatch(open(new MessageReader(room as Buffer), room));
   else inbox = room;
 }
 
 /** Begins to deliver a batch of events. */
-function open(mail: Mail, room: Buffer | undefined): Batch {
-  const head = mail.u32();
+function open(reader: MessageReader, room: Buffer | undefined): Batch {
+  const head = reader.u32();
   // The event loop does its other work before the next batch.
-  if (head >= MORE) lookAgain();
-  return { mail, left: head % MORE, room };
+  if (head >= MORE) pollAgain();
+  return { reader, left: head % MORE, room };
 }
 
 /** Delivers events until the batch is empty or the slice of this turn is over. */
 function dispatch(batch: Batch): void {
-  const { mail } = batch;
+  const { reader } = batch;
   try {
     while (batch.left > 0) {
       batch.left -= 1;
-      next(mail);
+      next(reader);
       if (batch.left > 0 && isLong()) {
         interrupted = batch;
-        lookAgain();
+        pollAgain();
         return;
       }
     }
@@ -153,45 +153,45 @@ function dispatch(batch: Batch): void {
   }
 }
 
-function next(mail: Mail): void {
-  const kind = mail.u8() as EventKind;
-  const number = mail.u32();
+function next(reader: MessageReader): void {
+  const kind = reader.u8() as EventKind;
+  const number = reader.u32();
   if (kind === EventKind.Closed) {
     closing.get(number)?.();
     closing.delete(number);
     return;
   }
-  const end = mail.u32() + mail.at;
+  const end = reader.u32() + reader.at;
   const run = runs.get(number);
-  if (run !== undefined) deliver(run, kind, number, mail);
-  mail.at = end;
+  if (run !== undefined) deliver(run, kind, number, reader);
+  reader.at = end;
 }
 
 /** Polls once more, after the other work of the event loop. */
-function lookAgain(): void {
+function pollAgain(): void {
   more = true;
   startPolling();
 }
 
-function deliver(run: Run, kind: EventKind, number: number, mail: Mail): void {
+function deliver(run: Run, kind: EventKind, number: number, reader: MessageReader): void {
   switch (kind) {
     case EventKind.Call:
-      run.called(mail.u32(), mail.u32(), mail);
-      lookForEvents();
+      run.called(reader.u32(), reader.u32(), reader);
+      pollForEvents();
       return;
     case EventKind.Start:
-      run.asyncCalled(mail.u32(), mail.u32(), mail);
+      run.asyncCalled(reader.u32(), reader.u32(), reader);
       native.expect(bridge);
-      lookForEvents();
+      pollForEvents();
       return;
     case EventKind.FunctionSettled:
-      run.functionSettled(mail.u32(), mail.u8() === 1, mail);
+      run.functionSettled(reader.u32(), reader.u8() === 1, reader);
       return;
     case EventKind.PromiseSettled:
-      run.promiseSettled(mail.u32(), mail.u8() === 1, mail);
+      run.promiseSettled(reader.u32(), reader.u8() === 1, reader);
       return;
     default:
       runs.delete(number);
-      run.settled(mail);
+      run.settled(reader);
   }
 }

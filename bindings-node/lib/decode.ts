@@ -115,7 +115,7 @@ export class Decoder {
   /** The byte at which to check the clock. */
   private stop = 0;
   /** Work to do before the step at `at` is repeated; returns whether it is done. */
-  private errand: (() => boolean) | undefined;
+  private prerequisite: (() => boolean) | undefined;
   /** The long texts of that step that have been read, by their first byte; undefined for one that is too long. */
   private readonly texts = new Map<number, string | undefined>();
 
@@ -185,8 +185,8 @@ export class Decoder {
     this.until = until;
     this.stop = until === Infinity ? this.end : this.at;
     for (;;) {
-      while (this.errand !== undefined) {
-        if (this.errand()) this.errand = undefined;
+      while (this.prerequisite !== undefined) {
+        if (this.prerequisite()) this.prerequisite = undefined;
         if (performance.now() >= until) return PAUSED;
       }
       const value = this.nodes();
@@ -194,12 +194,12 @@ export class Decoder {
         if (this.at !== this.end) malformed();
         return value;
       }
-      if (this.errand === undefined) return PAUSED;
+      if (this.prerequisite === undefined) return PAUSED;
     }
   }
 
   /** Returns whether to pause. */
-  private rest(): boolean {
+  private shouldPause(): boolean {
     if (this.at >= this.end) malformed();
     if (performance.now() >= this.until) return true;
     this.stop = Math.min(this.end, this.at + STRIDE);
@@ -214,7 +214,7 @@ export class Decoder {
       for (;;) {
         if (!advancing) {
           step = this.at;
-          if (step >= this.stop && this.rest()) {
+          if (step >= this.stop && this.shouldPause()) {
             this.frame = frame;
             this.advancing = false;
             return PAUSED;
@@ -284,10 +284,10 @@ export class Decoder {
         this.at = step;
         return PAUSED;
       }
-      if (failure instanceof Unheld) throw notCloneable(this.name + path(frame, this.keys), failure.what);
+      if (failure instanceof Unsupported) throw notCloneable(this.name + path(frame, this.keys), failure.what);
       throw failure;
     } finally {
-      if (this.texts.size > 0 && this.errand === undefined) this.texts.clear();
+      if (this.texts.size > 0 && this.prerequisite === undefined) this.texts.clear();
     }
   }
 
@@ -413,13 +413,13 @@ export class Decoder {
     } catch {
       // The isolate's engine may support newer syntax than this version of Node.js.
       const text = `/${source}/${flags}`;
-      return this.unheld(`the RegExp ${text.slice(0, 80)}, which this version of Node.js does not know,`, text);
+      return this.unsupported(`the RegExp ${text.slice(0, 80)}, which this version of Node.js does not know,`, text);
     }
   }
 
-  private unheld(what: string, text: string): string {
+  private unsupported(what: string, text: string): string {
     if (this.asText) return text;
-    throw new Unheld(what);
+    throw new Unsupported(what);
   }
 
   private error(): Error {
@@ -453,9 +453,9 @@ export class Decoder {
     return blobs.list[number] as Uint8Array<ArrayBuffer>;
   }
 
-  /** Abandons this step. It is repeated after `errand`, which may take several slices. */
-  private later(errand: () => boolean): never {
-    this.errand = errand;
+  /** Abandons this step. It is repeated after `prerequisite`, which may take several slices. */
+  private later(prerequisite: () => boolean): never {
+    this.prerequisite = prerequisite;
     throw LATER;
   }
 
@@ -538,7 +538,7 @@ export class Decoder {
 
   private overlong(size: number): string {
     const what = `a string of ${size} bytes`;
-    return this.unheld(what, `[${what}]`);
+    return this.unsupported(what, `[${what}]`);
   }
 
   /** Reads a short text; ASCII takes no call into the runtime. */
@@ -574,11 +574,11 @@ export class Decoder {
   }
 }
 
-/** Thrown where a step has to wait for an errand. The step is repeated, so it must not have changed anything. */
+/** Thrown where a step has to wait for a prerequisite. The step is repeated, so it must not have changed anything. */
 const LATER = Symbol('later');
 
 /** A value in a message that this host cannot represent. */
-class Unheld extends Error {
+class Unsupported extends Error {
   constructor(readonly what: string) {
     super(what);
   }

@@ -80,7 +80,7 @@ export interface Native {
   /** Whether a run has not settled in the core; its last event may not have been delivered yet. */
   running(bridge: number, run: number): boolean;
   /** The next part of the reports and logs of a run that has settled. */
-  told(bridge: number, run: number): Uint8Array;
+  outputPart(bridge: number, run: number): Uint8Array;
   start(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
   reply(bridge: number, call: number, ...completion: Completion): void;
   settlePromise(bridge: number, run: number, promise: number, ...completion: Completion): void;

@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks';
 import type { CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '../index.js';
 import { bridge, native } from './bridge.js';
 import { PAUSED } from './decode.js';
-import { Mail, type LargeMessage } from './mail.js';
+import { MessageReader, type LargeMessage } from './message-reader.js';
 import { systemError } from './misuse.js';
 import type { Reports } from './reports.js';
 import type { Run } from './run.js';
@@ -27,11 +27,11 @@ export class OutcomeReading implements Work {
   private until = 0;
 
   /** `delivered` is the number of reports that went to the sink. `reports` receives the others. */
-  constructor(mail: Mail, run: Run, reports: Reports, delivered: number, done: (result: CodeExecutionResult) => void) {
+  constructor(reader: MessageReader, run: Run, reports: Reports, delivered: number, done: (result: CodeExecutionResult) => void) {
     this.run = run;
     this.reports = reports;
     this.done = done;
-    this.steps = this.read(mail, delivered);
+    this.steps = this.read(reader, delivered);
   }
 
   step(until: number): boolean {
@@ -70,16 +70,16 @@ export class OutcomeReading implements Work {
   }
 
   /** Yields each large message, and receives its value. Yields undefined when the slice of this turn is over. */
-  private *read(shared: Mail, delivered: number): Generator<LargeMessage | undefined, CodeExecutionResult, unknown> {
+  private *read(shared: MessageReader, delivered: number): Generator<LargeMessage | undefined, CodeExecutionResult, unknown> {
     const has = shared.u8();
-    const mail = has & OutcomeFlag.Long ? shared.copy() : shared;
-    const outcome = { status: mail.text() } as CodeExecutionResult;
-    const durationMs = mail.f64();
-    const memoryUsedBytes = has & OutcomeFlag.MemoryUsed ? mail.f64() : undefined;
-    const error = has & OutcomeFlag.Error ? readError(mail, this.run) : undefined;
+    const reader = has & OutcomeFlag.Long ? shared.copy() : shared;
+    const outcome = { status: reader.text() } as CodeExecutionResult;
+    const durationMs = reader.f64();
+    const memoryUsedBytes = has & OutcomeFlag.MemoryUsed ? reader.f64() : undefined;
+    const error = has & OutcomeFlag.Error ? readError(reader, this.run) : undefined;
     if (has & OutcomeFlag.Result) {
       try {
-        outcome.result = mail.isLarge ? yield mail.large(this.run, 'result') : mail.next(this.run, 'result');
+        outcome.result = reader.isLarge ? yield reader.large(this.run, 'result') : reader.next(this.run, 'result');
       } catch (failure) {
         // This host cannot represent the result, so the run ends as if the result could not be cloned.
         outcome.status = 'error';
@@ -89,7 +89,7 @@ export class OutcomeReading implements Work {
     }
     const logs: CodeExecutionLog[] = [];
     let index = delivered;
-    for (let part = mail; ; part = new Mail(native.told(bridge, this.run.number))) {
+    for (let part = reader; ; part = new MessageReader(native.outputPart(bridge, this.run.number))) {
       for (let left = part.u32(); left > 0; left -= 1) {
         if (index < this.reports.count) part.skip(this.run);
         else if (part.isLarge) yield* this.report(part.large(this.run, 'report'));
@@ -133,10 +133,10 @@ export class OutcomeReading implements Work {
   }
 
   /** The arguments of a log. Text replaces a value that this host cannot represent, or all values on another error. */
-  private *args(mail: Mail): Generator<LargeMessage, unknown[], unknown> {
+  private *args(reader: MessageReader): Generator<LargeMessage, unknown[], unknown> {
     try {
-      if (mail.isLarge) return (yield mail.large(this.run, 'arguments', true)) as unknown[];
-      return mail.next(this.run, 'arguments', true) as unknown[];
+      if (reader.isLarge) return (yield reader.large(this.run, 'arguments', true)) as unknown[];
+      return reader.next(this.run, 'arguments', true) as unknown[];
     } catch (failure) {
       return [`[${named(failure).message}]`];
     }
@@ -147,11 +147,11 @@ export class OutcomeReading implements Work {
  * Reads the cause into a property that is not enumerable, out of sight of copies, comparisons and printing. It is a
  * value of the host, of any kind.
  */
-function readCause(mail: Mail, run: Run, error: CodeExecutionError): void {
-  const kind = mail.u8() as CauseKind;
-  const number = mail.f64();
+function readCause(reader: MessageReader, run: Run, error: CodeExecutionError): void {
+  const kind = reader.u8() as CauseKind;
+  const number = reader.f64();
   let value: unknown;
-  if (kind === CauseKind.System) value = systemError(mail.text(), number);
+  if (kind === CauseKind.System) value = systemError(reader.text(), number);
   else value = kind === CauseKind.Call ? run.throws.byCall(number) : run.throws.byPromise(number);
   if (value !== undefined) Object.defineProperty(error, 'cause', { value, configurable: true, writable: true });
 }
@@ -166,14 +166,14 @@ function named(failure: unknown): CodeExecutionError {
   return { name, message };
 }
 
-function readError(mail: Mail, run: Run): CodeExecutionError {
-  const error: CodeExecutionError = { name: mail.text(), message: mail.text() };
-  const has = mail.u8();
-  if (has & ErrorFlag.Stack) error.stack = mail.text();
-  if (has & ErrorFlag.Specifier) error.specifier = mail.text();
-  if (has & ErrorFlag.Filename) error.filename = mail.text();
-  if (has & ErrorFlag.Line) error.line = mail.u32();
-  if (has & ErrorFlag.Column) error.column = mail.u32();
-  if (has & ErrorFlag.Cause) readCause(mail, run, error);
+function readError(reader: MessageReader, run: Run): CodeExecutionError {
+  const error: CodeExecutionError = { name: reader.text(), message: reader.text() };
+  const has = reader.u8();
+  if (has & ErrorFlag.Stack) error.stack = reader.text();
+  if (has & ErrorFlag.Specifier) error.specifier = reader.text();
+  if (has & ErrorFlag.Filename) error.filename = reader.text();
+  if (has & ErrorFlag.Line) error.line = reader.u32();
+  if (has & ErrorFlag.Column) error.column = reader.u32();
+  if (has & ErrorFlag.Cause) readCause(reader, run, error);
   return error;
 }

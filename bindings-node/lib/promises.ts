@@ -28,7 +28,7 @@ export class Promises {
   /** The numbers of own promises whose completions have not been sent to the sandbox. */
   private readonly numbers = new Map<PromiseLike<unknown>, number>();
   /** Own promises whose completions have been sent. */
-  private readonly told = new WeakSet<PromiseLike<unknown>>();
+  private readonly sent = new WeakSet<PromiseLike<unknown>>();
   private given = 0;
 
   constructor(run: Run) {
@@ -44,7 +44,7 @@ export class Promises {
     this.numbers.set(promise, number);
     this.own.set(keyed(number), promise);
     // Promises that resolve to each other are sent again and again, so each repeat waits for a turn.
-    if (this.told.has(promise)) setImmediate(() => this.watch(number, promise));
+    if (this.sent.has(promise)) setImmediate(() => this.watch(number, promise));
     else this.watch(number, promise);
     return number;
   }
@@ -60,7 +60,7 @@ export class Promises {
       }
       this.own.delete(keyed(number));
       this.numbers.delete(promise);
-      this.told.add(promise);
+      this.sent.add(promise);
     };
     Promise.resolve(promise).then(
       (value) => settle(true, value),

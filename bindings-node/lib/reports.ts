@@ -4,7 +4,7 @@
 // show the same object. A value that this host cannot represent is not part of the reports: the sink's call throws
 // its error inside the sandbox.
 
-import type { Mail } from './mail.js';
+import type { MessageReader } from './message-reader.js';
 import type { Run } from './run.js';
 
 type Entry = { readonly value: unknown } | { readonly failure: unknown };
@@ -23,9 +23,9 @@ export class Reports {
   }
 
   /** Reads the next report, which is not a large message, and adds it. */
-  read(mail: Mail, run: Run): void {
+  read(reader: MessageReader, run: Run): void {
     try {
-      this.add(true, mail.next(run, 'report'));
+      this.add(true, reader.next(run, 'report'));
     } catch (failure) {
       this.add(false, failure);
     }

@@ -11,7 +11,7 @@ import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import type { Owners } from './decode.js';
 import type { Numbering } from './encode.js';
-import { Mail } from './mail.js';
+import { MessageReader } from './message-reader.js';
 import type { NativeFunction, NativeTable } from './native.js';
 import { OutcomeReading } from './outcome.js';
 import { Promises } from './promises.js';
@@ -71,8 +71,8 @@ export class Run implements Numbering, Owners {
   /** All reports so far, in the order of the calls. Each is the object that the sink gets. */
   reportsSoFar(): unknown[] {
     if (this.running && this.sink !== undefined) {
-      const mail = new Mail(native.reportsSince(bridge, this.number, this.reports.count));
-      for (let left = mail.u32(); left > 0; left -= 1) this.reports.read(mail, this);
+      const reader = new MessageReader(native.reportsSince(bridge, this.number, this.reports.count));
+      for (let left = reader.u32(); left > 0; left -= 1) this.reports.read(reader, this);
     }
     return this.reports.all();
   }
@@ -122,14 +122,14 @@ export class Run implements Numbering, Owners {
   // Events.
 
   /** The sandbox called a host function and waits for the answer. */
-  called(fn: number, call: number, mail: Mail): void {
+  called(fn: number, call: number, reader: MessageReader): void {
     const number = this.throws.numberCall();
     if (fn === REPORT_SINK) {
-      this.reported(call, number, mail);
+      this.reported(call, number, reader);
       return;
     }
-    const { isLarge } = mail;
-    mail.read(this, 'arguments', (ok, args) => {
+    const { isLarge } = reader;
+    reader.read(this, 'arguments', (ok, args) => {
       this.answer(call, number, ok, args, () => {
         // The run may have settled while the arguments were read.
         if (isLarge && !native.running(bridge, this.number)) throw ended();
@@ -139,8 +139,8 @@ export class Run implements Numbering, Owners {
   }
 
   /** The sandbox called an asynchronous host function and continues. */
-  asyncCalled(fn: number, promise: number, mail: Mail): void {
-    mail.read(this, 'arguments', (ok, args) => {
+  asyncCalled(fn: number, promise: number, reader: MessageReader): void {
+    reader.read(this, 'arguments', (ok, args) => {
       let answer: Promise<unknown>;
       try {
         if (!ok) throw args;
@@ -153,21 +153,21 @@ export class Run implements Numbering, Owners {
     });
   }
 
-  functionSettled(call: number, ok: boolean, mail: Mail): void {
-    mail.read(this, ok ? 'result' : 'error', (read, value) => this.sandboxFunctions.settle(call, ok && read, value));
+  functionSettled(call: number, ok: boolean, reader: MessageReader): void {
+    reader.read(this, ok ? 'result' : 'error', (read, value) => this.sandboxFunctions.settle(call, ok && read, value));
   }
 
-  promiseSettled(promise: number, ok: boolean, mail: Mail): void {
-    mail.read(this, ok ? 'result' : 'error', (read, value) => this.promises.settle(promise, ok && read, value));
+  promiseSettled(promise: number, ok: boolean, reader: MessageReader): void {
+    reader.read(this, ok ? 'result' : 'error', (read, value) => this.promises.settle(promise, ok && read, value));
   }
 
-  settled(mail: Mail): void {
-    const reading = new OutcomeReading(mail, this, this.reports, this.reportsDelivered, (result) => this.over(result));
-    // The bytes of the mail are valid in this turn only; a reading that takes longer copies them.
+  settled(reader: MessageReader): void {
+    const reading = new OutcomeReading(reader, this, this.reports, this.reportsDelivered, (result) => this.finish(result));
+    // The bytes of the reader are valid in this turn only; a reading that takes longer copies them.
     if (!reading.step(endOfSlice())) start(reading);
   }
 
-  private over(result: CodeExecutionResult): void {
+  private finish(result: CodeExecutionResult): void {
     this.running = false;
     this.sandboxFunctions.end();
     this.promises.end();
@@ -181,17 +181,17 @@ export class Run implements Numbering, Owners {
   }
 
   /** The sandbox reported a value. `reportsSoFar` may have read the value before. */
-  private reported(call: number, number: number, mail: Mail): void {
+  private reported(call: number, number: number, reader: MessageReader): void {
     const index = this.reportsDelivered;
     this.reportsDelivered += 1;
     const deliver = (): void => {
       this.answer(call, number, true, undefined, () => this.invoke(this.sink, [this.reports.get(index)]));
     };
     if (index < this.reports.count) {
-      mail.skip(this);
+      reader.skip(this);
       deliver();
     } else {
-      mail.read(this, 'report', (ok, value) => {
+      reader.read(this, 'report', (ok, value) => {
         this.reports.add(ok, value);
         deliver();
       });

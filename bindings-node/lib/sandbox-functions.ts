@@ -28,14 +28,14 @@ interface PendingCall {
 const entries = new WeakMap<Function, Entry>();
 
 // One garbage collection may free a hundred thousand functions, so they are released in slices.
-let unheld: Entry[] = [];
+let collected: Entry[] = [];
 const registry = new FinalizationRegistry<Entry>((entry) => {
-  if (unheld.push(entry) === 1) setImmediate(releaseAll);
+  if (collected.push(entry) === 1) setImmediate(releaseAll);
 });
 
 function releaseAll(): void {
-  const entries = unheld;
-  unheld = [];
+  const entries = collected;
+  collected = [];
   forEach(entries, (entry) => entry.run.sandboxFunctions.release(entry));
 }
 

@@ -91,7 +91,7 @@ export const LARGE = 0xffff_ffff;
 export const MORE = 0x8000_0000;
 
 /** In place of a batch: there are no events, and polling does not pay off any more. */
-export const NOT_WORTH_IT = -1;
+export const STOP_POLLING = -1;
 
 /** The kind of an event. */
 export const enum EventKind {

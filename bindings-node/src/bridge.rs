@@ -21,10 +21,10 @@ use crate::{
     large::Large,
     native::NativeTable,
     options::read_request,
-    outcome::Told,
+    outcome::Output,
     runtime::NativeRuntime,
     value::{Cursor, Frame, into_javascript},
-    wire::NOT_WORTH_IT,
+    wire::STOP_POLLING,
 };
 
 /// JavaScript's own buffer for events, lent to us for the length of a call.
@@ -55,7 +55,7 @@ pub(crate) struct Bridge {
     pub(crate) larges: RefCell<HashMap<u32, Large>>,
     next_large: Cell<u32>,
     /// The reports and logs of settled runs that JavaScript has not fetched yet.
-    pub(crate) told: RefCell<HashMap<u32, Told>>,
+    pub(crate) outputs: RefCell<HashMap<u32, Output>>,
     /// The number of live runs and closing runtimes. JavaScript's event loop waits for them.
     pending: Cell<usize>,
     last_run: Cell<u32>,
@@ -90,7 +90,7 @@ pub fn open_bridge(env: Env, receive: Receive) -> Result<u32> {
         blobs: RefCell::default(),
         larges: RefCell::default(),
         next_large: Cell::new(0),
-        told: RefCell::default(),
+        outputs: RefCell::default(),
         pending: Cell::new(0),
         last_run: Cell::new(0),
         last_call: Cell::new(0),
@@ -146,7 +146,7 @@ pub fn start(
 }
 
 /// Writes the next events into `inbox` and returns the number of bytes; returns the events themselves if they
-/// do not fit. Without events it returns 0, or [`NOT_WORTH_IT`] if polling does not pay off any more.
+/// do not fit. Without events it returns 0, or [`STOP_POLLING`] if polling does not pay off any more.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -156,16 +156,16 @@ pub fn drain<'env>(
     bridge: u32,
     inbox: Inbox<'_>,
 ) -> Result<Either<i32, Uint8ArraySlice<'env>>> {
-    let (frame, lasts) = with_bridge(bridge, |bridge| {
-        bridge.look();
+    let (frame, pays_off) = with_bridge(bridge, |bridge| {
+        bridge.poll_processes();
         let frame = bridge.drain(*env);
-        let lasts = frame.is_some() || bridge.mailbox.lasts();
-        (frame, lasts)
+        let pays_off = frame.is_some() || bridge.mailbox.lasts();
+        (frame, pays_off)
     })?;
     let Some(frame) = frame else {
         // The thread that computes the answer may be waiting for this processor.
         std::thread::yield_now();
-        return Ok(Either::A(if lasts { 0 } else { NOT_WORTH_IT }));
+        return Ok(Either::A(if pays_off { 0 } else { STOP_POLLING }));
     };
     if let (Some(room), Ok(length)) = (inbox.get_mut(..frame.len()), i32::try_from(frame.len())) {
         room.copy_from_slice(&frame);
@@ -228,7 +228,7 @@ impl Bridge {
         }
         self.calls.take();
         self.larges.take();
-        self.told.take();
+        self.outputs.take();
     }
 
     /// A frame with room for the number of its blobs, which [`Bridge::leave_blobs`] writes.
@@ -279,7 +279,7 @@ impl Bridge {
     }
 
     /// While JavaScript polls, receives events of runs in other processes for up to the time of an idle turn.
-    fn look(&self) {
+    fn poll_processes(&self) {
         if !self.mailbox.is_polled() {
             return;
         }

@@ -104,8 +104,8 @@ impl Bridge {
                 let Some(outcome) = run.handle.take_result() else { return false };
                 head(frame, event_kind::SETTLED, number);
                 frame.measured(|frame| {
-                    if let Some(told) = write_outcome(frame, outcome) {
-                        self.told.borrow_mut().insert(number, told);
+                    if let Some(output) = write_outcome(frame, outcome) {
+                        self.outputs.borrow_mut().insert(number, output);
                     }
                 });
             }

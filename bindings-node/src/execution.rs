@@ -124,11 +124,11 @@ pub fn running(bridge: u32, run: u32) -> Result<bool> {
 /// # Errors
 /// When JavaScript has no memory for it.
 #[napi(catch_unwind)]
-pub fn told(env: &Env, bridge: u32, run: u32) -> Result<Uint8ArraySlice<'_>> {
+pub fn output_part(env: &Env, bridge: u32, run: u32) -> Result<Uint8ArraySlice<'_>> {
     let bytes = with_bridge(bridge, |bridge| {
         let mut frame = bridge.frame();
-        let mut all = bridge.told.borrow_mut();
-        if all.get_mut(&run).is_none_or(|told| told.write_part(&mut frame)) {
+        let mut all = bridge.outputs.borrow_mut();
+        if all.get_mut(&run).is_none_or(|output| output.write_part(&mut frame)) {
             all.remove(&run);
         }
         bridge.leave_blobs(&mut frame);

@@ -18,13 +18,13 @@ const PART_BYTES: usize = 64 * 1024;
 
 /// The reports and logs of a settled run that JavaScript has not fetched yet.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Output {
     reports: vec::IntoIter<Value>,
     logs: vec::IntoIter<ExecutionLog>,
 }
 
 /// Writes an outcome with the first part of its reports and logs; returns the rest of them.
-pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Option<Told> {
+pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Option<Output> {
     let (start, larges) = (frame.bytes.len(), frame.larges.len());
     frame.u8(flag(outcome.result.as_ref(), outcome_flag::RESULT)
         | flag(outcome.error.as_ref(), outcome_flag::ERROR)
@@ -41,15 +41,16 @@ pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Opti
     if let Some(result) = outcome.result {
         frame.message(result);
     }
-    let mut told = Told { reports: outcome.reports.into_iter(), logs: outcome.logs.into_iter() };
-    let is_all = told.write_part(frame);
+    let mut output =
+        Output { reports: outcome.reports.into_iter(), logs: outcome.logs.into_iter() };
+    let is_all = output.write_part(frame);
     if !is_all || frame.larges.len() > larges {
         frame.bytes[start] |= outcome_flag::LONG;
     }
-    (!is_all).then_some(told)
+    (!is_all).then_some(output)
 }
 
-impl Told {
+impl Output {
     /// Writes some more reports, then logs, each list with its count, and whether another part follows.
     /// Returns whether this was the last part.
     pub(crate) fn write_part(&mut self, frame: &mut Frame) -> bool {

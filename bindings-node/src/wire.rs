@@ -10,7 +10,7 @@ pub(crate) const LARGE: u32 = 0xFFFF_FFFF;
 pub(crate) const MORE: u32 = 0x8000_0000;
 
 /// In place of a batch: there are no events, and polling does not pay off any more.
-pub(crate) const NOT_WORTH_IT: i32 = -1;
+pub(crate) const STOP_POLLING: i32 = -1;
 
 /// The kind of an event.
 pub(crate) mod event_kind {

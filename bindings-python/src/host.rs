@@ -32,19 +32,19 @@ const MOST_EVENTS: usize = 64;
 const MOST_BYTES: usize = 1 << 20;
 
 /// The time to poll for the next call of a sandbox that was just answered: about the time of a turn of a loop.
-const AT_ONCE: Duration = Duration::from_micros(15);
+const NEXT_CALL: Duration = Duration::from_micros(15);
 
 /// The time between two checks for signals in a wait. Python handles signals on the main thread.
-const SIGNAL_LOOK: Duration = Duration::from_millis(50);
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
 
 /// A socket that a loop watches.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub(crate) struct WakeSocket {
     write: UnixStream,
     read: UnixStream,
 }
 
-impl Bell {
+impl WakeSocket {
     fn new() -> PyResult<Self> {
         let (write, read) = UnixStream::pair()?;
         write.set_nonblocking(true)?;
@@ -53,7 +53,7 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl Wake for WakeSocket {
     fn wake(&self) {
         // This fails only if the socket is full, and then the loop wakes anyway.
         let _ = (&self.write).write(&[0]);
@@ -66,7 +66,7 @@ impl Wake for Bell {
 }
 
 /// The host of one run: its thread's mailbox, which may change.
-pub(crate) type PythonHost = MailboxHost<Bell, PythonLimits>;
+pub(crate) type PythonHost = MailboxHost<WakeSocket, PythonLimits>;
 
 /// Refuses messages of one run that Python cannot represent.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ impl Validate for PythonLimits {
 /// The events of one thread or event loop.
 #[pyclass(name = "Mailbox", module = "isolane._isolane", frozen)]
 pub(crate) struct PyMailbox {
-    mailbox: Arc<Mailbox<Bell>>,
+    mailbox: Arc<Mailbox<WakeSocket>>,
     process: u32,
 }
 
@@ -144,11 +144,11 @@ impl PyMailbox {
 
     /// The descriptor that is readable when there are events.
     fn fileno(&self) -> PyResult<i32> {
-        let descriptor = || self.mailbox.with_waker(|bell| bell.read.as_raw_fd());
+        let descriptor = || self.mailbox.with_waker(|socket| socket.read.as_raw_fd());
         if let Some(descriptor) = descriptor() {
             return Ok(descriptor);
         }
-        self.mailbox.set_waker(Bell::new()?);
+        self.mailbox.set_waker(WakeSocket::new()?);
         Ok(descriptor().unwrap_or(-1))
     }
 
@@ -197,7 +197,7 @@ impl PyMailbox {
     /// As `drain`, but first polls for a moment, because a sandbox that was just answered is likely to call again
     /// at once.
     fn drain_next<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.mailbox.glance(AT_ONCE);
+        self.mailbox.glance(NEXT_CALL);
         self.drain(py)
     }
 
@@ -221,7 +221,7 @@ impl PyMailbox {
     /// Waits until there are events, without the interpreter's lock. A signal handler may fork meanwhile: in the
     /// child there are no events, and this returns.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        while self.process == std::process::id() && !py.detach(|| self.mailbox.wait(SIGNAL_LOOK)) {
+        while self.process == std::process::id() && !py.detach(|| self.mailbox.wait(SIGNAL_CHECK)) {
             py.check_signals()?;
         }
         Ok(())

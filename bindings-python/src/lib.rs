@@ -39,7 +39,7 @@ use pyo3::prelude::*;
 fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // First, because classes are kept for the whole process.
     interpreter::refuse_sub_interpreters(module.py())?;
-    value::ask(module.py());
+    value::detect_half_floats(module.py());
     module.add_class::<execution::PyHostCall>()?;
     module.add_class::<execution::PyRunHandle>()?;
     module.add_class::<host::PyMailbox>()?;

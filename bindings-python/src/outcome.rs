@@ -27,7 +27,7 @@ pub(crate) struct Outcome {
     has_result: bool,
     reports_left: usize,
     reports: Py<PyList>,
-    of_logs: vec::IntoIter<(LogLevel, f64)>,
+    log_heads: vec::IntoIter<(LogLevel, f64)>,
     logs: Py<PyList>,
 }
 
@@ -39,7 +39,7 @@ impl Outcome {
         let logs = mem::take(&mut outcome.logs);
         let has_result = result.is_some();
         let reports_left = reports.len().saturating_sub(delivered);
-        let of_logs: Vec<_> = logs.iter().map(|log| (log.level, log.timestamp)).collect();
+        let log_heads: Vec<_> = logs.iter().map(|log| (log.level, log.timestamp)).collect();
         let reports = reports.into_iter().skip(delivered);
         let args = logs.into_iter().map(|ExecutionLog { args, .. }| args);
         let queue = Queue::new(result.into_iter().chain(reports).chain(args).map(Arc::new));
@@ -50,7 +50,7 @@ impl Outcome {
             has_result,
             reports_left,
             reports: PyList::empty(py).unbind(),
-            of_logs: of_logs.into_iter(),
+            log_heads: log_heads.into_iter(),
             logs: PyList::empty(py).unbind(),
         }
     }
@@ -64,7 +64,7 @@ impl Outcome {
             } else if self.reports_left > 0 {
                 self.reports_left -= 1;
                 self.reports.bind(py).append(value)?;
-            } else if let Some((level, timestamp)) = self.of_logs.next() {
+            } else if let Some((level, timestamp)) = self.log_heads.next() {
                 let log = LOG.get(py)?.call1((level.as_str(), value, timestamp))?;
                 self.logs.bind(py).append(log)?;
                 budget.spend(STEPS_PER_LOG);

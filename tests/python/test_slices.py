@@ -301,7 +301,7 @@ async def test_what_nobody_will_read_on_in_is_freed_in_slices() -> None:
 
     async def freed() -> None:
         await run
-        while bridge._leftovers:  # noqa: ASYNC110 (nothing tells of it)
+        while bridge._discarded:  # noqa: ASYNC110 (nothing tells of it)
             await asyncio.sleep(0)
 
     assert await longest_turn(freed()) < CEILING_S

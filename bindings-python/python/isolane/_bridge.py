@@ -24,11 +24,11 @@ from ._run import Event, Run
 _CALLS = ("call", "start")
 
 # On one processor polling would only take time from the sandbox.
-_LOOKS = (os.cpu_count() or 1) > 1
+_POLLS = (os.cpu_count() or 1) > 1
 
 # How many times in one turn of the loop a thread waits for the next call of a sandbox that it has
 # just answered: some 200 microseconds in all, at most.
-_MOMENTS = 12
+_MOST_WAITS = 12
 
 # The time in one turn of the loop for events that were held up. One slice of a message takes some
 # 15 ms at most.
@@ -77,20 +77,20 @@ class Bridge:
         self._readers: collections.deque[Run] = collections.deque()
         self._reading = False
         # Messages that were not read to their end, to be freed in slices.
-        self._leftovers: collections.deque[Message] = collections.deque()
+        self._discarded: collections.deque[Message] = collections.deque()
         self._polling = False
         self._watched: int | None = None
         self._thread = threading.get_ident()
         # Whether this process was forked after this bridge had been made.
-        self._left = False
+        self._is_forked = False
         _all.add(self)
 
     def __del__(self) -> None:
-        if self._left:
+        if self._is_forked:
             return
         self.mailbox.close()
         for run in tuple(self._runs.values()):
-            run.lose("the event loop that started the run has closed")
+            run.orphan("the event loop that started the run has closed")
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -104,7 +104,7 @@ class Bridge:
     def watch(self) -> None:
         """Has the loop watch the mailbox."""
         self._watched = self.mailbox.fileno()
-        self.loop.add_reader(self._watched, self._ring)
+        self.loop.add_reader(self._watched, self._on_readable)
 
     def unwatch(self) -> None:
         """Ends that, because the loop is about to close."""
@@ -114,12 +114,12 @@ class Bridge:
 
     def leave(self) -> None:
         """Drops all runs in a forked child. They continue in the parent, which owns the sockets."""
-        self._left = True
+        self._is_forked = True
         runs = tuple(self._runs.values())
         self._runs.clear()
         self._pending.clear()
         self._readers.clear()
-        self._leftovers.clear()
+        self._discarded.clear()
         for run in runs:
             # A forked child has only the thread that forked.
             run.fork(own_thread=self._thread == threading.get_ident())
@@ -162,22 +162,22 @@ class Bridge:
     def expect_events(self) -> None:
         """Polls in the next turns of the loop, because an event is expected soon. Waking a sleeping
         thread costs more than most answers take."""
-        if self.own_loop is None or not _LOOKS or self._left:
+        if self.own_loop is None or not _POLLS or self._is_forked:
             return
         self.mailbox.expect()
         if not self._polling:
             self._polling = True
             self.own_loop.call_soon(self._poll)
 
-    def _ring(self) -> None:
+    def _on_readable(self) -> None:
         if self._watched is not None:
             # A host function may run the loop itself. The loop would then call this reader again
             # in its context, which cannot be entered twice. So this adds a reader with a new one.
-            self.loop.add_reader(self._watched, self._ring)
+            self.loop.add_reader(self._watched, self._on_readable)
         self._receive()
 
     def _poll(self) -> None:
-        if self._left:
+        if self._is_forked:
             return
         # Scheduled before any event is delivered: a host function may run the loop itself, and
         # that loop has to poll, too.
@@ -188,12 +188,12 @@ class Bridge:
         self._receive()
 
     def _receive(self) -> None:
-        if self._left:
+        if self._is_forked:
             return
         pending = self._pending
         arrived = self.mailbox.drain()
         pending += arrived
-        moments = _MOMENTS if _LOOKS else 0
+        waits = _MOST_WAITS if _POLLS else 0
         try:
             # A host function that runs the loop itself calls this method again meanwhile.
             while pending:
@@ -201,8 +201,8 @@ class Bridge:
                 self._deliver(event)
                 # Not for several sandboxes or large messages: those could starve the loop.
                 is_small = event[1] == "call" and not event[-1]
-                if is_small and len(arrived) == 1 and moments > 0 and not self._left:
-                    moments -= 1
+                if is_small and len(arrived) == 1 and waits > 0 and not self._is_forked:
+                    waits -= 1
                     arrived = self.mailbox.drain_next()
                     pending += arrived
         finally:
@@ -254,10 +254,10 @@ class Bridge:
         """Schedules the next slice of reading after the loop's other work; without a loop, reads
         at once."""
         if self.own_loop is None:
-            while self._readers and not self._left:
+            while self._readers and not self._is_forked:
                 self._read_on()
-            self._leftovers.clear()
-        elif (self._readers or self._leftovers) and not self._reading:
+            self._discarded.clear()
+        elif (self._readers or self._discarded) and not self._reading:
             self._reading = True
             self.own_loop.call_soon(self._read)
 
@@ -265,10 +265,10 @@ class Bridge:
         self._reading = False
         started = time.monotonic()
         try:
-            while self._readers and not self._left and time.monotonic() - started < _TURN_S:
+            while self._readers and not self._is_forked and time.monotonic() - started < _TURN_S:
                 self._read_on()
-            if self._leftovers and not self._readers and self._leftovers[0].discard():
-                self._leftovers.popleft()
+            if self._discarded and not self._readers and self._discarded[0].discard():
+                self._discarded.popleft()
         finally:
             self._read_later()
 
@@ -288,7 +288,7 @@ class Bridge:
         if event is not None and is_ready and event[0] in self._runs:
             self._handle(run, event)
             if event[-1] and not event[4].discard():
-                self._leftovers.append(event[4])
+                self._discarded.append(event[4])
                 self._read_later()
 
     def _forget(self, run: Run) -> None:

@@ -60,18 +60,18 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
             with run.lock:
                 if run.result is not None:
                     continue
-                if loop is not run.loop and (run.lost or not run.loop.is_running()):
+                if loop is not run.loop and (run.orphaned or not run.loop.is_running()):
                     bridge_of(loop).adopt(run)
                 waiter = (loop, loop.create_future())
                 run.waiters.append(waiter)
             try:
                 yield from waiter[1]
             except asyncio.CancelledError:
-                if run.give_up(waiter):
+                if run.remove_waiter(waiter):
                     run.terminate("the task that awaited the run was cancelled")
                 raise
             finally:
-                run.give_up(waiter)
+                run.remove_waiter(waiter)
         return result
 
     # The protocol of coroutines, so that a task can run a handle. Several tasks may await one run,

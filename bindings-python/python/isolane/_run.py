@@ -54,7 +54,7 @@ class Run:
         self.bridge = weakref.ref(bridge)
         self.result: CodeExecutionResult | None = None
         # Whether no loop fetches the events of this run.
-        self.lost = False
+        self.orphaned = False
         # Reentrant: a finalizer may ask for reports while they are read.
         self.lock = threading.RLock()
         self.waiters: list[Waiter] = []
@@ -113,7 +113,7 @@ class Run:
     def running(self) -> bool:
         if self.result is not None:
             return False
-        return not (self.lost or self.remote.forked()) or self.remote.running()
+        return not (self.orphaned or self.remote.forked()) or self.remote.running()
 
     @property
     def reports(self) -> list[Any]:
@@ -165,7 +165,7 @@ class Run:
         return self._sandbox_functions.call(self, number, args)
 
     def release_sandbox_function(self, number: int, times: int) -> None:
-        if self.result is None and not self.lost:
+        if self.result is None and not self.orphaned:
             self.remote.release_function(number, times)
 
     # Events.
@@ -274,7 +274,7 @@ class Run:
         self.throws.clear()
         self.remote.end()
 
-    def give_up(self, waiter: Waiter) -> bool:
+    def remove_waiter(self, waiter: Waiter) -> bool:
         """Removes a waiter; returns whether there is no other one."""
         with self.lock:
             if waiter in self.waiters:
@@ -286,14 +286,14 @@ class Run:
         self.held_up = collections.deque((number, *event[1:]) for event in self.held_up)
         self.bridge = weakref.ref(bridge)
         self._loop = bridge.own_loop
-        self.lost = False
+        self.orphaned = False
 
-    def lose(self, reason: str) -> None:
+    def orphan(self, reason: str) -> None:
         """Ends the run when its loop has closed, and wakes the waiters on other loops. One of these
         loops takes the run over."""
         self.terminate(reason)
         with self.lock:
-            self.lost = True
+            self.orphaned = True
             waiters = tuple(self.waiters)
         for loop, waiter in waiters:
             if loop is not self._loop:

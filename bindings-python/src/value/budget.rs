@@ -43,11 +43,11 @@ impl Budget {
     /// Whether the time is over.
     #[inline]
     pub(crate) fn is_spent(&mut self) -> bool {
-        self.steps == 0 && self.look()
+        self.steps == 0 && self.check_clock()
     }
 
     #[cold]
-    fn look(&mut self) -> bool {
+    fn check_clock(&mut self) -> bool {
         let is_over = self.until.is_some_and(|until| Instant::now() >= until);
         if !is_over {
             self.steps = STEPS;

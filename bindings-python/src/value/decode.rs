@@ -4,12 +4,13 @@
 //! the sandbox. `limits.rs` has refused the values that Python cannot represent, at the crossing. Nothing recurses, and
 //! reading may pause after any node.
 //!
-//! `frames` fills containers, `whole` makes values of several nodes, `buffers` those of blobs, and `scalars` all others.
+//! `frames` fills containers. `composite` makes values of several nodes, `buffers` those of blobs, and `scalars` makes
+//! all others.
 
 mod buffers;
+mod composite;
 mod frames;
 mod scalars;
-mod whole;
 
 use isolane::{
     Value,
@@ -22,9 +23,9 @@ use pyo3::{
 
 use self::{
     buffers::Buffers,
+    composite::{composite, composite_of},
     frames::{AfterHoles, Frame, Next, empty, next, put},
     scalars::{bigint, datetime, number, string},
-    whole::{whole, whole_of},
 };
 pub(super) use self::{
     buffers::{Part, format},
@@ -113,8 +114,8 @@ impl<'a> Decoder<'a> {
                 Next::Holes => {}
                 Next::Done => {
                     let frame = self.frames.pop();
-                    if let Some(Frame::Whole { of, parts }) = frame {
-                        let value = whole(of, parts, owners)?;
+                    if let Some(Frame::Composite { of, parts }) = frame {
+                        let value = composite(of, parts, owners)?;
                         self.objects.push(value.clone().unbind());
                         self.place(py, value)?;
                         budget.spend(STEPS_PER_CALL);
@@ -122,14 +123,14 @@ impl<'a> Decoder<'a> {
                 }
             }
         }
-        if self.long.is_some() || !self.let_go(budget) {
+        if self.long.is_some() || !self.release(budget) {
             return Ok(None);
         }
         Ok(self.root.take().map(|root| root.into_bound(py)))
     }
 
     /// Releases the list of all objects, which the value itself holds; returns whether none is left.
-    fn let_go(&mut self, budget: &mut Budget) -> bool {
+    fn release(&mut self, budget: &mut Budget) -> bool {
         while !self.objects.is_empty() && !budget.is_spent() {
             self.objects.truncate(self.objects.len().saturating_sub(RELEASED_PER_STEP));
             budget.spend(1);
@@ -162,7 +163,7 @@ impl<'a> Decoder<'a> {
         let Some(value) = long.go_on(py, budget)? else { return Ok(()) };
         let value = match self.long.take() {
             Some(Long::Bytes(bytes)) => {
-                let value = self.buffers.used(value, bytes.part)?;
+                let value = self.buffers.value(value, bytes.part)?;
                 self.objects.push(value.clone().unbind());
                 value
             }
@@ -230,7 +231,7 @@ impl<'a> Decoder<'a> {
         if let Event::Buffer(_) | Event::View { .. } = event {
             let part = self.buffers.part(event)?;
             let value = match self.buffers.shared(py, part) {
-                Some(bytes) => self.buffers.used(bytes, part)?,
+                Some(bytes) => self.buffers.value(bytes, part)?,
                 None => {
                     let bytes = self.buffers.blob(part)?;
                     if bytes.len() > LONG {
@@ -238,16 +239,16 @@ impl<'a> Decoder<'a> {
                         return self.go_on_long(py, budget);
                     }
                     budget.spend_bytes(bytes.len());
-                    self.buffers.used(PyBytes::new(py, bytes).into_any(), part)?
+                    self.buffers.value(PyBytes::new(py, bytes).into_any(), part)?
                 }
             };
             self.objects.push(value.clone().unbind());
             return self.place(py, value);
         }
         if self.is_long
-            && let Some(of) = whole_of(event)
+            && let Some(of) = composite_of(event)
         {
-            self.frames.push(Frame::Whole { of, parts: Vec::new() });
+            self.frames.push(Frame::Composite { of, parts: Vec::new() });
             return Ok(());
         }
         let value = self.short(event, owners, budget)?;
@@ -292,9 +293,9 @@ impl<'a> Decoder<'a> {
             }
             Event::Error(_) | Event::HostFunction(_) | Event::SandboxFunction(_) => {
                 budget.spend(STEPS_PER_CALL);
-                let of = whole_of(event).ok_or_else(|| malformed(Malformed))?;
+                let of = composite_of(event).ok_or_else(|| malformed(Malformed))?;
                 let parts = (0..of.parts()).map(|_| self.part(py));
-                whole(of, parts.collect::<PyResult<Vec<_>>>()?, owners)?
+                composite(of, parts.collect::<PyResult<Vec<_>>>()?, owners)?
             }
             Event::HostPromise(number) => owners.0.call_method1("own_promise", (number,))?,
             Event::SandboxPromise(number) => {

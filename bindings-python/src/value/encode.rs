@@ -245,7 +245,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
             let number: u32 = self.owner.call_method1("host_promise", (value,))?.extract()?;
             self.writer.host_promise(number);
         } else {
-            return Err(self.refuse(&article(&value.get_type())?));
+            return Err(self.refuse(&describe_class(&value.get_type())?));
         }
         Ok(())
     }
@@ -421,7 +421,7 @@ fn class_name(class: &Bound<'_, PyType>) -> PyResult<String> {
 }
 
 /// Describes an object of that class, which cannot be cloned.
-fn article(class: &Bound<'_, PyType>) -> PyResult<String> {
+fn describe_class(class: &Bound<'_, PyType>) -> PyResult<String> {
     let py = class.py();
     Ok(if class.is(PATTERN.get(py)?) {
         "a re.Pattern".to_owned()

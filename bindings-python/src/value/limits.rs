@@ -34,7 +34,7 @@ const LAST_MS: f64 = 253_402_300_799_999.0;
 static HALF_FLOATS: AtomicBool = AtomicBool::new(false);
 
 /// Finds out whether this interpreter supports `Float16Array`. Before that call it counts as unsupported.
-pub(crate) fn ask(py: Python<'_>) {
+pub(crate) fn detect_half_floats(py: Python<'_>) {
     let view = MEMORYVIEW.get(py).and_then(|class| class.call1((PyBytes::new(py, &[0, 0]),)));
     let format = format(ViewKind::Float16Array);
     let read = view.and_then(|view| view.call_method1("cast", (format,))?.get_item(0));

@@ -25,7 +25,7 @@ pub(super) const LONG: usize = 6 << 20;
 const PIECE: usize = 256 << 10;
 
 /// Bytes that are scanned in the time of a piece.
-const LOOK: usize = 8 * PIECE;
+const SCAN: usize = 8 * PIECE;
 
 /// Something that is read in pieces.
 pub(super) enum Long<'a> {
@@ -74,7 +74,7 @@ impl Width {
 /// In the end the text's own first character replaces it.
 pub(super) struct LongText<'a> {
     bytes: Unchecked<'a>,
-    looked_at: usize,
+    scanned: usize,
     width: Width,
     read: usize,
     /// The text so far.
@@ -85,7 +85,7 @@ pub(super) struct LongText<'a> {
 
 impl<'a> LongText<'a> {
     pub(super) fn new(bytes: Unchecked<'a>) -> Self {
-        Self { bytes, looked_at: 0, width: Width::Ascii, read: 0, text: None, first: None }
+        Self { bytes, scanned: 0, width: Width::Ascii, read: 0, text: None, first: None }
     }
 
     fn len(&self) -> usize {
@@ -99,8 +99,8 @@ impl<'a> LongText<'a> {
         budget: &mut Budget,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         while !budget.is_spent() {
-            if self.looked_at < self.len() {
-                self.look();
+            if self.scanned < self.len() {
+                self.scan();
                 budget.spend_bytes(PIECE);
             } else if self.text.is_none() {
                 self.begin(py)?;
@@ -116,16 +116,16 @@ impl<'a> LongText<'a> {
     }
 
     /// Scans the width of the next characters.
-    fn look(&mut self) {
+    fn scan(&mut self) {
         let (Unchecked::Utf8(bytes) | Unchecked::Utf16(bytes)) = self.bytes;
-        let end = (self.looked_at + LOOK).min(bytes.len());
+        let end = (self.scanned + SCAN).min(bytes.len());
         let width = match self.bytes {
-            Unchecked::Utf8(_) => utf8_width(&bytes[self.looked_at..end]),
+            Unchecked::Utf8(_) => utf8_width(&bytes[self.scanned..end]),
             // A surrogate pair may be cut here, so the scan begins with the unit before.
-            Unchecked::Utf16(_) => utf16_width(&bytes[self.looked_at.saturating_sub(2)..end]),
+            Unchecked::Utf16(_) => utf16_width(&bytes[self.scanned.saturating_sub(2)..end]),
         };
         self.width = self.width.max(width);
-        self.looked_at = end;
+        self.scanned = end;
     }
 
     /// Begins the text with its first character, or with a character of the final width.

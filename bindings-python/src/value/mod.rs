@@ -26,7 +26,7 @@ pub(crate) use self::{
     decode::{Owners, read},
     encode::Encoder,
     functions::Functions,
-    limits::{Allowance, ask, refusal},
+    limits::{Allowance, detect_half_floats, refusal},
     suspended::Suspended,
 };
 

@@ -27,7 +27,7 @@ pub(super) struct Probes {
     entered: Vec<u64>,
     keys: usize,
     /// Whether there was a number among the keys. Before that no probe is counted.
-    is_looking: bool,
+    is_counting: bool,
     steps: u64,
 }
 
@@ -38,22 +38,22 @@ impl Probes {
 
     /// Takes a key with that hash, or with a secret one if `None`; false if there were too many steps.
     pub(super) fn take(&mut self, hash: Option<u64>) -> bool {
-        if !self.is_looking && hash.is_some() {
-            self.is_looking = true;
+        if !self.is_counting && hash.is_some() {
+            self.is_counting = true;
             let before = std::mem::take(&mut self.keys);
             for _ in 0..before {
                 self.enter(any_hash(self.keys));
             }
         }
-        if self.is_looking {
+        if self.is_counting {
             self.enter(hash.unwrap_or_else(|| any_hash(self.keys)));
         } else {
             self.keys += 1;
         }
-        self.is_bearable()
+        self.is_within_limit()
     }
 
-    fn is_bearable(&self) -> bool {
+    fn is_within_limit(&self) -> bool {
         self.steps <= LEAST_STEPS + STEPS_PER_KEY * self.keys as u64
     }
 
@@ -86,7 +86,7 @@ impl Probes {
             if hash != EMPTY {
                 self.put(hash);
             }
-            if !self.is_bearable() {
+            if !self.is_within_limit() {
                 break;
             }
         }
@@ -103,14 +103,14 @@ impl Probes {
     fn find(&self, hash: u64) -> (usize, u64) {
         let mask = self.places.len() - 1;
         let low = |bits: u64| usize::try_from(bits & mask as u64).unwrap_or_default();
-        let (mut at, mut perturb, mut looked) = (low(hash), hash, 0);
+        let (mut at, mut perturb, mut probed) = (low(hash), hash, 0);
         let step = if self.is_set { 1 } else { PLACES_PER_STEP };
         loop {
             let row = if self.is_set && at + LINEAR_PROBES <= mask { LINEAR_PROBES } else { 0 };
             for place in at..=at + row {
-                looked += step;
+                probed += step;
                 if self.places[place] == EMPTY {
-                    return (place, looked / PLACES_PER_STEP);
+                    return (place, probed / PLACES_PER_STEP);
                 }
             }
             perturb >>= PERTURB_SHIFT;

@@ -72,7 +72,7 @@ impl<'a> Buffers<'a> {
     }
 
     /// The value of a part, from the bytes that were read for it.
-    pub(super) fn used<'py>(
+    pub(super) fn value<'py>(
         &mut self,
         bytes: Bound<'py, PyAny>,
         part: Part,

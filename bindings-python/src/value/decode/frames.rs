@@ -10,8 +10,8 @@ use pyo3::{
 };
 
 use super::{
+    composite::Composite,
     scalars::{malformed, string},
-    whole::Whole,
 };
 
 /// A container that is being read.
@@ -21,7 +21,7 @@ pub(super) enum Frame {
     Sparse { list: Py<PyList>, length: u32, index: u32, then: AfterHoles },
     Map { dict: Py<PyDict>, key: Option<Py<PyAny>>, left: u64 },
     Set { set: Py<PySet>, left: u32 },
-    Whole { of: Whole, parts: Vec<Py<PyAny>> },
+    Composite { of: Composite, parts: Vec<Py<PyAny>> },
 }
 
 /// The next item of a sparse array after its holes.
@@ -77,7 +77,7 @@ pub(super) fn next(
             *left = left.saturating_sub(1);
             more
         }
-        Frame::Whole { of, parts } => parts.len() < of.parts(),
+        Frame::Composite { of, parts } => parts.len() < of.parts(),
     };
     Ok(if more { Next::Member } else { Next::Done })
 }
@@ -138,7 +138,7 @@ pub(super) fn put(
             }
         },
         Frame::Set { set, .. } => set.bind(py).add(value),
-        Frame::Whole { parts, .. } => {
+        Frame::Composite { parts, .. } => {
             parts.push(value.unbind());
             Ok(())
         }

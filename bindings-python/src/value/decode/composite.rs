@@ -10,13 +10,13 @@ use crate::value::classes::SANDBOX_ERROR;
 
 /// A value that is made of several nodes when all of them have been read.
 #[derive(Clone, Copy)]
-pub(super) enum Whole {
+pub(super) enum Composite {
     Error(ErrorClass),
     HostFunction(u32),
     SandboxFunction(u32),
 }
 
-impl Whole {
+impl Composite {
     /// The number of nodes of the value.
     pub(super) fn parts(self) -> usize {
         match self {
@@ -28,28 +28,28 @@ impl Whole {
     }
 }
 
-pub(super) fn whole_of(event: Event<'_>) -> Option<Whole> {
+pub(super) fn composite_of(event: Event<'_>) -> Option<Composite> {
     Some(match event {
-        Event::Error(class) => Whole::Error(class),
-        Event::HostFunction(number) => Whole::HostFunction(number),
-        Event::SandboxFunction(number) => Whole::SandboxFunction(number),
+        Event::Error(class) => Composite::Error(class),
+        Event::HostFunction(number) => Composite::HostFunction(number),
+        Event::SandboxFunction(number) => Composite::SandboxFunction(number),
         _ => return None,
     })
 }
 
-pub(super) fn whole<'py>(
-    of: Whole,
+pub(super) fn composite<'py>(
+    of: Composite,
     parts: Vec<Py<PyAny>>,
     owners: &Owners<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let owner = &owners.0;
     match (of, <[_; 4]>::try_from(parts)) {
-        (Whole::Error(class), Ok([name, message, stack, code])) => {
+        (Composite::Error(class), Ok([name, message, stack, code])) => {
             let arguments = (name, message, stack, code, class as u8);
             SANDBOX_ERROR.get(owner.py())?.call1(arguments)
         }
-        (Whole::HostFunction(number), _) => owner.call_method1("host_function", (number,)),
-        (Whole::SandboxFunction(number), Err(parts)) => match parts.into_iter().next() {
+        (Composite::HostFunction(number), _) => owner.call_method1("host_function", (number,)),
+        (Composite::SandboxFunction(number), Err(parts)) => match parts.into_iter().next() {
             Some(name) => owner.call_method1("sandbox_function", (number, name)),
             None => Err(malformed(Malformed)),
         },

@@ -6,7 +6,7 @@
 
 import { Buffer } from 'node:buffer';
 
-import { bridge, heardAgain, native } from './bridge.js';
+import { bridge, native, resumeEvents } from './bridge.js';
 import { Decoder, NO_BLOBS, PAUSED, type Blobs } from './decode.js';
 import type { Run } from './run.js';
 import { ended } from './sandbox-functions.js';
@@ -17,7 +17,7 @@ import { LARGE } from './wire.js';
 export type Done = (ok: boolean, value: unknown) => void;
 
 /** A reader of messages and their blobs. */
-export class Mail extends Decoder {
+export class MessageReader extends Decoder {
   private readonly pile: readonly Uint8Array[] | undefined;
   private taken = 0;
 
@@ -29,8 +29,8 @@ export class Mail extends Decoder {
   }
 
   /** The same reader on a copy of the bytes, for reading in a later turn. */
-  copy(): Mail {
-    const copy = new Mail(Buffer.from(this.bytes), this.pile);
+  copy(): MessageReader {
+    const copy = new MessageReader(Buffer.from(this.bytes), this.pile);
     copy.at = this.at;
     copy.taken = this.taken;
     return copy;
@@ -80,7 +80,7 @@ export class Mail extends Decoder {
   skip(run: Run): void {
     if (this.isLarge) {
       this.large(run, '').drop();
-      heardAgain(run.number);
+      resumeEvents(run.number);
     } else {
       const { length } = this.head();
       this.at += length;
@@ -165,7 +165,7 @@ class Reading implements Work {
     try {
       this.done(ok, value);
     } finally {
-      heardAgain(this.run.number);
+      resumeEvents(this.run.number);
     }
     return true;
   }

@@ -12,7 +12,9 @@
 import { constants, type Buffer } from 'node:buffer';
 import { performance } from 'node:perf_hooks';
 
-import { notCloneable, segment } from './serialization-error.js';
+import { Container, path, type Frame } from './decode-frames.js';
+import { ElementIndex, Elements, element, indexOf, sparse, tabled } from './elements.js';
+import { notCloneable } from './serialization-error.js';
 import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './wire.js';
 
 /** Turns numbers back into the functions and promises that crossed under them. */
@@ -21,28 +23,6 @@ export interface Owners {
   sandboxFunction(number: number, name: string): unknown;
   hostPromise(number: number): unknown;
   sandboxPromise(number: number): unknown;
-}
-
-const enum Container {
-  Object,
-  Array,
-  Sparse,
-  Map,
-  Set,
-}
-
-interface Frame {
-  readonly kind: Container;
-  readonly target: any;
-  /**
-   * Array, Map and Set: the number of nodes that follow; a Map counts its keys and its values. Object: the index
-   * that would continue its dense elements, or {@link TABLE} if they are a table. Sparse array: its length, then
-   * {@link TABLE} once it has become one.
-   */
-  left: number;
-  /** Object: the number of the key whose value follows. Sparse array: the index of that value. Map: the key. */
-  key: any;
-  readonly up: Frame | undefined;
 }
 
 type ErrorConstructors = Record<string, ErrorConstructor>;
@@ -73,23 +53,6 @@ const LONG_BYTES = 2 * PIECE_BYTES;
 /** Bytes of nodes between two checks of the clock. */
 const STRIDE = 4096;
 
-/** In place of the next dense index: the elements are stored in a table. */
-const TABLE = -1;
-/** An array with holes is allocated in full up to this length. */
-const SHORT_SPARSE = 16;
-/** V8 stores an array of this length in a table, and keeps the table when the length shrinks. */
-const TABLE_LENGTH = 2 ** 32 - 1;
-
-/** In place of a key's index: the key is not an index. */
-const NAMED = -1;
-/** In place of a key's index: `Object.prototype` has the key, so that an assignment could run a setter. */
-const INHERITED = -2;
-const LAST_INDEX = 2 ** 32 - 2;
-/** Characters of a key that an error shows. */
-const SHOWN_KEY = 80;
-/** Steps that an error shows at either end of a long path. */
-const SHOWN_STEPS = 12;
-
 /** Reads messages from one array of bytes. */
 export class Decoder {
   protected readonly bytes: Buffer;
@@ -103,7 +66,7 @@ export class Decoder {
   private asText = false;
   private objects: unknown[] = [];
   private keys: string[] = [];
-  /** For each key, its index as an element, {@link NAMED} or {@link INHERITED}. */
+  /** For each key, its index as an element, or an {@link ElementIndex}. */
   private indices: number[] = [];
   private root: unknown;
   /** The innermost open container, while the reader pauses. */
@@ -296,8 +259,8 @@ export class Decoder {
     switch (frame.kind) {
       case Container.Object: {
         const index = this.indices[frame.key] as number;
-        if (index === NAMED) target[this.keys[frame.key] as string] = value;
-        else if (index === INHERITED) own(target, this.keys[frame.key] as string, value);
+        if (index === ElementIndex.Named) target[this.keys[frame.key] as string] = value;
+        else if (index === ElementIndex.Inherited) own(target, this.keys[frame.key] as string, value);
         else element(frame, index, value);
         return;
       }
@@ -305,9 +268,9 @@ export class Decoder {
         target.push(value);
         return;
       case Container.Sparse:
-        if (frame.left > SHORT_SPARSE) {
+        if (frame.left > Elements.ShortSparse) {
           tabled(target, frame.key, value);
-          frame.left = TABLE;
+          frame.left = Elements.Table;
         } else target[frame.key] = value;
         return;
       case Container.Map:
@@ -494,7 +457,7 @@ export class Decoder {
     }
     if (written === Key.End) return -1;
     const key = written === Key.New ? this.utf8() : this.utf16();
-    this.indices.push(key in Object.prototype ? INHERITED : indexOf(key));
+    this.indices.push(key in Object.prototype ? ElementIndex.Inherited : indexOf(key));
     return this.keys.push(key) - 1;
   }
 
@@ -582,66 +545,6 @@ class Unsupported extends Error {
   constructor(readonly what: string) {
     super(what);
   }
-}
-
-function path(innermost: Frame | undefined, keys: readonly string[]): string {
-  const frames: Frame[] = [];
-  for (let frame = innermost; frame !== undefined; frame = frame.up) frames.push(frame);
-  frames.reverse();
-  const shown = (some: readonly Frame[]): string => some.map((frame) => step(frame, keys)).join('');
-  if (frames.length <= 2 * SHOWN_STEPS) return shown(frames);
-  return `${shown(frames.slice(0, SHOWN_STEPS))}…${shown(frames.slice(-SHOWN_STEPS))}`;
-}
-
-function step({ kind, target, left, key }: Frame, keys: readonly string[]): string {
-  switch (kind) {
-    case Container.Object:
-      return segment((keys[key] as string).slice(0, SHOWN_KEY + 1));
-    case Container.Array:
-      return `[${target.length}]`;
-    case Container.Sparse:
-      return `[${key}]`;
-    case Container.Map:
-      return `.${left % 2 === 1 ? 'keys' : 'values'}()[${target.size}]`;
-    default:
-      return `.values()[${target.size}]`;
-  }
-}
-
-/** An array of that length without elements. A long one has no memory allocated for them. */
-function sparse(length: number): unknown[] {
-  const array: unknown[] = [];
-  if (length > SHORT_SPARSE) array.length = TABLE_LENGTH;
-  array.length = length;
-  return array;
-}
-
-/** Puts an element into an object: the next one of its dense elements, or one of a table. */
-function element(frame: Frame, index: number, value: unknown): void {
-  const { target } = frame;
-  if (frame.left === index) {
-    target[index] = value;
-    frame.left += 1;
-  } else if (frame.left === TABLE) target[index] = value;
-  else {
-    tabled(target, index, value);
-    frame.left = TABLE;
-  }
-}
-
-/** Puts an element in, and makes V8 store the elements in a table from now on, whatever their indices. */
-function tabled(target: object, index: number, value: unknown): void {
-  // V8 moves the elements to a table when one of them is not enumerable, and never moves them back.
-  Object.defineProperty(target, index, { __proto__: null, value, writable: true, enumerable: false, configurable: true } as PropertyDescriptor);
-  Object.defineProperty(target, index, { __proto__: null, enumerable: true } as PropertyDescriptor);
-}
-
-/** The key as an index, or {@link NAMED}. */
-function indexOf(key: string): number {
-  const first = key.charCodeAt(0);
-  if (!(first >= 0x30 && first <= 0x39) || key.length > 10) return NAMED;
-  const index = Number(key);
-  return index <= LAST_INDEX && String(index) === key ? index : NAMED;
 }
 
 /** The end of the piece of a text that begins at `at`; never within a character. */

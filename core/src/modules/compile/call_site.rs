@@ -27,7 +27,7 @@ pub(super) fn find(
     place: Position,
     constructing: Option<&str>,
 ) -> Option<Position> {
-    let (text, typescript) = (module.text(), module.printed.is_some());
+    let (text, typescript) = (module.text(), module.typescript);
     if text.len() > LONGEST {
         return None;
     }
@@ -83,8 +83,8 @@ impl<'a> Visit<'a> for Finder {
 
 /// The engine's position for a call of this callee: the property, or the start of the callee.
 fn last_name(callee: &Expression<'_>) -> u32 {
-    match callee {
+    match callee.get_inner_expression() {
         Expression::StaticMemberExpression(member) => member.property.span.start,
-        other => other.span().start,
+        _ => callee.span().start,
     }
 }

@@ -1,19 +1,26 @@
 //! Imports and exports of types alone.
 //!
 //! In: a TypeScript tree with its symbols. Out: the same tree without the imports that are erased, and the names that
-//! were exported as types. The contract's rule: an import that is used only as a type is erased as if written `type`;
+//! were exported as types; where the text is erased in place, the tree is without all statements that are types. The contract's rule: an import that is used only as a type is erased as if written `type`;
 //! so is one whose target exports it only as a type, which the linker finds out. An import statement without any names
 //! left is removed. Every other import stays, used or not.
 
 use std::collections::HashSet;
 
+use oxc_allocator::ArenaVec;
 use oxc_ast::ast::{
-    ImportDeclaration, ImportDeclarationSpecifier, ModuleExportName, Program, Statement,
-    TSImportEqualsDeclaration, TSModuleReference, TSTypeName,
+    ExportDefaultDeclarationKind, ExportSpecifier, IdentifierReference, ImportDeclaration,
+    ImportDeclarationSpecifier, ModuleExportName, Program, Statement, TSImportEqualsDeclaration,
+    TSModuleReference, TSTypeName,
 };
 use oxc_semantic::{ReferenceId, Scoping, SymbolId};
+use oxc_span::GetSpan;
 
-use super::record::declared_names;
+use super::{
+    blanks::{Blanks, place},
+    fate::{self, Fate},
+    record::declared_names,
+};
 
 /// Facts that are known only before types are erased.
 #[derive(Default)]
@@ -26,11 +33,12 @@ pub(super) struct Erased {
     pub(super) type_stars: Vec<String>,
 }
 
-/// Removes type imports from `program`, and imports bound to a name in `erase`.
+/// Removes type imports from `program` and from its text, and imports bound to a name in `erase`.
 pub(super) fn erase_type_imports(
     program: &mut Program<'_>,
     scoping: &Scoping,
     erase: &[String],
+    blanks: &mut Option<Blanks<'_>>,
 ) -> Erased {
     let erase: HashSet<&str> = erase.iter().map(String::as_str).collect();
     let aliases = drop_type_aliases(program, scoping);
@@ -40,10 +48,86 @@ pub(super) fn erase_type_imports(
         erased.note_exports(statement);
     }
     program.body.retain_mut(|statement| match statement {
-        Statement::ImportDeclaration(import) => usage.keeps_import(import, &erase, &mut erased),
+        Statement::ImportDeclaration(import) => {
+            let span = import.span;
+            let kept = usage.keeps_import(import, &erase, &mut erased, blanks);
+            if !kept && let Some(blanks) = blanks {
+                blanks.erase_statement(place(span), true);
+            }
+            kept
+        }
         _ => true,
     });
     erased
+}
+
+/// Removes from `program`, whose text is erased in place, all other statements that are types, and from the text those
+/// that export them by name.
+pub(super) fn erase_type_exports(
+    program: &mut Program<'_>,
+    scoping: &Scoping,
+    blanks: &mut Blanks<'_>,
+) {
+    program.body.retain_mut(|statement| {
+        let kept = match statement {
+            Statement::ExportNamedDeclaration(export) => {
+                !export.export_kind.is_type()
+                    && keeps_names(&mut export.specifiers, scoping, blanks)
+            }
+            Statement::ExportFromDeclaration(export) => {
+                !export.export_kind.is_type()
+                    && keeps_names(&mut export.specifiers, scoping, blanks)
+            }
+            Statement::ExportAllDeclaration(export) => !export.export_kind.is_type(),
+            Statement::ExportDefaultDeclaration(export)
+                if let ExportDefaultDeclarationKind::Identifier(name) = &export.declaration =>
+            {
+                !is_type(name, scoping)
+            }
+            // The walk erased the text of the others.
+            other => return fate::of_statement(other) == Fate::Runs,
+        };
+        if !kept {
+            blanks.erase_statement(place(statement.span()), true);
+        }
+        kept
+    });
+}
+
+/// Removes the types from a list of exports. False if nothing is left of it.
+fn keeps_names(
+    specifiers: &mut ArenaVec<'_, ExportSpecifier<'_>>,
+    scoping: &Scoping,
+    blanks: &mut Blanks<'_>,
+) -> bool {
+    if specifiers.is_empty() {
+        return true;
+    }
+    specifiers.retain(|specifier| {
+        let kept = !specifier.export_kind.is_type()
+            && !matches!(&specifier.local, ModuleExportName::IdentifierReference(local)
+                if is_type(local, scoping));
+        if !kept {
+            blanks.erase_element(place(specifier.span));
+        }
+        kept
+    });
+    !specifiers.is_empty()
+}
+
+/// Whether an exported name is that of a type, or of something that is declared only.
+fn is_type(name: &IdentifierReference<'_>, scoping: &Scoping) -> bool {
+    let Some(reference) = name.reference_id.get().map(|id| scoping.get_reference(id)) else {
+        return false;
+    };
+    reference.symbol_id().is_some_and(|symbol| {
+        let declared = || {
+            let mut others = scoping.symbol_redeclarations(symbol).iter();
+            scoping.symbol_flags(symbol).is_ambient()
+                && others.all(|other| other.flags.is_ambient())
+        };
+        reference.is_type() || declared()
+    })
 }
 
 impl Erased {
@@ -89,6 +173,7 @@ impl Usage<'_> {
         import: &mut ImportDeclaration<'_>,
         erase: &HashSet<&str>,
         erased: &mut Erased,
+        blanks: &mut Option<Blanks<'_>>,
     ) -> bool {
         if import.import_kind.is_type() {
             return false;
@@ -96,21 +181,45 @@ impl Usage<'_> {
         let Some(specifiers) = import.specifiers.as_mut().filter(|list| !list.is_empty()) else {
             return true;
         };
+        // The end of the default name before a namespace.
+        let mut default = None;
         specifiers.retain(|specifier| {
-            if let ImportDeclarationSpecifier::ImportSpecifier(named) = specifier
-                && named.import_kind.is_type()
-            {
-                return false;
+            let kept = self.keeps_name(specifier, erase, erased);
+            let span = place(specifier.span());
+            if kept && matches!(specifier, ImportDeclarationSpecifier::ImportDefaultSpecifier(_)) {
+                default = Some(span.end);
             }
-            let local = specifier.local();
-            let symbol = local.symbol_id();
-            let unused = self.scoping.get_resolved_reference_ids(symbol).is_empty();
-            if unused {
-                erased.unused.insert(local.name.to_string());
+            if !kept && let Some(blanks) = blanks {
+                match (specifier, default) {
+                    (ImportDeclarationSpecifier::ImportNamespaceSpecifier(_), Some(default)) => {
+                        blanks.erase(default..span.end);
+                    }
+                    _ => blanks.erase_element(span),
+                }
             }
-            if unused { !erase.contains(local.name.as_str()) } else { self.has_value(symbol) }
+            kept
         });
         !specifiers.is_empty()
+    }
+
+    fn keeps_name(
+        &self,
+        specifier: &ImportDeclarationSpecifier<'_>,
+        erase: &HashSet<&str>,
+        erased: &mut Erased,
+    ) -> bool {
+        if let ImportDeclarationSpecifier::ImportSpecifier(named) = specifier
+            && named.import_kind.is_type()
+        {
+            return false;
+        }
+        let local = specifier.local();
+        let symbol = local.symbol_id();
+        let unused = self.scoping.get_resolved_reference_ids(symbol).is_empty();
+        if unused {
+            erased.unused.insert(local.name.to_string());
+        }
+        if unused { !erase.contains(local.name.as_str()) } else { self.has_value(symbol) }
     }
 
     fn has_value(&self, symbol: SymbolId) -> bool {

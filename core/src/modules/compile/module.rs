@@ -107,13 +107,25 @@ pub(crate) struct Record {
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledModule {
     pub(super) text: Box<str>,
-    pub(super) printed: Option<Printed>,
+    pub(super) typescript: bool,
+    pub(super) code: Code,
     pub(super) line_terminators: Silent,
     pub(super) record: Record,
     /// The engine's bytecode of the code, stored by the first isolate that loads it. Opaque here.
     pub(super) bytecode: OnceLock<Arc<[u8]>>,
     /// An upper bound of the memory that compiling took.
     pub(super) takes_bytes: usize,
+}
+
+/// The text for the engine.
+#[derive(Clone, Debug)]
+pub(super) enum Code {
+    /// The original.
+    AsWritten,
+    /// The original with blanks for types: of the same length, with every token at its place.
+    Erased(Box<str>),
+    /// Written by the compiler.
+    Printed(Printed),
 }
 
 /// Code that was printed anew, and the map to its original.
@@ -124,9 +136,13 @@ pub(super) struct Printed {
 }
 
 impl CompiledModule {
-    /// The text to give to the engine: printed anew, or the original (without a byte order mark).
+    /// The text to give to the engine: the original (without a byte order mark), with blanks for types, or printed anew.
     pub(crate) fn code(&self) -> &str {
-        self.printed.as_ref().map_or(&self.text, |printed| &printed.code)
+        match &self.code {
+            Code::AsWritten => &self.text,
+            Code::Erased(code) => code,
+            Code::Printed(printed) => &printed.code,
+        }
     }
 
     /// The original text, without a byte order mark.
@@ -156,19 +172,22 @@ impl CompiledModule {
 
     /// The approximate memory in bytes that the module holds.
     pub(crate) fn size_bytes(&self) -> usize {
-        let printed =
-            self.printed.as_ref().map_or(0, |printed| printed.code.len() + printed.map.size());
+        let code = match &self.code {
+            Code::AsWritten => 0,
+            Code::Erased(code) => code.len(),
+            Code::Printed(printed) => printed.code.len() + printed.map.size(),
+        };
         let names: usize =
             self.record.requests.iter().map(|request| 128 + request.names.len() * 96).sum();
-        size_of::<Self>() + self.text.len() + printed + names + self.record.exports.len() * 96
+        size_of::<Self>() + self.text.len() + code + names + self.record.exports.len() * 96
     }
 
     /// The original position of a place that the engine reports in `code`: line and column from 1, the column in bytes.
     /// Reads the whole text, so it is for errors alone.
     pub(crate) fn original(&self, line: u32, column: u32) -> Option<Position> {
-        let Some(printed) = &self.printed else {
+        let Code::Printed(printed) = &self.code else {
             let mut lines = Lines::new(&self.text, &self.line_terminators);
-            let offset = lines.offset(line, engine_column(&self.text, line, column))?;
+            let offset = lines.offset(line, engine_column(self.code(), line, column))?;
             return Some(lines.position(offset));
         };
         // Printed code has no comments, so U+2028 and U+2029 occur in literals alone.

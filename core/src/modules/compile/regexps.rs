@@ -25,7 +25,7 @@ pub(crate) struct RegularExpression {
 
 /// All of them, in source order.
 pub(super) fn find(module: &CompiledModule) -> Vec<RegularExpression> {
-    let (text, typescript) = (module.text(), module.printed.is_some());
+    let (text, typescript) = (module.text(), module.typescript);
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
         let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;

@@ -1,0 +1,166 @@
+//! A text in which types are overwritten with white space.
+//!
+//! In: a source text, and places in it to erase. Out: a text of the same length. Each byte of an erased place is a
+//! space, except for the line terminators that the engine counts, so every token that is left stands at its line and
+//! column, in bytes as in UTF-16 units. A semicolon takes the place of an erased token that kept two statements apart.
+
+use std::ops::Range;
+
+use oxc_span::Span;
+
+use super::lines::Silent;
+
+/// The bytes of a token or a tree.
+pub(super) fn place(span: Span) -> Range<usize> {
+    span.start as usize..span.end as usize
+}
+
+/// A text and its copy, which is made at the first place that is erased.
+pub(super) struct Blanks<'t> {
+    text: &'t str,
+    line_terminators: &'t Silent,
+    code: Option<Vec<u8>>,
+    /// Of all erased places, the one that ends last.
+    last: Range<usize>,
+}
+
+impl<'t> Blanks<'t> {
+    pub(super) fn new(text: &'t str, line_terminators: &'t Silent) -> Self {
+        Self { text, line_terminators, code: None, last: 0..0 }
+    }
+
+    /// The text without the erased places; none if nothing was erased.
+    pub(super) fn into_code(self) -> Option<Box<str>> {
+        // Whole characters are overwritten, with characters of one byte, so this is UTF-8.
+        self.code.and_then(|code| String::from_utf8(code).ok()).map(String::into_boxed_str)
+    }
+
+    /// Overwrites a place, whose ends are ends of tokens.
+    pub(super) fn erase(&mut self, place: Range<usize>) {
+        let (text, line_terminators) = (self.text.as_bytes(), self.line_terminators);
+        let code = self.code.get_or_insert_with(|| text.to_vec());
+        let mut at = place.start;
+        while at < place.end {
+            let terminator = terminator(text, at, line_terminators);
+            if terminator == 0
+                && let Some(byte) = code.get_mut(at)
+            {
+                *byte = b' ';
+            }
+            at += terminator.max(1);
+        }
+        if place.end > self.last.end {
+            self.last = place;
+        }
+    }
+
+    /// Erases a statement. In a list, a semicolon takes its place only if what follows could continue what precedes.
+    pub(super) fn erase_statement(&mut self, place: Range<usize>, in_list: bool) {
+        let next = self.next_token(place.end);
+        // A string that was no directive must not become one.
+        let continues =
+            |byte| matches!(byte, b'(' | b'[' | b'`' | b'/' | b'+' | b'-' | b'<' | b'\'' | b'"');
+        let separate = !in_list || self.byte(next).is_some_and(continues);
+        self.erase(place.clone());
+        if separate {
+            self.put_first(place, b';');
+        }
+    }
+
+    /// Puts a semicolon at `erased`, the first of erased tokens of a class, if the token at `next` could continue the
+    /// field before it.
+    pub(super) fn separate_element(&mut self, erased: usize, next: usize) {
+        if matches!(self.byte(next), Some(b'[' | b'*' | b'('))
+            || matches!(self.word(next), "in" | "instanceof")
+        {
+            self.put_first(erased..next, b';');
+        }
+    }
+
+    /// Erases an element of a list and the comma after it.
+    pub(super) fn erase_element(&mut self, place: Range<usize>) {
+        let comma = self.next_token(place.end);
+        let end = if self.byte(comma) == Some(b',') { comma + 1 } else { place.end };
+        self.erase(place.start..end);
+    }
+
+    /// Ends a statement or a field that ends at `end` without a semicolon, if its last token was erased.
+    pub(super) fn end_statement(&mut self, end: usize) {
+        if self.last.end == end {
+            self.put_first(self.last.clone(), b';');
+        }
+    }
+
+    /// Moves the parenthesis at `from` to an erased place.
+    pub(super) fn move_parenthesis(&mut self, from: usize, to: usize) {
+        if let Some(code) = &mut self.code
+            && let Some(parenthesis) = code.get_mut(from)
+        {
+            let byte = std::mem::replace(parenthesis, b' ');
+            if let Some(erased) = code.get_mut(to) {
+                *erased = byte;
+            }
+        }
+    }
+
+    /// Whether a line ends in this place after erasing.
+    pub(super) fn breaks_line(&self, place: Range<usize>) -> bool {
+        let code = self.code.as_deref().unwrap_or(self.text.as_bytes());
+        let counts = |at| terminator(code, at, &Silent::default()) > 0;
+        place.into_iter().any(counts)
+    }
+
+    /// The start of the first token at or after a place between tokens.
+    pub(super) fn next_token(&self, at: usize) -> usize {
+        let mut rest = self.text.get(at..).unwrap_or_default();
+        loop {
+            rest = rest.trim_start_matches(|char: char| char.is_whitespace() || char == '\u{feff}');
+            if let Some(comment) = rest.strip_prefix("//") {
+                let end = comment.find(['\n', '\r', '\u{2028}', '\u{2029}']);
+                rest = end.and_then(|end| comment.get(end..)).unwrap_or_default();
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                rest = comment.split_once("*/").map_or("", |(_, rest)| rest);
+            } else {
+                return self.text.len() - rest.len();
+            }
+        }
+    }
+
+    /// The byte at a place of the original text.
+    pub(super) fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    /// The identifier or keyword at a place of the original text, if there is one.
+    pub(super) fn word(&self, at: usize) -> &'t str {
+        let rest = self.text.get(at..).unwrap_or_default();
+        let ends = |char: char| !(char.is_alphanumeric() || matches!(char, '_' | '$' | '\\'));
+        rest.split(ends).next().unwrap_or_default()
+    }
+
+    fn put_first(&mut self, erased: Range<usize>, byte: u8) {
+        let blank = self.code.as_mut().and_then(|code| code.get_mut(erased));
+        if let Some(blank) = blank.and_then(|blank| blank.iter_mut().find(|byte| **byte == b' ')) {
+            *blank = byte;
+        }
+    }
+}
+
+/// The length of the line terminator at a place; 0 if there is none that the engine counts.
+fn terminator(text: &[u8], at: usize, line_terminators: &Silent) -> usize {
+    let within = |spans: &[Range<usize>]| {
+        let next = spans.partition_point(|span| span.end <= at);
+        spans.get(next).is_some_and(|span| span.contains(&at))
+    };
+    match text.get(at) {
+        Some(b'\n') => 1,
+        Some(b'\r') => {
+            let silent = text.get(at + 1) != Some(&b'\n') && within(&line_terminators.comments);
+            usize::from(!silent)
+        }
+        Some(0xe2) if matches!(text.get(at + 1..at + 3), Some([0x80, 0xa8 | 0xa9])) => {
+            if within(&line_terminators.spans) { 0 } else { 3 }
+        }
+        _ => 0,
+    }
+}

@@ -31,7 +31,7 @@ node_face() {
   npm run --silent setup
   cp -r package.json tests bindings-node "$home"
   find "$home" -name '*.node' -delete
-  npx tsc -p bindings-node/tsconfig.json --outDir "$home/bindings-node/dist"
+  node node_modules/typescript/bin/tsc -p bindings-node/tsconfig.json --outDir "$home/bindings-node/dist"
   cp "$packages/../debug/libisolane_node.so" "$home/bindings-node/isolane.linux-x64-gnu.node"
   cd "$home"
   # Left out: the package that npm packs, which does not test the addon.

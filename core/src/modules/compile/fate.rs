@@ -1,10 +1,10 @@
-//! What erasing makes of a statement.
+//! The fate of each statement when types are erased.
 //!
 //! In: a statement of a TypeScript tree. Out: whether it runs, is erased, or produces code and is printed.
 
 use oxc_ast::ast::{Declaration, ExportDefaultDeclarationKind, Statement};
 
-/// What becomes of a declaration.
+/// The fate of a declaration.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Fate {
     /// It runs, without the types in it.
@@ -38,7 +38,7 @@ fn of_declaration(declaration: &Declaration<'_>) -> Fate {
     if erased { Fate::Erased } else { Fate::Runs }
 }
 
-/// What becomes of a statement. Those that import and export names count as running.
+/// The fate of a statement. Those that import and export names count as running.
 pub(super) fn of_statement(statement: &Statement<'_>) -> Fate {
     match statement {
         Statement::ExportDeclaration(export) => of_declaration(&export.declaration),

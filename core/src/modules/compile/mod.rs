@@ -1,10 +1,10 @@
 //! Modules compiled from source text; the only importer of oxc.
 //!
-//! In: a text and its language. Out: the text for the engine, a record of its imports and exports, and a map from
-//! engine positions to the original; or a `CompileError` with the position of the first error. JavaScript is parsed for
-//! its errors and its record and runs unchanged. TypeScript is not type-checked: blanks take the place of its types, or,
-//! where it produces code, it is printed anew in the newest syntax; nothing is lowered. Keeps §7 of the contract and its rule that a hostile source harms no host: for
-//! any text, time is about linear in its length and the stack suffices.
+//! In: a text and its language. Out: the text for the engine, a record of its imports and exports, and positions of the
+//! original; or a `CompileError` with the position of the first error. JavaScript is parsed for its errors and its
+//! record and runs unchanged. TypeScript is not type-checked, and nothing is lowered: blanks take the place of its types.
+//! A source that produces code, such as an enum, is printed anew, with a map. Keeps the contract's rule that a hostile
+//! source harms no host: for any text, time is about linear in its length and the stack suffices.
 
 mod blanks;
 mod call_site;

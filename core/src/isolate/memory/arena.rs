@@ -146,6 +146,11 @@ impl Arena {
         block.as_ptr()
     }
 
+    /// Bytes that the next block of that many bytes will take, overhead included.
+    pub(crate) fn next_cost_bytes(bytes: usize) -> usize {
+        layout(bytes).map_or(usize::MAX, |it| it.size() + BLOCK_OVERHEAD_BYTES)
+    }
+
     /// A block, without regard to the memory that the process holds once it is written.
     fn place(&self, bytes: usize) -> Option<NonNull<u8>> {
         if bytes >= SKIPPED_FOR_BYTES {

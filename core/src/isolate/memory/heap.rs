@@ -311,7 +311,7 @@ fn bytes(size: qjs::size_t) -> usize {
 unsafe extern "C-unwind" fn malloc(opaque: *mut c_void, size: qjs::size_t) -> *mut c_void {
     // SAFETY: the engine passes the pointer that `JS_NewRuntime2` was given.
     let accounting = unsafe { accounting(opaque) };
-    let granted = accounting.grants(bytes(size));
+    let granted = accounting.grants(accounting.blocks.next_cost_bytes(bytes(size)));
     accounting.or_leave(if granted {
         accounting.take(accounting.blocks.allocate(bytes(size)))
     } else {
@@ -327,7 +327,7 @@ unsafe extern "C-unwind" fn calloc(
     // SAFETY: as in `malloc`.
     let accounting = unsafe { accounting(opaque) };
     let size = bytes(count).saturating_mul(bytes(size));
-    let granted = accounting.grants(size);
+    let granted = accounting.grants(accounting.blocks.next_cost_bytes(size));
     accounting.or_leave(if granted {
         accounting.take(accounting.blocks.allocate_zeroed(size))
     } else {
@@ -347,7 +347,8 @@ unsafe extern "C-unwind" fn realloc(
     // SAFETY: as in `malloc`.
     let accounting = unsafe { accounting(opaque) };
     let old = accounting.blocks.cost_bytes(block);
-    if bytes(size) > old && !accounting.grants(bytes(size) - old) {
+    let new = accounting.blocks.next_cost_bytes(bytes(size));
+    if new > old && !accounting.grants(new - old) {
         return accounting.or_leave(ptr::null_mut());
     }
     let moved = accounting.blocks.resize(block, bytes(size));
@@ -404,6 +405,19 @@ mod tests {
         assert!(heap.exhausted() && heap.must_end());
         assert!(!request(&heap, 1), "nothing more is granted");
         assert!(heap.peak_bytes() <= 1 << 20);
+    }
+
+    #[test]
+    fn no_block_takes_more_than_there_is_left() {
+        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
+        for heap in [Heap::in_process(), Heap::in_range(&range).expect("a heap")] {
+            for bytes in [1, 600, 4_081, 70_000] {
+                let limit_bytes = heap.used_bytes() + bytes + 40;
+                heap.arm(limit_bytes, Arc::default());
+                while request(&heap, bytes as qjs::size_t) {}
+                assert!(heap.exhausted() && heap.peak_bytes() <= limit_bytes, "{bytes} bytes");
+            }
+        }
     }
 
     #[test]

@@ -91,6 +91,11 @@ impl System {
         unsafe { Self::usable_bytes(block) + HEADER_BYTES }
     }
 
+    /// Bytes that a block of that many bytes takes, overhead included.
+    pub(crate) fn next_cost_bytes(bytes: usize) -> usize {
+        bytes.saturating_add(HEADER_BYTES)
+    }
+
     /// Bytes that all blocks take, overhead included.
     #[cfg(test)]
     pub(crate) fn held_bytes(&self) -> usize {

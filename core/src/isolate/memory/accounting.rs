@@ -168,7 +168,7 @@ impl Blocks {
     /// Bytes that a request for that many bytes will cost.
     pub(in crate::isolate) fn next_cost_bytes(&self, bytes: usize) -> usize {
         match self {
-            Self::Arena(_) => Arena::next_cost_bytes(bytes),
+            Self::Arena(arena) => arena.next_cost_bytes(bytes),
             Self::System(_) => System::next_cost_bytes(bytes),
         }
     }

@@ -10,6 +10,9 @@
 //! blocks go back to the system. A large block that grows is moved page by page, so that it is never there twice. If
 //! used blocks are scattered among small holes, this may not suffice; then the arena hands out no more blocks. The
 //! process never holds more than [`most_held_bytes`] says.
+//!
+//! The engine carves small blocks, objects among them, out of *chunks* of nearly a page, and hashes objects by the low
+//! bits of their address. So chunks do not all begin at the same place of a page: see [`CHUNK_BYTES`].
 #![expect(unsafe_code, reason = "hands out raw memory")]
 
 use super::{
@@ -42,6 +45,14 @@ const HOLES_BYTES: usize = 1 << 20;
 const ROOM_SHARE: usize = 64;
 /// Bytes of a large block that are moved at once.
 const MOVED_AT_ONCE_BYTES: usize = 256 << 10;
+/// The size of a block for one of the engine's chunks. Objects whose addresses agree modulo the number of buckets share
+/// a bucket. If all chunks began at the same place of a page, the addresses of all objects would have 50 remainders
+/// modulo a page, and a bucket would hold some eighty objects. So a chunk begins up to [`UNIT_BYTES`] later in its block
+/// if it leaves that much unused, and the block of one chunk in [`CHUNKS_A_STEP`] is longer by a step.
+const CHUNK_BYTES: usize = PAGE_BYTES;
+const CHUNKS_A_STEP: usize = 32;
+/// The alignment that the engine needs. It puts a header of this size before each of its own blocks.
+const ENGINE_ALIGN: usize = 8;
 /// The header of a free block may stand this far above the last block in use.
 const MARGIN_BYTES: usize = 64;
 /// Bytes at the end of the range for the mark of its last block.
@@ -69,6 +80,8 @@ pub(crate) struct Arena {
     /// Bytes handed out since the last search for holes, and the number of them that makes a search due.
     touched: Cell<usize>,
     until_sweep: Cell<usize>,
+    /// Chunks handed out since the last restore.
+    chunks: Cell<usize>,
     /// Pages below `high` that the system has back, by their offset from the start.
     returned: Returned,
 }
@@ -98,6 +111,7 @@ impl Arena {
             large_from: Cell::new(0),
             touched: Cell::new(0),
             until_sweep: Cell::new(0),
+            chunks: Cell::new(0),
             returned: Returned::default(),
         })
     }
@@ -110,6 +124,7 @@ impl Arena {
     /// Declares everything above `bytes` zero again.
     pub(crate) fn lower_high(&self, bytes: usize) {
         self.high.set(self.start + bytes);
+        self.chunks.set(0);
         self.returned.clear();
     }
 
@@ -137,18 +152,29 @@ impl Arena {
     }
 
     pub(crate) fn allocate(&self, bytes: usize) -> *mut u8 {
-        let Some(block) = self.place(bytes) else { return ptr::null_mut() };
+        let Some(block) = self.place(self.room_bytes(bytes)) else { return ptr::null_mut() };
         if !self.holds_little() {
             // SAFETY: placed above with this alignment, and known to nobody.
             unsafe { (*self.blocks.as_ptr()).deallocate(block, ALIGN) };
             return ptr::null_mut();
         }
-        block.as_ptr()
+        if !is_chunk(bytes) {
+            return block.as_ptr();
+        }
+        self.chunks.set(self.chunks.get().wrapping_add(1));
+        // SAFETY: placed above.
+        unsafe { shifted(block, bytes) }.as_ptr()
+    }
+
+    /// The room that `allocate` makes for that many bytes.
+    fn room_bytes(&self, bytes: usize) -> usize {
+        let steps = is_chunk(bytes) && self.chunks.get() % CHUNKS_A_STEP == CHUNKS_A_STEP - 1;
+        if steps { CHUNK_BYTES } else { bytes }
     }
 
     /// Bytes that the next block of that many bytes will take, overhead included.
-    pub(crate) fn next_cost_bytes(bytes: usize) -> usize {
-        layout(bytes).map_or(usize::MAX, |it| it.size() + BLOCK_OVERHEAD_BYTES)
+    pub(crate) fn next_cost_bytes(&self, bytes: usize) -> usize {
+        layout(self.room_bytes(bytes)).map_or(usize::MAX, |it| it.size() + BLOCK_OVERHEAD_BYTES)
     }
 
     /// A block, without regard to the memory that the process holds once it is written.
@@ -196,6 +222,10 @@ impl Arena {
         if let Some(moved) = unsafe { self.move_in_steps(block, bytes) } {
             return moved.as_ptr();
         }
+        if placed(block) != block {
+            // SAFETY: the caller vouches for the block.
+            return unsafe { self.move_shifted(block, bytes) };
+        }
         // SAFETY: as in `allocate`; the caller vouches for the block.
         let moved = unsafe { (*self.blocks.as_ptr()).reallocate(block, layout) };
         let Some(moved) = moved else { return ptr::null_mut() };
@@ -204,9 +234,28 @@ impl Arena {
         moved.as_ptr()
     }
 
+    /// Moves a block that begins later than it was placed, which the allocator itself cannot do.
+    ///
+    /// # Safety
+    /// `block` came from this arena and is in use.
+    unsafe fn move_shifted(&self, block: NonNull<u8>, bytes: usize) -> *mut u8 {
+        // SAFETY: the caller vouches for the block.
+        let old_bytes = unsafe { Self::usable_bytes(block) };
+        let Some(moved) = NonNull::new(self.allocate(bytes)) else {
+            return if bytes <= old_bytes { block.as_ptr() } else { ptr::null_mut() };
+        };
+        // SAFETY: two blocks in use, both at least that long; the old one is read no more.
+        unsafe {
+            moved.copy_from_nonoverlapping(block, bytes.min(old_bytes));
+            self.free(block);
+        }
+        moved.as_ptr()
+    }
+
     /// # Safety
     /// `block` came from this arena and is in use.
     pub(crate) unsafe fn free(&self, block: NonNull<u8>) {
+        let block = placed(block);
         // SAFETY: as in `allocate`; the caller vouches for the block, whose content is of no use.
         unsafe {
             if self.high.get() > self.expected.get() {
@@ -331,8 +380,10 @@ impl Arena {
     /// # Safety
     /// `block` came from an arena and is in use.
     pub(crate) unsafe fn usable_bytes(block: NonNull<u8>) -> usize {
+        let placed = placed(block);
         // SAFETY: the caller vouches for the block.
-        unsafe { Blocks::allocation_usable_size(block) }
+        let bytes = unsafe { Blocks::allocation_usable_size(placed) };
+        bytes - (block.addr().get() - placed.addr().get())
     }
 
     /// Bytes that a block takes, overhead included.
@@ -341,7 +392,7 @@ impl Arena {
     /// `block` came from an arena and is in use.
     pub(crate) unsafe fn cost_bytes(block: NonNull<u8>) -> usize {
         // SAFETY: the caller vouches for the block.
-        unsafe { Self::usable_bytes(block) + BLOCK_OVERHEAD_BYTES }
+        unsafe { Self::usable_bytes(placed(block)) + BLOCK_OVERHEAD_BYTES }
     }
 
     /// Records that the block may be written; false if it ends above the ceiling.
@@ -369,6 +420,37 @@ fn layout(bytes: usize) -> Option<Layout> {
     let step = (whole.checked_next_power_of_two()? / (2 * SIZES_PER_DOUBLING)).max(UNIT_BYTES);
     let whole = whole.checked_next_multiple_of(step)?;
     Layout::from_size_align(whole - BLOCK_OVERHEAD_BYTES, ALIGN).ok()
+}
+
+/// Whether a block of that size has the size of the engine's chunks.
+fn is_chunk(bytes: usize) -> bool {
+    let most_bytes = CHUNK_BYTES - BLOCK_OVERHEAD_BYTES;
+    (most_bytes - CHUNK_BYTES / (2 * SIZES_PER_DOUBLING) + 1..=most_bytes).contains(&bytes)
+}
+
+/// The beginning of the chunk in a block.
+///
+/// # Safety
+/// The block was just placed, for at least `bytes`.
+unsafe fn shifted(block: NonNull<u8>, bytes: usize) -> NonNull<u8> {
+    // SAFETY: the caller vouches for the block.
+    let spare_bytes = unsafe { Arena::usable_bytes(block) } - bytes;
+    // Fibonacci hashing: chunks of one size may stand on every second page, or on every third.
+    let page = block.addr().get() as u64 / CHUNK_BYTES as u64;
+    let place = page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let shift_bytes = place as usize % (UNIT_BYTES / ENGINE_ALIGN) * ENGINE_ALIGN;
+    if shift_bytes > spare_bytes {
+        return block;
+    }
+    // SAFETY: within the block.
+    unsafe { block.add(shift_bytes) }
+}
+
+/// The place that the allocator gave a block. It is always equally far behind a multiple of the allocator's unit.
+fn placed(block: NonNull<u8>) -> NonNull<u8> {
+    let shift_bytes = (block.addr().get() - BLOCK_OVERHEAD_BYTES) % UNIT_BYTES;
+    // SAFETY: a block begins less than a unit behind the place where it was placed.
+    unsafe { block.sub(shift_bytes) }
 }
 
 const _: () = assert!(mem::align_of::<Blocks>() <= super::range::PAGE_BYTES);
@@ -416,6 +498,51 @@ mod tests {
                 arena.free(wall);
             }
         }
+    }
+
+    #[test]
+    fn blocks_of_a_chunks_size_keep_their_content() {
+        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
+        let arena = Arena::new(&range).expect("an arena");
+        let mut kept: Vec<(NonNull<u8>, u8, usize)> = Vec::new();
+        let mut shifted = 0;
+        for round in 0..2000_usize {
+            let bytes = CHUNK_BYTES - 200 + round * 37 % 400;
+            let mark = u8::try_from(round % 251).expect("below 251");
+            let cost = arena.next_cost_bytes(bytes);
+            let block = NonNull::new(arena.allocate(bytes)).expect("memory");
+            assert!(block.addr().get().is_multiple_of(ENGINE_ALIGN));
+            shifted += usize::from(placed(block) != block);
+            // SAFETY: each block is in use and as long as it is said to be.
+            unsafe {
+                assert_eq!(Arena::cost_bytes(block), cost);
+                assert!(Arena::usable_bytes(block) >= bytes);
+                block.write_bytes(mark, Arena::usable_bytes(block));
+                kept.push((block, mark, bytes));
+                let (old, mark, bytes) = kept.swap_remove(round * 31 % kept.len());
+                let all = |block: NonNull<u8>, bytes| {
+                    std::slice::from_raw_parts(block.as_ptr(), bytes).iter().all(|b| *b == mark)
+                };
+                assert!(all(old, bytes));
+                if round % 2 == 0 {
+                    let new_bytes = [100, bytes - 8, bytes + 8, 20_000][round / 2 % 4];
+                    let moved = NonNull::new(arena.resize(old, new_bytes)).expect("memory");
+                    assert!(all(moved, bytes.min(new_bytes)));
+                    assert!(Arena::usable_bytes(moved) >= new_bytes);
+                    moved.write_bytes(mark, new_bytes);
+                    kept.push((moved, mark, new_bytes));
+                } else {
+                    arena.free(old);
+                }
+            }
+        }
+        assert!(shifted > 100, "{shifted}");
+        let most = range.bytes() - (4 << 20);
+        for (block, ..) in kept {
+            // SAFETY: in use until now, and forgotten here.
+            unsafe { arena.free(block) };
+        }
+        assert!(!arena.allocate(most).is_null(), "all of it is one free block again");
     }
 
     #[test]

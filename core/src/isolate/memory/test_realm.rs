@@ -98,6 +98,27 @@ fn run_as(instance: &Instance<TestRealm>, source: &str, kind: u32) -> String {
     outcome.unwrap_or_else(|_left| LEFT.to_owned())
 }
 
+/// The addresses of the objects in an array, which has that name.
+pub(crate) fn addresses(instance: &Instance<TestRealm>, name: &str) -> Vec<usize> {
+    // SAFETY: entered; every value made here is freed.
+    let addresses = instance.enter(|realm| unsafe {
+        let context = realm.context;
+        let array = eval(context, name, qjs::JS_EVAL_TYPE_GLOBAL);
+        let mut length = 0;
+        qjs::JS_GetLength(context, array, &raw mut length);
+        let at = |index| {
+            let object = qjs::JS_GetPropertyUint32(context, array, index);
+            let address = qjs::JS_VALUE_GET_PTR(object).addr();
+            qjs::JS_FreeValue(context, object);
+            address
+        };
+        let addresses = (0..u32::try_from(length).expect("a small array")).map(at).collect();
+        qjs::JS_FreeValue(context, array);
+        addresses
+    });
+    addresses.unwrap_or_default()
+}
+
 unsafe fn eval(context: *mut qjs::JSContext, source: &str, kind: u32) -> qjs::JSValue {
     let source = CString::new(source).expect("no zero bytes in test sources");
     let flags = i32::try_from(kind).expect("a small number");

@@ -3,8 +3,9 @@
 use super::{
     instance::{Instance, Run},
     interrupt::PollState,
-    test_realm::{LEFT, TestRealm, build, run, run_module},
+    test_realm::{LEFT, TestRealm, addresses, build, run, run_module},
 };
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 pub(in crate::isolate) const MIB: usize = 1 << 20;
@@ -304,6 +305,39 @@ fn runs_draw_different_random_numbers() {
         instance.arm(limited(64));
         assert!(seen.insert(run(&instance, "[Math.random(), Math.random()]")));
         instance = instance.finish().expect("a slot");
+    }
+}
+
+/// The engine's hash of an object as a key of a `Map` or `Set`, but for constants: of the address the product with an
+/// odd number, of that the low bits.
+fn buckets(addresses: &[usize], size: usize) -> HashMap<usize, usize> {
+    let mut buckets = HashMap::new();
+    for address in addresses {
+        *buckets.entry(address.wrapping_mul(3163) % size).or_default() += 1;
+    }
+    buckets
+}
+
+#[test]
+#[cfg_attr(isolane_sanitized, ignore = "a sanitized engine makes no chunks")]
+fn objects_have_addresses_that_a_hash_table_tells_apart() {
+    for source in ["({})", "[i]", "() => i", "new Map", "new (class A { x = i })"] {
+        let instance = slot();
+        for count in [1 << 10, 1 << 14, 1 << 17] {
+            instance.arm(limited(400));
+            let source = format!(
+                "(() => {{ const a = []; for (let i = 0; i < {count}; i++) a.push({source}); globalThis.all = a }})()"
+            );
+            assert_eq!(run(&instance, &source), "undefined");
+            let addresses = addresses(&instance, "all");
+            assert_eq!(addresses.len(), count);
+            // The table has at least half as many buckets as keys. A lookup that finds its key
+            // compares half of those in its bucket on average.
+            let compared = buckets(&addresses, count / 2).into_values().map(|keys| keys * keys / 2);
+            let compared = compared.sum::<usize>() / count;
+            assert!(compared < 16, "{source}: {compared} keys compared in a lookup");
+            run(&instance, "delete globalThis.all");
+        }
     }
 }
 

@@ -17,6 +17,7 @@ export const INSIDE = ['ARCHITECTURE.md', 'SECURITY.md', 'CONTRIBUTING.md', ...m
 export const PAGES = [
   ...markdownIn(''),
   ...markdownIn('docs/'),
+  ...markdownIn('docs/upstream/'),
   ...readdirSync(new URL('tests/', ROOT), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .flatMap(({ name }) => markdownIn(`tests/${name}/`).filter((page) => page.endsWith('/README.md'))),

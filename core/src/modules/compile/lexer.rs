@@ -1,9 +1,10 @@
 //! The tokens of a source text, as far as its nesting depends on them.
 //!
 //! In: a source text. Out: its tokens without comments and blanks; a string, a number or a regular expression is one
-//! token, and template literals are brackets. The lexer reports the end of a construct only where it is certain. Where
-//! `/` may be a division or begin a regular expression, and the text after it depends on which, `uncertain` is true
-//! from there to the end.
+//! token, and template literals are brackets. A `/` divides or begins a regular expression, and only a parser knows
+//! which. Where the tokens before it leave both open, the lexer reads a division and offers to read the other as well.
+//! A reading is over where the parser could only fail: at a bracket that does not match, an unterminated string, a
+//! division without a divisor.
 
 /// One token.
 #[derive(Clone, Copy)]
@@ -15,38 +16,50 @@ pub(super) struct Token<'a> {
     pub(super) text: &'a str,
     /// Whether every expression and statement before it, at its level, must have ended.
     pub(super) starts_statement: bool,
+    /// Whether an operand ends right before it.
+    pub(super) after_operand: bool,
+    /// Whether an operand or a statement must begin with it.
+    pub(super) after_operator: bool,
 }
 
 /// The tokens that may follow the previous one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
-    /// An operator or an opening bracket: an operand comes next.
+    /// An operator or an opening bracket: an operand or a type comes next.
     Operator,
+    /// A `;` or `{`, or the start: no type comes next.
+    Start,
     /// A token after which `/` can mean either.
     Either,
     /// The end of an operand.
     Operand,
-    /// A keyword that takes something after it.
+    /// A keyword that takes something after it, or a name that can be such a keyword.
     Keyword,
+    /// A keyword that takes an operand or a statement after it.
+    Prefix,
     /// `}`.
     Brace,
     /// The `)` of `if (…)` and the like: a statement comes next.
     Head,
 }
 
+#[derive(Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    typescript: bool,
-    /// Open brackets: the byte, and for `(` whether it is the head of a statement.
-    open: Vec<(u8, bool)>,
+    /// Open brackets: the byte, and what the closing one leaves.
+    open: Vec<(u8, Before)>,
     before: Before,
     after_dot: bool,
-    /// Whether the last word was one of `if`, `for`, `while`, `with`.
-    head: bool,
+    /// What the closing bracket leaves if a `(` comes next.
+    head: Before,
     newline: bool,
-    uncertain: bool,
+    /// Whether the last token was a division.
+    divided: bool,
+    /// The start and the end of the regular expression that the last token may be as well.
+    otherwise: Option<(usize, usize)>,
+    over: bool,
     /// Bytes that may still be read ahead in search of the end of a regular expression.
     ahead: usize,
     comments: usize,
@@ -54,18 +67,19 @@ pub(super) struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    pub(super) fn new(text: &'a str, typescript: bool) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         let mut lexer = Self {
             text,
             at: 0,
-            typescript,
             open: Vec::new(),
-            before: Before::Operator,
+            before: Before::Start,
             after_dot: false,
-            head: false,
-            newline: false,
-            uncertain: false,
-            ahead: 4 * text.len() + 4096,
+            head: Before::Operand,
+            newline: true,
+            divided: false,
+            otherwise: None,
+            over: false,
+            ahead: 16 * text.len() + 4096,
             comments: 0,
             rare_blanks: 0,
         };
@@ -75,9 +89,40 @@ impl<'a> Lexer<'a> {
         lexer
     }
 
-    /// Whether no construct after this place can be known to end.
-    pub(super) fn uncertain(&self) -> bool {
-        self.uncertain
+    /// The byte after the last token.
+    pub(super) fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// Whether too much text was read ahead. No source that anybody wrote comes near that.
+    pub(super) fn exhausted(&self) -> bool {
+        self.ahead == 0
+    }
+
+    /// The number of open brackets.
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The other reading of the last token, if there is one: a regular expression instead of a division.
+    pub(super) fn fork(&mut self) -> Option<(Self, Token<'a>)> {
+        let (start, end) = self.otherwise.take()?;
+        let mut other = self.clone();
+        other.at = end;
+        other.before = Before::Operand;
+        other.divided = false;
+        let token = Token { start, text: "/r", ..NO_TOKEN };
+        Some((other, token))
+    }
+
+    /// Whether both readings go on alike from here.
+    pub(super) fn meets(&self, other: &Self) -> bool {
+        self.at == other.at
+            && self.open.len() == other.open.len()
+            && (self.before, self.after_dot, self.head)
+                == (other.before, other.after_dot, other.head)
+            && self.divided == other.divided
+            && self.open == other.open
     }
 
     /// How many comments were read.
@@ -90,9 +135,10 @@ impl<'a> Lexer<'a> {
         self.rare_blanks
     }
 
+    /// The next token; none at the end of the text and of the reading.
     pub(super) fn next_token(&mut self) -> Option<Token<'a>> {
-        if self.uncertain {
-            return self.raw();
+        if self.over {
+            return None;
         }
         if self.open.last().is_some_and(|&(bracket, _)| bracket == b'`') {
             return self.template();
@@ -100,29 +146,56 @@ impl<'a> Lexer<'a> {
         self.skip_blanks();
         let start = self.at;
         let first = self.byte(0)?;
-        let token = if is_word(first) { self.word() } else { self.punctuator(first) };
+        let after_operand = self.before == Before::Operand;
+        let after_operator =
+            matches!(self.before, Before::Operator | Before::Start | Before::Prefix);
+        let divided = std::mem::take(&mut self.divided);
+        let decimal = first == b'.' && self.byte(1).is_some_and(|byte| byte.is_ascii_digit());
+        let token = if is_word(first) || decimal { self.word() } else { self.punctuator(first) };
         self.newline = false;
-        Some(Token { start, ..token })
+        if self.over || (divided && !begins_operand(first, decimal)) {
+            self.over = true;
+            return None;
+        }
+        Some(Token { start, after_operand, after_operator, ..token })
     }
 
-    /// The next run of letters or other byte, without regard to its context.
-    fn raw(&mut self) -> Option<Token<'a>> {
-        let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        self.at += bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    /// Reads the next token as the parser does after the parameters of a function type, where it takes any one token
+    /// for `=>`. None if that changes nothing.
+    pub(super) fn swallow(&mut self) -> Option<Token<'a>> {
+        self.skip_blanks();
         let start = self.at;
         let first = self.byte(0)?;
-        self.at += 1;
-        if first.is_ascii_alphanumeric() {
-            let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();
-            self.at += bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        match first {
+            b'(' | b')' | b'[' | b']' | b'{' | b'}' => {
+                self.operator(1, Before::Either);
+            }
+            b'`' => {
+                self.at += 1;
+                self.template()?;
+                if self.open.last().is_some_and(|&(bracket, _)| bracket == b'$') {
+                    self.open.pop();
+                }
+                self.before = Before::Either;
+            }
+            b',' | b';' => {
+                self.punctuator(first);
+            }
+            _ if is_word(first) && self.newline => {
+                self.word();
+            }
+            _ => return None,
         }
-        let text = match first {
-            b'(' | b'[' | b'{' => "(",
-            b'<' => "<",
-            b'?' => "?",
-            _ => ".",
-        };
-        Some(Token { start, text, starts_statement: false })
+        self.newline = false;
+        self.after_dot = false;
+        Some(Token { start, text: "", ..NO_TOKEN })
+    }
+
+    /// Goes on for both readings, which must meet here.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.ahead = self.ahead.min(other.ahead);
+        self.comments = self.comments.max(other.comments);
+        self.rare_blanks = self.rare_blanks.max(other.rare_blanks);
     }
 
     fn byte(&self, ahead: usize) -> Option<u8> {
@@ -158,6 +231,11 @@ impl<'a> Lexer<'a> {
                     self.comments += 1;
                     self.skip_block_comment();
                 }
+                // In a module this is an error, and a comment all the same.
+                b'<' if self.newline && self.rest().starts_with("<!--") => {
+                    self.comments += 1;
+                    self.skip_line();
+                }
                 0x80.. => match self.rest().chars().next() {
                     Some(char) if char.is_whitespace() || char == '\u{feff}' => {
                         self.newline |= matches!(char, '\u{2028}' | '\u{2029}');
@@ -182,80 +260,151 @@ impl<'a> Lexer<'a> {
     /// An identifier, keyword, private name or number.
     fn word(&mut self) -> Token<'a> {
         let start = self.at;
-        let number = self.byte(0).is_some_and(|byte| byte.is_ascii_digit());
-        self.skip_word(number);
+        if self.byte(0).is_some_and(|byte| byte.is_ascii_digit() || byte == b'.') {
+            return self.number();
+        }
+        let escaped = self.skip_word();
         let text = self.text.get(start..self.at).unwrap_or_default();
-        let starts_statement = self.statement_may_start() && !CONTINUES.contains(&text);
-        let named = self.after_dot || number;
-        let was_for = self.head && text == "await";
-        self.head = (!named && matches!(text, "if" | "for" | "while" | "with")) || was_for;
-        self.before = match text {
-            _ if named => Before::Operand,
-            "of" => Before::Either,
-            _ if TAKES_MORE.contains(&text) => Before::Keyword,
-            _ => Before::Operand,
+        let starts_statement = self.statement_may_start(text);
+        let after_for = self.head;
+        // Elsewhere it may be the name of a type: the parser takes keywords, too.
+        let keyword = matches!(self.before, Before::Start | Before::Brace | Before::Head);
+        (self.before, self.head) = match text.as_bytes() {
+            b"#" => {
+                self.over = true;
+                (Before::Operand, Before::Operand)
+            }
+            _ if self.after_dot => (Before::Operand, Before::Operand),
+            // The parser takes an escaped keyword for that keyword.
+            _ if escaped => (Before::Either, Before::Either),
+            b"if" | b"for" | b"while" | b"with" if keyword => (Before::Keyword, Before::Head),
+            b"if" | b"for" | b"while" | b"with" => (Before::Keyword, Before::Either),
+            b"await" => (Before::Either, after_for),
+            b"of" | b"yield" => (Before::Either, Before::Operand),
+            _ if takes_an_operand(text) => {
+                (if keyword { Before::Prefix } else { Before::Either }, Before::Operand)
+            }
+            _ if takes_more(text) => (Before::Keyword, Before::Operand),
+            _ => (Before::Operand, Before::Operand),
         };
         self.after_dot = false;
-        Token { start, text: if number { "0" } else { text }, starts_statement }
+        Token { start, text, starts_statement, ..NO_TOKEN }
     }
 
-    fn skip_word(&mut self, number: bool) {
+    /// Skips the rest of a word; whether it has an escape.
+    fn skip_word(&mut self) -> bool {
+        let mut escaped = false;
         while let Some(byte) = self.byte(0) {
-            let digit_follows = self.byte(1).is_some_and(|byte| byte.is_ascii_digit());
             match byte {
-                b'.' if number && digit_follows => self.at += 1,
                 b'\\' if self.byte(1) == Some(b'u') && self.byte(2) == Some(b'{') => {
                     let digits = self.rest().bytes().skip(3).take_while(u8::is_ascii_hexdigit);
                     self.at += 3 + digits.count();
                     self.at += usize::from(self.byte(0) == Some(b'}'));
+                    escaped = true;
                 }
                 0x80.. => match self.rest().chars().next() {
                     Some(char) if !char.is_whitespace() && char != '\u{feff}' => {
                         self.at += char.len_utf8();
                     }
-                    _ => return,
+                    _ => return escaped,
                 },
-                _ if is_word(byte) => self.at += 1,
-                _ => return,
+                _ if is_word(byte) => {
+                    escaped |= byte == b'\\';
+                    self.at += 1;
+                }
+                _ => return escaped,
             }
+        }
+        escaped
+    }
+
+    fn number(&mut self) -> Token<'a> {
+        let starts_statement = self.statement_may_start("0");
+        let start = self.at;
+        self.skip_digits();
+        let digits = self.text.as_bytes().get(start..self.at).unwrap_or_default();
+        // After an octal number a point begins a property.
+        let octal = digits.len() > 1
+            && digits.first() == Some(&b'0')
+            && digits.iter().all(|byte| matches!(byte, b'0'..=b'7'));
+        if self.byte(0) == Some(b'.') && !octal {
+            self.at += 1;
+            self.skip_digits();
+        }
+        if matches!(self.byte(0), Some(b'e' | b'E')) && !octal {
+            self.at += 1;
+            self.at += usize::from(matches!(self.byte(0), Some(b'+' | b'-')));
+        }
+        // Suffixes and other bases. An escape begins a word of its own.
+        while self.byte(0).is_some_and(|byte| is_word(byte) && byte != b'\\') {
+            self.at += 1;
+        }
+        self.before = Before::Operand;
+        self.after_dot = false;
+        self.head = Before::Operand;
+        Token { start, text: "0", starts_statement, ..NO_TOKEN }
+    }
+
+    fn skip_digits(&mut self) {
+        while self.byte(0).is_some_and(|byte| byte.is_ascii_digit() || byte == b'_') {
+            self.at += 1;
         }
     }
 
-    /// Whether a word here would begin a statement or a class member.
-    fn statement_may_start(&self) -> bool {
+    /// Whether a word here begins a statement or a class member.
+    fn statement_may_start(&self, word: &str) -> bool {
         match self.before {
-            Before::Brace => true,
-            Before::Operand => self.newline && !self.after_dot,
+            Before::Brace => !continues(word),
+            Before::Operand => self.newline && !self.after_dot && !continues(word),
+            Before::Either => self.newline && !self.after_dot && starts(word),
             _ => false,
         }
     }
 
     fn punctuator(&mut self, first: u8) -> Token<'a> {
         let start = self.at;
-        let dotted = first == b'.' || (first == b'?' && self.byte(1) == Some(b'.'));
+        let second = self.byte(1);
+        let digit_follows = self.byte(2).is_some_and(|byte| byte.is_ascii_digit());
+        let optional = first == b'?' && second == Some(b'.') && !digit_follows;
+        let dotted = first == b'.' || optional;
         let text = match first {
             b'\'' | b'"' => self.string(first),
             b'/' => self.slash(),
-            b'`' => self.bracket("`", Before::Operator),
-            b'(' => self.bracket("(", Before::Operator),
-            b'[' => self.bracket("[", Before::Operator),
-            b'{' => self.bracket("{", Before::Operator),
+            b'`' => self.bracket("`"),
+            b'(' => self.bracket("("),
+            b'[' => self.bracket("["),
+            b'{' => self.bracket("{"),
             b')' | b']' | b'}' => self.closing(first),
-            b'+' | b'-' if self.byte(1) == Some(first) => self.operator(2, Before::Either),
-            b'=' if self.byte(1) == Some(b'>') => self.operator(2, Before::Operator),
-            b'?' if self.byte(1) == Some(b'?') => self.operator(2, Before::Operator),
-            b'?' if dotted => self.operator(2, Before::Operator),
-            b'>' if self.typescript => self.operator(1, Before::Either),
-            b'!' if self.before != Before::Operator => self.operator(1, Before::Either),
-            b'<' => {
-                self.uncertain |= self.rest().starts_with("<!--");
-                self.operator(1, Before::Operator)
+            b'+' | b'-' if second == Some(first) => self.operator(2, self.after_sign()),
+            b'=' if second == Some(b'>') => self.operator(2, Before::Operator),
+            b'=' if self.rest().starts_with("===") => self.operator(3, Before::Operator),
+            b'=' if second == Some(b'=') => self.operator(2, Before::Operator),
+            b'&' | b'|' if second == Some(first) => self.operator(2, Before::Operator),
+            b'?' if second == Some(b'?') || optional => self.operator(2, Before::Operator),
+            // The end of a type, as in `a as B? / c`; or the start of an operand.
+            b'?' | b'>' => self.operator(1, Before::Either),
+            b'!' if second != Some(b'=') => self.operator(1, self.after_sign()),
+            b'.' if self.rest().starts_with("...") => self.operator(3, Before::Operator),
+            b';' => self.operator(1, Before::Start),
+            b'^' | b'%' if matches!(self.before, Before::Operator | Before::Start) => {
+                self.over = true;
+                ""
             }
             _ => self.operator(1, Before::Operator),
         };
         self.after_dot = dotted;
-        self.head = false;
-        Token { start, text, starts_statement: false }
+        self.head = Before::Operand;
+        Token { start, text, ..NO_TOKEN }
+    }
+
+    /// The tokens that may follow `!`, `++` or `--`: those after the operand before it, or its own operand.
+    fn after_sign(&self) -> Before {
+        match self.before {
+            Before::Operand if self.newline => Before::Operator,
+            Before::Operand => Before::Operand,
+            Before::Operator | Before::Start | Before::Prefix | Before::Head => Before::Operator,
+            Before::Either | Before::Keyword | Before::Brace => Before::Either,
+        }
     }
 
     fn operator(&mut self, length: usize, before: Before) -> &'a str {
@@ -265,14 +414,14 @@ impl<'a> Lexer<'a> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    fn bracket(&mut self, text: &'static str, before: Before) -> &'a str {
+    fn bracket(&mut self, text: &'static str) -> &'a str {
         self.open.push((text.as_bytes()[0], self.head));
         self.at += text.len();
-        self.before = before;
+        self.before = if text == "{" { Before::Start } else { Before::Operator };
         text
     }
 
-    /// A closing bracket that does not match ends the parse, so it closes nothing here.
+    /// A closing bracket that does not match ends the parse.
     fn closing(&mut self, byte: u8) -> &'a str {
         self.at += 1;
         let matching = match byte {
@@ -280,15 +429,17 @@ impl<'a> Lexer<'a> {
             b']' => b'[',
             _ => b'{',
         };
-        let head = match self.open.last() {
-            Some(&(bracket, head)) if bracket == matching => head,
-            Some(&(b'$', _)) if byte == b'}' => false,
-            _ => return ".",
+        let left = match self.open.pop() {
+            Some((bracket, left)) if bracket == matching => left,
+            Some((b'$', left)) if byte == b'}' => left,
+            _ => {
+                self.over = true;
+                return "";
+            }
         };
-        self.open.pop();
         self.before = match byte {
             b'}' => Before::Brace,
-            b')' if head => Before::Head,
+            b')' => left,
             _ => Before::Operand,
         };
         match byte {
@@ -300,12 +451,16 @@ impl<'a> Lexer<'a> {
 
     fn string(&mut self, quote: u8) -> &'a str {
         self.at += 1;
+        self.over = true;
         while let Some(byte) = self.byte(0) {
             self.at += 1;
             match byte {
                 b'\\' => self.at += if self.rest().starts_with("\r\n") { 2 } else { 1 },
                 b'\n' | b'\r' => break,
-                _ if byte == quote => break,
+                _ if byte == quote => {
+                    self.over = false;
+                    break;
+                }
                 _ => {}
             }
         }
@@ -322,15 +477,17 @@ impl<'a> Lexer<'a> {
             match byte {
                 b'\\' => self.at = self.text.ceil_char_boundary(self.at + 1),
                 b'`' => {
-                    self.open.pop();
+                    if self.open.last().is_some_and(|&(bracket, _)| bracket == b'`') {
+                        self.open.pop();
+                    }
                     self.before = Before::Operand;
-                    return Some(Token { start, text: "`}", starts_statement: false });
+                    return Some(Token { start, text: "`}", ..NO_TOKEN });
                 }
                 b'$' if self.byte(0) == Some(b'{') => {
                     self.at += 1;
-                    self.open.push((b'$', false));
+                    self.open.push((b'$', Before::Operand));
                     self.before = Before::Operator;
-                    return Some(Token { start, text: "${", starts_statement: false });
+                    return Some(Token { start, text: "${", ..NO_TOKEN });
                 }
                 _ => {}
             }
@@ -341,159 +498,185 @@ impl<'a> Lexer<'a> {
     /// A division, or a whole regular expression.
     fn slash(&mut self) -> &'a str {
         let expression = match self.before {
-            Before::Operator | Before::Head => true,
-            Before::Keyword if self.operand_must_follow() => true,
-            // A type may end where no expression could, and the next line may begin with a type or an expression.
-            Before::Operand if !(self.newline && self.typescript) => false,
-            _ => {
-                let end = self.regular_expression_end();
-                self.doubt(end);
-                false
-            }
+            Before::Operator | Before::Start | Before::Prefix | Before::Head => true,
+            // On a line of its own it may begin a statement: `let a\n/b/.test(c)`.
+            Before::Operand | Before::Keyword if !self.newline => return self.division(),
+            _ => false,
         };
-        match expression.then(|| self.regular_expression_end()).flatten() {
+        let start = self.at;
+        let end = self.regular_expression_end();
+        match end {
+            _ if !expression => {
+                self.otherwise = end.map(|end| (start, end));
+                self.division()
+            }
             Some(end) => {
                 self.at = end;
-                self.skip_word(false);
                 self.before = Before::Operand;
                 "/r"
             }
-            None => self.operator(1, Before::Operator),
+            None => {
+                self.over = true;
+                ""
+            }
         }
     }
 
-    /// Whether the keyword before cannot be an ordinary name, unlike `type` in `type / 2`.
-    fn operand_must_follow(&self) -> bool {
-        let before = self.text.get(..self.at).unwrap_or_default().trim_end();
-        TAKES_AN_OPERAND.iter().any(|keyword| before.ends_with(keyword))
+    fn division(&mut self) -> &'a str {
+        self.divided = true;
+        self.operator(if self.byte(1) == Some(b'=') { 2 } else { 1 }, Before::Operator)
     }
 
-    /// Gives up certainty if the two readings of `/` do not meet again where the second ends.
-    fn doubt(&mut self, end: Option<usize>) {
-        let Some(end) = end else { return };
-        let body = self.text.get(self.at + 1..end.saturating_sub(1)).unwrap_or_default();
-        let meets = !body.contains(['\'', '"', '`', '(', ')', '[', ']', '{', '}', ';', ',', '\\'])
-            && !matches!(self.text.as_bytes().get(end), Some(b'/' | b'*'));
-        self.uncertain |= !meets;
-    }
-
-    /// The end of a regular expression that begins here; none if it has no end.
+    /// The end of a regular expression that begins here, flags included; none if it has no end.
     fn regular_expression_end(&mut self) -> Option<usize> {
         let mut class = false;
-        let mut bytes = self.text.as_bytes().iter().enumerate().skip(self.at + 1);
-        while let Some((at, &byte)) = bytes.next() {
-            let Some(ahead) = self.ahead.checked_sub(1) else {
-                self.uncertain = true;
-                return None;
-            };
-            self.ahead = ahead;
+        let bytes = self.text.as_bytes();
+        let mut at = self.at + 1;
+        loop {
+            let byte = *bytes.get(at)?;
+            self.ahead = self.ahead.checked_sub(1)?;
+            at += 1;
             match byte {
-                b'\\' => {
-                    bytes.next();
-                }
+                b'\\' => at += 1,
                 b'\n' | b'\r' => return None,
                 b'[' => class = true,
                 b']' => class = false,
-                b'/' if !class => return Some(at + 1),
+                b'/' if !class => break,
                 _ => {}
             }
         }
-        None
+        let flags = bytes.get(at..).unwrap_or_default().iter();
+        Some(
+            at + flags
+                .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'$' | b'_'))
+                .count(),
+        )
     }
 }
+
+const NO_TOKEN: Token<'static> = Token {
+    start: 0,
+    text: "",
+    starts_statement: false,
+    after_operand: false,
+    after_operator: false,
+};
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#' | b'\\' | 0x80..)
 }
 
-/// Words that continue a construct before them.
-const CONTINUES: [&str; 14] = [
-    "else",
-    "catch",
-    "finally",
-    "while",
-    "in",
-    "instanceof",
-    "of",
-    "as",
-    "satisfies",
-    "extends",
-    "implements",
-    "from",
-    "is",
-    "with",
-];
+/// Whether an operand can begin with that byte.
+fn begins_operand(byte: u8, decimal: bool) -> bool {
+    let sign = matches!(byte, b'+' | b'-' | b'!' | b'~' | b'<' | b'@' | b'/');
+    // The last ones begin types only, for `swallow`.
+    let type_sign = matches!(byte, b'|' | b'&' | b'?');
+    is_word(byte)
+        || decimal
+        || sign
+        || type_sign
+        || matches!(byte, b'\'' | b'"' | b'`' | b'(' | b'[' | b'{')
+}
 
-/// Words after which an operand must follow, so that `/` begins a regular expression.
-const TAKES_AN_OPERAND: [&str; 16] = [
-    "return",
-    "typeof",
-    "case",
-    "in",
-    "instanceof",
-    "new",
-    "delete",
-    "void",
-    "do",
-    "else",
-    "throw",
-    "extends",
-    "default",
-    "await",
-    "yield",
-    "export",
-];
+/// Words that continue a construct before them.
+fn continues(word: &str) -> bool {
+    matches!(
+        word.as_bytes(),
+        b"else"
+            | b"catch"
+            | b"finally"
+            | b"while"
+            | b"in"
+            | b"instanceof"
+            | b"of"
+            | b"as"
+            | b"satisfies"
+            | b"extends"
+            | b"implements"
+            | b"from"
+            | b"is"
+            | b"with"
+    )
+}
+
+/// Reserved words that begin a statement and are part of no expression.
+fn starts(word: &str) -> bool {
+    matches!(
+        word.as_bytes(),
+        b"const"
+            | b"var"
+            | b"return"
+            | b"if"
+            | b"for"
+            | b"while"
+            | b"switch"
+            | b"throw"
+            | b"try"
+            | b"do"
+            | b"export"
+            | b"break"
+            | b"continue"
+    )
+}
+
+/// Words after which an operand or a statement follows, so that `/` begins a regular expression.
+fn takes_an_operand(word: &str) -> bool {
+    matches!(
+        word.as_bytes(),
+        b"return"
+            | b"typeof"
+            | b"case"
+            | b"in"
+            | b"instanceof"
+            | b"new"
+            | b"delete"
+            | b"void"
+            | b"do"
+            | b"else"
+            | b"throw"
+            | b"extends"
+            | b"default"
+    )
+}
 
 /// Words, ordinary names among them, that may continue with the tokens after them.
-const TAKES_MORE: [&str; 50] = [
-    "return",
-    "typeof",
-    "case",
-    "in",
-    "instanceof",
-    "new",
-    "delete",
-    "void",
-    "do",
-    "else",
-    "throw",
-    "extends",
-    "default",
-    "await",
-    "yield",
-    "export",
-    "import",
-    "if",
-    "for",
-    "while",
-    "with",
-    "switch",
-    "try",
-    "catch",
-    "finally",
-    "class",
-    "function",
-    "var",
-    "let",
-    "const",
-    "enum",
-    "as",
-    "satisfies",
-    "keyof",
-    "readonly",
-    "unique",
-    "infer",
-    "asserts",
-    "is",
-    "abstract",
-    "accessor",
-    "declare",
-    "async",
-    "get",
-    "set",
-    "static",
-    "type",
-    "namespace",
-    "implements",
-    "from",
-];
+fn takes_more(word: &str) -> bool {
+    matches!(
+        word.as_bytes(),
+        b"export"
+            | b"import"
+            | b"if"
+            | b"for"
+            | b"while"
+            | b"with"
+            | b"switch"
+            | b"try"
+            | b"catch"
+            | b"finally"
+            | b"class"
+            | b"function"
+            | b"var"
+            | b"let"
+            | b"const"
+            | b"enum"
+            | b"as"
+            | b"satisfies"
+            | b"keyof"
+            | b"readonly"
+            | b"unique"
+            | b"infer"
+            | b"asserts"
+            | b"is"
+            | b"abstract"
+            | b"accessor"
+            | b"declare"
+            | b"async"
+            | b"get"
+            | b"set"
+            | b"static"
+            | b"type"
+            | b"namespace"
+            | b"implements"
+            | b"from"
+    )
+}

@@ -12,8 +12,6 @@ use super::lexer::Token;
 /// anew, with a map.
 const PER_TOKEN: usize = 160;
 const PER_TYPESCRIPT_TOKEN: usize = 224;
-/// A token of unknown kind may stand for any.
-const PER_UNCERTAIN_TOKEN: usize = 512;
 /// An import or export is also stored in the module's record.
 const PER_RECORD: usize = 512;
 /// An enum becomes a function, and its members are computed.
@@ -61,7 +59,7 @@ pub(super) fn of_rare_blanks(count: usize) -> usize {
 }
 
 /// Finds the commas between imported or exported names: `{a, b}`, and the names declared after `export`.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Names {
     /// Number of open brackets, while such a statement is read.
     open: Option<usize>,
@@ -122,10 +120,7 @@ impl Names {
     }
 }
 
-pub(super) fn of_token(token: Token<'_>, uncertain: bool, typescript: bool) -> usize {
-    if uncertain {
-        return PER_UNCERTAIN_TOKEN;
-    }
+pub(super) fn of_token(token: Token<'_>, typescript: bool) -> usize {
     let more = match token.text {
         "enum" => PER_ENUM,
         "import" | "export" => PER_RECORD,
@@ -155,7 +150,7 @@ mod tests {
             ("import('m', a), f(1, 2)", 0),
             ("f(1, 2), [3, 4]", 0),
         ] {
-            let (mut lexer, mut of) = (Lexer::new(text, true), Names::default());
+            let (mut lexer, mut of) = (Lexer::new(text), Names::default());
             let mut bytes = 0;
             while let Some(token) = lexer.next_token() {
                 bytes += of.of(token);

@@ -6,22 +6,24 @@
 //! source that cannot be run is a `link_error`, never the end of the host).
 //!
 //! One level of recursion consumes at least one token, so the weight counts the tokens that may still be "open": those
-//! of every open bracket since the last place where a statement or a list item must have ended. Uncertain constructs
-//! count as open. The one ambiguity of the lexical grammar, `/`, is decided only where that is safe; elsewhere the
-//! count grows and nothing closes.
+//! of every open bracket since the last place where a statement or a list item must have ended. Where the lexer cannot
+//! know whether `/` divides, the text is read both ways at once, until one of the readings is over or both are at the
+//! same place with the same brackets open; the weight is that of the heaviest.
 
 use super::{
     lexer::{Lexer, Token},
     memory,
+    rereads::Rereads,
 };
 
 /// The lowest weight at which a source is refused. Hand-written code stays below a few hundred.
-pub(crate) const MAX_WEIGHT: usize = 16_000;
+pub(crate) const MAX_WEIGHT: usize = 32_000;
 
-/// Tokens that the parser may read again, because `(a`, `a<(b)` and `a ? (b) : c` begin like other constructs:
-/// quadratic in a chain, exponential in a nest; about a microsecond each. A source may have one more for every four of
-/// its bytes.
-const MAX_REREADS: usize = 1_000_000;
+/// Readings at once. Few are over only at the end of a line, so texts that people wrote have two.
+const MAX_READINGS: usize = 16;
+
+/// Open brackets that may be copied or compared because readings part or meet, beside 64 for each byte.
+const MAX_COPIES: usize = 1 << 20;
 
 /// The reason why a source is not given to the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,20 +43,177 @@ pub(crate) struct Weight {
 
 /// Computes upper bounds of the cost of compiling `text`.
 pub(crate) fn weigh(text: &str, typescript: bool) -> Result<Weight, TooDeep> {
-    let mut bytes = memory::of_text(text, typescript);
-    let mut lexer = Lexer::new(text, typescript);
-    let mut scale = Scale { typescript, ..Scale::default() };
-    let mut names = memory::Names::default();
-    let rereads = MAX_REREADS + text.len() / 4;
-    while let Some(token) = lexer.next_token() {
-        scale.put(token, lexer.uncertain());
-        bytes += memory::of_token(token, lexer.uncertain(), typescript) + names.of(token);
-        if scale.open > MAX_WEIGHT || scale.rereads > rereads {
-            return Err(TooDeep { offset: token.start });
+    read(text, typescript, |_| ())
+}
+
+/// As [`weigh`]; tells of each token of each reading.
+pub(super) fn read<'a>(
+    text: &'a str,
+    typescript: bool,
+    mut seen: impl FnMut(Token<'a>),
+) -> Result<Weight, TooDeep> {
+    let mut weight = Weight { levels: 0, bytes: 0 };
+    let mut readings = vec![Reading::new(text, typescript)];
+    let mut copies = MAX_COPIES + 64 * text.len();
+    while let Some(at) = furthest_behind(&readings) {
+        let alone = readings.len() == 1;
+        let reading = &mut readings[at];
+        let fork = match reading.advance(alone, &mut seen)? {
+            Advance::On => None,
+            Advance::Forked(fork) => Some(*fork),
+            Advance::Ended => {
+                weight.levels = weight.levels.max(reading.scale.most);
+                weight.bytes = weight.bytes.max(reading.bytes());
+                readings.swap_remove(at);
+                continue;
+            }
+        };
+        let offset = reading.lexer.offset();
+        let mut spend = |count: usize| {
+            copies = copies.checked_sub(count)?;
+            Some(())
+        };
+        if let Some(fork) = fork {
+            spend(fork.lexer.depth())
+                .filter(|()| readings.len() < MAX_READINGS)
+                .ok_or(TooDeep { offset })?;
+            readings.push(fork);
+        }
+        if readings.len() > 1 {
+            merge(&mut readings, at, spend).ok_or(TooDeep { offset })?;
         }
     }
-    bytes += memory::of_comments(lexer.comments()) + memory::of_rare_blanks(lexer.rare_blanks());
-    Ok(Weight { levels: scale.most, bytes })
+    weight.bytes += memory::of_text(text, typescript);
+    Ok(weight)
+}
+
+fn furthest_behind(readings: &[Reading<'_>]) -> Option<usize> {
+    (0..readings.len()).min_by_key(|at| readings[*at].lexer.offset())
+}
+
+/// Makes one of a reading and another that goes on alike.
+fn merge(
+    readings: &mut Vec<Reading<'_>>,
+    at: usize,
+    mut spend: impl FnMut(usize) -> Option<()>,
+) -> Option<()> {
+    let offset = readings[at].lexer.offset();
+    for other in 0..readings.len() {
+        if other != at && readings[other].lexer.offset() == offset {
+            spend(readings[at].lexer.depth())?;
+            if readings[other].lexer.meets(&readings[at].lexer) {
+                let merged = readings.swap_remove(at);
+                let other = if other == readings.len() { at } else { other };
+                readings[other].merge(&merged);
+                return Some(());
+            }
+        }
+    }
+    Some(())
+}
+
+/// Where a reading stands.
+enum Advance<'a> {
+    On,
+    /// There is another reading of the last token.
+    Forked(Box<Reading<'a>>),
+    /// At the end of the text, or where the parser could only fail.
+    Ended,
+}
+
+/// One way to read the text up to some place.
+#[derive(Clone)]
+struct Reading<'a> {
+    lexer: Lexer<'a>,
+    scale: Scale,
+    names: memory::Names,
+    token_bytes: usize,
+    most_rereads: u64,
+    typescript: bool,
+}
+
+impl<'a> Reading<'a> {
+    fn new(text: &'a str, typescript: bool) -> Self {
+        Self {
+            lexer: Lexer::new(text),
+            scale: Scale { rereads: Rereads::new(typescript), ..Scale::default() },
+            names: memory::Names::default(),
+            token_bytes: 0,
+            most_rereads: Rereads::allowed(text),
+            typescript,
+        }
+    }
+
+    /// Reads on up to a fork; or one token, unless this reading is the only one.
+    fn advance(
+        &mut self,
+        alone: bool,
+        seen: &mut impl FnMut(Token<'a>),
+    ) -> Result<Advance<'a>, TooDeep> {
+        loop {
+            let swallowed = if self.scale.rereads.swallows() { self.swallow(seen)? } else { None };
+            let Some(token) = self.lexer.next_token() else {
+                let offset = self.lexer.offset();
+                if self.lexer.exhausted() {
+                    return Err(TooDeep { offset });
+                }
+                match swallowed {
+                    // It has counted all that this reading has.
+                    Some(swallowed) => *self = swallowed,
+                    None => return Ok(Advance::Ended),
+                }
+                return Ok(Advance::On);
+            };
+            let fork = self.lexer.fork();
+            let other = fork.map(|(lexer, token)| {
+                let mut other = Self { lexer, ..self.clone() };
+                seen(token);
+                other.put(token).map(|()| other)
+            });
+            seen(token);
+            self.put(token)?;
+            let other = other.transpose()?.or(swallowed);
+            if other.is_some() || !alone {
+                return Ok(other.map_or(Advance::On, |other| Advance::Forked(Box::new(other))));
+            }
+        }
+    }
+
+    /// The reading in which the parser takes the next token for `=>`.
+    fn swallow(&self, seen: &mut impl FnMut(Token<'a>)) -> Result<Option<Self>, TooDeep> {
+        let mut other = self.clone();
+        let Some(token) = other.lexer.swallow() else { return Ok(None) };
+        seen(token);
+        other.scale.put_swallowed();
+        other.token_bytes += memory::of_token(token, self.typescript);
+        other.within(token.start).map(|()| Some(other))
+    }
+
+    fn within(&self, offset: usize) -> Result<(), TooDeep> {
+        if self.scale.open > MAX_WEIGHT || self.scale.rereads.total() > self.most_rereads {
+            return Err(TooDeep { offset });
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, token: Token<'_>) -> Result<(), TooDeep> {
+        self.scale.put(token);
+        self.token_bytes += memory::of_token(token, self.typescript) + self.names.of(token);
+        self.within(token.start)
+    }
+
+    fn bytes(&self) -> usize {
+        self.token_bytes
+            + memory::of_comments(self.lexer.comments())
+            + memory::of_rare_blanks(self.lexer.rare_blanks())
+    }
+
+    /// Goes on for both readings, which must meet here.
+    fn merge(&mut self, other: &Self) {
+        self.scale.merge(&other.scale);
+        self.token_bytes = self.token_bytes.max(other.token_bytes);
+        self.lexer.merge(&other.lexer);
+    }
 }
 
 /// The tokens that are open inside one pair of brackets.
@@ -64,60 +223,45 @@ struct Level {
     kept: usize,
     /// Open since the last comma.
     item: usize,
-    /// `<` seen since the last comma, and since the statement began.
+    /// `<` seen since the last comma.
     item_angles: usize,
-    angles: usize,
-    /// `<` not closed by a `>` yet.
-    arguments: usize,
-    /// The number of times that the parser may read these tokens beyond the first.
-    again: usize,
-    /// Whether the bracket is `(`.
-    parenthesis: bool,
-    /// `?` seen since the statement began.
-    questions: usize,
     /// Whether a comma was seen since the statement began.
     listed: bool,
     /// A `;` was read. The next token tells whether it ended everything.
     ending: bool,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Scale {
-    typescript: bool,
     levels: Vec<Level>,
     here: Level,
     open: usize,
     most: usize,
-    angles: usize,
-    questions: usize,
-    parentheses: usize,
-    rereads: usize,
+    rereads: Rereads,
 }
 
 impl Scale {
-    fn put(&mut self, token: Token<'_>, uncertain: bool) {
-        if !uncertain {
-            self.end_before(token);
-        }
-        self.rereads = self.rereads.saturating_add(self.here.again);
-        match token.text {
-            "(" | "[" | "{" | "${" | "`" => self.open(token.text, uncertain),
-            ")" | "]" | "}" | "`}" if !uncertain => self.close(),
-            "," if !uncertain => self.end_item(),
-            ";" if !uncertain => self.here.ending = true,
-            "<" => self.angle(),
-            ">" if !uncertain => {
-                self.here.arguments = self.here.arguments.saturating_sub(1);
+    fn put(&mut self, token: Token<'_>) {
+        self.end_before(token);
+        self.rereads.put(token);
+        match token.text.as_bytes() {
+            b"(" | b"[" | b"{" | b"${" | b"`" => self.open(),
+            b")" | b"]" | b"}" | b"`}" => self.close(),
+            b"," => self.end_item(),
+            b";" => self.here.ending = true,
+            b"<" => {
+                self.here.item_angles += 1;
                 self.count(1);
             }
-            "?" => {
-                self.rereads += 3 * self.questions;
-                self.questions += 1;
-                self.here.questions += 1;
-                self.count(1);
-            }
+            // A literal contains nothing.
+            b"'" | b"0" | b"/r" => {}
             _ => self.count(1),
         }
+    }
+
+    fn put_swallowed(&mut self) {
+        self.count(1);
+        self.rereads.put_swallowed();
     }
 
     /// Ends the constructs that must have ended before `token`.
@@ -125,32 +269,13 @@ impl Scale {
         let ending = std::mem::take(&mut self.here.ending);
         if token.starts_statement || (ending && !matches!(token.text, "else" | "while")) {
             self.end_statement();
+            self.rereads.end_statement();
         }
     }
 
-    /// Brackets after `<` are read as a type, then perhaps as an expression.
-    fn open(&mut self, bracket: &str, uncertain: bool) {
+    fn open(&mut self) {
         self.count(1);
-        let parenthesis = bracket == "(";
-        self.rereads += if parenthesis { 3 * self.parentheses } else { 0 };
-        self.parentheses += usize::from(parenthesis);
-        let doubled = self.here.again.saturating_add(1).saturating_mul(self.here.arguments + 1);
-        let again = if self.typescript { doubled - 1 } else { 0 };
-        if uncertain {
-            self.here.again = again;
-        } else {
-            self.levels.push(std::mem::take(&mut self.here));
-            self.here = Level { again, parenthesis, ..Level::default() };
-        }
-        self.count(1);
-    }
-
-    fn angle(&mut self) {
-        self.rereads += self.angles;
-        self.angles += 1;
-        self.here.angles += 1;
-        self.here.item_angles += 1;
-        self.here.arguments += 1;
+        self.levels.push(std::mem::take(&mut self.here));
         self.count(1);
     }
 
@@ -160,11 +285,9 @@ impl Scale {
         self.most = self.most.max(self.open);
     }
 
-    /// A closing bracket without an opening one ends the parse, so there is nothing to close here.
     fn close(&mut self) {
         if let Some(outer) = self.levels.pop() {
             self.end_statement();
-            self.parentheses -= usize::from(self.here.parenthesis);
             self.here = outer;
         }
     }
@@ -172,10 +295,7 @@ impl Scale {
     /// Everything open at this level has ended.
     fn end_statement(&mut self) {
         self.open -= self.here.kept + self.here.item;
-        self.angles -= self.here.angles;
-        self.questions -= self.here.questions;
-        let Level { again, parenthesis, .. } = self.here;
-        self.here = Level { again, parenthesis, ..Level::default() };
+        self.here = Level::default();
     }
 
     /// A comma ends an expression, but no statement around it, and no `<` before it.
@@ -190,6 +310,28 @@ impl Scale {
         }
         self.here.item = 0;
         self.here.item_angles = 0;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (level, other) in self.levels.iter_mut().zip(&other.levels) {
+            level.merge(other);
+        }
+        self.here.merge(&other.here);
+        let levels = self.levels.iter().chain([&self.here]);
+        self.open = levels.map(|level| level.kept + level.item).sum();
+        self.most = self.most.max(other.most).max(self.open);
+        self.rereads.merge(&other.rereads);
+    }
+}
+
+impl Level {
+    fn merge(&mut self, other: &Self) {
+        self.kept = self.kept.max(other.kept);
+        self.item = self.item.max(other.item);
+        self.item_angles = self.item_angles.max(other.item_angles);
+        // A first comma keeps more open than the others.
+        self.listed &= other.listed;
+        self.ending &= other.ending;
     }
 }
 
@@ -263,7 +405,7 @@ mod tests {
     #[test]
     fn the_bound_says_where() {
         assert_eq!(weigh(&"[".repeat(200_000), true), Err(TooDeep { offset: MAX_WEIGHT / 2 }));
-        assert!(weigh(&"a<".repeat(4_000), true).is_err());
+        assert!(weigh(&"a<".repeat(9_000), true).is_err());
         assert!(weigh(&"f<(a=".repeat(25), true).is_err());
         assert!(weigh(&"f<(a=".repeat(25), false).is_ok());
         assert!(weight(&"a: Map<A, (b: Set<(c: D) => E>) => F>;\n".repeat(10_000)) < 40);

@@ -419,3 +419,80 @@ fn long_sources_compile_in_linear_time() {
         );
     }
 }
+
+#[test]
+fn ordinary_programs_are_not_refused() {
+    let calls = "f(a, b);\n".repeat(18);
+    let long = "f(a, b);\n".repeat(34_000);
+    for place in [
+        "const p = (s) => { return !/[.]/.test(s); };\n",
+        "const p = (s) => { return !!/[a]/.test(s); };\n",
+        "if (a) b(); else !/[a]/.test(c);\n",
+        "const half = k++ / 2; // half\n",
+        "function g() {}\n/[a]/.test(s);\n",
+        "if (a) /[{]/.test(s);\n",
+        "const c = 1./b/2, d = a[0] / 2, e = `'` / 2;\n",
+        "let g\n/['(]/.test(s);\n",
+        "for (const x of /[(]/.exec(s)) {}\n",
+        "const y = (a = b) / 2 + (c) / '/'.length;\n",
+    ] {
+        for language in [Language::JavaScript, Language::TypeScript] {
+            for rest in [&calls, &long] {
+                let text = format!("{place}let x = 1 < 2;\n{rest}");
+                let result = compile("a", &text, language, &[], usize::MAX);
+                assert!(result.is_ok(), "{place} {language:?}: {:?}", result.err());
+            }
+        }
+    }
+    let text = format!("declare const m: number, n: number;\nm! / n; // note\n{long}");
+    assert!(compile("a", &text, Language::TypeScript, &[], usize::MAX).is_ok());
+}
+
+#[test]
+fn long_chains_compile() {
+    for (open, middle, close, count) in [
+        ("'abc' +\n", "'d'", "", 9_000),
+        ("a ? b : ", "c", "", 2_000),
+        ("if (a) { b } else ", "{ c }", "", 2_000),
+        ("a", "", ".then(b)", 1),
+        ("", "a", ".then(b => c)", 2_000),
+        ("a && b || ", "c", "", 2_000),
+    ] {
+        let text = format!("{}{middle}{};", open.repeat(count), close.repeat(count));
+        for language in [Language::JavaScript, Language::TypeScript] {
+            let result = compile("a", &text, language, &[], usize::MAX);
+            assert!(result.is_ok(), "{open}{close} {language:?}: {:?}", result.err());
+        }
+    }
+}
+
+/// Texts in which the parser takes any one token for the `=>` of a function type, or reads the same tokens again in each
+/// of the brackets around them.
+#[test]
+fn hostile_types_end_in_time() {
+    for (open, middle, close, count) in [
+        ("(x as (a,b)) T,", "1", "", 100_000),
+        ("{x as (a,b)} T;", "1", "", 100_000),
+        ("x as (a,b);", "1", "", 100_000),
+        ("x as (a,b),", "1", "", 100_000),
+        ("x as (a,b)\nT", "1", "", 100_000),
+        ("x as ({a=", "1", "})=>1", 27),
+        ("x as ({[", "1", "]:b})=>1", 27),
+        ("infer A extends (", "B", ") ? 1 : 2", 27),
+        ("type X=infer A extends (", "B", ") ? 1 : 2", 27),
+        ("f<(a=", "1", ")=>1>b", 27),
+        ("static\n", "", "", 100_000),
+        ("(a=", "[1,1,1,1,1,1]", ")", 3_000),
+        ("interface A extends B<(a=function(){", "", "})=>1> x {}", 25),
+    ] {
+        let text = format!("{}{middle}{}", open.repeat(count), close.repeat(count));
+        for language in [Language::JavaScript, Language::TypeScript] {
+            let started = Instant::now();
+            let _ = compile("a", &text, language, &[], usize::MAX);
+            assert!(
+                started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+                "{open} {language:?}"
+            );
+        }
+    }
+}

@@ -24,6 +24,9 @@ const PER_COMMENT: usize = 104;
 const PER_RARE_BLANK: usize = 24;
 /// A name in a list of imports or exports is one more import or export.
 const PER_NAME: usize = 1_024;
+/// The stack that a level of nesting touches at most, and the levels that fit into any thread's.
+const PER_LEVEL: usize = 1_024;
+const FREE_LEVELS: usize = 256;
 /// The cost of printing with a map: for each line, and for each line and byte of a line that is not ASCII.
 const PER_PRINTED_LINE: usize = 20;
 const PER_PRINTED_LINE_BEYOND_ASCII: usize = 112;
@@ -48,6 +51,10 @@ fn of_printing(text: &str) -> usize {
             }
         })
         .sum()
+}
+
+pub(super) fn of_levels(levels: usize) -> usize {
+    PER_LEVEL.saturating_mul(levels.saturating_sub(FREE_LEVELS))
 }
 
 pub(super) fn of_comments(count: usize) -> usize {

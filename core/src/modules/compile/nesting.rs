@@ -83,7 +83,7 @@ pub(super) fn read<'a>(
             merge(&mut readings, at, spend).ok_or(TooDeep { offset })?;
         }
     }
-    weight.bytes += memory::of_text(text, typescript);
+    weight.bytes += memory::of_text(text, typescript) + memory::of_levels(weight.levels);
     Ok(weight)
 }
 

@@ -66,13 +66,12 @@ export function onClosed(done: () => void): number {
 
 /** Borrows an encoder for one message. A getter that runs meanwhile may borrow another one. */
 export function borrowEncoder(): Encoder {
-  const encoder = idle.pop() ?? new Encoder();
-  encoder.reset();
-  return encoder;
+  return idle.pop() ?? new Encoder();
 }
 
-/** Gives an encoder back. */
+/** Gives an encoder back, which forgets its message: an idle one keeps no value of the caller's alive. */
 export function returnEncoder(encoder: Encoder): void {
+  encoder.forget();
   if (idle.length < 4) idle.push(encoder);
 }
 

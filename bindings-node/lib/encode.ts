@@ -92,6 +92,16 @@ export class Encoder extends Outbox {
   begin(numbering: Numbering): void {
     this.numbering = numbering;
     this.objects = 0;
+    this.forgetValues();
+  }
+
+  /** Forgets the message and its values. */
+  forget(): void {
+    this.reset();
+    this.forgetValues();
+  }
+
+  private forgetValues(): void {
     this.top = undefined;
     if (this.seen.size > 0) this.seen = new Map();
     if (this.keys.size > 0) this.keys = new Map();

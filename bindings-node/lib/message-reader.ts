@@ -62,17 +62,21 @@ export class MessageReader extends Decoder {
   /** Reads the next message of an event, whatever its size. The run's next events come after `done`. */
   read(run: Run, root: string, done: Done): void {
     if (this.isLarge) {
+      run.throws.received(Infinity);
       start(new Reading(this.large(run, root), run, done));
       return;
     }
     let value: unknown;
     let ok = true;
+    const before = this.taken;
     try {
       value = this.next(run, root);
     } catch (failure) {
       ok = false;
       value = failure;
     }
+    // Its nodes are few, or it would be a large one.
+    for (let at = before; at < this.taken; at += 1) run.throws.received(this.pile?.[at]?.byteLength ?? 0);
     done(ok, value);
   }
 

@@ -140,6 +140,7 @@ export class Run implements Numbering, Owners {
 
   /** The sandbox called an asynchronous host function and continues. */
   asyncCalled(fn: number, promise: number, reader: MessageReader): void {
+    this.throws.isCalled();
     reader.read(this, 'arguments', (ok, args) => {
       let answer: Promise<unknown>;
       try {

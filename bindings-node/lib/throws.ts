@@ -3,17 +3,35 @@
 // In: each value that is thrown into the sandbox, with the number of its call or promise. Out: the value that ended the
 // run, by that number. Only objects are kept: the sandbox has an identity for no other value. The core names
 // only one of the last such values, so that value is here.
+//
+// An exception may hold values of the sandbox, which count against no limit any more. So in a run that has sent a large
+// message, only the latest exception is kept, and only until the sandbox calls again.
 
 /** The number of values that are kept: `isolane::KEPT_THROWS`. */
 const KEPT = 8;
+
+/** The bytes from which on a message is large: `isolane::LARGE_THROW_BYTES`. */
+const LARGE_BYTES = 64 * 1024;
 
 export class Throws {
   /** Calls are kept under their numbers, promises under negative numbers. */
   private readonly kept = new Map<number, unknown>();
   private calls = 0;
+  private hasLarge = false;
+
+  /** A message of so many bytes came from the sandbox. */
+  received(bytes: number): void {
+    if (bytes > LARGE_BYTES) this.hasLarge = true;
+  }
+
+  /** The sandbox called a host function. */
+  isCalled(): void {
+    if (this.hasLarge) this.kept.clear();
+  }
 
   /** Counts a synchronous call of the sandbox; returns its number, which is also the core's. */
   numberCall(): number {
+    this.isCalled();
     this.calls += 1;
     return this.calls;
   }
@@ -40,6 +58,7 @@ export class Throws {
 
   private keep(key: number, thrown: unknown): void {
     if ((typeof thrown !== 'object' && typeof thrown !== 'function') || thrown === null) return;
+    if (this.hasLarge) this.kept.clear();
     this.kept.set(key, thrown);
     if (this.kept.size <= KEPT) return;
     for (const oldest of this.kept.keys()) {

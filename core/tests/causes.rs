@@ -136,6 +136,7 @@ const UNCAUSED: &[&str] = &[
     // Forgotten: there were too many since, or the sandbox called again after a large one.
     "let kept; for (let i = 0; i < 9; i++) try { sync() } catch (e) { kept ??= e } throw kept",
     "try { big('x'.repeat(1 << 17)) } catch (e) { fine(); throw e }",
+    "let kept; try { sync() } catch (e) { kept = e } try { big('x'.repeat(1 << 17)) } catch {} throw kept",
 ];
 
 #[test]

@@ -5,6 +5,8 @@ import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import vm from 'node:vm';
 
 import * as isolane from 'isolane';
 
@@ -33,6 +35,7 @@ function host(made) {
     thenable: () => ({ then: (_, reject) => reject(made()) }),
     rejected,
     fine() {},
+    each: async (f) => void (await f()),
     deep: { fail },
     native: kitFunction('atob'),
   };
@@ -56,6 +59,7 @@ const CAUSED = [
   'fine(); try { fail() } catch (e) { fine(); await null; e.message = "said otherwise"; throw e }',
   'const { f } = { get f() { return fail() } }; f',
   'fine({ get f() { return fail() } })',
+  'let kept; try { fail() } catch (e) { kept = e } fine("small"); await each(() => 1); fine(); throw kept',
 ];
 
 /** Sources that end by something else. */
@@ -64,6 +68,11 @@ const UNCAUSED = [
   'try { fail() } catch (e) { throw new Error(e.message) }',
   'try { fail() } catch (e) { throw { name: e.name, message: e.message } }',
   'const kept = []; for (let i = 0; i < 9; i++) try { fail() } catch (e) { kept.push(e) } throw kept[0]',
+  // After a large message only the latest is kept, until the next call.
+  `try { fail('x'.repeat(${LARGE})) } catch (e) { fine(); throw e }`,
+  `let kept; try { fail() } catch (e) { kept = e } fine(new Uint8Array(${LARGE})); fine(); throw kept`,
+  `let kept; try { fail() } catch (e) { kept = e } await each(() => new Uint8Array(${LARGE})); fine(); throw kept`,
+  `let kept; try { fail() } catch (e) { kept = e } await each(() => 'x'.repeat(${LARGE})); try { fail() } catch {} throw kept`,
   'import "nowhere"',
   'native("*")',
   'try { fail() } catch {} native("*")',
@@ -152,6 +161,34 @@ test('nothing of a cause reaches the sandbox', { timeout: CEILING_MS }, async ()
     export default shown`;
   const { result } = await runCode(source, { globals });
   assert.deepStrictEqual(result, ['message', false]);
+});
+
+test('exceptions keep no more than one large value alive', { timeout: CEILING_MS }, async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = vm.runInNewContext('gc');
+  let alive = 0;
+  let most = 0;
+  const registry = new FinalizationRegistry(() => { alive -= 1; });
+  const each = async (f) => {
+    const value = await f();
+    alive += 1;
+    registry.register(value);
+    throw Object.assign(new Error('over'), { value });
+  };
+  const count = async () => {
+    for (let turn = 0; turn < 20 && alive > 1; turn += 1) {
+      gc();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    most = Math.max(most, alive);
+  };
+  const source = `for (let i = 0; i < 12; i++) {
+    try { await each(() => new Uint8Array(${LARGE})) } catch {}
+    await count();
+  }
+  export default 1`;
+  assert.equal((await runCode(source, { globals: { each, count } })).status, 'success');
+  assert.ok(most <= 1, `${most} are alive`);
 });
 
 test('a worker that cannot be started', { timeout: CEILING_MS }, async () => {

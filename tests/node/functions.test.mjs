@@ -150,6 +150,24 @@ test('a sandbox function that no one holds is given back', async () => {
   await handle;
 });
 
+test('a value that a host function returned is not kept', { timeout: 30_000 }, async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = vm.runInNewContext('gc');
+  let registry;
+  const collected = new Promise((resolve) => { registry = new FinalizationRegistry(resolve); });
+  const give = () => {
+    const value = new Uint8Array(1 << 20);
+    registry.register(value);
+    return value;
+  };
+  await runCode('give(); export default 1', { globals: { give } });
+  const poll = setInterval(gc, 10).unref();
+  const ceiling = setTimeout(() => {}, 20_000);
+  await collected;
+  clearTimeout(ceiling);
+  clearInterval(poll);
+});
+
 test('big values cross whole in both directions', async () => {
   const bytes = new Uint8Array(10 << 20).map((_, i) => i);
   const text = 'é'.repeat(1 << 20);

@@ -18,6 +18,7 @@ from isolane import CodeExecutionResult, Runtime, SerializationError, StatusErro
 from isolane._isolane import kit_function
 
 LARGE = 1 << 17
+BUFFER = f"() => new Uint8Array({LARGE})"
 
 
 class BrokenError(Exception):
@@ -72,6 +73,7 @@ CAUSED = [
     "try { fail() } catch (e) { fine(); await null; e.message = 'said otherwise'; throw e }",
     "await failLater(fail.name)",
     "fine({ get f() { return fail() } })",
+    "let k; try { fail() } catch (e) { k = e } fine('small'); await call(() => 1); fine(); throw k",
 ]
 
 # Sources that end by something else.
@@ -82,6 +84,9 @@ UNCAUSED = [
     "const all = []; for (let i = 9; i--; ) try { fail() } catch (e) { all.push(e) } throw all[0]",
     f"try {{ fail('x'.repeat({LARGE})) }} catch (e) {{ fine(); throw e }}",
     f"try {{ await future('x'.repeat({LARGE})) }} catch (e) {{ fine(); throw e }}",
+    # After a large message only the latest is kept, until the next call.
+    f"let k; try {{ fail() }} catch (e) {{ k = e }} fine('x'.repeat({LARGE})); fine(); throw k",
+    f"let k; try {{ fail() }} catch (e) {{ k = e }} await call({BUFFER}); fine(); throw k",
     "import 'nowhere'",
     "native('*')",
     "try { fail() } catch {} native('*')",

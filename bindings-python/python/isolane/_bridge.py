@@ -230,6 +230,8 @@ class Bridge:
 
     def _handle(self, run: Run, event: Event) -> None:
         number, kind, what, ok, message, call, is_large = event
+        if is_large:
+            run.throws.received_large()
         if kind == "settled":
             del self._runs[number]
             run.settled()
@@ -237,7 +239,7 @@ class Bridge:
             # The run settled while the message was read: no host function starts any more.
             pass
         elif kind == "call":
-            run.called(what, message, call, is_large)
+            run.called(what, message, call)
             self.expect_events()
         elif run.terminating:
             # The run is about to end, and only its end matters.

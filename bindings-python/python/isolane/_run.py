@@ -207,10 +207,9 @@ class Run:
         self._outcome = outcome
         return True
 
-    def called(self, function: int, message: Message, call: HostCall, is_large: bool) -> None:
+    def called(self, function: int, message: Message, call: HostCall) -> None:
         """The sandbox called a host function and waits for the answer."""
         answered = self.throws.number_call()
-        before = self._promises.given
         # No local variable holds the kept exception: its traceback would hold this frame, and the
         # frame the exception.
         try:
@@ -220,11 +219,9 @@ class Run:
             self.remote.reply(call, False, raised, self)
             raise
         except BaseException as raised:
-            self.throws.keep(answered, self.remote.reply(call, False, raised, self), is_large)
+            self.throws.keep(answered, self.remote.reply(call, False, raised, self))
         else:
-            self.throws.keep(answered, self.remote.reply(call, True, value, self), is_large)
-            if is_large:
-                self.throws.answers_large(range(before + 1, self._promises.given + 1))
+            self.throws.keep(answered, self.remote.reply(call, True, value, self))
 
     def async_called(self, function: int, message: Message, promise: int) -> None:
         """The sandbox called a coroutine function of the host and continues."""

@@ -20,56 +20,47 @@ _KEPT = 8
 
 
 class Throws:
-    """The latest exceptions of one run. Their frames hold the arguments of the calls. So the
-    exception of a call with large arguments is kept only until the next call, as in the core."""
+    """The latest exceptions of one run. An exception and its frames may hold values of the sandbox,
+    which count against no limit any more. So in a run that has sent a large message, only the
+    latest exception is kept, and only until the sandbox calls again."""
 
     def __init__(self) -> None:
         self.calls = 0
         self._kept: dict[Answered, BaseException] = {}
-        self._large: tuple[Answered, BaseException] | None = None
-        # Promises that answer calls with large arguments.
-        self._large_promises: set[int] = set()
+        self._has_large = False
+
+    def received_large(self) -> None:
+        """Notes a large message of the sandbox."""
+        self._has_large = True
 
     def number_call(self) -> Answered:
         """Counts a synchronous call of the sandbox; returns it with its number, which is also the
         core's."""
-        self._large = None
+        self.is_called()
         self.calls += 1
         return ("call", self.calls)
 
-    def keep(
-        self, answered: Answered, raised: BaseException | None, is_large: bool = False
-    ) -> None:
+    def keep(self, answered: Answered, raised: BaseException | None) -> None:
         """Keeps an exception, if there is one."""
         if raised is None:
             return
         _TRACEBACK.__set__(raised, _outside(_TRACEBACK.__get__(raised)))
-        if is_large or (answered[0] == "promise" and answered[1] in self._large_promises):
-            self._large = (answered, raised)
-            return
+        if self._has_large:
+            self._kept.clear()
         self._kept[answered] = raised
         if len(self._kept) > _KEPT:
             del self._kept[next(iter(self._kept))]
 
     def is_called(self) -> None:
-        """Notes that the sandbox calls an asynchronous function."""
-        self._large = None
-
-    def answers_large(self, promises: range) -> None:
-        """Notes that a call with large arguments returned these promises."""
-        self._large_promises.update(promises)
-
-    def settled(self, promise: int) -> None:
-        self._large_promises.discard(promise)
+        """Notes that the sandbox calls a host function."""
+        if self._has_large:
+            self._kept.clear()
 
     def find(self, answered: Answered) -> BaseException | None:
-        if self._large is not None and self._large[0] == answered:
-            return self._large[1]
         return self._kept.get(answered)
 
     def clear(self) -> None:
         self._kept.clear()
-        self._large = None
 
 
 def _outside(traceback: TracebackType | None) -> TracebackType | None:

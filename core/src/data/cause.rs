@@ -10,8 +10,8 @@ use std::{error::Error, sync::Arc};
 /// A host keeps as many of its exceptions while a run is running. See [`Cause`].
 pub const KEPT_THROWS: usize = 8;
 
-/// If the arguments of a call hold more bytes, its throw is kept only until the sandbox calls its host again: the
-/// exception may hold the arguments.
+/// Once a message that holds more bytes has come from the sandbox, a host keeps only its latest exception, and only until
+/// the sandbox calls again: the exception may hold the message's value, which counts against no limit any more.
 pub const LARGE_THROW_BYTES: usize = 64 << 10;
 
 /// The cause of a run's error.

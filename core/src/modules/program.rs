@@ -90,6 +90,9 @@ pub(crate) enum Unlinked {
     Error(Box<ExecutionError>),
 }
 
+/// Bytes of a file's name that a message about memory shows.
+const SHOWN_FILENAME: usize = 1 << 10;
+
 /// A module that the run has no room to compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Oversized {
@@ -336,7 +339,7 @@ fn engine_name(label: &str) -> String {
 
 fn unlinked(error: LinkError) -> Unlinked {
     if let Some(needed_bytes) = error.needed_bytes {
-        let filename = bounded(error.filename, MESSAGE_LIMIT);
+        let filename = bounded(error.filename, SHOWN_FILENAME);
         return Unlinked::Memory(Box::new(Oversized {
             filename,
             needed_bytes: needed_bytes as u64,

@@ -150,6 +150,7 @@ impl Record {
             }
             (End::Oversized(module), _) => {
                 let Oversized { filename, needed_bytes } = *module;
+                let filename = filename.escape_debug();
                 let message = format!(
                     "compiling {filename} takes up to {needed_bytes} bytes, more than the run's memory limit of {} bytes \
                      leaves: raise the limit, or split the module",

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     ASYNC_FUNCTION, Cause, Completion, ExecutionResult, Host, HostCall, KEPT_THROWS,
-    NativeFunctions, REPORT_SINK, RunHandle, Value,
+    LARGE_THROW_BYTES, NativeFunctions, REPORT_SINK, RunHandle, Value,
     binding::executor,
     error::Source,
     os::{
@@ -50,6 +50,9 @@ pub(super) struct HostSide {
     called: AtomicU64,
     /// The errors that were thrown last, until the result is taken, which may name one.
     thrown: Mutex<VecDeque<(Cause, Source)>>,
+    /// Whether the sandbox has sent a large message. From then on only the latest error is kept, and only until the
+    /// sandbox calls again.
+    has_large: AtomicBool,
     /// The readers of reports.
     pub(super) feed: Feed,
     /// The process of the run. In a child of that process no lock here may be waited for.
@@ -102,6 +105,7 @@ impl HostSide {
             tables: Mutex::new(Tables { report, ..Tables::default() }),
             called: AtomicU64::new(0),
             thrown: Mutex::default(),
+            has_large: AtomicBool::new(false),
             feed: Feed::default(),
             process,
             tokio: Handle::try_current().ok(),
@@ -315,12 +319,22 @@ impl HostSide {
     /// Keeps an error that is about to be thrown in the sandbox.
     fn keep_thrown(&self, cause: Cause, error: Option<Source>) {
         let Some(error) = error.filter(|_| !self.is_over()) else { return };
+        let most = if self.has_large.load(Ordering::Relaxed) { 1 } else { KEPT_THROWS };
         let mut thrown = self.thrown.lock();
         thrown.push_back((cause, error));
-        let oldest = if thrown.len() > KEPT_THROWS { thrown.pop_front() } else { None };
+        let surplus = thrown.len().saturating_sub(most);
+        let oldest: Vec<_> = thrown.drain(..surplus).collect();
         drop(thrown);
         // Dropped without the lock: the error's type may do anything when it is dropped.
         drop(oldest);
+    }
+
+    /// Forgets the errors that may hold values of the sandbox, which count against no limit any more.
+    fn forget_thrown(&self) {
+        if self.has_large.load(Ordering::Relaxed) {
+            let forgotten = std::mem::take(&mut *self.thrown.lock());
+            drop(forgotten);
+        }
     }
 
     /// The message for this run of a value that was returned or thrown; `cause` identifies a throw.
@@ -417,6 +431,9 @@ impl HostSide {
     }
 
     fn received(&self, message: &Value, outcome_of: Option<u32>) -> Arc<Received> {
+        if message.held_bytes() > LARGE_THROW_BYTES {
+            self.has_large.store(true, Ordering::Relaxed);
+        }
         Arc::new(match self.me.upgrade() {
             Some(me) => Received::new(&me, message, outcome_of),
             None => Received::default(),
@@ -462,6 +479,7 @@ fn panicked() -> Returned {
 
 impl Host for HostSide {
     fn call(&self, function: u32, args: Value, call: HostCall) {
+        self.forget_thrown();
         let number = self.called.fetch_add(1, Ordering::Relaxed) + 1;
         if function != REPORT_SINK {
             match self.function(function) {

@@ -80,7 +80,7 @@ export class Decoder {
   /** Work to do before the step at `at` is repeated; returns whether it is done. */
   private prerequisite: (() => boolean) | undefined;
   /** The long texts of that step that have been read, by their first byte; undefined for one that is too long. */
-  private readonly texts = new Map<number, string | undefined>();
+  private texts: Map<number, string | undefined> | undefined;
 
   constructor(bytes: Buffer, at: number) {
     this.bytes = bytes;
@@ -250,7 +250,7 @@ export class Decoder {
       if (failure instanceof Unsupported) throw notCloneable(this.name + path(frame, this.keys), failure.what);
       throw failure;
     } finally {
-      if (this.texts.size > 0 && this.prerequisite === undefined) this.texts.clear();
+      if (this.texts !== undefined && this.prerequisite === undefined) this.texts = undefined;
     }
   }
 
@@ -480,7 +480,8 @@ export class Decoder {
 
   /** Reads a text in several steps. It may be longer than the longest string of V8. */
   private long(start: number, end: number, encoding: 'utf8' | 'utf16le'): string {
-    if (this.texts.has(start)) return this.texts.get(start) ?? this.overlong(end - start);
+    const texts = (this.texts ??= new Map());
+    if (texts.has(start)) return texts.get(start) ?? this.overlong(end - start);
     const { bytes } = this;
     let text = '';
     let at = start;
@@ -489,12 +490,12 @@ export class Decoder {
       const piece = bytes.toString(encoding, at, next);
       at = next;
       if (text.length + piece.length > constants.MAX_STRING_LENGTH) {
-        this.texts.set(start, undefined);
+        texts.set(start, undefined);
         return true;
       }
       text += piece;
       if (at < end) return false;
-      this.texts.set(start, text);
+      texts.set(start, text);
       return true;
     });
   }

@@ -12,6 +12,7 @@ import { complete } from './completion.js';
 import type { Owners } from './decode.js';
 import type { Numbering } from './encode.js';
 import { MessageReader } from './message-reader.js';
+import { HostFunctions } from './host-functions.js';
 import type { NativeFunction, NativeTable } from './native.js';
 import { OutcomeReading } from './outcome.js';
 import { Promises } from './promises.js';
@@ -19,24 +20,20 @@ import { Reports } from './reports.js';
 import { SandboxFunctions, ended } from './sandbox-functions.js';
 import { endOfSlice, start } from './slices.js';
 import { Throws } from './throws.js';
-import { ASYNC_FUNCTION, REPORT_SINK } from './wire.js';
+import { REPORT_SINK } from './wire.js';
 
 export class Run implements Numbering, Owners {
   /** The native side's number of this run; 0 until the run has started. */
   number = 0;
   running = true;
-  /** The functions that are answered in Rust, if the options have any. */
-  natives: NativeTable | undefined;
   private hasStarted = false;
-  private readonly nativeNumbers = new Map<NativeFunction, number>();
-  private readonly nativeFunctions = new Map<number, NativeFunction>();
-  readonly sandboxFunctions = new SandboxFunctions(this);
-  readonly throws = new Throws();
-  private readonly promises = new Promises(this);
   private readonly sink: Function | undefined;
   private readonly resolve: (result: CodeExecutionResult) => void;
-  private readonly numbers = new Map<Function, number>();
-  private readonly functions: Function[] = [];
+  // Most runs need few of these, so each is made at its first use.
+  private madeHostFunctions: HostFunctions | undefined;
+  private madePromises: Promises | undefined;
+  private madeSandboxFunctions: SandboxFunctions | undefined;
+  private madeThrows: Throws | undefined;
   private readonly reports = new Reports();
   private reportsDelivered = 0;
   private terminating = false;
@@ -47,12 +44,33 @@ export class Run implements Numbering, Owners {
     this.resolve = resolve;
   }
 
+  get hostFunctions(): HostFunctions {
+    return (this.madeHostFunctions ??= new HostFunctions());
+  }
+
+  get promises(): Promises {
+    return (this.madePromises ??= new Promises(this));
+  }
+
+  get sandboxFunctions(): SandboxFunctions {
+    return (this.madeSandboxFunctions ??= new SandboxFunctions(this));
+  }
+
+  get throws(): Throws {
+    return (this.madeThrows ??= new Throws());
+  }
+
+  /** The functions that are answered in Rust, if the options have any. */
+  get natives(): NativeTable | undefined {
+    return this.madeHostFunctions?.natives;
+  }
+
   /** Records that the run has started under that number. */
   started(number: number): void {
     this.number = number;
     this.hasStarted = true;
     // Without a host function nothing runs in the context.
-    if (this.functions.length > 0 || this.sink !== undefined) {
+    if (this.madeHostFunctions?.hasFunctions === true || this.sink !== undefined) {
       this.context = new AsyncResource('isolane.run', { requireManualDestroy: true });
     }
   }
@@ -82,25 +100,12 @@ export class Run implements Numbering, Owners {
   hostFunction(what: Function): number;
   hostFunction(what: number): Function;
   hostFunction(what: Function | number): Function | number {
-    if (typeof what === 'number') return this.functions[what] ?? (this.nativeFunctions.get(what) as Function);
-    const known = this.numbers.get(what);
-    if (known !== undefined) return known;
-    const place = this.functions.push(what) - 1;
-    const number = isAsync(what) ? place + ASYNC_FUNCTION : place;
-    this.numbers.set(what, number);
-    return number;
+    return typeof what === 'number' ? this.hostFunctions.known(what) : this.hostFunctions.number(what);
   }
 
   /** The number of a function that is answered in Rust. */
   nativeFunction(fn: NativeFunction): number {
-    const known = this.nativeNumbers.get(fn);
-    if (known !== undefined) return known;
-    const number = this.hasStarted
-      ? native.nativeNumber(bridge, this.number, fn)
-      : (this.natives ??= new native.NativeTable()).number(fn);
-    this.nativeNumbers.set(fn, number);
-    this.nativeFunctions.set(number % ASYNC_FUNCTION, fn);
-    return number;
+    return this.hostFunctions.nativeNumber(fn, this.hasStarted ? this.number : undefined);
   }
 
   sandboxFunction(fn: Function): number | undefined;
@@ -133,7 +138,7 @@ export class Run implements Numbering, Owners {
       this.answer(call, number, ok, args, () => {
         // The run may have settled while the arguments were read.
         if (isLarge && !native.running(bridge, this.number)) throw ended();
-        return this.invoke(this.functions[fn], args as unknown[]);
+        return this.invoke(this.madeHostFunctions?.fn(fn), args as unknown[]);
       });
     });
   }
@@ -146,7 +151,7 @@ export class Run implements Numbering, Owners {
       try {
         if (!ok) throw args;
         // A compromised worker may start a function that is not asynchronous and returns any value.
-        answer = Promise.resolve(this.invoke(this.functions[fn], args as unknown[]));
+        answer = Promise.resolve(this.invoke(this.madeHostFunctions?.fn(fn), args as unknown[]));
       } catch (thrown) {
         answer = Promise.reject(thrown);
       }
@@ -170,13 +175,10 @@ export class Run implements Numbering, Owners {
 
   private finish(result: CodeExecutionResult): void {
     this.running = false;
-    this.sandboxFunctions.end();
-    this.promises.end();
-    this.throws.clear();
-    this.functions.length = 0;
-    this.numbers.clear();
-    this.nativeNumbers.clear();
-    this.nativeFunctions.clear();
+    this.madeSandboxFunctions?.end();
+    this.madePromises?.end();
+    this.madeThrows = undefined;
+    this.madeHostFunctions = undefined;
     this.context?.emitDestroy();
     this.resolve(result);
   }
@@ -223,11 +225,6 @@ export class Run implements Numbering, Owners {
     // With `Reflect.apply`: spreading tens of thousands of arguments through another call would overflow the stack.
     return this.context?.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
   }
-}
-
-/** Whether every call of the function returns a promise. */
-function isAsync(fn: Function): boolean {
-  return types.isAsyncFunction(fn) && !types.isGeneratorFunction(fn);
 }
 
 /** Whether a returned value is a thenable, to be awaited. A Proxy is not read here; the encoder refuses it later. */

@@ -1,0 +1,67 @@
+// The host functions that one run's sandbox has received.
+//
+// In: functions of the host, and functions that are answered in Rust. Out: the numbers under which they cross, and
+// the function of a number. The same function always has the same number.
+
+import { types } from 'node:util';
+
+import { bridge, native } from './bridge.js';
+import type { NativeFunction, NativeTable } from './native.js';
+import { ASYNC_FUNCTION } from './wire.js';
+
+export class HostFunctions {
+  private readonly numbers = new Map<Function | NativeFunction, number>();
+  private readonly functions: Function[] = [];
+  private native: Natives | undefined;
+
+  /** Whether there is one whose calls reach JavaScript. */
+  get hasFunctions(): boolean {
+    return this.functions.length > 0;
+  }
+
+  /** The functions that are answered in Rust, if there are any. */
+  get natives(): NativeTable | undefined {
+    return this.native?.table;
+  }
+
+  /** The number of a host function. */
+  number(fn: Function): number {
+    const known = this.numbers.get(fn);
+    if (known !== undefined) return known;
+    const place = this.functions.push(fn) - 1;
+    const number = isAsync(fn) ? place + ASYNC_FUNCTION : place;
+    this.numbers.set(fn, number);
+    return number;
+  }
+
+  /** The number of a function that is answered in Rust, in the run with that number, if it has started. */
+  nativeNumber(fn: NativeFunction, run: number | undefined): number {
+    const known = this.numbers.get(fn);
+    if (known !== undefined) return known;
+    this.native ??= { table: new native.NativeTable(), functions: new Map() };
+    const number = run === undefined ? this.native.table.number(fn) : native.nativeNumber(bridge, run, fn);
+    this.numbers.set(fn, number);
+    this.native.functions.set(number % ASYNC_FUNCTION, fn);
+    return number;
+  }
+
+  /** The function with that number whose calls reach JavaScript. */
+  fn(number: number): Function | undefined {
+    return this.functions[number];
+  }
+
+  /** The function of either kind with that number, which has come back from the sandbox. */
+  known(number: number): Function {
+    return this.functions[number] ?? (this.native?.functions.get(number) as Function);
+  }
+}
+
+interface Natives {
+  readonly table: NativeTable;
+  readonly functions: Map<number, NativeFunction>;
+}
+
+/** Whether every call of the function returns a promise. */
+function isAsync(fn: Function): boolean {
+  return types.isAsyncFunction(fn) && !types.isGeneratorFunction(fn);
+}

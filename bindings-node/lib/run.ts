@@ -69,8 +69,8 @@ export class Run implements Numbering, Owners {
   started(number: number): void {
     this.number = number;
     this.hasStarted = true;
-    // Without a host function nothing runs in the context.
-    if (this.madeHostFunctions?.hasFunctions === true || this.sink !== undefined) {
+    // Without a host function nothing runs in the context. A promise may settle with one later.
+    if (this.madeHostFunctions?.hasFunctions === true || this.sink !== undefined || this.madePromises !== undefined) {
       this.context = new AsyncResource('isolane.run', { requireManualDestroy: true });
     }
   }
@@ -221,9 +221,9 @@ export class Run implements Numbering, Owners {
   }
 
   private invoke(fn: Function | undefined, args: unknown[]): unknown {
-    if (this.terminating || fn === undefined) throw ended();
+    if (this.terminating || fn === undefined || this.context === undefined) throw ended();
     // With `Reflect.apply`: spreading tens of thousands of arguments through another call would overflow the stack.
-    return this.context?.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
+    return this.context.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
   }
 }
 

@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc};
 /// The error that caused another one.
 pub(crate) type Source = Arc<dyn std::error::Error + Send + Sync>;
 
-/// What kind of mistake an [`Error`] reports.
+/// The kind of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -48,13 +48,13 @@ impl Error {
         Self { source, ..self }
     }
 
-    /// What kind of mistake this is.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The message: what is wrong, and where. The exceptions of the other languages carry the same text.
+    /// The message, which names the mistake and its place. The exceptions of the other languages carry the same text.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message

@@ -1,4 +1,4 @@
-//! Types erased in place: the engine runs what it runs where the text is printed anew, and every place is that of the
+//! Types erased in place: a module runs as it does when its text is printed anew, and every place is that of the
 //! original, inside the sandbox as outside.
 
 use isolane::{ExecutionOptions, ExecutionResult, run_code};

@@ -11,7 +11,7 @@ use crate::value::{
     path::{self, Step},
 };
 
-/// The outcome of a function or a promise: a value, or what was thrown.
+/// The outcome of a function or a promise: a value, or a thrown value.
 pub type Completion = Result<Value, Value>;
 
 /// The number of the sink under the option `report`. A binding gives out all other numbers.
@@ -84,7 +84,7 @@ pub trait Host: Send + Sync + 'static {
 pub struct Refusal {
     /// The way to it, from the outermost step inward.
     pub path: Vec<Step>,
-    /// What it is, with its article: `an instance of Pool`.
+    /// Its kind, with the article: `an instance of Pool`.
     pub what: String,
 }
 

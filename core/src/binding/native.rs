@@ -49,8 +49,8 @@ pub trait NativeFunction: Send + Sync + 'static {
     }
 
     /// Answers a call. It is called on the thread that computes the run, and under isolation by process on the one
-    /// thread that reads from all workers. So it must return within microseconds, whatever the arguments are. Work that
-    /// grows with them belongs in [`NativeAnswer::Blocking`] or [`NativeAnswer::Later`]. Copies of the arguments count
+    /// thread that reads from all workers. So it must return within microseconds, for any arguments. Work that grows
+    /// with them belongs in [`NativeAnswer::Blocking`] or [`NativeAnswer::Later`]. Copies of the arguments count
     /// against the run only if [`NativeRun::charge`] charges them.
     fn call(&self, call: NativeCall) -> NativeAnswer;
 }
@@ -254,7 +254,7 @@ impl NativeFunctions {
         number | NATIVE | if is_async { ASYNC_FUNCTION } else { 0 }
     }
 
-    /// The function with a number that came back from the sandbox; `None` for one of the binding's own.
+    /// The function with a number that the sandbox sent back; `None` for one of the binding's own.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<Arc<dyn NativeFunction>> {
         let index = Self::is_native(number).then_some(number & (NATIVE - 1))?;

@@ -1,6 +1,6 @@
 //! One walk over a message, for hosts that cannot hold every value.
 //!
-//! In: a message on its way out, and a [`MessageVisitor`], which looks at each node. Out: the [`Refusal`] of the first
+//! In: a message on its way out, and a [`MessageVisitor`], which checks each node. Out: the [`Refusal`] of the first
 //! node that the visitor refuses, with its path. The walk keeps a stack of its own, so depth costs memory and nothing
 //! else.
 

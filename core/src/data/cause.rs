@@ -1,7 +1,7 @@
 //! Causes of a run's error.
 //!
-//! In: the number by which both sides of a run know a throw, or an error of Rust. Out: the same, beside the texts of
-//! the error. A cause never enters the sandbox.
+//! In: the number by which both sides of a run identify a throw, or an error of Rust. Out: the same, beside the texts
+//! of the error. A cause never enters the sandbox.
 
 use std::{error::Error, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! The declarations of all options, and the errors for a wrong one.
 //!
-//! In: what a caller wrote. Out: the [`Error`] that names the option as the caller's language spells it. The options of
-//! a run are declared here, those of a runtime in `runtime_options.rs`, and nowhere else.
+//! In: options as a caller wrote them. Out: the [`Error`] that names the option as the caller's language spells it. The
+//! options of a run are declared here, those of a runtime in `runtime_options.rs`, and nowhere else.
 
 use super::{nearest::nearest, runtime_options::RuntimeOptions};
 use crate::error::{Error, ErrorKind};
@@ -16,13 +16,13 @@ pub enum Spelling {
     Snake,
 }
 
-/// An option: what a caller may write, as far as that can be said in general. Everything that reads, lists or checks
+/// An option: its name, and the kind of the values that a caller may give it. Everything that reads, lists or checks
 /// options follows from these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionDeclaration {
     /// Its name in [`Spelling::Snake`].
     pub name: &'static str,
-    /// What it has to be.
+    /// The kind of its values.
     pub kind: OptionKind,
 }
 
@@ -34,7 +34,7 @@ impl OptionDeclaration {
     }
 }
 
-/// What an option has to be.
+/// The kind of an option's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     /// A whole number of at least that.
@@ -48,7 +48,7 @@ pub enum OptionKind {
     Text,
     /// The path of a file.
     Path,
-    /// Values by name, sources by name, functions or lists, which the reader of that option knows.
+    /// Values by name, sources by name, functions or lists, which the reader of that option checks.
     Other,
 }
 
@@ -100,7 +100,7 @@ const fn option(name: &'static str, kind: OptionKind) -> OptionDeclaration {
     OptionDeclaration { name, kind }
 }
 
-/// The options of a run; [`Request`](crate::Request) has what comes of them, and says what they mean.
+/// The options of a run; [`Request`](crate::Request) has their values, and describes their meaning.
 const RUN: &[OptionDeclaration] = &[
     option("execute", OptionKind::Other),
     option("imports", OptionKind::Other),
@@ -129,7 +129,7 @@ pub fn unknown_option(set: OptionSet, key: &str, spelling: Spelling) -> Error {
     type_error(format!("unknown option '{place}{}'; {hint}", shown(key)))
 }
 
-/// The error for an option of the wrong type: what it must be, and what it was.
+/// The error for an option of the wrong type, with the expected type and the given one.
 #[must_use]
 pub fn wrong_type(option: &str, expected: &str, got: &str) -> Error {
     type_error(format!("{option} must be {expected}, got {got}"))

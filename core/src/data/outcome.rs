@@ -62,8 +62,8 @@ pub struct ExecutionError {
     pub line: Option<u32>,
     /// Column in the original text, from 1, in UTF-16 code units.
     pub column: Option<u32>,
-    /// What it was made out of, where that is known: such as what a host function threw. With the Rust face it is
-    /// the host's own error, which [`StatusError`](crate::StatusError) has as its source.
+    /// The cause, if it is known: for example a throw of a host function. With the Rust face it is the host's own
+    /// error, which [`StatusError`](crate::StatusError) has as its source.
     pub cause: Option<Cause>,
 }
 

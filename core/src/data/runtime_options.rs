@@ -20,7 +20,7 @@ pub enum Isolation {
     Process,
 }
 
-/// What an option was set to, by a binding that reads options by their declarations.
+/// The value of an option, from a binding that reads options by their declarations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OptionValue {
     /// For [`OptionKind::Count`]: any number.
@@ -41,8 +41,8 @@ macro_rules! runtime_options {
             /// Where isolates live.
             pub isolation: Isolation,
             $($(#[$docs])+ pub $name: Option<f64>,)+
-            /// Under [`Isolation::Process`]: the executable `isolane-worker`. By default what the environment
-            /// variable `ISOLANE_WORKER` names, or else the file of that name in `worker_folder`.
+            /// Under [`Isolation::Process`]: the executable `isolane-worker`. By default the file that the environment
+            /// variable `ISOLANE_WORKER` names, or else the executable in `worker_folder`.
             pub worker: Option<PathBuf>,
             /// Where a binding keeps its executable; by default the folder of the running program. For bindings, not
             /// for their callers.
@@ -121,7 +121,7 @@ runtime_options! {
     ready_isolates: Option<usize>, at least 0, default None;
     /// Bytes of compiled modules that are kept; 32 MiB by default. Processes keep none.
     compile_cache_bytes: usize, at least 0, default 32 << 20;
-    /// Runs that a process serves, one after another, before it ends; 1 by default: none ever sees two.
+    /// Runs that a process serves, one after another, before it ends; 1 by default: no process serves two runs.
     runs_per_worker: usize, at least 1, default 1;
     /// For how long processes are kept ready, in milliseconds, while there are no runs; 60,000 by default.
     worker_idle_ms: usize, at least 0, default 60_000;

@@ -1,7 +1,7 @@
 //! Stacks, as the engine writes them.
 //!
-//! In: the label of a file, before its text is compiled; later the text of a stack. Out: the name under which the
-//! engine knows the file, and the frames of the stack, told apart by structure.
+//! In: the label of a file, before its text is compiled; later the text of a stack. Out: the engine's name of the file,
+//! and the frames of the stack, separated by structure.
 //!
 //! The engine writes a stack as one text, `    at name (file:line:column)` a line. A function's name may hold anything,
 //! even line breaks and whole frames. So the engine is given file names that begin with a mark, which is random and
@@ -57,13 +57,13 @@ fn mark() -> &'static Mark {
     })
 }
 
-/// The name under which the engine knows the file with that label.
+/// The engine's name of the file with that label.
 pub(super) fn marked(label: &str) -> String {
     let mark = String::from_utf8_lossy(mark());
     format!("{mark}{label}")
 }
 
-/// The label of the file that the engine knows by that name.
+/// The label of the file with that name in the engine.
 pub(super) fn label_of(name: &str) -> &str {
     let label = name.as_bytes().strip_prefix(mark());
     label.and_then(|label| str::from_utf8(label).ok()).unwrap_or(name)

@@ -162,7 +162,7 @@ fn count(state: &State, label: Box<str>) {
 }
 
 fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
-    // It stays charged: the host keeps it for as long as the run goes on.
+    // It stays charged: the host keeps it until the run ends.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
     let args = if state.refusal(&args).is_some() { held(state, &args) } else { args };
     state.keep(LOG_BYTES);

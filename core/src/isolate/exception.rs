@@ -1,4 +1,4 @@
-//! Thrown values, as the host is told of them.
+//! Thrown values, as the host receives them.
 //!
 //! In: any value that sandbox code threw. Out: an [`ExecutionError`] with bounded texts and the position in the text
 //! that the author wrote. The stack is the one that the engine recorded when the error was made, read through the
@@ -41,8 +41,8 @@ pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
     }
 }
 
-/// The frames of an error, each at the call that was going on. The engine puts a call at its arguments if they name
-/// anything; this corrects it.
+/// The frames of an error, each at the call in progress. The engine puts a call at its arguments if they name anything;
+/// this corrects it.
 fn call_sites(state: &State, error: Raw) -> Vec<Frame> {
     /// The engine's message about a call that it could not make.
     const NO_FUNCTION: &str = "not a function";

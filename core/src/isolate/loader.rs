@@ -146,10 +146,10 @@ unsafe extern "C-unwind" fn check_attributes(
     if unsafe { sys::JS_IsException(result) } { -1 } else { 0 }
 }
 
-/// Whether the engine requests the imports of a text that it only compiles. It wants them resolved even then, although
-/// only the specifiers get into the bytecode.
+/// Whether the engine requests the imports of a text that it only compiles. It requires them resolved even then,
+/// although only the specifiers get into the bytecode.
 fn is_compiler(ctx: *mut sys::JSContext) -> bool {
-    // Only the context in which code runs knows the run.
+    // Only the context in which code runs has a pointer to the run.
     Cx(ctx).opaque().is_null()
 }
 
@@ -228,7 +228,7 @@ fn throw_link_error(state: &State, error: &ExecutionError) -> Thrown {
         "RangeError" => ErrorClass::RangeError,
         _ => ErrorClass::Error,
     };
-    // A dynamic import only throws: the sandbox's code decides what to do with that.
+    // A dynamic import only throws: the sandbox's code decides how to handle it.
     let mut linking = state.linking.borrow_mut();
     if !matches!(*linking, Linking::Idle) {
         *linking = Linking::Failed(Box::new(error.clone()));

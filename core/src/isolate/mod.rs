@@ -1,7 +1,7 @@
-//! The engine and all code that speaks to it. No other part of the crate imports the engine.
+//! The engine and all code that calls it. No other part of the crate imports the engine.
 //!
 //! An [`Isolate`] is one run in one instance. In: a [`Task`], a [`Linker`] that provides modules, and the [`Embedder`]
-//! to speak to. Out: a [`Turn`] each time it stops, and at last an [`End`].
+//! that it calls. Out: a [`Turn`] each time it stops, and at last an [`End`].
 //!
 //! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
@@ -93,7 +93,7 @@ pub(crate) trait Embedder: Send + Sync {
     /// Takes the outcome of a promise that the host holds.
     fn promise_settled(&self, promise: u32, completion: Completion);
 
-    /// Called when the engine looks at the clock; may wait, or ask the run to end.
+    /// Called when the interrupt handler reads the clock; may wait, or ask the run to end.
     fn poll(&self, now: Instant);
 }
 

@@ -132,7 +132,7 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
     Ok(await_promise(state, promise.raw(), EVALUATED)?)
 }
 
-/// Makes the engine tell the run when a promise settles; a rejection ends the run.
+/// Makes the engine notify the run when a promise settles; a rejection ends the run.
 fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
     let cx = state.realm().cx;
     if let Some(value) = cx.fulfilled(promise)

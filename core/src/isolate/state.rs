@@ -1,7 +1,7 @@
 //! Data of one run beside the engine: the tables behind the numbers that cross, and the run's task.
 //!
-//! The engine finds it through its context, and may come back into it at any depth (a getter that runs while a value is
-//! read may call the host). So every field is a cell and no borrow is held across a call of the engine.
+//! The engine finds it through its context, and may re-enter it at any depth (a getter that runs while a value is read
+//! may call the host). So every field is a cell and no borrow is held across a call of the engine.
 
 use std::{
     cell::{Cell, RefCell},
@@ -74,7 +74,7 @@ pub(super) struct State {
     pub(super) exported_promises: RefCell<HashMap<u32, ExportedPromise>>,
     pub(super) exported_promise_numbers: RefCell<HashMap<usize, u32>>,
     pub(super) next_promise: Cell<u32>,
-    /// What the host threw last.
+    /// The latest throws of the host.
     pub(super) throws: RefCell<Throws>,
     pub(super) unhandled: RefCell<Vec<(Local, Local)>>,
     pub(super) collected: RefCell<Collected>,

@@ -170,7 +170,7 @@ struct Program {
     sources: Sources,
     /// Bridges by key: export names, and the index of the first value among the inputs.
     bridges: HashMap<String, (Vec<String>, usize)>,
-    /// Linked modules by the name that the engine knows them by.
+    /// Linked modules by their names in the engine.
     keys: HashMap<String, ModuleKey>,
 }
 

@@ -1,7 +1,7 @@
 //! Differences in builds with a sanitizer (`tests/sanitizers` and `tests/fuzz`).
 //!
 //! Stack frames are larger there, on our side of the engine's C and in the compiler. A sanitizer sees the blocks of the
-//! process's allocator, but not those of an arena: a slot is one block to it. So such a build can be told to use plain
+//! process's allocator, but not those of an arena: a slot is one block to it. So such a build can be set to use plain
 //! instances only. ThreadSanitizer does not see the library code that takes a contended lock, so we report locks to it.
 #![cfg_attr(
     isolane_sanitized = "thread",

@@ -46,7 +46,7 @@ impl<T> Mutex<T> {
     }
 }
 
-/// As [`sync::Condvar`], for conditions that only become true under the waiter's lock. There a look at the count of
+/// As [`sync::Condvar`], for conditions that only become true under the waiter's lock. There a read of the count of
 /// sleepers saves the system call if nobody waits.
 #[derive(Debug, Default)]
 pub(crate) struct Condvar {

@@ -1,4 +1,4 @@
-//! Threads as the system knows them.
+//! Threads as the system identifies them.
 //!
 //! In: the calling thread. Out: an identity, with which another thread can lower its priority below all others.
 #![cfg_attr(target_os = "linux", expect(unsafe_code, reason = "asks the system"))]

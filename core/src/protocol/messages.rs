@@ -415,7 +415,7 @@ fn throw_of(cause: &Cause) -> Option<(u8, u64)> {
     }
 }
 
-/// Any number may be told: the host finds what it threw itself, or nothing.
+/// The number is not checked: the host finds one of its own throws by it, or none.
 fn read_cause(fields: &mut Fields) -> Result<Cause, Unreadable> {
     match (fields.u8()?, fields.u64()?) {
         (THROWN_BY_CALL, number) => Ok(Cause::Call(number)),

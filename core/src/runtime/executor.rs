@@ -28,7 +28,7 @@ pub(crate) trait Executor: Send + Sync {
     /// Starts a run that was admitted. The host [receives](NativeHost::started) it before it begins.
     ///
     /// # Errors
-    /// The system lacks what every run needs.
+    /// The system lacks a resource that every run needs.
     fn start(&self, request: Request, host: Arc<NativeHost>) -> Result<Arc<dyn RunControl>, Error>;
 
     /// Its runs were [closed](Runs::close): frees everything as soon as the last of them has ended, and calls the

@@ -1,8 +1,7 @@
 //! Host functions and promises: closures and futures of the host.
 //!
-//! In: a closure of up to eight arguments, each read by serde. Out: a value that an
-//! [`Input`](super::Input) may hold anywhere. A run knows it by number; the closure never leaves the
-//! host.
+//! In: a closure of up to eight arguments, each read by serde. Out: a value that an [`Input`](super::Input) may hold
+//! anywhere. A run identifies it by number; the closure never leaves the host.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 

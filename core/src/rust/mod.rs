@@ -1,7 +1,7 @@
 //! The Rust face: runs with Rust values, closures and futures.
 //!
-//! In: a source and [`ExecutionOptions`]. Out: an [`Execution`]. This is for Rust what the bindings are for their
-//! languages, so it uses only what they use: [`Runtime::start`] and `Host`.
+//! In: a source and [`ExecutionOptions`]. Out: an [`Execution`]. This is the binding for Rust, so it uses only the
+//! items that the other bindings use: [`Runtime::start`] and `Host`.
 //!
 //! `input` makes the values that go in, `function` makes host functions of closures, and `output` converts their
 //! results. `side` answers the isolate, `sandbox` has the functions and promises that the isolate lends, `handle` is

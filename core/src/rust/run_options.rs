@@ -46,7 +46,7 @@ pub enum Report {
     Off,
     /// It returns `undefined`. The result, the handle and the streams have the reports.
     On,
-    /// Its only argument goes to that function, too, and it returns or throws what the function does.
+    /// Its only argument goes to that function, too, and it returns the function's result or throws its error.
     To(HostFunction),
 }
 

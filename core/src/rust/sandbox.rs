@@ -96,8 +96,8 @@ impl Drop for Borrowed {
 impl SandboxFunction {
     /// Calls it. The arguments are a tuple, or anything else that serde writes as a sequence.
     ///
-    /// The call is made at once. The future yields what it returned, awaited if that is a promise, or what it threw. Do
-    /// not wait for it inside a synchronous host function: the sandbox cannot continue before that returns.
+    /// The call is made at once. The future yields the returned value, awaited if it is a promise, or the thrown one.
+    /// Do not wait for it inside a synchronous host function: the sandbox cannot continue before that returns.
     pub fn call<R: DeserializeOwned>(&self, args: impl Serialize) -> SandboxCall<R> {
         let args = to_message(&args).and_then(|args| match args.value.reader().event()? {
             Event::Array(_) => Ok(args),
@@ -294,7 +294,7 @@ impl Received {
         received
     }
 
-    /// A message made of a part of one that arrived; it keeps alive what that one lent.
+    /// A message made of a part of one that arrived; it keeps alive the functions and promises that that one lent.
     fn message(&self, value: &Value) -> Message {
         let (mut writer, mut links) = (Writer::new(), Vec::new());
         let copied = copy_message(value, &mut writer, "", &mut |writer, event, name| {

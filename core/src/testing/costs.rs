@@ -50,9 +50,9 @@ const STEPS: [(Step, &str); Step::Restored as usize + 1] = [
     (Step::Awaited, "select the export, await, settle"),
     (Step::ClonedOut, "marshal the result out"),
     // The run has settled before the following steps.
-    (Step::Released, "after: what the run kept, dropped"),
+    (Step::Released, "after: memory that the run kept, dropped"),
     (Step::Copied, "after: the image copied back (`memcpy`)"),
-    (Step::Restored, "after: what else makes it ready again"),
+    (Step::Restored, "after: the rest of the restoration"),
 ];
 
 /// Runs of a turn, one after another, as an agent makes them. The first run of a turn finds the threads of the runtime

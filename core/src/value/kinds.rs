@@ -1,7 +1,7 @@
 //! Kinds of nodes in a message that some host may be unable to hold.
 //!
 //! In: the nodes of a message, as they are written or checked. Out: a set of kinds, which a host compares with those
-//! that it wants to validate. Most messages have none of them, and no host looks at those twice.
+//! that it wants to validate. Most messages have none of them, and no host reads those twice.
 
 use std::ops::{BitOr, BitOrAssign};
 

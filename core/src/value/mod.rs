@@ -40,8 +40,8 @@
 //! surrogate (varint *n*, *n* code units), *k* ≥ 3 is the key *k* − 3 of those that were new in this message, in order.
 //! All nodes that name the same blob share one `ArrayBuffer`. Functions and promises cross as numbers that the side
 //! which owns them gave out: no closure and no engine object is ever part of a message. A promise of the sandbox has
-//! its number until its host is told the outcome, and no number is given out twice. So a host names one only in the
-//! answer to a call that the sandbox waits for: otherwise it sends back a promise of its own.
+//! its number until its host is notified of the outcome, and no number is given out twice. So a host names one only in
+//! the answer to a call that the sandbox waits for: otherwise it sends back a promise of its own.
 
 mod check;
 mod copy;
@@ -306,7 +306,7 @@ impl Value {
         self.toll = None;
     }
 
-    /// The kinds in it that some host may be unable to hold; all kinds where nobody has looked. A host validates only
+    /// The kinds in it that some host may be unable to hold; all kinds where nobody has checked. A host validates only
     /// messages with kinds in its [`validated_kinds`].
     ///
     /// [`validated_kinds`]: crate::Host::validated_kinds
@@ -315,7 +315,7 @@ impl Value {
         self.kinds
     }
 
-    /// Whether there may be a function or a promise of the sandbox in it. Most messages have none, and a look at the
+    /// Whether there may be a function or a promise of the sandbox in it. Most messages have none, and a scan of the
     /// bytes shows that.
     pub(crate) fn may_lend(&self) -> bool {
         let is_lent = |byte: &u8| matches!(*byte, tag::SANDBOX_FUNCTION | tag::SANDBOX_PROMISE);

@@ -12,7 +12,7 @@ fn result(source: &str) -> serde_json::Value {
     run.wait().expect("a run").into_value().expect("a success").deserialize().expect("data")
 }
 
-/// What `f` throws for each of these, by its name.
+/// The results of `f` for these arguments; the name of the error stands for a throw.
 fn thrown(f: &str, args: &str) -> serde_json::Value {
     result(&format!(
         "export default {args}.map((arg) => {{ try {{ return {f}(arg) }} catch (e) {{ return e.name }} }})"

@@ -283,7 +283,7 @@ impl State {
             let prototype = realm.intrinsics.function_prototype;
             sys::JS_NewObjectProtoClass(cx.0, prototype, realm.host_function_class)
         })?;
-        // One more than the number: the engine cannot tell a missing opaque from zero.
+        // One more than the number: the engine cannot distinguish a missing opaque from zero.
         let opaque = ptr::without_provenance_mut::<c_void>(number as usize + 1);
         // SAFETY: an object of a class that only ever reads the pointer as a number.
         unsafe { sys::JS_SetOpaque(function.raw(), opaque) };
@@ -354,7 +354,7 @@ impl State {
         number
     }
 
-    /// A function of the sandbox that comes back from the host.
+    /// A function of the sandbox that returns from the host.
     pub(in crate::isolate) fn imported_function(&self, number: u32) -> Outcome<Local> {
         match self.exported.borrow().get(&number) {
             Some(exported) => Ok(exported.function.clone()),
@@ -379,7 +379,7 @@ impl State {
     }
 
     /// Watches a promise whose number is on its way to the host, so that the host is notified of the outcome. It is not
-    /// watched before: a message that fails leaves its numbers to the next one, and the host would not know the
+    /// watched before: a message that fails leaves its numbers to the next one, and the host would not have the
     /// promise.
     pub(in crate::isolate) fn watch_promise(&self, number: u32) -> Outcome<()> {
         let promise = match self.exported_promises.borrow_mut().get_mut(&number) {
@@ -409,7 +409,7 @@ impl State {
         }
     }
 
-    /// A promise of the sandbox that comes back from the host before it settled.
+    /// A promise of the sandbox that returns from the host before it settled.
     pub(in crate::isolate) fn imported_promise(&self, number: u32) -> Outcome<Local> {
         match self.exported_promises.borrow().get(&number) {
             Some(exported) => Ok(exported.promise.clone()),

@@ -1,10 +1,10 @@
 //! Clones of messages in the engine.
 //!
 //! In: a [`Value`]. Out: the value that it describes, made of fresh objects of the realm, or an exception pending in
-//! the sandbox (out of memory, a RegExp that the engine does not know). Keeps the contract's "Values" for values that
-//! arrive in the sandbox: plain objects whose every key is an own property, identity within the message, functions and
-//! promises by number. Nothing here reads anything that sandbox code could have changed, and the walk keeps a stack of
-//! its own.
+//! the sandbox (out of memory, a RegExp that the engine does not support). Keeps the contract's "Values" for values
+//! that arrive in the sandbox: plain objects whose every key is an own property, identity within the message, functions
+//! and promises by number. Nothing here reads anything that sandbox code could have changed, and the walk keeps a stack
+//! of its own.
 
 use crate::{
     isolate::{

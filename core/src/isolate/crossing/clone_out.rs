@@ -55,7 +55,7 @@ const NODES_PER_LOOK: u32 = 256;
 /// Bytes by which a message grows before they are charged.
 const CHARGE_STEP: usize = 64 << 10;
 
-/// Nodes of a thrown value that are looked at, and units of each string: only a line of it is shown.
+/// Nodes of a thrown value that are read, and units of each string: only a line of it is shown.
 const SHOWN_NODES: usize = 500;
 const SHOWN_UNITS: usize = 1_000;
 

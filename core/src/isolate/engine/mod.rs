@@ -1,8 +1,8 @@
 //! The engine's C interface, as far as this crate uses it.
 //!
 //! In: raw values and contexts of the engine. Out: [`Local`]s, which give their reference back when dropped, and
-//! [`Thrown`] where an exception is pending. Only this folder knows which calls take a reference and which do
-//! not: `strings` has text and property keys, `properties` has the properties of objects.
+//! [`Thrown`] where an exception is pending. Only this folder depends on which calls take a reference and which do not:
+//! `strings` has text and property keys, `properties` has the properties of objects.
 //!
 //! Every function here must be called on the thread that has entered the isolate, and every `Local` must be gone before
 //! the isolate's memory is.
@@ -326,7 +326,7 @@ impl Cx {
         })
     }
 
-    /// Runs loaded code; a module comes back as the promise of its evaluation.
+    /// Runs loaded code; a module gives the promise of its evaluation.
     pub(super) fn evaluate(self, code: Local) -> Outcome<Local> {
         // SAFETY: the call takes the reference.
         self.own(unsafe { sys::JS_EvalFunction(self.0, code.into_raw()) })
@@ -367,7 +367,7 @@ impl Cx {
         })
     }
 
-    /// The name under which the engine knows a class.
+    /// The engine's name of a class.
     pub(super) fn class_name(self, class: u32) -> Option<String> {
         // SAFETY: a live runtime; an unknown class has no name.
         let atom = unsafe { sys::JS_GetClassName(sys::JS_GetRuntime(self.0), class) };

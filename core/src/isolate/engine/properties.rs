@@ -78,7 +78,7 @@ impl Cx {
         self.own(unsafe { sys::JS_GetPropertyUint32(self.0, object, index) })
     }
 
-    /// An own property that is plain data; runs no getter and looks at no prototype.
+    /// An own property that is plain data; runs no getter and reads no prototype.
     pub(in crate::isolate) fn own_data(self, object: Raw, key: &CStr) -> Option<Local> {
         let key = self.atom(key.to_str().ok()?).ok()?;
         match self.own_property(object, key.id) {

@@ -297,8 +297,8 @@ impl Arena {
         Some(new)
     }
 
-    /// Gives the pages of large free blocks back to the system. It looks at every block, so it runs less often if it
-    /// gives back little.
+    /// Gives the pages of large free blocks back to the system. It reads every block, so it runs less often if it gives
+    /// back little.
     fn sweep(&self) {
         let given_bytes = self.give_back_holes(LARGE_BYTES);
         let least = (self.expected.get() - self.start) / SWEEP_SHARE;
@@ -413,8 +413,8 @@ impl Arena {
     }
 }
 
-/// A layout whose block has a size that the allocator sorts by. Of a free block of any other size the allocator does
-/// not know that it fits the next equal request. Costs a sixteenth at most.
+/// A layout whose block has a size that the allocator sorts by. The allocator would not find a free block of any other
+/// size for the next equal request. Costs a sixteenth at most.
 fn layout(bytes: usize) -> Option<Layout> {
     let whole = bytes.max(1).checked_add(BLOCK_OVERHEAD_BYTES)?;
     let step = (whole.checked_next_power_of_two()? / (2 * SIZES_PER_DOUBLING)).max(UNIT_BYTES);

@@ -30,7 +30,7 @@ pub(crate) fn fields() -> Fields {
     if let Some(known) = fields.get() {
         return *known;
     }
-    // Without the memory for a scratch context nothing is known, and the next instance looks again.
+    // Without the memory for a scratch context nothing is found, and the next instance searches again.
     let found = find();
     found.map_or(Fields { random_state: None, interrupt_counter: None }, |found| {
         *fields.get_or_init(|| found)

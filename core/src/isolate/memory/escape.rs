@@ -1,10 +1,10 @@
 //! An exit from the engine at any point of its work.
 //!
-//! The engine does not survive a failed request for memory: its parser asserts, follows null pointers, or goes on with
-//! half an object. So no request ever fails. At the limit, or after a request to end the run, the engine's request does
-//! not return. Instead the stack is unwound up to [`catch`]: through the engine's frames, which are C and own nothing
-//! outside of their heap, and through ours, whose destructors run. The heap stays broken, as it is at that moment, and
-//! nobody looks at it again: it is restored from its image, or freed block by block.
+//! The engine does not survive a failed request for memory: its parser asserts, follows null pointers, or continues
+//! with half an object. So no request ever fails. At the limit, or after a request to end the run, the engine's request
+//! does not return. Instead the stack is unwound up to [`catch`]: through the engine's frames, which are C and own
+//! nothing outside of their heap, and through ours, whose destructors run. The heap stays broken, as it is at that
+//! moment, and nobody reads it again: it is restored from its image, or freed block by block.
 //!
 //! In: [`leave`], on a thread inside of [`catch`]. Out: a [`Left`]. As long as that lives, or the stack is being
 //! unwound, nothing on this thread gives a reference back to the engine.
@@ -28,7 +28,7 @@ thread_local! {
 /// Leaves the engine.
 pub(in crate::isolate) fn leave() -> ! {
     LEFT.set(true);
-    // Not a panic: no hook is told of it.
+    // Not a panic: no hook is called.
     resume_unwind(Box::new(Escape))
 }
 

@@ -284,7 +284,7 @@ impl Heap {
 impl Drop for Heap {
     fn drop(&mut self) {
         self.disarm();
-        // SAFETY: leaked by `over`; the runtime that used it is gone, or never looks again.
+        // SAFETY: leaked by `over`; the runtime that used it is gone, or never reads it again.
         drop(unsafe { Box::from_raw(self.accounting.as_ptr()) });
     }
 }

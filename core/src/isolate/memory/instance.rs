@@ -1,7 +1,7 @@
 //! An instance, in which one run lives: a runtime with a pristine realm, its heap, and its interrupts.
 //!
 //! In: a function that builds the realm, then a run's limit and flag. Out: the realm, entered; and after the run the
-//! same instance again, pristine, or nothing. There are two kinds, which look the same to their users. An instance in a
+//! same instance again, pristine, or nothing. There are two kinds, which are the same to their users. An instance in a
 //! slot is restored from its image; a plain one, on memory from the process's own allocator, serves one run. The engine
 //! never tears either down: no finalizer runs, so nothing in the engine's heap may own anything outside of it.
 #![expect(unsafe_code, reason = "makes and enters runtimes of the engine")]

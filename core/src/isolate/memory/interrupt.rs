@@ -1,10 +1,10 @@
 //! The engine's interrupt handler, which stops running code.
 //!
-//! In: calls of the handler by the engine. Out: go on, or leave the engine for good, which no code can catch. A run
+//! In: calls of the handler by the engine. Out: continue, or leave the engine for good, which no code can catch. A run
 //! stops when its heap says that it must end (it hit the limit, or the caller asked), or when its hook says so.
 //!
 //! The engine polls once per 10,000 calls and backward jumps. That is soon enough for a loop of additions and far too
-//! late for one whose every step is a builtin at work for milliseconds. So the handler looks at the clock and sets the
+//! late for one whose every step is a builtin at work for milliseconds. So the handler reads the clock and sets the
 //! number of steps until the next poll itself.
 #![expect(unsafe_code, reason = "the engine's interrupt handler")]
 

@@ -1,6 +1,6 @@
 //! Memory of a run, and interrupts for the code in it.
 //!
-//! From the bottom up: `range` reserves addresses, `arena` and `system` hand out blocks, `returned` knows which pages
+//! From the bottom up: `range` reserves addresses, `arena` and `system` hand out blocks, `returned` records which pages
 //! the system has back, `accounting` and `heap` count the bytes held, `slot` takes and restores images, `calibrate`
 //! finds two fields of the engine, `termination` asks code to stop, `interrupt` handles the engine's polls, `escape`
 //! leaves the engine. An `instance` combines them with a pristine realm, and `pool` keeps instances ready.

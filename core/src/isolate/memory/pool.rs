@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) struct PoolOptions {
     /// Made ahead of need, and kept pristine.
     pub(crate) ready: usize,
-    /// Kept beyond those when they come back. This should be the number in use at once; otherwise instances made
+    /// Kept beyond those when they are returned. This should be the number in use at once; otherwise instances made
     /// meanwhile would be dropped again and again.
     pub(crate) spare: usize,
     /// Slots at once, in use or parked.

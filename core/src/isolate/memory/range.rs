@@ -50,7 +50,7 @@ impl Range {
     /// Nothing may refer to anything in there.
     pub(crate) unsafe fn give_back(&self, offset: usize, bytes: usize) {
         debug_assert!(offset.is_multiple_of(PAGE_BYTES) && offset + bytes <= self.bytes);
-        // SAFETY: within the mapping, which is ours; the caller vouches that nobody looks there.
+        // SAFETY: within the mapping, which is ours; the caller vouches that nobody reads it.
         unsafe {
             let start = self.start.as_ptr().add(offset);
             if !system::give_back(start, bytes) {
@@ -70,7 +70,7 @@ impl Range {
             return 0;
         }
         self.hole.set((from, to));
-        // SAFETY: within the mapping, which is ours; the caller vouches that nobody looks there.
+        // SAFETY: within the mapping, which is ours; the caller vouches that nobody reads it.
         unsafe { system::release(self.start.as_ptr().add(from), to - from) };
         to - from
     }

@@ -1,7 +1,7 @@
 //! The pages of a range that were given back to the system, and not handed out again since.
 //!
 //! In: addresses that were given back, and those of blocks that are handed out. Out: the number of bytes that the
-//! system has back. Together with the bytes ever written this tells how much the process holds for a range, without
+//! system has back. Together with the bytes ever written this shows how much the process holds for a range, without
 //! asking the system.
 
 use super::range::PAGE_BYTES;

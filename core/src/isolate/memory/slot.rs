@@ -106,7 +106,7 @@ impl Slot {
         let high_bytes = heap.mark().high_bytes();
         let start = self.range.start();
         lap(Step::Restored);
-        // SAFETY: all of it is within the range, and the caller vouches that nobody looks there.
+        // SAFETY: all of it is within the range, and the caller vouches that nobody reads it.
         unsafe {
             start.copy_from_nonoverlapping(self.image.start(), self.image_bytes);
             lap(Step::Copied);

@@ -1,9 +1,9 @@
 //! A request to a run to end, from any thread; and the figures of its memory that other threads need.
 //!
 //! In: [`Termination::raise`], by the holder of a run's handle. Out: a flag that the run's heap and interrupt handler
-//! look at. Where the engine's count of polls is known, it is set to one, so that the engine calls the handler at its
-//! next call or backward jump. Keeps `terminate()`: it is idempotent, it works before the first instruction, and a
-//! handle of a settled run ends nothing else.
+//! read. Where the engine's count of polls is known, it is set to one, so that the engine calls the handler at its next
+//! call or backward jump. Keeps `terminate()`: it is idempotent, it works before the first instruction, and a handle of
+//! a settled run ends nothing else.
 #![expect(unsafe_code, reason = "writes a counter of the engine from another thread")]
 
 use crate::{os::sync::Mutex, value::InFlight};

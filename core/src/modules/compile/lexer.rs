@@ -1,10 +1,10 @@
 //! The tokens of a source text, as far as its nesting depends on them.
 //!
 //! In: a source text. Out: its tokens without comments and blanks; a string, a number or a regular expression is one
-//! token, and template literals are brackets. A `/` divides or begins a regular expression, and only a parser knows
-//! which. Where the tokens before it leave both open, the lexer reads a division and offers to read the other as well.
-//! A reading is over where the parser could only fail: at a bracket that does not match, an unterminated string, a
-//! division without a divisor.
+//! token, and template literals are brackets. A `/` divides or begins a regular expression, and only a parser can
+//! decide which. Where the tokens before it leave both open, the lexer reads a division and offers to read the other as
+//! well. A reading is over where the parser could only fail: at a bracket that does not match, an unterminated string,
+//! a division without a divisor.
 
 /// One token.
 #[derive(Clone, Copy)]
@@ -48,11 +48,11 @@ enum Before {
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    /// Open brackets: the byte, and what the closing one leaves.
+    /// Open brackets: the byte of each, and the state after the closing one.
     open: Vec<(u8, Before)>,
     before: Before,
     after_dot: bool,
-    /// What the closing bracket leaves if a `(` comes next.
+    /// The state after the closing bracket, if the next token is a `(`.
     head: Before,
     newline: bool,
     /// Whether the last token was a division.

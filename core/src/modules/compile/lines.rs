@@ -115,7 +115,7 @@ struct Starts<'a> {
     text: &'a [u8],
     at: usize,
     line_terminators: &'a Silent,
-    /// The next span and the next comment to look at.
+    /// The next span and the next comment to check.
     span: usize,
     comment: usize,
 }

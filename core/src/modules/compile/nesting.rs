@@ -7,7 +7,7 @@
 //!
 //! One level of recursion consumes at least one token, so the weight counts the tokens that may still be "open": those
 //! of every open bracket since the last place where a statement or a list item must have ended. Where the lexer cannot
-//! know whether `/` divides, the text is read both ways at once, until one of the readings is over or both are at the
+//! decide whether `/` divides, the text is read both ways at once, until one of the readings is over or both are at the
 //! same place with the same brackets open; the weight is that of the heaviest.
 
 use super::{
@@ -46,7 +46,7 @@ pub(crate) fn weigh(text: &str, typescript: bool) -> Result<Weight, TooDeep> {
     read(text, typescript, |_| ())
 }
 
-/// As [`weigh`]; tells of each token of each reading.
+/// As [`weigh`]; reports each token of each reading.
 pub(super) fn read<'a>(
     text: &'a str,
     typescript: bool,
@@ -91,7 +91,7 @@ fn furthest_behind(readings: &[Reading<'_>]) -> Option<usize> {
     (0..readings.len()).min_by_key(|at| readings[*at].lexer.offset())
 }
 
-/// Makes one of a reading and another that goes on alike.
+/// Makes one of a reading and another that continues alike.
 fn merge(
     readings: &mut Vec<Reading<'_>>,
     at: usize,
@@ -227,7 +227,7 @@ struct Level {
     item_angles: usize,
     /// Whether a comma was seen since the statement began.
     listed: bool,
-    /// A `;` was read. The next token tells whether it ended everything.
+    /// A `;` was read. The next token shows whether it ended everything.
     ending: bool,
 }
 

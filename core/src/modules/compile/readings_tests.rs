@@ -448,7 +448,7 @@ const NESTS: &[(&str, &str, &str)] = &[
     ("@a(", "b", ")class A{}"),
 ];
 
-/// The stack that compiling a text touches, and what its weight says.
+/// The stack that compiling a text touches, and the levels of its weight.
 #[cfg(target_os = "linux")]
 fn stack_of(text: String, language: Language) -> Option<(usize, usize)> {
     let weight = nesting::weigh(&text, language == Language::TypeScript).ok()?;

@@ -3,7 +3,7 @@
 //! In: the tokens of a text. Out: how many of them the parser may read again, because `(a`, `a<(b)`, `a ? (b) : c` and
 //! `infer A extends B` begin like other constructs: it tries one, goes back and tries the other. Two facts bound that.
 //! The parser remembers each place where no arrow function began, so a parenthesis is tried once, and nested ones add
-//! up. It remembers nothing of types, so what is tried within what is tried multiplies.
+//! up. It remembers nothing of types, so attempts within attempts multiply.
 
 use super::lexer::Token;
 
@@ -19,14 +19,14 @@ pub(super) struct Rereads {
     here: Level,
     /// Places tried for arrow functions that this token is part of.
     arrows: u64,
-    /// Words in a row that can all be modifiers: each begins a look at all that follow.
+    /// Words in a row that can all be modifiers: from each the parser reads ahead over all that follow.
     modifiers: u64,
     /// Whether the last word was one of those before a `(` that begins no expression.
     after_head: bool,
     last: Last,
 }
 
-/// What the last token was, as far as types depend on it.
+/// The kind of the last token, as far as types depend on it.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Last {
     #[default]
@@ -45,7 +45,7 @@ enum Last {
 #[derive(Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Level {
-    /// The number of times that these tokens are read beyond the first, for what is around the brackets.
+    /// The number of times that these tokens are read beyond the first, because of constructs around the brackets.
     again: u64,
     /// `<` before this place that may still be tried as the beginning of type arguments.
     angles: u64,
@@ -75,7 +75,7 @@ struct Level {
     conditional: bool,
     /// The first parameter is destructured by the bracket that comes.
     destructures: bool,
-    /// A binding pattern, if this is a type: the parser looks through it, then reads it.
+    /// A binding pattern, if this is a type: the parser scans it, then reads it.
     pattern: bool,
     /// Whether a default was begun in the current item of the pattern.
     initial: bool,
@@ -124,7 +124,7 @@ impl Rereads {
         self.total
     }
 
-    /// Whether the parser may take the next token for `=>`, whatever it is.
+    /// Whether the parser may take the next token for `=>`, even if it is another one.
     pub(super) fn swallows(&self) -> bool {
         self.last == Last::Closed(true)
     }
@@ -355,7 +355,7 @@ impl Rereads {
         }
     }
 
-    /// A comma ends an expression, and what was tried from a place in it; but it may be one of type arguments.
+    /// A comma ends an expression, and the attempts from places in it; but it may be one of type arguments.
     fn end_item(&mut self) {
         let here = &mut self.here;
         here.free = false;

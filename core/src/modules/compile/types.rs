@@ -107,7 +107,7 @@ impl Types<'_> {
         }
     }
 
-    /// Erases the modifiers of a member that JavaScript does not know.
+    /// Erases the modifiers of a member that JavaScript does not have.
     fn modifiers(&mut self, member: Span, key: Span) {
         let mut at = self.blanks.next_token(member.start as usize);
         let mut first = None;

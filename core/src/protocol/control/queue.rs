@@ -1,6 +1,6 @@
 //! Commands and events between threads of one process.
 //!
-//! In and out: the values themselves. A bell tells the driver about new events.
+//! In and out: the values themselves. A bell notifies the driver of new events.
 
 use std::sync::{
     Arc,

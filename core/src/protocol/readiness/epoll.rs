@@ -68,7 +68,7 @@ impl Readiness {
         epoll::wait(&self.epoll, spare_capacity(&mut events.0), most.as_ref())
     }
 
-    /// At most so many current events. An interrupted look counts as one without events.
+    /// At most so many current events. An interrupted call counts as one without events.
     pub(crate) fn glance<const MOST: usize>(&self) -> [Option<Event>; MOST] {
         let mut room = [const { MaybeUninit::uninit() }; MOST];
         let mut told = [None; MOST];

@@ -32,7 +32,7 @@ pub(crate) struct Readiness {
     rope: Stream,
     /// Whether the bell rings or is about to.
     rings: AtomicBool,
-    /// The first socket of the next look: those that were not reported last time come first.
+    /// The first socket of the next call: those that were not reported last time come first.
     first: AtomicUsize,
 }
 
@@ -133,7 +133,7 @@ impl Readiness {
         asked.map(|()| events.told.len())
     }
 
-    /// At most so many current events. An interrupted look counts as one without events.
+    /// At most so many current events. An interrupted call counts as one without events.
     pub(crate) fn glance<const MOST: usize>(&self) -> [Option<Event>; MOST] {
         let mut events = Events::of(MOST);
         let _ = self.wait(&mut events, Some(Duration::ZERO));

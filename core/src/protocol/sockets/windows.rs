@@ -43,7 +43,7 @@ pub(crate) const NO_SIGNAL: SendFlags = SendFlags::empty();
 pub(crate) const NO_WAIT: SendFlags = SendFlags::empty();
 
 /// A connected pair, the host's end first. Other processes of this machine may connect while we listen; the address
-/// tells ours.
+/// identifies ours.
 pub(crate) fn pair() -> io::Result<(Stream, Stream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let one = TcpStream::connect(listener.local_addr()?)?;

@@ -72,7 +72,8 @@ pub(crate) fn start(workers: &Arc<Workers<Run>>) -> io::Result<()> {
     thread.spawn(work).map(drop).inspect_err(|_| workers.share(None))
 }
 
-/// Reads events and does what is due, until the runtime is closed and nothing is left. It holds no lock while it waits.
+/// Reads events and handles due timers, until the runtime is closed and nothing is left. It holds no lock while it
+/// waits.
 fn drive(driver: &Mutex<Driver>, workers: &Workers<Run>) {
     let spin = AdaptiveSpin::new();
     let mut events = Events::of(EVENTS);
@@ -178,7 +179,7 @@ impl Driver {
     }
 
     /// Handles a few events on a thread of the host; returns whether there may be more. The bell keeps ringing for the
-    /// driver's own thread, which does what is due.
+    /// driver's own thread, which handles due timers.
     fn glance(&mut self) -> bool {
         let mut more = false;
         for event in self.workers.driver.glance::<GLANCE>().into_iter().flatten() {

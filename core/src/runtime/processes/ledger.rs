@@ -13,8 +13,8 @@ use crate::value::{EXPORTED_BYTES, Event, HOST_PROMISE_BYTES, Value, walk};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overdrawn;
 
-/// The numbers that are in use between a run and its host. A worker chooses most of them, so they are hashed with
-/// a key that it does not know.
+/// The numbers that are in use between a run and its host. A worker chooses most of them, so they are hashed with a key
+/// that it does not have.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     most_bytes: usize,
@@ -96,7 +96,7 @@ impl Ledger {
     }
 
     /// A promise of the sandbox settles; false if the host waits for none of that number. From then on the host does
-    /// not know the number: if a worker gives it out again, as no isolate does, it is another promise. An outcome with
+    /// not have the number: if a worker gives it out again, as no isolate does, it is another promise. An outcome with
     /// promises that the host did not have, of so many bytes, is a link of a chain, and stays counted.
     pub(crate) fn finish_promise(
         &mut self,

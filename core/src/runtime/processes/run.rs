@@ -68,7 +68,7 @@ struct Shared {
     /// The run's worker, while it has one.
     link: Option<Arc<WorkerSocket>>,
     request: Option<Box<Request>>,
-    /// What the host sent before the run had a worker.
+    /// The frames that the host sent before the run had a worker.
     early: Vec<Frame>,
     calls: u64,
     /// The bytes of the last call's arguments, while the worker waits for its answer.

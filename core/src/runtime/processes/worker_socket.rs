@@ -51,7 +51,7 @@ pub(crate) trait FrameSink: fmt::Debug + Send + Sync {
     fn break_down(&self);
 }
 
-/// A worker as the host knows it.
+/// A worker as the host sees it.
 #[derive(Debug)]
 pub(crate) struct WorkerSocket {
     pub(crate) worker: u32,
@@ -200,7 +200,7 @@ impl WorkerSocket {
         self.out.lock().bytes
     }
 
-    /// Closes the sending side, which tells the worker to end its run.
+    /// Closes the sending side, which makes the worker end its run.
     pub(crate) fn close(&self) {
         let mut out = self.out.lock();
         let waiting = std::mem::take(&mut out.waiting);

@@ -325,7 +325,7 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Does what is due; returns when the next timer is due.
+    /// Handles the timers that are due; returns the time of the next one.
     pub(crate) fn tend(&self, now: Instant) -> Option<Instant> {
         loop {
             let due = {

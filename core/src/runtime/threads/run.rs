@@ -74,7 +74,7 @@ struct Shared {
     answer: Option<Completion>,
     /// CPU time of the slices that are over.
     computed: Duration,
-    /// How often the run was parked: tells one parking from the next.
+    /// How often the run was parked: distinguishes one parking from the next.
     parkings: u64,
 }
 
@@ -198,7 +198,7 @@ impl Run {
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Computing);
         self.begin_slice();
         match phase {
-            // Messages that the host has sent by now wait for the end of the first turn. Before it, the isolate knows
+            // Messages that the host has sent by now wait for the end of the first turn. Before it, the isolate has
             // none of the promises that they may be about.
             Phase::Queued(request) => self.first_turn(*request),
             Phase::Woken(mut isolate) | Phase::Parked(mut isolate) => {

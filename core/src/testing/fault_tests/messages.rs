@@ -127,7 +127,7 @@ const fn form(name: &'static str, source: &'static str) -> Program {
     Program { name, source, modules: &[] }
 }
 
-/// An embedder that records everything that it is told.
+/// An embedder that records every message that it receives.
 struct Ear {
     stage: Stage,
     /// Whether it refuses every RegExp and Map.
@@ -149,7 +149,7 @@ impl Ear {
 impl Embedder for Ear {
     fn call(&self, function: u32, args: Value) -> Option<Completion> {
         self.hear(Purpose::Arguments, &args);
-        // Function 0 echoes its arguments, which may contain values that must not come back.
+        // Function 0 echoes its arguments, which may contain values that must not return.
         match self.stage.call(function, args) {
             Ok(answer) if function == 0 => Some(Ok(answer).map(|_| Value::undefined())),
             answer => Some(answer),
@@ -287,7 +287,7 @@ fn every_message_is_accepted_with_its_weight() {
             walk(&message, |event| tags[usize::from(tag_of(event))] = true).expect("a message");
         }
         let missing: Vec<usize> = (0..0x1F).filter(|&tag| !tags[tag]).collect();
-        // Three meaningless numbers, and the promises of the host, which come back as the sandbox's.
+        // Three meaningless numbers, and the promises of the host, which return as the sandbox's.
         let none = usize::from(tag::HOST_PROMISE);
         assert_eq!(missing, [0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x0E, none], "not in any message");
     });

@@ -16,7 +16,7 @@ fn written(purpose: Purpose, write: impl FnOnce(&mut Writer)) -> Result<Value, M
     let checked = check(nodes, blobs, purpose, ROOM);
     if let Ok(checked) = &checked {
         assert_eq!((checked, checked.weight), (&message, message.weight));
-        // Its writer need not know as much.
+        // Its writer may have recorded more kinds.
         assert_eq!(checked.kinds().with(message.kinds()), message.kinds());
     }
     checked

@@ -22,7 +22,7 @@ struct Inner {
     message: String,
     /// From the innermost outward.
     steps: Vec<Step>,
-    /// What it was made out of. Serde shows the errors of other types as text alone.
+    /// The error that caused it. Serde passes on the errors of other types only as text.
     source: Option<Source>,
 }
 
@@ -44,7 +44,7 @@ impl Fault {
         format!("{path}: {}", self.0.message)
     }
 
-    /// What it was made out of.
+    /// The error that caused it.
     pub(crate) fn source(&self) -> Option<&Source> {
         self.0.source.as_ref()
     }

@@ -1,15 +1,15 @@
 //! Functions, promises and whole messages that travel through serde beside the data.
 //!
-//! Serde knows none of these, so they pass as a newtype of a name that only this crate's serializer and deserializer
-//! know; meanwhile the object itself waits in a slot of the thread. Any other serializer sees a value's plain data, or
-//! an error for a function.
+//! Serde has none of these, so they pass as a newtype of a name that only this crate's serializer and deserializer
+//! recognize; meanwhile the object itself waits in a slot of the thread. Any other serializer sees a value's plain
+//! data, or an error for a function.
 
 use std::{any::Any, cell::RefCell, sync::Arc};
 
 use super::ser::Message;
 use crate::value::Value;
 
-/// A function or a promise, known only to the side that owns it. Two are the same if their addresses are.
+/// A function or a promise, opaque to all but the side that owns it. Two are the same if their addresses are.
 pub(crate) type HostObject = Arc<dyn Any + Send + Sync>;
 
 /// The newtype that stands for a [`HostObject`].

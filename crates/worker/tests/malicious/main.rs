@@ -1,4 +1,4 @@
-//! Tests with compromised workers: whatever they send, at worst they spoil their own run.
+//! Tests with compromised workers: any frames of theirs at worst spoil their own run.
 //!
 //! This program is both sides. Started by cargo it runs the tests. Started by a runtime, as its worker, it is the
 //! [`double`], which plays the zygote and all workers, or one worker, and does to its host the act that the source of
@@ -29,9 +29,9 @@ fn main() {
         return;
     }
     let tests: [(&str, fn()); 5] = [
-        ("what no worker says is the end of its run", no_worker_says_that),
-        ("what a host need not take ends as memory", too_much),
-        ("what is allowed does no harm", harmless),
+        ("a frame that no worker sends ends its run", no_worker_says_that),
+        ("more than a host need take ends as memory", too_much),
+        ("frames that are allowed do no harm", harmless),
         ("random bytes", random_bytes),
         ("honest frames, broken anywhere", broken_frames),
     ];
@@ -138,7 +138,7 @@ fn harmless() {
     assert!(huge.memory_used_bytes.is_some_and(|bytes| bytes < 1 << 53), "{huge:?}");
     let long = run(&runtime, "long-error");
     assert_eq!(error_name(&long).len(), 16 << 10);
-    // What the host did not throw is nobody's cause.
+    // An object that the host did not throw is no cause.
     let unknown = run(&runtime, "error-cause-unknown").error.expect("it failed");
     assert_eq!((unknown.name.as_str(), unknown.cause), ("Error", None));
     // A worker that never sends anything is ended when its host asks.

@@ -1,4 +1,4 @@
-//! Tests of isolates in processes: their number, their ends, and who is told.
+//! Tests of isolates in processes: their number, their ends, and their notifications.
 //!
 //! The contract table tests the outcomes of runs, in processes too (`contract`).
 

@@ -1,20 +1,20 @@
 /**
- * Runs JavaScript and TypeScript that a model wrote, in an isolate that has exactly the
- * capabilities handed to it.
+ * Runs JavaScript and TypeScript that a model wrote, in an isolate with exactly the capabilities
+ * that its host hands over.
  */
 
-/** What a run may be given. Every option is optional; an unknown key is a `TypeError`. */
+/** The options of a run. All are optional; an unknown key is a `TypeError`. */
 export interface CodeExecutionOptions {
-  /** Which export is the result, and what it is called with if it is a function. */
+  /** The export that is the result, and its arguments. */
   execute?: {
     /** The name of the export. Default `'default'`. */
     fn?: string;
-    /** The arguments; they are cloned. Default none. */
+    /** The arguments, if the export is a function; they are cloned. Default none. */
     args?: unknown[];
   };
   /**
-   * Bridged modules: bare specifier → named exports. Values are cloned, functions become callable
-   * from inside and run out here.
+   * Bridged modules: bare specifier → named exports. Values are cloned. Functions run in the host
+   * when the sandbox calls them.
    */
   imports?: Record<string, Record<string, unknown>>;
   /** Further source modules, by a relative specifier such as `'./math.js'`. */
@@ -28,23 +28,23 @@ export interface CodeExecutionOptions {
   /** The label of the source in stacks and errors; imports of the source start from it. Default `'<runCode>'`. */
   filename?: string;
   /**
-   * Gives the sandbox a function `report`, and is called with each value given to it. What the sink
-   * returns, or throws, is what `report` returns or throws inside.
+   * Gives the sandbox a function `report`, and is called with each value passed to it. Its return
+   * value or its exception is that of `report` inside.
    */
   report?: (value: unknown) => void;
 }
 
-/** A run: awaitable, and never rejecting. Whatever happens inside is a result with a status. */
+/** A run: awaitable, and never rejecting. The outcome of any run is a result with a status. */
 export interface CodeExecution extends PromiseLike<CodeExecutionResult> {
   /**
-   * Ends the run; it settles with status `'terminated'` and the reason as `error.message`. The first
-   * reason wins. Never throws; does nothing once the run has settled. Not awaited: settling takes up
-   * to 50 ms, in code that the engine cannot interrupt up to 250 ms.
+   * Ends the run. It settles with status `'terminated'` and the reason as `error.message`. The first
+   * reason wins. Returns at once, never throws, and does nothing after the run has settled. Settling
+   * takes up to 50 ms, or up to 250 ms in code that the engine cannot interrupt.
    */
   terminate(reason?: string): void;
   /** Whether the run has not settled yet. */
   readonly running: boolean;
-  /** What was reported so far, in call order: a new array at each read, holding the same values. */
+  /** The reports so far, in the order of the calls: at each read a new array of the same values. */
   readonly reports: readonly unknown[];
   /** As `Promise.prototype.catch`; there is nothing to catch. */
   catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<CodeExecutionResult | T>;
@@ -52,21 +52,21 @@ export interface CodeExecution extends PromiseLike<CodeExecutionResult> {
   finally(onFinally?: (() => void) | null): Promise<CodeExecutionResult>;
 }
 
-/** What a run came to. */
+/** The result of a run. */
 export interface CodeExecutionResult {
   /**
-   * `'success'`: the export resolved. `'error'`: the code threw. `'memory'`: the limit was hit.
-   * `'terminated'`: by the caller or by a cap of the runtime. `'link_error'`: the modules do not fit
-   * together, or a source does not parse; or the selected export is missing.
+   * `'success'`: the export resolved. `'error'`: the code threw. `'memory'`: the run hit its limit.
+   * `'terminated'`: the caller or a cap of the runtime ended it. `'link_error'`: an import does not
+   * resolve, a source does not parse, or the selected export is missing.
    */
   status: 'success' | 'error' | 'memory' | 'terminated' | 'link_error';
   /** The value of the export. An own key on success only, where it may be `undefined`. */
   result?: unknown;
-  /** What went through the built-in `report`, in call order. */
+  /** The values that the sandbox passed to `report`, in the order of the calls. */
   reports: unknown[];
   /** Calls of the built-in console; empty when `globals` has a `console`. */
   logs: CodeExecutionLog[];
-  /** Why the run did not succeed. An own key unless the status is `'success'`. */
+  /** The error of a run that did not succeed. An own key unless the status is `'success'`. */
   error?: CodeExecutionError;
   /** Milliseconds from the call of `runCode` to settlement, with fractions. */
   durationMs: number;
@@ -77,13 +77,13 @@ export interface CodeExecutionResult {
 /** One call of the sandbox's console. */
 export interface CodeExecutionLog {
   level: 'log' | 'info' | 'warn' | 'error' | 'debug';
-  /** The arguments, cloned; what cannot be cloned is there as text. */
+  /** The arguments, cloned; text replaces those that cannot be cloned. */
   args: unknown[];
   /** Epoch milliseconds. */
   timestamp: number;
 }
 
-/** Why a run did not succeed. Positions are those of the original source, TypeScript included. */
+/** The error of a run that did not succeed. Positions are those of the original source, TypeScript included. */
 export interface CodeExecutionError {
   name: string;
   message: string;
@@ -91,17 +91,17 @@ export interface CodeExecutionError {
   stack?: string;
   /** The specifier that could not be linked. */
   specifier?: string;
-  /** The file that `line` and `column` belong to. */
+  /** The file of `line` and `column`. */
   filename?: string;
   /** From 1. */
   line?: number;
   /** From 1, in UTF-16 code units. */
   column?: number;
   /**
-   * What the error was made out of, on this side: the very object that a host function or promise threw, if the
-   * sandbox did not catch it, or threw the same one again; an error of the system where no worker could be started.
-   * Absent for primitives. Not enumerable, so that no copy of the result has it. Objects thrown by the last few calls
-   * are told apart, earlier ones are not.
+   * The object of the host that caused the error: the same object that a host function or a promise threw, if the
+   * sandbox did not catch it or threw it again; an error of the system if no worker could be started. Absent for
+   * primitives. It is not enumerable, so no copy of the result has it. Only the objects that the last few calls threw
+   * are recognized.
    */
   cause?: unknown;
 }
@@ -115,37 +115,39 @@ export interface CodeExecutionError {
  */
 export function runCode(source: string, options?: CodeExecutionOptions): CodeExecution;
 
-/** What a {@link Runtime} is made with. An unknown key is a `TypeError`. */
+/** The options of a {@link Runtime}. An unknown key is a `TypeError`. */
 export interface RuntimeOptions {
   /**
-   * Isolates on threads of this process, or in worker processes that hold nothing and can be killed, on
-   * Linux, macOS and Windows. Default `'thread'`.
+   * Isolates on threads of this process, or in worker processes on Linux, macOS and Windows. A worker holds no secrets
+   * and can be killed. Default `'thread'`.
    */
   isolation?: 'thread' | 'process';
   /** CPU time of one run, in milliseconds; waiting for the host does not count. Default 300,000. */
   safetyCapMs?: number;
   /** Runs that compute at once; those that wait for the host do not count. Default 4 per core, at least 8. */
   maxConcurrentRuns?: number;
-  /** Runs that may wait for their turn; beyond that `runCode` throws. Default: any number. */
+  /** Runs that may wait to compute; `runCode` throws beyond that. Default: any number. */
   maxQueuedRuns?: number;
   /**
-   * Threads that may be lost to builtins that do not return when their run has ended. At that number each new
-   * run is `terminated`, by a `SafetyCap`, until one returns; at twice that number so is each run that resumes.
-   * Default 32.
+   * Threads that may be stuck in builtins after their run has ended. At that number each new run is `terminated`, by a
+   * `SafetyCap`, until one returns; at twice that number so is each run that resumes. Default 32.
    */
   maxStuckThreads?: number;
-  /** Isolates kept ready ahead of need, each in a worker of its own under `'process'`. Each costs some hundred KiB. */
+  /**
+   * Isolates that are made ahead of need, each in a worker of its own under `'process'`. Each takes some hundred
+   * KiB.
+   */
   readyIsolates?: number;
-  /** Bytes of compiled code kept for sources that come again. Workers keep none. */
+  /** Bytes of compiled code kept for repeated sources. Workers keep none. */
   compileCacheBytes?: number;
   /**
-   * Under `'process'`: the path of the executable `isolane-worker`. Default: what the environment
-   * variable `ISOLANE_WORKER` names, or else the one that came with this package.
+   * Under `'process'`: the path of the executable `isolane-worker`. Default: the value of the
+   * environment variable `ISOLANE_WORKER`, or else the executable of this package.
    */
   worker?: string;
-  /** Runs that a worker serves, one after another, before it ends. Default 1: none ever sees two. */
+  /** Runs that a worker serves, one after another, before it ends. Default 1: no worker serves two runs. */
   runsPerWorker?: number;
-  /** For how long workers are kept ready while there are no runs, in milliseconds. Default 60,000. */
+  /** The time for which workers are kept ready without runs, in milliseconds. Default 60,000. */
   workerIdleMs?: number;
 }
 
@@ -153,7 +155,7 @@ export interface RuntimeOptions {
 export class Runtime {
   /** Throws a `TypeError` or a `RangeError` for options that are not valid. */
   constructor(options?: RuntimeOptions);
-  /** As the free {@link runCode}; needs no `this`. Throws once the runtime is closed, or its queue full. */
+  /** As the free {@link runCode}; needs no `this`. Also throws when the runtime is closed, or its queue full. */
   readonly runCode: (source: string, options?: CodeExecutionOptions) => CodeExecution;
   /**
    * Refuses new runs, ends live ones with the reason `runtime closed`, and resolves when everything
@@ -170,66 +172,70 @@ export interface Stats {
   readonly computing: number;
   /** Runs that wait for their host; they hold no thread. */
   readonly parked: number;
-  /** Runs that wait for their turn. */
+  /** Runs that wait for a permit to compute. */
   readonly queued: number;
   /** Runs that have settled since the runtime was made, by status. */
   readonly settled: Readonly<Record<CodeExecutionResult['status'], number>>;
-  /** Isolates that are pristine and wait for a run. */
+  /** Pristine isolates that wait for a run. */
   readonly readyIsolates: number;
   /** Threads of the runtime in this process. */
   readonly threads: number;
   /** Threads that do not return from a builtin, although their run has settled. They have the lowest priority. */
   readonly stuckThreads: number;
-  /** Bytes of compiled modules that are kept. */
+  /** Bytes of compiled modules in the cache. */
   readonly compileCacheBytes: number;
   /** Processes that run isolates or wait for a run, under isolation by process. */
   readonly workers: number;
-  /** What workers are kept from on this machine. Absent until the first is on its way, and without isolation by process. */
+  /**
+   * The protections of workers on this machine. Absent before the first worker has started, and without isolation by
+   * process.
+   */
   readonly confinement?: Confinement;
 }
 
 /**
- * What workers are kept from. An item that is `false` could not be had on this machine: what it is for is
- * then possible as far as the other items leave it. What is said here of each is how Linux keeps it;
- * `SECURITY.md` says what macOS and Windows have in its place, and which they never have.
+ * The protections of workers. An item is `false` if this machine does not support it. Then only the other items
+ * restrict the acts that it would prevent. The descriptions are those of Linux; `SECURITY.md` describes macOS and
+ * Windows, and the items that they never have.
  */
 export interface Confinement {
-  /** No variable of the host's environment; the time zone was read before. */
+  /** No variable of the host's environment; the worker has read the time zone before. */
   readonly environment: boolean;
   /** No descriptor but the worker's own socket. */
   readonly descriptors: boolean;
-  /** No program that it might start has more privileges than it has (`no_new_privs`). */
+  /** A program that the worker starts cannot gain privileges (`no_new_privs`). */
   readonly privileges: boolean;
-  /** A user namespace of its own: what it may do as a user ends there. */
+  /** A user namespace of its own: the worker's rights as a user end there. */
   readonly user: boolean;
   /** No capability, and not root. */
   readonly capabilities: boolean;
-  /** A network namespace of its own, with nothing in it. */
+  /** An empty network namespace of its own. */
   readonly network: boolean;
-  /** Its root is an empty directory. */
+  /** The worker's root is an empty directory. */
   readonly fileSystem: boolean;
-  /** A process namespace of its own: it can name no process but those that it was forked beside. */
+  /** A process namespace of its own: the worker can name no process outside of it. */
   readonly processes: boolean;
-  /** No System V object and no message queue of others. */
+  /** No System V object and no message queue of other processes. */
   readonly ipc: boolean;
-  /** No right that Landlock knows of, whatever else fails: files, TCP, abstract sockets, signals. */
+  /** No right that Landlock controls, even if other items fail: files, TCP, abstract sockets, signals. */
   readonly landlock: boolean;
-  /** The few system calls that computing takes; any other one ends the process. */
+  /** Only the few system calls that computing needs; any other one ends the process. */
   readonly systemCalls: boolean;
-  /** Limits of the system on its memory, its time, and on all that it might make. */
+  /** Limits of the system on the worker's memory, time and new objects. */
   readonly resources: boolean;
 }
 
 /**
- * A value cannot be cloned. The message names the place and the kind:
+ * A value cannot be cloned. The message names its path and its kind:
  * `globals.db.pool: an instance of Pool cannot be cloned`.
  */
 export class SerializationError extends TypeError {}
 
 /**
  * For callers who want exceptions: the value of a result whose status is `'success'`; otherwise
- * throws the {@link StatusError} of its status. A copy of a result will do as well, such as one that
- * came from a worker. Throws a `TypeError` for what is no result, such as a run not awaited yet.
+ * throws the {@link StatusError} of its status. A copy of a result is accepted as well, such as one
+ * from another thread. Throws a `TypeError` for a value that is no result, such as a run that was
+ * not awaited.
  */
 export function unwrap<T = unknown>(result: CodeExecutionResult): T;
 
@@ -239,7 +245,7 @@ export function unwrap<T = unknown>(result: CodeExecutionResult): T;
  */
 export class StatusError extends Error {
   constructor(result: CodeExecutionResult);
-  /** What the run came to, all of it. Not enumerable. */
+  /** The whole result of the run. Not enumerable. */
   readonly result: CodeExecutionResult;
   /** The status of that result. */
   readonly status: Exclude<CodeExecutionResult['status'], 'success'>;

@@ -22,7 +22,7 @@ interface Waiting {
 /** The promises of one run, in both directions. */
 export class Promises {
   private readonly run: Run;
-  /** Own promises that have not settled, so that one that comes back is the same object. */
+  /** Own promises that have not settled, so that one that the sandbox sends back is the same object. */
   private readonly own = new Map<number, PromiseLike<unknown>>();
   private theirs = new Map<number, Waiting>();
   /** The numbers of own promises whose completions have not been sent to the sandbox. */
@@ -68,7 +68,7 @@ export class Promises {
     );
   }
 
-  /** The promise of the host with that number, which has come back from the sandbox. */
+  /** The promise of the host with that number, which the sandbox has sent back. */
   ownPromise(number: number): PromiseLike<unknown> | undefined {
     return this.own.get(keyed(number));
   }

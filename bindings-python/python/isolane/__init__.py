@@ -2,8 +2,7 @@
 that its host hands over.
 
 `run_code` starts a run and returns a handle to await; `run_code_sync` is for callers without an
-event loop. Every run ends in one `CodeExecutionResult`, whatever happened inside. A `Runtime` has
-caps of its own.
+event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has caps of its own.
 """
 
 from ._errors import (

@@ -52,7 +52,7 @@ class Promises:
         return self._given
 
     def own(self, number: int) -> asyncio.Future[Any] | None:
-        """The future of the host with that number, which has come back from the sandbox."""
+        """The future of the host with that number, which the sandbox has sent back."""
         return self._own.get(number)
 
     def begin(self, run: Run, number: int, coroutine: Any) -> None:

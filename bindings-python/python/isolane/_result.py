@@ -52,7 +52,7 @@ class CodeExecutionError:
         """The exception of the host that caused the error: the same object that a host function or
         an awaitable raised, if the sandbox did not catch it or threw it again; an `OSError` if no
         worker could be started. It is not a field, so no copy and no pickle of the result has it.
-        Only the exceptions of the last few calls are known here. The traceback has no frames of
+        Only the exceptions of the last few calls are recognized. The traceback has no frames of
         this package."""
         return self.__dict__.get("_cause")
 

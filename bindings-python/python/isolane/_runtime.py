@@ -72,7 +72,7 @@ def run_code_sync(*args: Any, **options: Any) -> CodeExecutionResult:
 @dataclass(frozen=True)
 class Confinement:
     """The protections of workers. An item is false if this machine does not support it. Then only
-    the other items restrict what it would prevent. The descriptions are those of Linux;
+    the other items restrict the acts that it would prevent. The descriptions are those of Linux;
     `SECURITY.md` describes macOS and Windows, and the items that they never have."""
 
     environment: bool

@@ -20,7 +20,7 @@ mkdirSync(FOLDER, { recursive: true });
 const where = machine();
 const flags = quick ? ['--quick'] : [];
 const rust = `${output('rustc', ['--version'])}${quick ? ', built for development' : ''}`;
-const report = ['# What a run costs', '', 'Read the ratios: absolute times are this machine\'s.', ''];
+const report = ['# Costs of a run', '', 'Read the ratios: absolute times are this machine\'s.', ''];
 
 section(rust, steps());
 section(`Node.js ${process.version}`, print('node', ['--expose-gc', 'tests/bench/node.mjs', ...flags]));

@@ -191,7 +191,7 @@ async def take(step: dict[str, Json], handle: isolane.CodeExecution) -> None:
         case {"terminate": reason}:
             handle.terminate(Values({}).untag(reason))
         case {"reports": count}:
-            # Only the handle reports this, when it is asked.
+            # Only the handle reports this, at a read.
             while handle.running and len(handle.reports) < count:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
             assert len(handle.reports) >= count, "the run settled before that many reports"

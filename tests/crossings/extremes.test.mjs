@@ -130,7 +130,7 @@ test('a million levels', CEILING, async () => {
   assert.equal(await crossing(IN.args, { measure: depth, value, way: 'args', limit }), 1e6);
 });
 
-test('ten thousand promises, each in what the one before comes to', CEILING, async () => {
+test('ten thousand promises, each in the outcome of the one before', CEILING, async () => {
   const walk = 'async (p) => { let steps = 0; for (; p !== 0; steps += 1) p = (await p).p; return steps; }';
   const make = 'let p = 0; for (let i = 0; i < 10_000; i += 1) p = Promise.resolve({ p }); return p;';
   const source = `const walk = ${walk}, make = () => { ${make} };

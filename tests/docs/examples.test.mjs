@@ -17,7 +17,7 @@ const CEILING_MS = 30_000;
 
 const PROGRAMS = { 'js run': hostProgram, 'py run': pythonProgram, 'ts run': sandboxProgram };
 
-/** What is shown and not run. */
+/** The kinds of blocks that are shown and not run. */
 const SHOWN = ['mermaid', 'sh', 'text'];
 
 const examples = GUIDES.flatMap(blocks);

@@ -1,9 +1,9 @@
 // One hazard, in this process alone.
 //
 // In: a program as JSON on standard input, `{ source, go }`. Out: a line of JSON: whether it was still running when it
-// was told to end, its time to settle from then on and its status, the result of an innocent run beside it, and whether
-// the thread returned, or under isolation by process whether the workers are gone. Then the process must be able to
-// exit.
+// was asked to end, its time to settle from then on and its status, the result of an innocent run beside it, and
+// whether the thread returned, or under isolation by process whether the workers are gone. Then the process must be
+// able to exit.
 
 import { performance } from 'node:perf_hooks';
 import { text } from 'node:stream/consumers';

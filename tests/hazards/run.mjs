@@ -1,4 +1,4 @@
-// The hazard suite: every program that can run long is told to end, each in a process of its own.
+// The hazard suite: every program that can run long is asked to end, each in a process of its own.
 //
 // In: `cases.mjs`; `--only text` for names that contain the text, `--jobs n` to run that many at a time, which makes
 // the times worse, `--table` for a table in Markdown; ISOLANE_ISOLATION. Out: a non-zero exit code if a run did not
@@ -63,7 +63,7 @@ async function measure({ source, go }) {
 function judge({ exit, errors, wasRunning, status, settledMs, innocent, threadBack }) {
   if (exit !== 0) return [`the process ended with ${exit} ${errors}`];
   const wrong = [];
-  // A run that was about to end by itself may have done so before it was told to.
+  // A run that was about to end by itself may have done so before it was asked to.
   const byItself = settledMs < OWN_END_MS && ['error', 'link_error', 'success'].includes(status);
   if (wasRunning && !byItself && !['terminated', 'memory'].includes(status)) wrong.push(`status ${status}`);
   if (!wasRunning && status === 'terminated') wrong.push('terminated before it was told to end');

@@ -22,7 +22,7 @@ const FREE_BYTES = 1024 * 1024;
 const MOST_STANDSTILL_MS = 100;
 /** The number of cases of one process, so that the leftovers of one affect only a few. */
 const BATCH = 20;
-/** A case that has not been measured by then has blocked its process: its own run is told to end after 5 s. */
+/** A case that has not been measured by then has blocked its process: its own run is asked to end after 5 s. */
 const CASE_CEILING_MS = 30_000;
 const SHOWN = 10;
 const SHOWN_KIND = 160;

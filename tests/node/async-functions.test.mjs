@@ -30,7 +30,7 @@ test('they start in the order of the calls, among those of other functions', { t
   assert.deepEqual(seen.flat(), Array.from({ length: 600 }, (_, i) => i));
 });
 
-test('what they come to is theirs, in any order', { timeout: CEILING_MS }, async () => {
+test('each call has its own outcome, in any order', { timeout: CEILING_MS }, async () => {
   const late = async (n) => {
     await new Promise((resolve) => setTimeout(resolve, 20 - n));
     if (n % 2 === 1) throw new RangeError(`no ${n}`);

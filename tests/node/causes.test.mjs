@@ -1,4 +1,4 @@
-// Errors keep their causes: what a run's error and the exception that `unwrap` throws have as `cause`.
+// Errors keep their causes: the `cause` of a run's error and of the exception that `unwrap` throws.
 
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
@@ -20,7 +20,7 @@ const LARGE = 1 << 17;
 
 class Broken extends Error {}
 
-/** The host's side of a case: whatever it throws is `made`. */
+/** The host's side of a case: it throws `made`. */
 function host(made) {
   const fail = () => {
     throw made();
@@ -135,7 +135,7 @@ test('a primitive has no identity', { timeout: CEILING_MS }, async () => {
   }
 });
 
-test('a function result that cannot be cloned is the cause, and so is what a getter of it throws', { timeout: CEILING_MS }, async () => {
+test('a function result that cannot be cloned is the cause, and so is an error that a getter of it throws', { timeout: CEILING_MS }, async () => {
   const thrown = new Broken('in a getter');
   const getter = await runCode('give()', { globals: { give: () => ({ get a() { throw thrown; } }) } });
   assert.equal(getter.error.cause, thrown);

@@ -165,7 +165,7 @@ test('a value 200,000 deep crosses without overflowing a stack', () => {
   }
 });
 
-test('huge sparse arrays cost what they hold', () => {
+test('huge sparse arrays cost as much as their elements', () => {
   const sparse = [];
   sparse[4_000_000_000] = 'far';
   sparse[3] = 'near';
@@ -205,7 +205,7 @@ test('boxed primitives arrive as primitives and do not disturb references', () =
   assert.equal(copy[4], copy[5]);
 });
 
-test('values cross by kind, whatever their prototype and realm', () => {
+test('values cross by kind, with any prototype and from any realm', () => {
   const foreign = vm.runInNewContext(`({
     object: { a: 1 }, array: [1, , 3], map: new Map([[1, 2]]), set: new Set([1]), date: new Date(5),
     regexp: /x/g, error: new TypeError('far'), bytes: new Uint8Array([1, 2]), bare: Object.create(null),
@@ -238,7 +238,7 @@ test('an error crosses as class, name, message and code', () => {
   assert.deepStrictEqual([aborted instanceof Error, aborted.name, aborted.code], [true, 'AbortError', 20]);
 });
 
-test('getters run once, and what they throw is the outcome', () => {
+test('getters run once, and an error that they throw is the outcome', () => {
   let ran = 0;
   const copy = roundTrip({ get a() { ran += 1; return { ran }; } });
   assert.deepStrictEqual([copy, ran], [{ a: { ran: 1 } }, 1]);
@@ -248,7 +248,7 @@ test('getters run once, and what they throw is the outcome', () => {
   assert.deepStrictEqual(roundTrip(vanishing), { a: 1, c: 3 });
 });
 
-test('what cannot be cloned is named with its place', () => {
+test('a value that cannot be cloned is named with its place', () => {
   class Pool {}
   const trap = () => assert.fail('a trap ran');
   const proxy = new Proxy({}, { get: trap, ownKeys: trap, getPrototypeOf: trap, has: trap, getOwnPropertyDescriptor: trap });

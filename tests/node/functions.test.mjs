@@ -80,7 +80,7 @@ test('nothing of a run becomes an unhandled rejection', async () => {
   assert.deepStrictEqual(unhandled, []);
 });
 
-test('what a host function throws or cannot return arrives inside as an error', async () => {
+test('a throw of a host function, or a result that cannot be cloned, arrives inside as an error', async () => {
   class Denied extends TypeError { name = 'Denied'; code = 'E_DENIED'; }
   const probe = `const tell = (e) => e instanceof Error ? [e instanceof TypeError, e.name, e.message, e.code, String(e.stack).includes('tests/node')] : e;
     const out = [];

@@ -38,7 +38,7 @@ test('a result has exactly the fields of its status', async () => {
   assert.ok(!Object.values(failure.error).includes(undefined));
 });
 
-test('terminate is idempotent and never throws, whatever the reason is', async () => {
+test('terminate is idempotent and never throws, with any reason', async () => {
   const hostile = { toString() { throw new Error('hostile'); }, get [Symbol.toPrimitive]() { throw new Error('hostile'); } };
   for (const [reason, message] of [
     [undefined, 'terminated by the caller'],
@@ -102,7 +102,7 @@ test('reports are the values that the sink got, in arrays of the caller’s own'
   assert.equal(handle.reports.length, 5);
 });
 
-test('what a sink returns or throws is what report returns or throws', async () => {
+test('report returns the result of its sink, or throws its error', async () => {
   const { result, reports } = await runCode(
     `const out = [report(1), await report(2)];
      try { report(3) } catch (error) { out.push(error.message) }

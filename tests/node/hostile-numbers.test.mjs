@@ -6,7 +6,7 @@ import { test } from 'node:test';
 
 const { Run } = createRequire(import.meta.url)('../../bindings-node/dist/run.js');
 
-/** A run that the native side does not know, and that ignores every event. */
+/** A run that is not one of the native side, and that ignores every event. */
 const run = () => new Run(undefined, () => {});
 const mail = (value) => ({ read: (_run, _root, done) => done(true, value), skip() {} });
 
@@ -18,14 +18,14 @@ test('a function that is started and answers at once, with a promise that throws
   for (const number of [...numbers, 99, 2 ** 31, 2 ** 32 - 2]) it.asyncCalled(number, 1, mail([]));
 });
 
-test('calls of what was never given out', () => {
+test('calls of numbers that were never given out', () => {
   const it = run();
   for (const number of [0, 2 ** 31, 2 ** 32 - 2, 2 ** 32 - 1]) it.called(number, 1, mail([]));
   assert.equal(it.hostFunction(2 ** 31), undefined);
   assert.equal(it.hostPromise(1), undefined);
 });
 
-test('what nobody waits for is dropped, and the first settlement counts', async () => {
+test('a settlement that nobody waits for is dropped, and the first one counts', async () => {
   const it = run();
   it.functionSettled(1, true, mail(1));
   it.promiseSettled(1, false, mail(1));

@@ -51,7 +51,7 @@ test('a result, a report, an argument, an answer and a log each leave the loop i
   assert.ok(turns > 10, `${turns} turns`);
 });
 
-test('what a run says after a large message comes after it', async () => {
+test('later messages of a run arrive after a large one', async () => {
   const order = [];
   const globals = {
     large: async (value) => { order.push(value.length); },
@@ -74,7 +74,7 @@ test('a small run is heard while a large message of another one is read', async 
   assert.ok(heard > 3, `${heard}`);
 });
 
-test('a run that is ended meanwhile makes no call of what it had said', async () => {
+test('a run that is ended meanwhile makes no call of those that it had sent', async () => {
   let run;
   const globals = { ready: () => { setImmediate(() => run.terminate('enough')); }, take: () => assert.fail('called') };
   run = runCode(`const records = ${RECORDS}; ready(); take(records); take(records); for (;;);`, { ...LIMIT, globals });
@@ -94,7 +94,7 @@ test('texts beyond a piece are whole, in every part of an error', async () => {
   assert.ok(result.error.name === long('n') && result.error.code === long('c') && result.error.message === long('m'));
 });
 
-test('what a run said before it ended is heard, however long that takes to read', async () => {
+test('messages from before the end of a run are read, however long that takes', async () => {
   const taken = [];
   const globals = { take: (promise) => { taken.push(promise); }, save: async (records) => records.length };
   for (let i = 0; i < 3; i += 1) {
@@ -140,7 +140,7 @@ test('promises and calls that a run leaves behind by the hundred thousand are al
   assert.ok(turns > 3, `${turns} turns`);
 });
 
-test('what V8 cannot build in proportion to its bytes is refused inside', async () => {
+test('a value that V8 cannot build in proportion to its bytes is refused inside', async () => {
   const colliding = 'new Set(Array.from({ length: 60_000 }, (_, i) => (BigInt(i) << 64n) | 1n))';
   const long = 'new Set(Array.from({ length: 3_000 }, (_, i) => "x".repeat(16_400) + (10_000 + i)))';
   const pattern = 'new RegExp("[\\\\p{L}]".repeat(500), "iv")';
@@ -170,7 +170,7 @@ test('numbers and patterns that programs have are not', async () => {
   assert.equal(status, 'success', error?.message);
 });
 
-test('elements far apart are what they were, and take no room in between', async () => {
+test('elements far apart keep their values, and take no room in between', async () => {
   const source = `
     const sparse = new Array(33_554_432); sparse[5] = 'a'; sparse[33_554_431] = 'z';
     export default {
@@ -190,7 +190,7 @@ test('elements far apart are what they were, and take no room in between', async
   assert.deepStrictEqual([sparse.push('end'), Object.values(sparse)], [33_554_433, ['a', 'own', 'z', 'end']]);
 });
 
-test('a value that cannot be held far down costs what its path shows', async () => {
+test('a value that cannot be held far down costs as much as its path', async () => {
   const known = (() => { try { return new RegExp('(?i:a)') instanceof RegExp; } catch { return false; } })();
   const value = known ? 'new RegExp("[\\\\p{L}]".repeat(500), "iv")' : '/(?i:a)/';
   const source = `const key = '-'.repeat(1e6); let value = ${value}; for (let i = 0; i < 6000; i += 1) value = { [key]: value }; export default value;`;

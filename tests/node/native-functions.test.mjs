@@ -56,7 +56,7 @@ test('a wait ends with its run and keeps no process alive', async () => {
   assert.equal((await execution).status, 'terminated');
 });
 
-test('what looks like one is none', async () => {
+test('an imitation of one is none', async () => {
   const fake = Object.create(Object.getPrototypeOf(btoa));
   await assert.rejects(async () => runCode('export default 1', { globals: { fake } }), { name: 'SerializationError' });
 });

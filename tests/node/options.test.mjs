@@ -33,7 +33,7 @@ test('options of the wrong type throw before anything starts', () => {
   assert.throws(() => new Runtime({ safetyCap: 1 }), { name: 'TypeError', message: "unknown option 'safetyCap'; did you mean 'safetyCapMs'?" });
 });
 
-test('each option is read once, and what a getter throws is thrown', async () => {
+test('each option is read once, and the error that a getter throws is thrown', async () => {
   const reads = {};
   const counting = (values) =>
     Object.defineProperties({}, Object.fromEntries(Object.entries(values).map(([key, value]) => [

@@ -52,7 +52,7 @@ test('two tarballs are all that an empty folder needs', { timeout: CEILING_MS, s
   }
 });
 
-test('without its worker the error says what to do', { timeout: CEILING_MS, skip: process.platform === 'win32' || addon === undefined }, () => {
+test('without its worker the error names the remedy', { timeout: CEILING_MS, skip: process.platform === 'win32' || addon === undefined }, () => {
   const home = join(folder, 'empty');
   const place = join(home, 'node_modules', `isolane-${triple}`);
   rmSync(join(place, 'isolane-worker'));
@@ -60,7 +60,7 @@ test('without its worker the error says what to do', { timeout: CEILING_MS, skip
   assert.equal(message, `TypeError isolation 'process' needs the executable isolane-worker, and there is none in ${realpathSync(place)}; build or install it, or name it with the option 'worker' or the environment variable ISOLANE_WORKER`);
 });
 
-test('without the platform’s package the error says what to do', { timeout: CEILING_MS, skip: addon === undefined && 'no addon was built' }, () => {
+test('without the platform’s package the error names the remedy', { timeout: CEILING_MS, skip: addon === undefined && 'no addon was built' }, () => {
   const home = join(folder, 'empty');
   assert.ok(existsSync(home), 'the test before has installed the package');
   rmSync(join(home, 'node_modules', `isolane-${triple}`), { recursive: true });

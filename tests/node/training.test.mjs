@@ -21,7 +21,7 @@ const SOURCE = `
     return 0;
   }`;
 
-test('every program of the training comes to what it should', { timeout: CEILING_MS }, () => {
+test('every program of the training has the expected outcome', { timeout: CEILING_MS }, () => {
   const expected = JSON.parse(readFileSync(join(TRAINING, 'expected.json'), 'utf8'));
   const programs = readdirSync(TRAINING).filter((name) => name.endsWith('.ts'));
   assert.deepStrictEqual(Object.keys(expected).sort(), programs.sort());

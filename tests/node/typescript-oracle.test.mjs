@@ -1,4 +1,4 @@
-// Erased types beside TypeScript's own emit: programs without errors come to the same.
+// Erased types beside TypeScript's own emit: programs without errors have the same outcome.
 //
 // In: parts of programs, in all combinations. TypeScript 5.9 transpiles each, which is the last version whose compiler
 // is a library; isolane runs its output as JavaScript, and the program itself as TypeScript. Both must have one status
@@ -22,14 +22,14 @@ const compilerOptions = {
   newLine: ts.NewLineKind.LineFeed,
 };
 
-/** What TypeScript makes of a program; nothing if it is none. */
+/** The output of TypeScript for a program; nothing if it is none. */
 function transpiled(source) {
   const { outputText, diagnostics } = ts.transpileModule(source, { compilerOptions, reportDiagnostics: true });
   return diagnostics.length > 0 ? undefined : outputText;
 }
 
 /**
- * Whether TypeScript's checker refuses a program for its grammar. The types are not looked at: there is no library.
+ * Whether TypeScript's checker refuses a program for its grammar. The types are not checked: there is no library.
  */
 function isRefused(source) {
   const file = ts.createSourceFile('program.ts', source, ts.ScriptTarget.ESNext, true);
@@ -50,7 +50,7 @@ function isRefused(source) {
   return diagnostics.some(({ code }) => isOfGrammar(code));
 }
 
-/** What a run came to, without times and places. */
+/** The outcome of a run, without times and places. */
 async function outcome(source, language) {
   const { status, result, error } = await runCode(source, { language });
   return { status, result, error: error && `${error.name}: ${error.message}` };
@@ -219,7 +219,7 @@ programs(
 );
 
 programs(
-  'what produces code is the same code',
+  'syntax that produces code produces the same code',
   40,
   [
     ['enum E { A, B = 5, C }', "enum E { A = 'x', B = 'y' }", 'const enum E { A = 1 << 2, B }', 'namespace E { export const A = 1; export function B() { return A } }', 'class E { static A = 1; constructor(readonly b: number, private c = 2) {} static B = new E(3) }'],

@@ -1,5 +1,5 @@
-// Values of the sandbox that this version of Node.js cannot hold: a pattern that its own engine does not know, a string
-// or a collection beyond its limits. They cannot be cloned, and nothing else is lost.
+// Values of the sandbox that this version of Node.js cannot hold: a pattern that its own engine does not support, a
+// string or a collection beyond its limits. They cannot be cloned, and nothing else is lost.
 
 import assert from 'node:assert/strict';
 import { constants } from 'node:buffer';
@@ -79,7 +79,7 @@ test('a thrown one is text', { skip }, async () => {
   assert.deepStrictEqual([status, error.message], ['error', PATTERN]);
 });
 
-test('a string beyond what this version holds is one', async () => {
+test('a string beyond the limit of this version is one', async () => {
   const source = `const long = 'x'.repeat(${constants.MAX_STRING_LENGTH} + 1); console.log('one'); export default { long };`;
   const { status, error, logs } = await runCode(source, { memoryLimitBytes: 2 ** 32 });
   assert.deepStrictEqual([status, error.name, logs.length], ['error', 'SerializationError', 1]);

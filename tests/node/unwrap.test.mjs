@@ -62,7 +62,7 @@ for (const [status, Class, start, message] of FAILURES) {
   });
 }
 
-test('what is no result', { timeout: CEILING_MS }, async () => {
+test('a value that is no result', { timeout: CEILING_MS }, async () => {
   const run = runCode('export default 1');
   const awaiting = { name: 'TypeError', message: 'unwrap takes a result, and this one was not awaited yet: write unwrap(await run)' };
   assert.throws(() => unwrap(run), awaiting);

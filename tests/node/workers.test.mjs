@@ -67,7 +67,7 @@ async function host(t, program) {
   return { child, next, exited: new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code))) };
 }
 
-test('counts tell the workers, and what they are kept from', options, async (t) => {
+test('counts show the workers and their protections', options, async (t) => {
   const threads = new Runtime();
   assert.equal((await threads.runCode('export default 1')).result, 1);
   assert.equal(threads.stats().workers, 0);

@@ -1,4 +1,4 @@
-"""Errors keep their causes: what a run's error and the exception of `raise_for_status` lead to."""
+"""Errors keep their causes: those of a run's error and of the exception of `raise_for_status`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ BUFFER = f"() => new Uint8Array({LARGE})"
 
 
 class BrokenError(Exception):
-    """What the host functions raise."""
+    """The exception that the host functions raise."""
 
 
 def host(raised: list[BaseException]) -> dict[str, Any]:
-    """Host functions that raise, and keep what they raise."""
+    """Host functions that raise, and keep their exceptions."""
 
     def fail(*_: Any) -> None:
         raised.append(BrokenError("over"))
@@ -177,7 +177,7 @@ def test_a_cause_goes_with_its_result() -> None:
     assert result.error is not None
     assert known() is result.error.cause
     del result
-    # Its frames know those that called them.
+    # Its frames refer to their callers.
     gc.collect()
     assert known() is None
 

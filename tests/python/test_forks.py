@@ -137,7 +137,7 @@ HANDLES_OF_THE_PARENT = """
                 os._exit(0)
             child_is_well = os.waitpid(child, 0)[1] == 0
         print(child_is_well)
-        # Here all goes on.
+        # Here all continues.
         assert spinning.running and parked.running
         spinning.terminate("here")
         parked.terminate("here, too")

@@ -24,7 +24,7 @@ async def ready_later():
 runtime = isolane.Runtime()
 
 def freed(runs=1):
-    # All of them have settled, and none goes on.
+    # All of them have settled, and none continues.
     while sum(runtime.stats().settled.values()) < runs:
         time.sleep(0.001)
     while (stats := runtime.stats()).computing or stats.parked or stats.queued:

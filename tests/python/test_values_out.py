@@ -343,7 +343,7 @@ def test_what_a_log_shares_is_bounded() -> None:
         log = "const big = ['x'.repeat(8 << 20)]; console.log(/x/, ...Array(200).fill(big))"
         result = isolane.run_code_sync(log + "; export default 1")
         print(len(result.logs[0].args))
-        # What `getrusage` tells is no less than what the process of the tests once held.
+        # `getrusage` would count the peak of the process of the tests, too.
         status = open('/proc/self/status').read()
         print(status.split('VmHWM:')[1].split()[0])
     """

@@ -222,7 +222,7 @@ def test_a_forked_child_has_runtimes_of_its_own_and_not_those_of_its_parent() ->
         finally:
             os._exit(code)
     assert os.waitpid(child, 0)[1] == 0
-    # Here all goes on.
+    # Here all continues.
     assert runtime.stats().computing == 1
     print(runtime.run_code_sync("export default 2").result)
     runtime.close()

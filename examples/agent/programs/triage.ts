@@ -27,7 +27,7 @@ const HOUR = 3_600_000;
 const flaws = new Map<Flaw, number>();
 const flawed = (flaw: Flaw) => void flaws.set(flaw, (flaws.get(flaw) ?? 0) + 1);
 
-// The first page tells how many there are; the others are read four at a time.
+// The first page has the number of pages; the others are read four at a time.
 const first = await list({ page: 1 });
 const rows: Row[] = [...first.rows];
 const rest = Array.from({ length: first.pages - 1 }, (_, index) => index + 2);

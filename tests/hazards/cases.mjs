@@ -216,7 +216,7 @@ export const GROUPS = {
     ['dynamic import', 'for (;;) await import("nope").catch(() => 0);'],
     ['never settled', 'await new Promise(() => 0);'],
   ],
-  'what the host sees': [
+  'crossings to the host': [
     ['console', 'for (;;) console.log("x");'],
     ['console, large', 'const a = wide(); for (;;) console.log(a.length, a);'],
     ['report', 'for (let i = 0; ; i += 1) report(i);'],

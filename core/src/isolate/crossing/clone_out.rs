@@ -64,7 +64,7 @@ const DETACHED: &str = "a detached ArrayBuffer";
 
 /// Clones a value out of the sandbox. `root` is the path's first word.
 ///
-/// The message's bytes are charged to the run; whoever drops it discharges them.
+/// The message's bytes are charged to the run; the code that drops it discharges them.
 pub(in crate::isolate) fn clone_out(
     state: &State,
     value: Raw,

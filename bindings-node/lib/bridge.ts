@@ -40,6 +40,8 @@ let polling = false;
 let more = false;
 /** Whether polling for the expected event still pays off. */
 let paysOff = false;
+/** Whether an event is expected since the last drain, because the sandbox of a started host function continues. */
+let expecting = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
 let closings = 0;
 /** Drained events that are left for the next turn of the event loop. */
@@ -117,7 +119,9 @@ function receive(): void {
   // A host function that runs the event loop itself calls this function again while the inbox is in use.
   const room = inbox;
   inbox = undefined;
-  const written = native.drain(bridge, room ?? Buffer.alloc(0));
+  const expected = expecting;
+  expecting = false;
+  const written = native.drain(bridge, room ?? Buffer.alloc(0), expected);
   paysOff = written !== STOP_POLLING;
   if (typeof written !== 'number') {
     inbox = room;
@@ -180,7 +184,7 @@ function deliver(run: Run, kind: EventKind, number: number, reader: MessageReade
       return;
     case EventKind.Start:
       run.asyncCalled(reader.u32(), reader.u32(), reader);
-      native.expect(bridge);
+      expecting = true;
       pollForEvents();
       return;
     case EventKind.FunctionSettled:

@@ -61,13 +61,12 @@ export interface Native {
   openBridge(receive: () => void): number;
   /**
    * Writes the next events into `inbox` and returns the number of bytes; returns the bytes themselves if they do not
-   * fit. Without events it returns 0, or -1 if polling does not pay off any more.
+   * fit. Without events it returns 0, or -1 if polling does not pay off any more. `expected` announces an event, as
+   * `start` and `reply` do themselves.
    */
-  drain(bridge: number, inbox: Uint8Array): number | Uint8Array;
+  drain(bridge: number, inbox: Uint8Array, expected: boolean): number | Uint8Array;
   /** Starts or stops polling: a polled bridge does not wake this thread. Returns whether events are waiting. */
   poll(bridge: number, polls: boolean): boolean;
-  /** Announces that an event is expected soon. `start` and `reply` do so themselves. */
-  expect(bridge: number): void;
   /** The blobs of the last frame, in order. */
   blobs(bridge: number): Uint8Array[];
   /** The nodes of a large message; they can be taken once. */

@@ -146,7 +146,8 @@ pub fn start(
 }
 
 /// Writes the next events into `inbox` and returns the number of bytes; returns the events themselves if they
-/// do not fit. Without events it returns 0, or [`STOP_POLLING`] if polling does not pay off any more.
+/// do not fit. Without events it returns 0, or [`STOP_POLLING`] if polling does not pay off any more. `expected`
+/// announces an event that JavaScript polls for from now on.
 ///
 /// # Errors
 /// When JavaScript has no memory for them.
@@ -155,8 +156,12 @@ pub fn drain<'env>(
     env: &'env Env,
     bridge: u32,
     inbox: Inbox<'_>,
+    expected: bool,
 ) -> Result<Either<i32, Uint8ArraySlice<'env>>> {
     let (frame, pays_off) = with_bridge(bridge, |bridge| {
+        if expected {
+            bridge.mailbox.expect();
+        }
         bridge.poll_processes();
         let frame = bridge.drain(*env);
         let pays_off = frame.is_some() || bridge.mailbox.lasts();
@@ -185,15 +190,6 @@ pub fn poll(bridge: u32, polls: bool) -> Result<bool> {
         bridge.mailbox.poll(polls);
         bridge.mailbox.has_events()
     })
-}
-
-/// Announces that an event is expected soon and that JavaScript is about to poll for it.
-///
-/// # Errors
-/// For a bridge that is not open.
-#[napi(catch_unwind)]
-pub fn expect(bridge: u32) -> Result<()> {
-    with_bridge(bridge, |bridge| bridge.mailbox.expect())
 }
 
 /// The blobs of the last frame, in order; they can be taken once.

@@ -3,13 +3,16 @@
 //! In: how long events took to arrive, and whether spinning was enough. Out: how long to spin for the next one. To wake
 //! a sleeping thread costs more than most runs, on either side. Two threads that each go to sleep just before the other
 //! one answers never stop doing so. So after a near miss we spin longer, as long as that pays off. It does not where
-//! others take the processors: there spinning only delays the other side.
+//! others take the processors: there spinning only delays the other side. Where both threads are on one processor, the
+//! waiting thread yields at once, so that the other one can send.
 
 use std::{
-    sync::atomic::{AtomicI32, Ordering},
+    sync::atomic::{AtomicI32, AtomicU32, Ordering},
     thread,
     time::{Duration, Instant},
 };
+
+use crate::os::thread::processor;
 
 /// The time that most answers take on an idle machine.
 const SHORT: Duration = Duration::from_micros(50);
@@ -36,7 +39,12 @@ pub(crate) struct AdaptiveSpin {
     /// long.
     trust: AtomicI32,
     doubt: AtomicI32,
+    /// The processor from which the last event was sent.
+    sender: AtomicU32,
 }
+
+/// Stands for a processor that is not known.
+const UNKNOWN: u32 = u32::MAX;
 
 impl Default for AdaptiveSpin {
     fn default() -> Self {
@@ -48,7 +56,16 @@ impl AdaptiveSpin {
     /// A spin that has learned nothing.
     #[must_use]
     pub(crate) const fn new() -> Self {
-        Self { trust: AtomicI32::new(0), doubt: AtomicI32::new(FIRST_DOUBT) }
+        Self {
+            trust: AtomicI32::new(0),
+            doubt: AtomicI32::new(FIRST_DOUBT),
+            sender: AtomicU32::new(UNKNOWN),
+        }
+    }
+
+    /// Says that the calling thread sends an event.
+    pub(crate) fn sent(&self) {
+        self.sender.store(processor().unwrap_or(UNKNOWN), Ordering::Relaxed);
     }
 
     /// Spins from `started` on until `is_there`, or for as long as that pays off. Returns whether it is there.
@@ -61,7 +78,11 @@ impl AdaptiveSpin {
             if spun > self.window() {
                 return false;
             }
-            if spun < ALONE { std::hint::spin_loop() } else { thread::yield_now() }
+            if spun < ALONE && !self.shares_processor() {
+                std::hint::spin_loop();
+            } else {
+                thread::yield_now();
+            }
         }
     }
 
@@ -91,6 +112,12 @@ impl AdaptiveSpin {
             self.trust.store(-doubt, Ordering::Relaxed);
             self.doubt.store((doubt * 2).min(MOST_DOUBT), Ordering::Relaxed);
         }
+    }
+
+    /// Whether the calling thread is on the processor of the sender.
+    fn shares_processor(&self) -> bool {
+        let sender = self.sender.load(Ordering::Relaxed);
+        sender != UNKNOWN && processor() == Some(sender)
     }
 
     fn window(&self) -> Duration {
@@ -142,5 +169,18 @@ mod tests {
         assert!(!spin.spin(started, || false));
         assert!(started.elapsed() >= SHORT);
         assert!(spin.spin(Instant::now(), || true));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn it_knows_when_the_sender_is_on_its_processor() {
+        let spin = AdaptiveSpin::default();
+        assert!(!spin.shares_processor(), "nothing was sent");
+        let sends_here = || {
+            spin.sent();
+            spin.shares_processor()
+        };
+        // The system may move this thread between the two.
+        assert!((0..1_000).any(|_| sends_here()));
     }
 }

@@ -156,6 +156,7 @@ impl<W: Wake> Mailbox<W> {
     /// Queues an event of the run, or of the closed runtime, with that number, and wakes the thread unless it is awake.
     /// Drops the event if the mailbox is closed.
     pub fn push(&self, number: u64, event: HostEvent) {
+        self.spin.sent();
         let dropped = {
             let mut queue = self.queue();
             if queue.closed {

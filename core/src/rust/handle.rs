@@ -6,16 +6,10 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Instant,
 };
 
 use super::{reports::Reports, side::HostSide};
-use crate::{
-    Error, ErrorKind, ExecutionResult, RunHandle, Value, binding::adaptive_spin::AdaptiveSpin,
-};
-
-/// For [`Execution::wait`].
-static WAIT_SPIN: AdaptiveSpin = AdaptiveSpin::new();
+use crate::{Error, ErrorKind, ExecutionResult, RunHandle, Value};
 
 /// A handle on a run. Awaiting it, in any executor, yields the result; dropping it terminates the run.
 ///
@@ -106,15 +100,10 @@ impl Execution {
     /// Misuse of an option, a runtime that took no more runs, or a run that was started before this process was forked.
     pub fn wait(mut self) -> Result<ExecutionResult, Error> {
         if let State::Started { side, .. } = &self.0 {
-            let started = Instant::now();
-            let found = WAIT_SPIN.spin(started, || side.is_over());
-            if !found {
-                if !side.is_here() {
-                    return Err(elsewhere());
-                }
-                side.wait_over();
+            if !side.is_over() && !side.is_here() {
+                return Err(elsewhere());
             }
-            WAIT_SPIN.learn(started.elapsed(), found);
+            side.wait_over();
         }
         self.take().unwrap_or_else(|| Err(gone()))
     }

@@ -12,6 +12,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Waker},
+    time::Instant,
 };
 
 use rustc_hash::FxHashMap;
@@ -26,7 +27,7 @@ use super::{
 use crate::{
     ASYNC_FUNCTION, Cause, Completion, ExecutionResult, Host, HostCall, KEPT_THROWS,
     LARGE_THROW_BYTES, NativeFunctions, REPORT_SINK, RunHandle, Value,
-    binding::executor,
+    binding::{adaptive_spin::AdaptiveSpin, executor},
     error::Source,
     os::{
         process::Process,
@@ -34,6 +35,9 @@ use crate::{
     },
     value::{Event, Fault, LOCAL, Message, Writer, copy_message, serde::host_object::HostObject},
 };
+
+/// For the ends of runs, for which callers without an executor wait.
+static END_SPIN: AdaptiveSpin = AdaptiveSpin::new();
 
 pub(super) struct HostSide {
     /// For tasks, which must keep the side alive.
@@ -135,6 +139,7 @@ impl HostSide {
         // Dropped before anyone learns that the run has ended.
         drop(tables);
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Over);
+        END_SPIN.sent();
         self.over.store(true, Ordering::Release);
         self.staged.notify_all();
         self.feed.wake_readers();
@@ -165,12 +170,17 @@ impl HostSide {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Sleeps until the run has ended.
+    /// Waits until the run has ended. Spins before it sleeps.
     pub(super) fn wait_over(&self) {
-        let mut stage = self.stage.lock();
-        while !matches!(*stage, Stage::Over) {
-            stage = self.staged.wait(stage);
+        let started = Instant::now();
+        let found = END_SPIN.spin(started, || self.is_over());
+        if !found {
+            let mut stage = self.stage.lock();
+            while !matches!(*stage, Stage::Over) {
+                stage = self.staged.wait(stage);
+            }
         }
+        END_SPIN.learn(started.elapsed(), found);
     }
 
     /// The run; `None` if it has ended, and in a forked child. Waits for `Runtime::start` to return, which it does at

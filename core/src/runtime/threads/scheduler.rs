@@ -74,6 +74,7 @@ impl<J: Job> Scheduler<J> {
 
     /// Enqueues a job, which is computed as soon as there is a permit.
     pub(crate) fn enqueue(&self, job: Arc<J>) {
+        self.spin.sent();
         let mut queue = self.queue.lock();
         if queue.ready.is_empty() {
             queue.ready_since = Instant::now();

@@ -113,6 +113,7 @@ impl RunControl for Run {
         let mut shared = self.shared.lock();
         if shared.calls == call && shared.answer.is_none() {
             shared.answer = Some(completion);
+            self.resources.spin.sent();
             self.answer_of.store(call, Ordering::Release);
             drop(shared);
             self.answered.notify_all();

@@ -184,6 +184,11 @@ export interface Stats {
   readonly stuckThreads: number;
   /** Bytes of compiled modules in the cache. */
   readonly compileCacheBytes: number;
+  /**
+   * Modules that were compiled and not kept, because each takes more than half of the option `compileCacheBytes`. Each
+   * run compiles them again.
+   */
+  readonly uncachedModules: number;
   /** Processes that run isolates or wait for a run, under isolation by process. */
   readonly workers: number;
   /**

@@ -28,6 +28,7 @@ pub struct NativeStats {
     pub threads: f64,
     pub stuck_threads: f64,
     pub compile_cache_bytes: f64,
+    pub uncached_modules: f64,
     pub workers: f64,
     pub confinement: Option<NativeConfinement>,
 }
@@ -79,6 +80,7 @@ impl From<Stats> for NativeStats {
             threads: stats.threads as f64,
             stuck_threads: stats.stuck_threads as f64,
             compile_cache_bytes: stats.compile_cache_bytes as f64,
+            uncached_modules: stats.uncached_modules as f64,
             workers: stats.workers as f64,
             confinement: stats.confinement.map(NativeConfinement::from),
         }

@@ -48,6 +48,7 @@ impl PyRuntime {
         counts.set_item("threads", stats.threads)?;
         counts.set_item("stuck_threads", stats.stuck_threads)?;
         counts.set_item("compile_cache_bytes", stats.compile_cache_bytes)?;
+        counts.set_item("uncached_modules", stats.uncached_modules)?;
         counts.set_item("workers", stats.workers)?;
         let confinement = stats.confinement.map(|confinement| confinement.items().into_py_dict(py));
         counts.set_item("confinement", confinement.transpose()?)?;

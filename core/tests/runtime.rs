@@ -228,6 +228,21 @@ fn a_run_is_ended_by_the_safety_cap() {
 }
 
 #[test]
+fn modules_that_are_too_large_for_the_cache_are_counted() {
+    let options =
+        RuntimeOptions { compile_cache_bytes: Some(8_000.0), ..RuntimeOptions::default() };
+    let runtime = own_runtime(&options);
+    let large = format!("'{}'; export default 1", "a".repeat(8_000));
+    for source in ["export default 1", &large, &large] {
+        let (remote, told) = start(&runtime, source);
+        assert_eq!(result(&remote, &told).status, Status::Success);
+    }
+    let stats = runtime.stats();
+    assert_eq!(stats.uncached_modules, 2, "{stats:?}");
+    assert!((1..8_000).contains(&stats.compile_cache_bytes), "{stats:?}");
+}
+
+#[test]
 fn a_closed_runtime_ends_its_runs_and_takes_no_more() {
     let runtime = own_runtime(&RuntimeOptions::default());
     let parked = start(&runtime, "await wait()");

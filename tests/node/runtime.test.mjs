@@ -30,6 +30,16 @@ test('the cap on CPU time ends a run and says so', async () => {
   await runtime.close();
 });
 
+test('modules that are too large for the cache are counted', { skip: ofThreads }, async () => {
+  const runtime = new Runtime({ compileCacheBytes: 8000 });
+  const large = `'${'a'.repeat(8000)}'; export default 1`;
+  for (const source of ['export default 1', large, large]) assert.equal((await runtime.runCode(source)).result, 1);
+  const { uncachedModules, compileCacheBytes } = runtime.stats();
+  assert.equal(uncachedModules, 2);
+  assert.ok(compileCacheBytes > 0 && compileCacheBytes < 8000, `${compileCacheBytes}`);
+  await runtime.close();
+});
+
 test('with as many stuck threads as there may be, runs are ended until one comes back', { skip: ofThreads }, async () => {
   const runtime = new Runtime({ maxStuckThreads: 1 });
   assert.throws(() => new Runtime({ maxStuckThreads: 0 }), RangeError);

@@ -12,6 +12,7 @@ import pytest
 from isolane import CodeExecution, Runtime, SerializationError, run_code, run_code_sync
 
 from ceilings import in_loop
+from isolation import ISOLATION
 
 
 class Lazy(Mapping[str, Any]):
@@ -121,6 +122,17 @@ def test_misuse_of_a_runtime(
 ) -> None:
     with pytest.raises(expected, match=named):
         Runtime(**options)
+
+
+@pytest.mark.skipif(ISOLATION == "process", reason="processes keep no compiled modules")
+def test_modules_that_are_too_large_for_the_cache_are_counted() -> None:
+    with Runtime(compile_cache_bytes=8000) as runtime:
+        large = f"'{'a' * 8000}'; export default 1"
+        for source in ["export default 1", large, large]:
+            assert runtime.run_code_sync(source).result == 1
+        stats = runtime.stats()
+    assert stats.uncached_modules == 2
+    assert 0 < stats.compile_cache_bytes < 8000
 
 
 def proxy(**items: Any) -> Mapping[str, Any]:

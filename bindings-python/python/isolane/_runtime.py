@@ -123,6 +123,9 @@ class Stats:
     lowest priority."""
     compile_cache_bytes: int
     """Bytes of compiled modules in the cache."""
+    uncached_modules: int
+    """Modules that were compiled and not kept, because each takes more than half of the option
+    `compile_cache_bytes`. Each run compiles them again."""
     workers: int
     """Processes that run isolates or wait for a run, under isolation by process."""
     confinement: Confinement | None

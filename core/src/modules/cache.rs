@@ -7,7 +7,10 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use super::{
@@ -20,6 +23,8 @@ pub(crate) struct Cache {
     limit_bytes: usize,
     hasher: RandomState,
     kept: Mutex<Kept>,
+    /// How many modules were too large to keep.
+    too_large: AtomicU64,
 }
 
 #[derive(Default)]
@@ -44,7 +49,12 @@ const SCRIPTS: usize = 1_000;
 
 impl Cache {
     pub(crate) fn new(limit_bytes: usize) -> Self {
-        Self { limit_bytes, hasher: RandomState::new(), kept: Mutex::default() }
+        Self {
+            limit_bytes,
+            hasher: RandomState::new(),
+            kept: Mutex::default(),
+            too_large: AtomicU64::new(0),
+        }
     }
 
     /// The compiled module, from the cache or compiled now. In both cases it fails if compiling takes more than
@@ -90,6 +100,11 @@ impl Cache {
         self.kept.lock().bytes
     }
 
+    /// How many modules were compiled and not kept, because each takes more than half of the cache.
+    pub(crate) fn too_large(&self) -> u64 {
+        self.too_large.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn clear(&self) {
         *self.kept.lock() = Kept::default();
     }
@@ -127,6 +142,7 @@ impl Cache {
         // The bytecode comes later and is about as large as the text.
         let bytes = module.size_bytes() + module.code().len() + 512;
         if bytes > self.limit_bytes / 2 {
+            self.too_large.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let mut kept = self.kept.lock();

@@ -30,6 +30,11 @@ pub struct Stats {
     pub stuck_threads: usize,
     /// Bytes of compiled modules that are kept.
     pub compile_cache_bytes: usize,
+    /// Modules that were compiled and not kept, because each takes more than half of
+    /// [`RuntimeOptions::compile_cache_bytes`]. Each run compiles them again.
+    ///
+    /// [`RuntimeOptions::compile_cache_bytes`]: crate::RuntimeOptions::compile_cache_bytes
+    pub uncached_modules: u64,
     /// Processes of the runtime that run isolates or wait for one, under [`Isolation::Process`].
     ///
     /// [`Isolation::Process`]: crate::Isolation::Process

@@ -64,6 +64,7 @@ impl Executor for Threads {
             threads,
             stuck_threads: stuck,
             compile_cache_bytes: cache.held_bytes(),
+            uncached_modules: cache.too_large(),
             ..Stats::default()
         }
     }

@@ -4,11 +4,12 @@
 // also lends out the encoders. No exception leaves it for the event loop: each run handles the errors of its
 // own callbacks.
 
+import { AsyncResource } from 'node:async_hooks';
 import { Buffer } from 'node:buffer';
 import { availableParallelism } from 'node:os';
-import { setImmediate } from 'node:timers';
 
 import { Encoder } from './encode.js';
+import { setImmediate } from './event-loop.js';
 import { MessageReader } from './message-reader.js';
 import { loadNative } from './native.js';
 import type { Run } from './run.js';
@@ -27,6 +28,9 @@ interface Batch {
 const INBOX_BYTES = 64 * 1024;
 // On one processor polling would only take time from the sandbox.
 const POLLS = availableParallelism() > 1;
+
+/** The asynchronous context in which this module was loaded. Polling has no context of any caller's. */
+const context = new AsyncResource('isolane.bridge');
 
 /** The addon and its folder. */
 export const { native, folder } = loadNative();
@@ -89,7 +93,7 @@ function startPolling(): void {
   if (polling) return;
   polling = true;
   native.poll(bridge, true);
-  setImmediate(poll);
+  context.runInAsyncScope(setImmediate, undefined, poll);
 }
 
 function poll(): void {

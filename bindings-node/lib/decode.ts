@@ -10,10 +10,10 @@
 // room up to the highest index of an array or object, so elements with gaps are stored in a table.
 
 import { constants, type Buffer } from 'node:buffer';
-import { performance } from 'node:perf_hooks';
 
 import { Container, path, type Frame } from './decode-frames.js';
 import { ElementIndex, Elements, element, indexOf, sparse, tabled } from './elements.js';
+import { now } from './event-loop.js';
 import { notCloneable } from './serialization-error.js';
 import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './wire.js';
 
@@ -21,7 +21,6 @@ import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './wire.js';
 export interface Owners {
   hostFunction(number: number): unknown;
   sandboxFunction(number: number, name: string): unknown;
-  hostPromise(number: number): unknown;
   sandboxPromise(number: number): unknown;
 }
 
@@ -143,14 +142,14 @@ export class Decoder {
     }
   }
 
-  /** Continues until that time of `performance.now()`; returns the value or {@link PAUSED}. */
+  /** Continues until that time of `now()`; returns the value or {@link PAUSED}. */
   go(until: number): unknown {
     this.until = until;
     this.stop = until === Infinity ? this.end : this.at;
     for (;;) {
       while (this.prerequisite !== undefined) {
         if (this.prerequisite()) this.prerequisite = undefined;
-        if (performance.now() >= until) return PAUSED;
+        if (now() >= until) return PAUSED;
       }
       const value = this.nodes();
       if (value !== PAUSED) {
@@ -164,7 +163,7 @@ export class Decoder {
   /** Returns whether to pause. */
   private shouldPause(): boolean {
     if (this.at >= this.end) malformed();
-    if (performance.now() >= this.until) return true;
+    if (now() >= this.until) return true;
     this.stop = Math.min(this.end, this.at + STRIDE);
     return false;
   }
@@ -231,7 +230,7 @@ export class Decoder {
           frame = frame.up;
           step = this.at;
           closed += 1;
-          if (closed % STRIDE === 0 && performance.now() >= this.until) {
+          if (closed % STRIDE === 0 && now() >= this.until) {
             this.frame = frame;
             this.advancing = true;
             return PAUSED;
@@ -359,8 +358,6 @@ export class Decoder {
         const number = this.u32();
         return this.owners.sandboxFunction(number, this.string());
       }
-      case Tag.HostPromise:
-        return this.owners.hostPromise(this.u32());
       case Tag.SandboxPromise:
         return this.owners.sandboxPromise(this.u32());
       default:

@@ -24,7 +24,7 @@ export interface Numbering {
   /** The number of a function of this run's sandbox; undefined for any other function. */
   sandboxFunction(fn: Function): number | undefined;
   /** A number for a promise of the host. The promise is settled under it later. */
-  hostPromise(promise: PromiseLike<unknown>): number;
+  hostPromise(promise: Promise<unknown>): number;
 }
 
 /** The kind of entries that an open container writes. */

@@ -4,6 +4,7 @@
 // never rejects: the outcome of any run is a result with a status.
 
 import type { CodeExecution, CodeExecutionResult } from '../index.js';
+import type { Reports } from './reports.js';
 import type { Run } from './run.js';
 
 // The core cuts longer reasons, so more text is not copied.
@@ -12,10 +13,13 @@ const REASON_UNITS = 20_000;
 export class Execution implements CodeExecution {
   readonly #run: Run;
   readonly #result: Promise<CodeExecutionResult>;
+  /** Of the run, which lets go of them when it has settled. */
+  readonly #reports: Reports;
 
-  constructor(run: Run, result: Promise<CodeExecutionResult>) {
+  constructor(run: Run, result: Promise<CodeExecutionResult>, reports: Reports) {
     this.#run = run;
     this.#result = result;
+    this.#reports = reports;
   }
 
   get running(): boolean {
@@ -23,7 +27,8 @@ export class Execution implements CodeExecution {
   }
 
   get reports(): readonly unknown[] {
-    return this.#run.reportsSoFar();
+    this.#run.readReports();
+    return this.#reports.all();
   }
 
   terminate(reason?: unknown): void {

@@ -39,6 +39,12 @@ export function kindOf(value: object): Kind {
   return inherits(value, Error.prototype) ? Kind.Error : Kind.Refused;
 }
 
+/** Whether an object is of a built-in kind, such as a Promise or a Map, whose content is not in its properties. */
+export function isBuiltIn(value: object): boolean {
+  const kind = kindOf(value);
+  return kind !== Kind.Plain && (kind !== Kind.Refused || isBranded(value));
+}
+
 /** Describes an object that cannot be cloned, such as `an instance of Pool`. */
 export function describe(value: object): string {
   if (types.isWeakMap(value)) return 'a WeakMap';

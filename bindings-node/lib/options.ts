@@ -9,6 +9,7 @@ import { types } from 'node:util';
 
 import { native } from './bridge.js';
 import type { Encoder } from './encode.js';
+import { describe, isBuiltIn } from './kind.js';
 import { misuse } from './misuse.js';
 import type { NativeOption, OptionSet } from './native.js';
 import type { Run } from './run.js';
@@ -147,7 +148,7 @@ function object(value: unknown, option: string): Bag {
   if (typeof value === 'object' && value !== null) {
     // The traps of a Proxy would run the caller's code while we read.
     if (types.isProxy(value)) throw notCloneable(option, 'a Proxy');
-    if (!Array.isArray(value)) return value as Bag;
+    if (!Array.isArray(value) && !isBuiltIn(value)) return value as Bag;
   }
   return wrongType(option, 'an object', value);
 }
@@ -222,6 +223,6 @@ function typeName(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'string') return value.length <= 32 ? JSON.stringify(value).replace(/^"|"$/g, "'") : 'a string';
-  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'object') return !types.isProxy(value) && isBuiltIn(value) ? describe(value) : 'an object';
   return `a ${typeof value}`;
 }

@@ -4,11 +4,10 @@
 // contract: `result` is an own key only on success, `error` only otherwise, and a field without a value is
 // absent. The core words all messages.
 
-import { performance } from 'node:perf_hooks';
-
 import type { CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '../index.js';
 import { bridge, native } from './bridge.js';
 import { PAUSED } from './decode.js';
+import { now } from './event-loop.js';
 import { MessageReader, type LargeMessage } from './message-reader.js';
 import { systemError } from './misuse.js';
 import type { Reports } from './reports.js';
@@ -121,7 +120,7 @@ export class OutcomeReading implements Work {
   }
 
   private isOver(): boolean {
-    return performance.now() >= this.until;
+    return now() >= this.until;
   }
 
   private *report(message: LargeMessage): Generator<LargeMessage, void, unknown> {

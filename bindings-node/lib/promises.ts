@@ -2,12 +2,11 @@
 //
 // In: promises of the host, and numbers of promises of the sandbox. Out: numbers, under which the host's promises
 // settle inside; and promises for the sandbox's numbers. A sandbox promise that rejects without a handler does not
-// end the process.
-
-import { setImmediate } from 'node:timers';
+// end the process. A promise of the host that is pending at the end of the run keeps nothing of the run alive.
 
 import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
+import { setImmediate } from './event-loop.js';
 import { keyed } from './keyed.js';
 import type { Run } from './run.js';
 import { ended, ignore } from './sandbox-functions.js';
@@ -22,13 +21,13 @@ interface Waiting {
 /** The promises of one run, in both directions. */
 export class Promises {
   private readonly run: Run;
-  /** Own promises that have not settled, so that one that the sandbox sends back is the same object. */
-  private readonly own = new Map<number, PromiseLike<unknown>>();
+  /** Watchers of own promises that have not settled. */
+  private watchers = new Set<Watcher>();
   private theirs = new Map<number, Waiting>();
   /** The numbers of own promises whose completions have not been sent to the sandbox. */
-  private readonly numbers = new Map<PromiseLike<unknown>, number>();
+  private readonly numbers = new Map<Promise<unknown>, number>();
   /** Own promises whose completions have been sent. */
-  private readonly sent = new WeakSet<PromiseLike<unknown>>();
+  private readonly sent = new WeakSet<Promise<unknown>>();
   private given = 0;
 
   constructor(run: Run) {
@@ -36,13 +35,12 @@ export class Promises {
   }
 
   /** The number of a promise of the host. */
-  number(promise: PromiseLike<unknown>): number {
+  number(promise: Promise<unknown>): number {
     const known = this.numbers.get(promise);
     if (known !== undefined) return known;
     this.given += 1;
     const number = this.given;
     this.numbers.set(promise, number);
-    this.own.set(keyed(number), promise);
     // Promises that resolve to each other are sent again and again, so each repeat waits for a turn.
     if (this.sent.has(promise)) setImmediate(() => this.watch(number, promise));
     else this.watch(number, promise);
@@ -50,27 +48,21 @@ export class Promises {
   }
 
   /** Sends the completion of a promise of the host to the sandbox, under that number. */
-  watch(number: number, promise: PromiseLike<unknown>): void {
-    this.own.set(keyed(number), promise);
-    const settle = (ok: boolean, value: unknown): void => {
-      // The completion may contain the promise itself, so the promise keeps its number until that is sent.
-      if (this.run.running) {
-        const thrown = complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
-        this.run.throws.keepOfPromise(number, thrown);
-      }
-      this.own.delete(keyed(number));
-      this.numbers.delete(promise);
-      this.sent.add(promise);
-    };
-    Promise.resolve(promise).then(
-      (value) => settle(true, value),
-      (reason: unknown) => settle(false, reason),
-    );
+  watch(number: number, promise: Promise<unknown>): void {
+    if (!this.run.running) return;
+    const watcher = new Watcher(this, number, promise);
+    this.watchers.add(watcher);
+    watch(promise, watcher);
   }
 
-  /** The promise of the host with that number, which the sandbox has sent back. */
-  ownPromise(number: number): PromiseLike<unknown> | undefined {
-    return this.own.get(keyed(number));
+  /** Sends the completion that a watcher has seen. */
+  send(watcher: Watcher, number: number, promise: Promise<unknown>, ok: boolean, value: unknown): void {
+    // The completion may contain the promise itself, so the promise keeps its number until that is sent.
+    const thrown = complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
+    this.run.throws.keepOfPromise(number, thrown);
+    this.watchers.delete(watcher);
+    this.numbers.delete(promise);
+    this.sent.add(promise);
   }
 
   /** The promise of the sandbox with that number. */
@@ -98,10 +90,52 @@ export class Promises {
 
   /** Rejects the promises of the sandbox that are pending when the run has settled. */
   end(): void {
-    const { theirs } = this;
+    const { theirs, watchers } = this;
     this.theirs = new Map();
-    this.own.clear();
+    this.watchers = new Set();
     this.numbers.clear();
+    forEach(watchers, (watcher) => watcher.end());
     forEach(theirs.values(), ({ reject }) => reject(ended()));
   }
+}
+
+/** A run's interest in a promise of the host: all that the promise holds of the run. */
+class Watcher {
+  private promises: Promises | undefined;
+  private promise: Promise<unknown> | undefined;
+  private readonly number: number;
+
+  constructor(promises: Promises, number: number, promise: Promise<unknown>) {
+    this.promises = promises;
+    this.promise = promise;
+    this.number = number;
+  }
+
+  settled(ok: boolean, value: unknown): void {
+    const { promises, promise } = this;
+    this.end();
+    if (promises !== undefined && promise !== undefined) promises.send(this, this.number, promise, ok, value);
+  }
+
+  end(): void {
+    this.promises = undefined;
+    this.promise = undefined;
+  }
+}
+
+/** Tells the watcher, on a later turn, how the promise settles. */
+function watch(promise: Promise<unknown>, watcher: Watcher): void {
+  // A `then` of the promise's own may do anything at once. Resolving another promise calls it later and catches it.
+  const plain = hasPlainThen(promise) ? promise : new Promise((resolve) => { resolve(promise); });
+  plain.then(
+    (value) => watcher.settled(true, value),
+    (reason: unknown) => watcher.settled(false, reason),
+  );
+}
+
+/** Whether the promise has neither `then` nor `constructor` of its own or of a class of the caller's. */
+function hasPlainThen(promise: Promise<unknown>): boolean {
+  return (
+    Object.getPrototypeOf(promise) === Promise.prototype && !Object.hasOwn(promise, 'then') && !Object.hasOwn(promise, 'constructor')
+  );
 }

@@ -8,6 +8,7 @@ import { Execution } from './execution.js';
 import { misuse } from './misuse.js';
 import type { NativeRuntime } from './native.js';
 import { readOptions, wrongType, writeRequest } from './options.js';
+import { Reports } from './reports.js';
 import { Run } from './run.js';
 
 /** Starts a run in `runtime`, or in the default runtime of the process. */
@@ -18,7 +19,8 @@ export function start(runtime: NativeRuntime | null, source: unknown, options: u
   const result = new Promise<CodeExecutionResult>((settle) => {
     resolve = settle;
   });
-  const run = new Run(read.report, resolve);
+  const reports = new Reports();
+  const run = new Run(runtime, read.report, reports, resolve);
   const encoder = borrowEncoder();
   try {
     writeRequest(encoder, source, read, run);
@@ -27,12 +29,12 @@ export function start(runtime: NativeRuntime | null, source: unknown, options: u
     run.started(started);
     attach(started, run);
   } catch (failure) {
-    run.running = false;
+    run.abandon();
     throw failure;
   } finally {
     returnEncoder(encoder);
   }
-  return new Execution(run, result);
+  return new Execution(run, result, reports);
 }
 
 export function runCode(source: unknown, options?: unknown): CodeExecution {

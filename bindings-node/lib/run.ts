@@ -11,9 +11,9 @@ import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import type { Owners } from './decode.js';
 import type { Numbering } from './encode.js';
-import { MessageReader } from './message-reader.js';
 import { HostFunctions } from './host-functions.js';
-import type { NativeFunction, NativeTable } from './native.js';
+import { MessageReader } from './message-reader.js';
+import type { NativeFunction, NativeRuntime, NativeTable } from './native.js';
 import { OutcomeReading } from './outcome.js';
 import { Promises } from './promises.js';
 import { Reports } from './reports.js';
@@ -22,25 +22,37 @@ import { endOfSlice, start } from './slices.js';
 import { Throws } from './throws.js';
 import { REPORT_SINK } from './wire.js';
 
+/** In place of the reports of a run that has settled. */
+const NO_REPORTS = new Reports();
+
 export class Run implements Numbering, Owners {
   /** The native side's number of this run; 0 until the run has started. */
   number = 0;
   running = true;
   private hasStarted = false;
-  private readonly sink: Function | undefined;
-  private readonly resolve: (result: CodeExecutionResult) => void;
+  /** Kept while the run is running: a runtime that is collected ends its processes. */
+  runtime: NativeRuntime | null;
+  private sink: Function | undefined;
+  private resolve: ((result: CodeExecutionResult) => void) | undefined;
   // Most runs need few of these, so each is made at its first use.
   private madeHostFunctions: HostFunctions | undefined;
   private madePromises: Promises | undefined;
   private madeSandboxFunctions: SandboxFunctions | undefined;
   private madeThrows: Throws | undefined;
-  private readonly reports = new Reports();
+  private reports: Reports;
   private reportsDelivered = 0;
   private terminating = false;
   private context: AsyncResource | undefined;
 
-  constructor(sink: Function | undefined, resolve: (result: CodeExecutionResult) => void) {
+  constructor(
+    runtime: NativeRuntime | null,
+    sink: Function | undefined,
+    reports: Reports,
+    resolve: (result: CodeExecutionResult) => void,
+  ) {
+    this.runtime = runtime;
     this.sink = sink;
+    this.reports = reports;
     this.resolve = resolve;
   }
 
@@ -86,13 +98,11 @@ export class Run implements Numbering, Owners {
     native.terminate(bridge, this.number, reason);
   }
 
-  /** All reports so far, in the order of the calls. Each is the object that the sink gets. */
-  reportsSoFar(): unknown[] {
-    if (this.running && this.sink !== undefined) {
-      const reader = new MessageReader(native.reportsSince(bridge, this.number, this.reports.count));
-      for (let left = reader.u32(); left > 0; left -= 1) this.reports.read(reader, this);
-    }
-    return this.reports.all();
+  /** Reads the reports that have been made meanwhile. */
+  readReports(): void {
+    if (!this.running || this.sink === undefined) return;
+    const reader = new MessageReader(native.reportsSince(bridge, this.number, this.reports.count));
+    for (let left = reader.u32(); left > 0; left -= 1) this.reports.read(reader, this);
   }
 
   // Numbering and Owners, for the encoder and the decoder.
@@ -114,10 +124,8 @@ export class Run implements Numbering, Owners {
     return typeof what === 'number' ? this.sandboxFunctions.fn(what, name) : this.sandboxFunctions.numberOf(what);
   }
 
-  hostPromise(promise: PromiseLike<unknown>): number;
-  hostPromise(number: number): unknown;
-  hostPromise(what: PromiseLike<unknown> | number): unknown {
-    return typeof what === 'number' ? this.promises.ownPromise(what) : this.promises.number(what);
+  hostPromise(promise: Promise<unknown>): number {
+    return this.promises.number(promise);
   }
 
   sandboxPromise(number: number): unknown {
@@ -135,6 +143,7 @@ export class Run implements Numbering, Owners {
     }
     const { isLarge } = reader;
     reader.read(this, 'arguments', (ok, args) => {
+      this.throws.isCalled();
       this.answer(call, number, ok, args, () => {
         // The run may have settled while the arguments were read.
         if (isLarge && !native.running(bridge, this.number)) throw ended();
@@ -145,17 +154,19 @@ export class Run implements Numbering, Owners {
 
   /** The sandbox called an asynchronous host function and continues. */
   asyncCalled(fn: number, promise: number, reader: MessageReader): void {
-    this.throws.isCalled();
     reader.read(this, 'arguments', (ok, args) => {
-      let answer: Promise<unknown>;
-      try {
-        if (!ok) throw args;
-        // A compromised worker may start a function that is not asynchronous and returns any value.
-        answer = Promise.resolve(this.invoke(this.madeHostFunctions?.fn(fn), args as unknown[]));
-      } catch (thrown) {
-        answer = Promise.reject(thrown);
-      }
-      this.promises.watch(promise, answer);
+      this.throws.isCalled();
+      this.inContext(() => {
+        let answer: Promise<unknown>;
+        try {
+          if (!ok) throw args;
+          // A compromised worker may start a function that is not asynchronous and returns any value.
+          answer = Promise.resolve(this.invoke(this.madeHostFunctions?.fn(fn), args as unknown[]));
+        } catch (thrown) {
+          answer = Promise.reject(thrown);
+        }
+        this.promises.watch(promise, answer);
+      });
     });
   }
 
@@ -173,14 +184,32 @@ export class Run implements Numbering, Owners {
     if (!reading.step(endOfSlice())) start(reading);
   }
 
+  /** Lets go of everything, because the run has not started. */
+  abandon(): void {
+    this.running = false;
+    this.madePromises?.end();
+    this.letGo();
+  }
+
   private finish(result: CodeExecutionResult): void {
+    const { resolve } = this;
     this.running = false;
     this.madeSandboxFunctions?.end();
     this.madePromises?.end();
+    this.context?.emitDestroy();
+    this.letGo();
+    resolve?.(result);
+  }
+
+  /** Functions and promises of the sandbox, which the caller may keep, hold the run. So it must hold nothing more. */
+  private letGo(): void {
+    this.runtime = null;
+    this.sink = undefined;
+    this.resolve = undefined;
+    this.reports = NO_REPORTS;
     this.madeThrows = undefined;
     this.madeHostFunctions = undefined;
-    this.context?.emitDestroy();
-    this.resolve(result);
+    this.context = undefined;
   }
 
   /** The sandbox reported a value. `reportsSoFar` may have read the value before. */
@@ -188,6 +217,7 @@ export class Run implements Numbering, Owners {
     const index = this.reportsDelivered;
     this.reportsDelivered += 1;
     const deliver = (): void => {
+      this.throws.isCalled();
       this.answer(call, number, true, undefined, () => this.invoke(this.sink, [this.reports.get(index)]));
     };
     if (index < this.reports.count) {
@@ -206,30 +236,45 @@ export class Run implements Numbering, Owners {
    * sandbox throws `failure`.
    */
   private answer(call: number, number: number, ok: boolean, failure: unknown, act: () => unknown): void {
-    let answered = ok;
-    let value = failure;
-    if (ok) {
-      try {
-        value = act();
-        if (isThenable(value)) value = Promise.resolve(value);
-      } catch (thrown) {
-        answered = false;
-        value = thrown;
+    this.inContext(() => {
+      let answered = ok;
+      let value = failure;
+      if (ok) {
+        try {
+          value = awaitable(act());
+        } catch (thrown) {
+          answered = false;
+          value = thrown;
+        }
       }
-    }
-    this.throws.keepOfCall(number, complete(this, answered, value, (...message) => native.reply(bridge, call, ...message)));
+      this.throws.keepOfCall(number, complete(this, answered, value, (...message) => native.reply(bridge, call, ...message)));
+    });
+  }
+
+  /**
+   * Runs `act` in the asynchronous context of the `runCode` call: host functions, and the code of their values, such as
+   * getters.
+   */
+  private inContext(act: () => void): void {
+    if (this.context === undefined) act();
+    else this.context.runInAsyncScope(act);
   }
 
   private invoke(fn: Function | undefined, args: unknown[]): unknown {
-    if (this.terminating || fn === undefined || this.context === undefined) throw ended();
+    if (this.terminating || fn === undefined) throw ended();
     // With `Reflect.apply`: spreading tens of thousands of arguments through another call would overflow the stack.
-    return this.context.runInAsyncScope(() => Reflect.apply(fn, undefined, args));
+    return Reflect.apply(fn, undefined, args);
   }
 }
 
-/** Whether a returned value is a thenable, to be awaited. A Proxy is not read here; the encoder refuses it later. */
-function isThenable(value: unknown): boolean {
-  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false;
-  if (types.isPromise(value)) return false;
-  return !types.isProxy(value) && typeof (value as { then?: unknown }).then === 'function';
+/**
+ * A promise for a thenable; any other value as it is. The `then` of the thenable is read once, and called on a later
+ * turn. A Proxy is not read here; the encoder refuses it later.
+ */
+function awaitable(value: unknown): unknown {
+  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return value;
+  if (types.isPromise(value) || types.isProxy(value)) return value;
+  const { then } = value as { then?: unknown };
+  if (typeof then !== 'function') return value;
+  return Promise.resolve().then(() => new Promise((...settlers) => { Reflect.apply(then, value, settlers); }));
 }

@@ -4,9 +4,8 @@
 // that function is reachable. After its collection the sandbox receives a release and can free its own. A call
 // after the run has settled rejects.
 
-import { setImmediate } from 'node:timers';
-
 import { borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
+import { setImmediate } from './event-loop.js';
 import { keyed } from './keyed.js';
 import type { Run } from './run.js';
 import { forEach } from './slices.js';
@@ -122,7 +121,10 @@ export class SandboxFunctions {
 
 /** The error for anything that needs a running run after it has settled. */
 export function ended(): Error {
-  return new Error('the run has settled; nothing in its sandbox can be called any more');
+  const error = new Error('the run has settled; nothing in its sandbox can be called any more');
+  // Until its stack is text, an error holds the objects on the stack: here the reader of the outcome.
+  void error.stack;
+  return error;
 }
 
 export function ignore(): void {}

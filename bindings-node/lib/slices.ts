@@ -4,15 +4,14 @@
 // turn. The remaining work takes one slice in each later turn, round robin. So a sandbox's values never keep the
 // event loop from timers, from other runs or from a call of `terminate`.
 
-import { performance } from 'node:perf_hooks';
-import { setImmediate } from 'node:timers';
+import { now, setImmediate } from './event-loop.js';
 
 /** The time for all work together in one turn of the event loop. */
 const SLICE_MS = 15;
 
 /** Work that may take long. */
 export interface Work {
-  /** Works until about that time of `performance.now()`; returns whether the work is done. Never throws. */
+  /** Works until about that time of `now()`; returns whether the work is done. Never throws. */
   step(until: number): boolean;
 }
 
@@ -28,13 +27,13 @@ export function beginTurn(): void {
 
 /** The time at which the slice of this turn ends; begins the slice if necessary. */
 export function endOfSlice(): number {
-  if (until === 0) until = performance.now() + SLICE_MS;
+  if (until === 0) until = now() + SLICE_MS;
   return until;
 }
 
 /** Whether the slice of this turn is over. */
 export function isLong(): boolean {
-  return performance.now() >= endOfSlice();
+  return now() >= endOfSlice();
 }
 
 /** Does work at once within the slice of this turn, and queues the rest. */
@@ -54,7 +53,7 @@ export function forEach<T>(items: Iterable<T>, act: (item: T) => void): void {
         const next = iterator.next();
         if (next.done === true) return true;
         act(next.value);
-        if (count % 64 === 0 && performance.now() >= end) return false;
+        if (count % 64 === 0 && now() >= end) return false;
       }
     },
   });
@@ -68,10 +67,10 @@ function schedule(): void {
 
 function turn(): void {
   scheduled = false;
-  until = performance.now() + SLICE_MS;
+  until = now() + SLICE_MS;
   for (let work = queue.shift(); work !== undefined; work = queue.shift()) {
     if (!work.step(until)) queue.push(work);
-    if (performance.now() >= until) break;
+    if (now() >= until) break;
   }
   if (queue.length > 0) schedule();
 }

@@ -21,17 +21,18 @@ export class Throws {
 
   /** A message of so many bytes came from the sandbox. */
   received(bytes: number): void {
-    if (bytes > LARGE_BYTES) this.hasLarge = true;
+    if (bytes <= LARGE_BYTES) return;
+    this.hasLarge = true;
+    this.forgetAllBut(1);
   }
 
-  /** The sandbox called a host function. */
+  /** The sandbox called a host function, and its message has been received. */
   isCalled(): void {
     if (this.hasLarge) this.kept.clear();
   }
 
   /** Counts a synchronous call of the sandbox; returns its number, which is also the core's. */
   numberCall(): number {
-    this.isCalled();
     this.calls += 1;
     return this.calls;
   }
@@ -58,12 +59,14 @@ export class Throws {
 
   private keep(key: number, thrown: unknown): void {
     if ((typeof thrown !== 'object' && typeof thrown !== 'function') || thrown === null) return;
-    if (this.hasLarge) this.kept.clear();
     this.kept.set(key, thrown);
-    if (this.kept.size <= KEPT) return;
+    this.forgetAllBut(this.hasLarge ? 1 : KEPT);
+  }
+
+  private forgetAllBut(most: number): void {
     for (const oldest of this.kept.keys()) {
+      if (this.kept.size <= most) return;
       this.kept.delete(oldest);
-      break;
     }
   }
 }

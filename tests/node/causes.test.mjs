@@ -70,6 +70,7 @@ const UNCAUSED = [
   'const kept = []; for (let i = 0; i < 9; i++) try { fail() } catch (e) { kept.push(e) } throw kept[0]',
   // After a large message only the latest is kept, until the next call.
   `try { fail('x'.repeat(${LARGE})) } catch (e) { fine(); throw e }`,
+  `let kept; try { fail() } catch (e) { kept = e } fine(new Uint8Array(${LARGE})); throw kept`,
   `let kept; try { fail() } catch (e) { kept = e } fine(new Uint8Array(${LARGE})); fine(); throw kept`,
   `let kept; try { fail() } catch (e) { kept = e } await each(() => new Uint8Array(${LARGE})); fine(); throw kept`,
   `let kept; try { fail() } catch (e) { kept = e } await each(() => 'x'.repeat(${LARGE})); try { fail() } catch {} throw kept`,

@@ -28,6 +28,75 @@ test('callbacks run in the asynchronous context of their runCode call', async ()
   for (const [name, , store] of seen) assert.equal(store, name);
 });
 
+test('code of values runs in the asynchronous context of its run, too', async () => {
+  const storage = new AsyncLocalStorage();
+  const seen = [];
+  const note = (where) => void seen.push([where, storage.getStore()]);
+  const globals = {
+    query: () => ({ then(resolve) { note('then'); resolve(1); } }),
+    lazy: () => ({ get value() { note('getter'); return 1; } }),
+    lazyLater: async () => ({ get value() { note('later getter'); return 1; } }),
+  };
+  const start = (name) =>
+    storage.run(name, () => runCode('for (let i = 0; i < 20; i++) { await query(); lazy(); await lazyLater() }', { globals }));
+  await Promise.all(['a', 'b', 'c'].map(start));
+  assert.equal(seen.length, 180);
+  for (const where of ['then', 'getter', 'later getter']) {
+    for (const name of ['a', 'b', 'c']) {
+      assert.equal(seen.filter(([at, store]) => at === where && store === name).length, 20, `${where} ${name}`);
+    }
+  }
+});
+
+test('the `then` of a thenable is read once', async () => {
+  let reads = 0;
+  const thenable = () => Object.defineProperty({}, 'then', { get() { reads += 1; return (resolve) => resolve(reads); } });
+  const { result } = await runCode('export default await thenable()', { globals: { thenable } });
+  assert.deepEqual([result, reads], [1, 1]);
+});
+
+test('a promise with a `then` of its own settles inside', async () => {
+  const at = (act) => Object.assign(Promise.resolve(0), { then: act });
+  const globals = {
+    early: at((resolve) => resolve(5)),
+    broken: at(() => { throw new RangeError('broken'); }),
+    again: () => globals.broken,
+  };
+  const caught = 'await p.catch((e) => `${e}`)';
+  const source = `const read = async (p) => ${caught}; export default [await early, await read(broken), await read(broken)]`;
+  const { result } = await runCode(source, { globals });
+  assert.deepEqual(result, [5, 'RangeError: broken', 'RangeError: broken']);
+});
+
+test('nothing that outlives a run keeps its reports, its sink or its functions alive', { timeout: 60_000 }, async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = vm.runInNewContext('gc');
+  const pending = new Promise(() => {});
+  const kept = [pending];
+  const refs = [];
+  const start = async (source, globals) => {
+    const sink = () => {};
+    const execution = runCode(`report({}); ${source}; export default 1`, { report: sink, globals });
+    const { status, reports } = await execution;
+    assert.equal(status, 'success');
+    for (const value of [sink, reports[0], ...Object.values(globals)]) if (value !== pending) refs.push(new WeakRef(value));
+  };
+  await start('', { pending });
+  await start('later()', { later: () => pending });
+  await start('give(() => 1)', { give: (fn) => void kept.push(fn) });
+  await start('give(new Promise(() => {}))', { give: (promise) => void kept.push(promise) });
+  assert.throws(() => runCode('', { globals: { pending, bad: Symbol('no'), f: () => {} } }));
+  // The next run takes the place of the last in what is kept for the next message.
+  assert.equal((await runCode('export default 1')).status, 'success');
+  const alive = () => refs.filter((ref) => ref.deref() !== undefined).length;
+  for (let turn = 0; turn < 100 && alive() > 0; turn += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    gc();
+  }
+  assert.equal(alive(), 0);
+  assert.equal(kept.length, 3);
+});
+
 test('a function handed back is the host’s own again, and a sandbox function the same each time', async () => {
   const got = [];
   const own = () => 'own';

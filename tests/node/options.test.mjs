@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { Runtime as Plain } from 'isolane';
+
 import { Runtime, SerializationError, runCode } from '../isolation.mjs';
 
 test('options of the wrong type throw before anything starts', () => {
@@ -12,12 +14,17 @@ test('options of the wrong type throw before anything starts', () => {
     [[], 'options must be an object, got an array'],
     [{ execute: 'default' }, "execute must be an object, got 'default'"],
     [{ execute: { fn: 1 } }, 'execute.fn must be a string, got a number'],
-    [{ execute: { args: new Set() } }, 'execute.args must be an array, got an object'],
+    [{ execute: { args: new Set() } }, 'execute.args must be an array, got an instance of Set'],
     [{ execute: { arg: [] } }, "unknown option 'execute.arg'; did you mean 'execute.args'?"],
     [{ imports: { fs: [] } }, 'imports.fs must be an object, got an array'],
     [{ imports: { '@a/b': () => 1 } }, 'imports["@a/b"] must be an object, got a function'],
     [{ modules: { './a.js': 1 } }, 'modules["./a.js"] must be a string, got a number'],
     [{ globals: [] }, 'globals must be an object, got an array'],
+    [Promise.resolve({}), 'options must be an object, got an instance of Promise'],
+    [{ globals: new Map([['a', 1]]) }, 'globals must be an object, got an instance of Map'],
+    [{ imports: { m: new Date(0) } }, 'imports.m must be an object, got an instance of Date'],
+    [{ modules: new WeakMap() }, 'modules must be an object, got a WeakMap'],
+    [{ execute: new Uint8Array(1) }, 'execute must be an object, got an instance of Uint8Array'],
     [{ language: 'python' }, "language must be 'javascript' or 'typescript', got 'python'"],
     [{ memoryLimitBytes: '1' }, "memoryLimitBytes must be a number, got '1'"],
     [{ filename: 1n }, 'filename must be a string, got a bigint'],
@@ -29,6 +36,7 @@ test('options of the wrong type throw before anything starts', () => {
   }
   assert.throws(() => runCode(1), { name: 'TypeError', message: 'source must be a string, got a number' });
   assert.throws(() => runCode(source, { memoryLimitBytes: NaN }), { name: 'RangeError' });
+  assert.throws(() => new Plain(Promise.resolve({})), { name: 'TypeError', message: 'options must be an object, got an instance of Promise' });
   assert.throws(() => new Runtime({ isolation: 'vm' }), { name: 'TypeError', message: "isolation must be 'thread' or 'process', got 'vm'" });
   assert.throws(() => new Runtime({ safetyCap: 1 }), { name: 'TypeError', message: "unknown option 'safetyCap'; did you mean 'safetyCapMs'?" });
 });

@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as after } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import vm from 'node:vm';
 
-import { Runtime, ofThreads } from '../isolation.mjs';
+import { Runtime, ofThreads, runCode } from '../isolation.mjs';
 
 test('a runtime runs code, counts it, and closes', async () => {
   const runtime = new Runtime({ maxConcurrentRuns: 2 });
@@ -55,6 +57,28 @@ test('with as many stuck threads as there may be, runs are ended until one comes
   while (runtime.stats().stuckThreads > 0) await after(5);
   assert.equal((await runtime.runCode('export default 1')).result, 1);
   await runtime.close();
+});
+
+test('a run keeps its runtime until it has settled', { timeout: 60_000 }, async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = vm.runInNewContext('gc');
+  const work = async () => {
+    for (let turn = 0; turn < 10; turn += 1) {
+      await after(2);
+      gc();
+    }
+    return 1;
+  };
+  const start = () => new Runtime().runCode('export default await work()', { globals: { work } });
+  for (const { status, error } of await Promise.all([start(), start(), start()])) assert.equal(status, 'success', error?.message);
+});
+
+test('timers that a test has replaced do not stop runs', { timeout: 60_000 }, async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'setImmediate'] });
+  const { result } = await runCode('export default [await later(), [...Array(1e5).keys()].length]', { globals: { later: async () => 1 } });
+  t.mock.timers.reset();
+  assert.deepEqual(result, [1, 1e5]);
+  assert.equal((await runCode('export default 1')).result, 1);
 });
 
 test('beyond the queue’s length runCode throws', async () => {

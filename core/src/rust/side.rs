@@ -330,21 +330,25 @@ impl HostSide {
     fn keep_thrown(&self, cause: Cause, error: Option<Source>) {
         let Some(error) = error.filter(|_| !self.is_over()) else { return };
         let most = if self.has_large.load(Ordering::Relaxed) { 1 } else { KEPT_THROWS };
-        let mut thrown = self.thrown.lock();
-        thrown.push_back((cause, error));
-        let surplus = thrown.len().saturating_sub(most);
-        let oldest: Vec<_> = thrown.drain(..surplus).collect();
-        drop(thrown);
-        // Dropped without the lock: the error's type may do anything when it is dropped.
-        drop(oldest);
+        self.thrown.lock().push_back((cause, error));
+        self.forget_thrown_but(most);
     }
 
     /// Forgets the errors that may hold values of the sandbox, which count against no limit any more.
     fn forget_thrown(&self) {
         if self.has_large.load(Ordering::Relaxed) {
-            let forgotten = std::mem::take(&mut *self.thrown.lock());
-            drop(forgotten);
+            self.forget_thrown_but(0);
         }
+    }
+
+    /// Forgets all errors but so many of the latest.
+    fn forget_thrown_but(&self, most: usize) {
+        let mut thrown = self.thrown.lock();
+        let surplus = thrown.len().saturating_sub(most);
+        let oldest: Vec<_> = thrown.drain(..surplus).collect();
+        drop(thrown);
+        // Dropped without the lock: the error's type may do anything when it is dropped.
+        drop(oldest);
     }
 
     /// The message for this run of a value that was returned or thrown; `cause` identifies a throw.
@@ -440,10 +444,18 @@ impl HostSide {
         waiter
     }
 
-    fn received(&self, message: &Value, outcome_of: Option<u32>) -> Arc<Received> {
-        if message.held_bytes() > LARGE_THROW_BYTES {
-            self.has_large.store(true, Ordering::Relaxed);
+    /// Notes the size of a message of the sandbox. After a large one, of the errors that were kept before only the
+    /// latest is.
+    fn note_size(&self, message: &Value) {
+        if message.held_bytes() <= LARGE_THROW_BYTES {
+            return;
         }
+        self.has_large.store(true, Ordering::Relaxed);
+        self.forget_thrown_but(1);
+    }
+
+    fn received(&self, message: &Value, outcome_of: Option<u32>) -> Arc<Received> {
+        self.note_size(message);
         Arc::new(match self.me.upgrade() {
             Some(me) => Received::new(&me, message, outcome_of),
             None => Received::default(),
@@ -489,6 +501,7 @@ fn panicked() -> Returned {
 
 impl Host for HostSide {
     fn call(&self, function: u32, args: Value, call: HostCall) {
+        self.note_size(&args);
         self.forget_thrown();
         let number = self.called.fetch_add(1, Ordering::Relaxed) + 1;
         if function != REPORT_SINK {

@@ -1,5 +1,6 @@
 //! Thin wrappers over the operating system and the standard library.
 
+pub(crate) mod addresses;
 #[cfg(unix)]
 pub(crate) mod children;
 pub(crate) mod clock;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use oxc_span::Span;
 
-use super::lines::Silent;
+use super::{lexer::is_blank, lines::Silent};
 
 /// The bytes of a token or a tree.
 pub(super) fn place(span: Span) -> Range<usize> {
@@ -114,7 +114,7 @@ impl<'t> Blanks<'t> {
     pub(super) fn next_token(&self, at: usize) -> usize {
         let mut rest = self.text.get(at..).unwrap_or_default();
         loop {
-            rest = rest.trim_start_matches(|char: char| char.is_whitespace() || char == '\u{feff}');
+            rest = rest.trim_start_matches(is_blank);
             if let Some(comment) = rest.strip_prefix("//") {
                 let end = comment.find(['\n', '\r', '\u{2028}', '\u{2029}']);
                 rest = end.and_then(|end| comment.get(end..)).unwrap_or_default();

@@ -237,7 +237,7 @@ impl<'a> Lexer<'a> {
                     self.skip_line();
                 }
                 0x80.. => match self.rest().chars().next() {
-                    Some(char) if char.is_whitespace() || char == '\u{feff}' => {
+                    Some(char) if is_blank(char) => {
                         self.newline |= matches!(char, '\u{2028}' | '\u{2029}');
                         self.rare_blanks += 1;
                         self.at += char.len_utf8();
@@ -303,7 +303,7 @@ impl<'a> Lexer<'a> {
                     escaped = true;
                 }
                 0x80.. => match self.rest().chars().next() {
-                    Some(char) if !char.is_whitespace() && char != '\u{feff}' => {
+                    Some(char) if !is_blank(char) => {
                         self.at += char.len_utf8();
                     }
                     _ => return escaped,
@@ -561,6 +561,11 @@ const NO_TOKEN: Token<'static> = Token {
     after_operand: false,
     after_operator: false,
 };
+
+/// Whether the parser takes the character for a blank. It takes U+200B, too, which is none by the language.
+pub(super) fn is_blank(char: char) -> bool {
+    char.is_whitespace() || matches!(char, '\u{feff}' | '\u{200b}')
+}
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#' | b'\\' | 0x80..)

@@ -53,6 +53,11 @@ fn of_printing(text: &str) -> usize {
         .sum()
 }
 
+/// A text whose tokens are not known, each of one byte.
+pub(super) fn of_unread(bytes: usize, typescript: bool) -> usize {
+    bytes.saturating_mul(if typescript { PER_TYPESCRIPT_TOKEN } else { PER_TOKEN })
+}
+
 pub(super) fn of_levels(levels: usize) -> usize {
     PER_LEVEL.saturating_mul(levels.saturating_sub(FREE_LEVELS))
 }

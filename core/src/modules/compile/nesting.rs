@@ -13,17 +13,19 @@
 use super::{
     lexer::{Lexer, Token},
     memory,
-    rereads::Rereads,
+    rereads::{REREAD_BYTES, Rereads},
 };
 
 /// The lowest weight at which a source is refused. Hand-written code stays below a few hundred.
 pub(crate) const MAX_WEIGHT: usize = 32_000;
 
-/// Readings at once. Few are over only at the end of a line, so texts that people wrote have two.
+/// Readings at once. Most are over at the end of a line, so most texts that people wrote have two. Beyond that no other
+/// readings begin: the weight may then be too low, but the stack suffices for any text.
 const MAX_READINGS: usize = 16;
 
-/// Open brackets that may be copied or compared because readings part or meet, beside 64 for each byte.
-const MAX_COPIES: usize = 1 << 20;
+/// The bytes that all readings may read, with the open brackets that may be copied or compared because readings part or
+/// meet; beside 64 for each byte. Beyond that no other readings begin.
+const MAX_WORK: usize = 1 << 20;
 
 /// The reason why a source is not given to the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,36 +56,47 @@ pub(super) fn read<'a>(
 ) -> Result<Weight, TooDeep> {
     let mut weight = Weight { levels: 0, bytes: 0 };
     let mut readings = vec![Reading::new(text, typescript)];
-    let mut copies = MAX_COPIES + 64 * text.len();
+    let mut work_left = MAX_WORK + 64 * text.len();
+    // Whether a reading was left out, and how far the others came.
+    let (mut left_out, mut furthest) = (false, 0);
     while let Some(at) = furthest_behind(&readings) {
         let alone = readings.len() == 1;
         let reading = &mut readings[at];
+        let begin = reading.lexer.offset();
         let fork = match reading.advance(alone, &mut seen)? {
             Advance::On => None,
             Advance::Forked(fork) => Some(*fork),
             Advance::Ended => {
+                work_left = work_left.saturating_sub(reading.lexer.offset() - begin);
+                furthest = furthest.max(reading.lexer.offset());
                 weight.levels = weight.levels.max(reading.scale.most);
                 weight.bytes = weight.bytes.max(reading.bytes());
                 readings.swap_remove(at);
                 continue;
             }
         };
-        let offset = reading.lexer.offset();
+        work_left = work_left.saturating_sub(readings[at].lexer.offset() - begin);
         let mut spend = |count: usize| {
-            copies = copies.checked_sub(count)?;
+            work_left = work_left.checked_sub(count + 1)?;
             Some(())
         };
         if let Some(fork) = fork {
-            spend(fork.lexer.depth())
-                .filter(|()| readings.len() < MAX_READINGS)
-                .ok_or(TooDeep { offset })?;
-            readings.push(fork);
+            if readings.len() < MAX_READINGS && spend(fork.lexer.depth()).is_some() {
+                readings.push(fork);
+            } else {
+                left_out = true;
+            }
         }
         if readings.len() > 1 {
-            merge(&mut readings, at, spend).ok_or(TooDeep { offset })?;
+            merge(&mut readings, at, spend);
         }
     }
-    weight.bytes += memory::of_text(text, typescript) + memory::of_levels(weight.levels);
+    if left_out {
+        let unread = text.len().saturating_sub(furthest);
+        weight.bytes = weight.bytes.saturating_add(memory::of_unread(unread, typescript));
+    }
+    let beside = memory::of_text(text, typescript) + memory::of_levels(weight.levels);
+    weight.bytes = weight.bytes.saturating_add(beside);
     Ok(weight)
 }
 
@@ -91,7 +104,7 @@ fn furthest_behind(readings: &[Reading<'_>]) -> Option<usize> {
     (0..readings.len()).min_by_key(|at| readings[*at].lexer.offset())
 }
 
-/// Makes one of a reading and another that continues alike.
+/// Makes one of a reading and another that continues alike. None if too much was compared before.
 fn merge(
     readings: &mut Vec<Reading<'_>>,
     at: usize,
@@ -203,9 +216,14 @@ impl<'a> Reading<'a> {
     }
 
     fn bytes(&self) -> usize {
-        self.token_bytes
-            + memory::of_comments(self.lexer.comments())
-            + memory::of_rare_blanks(self.lexer.rare_blanks())
+        let reread = usize::try_from(self.scale.rereads.total()).unwrap_or(usize::MAX);
+        [
+            REREAD_BYTES.saturating_mul(reread),
+            memory::of_comments(self.lexer.comments()),
+            memory::of_rare_blanks(self.lexer.rare_blanks()),
+        ]
+        .into_iter()
+        .fold(self.token_bytes, usize::saturating_add)
     }
 
     /// Goes on for both readings, which must meet here.
@@ -223,8 +241,8 @@ struct Level {
     kept: usize,
     /// Open since the last comma.
     item: usize,
-    /// `<` seen since the last comma.
-    item_angles: usize,
+    /// Those of them up to the last `<`.
+    angled: usize,
     /// Whether a comma was seen since the statement began.
     listed: bool,
     /// A `;` was read. The next token shows whether it ended everything.
@@ -250,8 +268,12 @@ impl Scale {
             b"," => self.end_item(),
             b";" => self.here.ending = true,
             b"<" => {
-                self.here.item_angles += 1;
                 self.count(1);
+                self.here.angled = self.here.item;
+            }
+            b"else" | b"while" => {
+                self.count(1);
+                self.begin_substatement();
             }
             // A literal contains nothing.
             b"'" | b"0" | b"/r" => {}
@@ -301,15 +323,21 @@ impl Scale {
     /// A comma ends an expression, but no statement around it, and no `<` before it.
     fn end_item(&mut self) {
         if self.here.listed {
-            let still_open = (2 * self.here.item_angles).min(self.here.item);
-            self.here.kept += still_open;
-            self.open -= self.here.item - still_open;
+            self.here.kept += self.here.angled;
+            self.open -= self.here.item - self.here.angled;
         } else {
             self.here.listed = true;
             self.here.kept += self.here.item;
         }
         self.here.item = 0;
-        self.here.item_angles = 0;
+        self.here.angled = 0;
+    }
+
+    /// A statement within a statement: its commas end nothing around it.
+    fn begin_substatement(&mut self) {
+        self.here.kept += std::mem::take(&mut self.here.item);
+        self.here.angled = 0;
+        self.here.listed = false;
     }
 
     fn merge(&mut self, other: &Self) {
@@ -328,7 +356,7 @@ impl Level {
     fn merge(&mut self, other: &Self) {
         self.kept = self.kept.max(other.kept);
         self.item = self.item.max(other.item);
-        self.item_angles = self.item_angles.max(other.item_angles);
+        self.angled = self.angled.max(other.angled);
         // A first comma keeps more open than the others.
         self.listed &= other.listed;
         self.ending &= other.ending;
@@ -373,11 +401,47 @@ mod tests {
             ("/'/.x+[", "1", "]"),
             ("b\n/['\"]/+[", "1", "]"),
             ("{}/['\"]/+[", "1", "]"),
+            ("if(a)b,c;else ", "d", ""),
+            ("if(a)b,c\nelse ", "d", ""),
+            ("if(a)b,c;else while(a)", "d", ""),
+            ("A<B,keyof ", "C", ">"),
+            ("typeof\u{200b}", "1", ""),
         ] {
             let text = format!("{}{middle}{}", open.repeat(300), close.repeat(300));
             let weight = weigh(&text, true).map_or(MAX_WEIGHT, |weight| weight.levels);
             assert!(weight >= 300, "{open} weighs {weight}");
         }
+    }
+
+    #[test]
+    fn prefixes_before_type_arguments_stay_open() {
+        let level = format!("A<B,{}", "keyof ".repeat(60));
+        let text = format!("{}C{}", level.repeat(30), ">".repeat(30));
+        assert!(weight(&text) >= 60 * 30);
+    }
+
+    #[test]
+    fn tokens_that_are_read_again_take_memory() {
+        for text in ["(a=(a,b)=>", "f<(a,b)-", "f<(a,b)+", "a<a,"] {
+            let bytes = |times| weigh(&text.repeat(times), true).expect("within the bound").bytes;
+            assert!(bytes(100) > 30 * bytes(10), "{text}");
+        }
+    }
+
+    #[test]
+    fn readings_that_end_at_the_end_of_the_text_are_few() {
+        let started = std::time::Instant::now();
+        let text = "{}/r/*1n;".repeat(60_000);
+        weigh(&text, true).expect("within the bound");
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn many_readings_are_no_reason_to_refuse() {
+        let line = "const x = useMemo((): A<B> => ({ m() { } }))\n";
+        assert!(weight(&line.repeat(100)) < 5_000);
+        let branch = "T extends A<infer X> ? X : ";
+        assert!(weight(&format!("type D<T> = {}T", branch.repeat(100))) < 5_000);
     }
 
     #[test]

@@ -7,6 +7,9 @@
 
 use super::lexer::Token;
 
+/// The memory of a token that is read again: what the parser made of it before stays until the end.
+pub(super) const REREAD_BYTES: usize = 48;
+
 /// The tokens that the parser may read again in any text, and more for each byte. It reads some ten in a microsecond.
 const ALLOWED: u64 = 8_000_000;
 const ALLOWED_PER_BYTE: u64 = 4;
@@ -149,7 +152,7 @@ impl Rereads {
             if last == Last::Alias && self.typescript {
                 self.here.alias = true;
             }
-            self.word(token.text, token.after_operator);
+            self.word(token.text, token.after_operator, last);
         } else {
             self.modifiers = 0;
             self.punctuator(token, headed, after_head, last);
@@ -187,12 +190,12 @@ impl Rereads {
         };
     }
 
-    fn word(&mut self, text: &str, after_operator: bool) {
+    fn word(&mut self, text: &str, after_operator: bool, last: Last) {
         match text.as_bytes() {
             b"if" | b"for" | b"while" | b"with" | b"switch" | b"catch" | b"function" => {
                 self.after_head = true;
             }
-            b"in" | b"instanceof" => self.here.angles = 0,
+            b"in" | b"instanceof" => self.end_angles(last),
             b"as" | b"satisfies" if !after_operator => self.here.typed = true,
             b"let" | b"var" | b"const" | b"using" => self.here.declares = true,
             b"class" => self.here.class = true,
@@ -226,6 +229,7 @@ impl Rereads {
             b"," => self.end_item(),
             b"<" => self.angle(token),
             b">" => {
+                self.here.inferring = false;
                 self.here.angles = self.here.angles.saturating_sub(1);
                 self.last = Last::Parameters;
             }
@@ -234,11 +238,13 @@ impl Rereads {
                 self.here.returns -= std::mem::take(&mut self.here.short);
             }
             b"?" => {
+                self.here.inferring = false;
                 self.here.conditional = true;
                 self.here.questions += 1;
                 self.last = Last::Question;
             }
             b":" => {
+                self.here.inferring = false;
                 self.here.free = true;
                 self.colon(last);
                 if headed && self.typescript {
@@ -248,7 +254,7 @@ impl Rereads {
                 }
             }
             b"=" => {
-                self.here.angles = 0;
+                self.end_angles(last);
                 self.here.free = true;
                 self.here.initial = true;
                 self.here.typed &= self.here.angled;
@@ -256,8 +262,15 @@ impl Rereads {
             b"@" => self.here.free = true,
             // Tokens that no list of type arguments has.
             b"==" | b"===" | b"&&" | b"||" | b"??" | b"?." | b"+" | b"++" | b"--" | b"*" | b"/"
-            | b"/=" | b"%" | b"^" | b"~" | b"/r" => self.here.angles = 0,
+            | b"/=" | b"%" | b"^" | b"~" | b"/r" => self.end_angles(last),
             _ => {}
+        }
+    }
+
+    /// No list of type arguments has this token, unless the parser takes it for `=>`.
+    fn end_angles(&mut self, last: Last) {
+        if last != Last::Closed(true) {
+            self.here.angles = 0;
         }
     }
 

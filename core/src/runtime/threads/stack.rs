@@ -7,8 +7,9 @@
 
 use std::{io, marker::PhantomData, thread};
 
-/// The stack of the engine, and as much again for everything around it.
-const STACK_BYTES: usize = 2 * crate::isolate::STACK_LIMIT_BYTES * crate::os::sanitized::FRAMES;
+/// The stack of the engine, and as much again for everything around it; and twice that, so that a source of 7 KiB can be
+/// compiled on it. A longer one gets a stack of its own.
+const STACK_BYTES: usize = 4 * crate::isolate::STACK_LIMIT_BYTES * crate::os::sanitized::FRAMES;
 
 /// The stack of the thread that has it.
 pub(crate) struct Stack {

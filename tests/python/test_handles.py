@@ -8,7 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from isolane import CodeExecution, CodeExecutionResult, Runtime, run_code
@@ -18,6 +18,7 @@ from ceilings import LOOPS, in_loop, new_uvloop, run_in
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
 SPIN = "for (;;);"
+ISOLATIONS: list[Literal["thread", "process"]] = ["thread", "process"]
 ENDED_BY_CANCEL = "the task that awaited the run was cancelled"
 ENDED_BY_CLOSE = "the event loop that started the run has closed"
 
@@ -171,6 +172,33 @@ async def test_a_handle_that_nobody_keeps_runs_to_its_end() -> None:
     run_code("done()", globals={"done": done.set})
     gc.collect()
     await done.wait()
+
+
+@in_loop
+async def test_a_live_run_keeps_its_runtime() -> None:
+    async def ready() -> int:
+        gc.collect()
+        return 6
+
+    for isolation in ISOLATIONS:
+        runtime = Runtime(isolation=isolation)
+        handle = runtime.run_code("export default await ready() * 7", globals={"ready": ready})
+        del runtime
+        gc.collect()
+        assert (await handle).raise_for_status().result == 42
+
+
+def test_a_live_run_keeps_its_runtime_without_a_loop() -> None:
+    for isolation in ISOLATIONS:
+        runtimes = [Runtime(isolation=isolation)]
+
+        def release(runtimes: list[Runtime] = runtimes) -> None:
+            runtimes.clear()
+            gc.collect()
+
+        source = "release(); for (let i = 0; i < 1e5; i++); export default 42"
+        result = runtimes[0].run_code_sync(source, globals={"release": release})
+        assert result.raise_for_status().result == 42
 
 
 @in_loop

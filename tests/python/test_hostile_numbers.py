@@ -54,7 +54,7 @@ class _Remote:
 
 def _run(*functions: Callable[..., Any]) -> tuple[Bridge, Run, _Remote, Callable[..., None]]:
     bridge = Bridge(asyncio.get_running_loop())
-    run, remote = Run(bridge, None), _Remote(*functions)
+    run, remote = Run(bridge, None, None), _Remote(*functions)
     run.began(cast(RunHandle, remote))
     bridge._runs[1] = run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import os
 import re
 import signal
@@ -295,3 +296,22 @@ def host(program: str, **options: Any) -> Generator[Any]:
 def read_line(process: Any) -> str:
     line: str = process.stdout.readline()
     return line.rstrip("\n")
+
+
+@in_loop
+async def test_a_live_run_keeps_the_workers_of_its_runtime_and_no_settled_one_does() -> None:
+    started = asyncio.Event()
+
+    async def ready() -> int:
+        started.set()
+        gc.collect()
+        assert workers_of(os.getpid()) != []
+        return 6
+
+    globals = {"ready": ready}
+    handle = Runtime(isolation="process").run_code("export default await ready()", globals=globals)
+    gc.collect()
+    await started.wait()
+    assert (await handle).status == "success"
+    await asyncio.to_thread(until, lambda: workers_of(os.getpid()) == [])
+    assert not handle.running

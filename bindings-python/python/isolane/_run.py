@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._futures import SETTLED, fail_all, wake, wake_on
-from ._isolane import REPORT_SINK, HostCall, Message, RunHandle
+from ._isolane import REPORT_SINK, HostCall, Message, RunHandle, Runtime
 from ._promises import Promises
 from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
 from ._sandbox_function import SandboxFunction, SandboxFunctions
@@ -48,7 +48,11 @@ class Run:
     """The state of a run. Its loop calls all methods, except that any thread may call `terminate`,
     `running` and `reports`."""
 
-    def __init__(self, bridge: Bridge, report: Callable[[Any], Any] | None) -> None:
+    def __init__(
+        self, bridge: Bridge, runtime: Runtime | None, report: Callable[[Any], Any] | None
+    ) -> None:
+        # The core closes a runtime that nothing refers to, and ends its runs.
+        self._runtime = runtime
         # None until the run has started.
         self._remote: RunHandle | None = None
         self.bridge = weakref.ref(bridge)
@@ -270,6 +274,7 @@ class Run:
         self.held_up.clear()
         self.throws.clear()
         self.remote.end()
+        self._runtime = None
 
     def remove_waiter(self, waiter: Waiter) -> bool:
         """Removes a waiter; returns whether there is no other one."""

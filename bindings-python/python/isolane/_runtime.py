@@ -264,7 +264,7 @@ def _start_and_wait(
 
 
 def _begin(runtime: _isolane.Runtime | None, bridge: Bridge, arguments: dict[str, Any]) -> Run:
-    run = Run(bridge, arguments["report"])
+    run = Run(bridge, runtime, arguments["report"])
     number = bridge.number()
     try:
         remote = _isolane.start(runtime, bridge.mailbox, number, run, arguments)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
+import threading
+import warnings
+from collections.abc import Coroutine
 from typing import Any
 
 import isolane
@@ -70,6 +74,109 @@ async def test_none_starts_once_the_run_was_told_to_end() -> None:
     assert (await handle).status == "terminated"
     await asyncio.sleep(0)
     assert started <= 1
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+@in_loop
+async def test_no_body_begins_after_the_call_that_ends_the_run(is_async: bool) -> None:
+    begun: list[int] = []
+
+    async def pay(i: int) -> None:
+        if i >= 2:
+            handle.terminate("budget")
+        begun.append(i)
+
+    def pay_later(i: int) -> Coroutine[Any, Any, None]:
+        return pay(i)
+
+    function = pay if is_async else pay_later
+    source = "for (let i = 0; i < 10; i++) pay(i); await new Promise(() => {})"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        handle: isolane.CodeExecution = isolane.run_code(source, globals={"pay": function})
+        result = await handle
+        await asyncio.sleep(0)
+        gc.collect()
+    assert result.status == "terminated"
+    assert begun == [0, 1, 2]
+    assert caught == []
+
+
+@in_loop
+async def test_no_body_begins_once_another_thread_has_ended_the_run() -> None:
+    begun: list[int] = []
+
+    async def pay(i: int) -> None:
+        begun.append(i)
+
+    def end() -> list[int]:
+        thread = threading.Thread(target=handle.terminate)
+        thread.start()
+        thread.join()
+        return begun.copy()
+
+    source = "for (let i = 0; i < 10; i++) pay(i); end(); await new Promise(() => {})"
+    ended: list[list[int]] = []
+    globals = {"pay": pay, "end": lambda: ended.append(end())}
+    handle: isolane.CodeExecution = isolane.run_code(source, globals=globals)
+    assert (await handle).status == "terminated"
+    await asyncio.sleep(0)
+    assert ended == [begun]
+
+
+@pytest.mark.parametrize("call", ["pay()", "pay('x'.repeat(1_000_000))"])
+@pytest.mark.parametrize("end", ["export default 1", "throw new Error('over')"])
+@in_loop
+async def test_a_body_that_nobody_awaits_begins_while_the_run_is_running(
+    call: str, end: str
+) -> None:
+    begun: list[tuple[bool, int]] = []
+
+    async def pay(*_: Any) -> None:
+        begun.append((handle.running, len(handle.reports)))
+
+    handle: isolane.CodeExecution = isolane.run_code(
+        f"report(1); {call}; {end}", globals={"pay": pay}, report=lambda _: None
+    )
+    await handle
+    assert begun == [(True, 1)]
+
+
+def test_without_a_loop_a_body_that_nobody_awaits_begins_while_the_run_is_running() -> None:
+    begun: list[int] = []
+
+    async def pay(i: int) -> None:
+        begun.append(i)
+
+    source = "for (let i = 0; i < 10; i++) pay(i); export default 1"
+    assert isolane.run_code_sync(source, globals={"pay": pay}).result == 1
+    assert begun == list(range(10))
+
+
+@in_loop
+async def test_a_task_that_is_cancelled_before_its_first_step_closes_its_coroutine() -> None:
+    begun: list[int] = []
+
+    async def pay(i: int) -> None:
+        begun.append(i)
+
+    def cancel() -> None:
+        for task in asyncio.all_tasks() - before:
+            task.cancel()
+
+    before = asyncio.all_tasks()
+
+    def pay_later(i: int) -> Coroutine[Any, Any, None]:
+        return pay(i)
+
+    source = "const paid = pay(1); cancel(); export default await paid.catch((e) => e.name)"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = await isolane.run_code(source, globals={"pay": pay_later, "cancel": cancel})
+        gc.collect()
+    assert result.result == "CancelledError", result
+    assert begun == []
+    assert caught == []
 
 
 @in_loop

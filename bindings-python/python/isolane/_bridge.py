@@ -221,6 +221,9 @@ class Bridge:
         # events of its run. It does not hold up other runs.
         if run.held_up:
             run.held_up.append(event)
+        elif run.awaits_turn(event):
+            run.held_up.append(event)
+            self._read_next_turn(number, run)
         elif run.is_ready(event):
             self._handle(run, event)
         else:
@@ -263,6 +266,16 @@ class Bridge:
             self._reading = True
             self.own_loop.call_soon(self._read)
 
+    def _read_next_turn(self, number: int, run: Run) -> None:
+        """Schedules the reading of a run's events after all that the loop has scheduled so far."""
+
+        def read() -> None:
+            if self._runs.get(number) is run and not self._is_forked:
+                self._readers.append(run)
+                self._read_later()
+
+        self.loop.call_soon(read)
+
     def _read(self) -> None:
         self._reading = False
         started = time.monotonic()
@@ -279,6 +292,10 @@ class Bridge:
         run = self._readers[0]
         self._readers.rotate(-1)
         event = run.held_up[0] if run.held_up else None
+        if event is not None and run.awaits_turn(event):
+            self._readers.remove(run)
+            self._read_next_turn(event[0], run)
+            return
         is_ready = event is not None and run.is_ready(event)
         if is_ready:
             run.held_up.popleft()

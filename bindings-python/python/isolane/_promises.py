@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Iterable
+import types
+from collections.abc import Awaitable, Coroutine, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._futures import SETTLED, fail, outcome, settle
@@ -39,6 +40,8 @@ class Promises:
         # The tasks among them that were made here, of coroutines. They may outlive the run.
         self._tasks: set[asyncio.Future[Any]] = set()
         self._of_sandbox: dict[int, asyncio.Future[Any]] = {}
+        # About how many coroutines of the host have a task and have not begun.
+        self.beginning = 0
 
     # Of the host.
 
@@ -84,7 +87,9 @@ class Promises:
     def _watch(self, run: Run, number: int, awaitable: Awaitable[Any]) -> None:
         """Sends the completion of an awaitable to the sandbox, under that number."""
         copy = run.context.copy()
-        future = copy.run(asyncio.ensure_future, awaitable, loop=run.loop)
+        is_called = run.has_started and asyncio.iscoroutine(awaitable)
+        task_of = self._guarded(run, awaitable) if is_called else awaitable
+        future = copy.run(asyncio.ensure_future, task_of, loop=run.loop)
         self._own[number] = future
         self._numbers[id(future)] = number
         if future is not awaitable:
@@ -96,6 +101,18 @@ class Promises:
         # receive the promise before its completion.
         done, loop = self._done, run.loop
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(done, run, number, future))
+
+    def _guarded(self, run: Run, coroutine: Any) -> Any:
+        """The coroutine, for a task that takes its first step in a later turn of the loop."""
+        guarded: Any = _if_running(run, coroutine)
+        # Up to the place where it waits for that step. So it has begun, and closes the coroutine if
+        # the task is cancelled before.
+        guarded.send(None)
+        if type(coroutine) is types.CoroutineType:
+            # asyncio shows it in the text of a task.
+            guarded.__qualname__ = coroutine.__qualname__
+        self.beginning += 1
+        return guarded
 
     def _done(self, run: Run, number: int, future: asyncio.Future[Any]) -> None:
         self._tasks.discard(future)
@@ -153,3 +170,25 @@ class Promises:
         self._of_sandbox.clear()
         self._own.clear()
         self._numbers.clear()
+
+
+@types.coroutine
+def _first_step() -> Generator[None, None, None]:
+    """Waits for the first step of a task."""
+    yield
+
+
+async def _if_running(run: Run, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a coroutine of the host, unless its run has ended or been told to end before."""
+    try:
+        await _first_step()
+        begins = run.begins()
+    except BaseException:
+        coroutine.close()
+        raise
+    # The coroutine may outlive the run.
+    del run
+    if begins:
+        return await coroutine
+    coroutine.close()
+    return None

@@ -160,6 +160,11 @@ class Run:
 
     # For functions of the sandbox and promises.
 
+    def begins(self) -> bool:
+        """Whether a coroutine of the host may begin. Its task asks in its first step."""
+        self._promises.beginning -= 1
+        return not (self.terminating or self.result is not None)
+
     def expect_events(self) -> None:
         bridge = self.bridge()
         if bridge is not None:
@@ -182,6 +187,14 @@ class Run:
         if kind == "call" and what == REPORT_SINK:
             return self.terminating or self._is_report_read()
         return not is_large or not self._is_awaited(kind, what) or message.ready(self)
+
+    def awaits_turn(self, event: Event) -> bool:
+        """Whether an event waits for the next turn of the loop: the end of a run does, once, if
+        coroutines of the host have not begun that the sandbox called before."""
+        if event[1] != "settled" or self.terminating or self._promises.beginning <= 0:
+            return False
+        self._promises.beginning = 0
+        return True
 
     def _is_awaited(self, kind: str, what: int) -> bool:
         """Whether the message of an event is still needed."""

@@ -191,8 +191,8 @@ class Bridge:
         if self._is_forked:
             return
         pending = self._pending
-        arrived = self.mailbox.drain()
-        pending += arrived
+        # No local variable holds the events: the exception of a host function may keep this frame.
+        arrived = self._add(self.mailbox.drain())
         waits = _MOST_WAITS if _POLLS else 0
         try:
             # A host function that runs the loop itself calls this method again meanwhile.
@@ -201,13 +201,17 @@ class Bridge:
                 self._deliver(event)
                 # Not for several sandboxes or large messages: those could starve the loop.
                 is_small = event[1] == "call" and not event[-1]
-                if is_small and len(arrived) == 1 and waits > 0 and not self._is_forked:
+                if is_small and arrived == 1 and waits > 0 and not self._is_forked:
                     waits -= 1
-                    arrived = self.mailbox.drain_next()
-                    pending += arrived
+                    arrived = self._add(self.mailbox.drain_next())
         finally:
             if pending:
                 self.loop.call_soon(self._receive)
+
+    def _add(self, arrived: list[Event]) -> int:
+        """Queues events; returns their number."""
+        self._pending += arrived
+        return len(arrived)
 
     def _deliver(self, event: Event) -> None:
         number, kind = event[:2]

@@ -21,10 +21,11 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
     `asyncio.gather` and `asyncio.wait_for` accept it as a coroutine.
     """
 
-    __slots__ = ("__weakref__", "_run", "_steps")
+    __slots__ = ("__weakref__", "_received", "_run", "_steps")
 
     def __init__(self, run: Run) -> None:
         self._run = run
+        self._received = run.received
         self._steps: weakref.WeakKeyDictionary[Any, Generator[Any, Any, CodeExecutionResult]]
         self._steps = weakref.WeakKeyDictionary()
 
@@ -48,17 +49,18 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
         """The reports so far, in the order of the calls: at each read a new list of the same
         values."""
         self._run.check_fork()
-        return self._run.reports
+        self._run.read_reports()
+        return self._received.reports.copy()
 
     def __await__(self) -> Generator[Any, Any, CodeExecutionResult]:
-        run = self._run
+        run, received = self._run, self._received
         run.check_fork()
         # A waiter also wakes when the loop of the run has closed. Then its own loop takes the run
         # over.
-        while (result := run.result) is None:
+        while (result := received.result) is None:
             loop = asyncio.get_running_loop()
             with run.lock:
-                if run.result is not None:
+                if received.result is not None:
                     continue
                 if loop is not run.loop and (run.orphaned or not run.loop.is_running()):
                     bridge_of(loop).adopt(run)
@@ -96,5 +98,5 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
         return steps
 
     def __repr__(self) -> str:
-        result = self._run.result
+        result = self._received.result
         return f"<CodeExecution {'running' if result is None else result.status}>"

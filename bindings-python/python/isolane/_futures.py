@@ -45,7 +45,8 @@ def settle(future: asyncio.Future[Any] | None, ok: bool, message: Message, run: 
         if not ok and not isinstance(value, SandboxError):
             value = SandboxError.of(value)
     except Exception as failure:
-        fail(future, failure)
+        # The frame here would hold the future, which holds the exception.
+        fail(future, failure.with_traceback(None))
         return
     if ok:
         future.set_result(value)

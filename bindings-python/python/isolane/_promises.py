@@ -35,8 +35,8 @@ class Promises:
         self._given = 0
         # Pending promises of the host. There may be no other reference to them.
         self._own: dict[int, asyncio.Future[Any]] = {}
-        # Their numbers, by identity.
-        self._numbers: dict[int, int] = {}
+        # The callbacks on them, by identity.
+        self._completions: dict[int, _Completion] = {}
         # The tasks among them that were made here, of coroutines. They may outlive the run.
         self._tasks: set[asyncio.Future[Any]] = set()
         self._of_sandbox: dict[int, asyncio.Future[Any]] = {}
@@ -47,9 +47,9 @@ class Promises:
 
     def number(self, run: Run, awaitable: Awaitable[Any]) -> int:
         """The number of an awaitable of the host."""
-        known = self._numbers.get(id(awaitable))
+        known = self._completions.get(id(awaitable))
         if known is not None:
-            return known
+            return known.number
         self._given += 1
         self._watch(run, self._given, awaitable)
         return self._given
@@ -69,10 +69,9 @@ class Promises:
         eager: Any = asyncio.Task
         task = run.context.copy().run(eager, coroutine, loop=loop, eager_start=True)
         if task.done():
-            self._done(run, number, task)
+            self.done(run, number, task)
         else:
-            self._tasks.add(task)
-            self._watch(run, number, task)
+            self._watch(run, number, task, is_own_task=True)
 
     def send(self, run: Run, number: int, ok: bool, value: Any) -> None:
         """Sends a completion to the sandbox, under that number."""
@@ -84,23 +83,28 @@ class Promises:
         for task in tuple(self._tasks):
             task.cancel()
 
-    def _watch(self, run: Run, number: int, awaitable: Awaitable[Any]) -> None:
+    def _watch(
+        self, run: Run, number: int, awaitable: Awaitable[Any], is_own_task: bool = False
+    ) -> None:
         """Sends the completion of an awaitable to the sandbox, under that number."""
+        if run.has_ended:
+            # A host function has run the loop until then. No coroutine begins any more.
+            if asyncio.iscoroutine(awaitable):
+                awaitable.close()
+            return
         copy = run.context.copy()
         is_called = run.has_started and asyncio.iscoroutine(awaitable)
         task_of = self._guarded(run, awaitable) if is_called else awaitable
         future = copy.run(asyncio.ensure_future, task_of, loop=run.loop)
         self._own[number] = future
-        self._numbers[id(future)] = number
-        if future is not awaitable:
+        is_own_task = is_own_task or future is not awaitable
+        tasks = self._tasks if is_own_task else None
+        completion = _Completion(run, number, future, tasks)
+        self._completions[id(future)] = completion
+        if is_own_task:
             self._tasks.add(future)
-        if type(future) in _OWN_FUTURES:
-            future.add_done_callback(lambda future: self._done(run, number, future))
-            return
-        # A future of another class may call back at once or on another thread. The sandbox has to
-        # receive the promise before its completion.
-        done, loop = self._done, run.loop
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(done, run, number, future))
+        is_asyncio = type(future) in _OWN_FUTURES
+        future.add_done_callback(completion if is_asyncio else completion.call_later)
 
     def _guarded(self, run: Run, coroutine: Any) -> Any:
         """The coroutine, for a task that takes its first step in a later turn of the loop."""
@@ -114,21 +118,20 @@ class Promises:
         self.beginning += 1
         return guarded
 
-    def _done(self, run: Run, number: int, future: asyncio.Future[Any]) -> None:
-        self._tasks.discard(future)
+    def done(self, run: Run, number: int, future: asyncio.Future[Any]) -> None:
+        """Sends the completion of a future that is done."""
         ended: BaseException | None = None
         try:
             ok, value = outcome(future)
         except BaseException as raised:  # A future of another class may raise anything.
             ok, value = False, raised
             ended = raised if isinstance(raised, (KeyboardInterrupt, SystemExit)) else None
-        if run.result is None and run.has_started:
-            # The completion may contain the promise itself, so the promise keeps its number until
-            # that is sent.
-            self.send(run, number, ok, value)
-            run.expect_events()
+        # The completion may contain the promise itself, so the promise keeps its number until that
+        # is sent.
+        self.send(run, number, ok, value)
+        run.expect_events()
         self._own.pop(number, None)
-        self._numbers.pop(id(future), None)
+        self._completions.pop(id(future), None)
         if ended is not None:
             raise ended
 
@@ -140,7 +143,7 @@ class Promises:
         if known is not None:
             return known
         future = run.loop.create_future()
-        if run.result is None:
+        if not run.has_ended:
             self._of_sandbox[number] = future
         else:
             fail(future, RuntimeError(SETTLED))
@@ -166,10 +169,57 @@ class Promises:
         self._of_sandbox = {}
 
     def clear(self) -> None:
-        """Forgets all promises after the run."""
+        """Forgets all promises after the run. Its tasks go on, and they keep one another."""
         self._of_sandbox.clear()
         self._own.clear()
-        self._numbers.clear()
+        completions, self._completions = self._completions, {}
+        for completion in completions.values():
+            completion.end()
+
+
+class _Completion:
+    """The callback of an awaitable of the host. It refers to the run until the run has ended."""
+
+    __slots__ = ("_future", "_loop", "_run", "_tasks", "number")
+
+    def __init__(
+        self,
+        run: Run,
+        number: int,
+        future: asyncio.Future[Any],
+        tasks: set[asyncio.Future[Any]] | None,
+    ) -> None:
+        self._run: Run | None = run
+        self._loop = run.loop
+        self._future: asyncio.Future[Any] | None = future
+        # For a task that was made here: all such tasks.
+        self._tasks = tasks
+        self.number = number
+
+    def __call__(self, future: asyncio.Future[Any]) -> None:
+        """Sends the completion if the run has not ended."""
+        if self._tasks is not None:
+            self._tasks.discard(future)
+        if self._run is not None:
+            self._run.host_settled(self.number, future)
+        elif type(future) in _OWN_FUTURES and not future.cancelled():
+            # asyncio logs exceptions that are never retrieved.
+            future.exception()
+
+    def call_later(self, _: asyncio.Future[Any]) -> None:
+        """The same for a future of another class, which may call back at once or on another thread.
+        The sandbox has to receive the promise before its completion."""
+        future = self._future
+        if future is not None:
+            self._loop.call_soon_threadsafe(self, future)
+
+    def end(self) -> None:
+        """Lets the run go, and leaves a future that others may keep."""
+        future, self._run, self._future = self._future, None, None
+        # Not with a method of the caller's class. A task that was made here still has to tell.
+        if self._tasks is None and future is not None and issubclass(type(future), asyncio.Future):
+            asyncio.Future.remove_done_callback(future, self)
+            asyncio.Future.remove_done_callback(future, self.call_later)
 
 
 @types.coroutine

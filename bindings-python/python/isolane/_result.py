@@ -91,6 +91,23 @@ class CodeExecutionResult:
         raise status_error(self)
 
 
+class Received:
+    """The result of a run and the reports so far. The handle keeps them, and a settled run does
+    not: a function or an exception that the host keeps may keep the run."""
+
+    __slots__ = ("reports", "result")
+
+    def __init__(self) -> None:
+        self.reports: list[Any] = []
+        self.result: CodeExecutionResult | None = None
+
+    def take(self) -> CodeExecutionResult:
+        """Returns the result, and keeps nothing."""
+        result, self.result, self.reports = self.result, None, []
+        assert result is not None, "settled: it was waited for"
+        return result
+
+
 Cause: TypeAlias = Answered | BaseException
 
 Outcome: TypeAlias = tuple[

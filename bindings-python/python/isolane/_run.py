@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ._futures import SETTLED, fail_all, wake, wake_on
 from ._isolane import REPORT_SINK, HostCall, Message, RunHandle, Runtime
 from ._promises import Promises
-from ._result import CodeExecutionResult, Outcome, ended_elsewhere, read_result, unreadable
+from ._result import (
+    CodeExecutionResult,
+    Outcome,
+    Received,
+    ended_elsewhere,
+    read_result,
+    unreadable,
+)
 from ._sandbox_function import SandboxFunction, SandboxFunctions
 from ._throws import Throws
 
@@ -56,7 +63,9 @@ class Run:
         # None until the run has started.
         self._remote: RunHandle | None = None
         self.bridge = weakref.ref(bridge)
-        self.result: CodeExecutionResult | None = None
+        self.has_ended = False
+        # Empty again when the run has ended.
+        self.received = Received()
         # Whether no loop fetches the events of this run.
         self.orphaned = False
         # Reentrant: a finalizer may ask for reports while they are read.
@@ -66,7 +75,6 @@ class Run:
         self._sink = report
         self.context = contextvars.copy_context()
         self.terminating = False
-        self._reports: list[Any] = []
         self._delivered = 0
         self._fetching = False
         # Whether all reports that have arrived have been read.
@@ -103,38 +111,39 @@ class Run:
         self._remote = remote
 
     def failed(self) -> None:
-        """Cancels the tasks of a run that could not be started."""
+        """Ends a run that could not be started, and cancels its tasks."""
+        self.has_ended = True
         self._promises.cancel_tasks()
+        self._release()
 
     # For the handle, on any thread.
 
     def terminate(self, reason: Any) -> None:
-        if self.result is None:
+        if not self.has_ended:
             self.terminating = True
             self.remote.terminate(reason)
 
     @property
     def running(self) -> bool:
-        if self.result is not None:
+        if self.has_ended:
             return False
         return not (self.orphaned or self.remote.forked()) or self.remote.running()
 
-    @property
-    def reports(self) -> list[Any]:
-        """All reports so far, in the order of the calls. Each is the object that the sink gets. A
-        large report appears when it has been read."""
+    def read_reports(self) -> None:
+        """Reads the reports that have arrived, in the order of the calls. Each is the object that
+        the sink gets. A large report appears when it has been read."""
         with self.lock:
             self._fetch_reports()
-            return self._reports.copy()
 
     def _fetch_reports(self) -> None:
-        if self.result is not None or self._sink is None or self._fetching:
+        if self.has_ended or self._sink is None or self._fetching:
             return
         # Reading may run a finalizer that asks for reports. That gets those read so far.
         self._fetching = True
         try:
-            reports, self._fetched = self.remote.reports_since(len(self._reports), self)
-            self._reports += reports
+            known = self.received.reports
+            reports, self._fetched = self.remote.reports_since(len(known), self)
+            known += reports
         finally:
             self._fetching = False
 
@@ -155,6 +164,9 @@ class Run:
     def own_promise(self, number: int) -> asyncio.Future[Any] | None:
         return self._promises.own(number)
 
+    def host_settled(self, number: int, future: asyncio.Future[Any]) -> None:
+        self._promises.done(self, number, future)
+
     def sandbox_promise(self, number: int) -> asyncio.Future[Any]:
         return self._promises.of_sandbox(self, number)
 
@@ -163,7 +175,7 @@ class Run:
     def begins(self) -> bool:
         """Whether a coroutine of the host may begin. Its task asks in its first step."""
         self._promises.beginning -= 1
-        return not (self.terminating or self.result is not None)
+        return not (self.terminating or self.has_ended)
 
     def expect_events(self) -> None:
         bridge = self.bridge()
@@ -174,7 +186,7 @@ class Run:
         return self._sandbox_functions.call(self, number, args)
 
     def release_sandbox_function(self, number: int, times: int) -> None:
-        if self.result is None and not self.orphaned:
+        if not self.has_ended and not self.orphaned:
             self.remote.release_function(number, times)
 
     # Events.
@@ -208,14 +220,14 @@ class Run:
 
     def _is_report_read(self) -> bool:
         with self.lock:
-            if self._delivered >= len(self._reports):
+            if self._delivered >= len(self.received.reports):
                 self._fetch_reports()
-            return self._fetched or self._delivered < len(self._reports)
+            return self._fetched or self._delivered < len(self.received.reports)
 
     def _is_outcome_read(self) -> bool:
         with self.lock:
             try:
-                outcome = self.remote.take_result(len(self._reports), self)
+                outcome = self.remote.take_result(len(self.received.reports), self)
             except Exception as raised:  # The run settles with a result that says so.
                 self._outcome = raised
                 return True
@@ -261,7 +273,7 @@ class Run:
     def settled(self) -> None:
         """Ends the run with its outcome, which has been read."""
         outcome, self._outcome = self._outcome, None
-        reports = self._reports.copy()
+        reports = self.received.reports.copy()
         if outcome is None:
             self.end(ended_elsewhere(_FORKED, reports))
         elif isinstance(outcome, Exception):
@@ -270,10 +282,12 @@ class Run:
             self.end(read_result(outcome, reports, self.throws))
 
     def end(self, result: CodeExecutionResult) -> None:
-        """Keeps the result, wakes all waiters, and releases the objects of the run."""
+        """Hands over the result, wakes all waiters, and releases the objects of the run."""
         with self.lock:
-            self.result = result
-            self._reports = result.reports.copy()
+            self.has_ended = True
+            received, self.received = self.received, Received()
+            received.reports = result.reports.copy()
+            received.result = result
             waiters, self.waiters = self.waiters, []
         for loop, waiter in waiters:
             if loop is self._loop:
@@ -283,11 +297,18 @@ class Run:
         pending = (*self._sandbox_functions.pending(), *self._promises.pending())
         fail_all(collections.deque(pending), self._loop)
         self._sandbox_functions.clear()
-        self._promises.clear()
         self.held_up.clear()
-        self.throws.clear()
         self.remote.end()
+        self._release()
+
+    def _release(self) -> None:
+        """Releases all that is large. The functions and the exceptions of a run may keep it."""
         self._runtime = None
+        self._sink = None
+        self._outcome = None
+        self.context = contextvars.Context()
+        self.throws.clear()
+        self._promises.clear()
 
     def remove_waiter(self, waiter: Waiter) -> bool:
         """Removes a waiter; returns whether there is no other one."""
@@ -323,12 +344,12 @@ class Run:
             self.waiters = []
             self._sandbox_functions.leave()
             self._promises.leave()
-        if self.result is None:
-            self.end(ended_elsewhere(_FORKED, self._reports.copy()))
+        if not self.has_ended:
+            self.end(ended_elsewhere(_FORKED, self.received.reports.copy()))
 
     def check_fork(self) -> None:
         """Ends the run in a child that was forked without a call of the fork handlers."""
-        if self.result is None and self.remote.forked():
+        if not self.has_ended and self.remote.forked():
             self.fork(own_thread=False)
 
     def _invoke(self, number: int, message: Message) -> Any:
@@ -338,13 +359,17 @@ class Run:
         return self.context.copy().run(function, *message.read(self))
 
     def _report(self) -> Any:
-        """Passes the next report to the sink. It has been read, perhaps for the handle."""
+        """Passes the next report to the sink."""
         if self.terminating or self._sink is None:
             raise RuntimeError(SETTLED)
+        # No local variable holds the report: an exception of the sink may keep this frame.
+        return self.context.copy().run(self._sink, self._next_report())
+
+    def _next_report(self) -> Any:
+        """The next report for the sink. It has been read, perhaps for the handle."""
         index = self._delivered
         self._delivered += 1
         with self.lock:
-            if index >= len(self._reports):
+            if index >= len(self.received.reports):
                 self._fetch_reports()
-            value = self._reports[index]
-        return self.context.copy().run(self._sink, value)
+            return self.received.reports[index]

@@ -47,7 +47,7 @@ def run_code(*args: Any, **options: Any) -> CodeExecution:
         SerializationError: a value cannot be cloned; the message has its path.
         RuntimeError: no event loop is running here (use `run_code_sync`).
     """
-    return _start(None, run_arguments(*args, **options))
+    return _start(None, args, options)
 
 
 @as_function(run_arguments)
@@ -66,7 +66,7 @@ def run_code_sync(*args: Any, **options: Any) -> CodeExecutionResult:
         TypeError, ValueError, SerializationError: as for `run_code`.
         RuntimeError: an event loop is running on this thread (await `run_code`).
     """
-    return _start_and_wait(None, run_arguments(*args, **options))
+    return _start_and_wait(None, args, options)
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ class Runtime:
         Raises:
             RuntimeError: also when the runtime is closed, or its queue full.
         """
-        return _start(self._native, run_arguments(*args, **options))
+        return _start(self._native, args, options)
 
     @as_method(run_arguments)
     def run_code_sync(self, *args: Any, **options: Any) -> CodeExecutionResult:
@@ -197,7 +197,7 @@ class Runtime:
         Raises:
             RuntimeError: also when the runtime is closed, or its queue full.
         """
-        return _start_and_wait(self._native, run_arguments(*args, **options))
+        return _start_and_wait(self._native, args, options)
 
     def close(self) -> None:
         """Refuses new runs and ends live ones with the reason `runtime closed`. Returns when their
@@ -243,7 +243,10 @@ class Runtime:
         await self.aclose()
 
 
-def _start(runtime: _isolane.Runtime | None, arguments: dict[str, Any]) -> CodeExecution:
+def _start(
+    runtime: _isolane.Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
+) -> CodeExecution:
+    arguments = run_arguments(*args, **options)
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -253,12 +256,17 @@ def _start(runtime: _isolane.Runtime | None, arguments: dict[str, Any]) -> CodeE
 
 
 def _start_and_wait(
-    runtime: _isolane.Runtime | None, arguments: dict[str, Any]
+    runtime: _isolane.Runtime | None, args: tuple[Any, ...], options: dict[str, Any]
 ) -> CodeExecutionResult:
+    arguments = run_arguments(*args, **options)
     with outside_of_loops():
         bridge = Bridge()
         try:
-            return wait(bridge, _begin(runtime, bridge, arguments))
+            run = _begin(runtime, bridge, arguments)
+            # The exception of a host function refers to the frames that wait.
+            arguments.clear()
+            options.clear()
+            return wait(bridge, run)
         finally:
             close_loop(bridge)
 

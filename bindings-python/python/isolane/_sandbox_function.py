@@ -79,7 +79,7 @@ class SandboxFunctions:
         if asyncio.get_running_loop() is not run.loop:
             raise RuntimeError("a function of the sandbox has to be called on the loop of its run")
         future = run.loop.create_future()
-        if run.result is not None:
+        if run.has_ended:
             fail(future, RuntimeError(SETTLED))
             return future
         self._calls_made += 1

@@ -46,24 +46,25 @@ def outside_of_loops() -> Generator[None]:
 def wait(bridge: Bridge, run: Run) -> CodeExecutionResult:
     """Waits until the run has settled. An exception meanwhile, such as `KeyboardInterrupt`, ends
     the run."""
+    received = run.received
     try:
         if bridge.own_loop is None and not run.remote.calls_host():
-            bridge.wait_until(lambda: run.result is not None)
+            bridge.wait_until(lambda: run.has_ended)
         else:
-            _drive(bridge, run)
+            _drive(bridge, CodeExecution(run))
     except BaseException as raised:
         run.terminate(f"ended by {type(raised).__name__}")
         raise
-    assert run.result is not None, "settled: it was waited for"
-    return run.result
+    # An exception of a host function refers to this frame.
+    return received.take()
 
 
-def _drive(bridge: Bridge, run: Run) -> None:
+def _drive(bridge: Bridge, handle: CodeExecution) -> None:
     loop = bridge.loop
     _driven.add(loop)
     bridge.watch()
     bridge.expect_events()
-    loop.run_until_complete(_result(run))
+    loop.run_until_complete(_settled(handle))
 
 
 def close_loop(bridge: Bridge) -> None:
@@ -81,8 +82,10 @@ def close_loop(bridge: Bridge) -> None:
         loop.close()
 
 
-async def _result(run: Run) -> CodeExecutionResult:
-    return await CodeExecution(run)
+async def _settled(handle: CodeExecution) -> None:
+    """Waits for the end of a run. The task does not keep the result: an exception of a host
+    function refers to it, too."""
+    await handle
 
 
 def _cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:

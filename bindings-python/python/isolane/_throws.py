@@ -28,6 +28,7 @@ class Throws:
         self.calls = 0
         self._kept: dict[Answered, BaseException] = {}
         self._has_large = False
+        self._has_ended = False
 
     def received_large(self) -> None:
         """Notes a large message of the sandbox."""
@@ -45,6 +46,8 @@ class Throws:
         if raised is None:
             return
         _TRACEBACK.__set__(raised, _outside(_TRACEBACK.__get__(raised)))
+        if self._has_ended:
+            return
         if self._has_large:
             self._kept.clear()
         self._kept[answered] = raised
@@ -60,6 +63,8 @@ class Throws:
         return self._kept.get(answered)
 
     def clear(self) -> None:
+        """Keeps no exception any more: the run has ended."""
+        self._has_ended = True
         self._kept.clear()
 
 

@@ -19,6 +19,8 @@ from isolane._isolane import kit_function
 
 LARGE = 1 << 17
 BUFFER = f"() => new Uint8Array({LARGE})"
+PROMISE = f"Promise.resolve('x'.repeat({LARGE}))"
+FAIL = "try { fail() } catch {}"
 
 
 class BrokenError(Exception):
@@ -45,8 +47,12 @@ def host(raised: list[BaseException]) -> dict[str, Any]:
     async def call(function: Any) -> Any:
         return await function()
 
+    async def get(promise: Any) -> None:
+        await promise
+
     return {
         "fail": fail,
+        "get": get,
         "failLater": fail_later,
         "failSoon": fail_soon,
         "future": future,
@@ -74,6 +80,9 @@ CAUSED = [
     "await failLater(fail.name)",
     "fine({ get f() { return fail() } })",
     "let k; try { fail() } catch (e) { k = e } fine('small'); await call(() => 1); fine(); throw k",
+    # The latest is kept after a large message of a function or of a promise.
+    f"try {{ fail() }} catch {{}} try {{ fail() }} catch (e) {{ await call({BUFFER}); throw e }}",
+    f"try {{ fail() }} catch {{}} try {{ fail() }} catch (e) {{ await get({PROMISE}); throw e }}",
 ]
 
 # Sources that end by something else.
@@ -87,6 +96,10 @@ UNCAUSED = [
     # After a large message only the latest is kept, until the next call.
     f"let k; try {{ fail() }} catch (e) {{ k = e }} fine('x'.repeat({LARGE})); fine(); throw k",
     f"let k; try {{ fail() }} catch (e) {{ k = e }} await call({BUFFER}); fine(); throw k",
+    f"try {{ fail() }} catch (e) {{ fine('x'.repeat({LARGE})); throw e }}",
+    # The message itself makes it the only one.
+    f"let k; try {{ fail() }} catch (e) {{ k = e }} {FAIL} await call({BUFFER}); throw k",
+    f"let k; try {{ fail() }} catch (e) {{ k = e }} {FAIL} await get({PROMISE}); throw k",
     "import 'nowhere'",
     "native('*')",
     "try { fail() } catch {} native('*')",

@@ -237,8 +237,6 @@ class Bridge:
 
     def _handle(self, run: Run, event: Event) -> None:
         number, kind, what, ok, message, call, is_large = event
-        if is_large:
-            run.throws.received_large()
         if kind == "settled":
             del self._runs[number]
             run.settled()

@@ -194,6 +194,8 @@ class Run:
     def is_ready(self, event: Event) -> bool:
         """Whether an event can be handled. If its message is large, this reads one slice of it."""
         _, kind, what, _, message, _, is_large = event
+        if is_large:
+            self.throws.received_large()
         if kind == "settled":
             return self._is_outcome_read()
         if kind == "call" and what == REPORT_SINK:

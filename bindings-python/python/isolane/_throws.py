@@ -31,8 +31,10 @@ class Throws:
         self._has_ended = False
 
     def received_large(self) -> None:
-        """Notes a large message of the sandbox."""
+        """Notes a large message of the sandbox: of the exceptions so far, the latest stays."""
         self._has_large = True
+        while len(self._kept) > 1:
+            del self._kept[next(iter(self._kept))]
 
     def number_call(self) -> Answered:
         """Counts a synchronous call of the sandbox; returns it with its number, which is also the

@@ -77,7 +77,7 @@ impl Cache {
                 Err(CompileError::out_of_memory(known.takes_bytes()))
             };
         }
-        let module = Arc::new(compile(label, text, language, erase, room_bytes)?);
+        let module = Arc::new(compile(text, language, erase, room_bytes)?);
         self.keep(hash, label, language, erase, &module);
         Ok(module)
     }

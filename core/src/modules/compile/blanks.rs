@@ -1,18 +1,24 @@
-//! A text in which types are overwritten with white space.
+//! A text in which types are overwritten with white space, and into which code is inserted.
 //!
-//! In: a source text, and places in it to erase. Out: a text of the same length. Each byte of an erased place is a
-//! space, except for the line terminators that the engine counts, so every token that is left stands at its line and
-//! column, in bytes as in UTF-16 units. A semicolon takes the place of an erased token that kept two statements apart.
+//! In: a source text, places in it to erase, and text to insert. Out: the code, and the list of insertions. Each byte of
+//! an erased place is a space, except for the line terminators that the engine counts, so every token that is left stands
+//! at its line, and at its column where nothing was inserted before it on the line. A semicolon takes the place of an
+//! erased token that kept two statements apart. Inserted text has no line terminators.
 
 use std::ops::Range;
 
 use oxc_span::Span;
 
-use super::{lexer::is_blank, lines::Silent};
+use super::{edits::Edits, lexer::is_blank, lines::Silent};
 
 /// The bytes of a token or a tree.
 pub(super) fn place(span: Span) -> Range<usize> {
     span.start as usize..span.end as usize
+}
+
+/// The bytes from one end of a token to another.
+pub(super) fn between(from: u32, to: u32) -> Range<usize> {
+    from as usize..to as usize
 }
 
 /// A text and its copy, which is made at the first place that is erased.
@@ -22,17 +28,75 @@ pub(super) struct Blanks<'t> {
     code: Option<Vec<u8>>,
     /// Of all erased places, the one that ends last.
     last: Range<usize>,
+    /// The inserted texts, one after the other.
+    inserted: String,
+    /// In the order of the calls. Of two at one place, the first call's text comes first.
+    insertions: Vec<Insertion>,
+}
+
+#[derive(Clone, Copy)]
+struct Insertion {
+    /// The place in the source.
+    at: u32,
+    /// The text, as a part of all that was inserted.
+    start: u32,
+    end: u32,
 }
 
 impl<'t> Blanks<'t> {
     pub(super) fn new(text: &'t str, line_terminators: &'t Silent) -> Self {
-        Self { text, line_terminators, code: None, last: 0..0 }
+        let (inserted, insertions) = (String::new(), Vec::new());
+        Self { text, line_terminators, code: None, last: 0..0, inserted, insertions }
     }
 
-    /// The text without the erased places; none if nothing was erased.
-    pub(super) fn into_code(self) -> Option<Box<str>> {
-        // Whole characters are overwritten, with characters of one byte, so this is UTF-8.
-        self.code.and_then(|code| String::from_utf8(code).ok()).map(String::into_boxed_str)
+    /// The code and its insertions; none if nothing was erased or inserted.
+    pub(super) fn into_code(self) -> Option<(Box<str>, Edits)> {
+        // Whole characters are overwritten, by characters, so this is UTF-8.
+        let code = self.code.and_then(|code| String::from_utf8(code).ok());
+        if self.insertions.is_empty() {
+            return code.map(|code| (code.into_boxed_str(), Edits::default()));
+        }
+        let erased = code.as_deref().unwrap_or(self.text);
+        let mut insertions = self.insertions;
+        insertions.sort_by_key(|insertion| insertion.at);
+        let mut code = String::with_capacity(erased.len() + self.inserted.len());
+        let mut done = 0;
+        for insertion in &insertions {
+            let at = insertion.at as usize;
+            code.push_str(erased.get(done..at).unwrap_or_default());
+            let text = insertion.start as usize..insertion.end as usize;
+            code.push_str(self.inserted.get(text).unwrap_or_default());
+            done = at;
+        }
+        code.push_str(erased.get(done..).unwrap_or_default());
+        let lengths =
+            insertions.iter().map(|insertion| (insertion.at, insertion.end - insertion.start));
+        Some((code.into_boxed_str(), Edits::new(lengths)))
+    }
+
+    /// Inserts text before what stands at `at`, an end of a token.
+    pub(super) fn insert(&mut self, at: usize, text: &str) {
+        let start = saturate(self.inserted.len());
+        self.inserted.push_str(text);
+        let end = saturate(self.inserted.len());
+        self.insertions.push(Insertion { at: saturate(at), start, end });
+    }
+
+    /// Erases a place, and writes text in its stead. Only as much is inserted as does not fit on the line.
+    pub(super) fn replace(&mut self, place: Range<usize>, text: &str) {
+        let start = place.start;
+        self.erase(place.clone());
+        // No semicolon may be put into the text.
+        self.last = 0..0;
+        let erased = self.code.as_mut().and_then(|code| code.get_mut(place)).unwrap_or_default();
+        let room = erased.iter().take_while(|byte| **byte == b' ').count();
+        let (fits, rest) = text.split_at(text.floor_char_boundary(room));
+        for (byte, new) in erased.iter_mut().zip(fits.bytes()) {
+            *byte = new;
+        }
+        if !rest.is_empty() {
+            self.insert(start + fits.len(), rest);
+        }
     }
 
     /// Overwrites a place, whose ends are ends of tokens.
@@ -126,6 +190,11 @@ impl<'t> Blanks<'t> {
         }
     }
 
+    /// A part of the original text.
+    pub(super) fn source(&self, place: Range<usize>) -> &'t str {
+        self.text.get(place).unwrap_or_default()
+    }
+
     /// The byte at a place of the original text.
     pub(super) fn byte(&self, at: usize) -> Option<u8> {
         self.text.as_bytes().get(at).copied()
@@ -138,7 +207,8 @@ impl<'t> Blanks<'t> {
         rest.split(ends).next().unwrap_or_default()
     }
 
-    fn put_first(&mut self, erased: Range<usize>, byte: u8) {
+    /// Writes one byte into an erased place.
+    pub(super) fn put_first(&mut self, erased: Range<usize>, byte: u8) {
         let blank = self.code.as_mut().and_then(|code| code.get_mut(erased));
         if let Some(blank) = blank.and_then(|blank| blank.iter_mut().find(|byte| **byte == b' ')) {
             *blank = byte;
@@ -163,4 +233,8 @@ fn terminator(text: &[u8], at: usize, line_terminators: &Silent) -> usize {
         }
         _ => 0,
     }
+}
+
+fn saturate(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,24 +1,24 @@
 //! Imports and exports of types alone.
 //!
-//! In: a TypeScript tree with its symbols. Out: the same tree without the imports that are erased, and the names that
-//! were exported as types; where the text is erased in place, the tree is without all statements that are types. The contract's rule: an import that is used only as a type is erased as if written `type`;
-//! so is one whose target exports it only as a type, which the linker finds out. An import statement without any names
-//! left is removed. Every other import stays, used or not.
+//! In: a TypeScript tree with its symbols. Out: the same tree and the same text without the statements that are types,
+//! and the names that were exported as types. The contract's rule: an import that is used only as a type is erased as if
+//! written `type`; so is one whose target exports it only as a type, which the linker finds out. An import statement
+//! without any names left is removed. Every other import stays, used or not.
 
 use std::collections::HashSet;
 
 use oxc_allocator::ArenaVec;
 use oxc_ast::ast::{
     ExportDefaultDeclarationKind, ExportSpecifier, IdentifierReference, ImportDeclaration,
-    ImportDeclarationSpecifier, ModuleExportName, Program, Statement, TSImportEqualsDeclaration,
-    TSModuleReference, TSTypeName,
+    ImportDeclarationSpecifier, ModuleExportName, Program, Statement,
 };
-use oxc_semantic::{ReferenceId, Scoping, SymbolId};
+use oxc_semantic::Scoping;
 use oxc_span::GetSpan;
 
 use super::{
     blanks::{Blanks, place},
     fate::{self, Fate},
+    namespaces::Namespaces,
     record::declared_names,
 };
 
@@ -38,11 +38,11 @@ pub(super) fn erase_type_imports(
     program: &mut Program<'_>,
     scoping: &Scoping,
     erase: &[String],
-    blanks: &mut Option<Blanks<'_>>,
+    namespaces: &Namespaces<'_>,
+    blanks: &mut Blanks<'_>,
 ) -> Erased {
     let erase: HashSet<&str> = erase.iter().map(String::as_str).collect();
-    let aliases = drop_type_aliases(program, scoping);
-    let usage = Usage { scoping, aliases };
+    let usage = Usage { scoping, namespaces };
     let mut erased = Erased::default();
     for statement in &program.body {
         erased.note_exports(statement);
@@ -51,7 +51,7 @@ pub(super) fn erase_type_imports(
         Statement::ImportDeclaration(import) => {
             let span = import.span;
             let kept = usage.keeps_import(import, &erase, &mut erased, blanks);
-            if !kept && let Some(blanks) = blanks {
+            if !kept {
                 blanks.erase_statement(place(span), true);
             }
             kept
@@ -61,73 +61,36 @@ pub(super) fn erase_type_imports(
     erased
 }
 
-/// Removes from `program`, whose text is erased in place, all other statements that are types, and from the text those
-/// that export them by name.
+/// Removes from `program` all other statements that are types, and from its text those that export them by name.
 pub(super) fn erase_type_exports(
     program: &mut Program<'_>,
     scoping: &Scoping,
+    namespaces: &Namespaces<'_>,
     blanks: &mut Blanks<'_>,
 ) {
+    let usage = Usage { scoping, namespaces };
     program.body.retain_mut(|statement| {
         let kept = match statement {
             Statement::ExportNamedDeclaration(export) => {
-                !export.export_kind.is_type()
-                    && keeps_names(&mut export.specifiers, scoping, blanks)
+                !export.export_kind.is_type() && usage.keeps_names(&mut export.specifiers, blanks)
             }
             Statement::ExportFromDeclaration(export) => {
-                !export.export_kind.is_type()
-                    && keeps_names(&mut export.specifiers, scoping, blanks)
+                !export.export_kind.is_type() && usage.keeps_names(&mut export.specifiers, blanks)
             }
             Statement::ExportAllDeclaration(export) => !export.export_kind.is_type(),
             Statement::ExportDefaultDeclaration(export)
                 if let ExportDefaultDeclarationKind::Identifier(name) = &export.declaration =>
             {
-                !is_type(name, scoping)
+                !usage.is_type(name)
             }
             // The walk erased the text of the others.
-            other => return fate::of_statement(other) == Fate::Runs,
+            other => return fate::of_statement(other, namespaces) != Fate::Erased,
         };
         if !kept {
             blanks.erase_statement(place(statement.span()), true);
         }
         kept
     });
-}
-
-/// Removes the types from a list of exports. False if nothing is left of it.
-fn keeps_names(
-    specifiers: &mut ArenaVec<'_, ExportSpecifier<'_>>,
-    scoping: &Scoping,
-    blanks: &mut Blanks<'_>,
-) -> bool {
-    if specifiers.is_empty() {
-        return true;
-    }
-    specifiers.retain(|specifier| {
-        let kept = !specifier.export_kind.is_type()
-            && !matches!(&specifier.local, ModuleExportName::IdentifierReference(local)
-                if is_type(local, scoping));
-        if !kept {
-            blanks.erase_element(place(specifier.span));
-        }
-        kept
-    });
-    !specifiers.is_empty()
-}
-
-/// Whether an exported name is that of a type, or of something that is declared only.
-fn is_type(name: &IdentifierReference<'_>, scoping: &Scoping) -> bool {
-    let Some(reference) = name.reference_id.get().map(|id| scoping.get_reference(id)) else {
-        return false;
-    };
-    reference.symbol_id().is_some_and(|symbol| {
-        let declared = || {
-            let mut others = scoping.symbol_redeclarations(symbol).iter();
-            scoping.symbol_flags(symbol).is_ambient()
-                && others.all(|other| other.flags.is_ambient())
-        };
-        reference.is_type() || declared()
-    })
 }
 
 impl Erased {
@@ -161,19 +124,56 @@ impl Erased {
     }
 }
 
-struct Usage<'s> {
+struct Usage<'s, 'a> {
     scoping: &'s Scoping,
-    /// References within an erased `import a = b.c`: they use nothing as a value.
-    aliases: HashSet<ReferenceId>,
+    namespaces: &'s Namespaces<'a>,
 }
 
-impl Usage<'_> {
+impl Usage<'_, '_> {
+    /// Removes the types from a list of exports. False if nothing is left of it.
+    fn keeps_names(
+        &self,
+        specifiers: &mut ArenaVec<'_, ExportSpecifier<'_>>,
+        blanks: &mut Blanks<'_>,
+    ) -> bool {
+        if specifiers.is_empty() {
+            return true;
+        }
+        specifiers.retain(|specifier| {
+            let kept = !specifier.export_kind.is_type()
+                && !matches!(&specifier.local, ModuleExportName::IdentifierReference(local)
+                    if self.is_type(local));
+            if !kept {
+                blanks.erase_element(place(specifier.span));
+            }
+            kept
+        });
+        !specifiers.is_empty()
+    }
+
+    /// Whether an exported name is that of a type, or of something that is declared only.
+    fn is_type(&self, name: &IdentifierReference<'_>) -> bool {
+        let reference = name.reference_id.get().map(|id| self.scoping.get_reference(id));
+        let Some((reference, symbol)) =
+            reference.and_then(|found| Some((found, found.symbol_id()?)))
+        else {
+            return false;
+        };
+        let flags = self.scoping.symbol_flags(symbol);
+        let declared = || {
+            let mut others = self.scoping.symbol_redeclarations(symbol).iter();
+            flags.is_ambient() && others.all(|other| other.flags.is_ambient())
+        };
+        let is_value = flags.is_value() || flags.is_import();
+        reference.is_type() || !is_value || self.namespaces.names_erased(symbol) || declared()
+    }
+
     fn keeps_import(
         &self,
         import: &mut ImportDeclaration<'_>,
         erase: &HashSet<&str>,
         erased: &mut Erased,
-        blanks: &mut Option<Blanks<'_>>,
+        blanks: &mut Blanks<'_>,
     ) -> bool {
         if import.import_kind.is_type() {
             return false;
@@ -189,7 +189,7 @@ impl Usage<'_> {
             if kept && matches!(specifier, ImportDeclarationSpecifier::ImportDefaultSpecifier(_)) {
                 default = Some(span.end);
             }
-            if !kept && let Some(blanks) = blanks {
+            if !kept {
                 match (specifier, default) {
                     (ImportDeclarationSpecifier::ImportNamespaceSpecifier(_), Some(default)) => {
                         blanks.erase(default..span.end);
@@ -219,54 +219,11 @@ impl Usage<'_> {
         if unused {
             erased.unused.insert(local.name.to_string());
         }
-        if unused { !erase.contains(local.name.as_str()) } else { self.has_value(symbol) }
-    }
-
-    fn has_value(&self, symbol: SymbolId) -> bool {
-        self.scoping
-            .get_resolved_reference_ids(symbol)
-            .iter()
-            .any(|id| self.scoping.get_reference(*id).is_value() && !self.aliases.contains(id))
-    }
-}
-
-/// Drops each `import a = b.c` that is used only as a type. Goes from the last to the first, since one may name
-/// another.
-fn drop_type_aliases(program: &mut Program<'_>, scoping: &Scoping) -> HashSet<ReferenceId> {
-    let mut dropped = HashSet::new();
-    let mut usage = Usage { scoping, aliases: HashSet::new() };
-    for statement in program.body.iter().rev() {
-        if let Statement::TSImportEqualsDeclaration(alias) = statement
-            && (alias.import_kind.is_type() || !usage.has_value(alias.id.symbol_id()))
-        {
-            dropped.insert(alias.id.symbol_id());
-            usage.aliases.extend(aliased(alias));
+        if unused {
+            !erase.contains(local.name.as_str())
+        } else {
+            self.namespaces.is_used(symbol, self.scoping)
         }
-    }
-    program.body.retain(|statement| {
-        !matches!(statement, Statement::TSImportEqualsDeclaration(alias)
-            if dropped.contains(&alias.id.symbol_id()))
-    });
-    usage.aliases
-}
-
-/// The reference at the head of `b.c.d`.
-fn aliased(alias: &TSImportEqualsDeclaration<'_>) -> Option<ReferenceId> {
-    match &alias.module_reference {
-        TSModuleReference::IdentifierReference(identifier) => identifier.reference_id.get(),
-        TSModuleReference::QualifiedName(name) => {
-            let mut left = &name.left;
-            loop {
-                match left {
-                    TSTypeName::IdentifierReference(identifier) => {
-                        return identifier.reference_id.get();
-                    }
-                    TSTypeName::QualifiedName(name) => left = &name.left,
-                    TSTypeName::ThisExpression(_) => return None,
-                }
-            }
-        }
-        TSModuleReference::ExternalModuleReference(_) => None,
     }
 }
 

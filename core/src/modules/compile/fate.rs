@@ -1,8 +1,10 @@
 //! The fate of each statement when types are erased.
 //!
-//! In: a statement of a TypeScript tree. Out: whether it runs, is erased, or produces code and is printed.
+//! In: a statement of a TypeScript tree. Out: whether it runs, is erased, or produces other code than is written.
 
 use oxc_ast::ast::{Declaration, ExportDefaultDeclarationKind, Statement};
+
+use super::namespaces::Namespaces;
 
 /// The fate of a declaration.
 #[derive(Clone, Copy, PartialEq)]
@@ -11,37 +13,35 @@ pub(super) enum Fate {
     Runs,
     /// It is a type, or declared only.
     Erased,
-    /// It produces code.
-    Printed,
+    /// It is written anew: an enum, a namespace, an alias.
+    Produces,
 }
 
-fn of_declaration(declaration: &Declaration<'_>) -> Fate {
+fn of_declaration(declaration: &Declaration<'_>, namespaces: &Namespaces<'_>) -> Fate {
     let erased = match declaration {
-        Declaration::TSTypeAliasDeclaration(_) | Declaration::TSInterfaceDeclaration(_) => true,
         Declaration::VariableDeclaration(variables) => variables.declare,
         Declaration::FunctionDeclaration(function) => function.declare || function.body.is_none(),
         Declaration::ClassDeclaration(class) => class.declare,
-        Declaration::TSEnumDeclaration(_)
-        | Declaration::TSExternalModuleDeclaration(_)
-        | Declaration::TSNamespaceDeclaration(_)
-        | Declaration::TSGlobalDeclaration(_)
-            if declaration.declare() =>
-        {
-            true
+        Declaration::TSEnumDeclaration(declaration) if !declaration.declare => {
+            return Fate::Produces;
         }
-        Declaration::TSEnumDeclaration(_)
-        | Declaration::TSExternalModuleDeclaration(_)
-        | Declaration::TSNamespaceDeclaration(_)
-        | Declaration::TSGlobalDeclaration(_)
-        | Declaration::TSImportEqualsDeclaration(_) => return Fate::Printed,
+        Declaration::TSNamespaceDeclaration(namespace)
+            if !namespace.declare && namespaces.is_instantiated(namespace) =>
+        {
+            return Fate::Produces;
+        }
+        Declaration::TSImportEqualsDeclaration(alias) if !namespaces.is_erased(alias) => {
+            return Fate::Produces;
+        }
+        _ => true,
     };
     if erased { Fate::Erased } else { Fate::Runs }
 }
 
 /// The fate of a statement. Those that import and export names count as running.
-pub(super) fn of_statement(statement: &Statement<'_>) -> Fate {
+pub(super) fn of_statement(statement: &Statement<'_>, namespaces: &Namespaces<'_>) -> Fate {
     match statement {
-        Statement::ExportDeclaration(export) => of_declaration(&export.declaration),
+        Statement::ExportDeclaration(export) => of_declaration(&export.declaration, namespaces),
         Statement::ExportDefaultDeclaration(export) => match &export.declaration {
             ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => Fate::Erased,
             ExportDefaultDeclarationKind::FunctionDeclaration(function)
@@ -52,7 +52,8 @@ pub(super) fn of_statement(statement: &Statement<'_>) -> Fate {
             _ => Fate::Runs,
         },
         Statement::TSNamespaceExportDeclaration(_) => Fate::Erased,
-        Statement::TSExportAssignment(_) => Fate::Printed,
-        other => other.as_declaration().map_or(Fate::Runs, of_declaration),
+        other => other
+            .as_declaration()
+            .map_or(Fate::Runs, |declaration| of_declaration(declaration, namespaces)),
     }
 }

@@ -155,8 +155,7 @@ impl Iterator for Starts<'_> {
                     }
                 }
                 _ => {
-                    if !self.line_terminators.everywhere
-                        && matches!(self.text.get(self.at..at + 3), Some([0x80, 0xa8 | 0xa9]))
+                    if matches!(self.text.get(self.at..at + 3), Some([0x80, 0xa8 | 0xa9]))
                         && !within(&self.line_terminators.spans, &mut self.span, at)
                     {
                         self.at = at + 3;
@@ -175,8 +174,6 @@ pub(super) struct Silent {
     pub(super) spans: Vec<Range<usize>>,
     /// Block comments, ascending: a lone `\r` does not count within them.
     pub(super) comments: Vec<Range<usize>>,
-    /// U+2028 and U+2029 count nowhere.
-    pub(super) everywhere: bool,
 }
 
 /// Whether `text` has terminators that count or not depending on their context.
@@ -283,8 +280,7 @@ mod tests {
     #[test]
     fn silent_parts_end_no_line() {
         let once = |span| std::iter::once(span).collect();
-        let line_terminators =
-            Silent { spans: once(0..5), comments: once(5..8), everywhere: false };
+        let line_terminators = Silent { spans: once(0..5), comments: once(5..8) };
         assert_eq!(Lines::new("'\u{2028}'/\r/\rx", &line_terminators).position(9).line, 2);
         assert!(has_rare_terminators("a\rb") && has_rare_terminators("\u{2029}"));
         assert!(!has_rare_terminators("a\r\nb\nü"));

@@ -1,20 +1,20 @@
 //! The memory that compiling a source takes, known before it is parsed.
 //!
-//! In: a text and its tokens. Out: an approximate upper bound of the bytes that syntax trees, scopes, diagnostics,
-//! printed code and maps take at once. The engine allocates none of it, so nothing else counts it: `a;a;a;…` takes a
+//! In: a text and its tokens. Out: an approximate upper bound of the bytes that syntax trees, scopes, diagnostics, and
+//! code with its insertions take at once. The engine allocates none of it, so nothing else counts it: `a;a;a;…` takes a
 //! hundred times its length. Some sixty kinds of token were measured over megabytes of each. Every token counts as much
-//! as the most expensive one, except for a few that take far more. Comments and lines are no tokens and are counted
+//! as the most expensive one, except for a few that take far more. Comments are no tokens and are counted
 //! beside them.
 
 use super::lexer::Token;
 
-/// The most that a token took as JavaScript (an arrow function, a statement of one name). TypeScript is also printed
-/// anew, with a map.
+/// The most that a token took as JavaScript (an arrow function, a statement of one name). Into TypeScript, code is
+/// inserted.
 const PER_TOKEN: usize = 160;
 const PER_TYPESCRIPT_TOKEN: usize = 224;
 /// An import or export is also stored in the module's record.
 const PER_RECORD: usize = 512;
-/// An enum becomes a function, and its members are computed.
+/// An enum becomes a function.
 const PER_ENUM: usize = 1_536;
 /// The text is kept, and the engine reads it once more.
 const PER_BYTE: usize = 3;
@@ -27,30 +27,9 @@ const PER_NAME: usize = 1_024;
 /// The stack that a level of nesting touches at most, and the levels that fit into any thread's.
 const PER_LEVEL: usize = 1_024;
 const FREE_LEVELS: usize = 256;
-/// The cost of printing with a map: for each line, and for each line and byte of a line that is not ASCII.
-const PER_PRINTED_LINE: usize = 20;
-const PER_PRINTED_LINE_BEYOND_ASCII: usize = 112;
-const PER_PRINTED_BYTE_BEYOND_ASCII: usize = 12;
 
-pub(super) fn of_text(text: &str, typescript: bool) -> usize {
-    PER_BYTE * text.len() + if typescript { of_printing(text) } else { 0 }
-}
-
-fn of_printing(text: &str) -> usize {
-    if text.is_ascii() {
-        let lines = text.bytes().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
-        return PER_PRINTED_LINE * lines;
-    }
-    // A line that ends with one of these separators is not ASCII either.
-    text.split_inclusive(['\n', '\r', '\u{2028}', '\u{2029}'])
-        .map(|line| {
-            if line.is_ascii() {
-                PER_PRINTED_LINE
-            } else {
-                PER_PRINTED_LINE_BEYOND_ASCII + PER_PRINTED_BYTE_BEYOND_ASCII * line.len()
-            }
-        })
-        .sum()
+pub(super) fn of_text(text: &str) -> usize {
+    PER_BYTE * text.len()
 }
 
 /// A text whose tokens are not known, each of one byte.

@@ -2,21 +2,29 @@
 //!
 //! In: a text and its language. Out: the text for the engine, a record of its imports and exports, and positions of the
 //! original; or a `CompileError` with the position of the first error. JavaScript is parsed for its errors and its
-//! record and runs unchanged. TypeScript is not type-checked, and nothing is lowered: blanks take the place of its types.
-//! A source that produces code, such as an enum, is printed anew, with a map. Keeps the contract's rule that a hostile
-//! source harms no host: for any text, time is about linear in its length and the stack suffices.
+//! record and runs unchanged. TypeScript is not type-checked, and nothing is lowered: blanks take the place of its types,
+//! and what produces code, such as an enum, is written anew where it stands. So every line is that of the source. Keeps
+//! the contract's rule that a hostile source harms no host: for any text, time is about linear in its length and the stack
+//! suffices.
 
 mod blanks;
 mod call_site;
+mod constants;
+mod edits;
+mod enums;
 mod erase;
+mod exported;
 mod fate;
 mod lexer;
 mod line_terminators;
 mod lines;
-mod map;
 mod memory;
 mod module;
+mod names;
+mod namespaces;
 mod nesting;
+mod produce;
+mod properties;
 #[cfg(test)]
 mod readings_tests;
 mod record;
@@ -28,22 +36,18 @@ mod tests;
 mod types;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::Program;
-use oxc_codegen::{Codegen, CodegenOptions, CommentOptions};
 use oxc_diagnostics::{Diagnostics, Severity};
 use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{LabeledSpan, SourceType};
-use oxc_transformer::{TransformOptions, Transformer};
 
 use self::blanks::Blanks;
 use self::erase::Erased;
 use self::lines::{Lines, Silent};
-use self::map::Map;
-use self::module::{Code, Printed};
+use self::module::{Code, Edited};
 pub(crate) use self::module::{
     CompileError, CompiledModule, ExportTarget, Imported, ImportedName, Record, Request,
 };
@@ -67,13 +71,11 @@ const STACK_BASE: usize = (384 << 10) * crate::os::sanitized::FRAMES;
 /// The longest source: oxc counts bytes in 32 bits.
 const MAX_BYTES: usize = 1 << 30;
 
-/// Compiles one module. `label` appears in no message, only in the compiler's result. `erase` lists unused imported
-/// names that are types in their module, as linking found out.
+/// Compiles one module. `erase` lists unused imported names that are types in their module, as linking found out.
 ///
 /// Takes about 200 µs for 50 lines of TypeScript. Uses a separate stack if the source nests deeply. A text that may
 /// take more than `room_bytes` to compile is not parsed.
 pub(crate) fn compile(
-    label: &str,
     text: &str,
     language: Language,
     erase: &[String],
@@ -88,7 +90,7 @@ pub(crate) fn compile(
         if weight.bytes > room_bytes {
             return Err(CompileError::out_of_memory(weight.bytes));
         }
-        Compilation { label, text, erase, takes_bytes: weight.bytes }.run(typescript)
+        Compilation { text, erase, takes_bytes: weight.bytes }.run(typescript)
     };
     with_stack_for(text, typescript, compilation).map_err(|deep| {
         let position = Lines::new(text, &Silent::default()).position(deep.offset);
@@ -124,7 +126,6 @@ fn source_type(typescript: bool) -> SourceType {
 }
 
 struct Compilation<'c> {
-    label: &'c str,
     text: &'c str,
     erase: &'c [String],
     takes_bytes: usize,
@@ -145,7 +146,7 @@ impl Compilation<'_> {
         let scoping = analyze(&program, &mut lines)?;
         let (record, code) = if typescript {
             let blanks = Blanks::new(self.text, &line_terminators);
-            self.typescript(&allocator, &mut program, scoping, &mut lines, blanks)?
+            self.typescript(&mut program, &scoping, &mut lines, blanks)?
         } else {
             (record::read(&program, &mut lines, &HashSet::new())?, Code::AsWritten)
         };
@@ -162,47 +163,31 @@ impl Compilation<'_> {
         })
     }
 
-    fn typescript<'a>(
+    fn typescript(
         &self,
-        allocator: &'a Allocator,
-        program: &mut Program<'a>,
-        scoping: Scoping,
+        program: &mut Program<'_>,
+        scoping: &Scoping,
         lines: &mut Lines<'_>,
         blanks: Blanks<'_>,
     ) -> Result<(Record, Code), CompileError> {
-        if let Some((name, offset)) = erase::undefined_export(program, &scoping) {
+        if let Some((name, offset)) = erase::undefined_export(program, scoping) {
             let message = format!("Export '{name}' is not defined");
             return Err(CompileError::new(&message, lines.position(offset)));
         }
-        let mut blanks = types::erase(program, blanks);
-        let erased = erase::erase_type_imports(program, &scoping, self.erase, &mut blanks);
-        if let Some(mut blanks) = blanks {
-            erase::erase_type_exports(program, &scoping, &mut blanks);
-            let record = finish_record(record::read(program, lines, &erased.unused)?, erased);
-            return Ok((record, blanks.into_code().map_or(Code::AsWritten, Code::Erased)));
-        }
-        let mut options = TransformOptions::default();
-        options.typescript.only_remove_type_imports = true;
-        let transformed = Transformer::new(allocator, Path::new(self.label), &options)
-            .build_with_scoping(scoping, program);
-        if let Some(diagnostic) = transformed.diagnostics.first() {
-            let offset = diagnostic.labels.first().map_or(0, |label| label.offset() as usize);
-            let message = if diagnostic.message.starts_with("Namespaces exporting non-const") {
-                "A namespace can export no 'let' or 'var': export a const, or a function"
-            } else {
-                &diagnostic.message
-            };
-            return Err(CompileError::new(message, lines.position(offset)));
-        }
+        let (mut blanks, namespaces) = types::erase(program, scoping, blanks);
+        let erased =
+            erase::erase_type_imports(program, scoping, self.erase, &namespaces, &mut blanks);
+        erase::erase_type_exports(program, scoping, &namespaces, &mut blanks);
         let record = finish_record(record::read(program, lines, &erased.unused)?, erased);
-        Ok((record, Code::Printed(print(program))))
+        let code = blanks.into_code();
+        let edited = |(code, edits)| Code::Edited(Edited { code, edits });
+        Ok((record, code.map_or(Code::AsWritten, edited)))
     }
 }
 
 /// The scopes and symbols of a program, or its first early error.
 fn analyze(program: &Program<'_>, lines: &mut Lines<'_>) -> Result<Scoping, CompileError> {
-    let analyzed =
-        SemanticBuilder::new().with_check_syntax_error(true).with_enum_eval(true).build(program);
+    let analyzed = SemanticBuilder::new().with_check_syntax_error(true).build(program);
     first_error(&analyzed.diagnostics, false, lines)?;
     Ok(analyzed.semantic.into_scoping())
 }
@@ -216,26 +201,6 @@ fn finish_record(mut record: Record, erased: Erased) -> Record {
     record.type_exports = types;
     record.type_stars = erased.type_stars;
     record
-}
-
-/// Prints without indentation, which would take time quadratic in the depth, and without comments.
-fn print(program: &Program<'_>) -> Printed {
-    let options = CodegenOptions {
-        comments: CommentOptions::disabled(),
-        source_map_path: Some(PathBuf::new()),
-        indent_width: 0,
-        ..CodegenOptions::default()
-    };
-    let printed = Codegen::new().with_options(options).build(program);
-    let map = printed.map.as_ref().map(|map| {
-        Map::pack(map.get_tokens().map(|token| {
-            (
-                (token.get_dst_line(), token.get_dst_col()),
-                (token.get_src_line(), token.get_src_col()),
-            )
-        }))
-    });
-    Printed { code: printed.code, map: map.unwrap_or_default() }
 }
 
 /// The first error in source order, if there is any.

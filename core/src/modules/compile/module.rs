@@ -9,8 +9,8 @@ use crate::data::outcome::Position;
 
 use super::{
     call_site,
+    edits::Edits,
     lines::{self, Lines, Silent},
-    map::Map,
     regexps::{self, RegularExpression},
 };
 
@@ -122,26 +122,23 @@ pub(crate) struct CompiledModule {
 pub(super) enum Code {
     /// The original.
     AsWritten,
-    /// The original with blanks for types: of the same length, with every token at its place.
-    Erased(Box<str>),
-    /// Written by the compiler.
-    Printed(Printed),
+    /// The original with blanks for types, and with insertions.
+    Edited(Edited),
 }
 
-/// Code that was printed anew, and the map to its original.
+/// Code with the lines of its original, and the list of insertions.
 #[derive(Clone, Debug)]
-pub(super) struct Printed {
-    pub(super) code: String,
-    pub(super) map: Map,
+pub(super) struct Edited {
+    pub(super) code: Box<str>,
+    pub(super) edits: Edits,
 }
 
 impl CompiledModule {
-    /// The text to give to the engine: the original (without a byte order mark), with blanks for types, or printed anew.
+    /// The text to give to the engine: the original (without a byte order mark), or an edited one with the same lines.
     pub(crate) fn code(&self) -> &str {
         match &self.code {
             Code::AsWritten => &self.text,
-            Code::Erased(code) => code,
-            Code::Printed(printed) => &printed.code,
+            Code::Edited(edited) => &edited.code,
         }
     }
 
@@ -174,8 +171,7 @@ impl CompiledModule {
     pub(crate) fn size_bytes(&self) -> usize {
         let code = match &self.code {
             Code::AsWritten => 0,
-            Code::Erased(code) => code.len(),
-            Code::Printed(printed) => printed.code.len() + printed.map.size(),
+            Code::Edited(edited) => edited.code.len() + edited.edits.size(),
         };
         let names: usize =
             self.record.requests.iter().map(|request| 128 + request.names.len() * 96).sum();
@@ -185,19 +181,19 @@ impl CompiledModule {
     /// The original position of a place that the engine reports in `code`: line and column from 1, the column in bytes.
     /// Reads the whole text, so it is for errors alone.
     pub(crate) fn original(&self, line: u32, column: u32) -> Option<Position> {
-        let Code::Printed(printed) = &self.code else {
-            let mut lines = Lines::new(&self.text, &self.line_terminators);
-            let offset = lines.offset(line, engine_column(self.code(), line, column))?;
-            return Some(lines.position(offset));
+        let column = engine_column(self.code(), line, column);
+        let mut lines = Lines::new(&self.text, &self.line_terminators);
+        let offset = match &self.code {
+            Code::AsWritten => lines.offset(line, column)?,
+            Code::Edited(Edited { edits, .. }) => {
+                // An insertion changes no line, so the line starts where it does in the source.
+                let start = lines.offset(line, 1)?;
+                let column = usize::try_from(column.saturating_sub(1)).ok()?;
+                let end = lines.offset(line, u32::MAX)?;
+                edits.source(edits.code(start) + column).min(end)
+            }
         };
-        // Printed code has no comments, so U+2028 and U+2029 occur in literals alone.
-        let everywhere = Silent { everywhere: true, ..Silent::default() };
-        let engine = Lines::new(&printed.code, &everywhere);
-        let offset = engine.offset(line, engine_column(&printed.code, line, column))?;
-        let place = Lines::new(&printed.code, &Silent::default()).position(offset);
-        let (line, column) = printed.map.find((place.line - 1, place.column - 1))?;
-        let from = Lines::new(&self.text, &Silent::default()).utf16_offset(line + 1, column + 1)?;
-        Some(Lines::new(&self.text, &self.line_terminators).position(from))
+        Some(lines.position(offset))
     }
 }
 

@@ -95,7 +95,7 @@ pub(super) fn read<'a>(
         let unread = text.len().saturating_sub(furthest);
         weight.bytes = weight.bytes.saturating_add(memory::of_unread(unread, typescript));
     }
-    let beside = memory::of_text(text, typescript) + memory::of_levels(weight.levels);
+    let beside = memory::of_text(text) + memory::of_levels(weight.levels);
     weight.bytes = weight.bytes.saturating_add(beside);
     Ok(weight)
 }

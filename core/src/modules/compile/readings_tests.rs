@@ -457,7 +457,7 @@ fn stack_of(text: String, language: Language) -> Option<(usize, usize)> {
     let thread = std::thread::Builder::new().stack_size(2 * room + (64 << 20));
     let measured = thread.spawn(move || {
         let before = touched_stack();
-        let _ = compile("stack", &text, language, &[], usize::MAX);
+        let _ = compile(&text, language, &[], usize::MAX);
         touched_stack() - before
     });
     Some((measured.expect("a thread").join().expect("it is measured"), weight.levels))

@@ -31,6 +31,7 @@ pub(super) fn read(
         record: Record::default(),
         bound: HashMap::new(),
         exported: HashSet::new(),
+        declared: HashSet::new(),
         duplicate: None,
     };
     for statement in &program.body {
@@ -54,6 +55,8 @@ struct Reader<'r, 't> {
     /// Imported bindings by local name: exporting one is a re-export.
     bound: HashMap<String, (usize, Imported)>,
     exported: HashSet<String>,
+    /// The names that exported declarations bind.
+    declared: HashSet<String>,
     /// The first name that is exported a second time.
     duplicate: Option<(String, Position)>,
 }
@@ -119,7 +122,16 @@ impl Reader<'_, '_> {
     fn exports(&mut self, statement: &Statement<'_>) {
         match statement {
             Statement::ExportDeclaration(export) => {
+                let merges = matches!(
+                    export.declaration,
+                    Declaration::TSEnumDeclaration(_) | Declaration::TSNamespaceDeclaration(_)
+                );
                 for name in declared_names(&export.declaration) {
+                    // It adds to an enum, a namespace, a function or a class that is exported.
+                    if merges && self.declared.contains(&name) {
+                        continue;
+                    }
+                    self.declared.insert(name.clone());
                     let target = ExportTarget::Local { binding: name.clone() };
                     self.export(&name, target, export.declaration.span());
                 }

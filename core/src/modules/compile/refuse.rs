@@ -7,18 +7,17 @@
 use std::collections::HashMap;
 
 use oxc_ast::ast::{
-    AccessorProperty, BinaryExpression, Declaration, Decorator, Expression, Program, Statement,
-    TSEnumDeclaration, TSEnumMemberName, TSImportEqualsDeclaration, TSModuleReference,
-    TSNamespaceDeclaration, WithClause,
+    AccessorProperty, Declaration, Decorator, Program, Statement, TSEnumDeclaration,
+    TSImportEqualsDeclaration, TSModuleReference, TSNamespaceDeclaration, WithClause,
 };
 use oxc_ast_visit::{Visit, walk};
-use oxc_span::{GetSpan, Span};
-
-/// The limit in bytes of the constant strings of all enums of a module.
-const MAX_ENUM_BYTES: u64 = 1 << 20;
+use oxc_span::Span;
 
 /// The limit of declarations of one enum or namespace.
 const MAX_DECLARATIONS: usize = 1_000;
+
+/// The limit of namespaces within each other. A name is looked for in each of them.
+const MAX_NAMESPACES: usize = 100;
 
 /// A refused construct.
 pub(super) struct Refusal {
@@ -42,10 +41,9 @@ pub(super) fn refusal(program: &Program<'_>) -> Option<Refusal> {
 #[derive(Default)]
 struct Search {
     found: Option<Refusal>,
-    /// For each member name, the most bytes that its value may take in any enum.
-    members: HashMap<String, u64>,
-    enum_bytes: u64,
     declarations: HashMap<String, usize>,
+    /// The namespaces around the place that is visited.
+    namespaces: usize,
 }
 
 impl Search {
@@ -113,53 +111,6 @@ impl Search {
             self.refuse(span, format!("'{name}' is declared more than {MAX_DECLARATIONS} times"));
         }
     }
-
-    /// An upper bound of the bytes of a constant. Counts every intermediate string.
-    fn constant_bytes(&mut self, expression: &Expression<'_>) -> u64 {
-        let bytes = match expression {
-            Expression::StringLiteral(literal) => literal.value.len() as u64,
-            Expression::TemplateLiteral(template) => {
-                let quasis = template.quasis.iter().map(|quasi| quasi.value.raw.len() as u64);
-                let mut bytes: u64 = quasis.sum();
-                for expression in &template.expressions {
-                    bytes = bytes.saturating_add(self.constant_bytes(expression));
-                }
-                bytes
-            }
-            Expression::BinaryExpression(binary) => self.binary_bytes(binary),
-            Expression::UnaryExpression(unary) => self.constant_bytes(&unary.argument),
-            Expression::ParenthesizedExpression(inner) => self.constant_bytes(&inner.expression),
-            Expression::Identifier(identifier) => self.member_bytes(&identifier.name),
-            Expression::StaticMemberExpression(member) => self.member_bytes(&member.property.name),
-            Expression::ComputedMemberExpression(member) => match &member.expression {
-                Expression::StringLiteral(literal) => self.member_bytes(&literal.value),
-                _ => 0,
-            },
-            _ => 32,
-        };
-        self.enum_bytes = self.enum_bytes.saturating_add(bytes);
-        bytes
-    }
-
-    /// Walks the left side in a loop, because a sum may be long.
-    fn binary_bytes(&mut self, binary: &BinaryExpression<'_>) -> u64 {
-        let mut rights = vec![&binary.right];
-        let mut left = &binary.left;
-        while let Expression::BinaryExpression(inner) = left {
-            rights.push(&inner.right);
-            left = &inner.left;
-        }
-        let mut bytes = self.constant_bytes(left);
-        for right in rights.into_iter().rev() {
-            bytes = bytes.saturating_add(self.constant_bytes(right));
-            self.enum_bytes = self.enum_bytes.saturating_add(bytes);
-        }
-        bytes
-    }
-
-    fn member_bytes(&self, name: &str) -> u64 {
-        self.members.get(name).copied().unwrap_or(32)
-    }
 }
 
 impl<'a> Visit<'a> for Search {
@@ -176,31 +127,18 @@ impl<'a> Visit<'a> for Search {
 
     fn visit_ts_namespace_declaration(&mut self, namespace: &TSNamespaceDeclaration<'a>) {
         self.declare(&namespace.id.name, namespace.span);
-        walk::walk_ts_namespace_declaration(self, namespace);
+        self.namespaces += 1;
+        if self.namespaces > MAX_NAMESPACES {
+            let message = format!("Namespaces are nested more than {MAX_NAMESPACES} deep");
+            self.refuse(namespace.span, message);
+        } else {
+            walk::walk_ts_namespace_declaration(self, namespace);
+        }
+        self.namespaces -= 1;
     }
 
     fn visit_ts_enum_declaration(&mut self, declaration: &TSEnumDeclaration<'a>) {
         self.declare(&declaration.id.name, declaration.span);
-        for member in &declaration.body.members {
-            let Some(value) = &member.initializer else { continue };
-            let bytes = self.constant_bytes(value);
-            let name = match &member.id {
-                TSEnumMemberName::Identifier(name) => name.name.as_str(),
-                TSEnumMemberName::String(name) | TSEnumMemberName::ComputedString(name) => {
-                    name.value.as_str()
-                }
-                TSEnumMemberName::ComputedTemplateString(_) => continue,
-            };
-            let most = self.members.entry(name.to_owned()).or_default();
-            *most = bytes.max(*most);
-            if self.enum_bytes > MAX_ENUM_BYTES {
-                self.refuse(
-                    value.span(),
-                    "The constants of the enums of this module are too large",
-                );
-                return;
-            }
-        }
         walk::walk_ts_enum_declaration(self, declaration);
     }
 }

@@ -1,22 +1,25 @@
 //! Types overwritten in place.
 //!
-//! In: a TypeScript tree. Out: its text with blanks for types, or nothing where the text has to be printed anew:
-//! something in it produces code (an enum, a namespace, a parameter property, an alias), or blanks would change its
-//! meaning. One walk, which enters no type. The statements that import and export names are left to `erase`.
+//! In: a TypeScript tree. Out: its text with blanks for types, and with brackets or semicolons where blanks would change
+//! its meaning. One walk, which enters no type. Declarations that produce code are left to `produce`, the statements that
+//! import and export names to `erase`.
 
-use std::ops::Range;
+use std::collections::HashSet;
 
 use oxc_allocator::ArenaVec;
 use oxc_ast::ast::{
-    AccessorProperty, ArrowFunctionExpression, BinaryExpression, BinaryOperator, CallExpression,
-    CatchParameter, Class, ClassElement, Decorator, ExportDefaultDeclaration, Expression,
-    ExpressionStatement, ForOfStatement, FormalParameter, FormalParameterRest, Function,
-    MethodDefinition, MethodDefinitionType, NewExpression, Program, PropertyDefinition,
-    PropertyDefinitionType, PropertyKey, ReturnStatement, Statement, TSAsExpression,
-    TSInstantiationExpression, TSNonNullExpression, TSSatisfiesExpression, TSTypeAnnotation,
-    TSTypeAssertion, TaggedTemplateExpression, ThrowStatement, VariableDeclarator, YieldExpression,
+    ArrowFunctionExpression, AssignmentTargetPropertyIdentifier, BinaryExpression, BinaryOperator,
+    BindingPattern, CallExpression, CatchParameter, Class, ClassElement, ExportDefaultDeclaration,
+    Expression, ExpressionStatement, ForOfStatement, FormalParameter, FormalParameterRest,
+    Function, IdentifierReference, MethodDefinition, MethodDefinitionType, NewExpression,
+    ObjectProperty, Program, PropertyDefinition, PropertyDefinitionType, PropertyKey,
+    ReturnStatement, Statement, TSAsExpression, TSInstantiationExpression, TSNonNullExpression,
+    TSSatisfiesExpression, TSTypeAnnotation, TSTypeAssertion, TaggedTemplateExpression,
+    ThrowStatement, VariableDeclaration, VariableDeclarationKind, VariableDeclarator,
+    YieldExpression,
 };
 use oxc_ast_visit::{VisitJs, walk_js};
+use oxc_semantic::{Scoping, SymbolId};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::{
     precedence::{GetPrecedence, Precedence},
@@ -24,21 +27,44 @@ use oxc_syntax::{
 };
 
 use super::{
-    blanks::{Blanks, place},
+    blanks::{Blanks, between, place},
+    constants::{Constant, Constants},
     fate::{self, Fate},
+    names::Names,
+    namespaces::Namespaces,
+    produce::Block,
+    properties::is_property,
 };
 
-/// Erases the types of `program`. None if it has to be printed.
-pub(super) fn erase<'t>(program: &Program<'_>, blanks: Blanks<'t>) -> Option<Blanks<'t>> {
-    let mut types = Types { blanks, leftmost: (u32::MAX, Leftmost::Statement), printed: false };
+/// Erases the types of `program`. Returns its namespaces, too.
+pub(super) fn erase<'a, 't>(
+    program: &Program<'a>,
+    scoping: &Scoping,
+    blanks: Blanks<'t>,
+) -> (Blanks<'t>, Namespaces<'a>) {
+    let mut types = Types {
+        blanks,
+        scoping,
+        namespaces: Namespaces::new(program, scoping),
+        constants: Constants::default(),
+        has_enums: program.source_text.contains("enum"),
+        blocks: Vec::new(),
+        bound: HashSet::new(),
+        exports: HashSet::new(),
+        names: Names::default(),
+        leftmost: (u32::MAX, Leftmost::Statement),
+        in_list: true,
+    };
     types.visit_program(program);
-    (!types.printed).then_some(types.blanks)
+    (types.blanks, types.namespaces)
 }
 
 /// The place of the expression whose first token may be erased.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Leftmost {
-    /// A statement.
+    /// A statement of a list.
+    Listed,
+    /// Any other statement.
     Statement,
     /// The value of `export default`.
     Default,
@@ -48,18 +74,26 @@ enum Leftmost {
     Restricted,
 }
 
-struct Types<'t> {
-    blanks: Blanks<'t>,
+pub(super) struct Types<'w, 'a, 't> {
+    pub(super) blanks: Blanks<'t>,
+    pub(super) scoping: &'w Scoping,
+    pub(super) namespaces: Namespaces<'a>,
+    pub(super) constants: Constants<'a>,
+    has_enums: bool,
+    /// The enums and the blocks of namespaces around the place that is visited.
+    pub(super) blocks: Vec<Block>,
+    /// The functions, classes, enums and namespaces whose names are bound by now.
+    pub(super) bound: HashSet<SymbolId>,
+    /// Those of them that the module exports.
+    pub(super) exports: HashSet<SymbolId>,
+    pub(super) names: Names,
     /// The start of the last expression that was entered at such a place.
     leftmost: (u32, Leftmost),
-    printed: bool,
+    /// Whether the last statement is one of a list.
+    in_list: bool,
 }
 
-fn between(from: u32, to: u32) -> Range<usize> {
-    from as usize..to as usize
-}
-
-impl Types<'_> {
+impl<'a> Types<'_, 'a, '_> {
     fn erase(&mut self, span: Span) {
         self.blanks.erase(place(span));
     }
@@ -68,16 +102,18 @@ impl Types<'_> {
         self.leftmost = (expression.span().start, leftmost);
     }
 
-    fn statement(&mut self, statement: &Statement<'_>, in_list: bool) {
-        match fate::of_statement(statement) {
-            _ if self.printed => return,
-            Fate::Printed => {
-                self.printed = true;
-                return;
-            }
+    fn statement(&mut self, statement: &Statement<'a>, in_list: bool) {
+        match fate::of_statement(statement, &self.namespaces) {
+            Fate::Produces => return self.produce(statement, in_list),
             Fate::Erased => return self.blanks.erase_statement(place(statement.span()), in_list),
             Fate::Runs => {}
         }
+        if let Statement::ExportDeclaration(export) = statement
+            && !self.blocks.is_empty()
+        {
+            return self.member_of_namespace(export);
+        }
+        self.in_list = in_list;
         walk_js::walk_statement(self, statement);
         if matches!(
             statement,
@@ -104,6 +140,31 @@ impl Types<'_> {
         let start = mark.or(annotation.map(|annotation| annotation.span.start as usize));
         if let Some(start) = start {
             self.blanks.erase(start..end.unwrap_or(start + 1));
+        }
+    }
+
+    /// Erases the mark and the type of a variable.
+    pub(super) fn declared_types(&mut self, declarator: &VariableDeclarator<'_>) {
+        let end = declarator.id.span().end as usize;
+        self.annotation(end, declarator.definite, declarator.type_annotation.as_deref());
+    }
+
+    /// Notes the value of a `const` variable that an enum may use.
+    pub(super) fn note_constant(
+        &mut self,
+        kind: VariableDeclarationKind,
+        declarator: &VariableDeclarator<'_>,
+    ) {
+        if self.has_enums
+            && kind == VariableDeclarationKind::Const
+            && declarator.type_annotation.is_none()
+            && let (BindingPattern::BindingIdentifier(id), Some(value)) =
+                (&declarator.id, &declarator.init)
+            && let Some(value) = self.constant(value)
+        {
+            // A string that a name stands for is not written there.
+            let value = if value == Constant::Text { Constant::String } else { value };
+            self.constants.variables.insert(id.symbol_id(), value);
         }
     }
 
@@ -151,8 +212,8 @@ impl Types<'_> {
             match word {
                 "abstract" => self.blanks.erase(at..end),
                 "class" => {}
-                // Only decorators precede these words, and there are none.
-                _ => return self.printed = true,
+                // Only decorators precede these words, and they are refused.
+                _ => return,
             }
             at = end;
             if word == "class" {
@@ -178,8 +239,9 @@ impl Types<'_> {
     }
 }
 
-impl<'a> VisitJs<'a> for Types<'_> {
+impl<'a> VisitJs<'a> for Types<'_, 'a, '_> {
     fn visit_statements(&mut self, statements: &ArenaVec<'a, Statement<'a>>) {
+        self.note_bound(statements);
         for statement in statements {
             self.statement(statement, true);
         }
@@ -190,11 +252,13 @@ impl<'a> VisitJs<'a> for Types<'_> {
     }
 
     fn visit_expression_statement(&mut self, statement: &ExpressionStatement<'a>) {
-        self.enter(&statement.expression, Leftmost::Statement);
-        // Without its type it would be a directive.
+        let leftmost = if self.in_list { Leftmost::Listed } else { Leftmost::Statement };
+        self.enter(&statement.expression, leftmost);
         let value = without_types(&statement.expression);
-        self.printed |=
-            value.is_string_literal() && value.span().end != statement.expression.span().end;
+        if value.is_string_literal() && value.span() != statement.expression.span() {
+            // Without its type it would be a directive.
+            self.blanks.insert(statement.span.start as usize, "void ");
+        }
         walk_js::walk_expression_statement(self, statement);
     }
 
@@ -228,14 +292,26 @@ impl<'a> VisitJs<'a> for Types<'_> {
 
     fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
         // `for (async of` is no loop.
+        let target = statement.left.as_assignment_target();
+        let target = target.and_then(|target| target.as_simple_assignment_target());
+        let name = target.and_then(|target| target.get_expression()).map(without_types);
+        let name = name.and_then(Expression::get_identifier_reference);
+        let bracketed = name.is_some_and(|name| name.name == "async");
         let left = statement.left.span();
-        self.printed |= self.blanks.word(left.start as usize) == "async" && left.size() > 5;
-        walk_js::walk_for_of_statement(self, statement);
+        if bracketed {
+            self.blanks.insert(left.start as usize, "(");
+        }
+        self.visit_for_statement_left(&statement.left);
+        if bracketed {
+            self.blanks.insert(left.end as usize, ")");
+        }
+        self.visit_expression(&statement.right);
+        self.visit_statement(&statement.body);
     }
 
     fn visit_binary_expression(&mut self, binary: &BinaryExpression<'a>) {
-        // Parentheses alone would keep the operands of the inner operator together.
-        self.printed |= without_types(&binary.left).span() != binary.left.span()
+        // Only a type keeps the operands of the inner operator together.
+        let bracketed = without_types(&binary.left).span() != binary.left.span()
             && match without_types(&binary.left) {
                 Expression::BinaryExpression(inner) => {
                     binary.operator.precedence() > inner.operator.precedence()
@@ -249,7 +325,17 @@ impl<'a> VisitJs<'a> for Types<'_> {
                 }
                 _ => false,
             };
-        walk_js::walk_binary_expression(self, binary);
+        let left = binary.left.span();
+        if bracketed {
+            // At the start of a statement it must not continue the one before.
+            let starts = self.leftmost == (left.start, Leftmost::Listed);
+            self.blanks.insert(left.start as usize, if starts { ";(" } else { "(" });
+        }
+        self.visit_expression(&binary.left);
+        if bracketed {
+            self.blanks.insert(left.end as usize, ")");
+        }
+        self.visit_expression(&binary.right);
     }
 
     fn visit_ts_as_expression(&mut self, expression: &TSAsExpression<'a>) {
@@ -276,19 +362,26 @@ impl<'a> VisitJs<'a> for Types<'_> {
         let types = between(assertion.span.start, assertion.expression.span().start);
         self.blanks.erase(types.clone());
         let (start, leftmost) = self.leftmost;
+        let mut bracketed = false;
         if start == assertion.span.start {
             self.enter(&assertion.expression, leftmost);
             let word = self.blanks.word(types.end);
             let declares = matches!(word, "function" | "class" | "async");
             let next = self.blanks.byte(types.end);
-            self.printed |= match leftmost {
-                Leftmost::Statement => declares || matches!(next, Some(b'{' | b'"' | b'\'')),
+            bracketed = match leftmost {
+                Leftmost::Listed | Leftmost::Statement => declares || next == Some(b'{'),
                 Leftmost::Default => declares,
                 Leftmost::Body => next == Some(b'{'),
-                Leftmost::Restricted => self.blanks.breaks_line(types),
+                Leftmost::Restricted => self.blanks.breaks_line(types.clone()),
             };
         }
+        if bracketed {
+            self.blanks.put_first(types, b'(');
+        }
         walk_js::walk_ts_type_assertion(self, assertion);
+        if bracketed {
+            self.blanks.insert(assertion.span.end as usize, ")");
+        }
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
@@ -312,9 +405,15 @@ impl<'a> VisitJs<'a> for Types<'_> {
         walk_js::walk_tagged_template_expression(self, tagged);
     }
 
+    fn visit_variable_declaration(&mut self, variables: &VariableDeclaration<'a>) {
+        for declarator in &variables.declarations {
+            self.visit_variable_declarator(declarator);
+            self.note_constant(variables.kind, declarator);
+        }
+    }
+
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
-        let end = declarator.id.span().end as usize;
-        self.annotation(end, declarator.definite, declarator.type_annotation.as_deref());
+        self.declared_types(declarator);
         walk_js::walk_variable_declarator(self, declarator);
     }
 
@@ -325,9 +424,9 @@ impl<'a> VisitJs<'a> for Types<'_> {
     }
 
     fn visit_formal_parameter(&mut self, parameter: &FormalParameter<'a>) {
-        let property =
-            parameter.accessibility.is_some() || parameter.readonly || parameter.r#override;
-        self.printed |= property;
+        if is_property(parameter) {
+            self.blanks.erase(between(parameter.span.start, parameter.pattern.span().start));
+        }
         let end = parameter.pattern.span().end as usize;
         self.annotation(end, parameter.optional, parameter.type_annotation.as_deref());
         walk_js::walk_formal_parameter(self, parameter);
@@ -378,6 +477,7 @@ impl<'a> VisitJs<'a> for Types<'_> {
 
     fn visit_class(&mut self, class: &Class<'a>) {
         self.class_head(class);
+        self.parameter_properties(class);
         walk_js::walk_class(self, class);
     }
 
@@ -410,24 +510,42 @@ impl<'a> VisitJs<'a> for Types<'_> {
     }
 
     fn visit_property_definition(&mut self, property: &PropertyDefinition<'a>) {
-        // The engine takes such a field for a modifier where no semicolon ends it.
-        let (key, end) = (property.key.span(), property.span.end);
-        self.printed |= key.end == end
-            && matches!(self.blanks.word(key.start as usize), "get" | "set" | "static");
         self.modifiers(property.span, property.key.span());
         let end = self.key_end(&property.key, property.computed);
         let marked = property.optional || property.definite;
         self.annotation(end, marked, property.type_annotation.as_deref());
         walk_js::walk_property_definition(self, property);
+        // The engine takes such a field for a modifier where no semicolon ends it.
+        let key = property.key.span();
+        if key.end == property.span.end
+            && matches!(self.blanks.word(key.start as usize), "get" | "set" | "static")
+        {
+            self.blanks.insert(key.end as usize, ";");
+        }
         self.blanks.end_statement(property.span.end as usize);
     }
 
-    fn visit_accessor_property(&mut self, _: &AccessorProperty<'a>) {
-        self.printed = true;
+    fn visit_identifier_reference(&mut self, reference: &IdentifierReference<'a>) {
+        self.qualify(reference, false);
     }
 
-    fn visit_decorator(&mut self, _: &Decorator<'a>) {
-        self.printed = true;
+    fn visit_object_property(&mut self, property: &ObjectProperty<'a>) {
+        match &property.value {
+            Expression::Identifier(reference) if property.shorthand => {
+                self.qualify(reference, true);
+            }
+            _ => walk_js::walk_object_property(self, property),
+        }
+    }
+
+    fn visit_assignment_target_property_identifier(
+        &mut self,
+        property: &AssignmentTargetPropertyIdentifier<'a>,
+    ) {
+        self.qualify(&property.binding, true);
+        if let Some(init) = &property.init {
+            self.visit_expression(init);
+        }
     }
 }
 

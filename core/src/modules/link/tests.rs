@@ -51,7 +51,7 @@ impl World {
             ModuleKey::Module(name) if !is_typescript_name(name) => Language::JavaScript,
             _ => Language::TypeScript,
         };
-        compile("x", &self.sources[key], language, erase, usize::MAX).map(Arc::new)
+        compile(&self.sources[key], language, erase, usize::MAX).map(Arc::new)
     }
 
     fn link(&mut self) -> Result<Graph, LinkError> {

@@ -219,6 +219,89 @@ programs(
 );
 
 programs(
+  'enums have the members of TypeScript',
+  300,
+  [
+    ['', 'const ', 'export '],
+    ['A = 1', 'A = -5', 'A = "x"', 'A = ~"3"', 'A = +"123"', 'A = n', 'A = t as any', '"A" = 1 << 3', 'A = `y${t}`', 'A = -0'],
+    ['', ', B = A', ', B = E.A', ", ['B'] = E['A']", ', B = `${A}z`', ', B = f(A as any)', ', B = <any>A', ', /* , */ B = 7, // {\n C', ', B = ((A) => A)(3)'],
+    ['', '} enum E { D = A', '} namespace E { export type Z = 1; '],
+  ],
+  (text) => {
+    const [, head, body] = /^(const |export )?([^]*)$/.exec(text);
+    const rest = head === 'const ' ? body.replaceAll('} enum', '} const enum') : body;
+    return `
+      const n = 40, t = 't'; function f(v: unknown) { return [v].length }
+      ${head ?? ''}enum E { ${head === 'export ' ? rest.replaceAll('} enum', '} export enum') : rest} }
+      export default [Object.entries(E), Object.is(E.A, 0)];`;
+  },
+);
+
+programs(
+  'namespaces have the members of TypeScript',
+  300,
+  [
+    ['export let a = 1', 'export var a: number = 1, unset: any', 'export const { a, b: [q] = [2] }: any = { a: 1 }', 'export const [a = 1, ...q] = [] as any[]', 'export function a() { return 3 }', 'export class a { static s = 4 }', 'export enum a { M }', 'export namespace a { export const s = 5 }', 'let a = 6', 'export import a = Math.PI', 'export async function a() { return 7 }'],
+    ['\n', ';'],
+    ['export const c = () => typeof a', '{ let a = 8; seen.push(a) }', 'seen.push({ a }.a as any)', 'for (const a of [9]) seen.push(a)', 'function inner(a: number) { return a } seen.push(inner(10))', 'export namespace N { export const d = typeof a }', 'class K { a = typeof a } seen.push(new K().a)'],
+    ['', '} namespace N { seen.push(typeof a); export const e = a', '} namespace M { export import n = N; seen.push(typeof n.a)'],
+  ],
+  (text) => `
+    const seen: any[] = []; var a: any = 'outer';
+    namespace N { ${text} }
+    const show = (value: any): any => typeof value === 'function' ? [value.name, Object.entries(value)] : value;
+    export default [seen.map(show), Object.entries(N).map(([name, value]) => [name, show(value)]), a];`,
+);
+
+programs(
+  'exported variables are written through their namespace',
+  60,
+  [
+    ['a = 2', 'a += 2', 'a++', '--a', '[a] = [3]', '({ a } = { a: 4 })', '({ a = 5 } = {} as any)', '({ b: a = 6 } = {} as any)', '[...(a as any)] = [7]', 'for (a of [8, 9]);', 'for (a in { k: 1 });', '(a as any) = 10', 'a! = 11', 'f`${a}`', 'a ??= 12', 'delete ({ a }).a'],
+    ['\n', ';'],
+    ['seen.push(a)', 'seen.push({ a })', 'seen.push(N.a)', 'seen.push([...[a]], `${a}`)'],
+  ],
+  (text) => `
+    const seen: any[] = []; const f = (...all: any[]) => seen.push(all);
+    namespace N { export let a: any = 1; function run() { ${text} } run(); run() }
+    export default [seen, N.a];`,
+);
+
+programs(
+  'parameters become properties',
+  100,
+  [
+    ['', ' extends B'],
+    ['', 'a = 1; ', '#p = 2; ', 'static s = 3; ', "b = 'initial'; "],
+    ['readonly b: any', 'private b = 4', 'public b?: any, protected readonly c = b', 'override b: any = 5, d = 6', 'public get: any, private async = 7'],
+    ['', 'f(this); ', "'use strict'; f(1); "],
+    ['', 'this.b ??= 8'],
+  ],
+  (text) => {
+    const [, head, fields, parameters, first, last] =
+      /^( extends B)?((?:a = 1; |#p = 2; |static s = 3; |b = 'initial'; )?)([^;]*?)((?:f\(this\); |'use strict'; f\(1\); )?)((?:this\.b \?\?= 8)?)$/.exec(text);
+    const body = head ? `${first.replace('f(this)', 'f(0)')}super();` : first;
+    return `
+      const seen: any[] = []; const f = (value: any) => seen.push(typeof value === 'object' ? Object.entries(value) : value);
+      class B { base = 9; constructor() { f(this) } }
+      class A${head ?? ''} { ${fields}constructor(${parameters}) { ${body} f(this);\n${last} } }
+      export default [Object.entries(new (A as any)()), Object.entries(new (A as any)(10, 11)), seen];`;
+  },
+);
+
+programs(
+  'aliases name what they stand for',
+  60,
+  [
+    ['import a = N.x', 'import a = N.M.y', 'import a = N.T', 'import a = N.M', 'import a = N.Only', 'export import a = N.T', 'export import a = N.x', 'import M = N.M; import a = M.y'],
+    ['\n(1)', ';', '\n[2]\n', '\n'],
+    ['export default typeof N', 'let t: a; export default 1', 'export default [typeof a]', 'export { a as b }; export default 2'],
+  ],
+  (text) => `namespace N { export const x = 1; export type T = 2; export namespace M { export const y = 3 } export namespace Only { export type U = 4 } }
+    ${text}`,
+);
+
+programs(
   'syntax that produces code produces the same code',
   40,
   [

@@ -1,11 +1,11 @@
-//! Types erased in place: a module runs as it does when its text is printed anew, and every place is that of the
-//! original, inside the sandbox as outside.
+//! Types erased in place: the engine runs the same program without them, and every place is that of the original, inside
+//! the sandbox as outside.
 
 use isolane::{ExecutionOptions, ExecutionResult, run_code};
 use serde_json::{Value as Json, json};
 
-/// A statement that makes the compiler print the module that has it.
-const PRINTED: &str = "\n;enum Printed {}";
+/// A statement for which the compiler inserts code.
+const INSERTED: &str = "\n;enum Inserted {}";
 
 fn run(text: &str) -> ExecutionResult {
     run_code(text, ExecutionOptions::default()).wait().expect("valid options")
@@ -19,11 +19,11 @@ fn value(text: &str) -> Result<Json, String> {
     }
 }
 
-/// Asserts the value of a program, erased in place and printed.
+/// Asserts the value of a program, alone and beside inserted code.
 fn comes_to(text: &str, expected: &Json) {
     assert_eq!(value(text).as_ref(), Ok(expected), "{text}");
-    let printed = format!("{text}{PRINTED}");
-    assert_eq!(value(&printed).as_ref(), Ok(expected), "printed: {text}");
+    let more = format!("{text}{INSERTED}");
+    assert_eq!(value(&more).as_ref(), Ok(expected), "{more}");
 }
 
 #[test]
@@ -182,4 +182,21 @@ fn a_stack_inside_is_that_of_the_original() {
         const é: 'ü' = null as any; export default f<A>({ b: 'é' } as A)";
     let stack = "    at f (<runCode>:2:58)\n    at <anonymous> (<runCode>:3:50)\n";
     assert_eq!(value(text), Ok(json!(stack)));
+}
+
+#[test]
+fn what_produces_code_moves_no_line() {
+    for (text, line, column) in [
+        ("enum A { B, C } throw new Error()", 1, 27),
+        ("enum A {\n B, // c\n C = 'é'\n}\nthrow new Error()", 5, 11),
+        ("namespace N { export let a = 1; a; throw new Error() }", 1, 46),
+        ("class A { constructor(readonly a: number) { throw new Error() } } new A(1)", 1, 55),
+        ("namespace N { export const a = 1 } import a = N.a; a; throw new Error()", 1, 65),
+        ("enum É { 'é' } /* \u{2028} */ const é: 1 = 1;\r\n enum F { A } throw new Error()", 2, 25),
+        ("export default (function (): never { enum A { B } throw new Error() })()", 1, 61),
+        ("-(1 as any) as any ** 2; <any>{ a: 1 }.a; throw new Error()", 1, 53),
+    ] {
+        let error = run(text).error.expect("it throws");
+        assert_eq!((error.line, error.column), (Some(line), Some(column)), "{text:?}");
+    }
 }

@@ -29,7 +29,8 @@ pub(super) enum Constant {
 /// The constants up to here.
 #[derive(Default)]
 pub(super) struct Constants<'a> {
-    pub(super) members: HashMap<(Owner, &'a str), Constant>,
+    /// Every member of an enum, with what is known of its value.
+    pub(super) members: HashMap<(Owner, &'a str), Option<Constant>>,
     pub(super) variables: HashMap<SymbolId, Constant>,
 }
 
@@ -58,7 +59,7 @@ impl Types<'_, '_, '_> {
                 let member =
                     owner.and_then(|owner| self.constants.members.get(&(owner, id.name.as_str())));
                 let variable = || symbol.and_then(|symbol| self.constants.variables.get(&symbol));
-                member.or_else(variable).copied()
+                member.copied().unwrap_or_else(|| variable().copied())
             }
             Expression::StaticMemberExpression(member) => {
                 self.member(&member.object, member.property.name.as_str())
@@ -110,7 +111,7 @@ impl Types<'_, '_, '_> {
     /// The constant `object.name`.
     fn member(&self, object: &Expression<'_>, name: &str) -> Option<Constant> {
         let owner = self.object(object)?.enumeration?;
-        self.constants.members.get(&(owner, name)).copied()
+        self.constants.members.get(&(owner, name)).copied().flatten()
     }
 
     /// The namespace and the enum that an expression names.

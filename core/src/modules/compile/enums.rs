@@ -26,15 +26,13 @@ impl<'a> Types<'_, 'a, '_> {
         frame.embed(site);
         self.blanks.replace(head..start as usize, &frame.opening);
         for member in &declaration.body.members {
-            self.namespaces.member_mut(owner, static_name(&member.id)).is_value = true;
+            self.namespaces.note_name(static_name(&member.id));
         }
         self.blocks.push(Block { body: start..end, owner, parameter: frame.parameter });
         let mut last = Some(Constant::Number(-1.0));
         for member in &declaration.body.members {
             last = self.enum_member(member, last);
-            if let Some(last) = last {
-                self.constants.members.insert((owner, static_name(&member.id)), last);
-            }
+            self.constants.members.insert((owner, static_name(&member.id)), last);
         }
         self.blocks.pop();
         self.blanks.insert(end as usize, &frame.closing);

@@ -16,6 +16,8 @@ const PER_TYPESCRIPT_TOKEN: usize = 224;
 const PER_RECORD: usize = 512;
 /// An enum becomes a function.
 const PER_ENUM: usize = 1_536;
+/// A member of an enum becomes an assignment that has its name twice.
+const PER_MEMBER: usize = 320;
 /// The text is kept, and the engine reads it once more.
 const PER_BYTE: usize = 3;
 /// A comment is listed, and listed again where lines depend on comments.
@@ -58,6 +60,34 @@ pub(super) struct Names {
     value: Option<usize>,
     /// The expectation that the last token leaves.
     after: After,
+}
+
+/// Finds the commas between the braces of enums.
+#[derive(Clone, Default)]
+pub(super) struct Members {
+    /// `enum` was read, and no brace since.
+    begins: bool,
+    /// Number of brackets open in the outermost enum.
+    open: usize,
+}
+
+impl Members {
+    /// The amount that the token adds to the price of its enum.
+    pub(super) fn of(&mut self, token: Token<'_>) -> usize {
+        let within = self.open > 0;
+        match token.text {
+            "enum" => self.begins = !within,
+            "{" if self.begins => {
+                self.begins = false;
+                self.open = 1;
+            }
+            "(" | "[" | "{" | "${" | "`" if within => self.open += 1,
+            ")" | "]" | "}" | "`}" if within => self.open -= 1,
+            "," if within => return PER_MEMBER,
+            _ => {}
+        }
+        0
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -124,6 +154,22 @@ pub(super) fn of_token(token: Token<'_>, typescript: bool) -> usize {
 mod tests {
     use super::*;
     use crate::modules::compile::lexer::Lexer;
+
+    #[test]
+    fn members_of_enums_are_found() {
+        for (text, members) in [
+            ("enum E { A, B = f(1, `${[2, 3]}`), C } f(1, 2)", 4),
+            ("enum E { A = (() => { enum F { B, C } })(), D } [1, 2]", 2),
+            ("f(1, 2), { a, b }", 0),
+        ] {
+            let (mut lexer, mut of) = (Lexer::new(text), Members::default());
+            let mut bytes = 0;
+            while let Some(token) = lexer.next_token() {
+                bytes += of.of(token);
+            }
+            assert_eq!(bytes / PER_MEMBER, members, "{text}");
+        }
+    }
 
     #[test]
     fn names_in_lists_are_found() {

@@ -64,7 +64,8 @@ impl Names {
     }
 }
 
-fn hash(name: &str) -> u64 {
+/// A hash that tells most names apart.
+pub(super) fn hash(name: &str) -> u64 {
     let mut hasher = FxHasher::default();
     name.hash(&mut hasher);
     hasher.finish()

@@ -13,6 +13,8 @@ use oxc_ast::ast::{
 };
 use oxc_semantic::{ReferenceId, Scoping, SymbolId};
 
+use super::names::hash;
+
 /// All blocks of one namespace, or all of one enum.
 pub(super) type Owner = u32;
 
@@ -31,8 +33,8 @@ pub(super) struct Namespaces<'a> {
     /// The namespaces and the enums that a symbol names.
     pub(super) by_symbol: HashMap<SymbolId, Member>,
     members: HashMap<(Owner, &'a str), Member>,
-    /// The names of all members: a name that is none of them needs no search.
-    names: HashSet<&'a str>,
+    /// The hashes of the names of all members: a name that is none of them needs no search.
+    names: HashSet<u64>,
     /// Exported variables and aliases: wherever they are named, the namespace's property is meant.
     pub(super) exported: HashSet<SymbolId>,
     /// The namespace of each block, by the start of its name, and whether it holds code.
@@ -115,7 +117,7 @@ impl<'a> Namespaces<'a> {
 
     /// Whether any namespace or enum has such a member.
     pub(super) fn names(&self, name: &str) -> bool {
-        self.names.contains(name)
+        self.names.contains(&hash(name))
     }
 
     /// The members of an enum that `declare` begins or continues. `parent` exports it.
@@ -136,8 +138,13 @@ impl<'a> Namespaces<'a> {
     }
 
     pub(super) fn member_mut(&mut self, owner: Owner, name: &'a str) -> &mut Member {
-        self.names.insert(name);
+        self.note_name(name);
         self.members.entry((owner, name)).or_default()
+    }
+
+    /// Notes the name of a member.
+    pub(super) fn note_name(&mut self, name: &str) {
+        self.names.insert(hash(name));
     }
 
     fn next(&mut self) -> Owner {

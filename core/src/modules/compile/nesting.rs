@@ -140,6 +140,7 @@ struct Reading<'a> {
     lexer: Lexer<'a>,
     scale: Scale,
     names: memory::Names,
+    members: memory::Members,
     token_bytes: usize,
     most_rereads: u64,
     typescript: bool,
@@ -151,6 +152,7 @@ impl<'a> Reading<'a> {
             lexer: Lexer::new(text),
             scale: Scale { rereads: Rereads::new(typescript), ..Scale::default() },
             names: memory::Names::default(),
+            members: memory::Members::default(),
             token_bytes: 0,
             most_rereads: Rereads::allowed(text),
             typescript,
@@ -211,7 +213,8 @@ impl<'a> Reading<'a> {
 
     fn put(&mut self, token: Token<'_>) -> Result<(), TooDeep> {
         self.scale.put(token);
-        self.token_bytes += memory::of_token(token, self.typescript) + self.names.of(token);
+        let listed = self.names.of(token) + self.members.of(token);
+        self.token_bytes += memory::of_token(token, self.typescript) + listed;
         self.within(token.start)
     }
 

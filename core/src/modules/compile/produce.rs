@@ -24,7 +24,7 @@ use super::{
 };
 
 /// The longest name of a parameter. Every use of a member repeats it.
-const MAX_PARAMETER: usize = 32;
+const MAX_PARAMETER: usize = 16;
 
 /// An enum or a block of a namespace around the place that is visited.
 pub(super) struct Block {
@@ -89,8 +89,11 @@ impl<'a> Types<'_, 'a, '_> {
                 });
                 return member.then_some(block);
             }
-            let member = self.namespaces.member(block.owner, id.name.as_str());
-            if member.is_some_and(|member| member.is_value) {
+            let name = id.name.as_str();
+            let exported = self.namespaces.member(block.owner, name);
+            if exported.is_some_and(|member| member.is_value)
+                || self.constants.members.contains_key(&(block.owner, name))
+            {
                 return Some(block);
             }
         }

@@ -374,6 +374,36 @@ fn deep_nesting_never_overflows_the_stack() {
 }
 
 #[test]
+fn deep_code_that_is_written_anew_never_overflows_the_stack() {
+    for (before, open, middle, close, after) in [
+        ("enum E { A = ", "-", "1", "", ", B }"),
+        ("enum E { A = ", "(", "1", ")", ", B }"),
+        ("enum E { A = ", "1+", "1", "", ", B }"),
+        ("enum E {} const a = ", "1+", "1", "", ""),
+        ("enum E { A = E", ".a", "", "", "}"),
+        ("", "enum E { A = (() => {", "", "})() }", ""),
+        ("", "namespace N {", "1", "}", ""),
+        ("namespace ", "N.", "N", "", "{ 1 }"),
+        ("import a = b", ".b", "", "", "; a"),
+        ("namespace N { export let ", "[", "a", "]", " = 1 }"),
+        ("namespace N { export let a; ", "({ a: ", "a", "})", "}"),
+        ("", "class A { constructor(public a = ", "1", ") {} }", ""),
+        ("class A { constructor(public a) {", "try {", "", "} catch {}", "} }"),
+    ] {
+        for count in [90, 900, 3_900, 30_000] {
+            let text =
+                format!("{before}{}{middle}{}{after}", open.repeat(count), close.repeat(count));
+            let started = Instant::now();
+            let _ = compile(&text, Language::TypeScript, &[], usize::MAX);
+            assert!(
+                started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+                "{before}{open} x {count}"
+            );
+        }
+    }
+}
+
+#[test]
 fn long_sources_compile_in_linear_time() {
     for line in [
         "const x = [1, 2, 3];\n",
@@ -386,7 +416,14 @@ fn long_sources_compile_in_linear_time() {
         "declare function f(): void;\n",
         "namespace N { export type T = 1 }\n",
         "type A<T> = T;\n",
+        "class { constructor(public a, readonly b = 1) { super() } },",
+        "{ enum E { A, B = A } E.A }",
     ] {
+        let line = if line.starts_with("class") {
+            format!("x = {}0;", line.repeat(20))
+        } else {
+            line.to_owned()
+        };
         let text = line.replace("const x", "var x").repeat(1_000_000 / line.len());
         let started = Instant::now();
         let _ = compile(&text, Language::TypeScript, &[], usize::MAX);
@@ -441,6 +478,40 @@ fn long_chains_compile() {
             let result = compile(&text, language, &[], usize::MAX);
             assert!(result.is_ok(), "{open}{close} {language:?}: {:?}", result.err());
         }
+    }
+}
+
+#[test]
+fn long_namespaces_compile_in_linear_time() {
+    let numbered = |text: &str, count: usize| -> String {
+        (0..count).map(|n| text.replace('#', &n.to_string())).collect()
+    };
+    for text in [
+        format!("namespace N {{ export let a; {} }}", "a; ".repeat(200_000)),
+        format!("namespace N {{ {} a# }}", numbered("export let a# = 1; ", 50_000)),
+        format!(
+            "namespace N {{ {} }}",
+            numbered("export namespace M# { export let a; a } ", 20_000)
+        ),
+        numbered("namespace N { export let a#; a } ", 900),
+        format!("enum E {{ {} }}", numbered("a# = a0, ", 50_000)),
+        numbered("enum E# { A } { enum E# { B = E#.A } } ", 20_000),
+        format!("namespace N {{ export let a }} {}", numbered("import b# = N.a; b#; ", 30_000)),
+        format!(
+            "{}{}{}",
+            "namespace N { export let a; ".repeat(99),
+            "a; ".repeat(200_000),
+            "}".repeat(99)
+        ),
+    ] {
+        let started = Instant::now();
+        let _ = compile(&text, Language::TypeScript, &[], usize::MAX);
+        assert!(
+            started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+            "{:.60} {:?}",
+            text,
+            started.elapsed()
+        );
     }
 }
 

@@ -120,7 +120,7 @@ impl<'a> Namespaces<'a> {
         self.names.contains(&hash(name))
     }
 
-    /// The members of an enum that `declare` begins or continues. `parent` exports it.
+    /// The enum that a declaration begins or continues. `parent` is the namespace that exports it.
     pub(super) fn enumeration(
         &mut self,
         id: &BindingIdentifier<'a>,

@@ -16,8 +16,8 @@ use oxc_span::Span;
 /// The limit of declarations of one enum or namespace.
 const MAX_DECLARATIONS: usize = 1_000;
 
-/// The limit of namespaces within each other. A name is looked for in each of them.
-const MAX_NAMESPACES: usize = 100;
+/// The limit of enums and namespaces within each other. A name is looked for in each of them.
+const MAX_NESTED: usize = 32;
 
 /// A refused construct.
 pub(super) struct Refusal {
@@ -42,8 +42,8 @@ pub(super) fn refusal(program: &Program<'_>) -> Option<Refusal> {
 struct Search {
     found: Option<Refusal>,
     declarations: HashMap<String, usize>,
-    /// The namespaces around the place that is visited.
-    namespaces: usize,
+    /// The enums and namespaces around the place that is visited.
+    nested: usize,
 }
 
 impl Search {
@@ -111,6 +111,18 @@ impl Search {
             self.refuse(span, format!("'{name}' is declared more than {MAX_DECLARATIONS} times"));
         }
     }
+
+    /// Visits an enum or a namespace.
+    fn nest(&mut self, span: Span, visit: impl FnOnce(&mut Self)) {
+        self.nested += 1;
+        if self.nested > MAX_NESTED {
+            let message = format!("Enums and namespaces are nested more than {MAX_NESTED} deep");
+            self.refuse(span, message);
+        } else {
+            visit(self);
+        }
+        self.nested -= 1;
+    }
 }
 
 impl<'a> Visit<'a> for Search {
@@ -127,18 +139,15 @@ impl<'a> Visit<'a> for Search {
 
     fn visit_ts_namespace_declaration(&mut self, namespace: &TSNamespaceDeclaration<'a>) {
         self.declare(&namespace.id.name, namespace.span);
-        self.namespaces += 1;
-        if self.namespaces > MAX_NAMESPACES {
-            let message = format!("Namespaces are nested more than {MAX_NAMESPACES} deep");
-            self.refuse(namespace.span, message);
-        } else {
-            walk::walk_ts_namespace_declaration(self, namespace);
-        }
-        self.namespaces -= 1;
+        self.nest(namespace.span, |search| {
+            walk::walk_ts_namespace_declaration(search, namespace);
+        });
     }
 
     fn visit_ts_enum_declaration(&mut self, declaration: &TSEnumDeclaration<'a>) {
         self.declare(&declaration.id.name, declaration.span);
-        walk::walk_ts_enum_declaration(self, declaration);
+        self.nest(declaration.span, |search| {
+            walk::walk_ts_enum_declaration(search, declaration);
+        });
     }
 }

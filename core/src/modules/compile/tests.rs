@@ -499,9 +499,9 @@ fn long_namespaces_compile_in_linear_time() {
         format!("namespace N {{ export let a }} {}", numbered("import b# = N.a; b#; ", 30_000)),
         format!(
             "{}{}{}",
-            "namespace N { export let a; ".repeat(99),
+            "namespace N { ".repeat(31),
             "a; ".repeat(200_000),
-            "}".repeat(99)
+            "}".repeat(31) + "namespace M { export let a }"
         ),
     ] {
         let started = Instant::now();

@@ -145,11 +145,14 @@ fn long_names_are_not_repeated() {
 }
 
 #[test]
-fn namespaces_may_be_a_hundred_deep() {
-    let text = |depth| format!("{}1{}", "namespace N {".repeat(depth), "}".repeat(depth));
-    compiled(&text(100));
-    let error = compile(&text(101), Language::TypeScript, &[], usize::MAX).expect_err("too deep");
-    assert_eq!(error.message, "Namespaces are nested more than 100 deep");
+fn nesting_is_bounded() {
+    for (open, close) in [("namespace N {", "}"), ("enum E { A = (() => {", "})() }")] {
+        let text = |depth| format!("{}1{}", open.repeat(depth), close.repeat(depth));
+        compiled(&text(32));
+        let error =
+            compile(&text(33), Language::TypeScript, &[], usize::MAX).expect_err("too deep");
+        assert_eq!(error.message, "Enums and namespaces are nested more than 32 deep");
+    }
 }
 
 #[test]

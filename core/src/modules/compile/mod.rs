@@ -90,7 +90,7 @@ pub(crate) fn compile(
         if weight.bytes > room_bytes {
             return Err(CompileError::out_of_memory(weight.bytes));
         }
-        Compilation { text, erase, takes_bytes: weight.bytes }.run(typescript)
+        Compilation { text, erase, takes_bytes: weight.bytes, room_bytes }.run(typescript)
     };
     with_stack_for(text, typescript, compilation).map_err(|deep| {
         let position = Lines::new(text, &Silent::default()).position(deep.offset);
@@ -129,6 +129,7 @@ struct Compilation<'c> {
     text: &'c str,
     erase: &'c [String],
     takes_bytes: usize,
+    room_bytes: usize,
 }
 
 impl Compilation<'_> {
@@ -143,11 +144,14 @@ impl Compilation<'_> {
             let position = lines.position(refusal.offset as usize);
             return Err(CompileError::new(&refusal.message, position));
         }
-        let scoping = analyze(&program, &mut lines)?;
+        let (scoping, early) = analyze(&program, &mut lines);
         let (record, code) = if typescript {
             let blanks = Blanks::new(self.text, &line_terminators);
-            self.typescript(&mut program, &scoping, &mut lines, blanks)?
+            let compiled = self.typescript(&mut program, &scoping, &mut lines, blanks);
+            early.or_else(|error| self.check_erased(compiled.as_ref().ok(), error))?;
+            compiled?
         } else {
+            early?;
             (record::read(&program, &mut lines, &HashSet::new())?, Code::AsWritten)
         };
         let bytecode = OnceLock::new();
@@ -161,6 +165,20 @@ impl Compilation<'_> {
             bytecode,
             takes_bytes,
         })
+    }
+
+    /// Drops an early error that only the types of the source have. For TypeScript's own compiler, too, a program is
+    /// what is left without types: oxc refuses a function of the name of a parameter, or two methods of one name.
+    fn check_erased(
+        &self,
+        compiled: Option<&(Record, Code)>,
+        error: CompileError,
+    ) -> Result<(), CompileError> {
+        let Some((_, code)) = compiled else { return Err(error) };
+        let text = code.text(self.text);
+        let room = self.room_bytes.saturating_sub(self.takes_bytes);
+        let runs = |weight: Weight| weight.bytes <= room && is_javascript(text);
+        if with_stack_for(text, false, runs) == Ok(true) { Ok(()) } else { Err(error) }
     }
 
     fn typescript(
@@ -185,11 +203,26 @@ impl Compilation<'_> {
     }
 }
 
-/// The scopes and symbols of a program, or its first early error.
-fn analyze(program: &Program<'_>, lines: &mut Lines<'_>) -> Result<Scoping, CompileError> {
+/// The scopes and symbols of a program, and its first early error.
+fn analyze(program: &Program<'_>, lines: &mut Lines<'_>) -> (Scoping, Result<(), CompileError>) {
     let analyzed = SemanticBuilder::new().with_check_syntax_error(true).build(program);
-    first_error(&analyzed.diagnostics, false, lines)?;
-    Ok(analyzed.semantic.into_scoping())
+    let early = first_error(&analyzed.diagnostics, false, lines);
+    (analyzed.semantic.into_scoping(), early)
+}
+
+/// Whether a text is a module of JavaScript without an error that is known before it runs.
+fn is_javascript(text: &str) -> bool {
+    let allocator = Allocator::default();
+    let parsed = Parser::new(&allocator, text, source_type(false)).parse();
+    let fails = |diagnostics: &Diagnostics| {
+        diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    };
+    if parsed.panicked || fails(&parsed.diagnostics) {
+        return false;
+    }
+    let program = parsed.program;
+    let analyzed = SemanticBuilder::new().with_check_syntax_error(true).build(&program);
+    !fails(&analyzed.diagnostics)
 }
 
 /// Records as types the names that the source exports and the erased program does not.

@@ -133,13 +133,20 @@ pub(super) struct Edited {
     pub(super) edits: Edits,
 }
 
+impl Code {
+    /// The text to give to the engine.
+    pub(super) fn text<'t>(&'t self, original: &'t str) -> &'t str {
+        match self {
+            Self::AsWritten => original,
+            Self::Edited(edited) => &edited.code,
+        }
+    }
+}
+
 impl CompiledModule {
     /// The text to give to the engine: the original (without a byte order mark), or an edited one with the same lines.
     pub(crate) fn code(&self) -> &str {
-        match &self.code {
-            Code::AsWritten => &self.text,
-            Code::Edited(edited) => &edited.code,
-        }
+        self.code.text(&self.text)
     }
 
     /// The original text, without a byte order mark.

@@ -2,8 +2,7 @@
 //
 // In: parts of programs, in all combinations. TypeScript 5.9 transpiles each, which is the last version whose compiler
 // is a library; isolane runs its output as JavaScript, and the program itself as TypeScript. Both must have one status
-// and one result. A combination that TypeScript refuses for its
-// grammar is left out.
+// and one result. A combination that TypeScript refuses for its grammar is left out.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -16,7 +16,7 @@ use super::{
     types::Types,
 };
 
-/// What is known of a value.
+/// The part of a value that is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Constant {
     Number(f64),
@@ -29,13 +29,13 @@ pub(super) enum Constant {
 /// The constants up to here.
 #[derive(Default)]
 pub(super) struct Constants<'a> {
-    /// Every member of an enum, with what is known of its value.
+    /// Every member of an enum, with the part of its value that is known.
     pub(super) members: HashMap<(Owner, &'a str), Option<Constant>>,
     pub(super) variables: HashMap<SymbolId, Constant>,
 }
 
 impl Types<'_, '_, '_> {
-    /// What is known of the value of an initializer.
+    /// The part that is known of an initializer's value.
     pub(super) fn constant(&self, expression: &Expression<'_>) -> Option<Constant> {
         match expression {
             Expression::NumericLiteral(literal) => Some(Constant::Number(literal.value)),

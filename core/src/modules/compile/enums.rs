@@ -38,7 +38,7 @@ impl<'a> Types<'_, 'a, '_> {
         self.blanks.insert(end as usize, &frame.closing);
     }
 
-    /// Writes a member as an assignment. Returns what is known of its value.
+    /// Writes a member as an assignment. Returns the part of its value that is known.
     fn enum_member(
         &mut self,
         member: &TSEnumMember<'a>,

@@ -3,8 +3,7 @@
 //! In: a text and its tokens. Out: an approximate upper bound of the bytes that syntax trees, scopes, diagnostics, and
 //! code with its insertions take at once. The engine allocates none of it, so nothing else counts it: `a;a;a;…` takes a
 //! hundred times its length. Some sixty kinds of token were measured over megabytes of each. Every token counts as much
-//! as the most expensive one, except for a few that take far more. Comments are no tokens and are counted
-//! beside them.
+//! as the most expensive one, except for a few that take far more. Comments are no tokens and are counted beside them.
 
 use super::lexer::Token;
 

@@ -1,7 +1,7 @@
 //! The namespaces of a program, their members, and the aliases of members.
 //!
 //! In: a TypeScript tree with its symbols. Out, before anything is erased: which namespaces hold code and which hold only
-//! types, which blocks are of one namespace, what each namespace exports, and which `import a = b.c` name nothing but
+//! types, which blocks are of one namespace, the exports of each, and which `import a = b.c` name nothing but
 //! types or are used as types alone. Namespaces occur only at the top of a module or of a namespace, so nothing else is
 //! visited.
 
@@ -18,7 +18,7 @@ use super::names::hash;
 /// All blocks of one namespace, or all of one enum.
 pub(super) type Owner = u32;
 
-/// What a namespace exports under one name.
+/// The exports of a namespace under one name.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Member {
     /// Whether it is more than a type.

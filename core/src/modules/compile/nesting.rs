@@ -2,8 +2,9 @@
 //!
 //! In: a source text. Out: a weight that is at least the number of grammar levels open at once in any parse of it, or
 //! the place where it exceeds `MAX_WEIGHT`; and the bytes that [`memory`] computes. The parser and every pass after it
-//! recurse without a check of their own, so this bound keeps a hostile source from overflowing the stack (contract: a
-//! source that cannot be run is a `link_error`, never the end of the host).
+//! recurse without a check of their own, and memory is charged for the stack that this bound names (contract: a source
+//! that cannot be run is a `link_error`, never the end of the host). The stack itself is as large as any nesting of so
+//! many bytes could need (`with_stack_for`), as far as the process has room for that.
 //!
 //! One level of recursion consumes at least one token, so the weight counts the tokens that may still be "open": those
 //! of every open bracket since the last place where a statement or a list item must have ended. Where the lexer cannot

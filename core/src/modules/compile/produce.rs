@@ -1,6 +1,6 @@
 //! Enums, namespaces and aliases, written anew in place.
 //!
-//! In: such a declaration. Out: edits that make of it what TypeScript does. `enum E { A }` becomes
+//! In: such a declaration. Out: edits that turn it into the code that TypeScript emits. `enum E { A }` becomes
 //! `var E;(function (E) { E[E["A"] = 0] = "A"; })(E || (E = {}));`, where the braces, and all that stands between them
 //! and runs, are the original's. So is the inside of a namespace, in which the name of an exported variable becomes a
 //! property of the namespace.
@@ -43,7 +43,7 @@ pub(super) struct Site {
     in_list: bool,
 }
 
-/// What stands before and after the braces of an enum or a block.
+/// The text before and after the braces of an enum or a block.
 pub(super) struct Frame {
     pub(super) opening: String,
     pub(super) closing: String,
@@ -68,7 +68,7 @@ impl<'a> Types<'_, 'a, '_> {
         (self.block_of(id, symbol).map(|block| block.owner), symbol)
     }
 
-    /// What to write before a name: the object whose property it is.
+    /// The text to write before a name: the object whose property it is.
     fn qualifier(&self, id: &IdentifierReference<'_>) -> Option<String> {
         let symbol =
             id.reference_id.get().and_then(|id| self.scoping.get_reference(id).symbol_id());
@@ -224,7 +224,7 @@ impl<'a> Types<'_, 'a, '_> {
         }
     }
 
-    /// What stands around the braces of an enum or a block. `object` is the namespace that exports it.
+    /// The text around the braces of an enum or a block. `object` is the namespace that exports it.
     pub(super) fn frame(
         &mut self,
         id: &BindingIdentifier<'_>,

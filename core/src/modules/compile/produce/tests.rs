@@ -1,4 +1,4 @@
-//! What becomes of enums, namespaces, aliases and parameter properties.
+//! The code of enums, namespaces, aliases and parameter properties.
 
 use super::super::*;
 use crate::data::outcome::Position;

@@ -19,7 +19,7 @@ fn code(text: &str) -> String {
     module.code().to_owned()
 }
 
-/// What another compiler makes of a text that compiles.
+/// The code that another compiler makes of a text.
 fn printed(text: &str) -> String {
     let allocator = Allocator::default();
     let mut program = Parser::new(&allocator, text, source_type(true)).parse().program;

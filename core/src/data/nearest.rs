@@ -14,6 +14,21 @@ pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> O
         .map(|(_, name)| name)
 }
 
+/// The one of `names` that `word` can hardly not mean: it differs in one letter of four, or in case alone.
+pub(crate) fn misspelled<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    let letters: Vec<char> = word.to_lowercase().chars().take(LONGEST + 1).collect();
+    if letters.len() > LONGEST {
+        return None;
+    }
+    names
+        .filter(|name| name.len() <= 4 * LONGEST)
+        .map(|name| (distance(&letters, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *name != word && *distance <= letters.len() / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
 fn distance(word: &[char], name: &str) -> usize {
     let name: Vec<char> = name.to_lowercase().chars().collect();
     let mut row: Vec<usize> = (0..=name.len()).collect();

@@ -1,26 +1,36 @@
-//! Stacks, as the engine writes them.
+//! Stacks, as text.
 //!
-//! In: the label of a file, before its text is compiled; later the text of a stack. Out: the engine's name of the file,
-//! and the frames of the stack, separated by structure.
+//! In: the label of a file, before its text is compiled; an error that the engine makes; later the text of a stack. Out:
+//! the engine's name of the file, the text, and the frames of the stack, separated by structure.
 //!
-//! The engine writes a stack as one text, `    at name (file:line:column)` a line. A function's name may hold anything,
-//! even line breaks and whole frames. So the engine is given file names that begin with a mark, which is random and
-//! which no sandbox code ever sees: a text with the mark comes from the engine. Inside of the sandbox `error.stack` is
-//! read through a getter of ours, which leaves the mark out.
+//! A stack is one text, `    at name (file:line:column)` a line. The engine asks [`write_stack`] for it. A function's name
+//! may hold anything, even line breaks and whole frames. So the engine is given file names that begin with a mark, which
+//! is random and which no sandbox code ever sees: a text with the mark is ours. Inside of the sandbox `error.stack` is read
+//! through a getter of ours, which leaves the mark out. A mark of its own tells places that were corrected, and are in
+//! the original text, from those of the engine.
 
 #![expect(unsafe_code, reason = "the engine calls this function with raw pointers")]
 
 use std::{ffi::c_int, sync::OnceLock};
 
 use super::{
+    State,
     crossing::bridge,
-    engine::{Cx, Outcome, Raw, is_string, sys},
+    engine::{
+        Cx, Local, Outcome, Raw, frames,
+        frames::{CallSite, Stack},
+        is_object, is_string, sys,
+    },
+    explain::{self, Correction},
 };
 
 use crate::os::process::{self, PerProcess};
 
 /// The first byte of the mark, which hardly any name has, so that it is found quickly.
 const FIRST: u8 = 2;
+
+/// The first byte of the mark of a place that is in the original text already.
+const CORRECTED: u8 = 3;
 
 /// The mark: its first byte, and 96 random bits. It is part of every frame of every error, so it is short.
 const MARK_BYTES: usize = 17;
@@ -38,6 +48,8 @@ pub(super) struct Site<'t> {
     pub(super) file: &'t str,
     pub(super) line: u32,
     pub(super) column: u32,
+    /// Whether line and column are those of the original text.
+    pub(super) corrected: bool,
 }
 
 fn mark() -> &'static Mark {
@@ -76,11 +88,12 @@ pub(super) fn sites(text: &[u8], is_file: impl Fn(&str) -> bool) -> impl Iterato
     std::iter::from_fn(move || {
         let mut skipped = false;
         loop {
-            let (before, after) = split(rest, mark)?;
+            let (before, corrected, after) = split(rest, mark)?;
             rest = after;
             if let Some((file, line, column, length)) = place(after, &is_file) {
                 rest = &after[length..];
-                return Some(Site { function: function(before, skipped), file, line, column });
+                let function = function(before, skipped);
+                return Some(Site { function, file, line, column, corrected });
             }
             skipped = true;
         }
@@ -90,10 +103,10 @@ pub(super) fn sites(text: &[u8], is_file: impl Fn(&str) -> bool) -> impl Iterato
 /// The text without marks, as sandbox code reads it; `None` if it has no mark.
 fn without_marks(text: &[u8]) -> Option<Vec<u8>> {
     let mark = mark();
-    let (before, mut rest) = split(text, mark)?;
+    let (before, _, mut rest) = split(text, mark)?;
     let mut bare = Vec::with_capacity(text.len());
     bare.extend_from_slice(before);
-    while let Some((before, after)) = split(rest, mark) {
+    while let Some((before, _, after)) = split(rest, mark) {
         bare.extend_from_slice(before);
         rest = after;
     }
@@ -101,14 +114,14 @@ fn without_marks(text: &[u8]) -> Option<Vec<u8>> {
     Some(bare)
 }
 
-/// The text before the next mark, and the text after it.
-fn split<'t>(text: &'t [u8], mark: &Mark) -> Option<(&'t [u8], &'t [u8])> {
+/// The text before the next mark, whether it is that of a corrected place, and the text after it.
+fn split<'t>(text: &'t [u8], mark: &Mark) -> Option<(&'t [u8], bool, &'t [u8])> {
     let mut from = 0;
     loop {
-        let at = from + text.get(from..)?.iter().position(|&byte| byte == FIRST)?;
-        let rest = &text[at..];
-        if let Some(after) = rest.strip_prefix(mark) {
-            return Some((&text[..at], after));
+        let is_first = |byte: &u8| matches!(*byte, FIRST | CORRECTED);
+        let at = from + text.get(from..)?.iter().position(is_first)?;
+        if let Some(after) = text[at + 1..].strip_prefix(&mark[1..]) {
+            return Some((&text[..at], text[at] == CORRECTED, after));
         }
         from = at + 1;
     }
@@ -143,6 +156,87 @@ fn function(before: &[u8], skipped: bool) -> &[u8] {
 /// The position of the last occurrence of a text in another.
 fn last(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).rposition(|window| window == part)
+}
+
+/// Called by the engine for the stack of each error that it makes: with the error, and the list of its call sites.
+pub(super) unsafe extern "C-unwind" fn write_stack(
+    ctx: *mut sys::JSContext,
+    _function: Raw,
+    _this: Raw,
+    argc: c_int,
+    argv: *mut Raw,
+    _flags: c_int,
+) -> Raw {
+    bridge::enter(ctx, |state| {
+        let cx = Cx(ctx);
+        let (Some(layout), [error, list, ..]) = (frames::probe::layout(), bridge::args(argc, argv))
+        else {
+            return cx.string("");
+        };
+        let elements = cx.call_sites(layout, *list);
+        let sites = elements.iter().filter_map(|element| frames::call_site(layout, element));
+        // A parser lists the text that it reads, too, as a site without a function.
+        let sites: Vec<CallSite<'_>> = sites.filter(|site| is_object(site.function())).collect();
+        let Some(first) = sites.first() else { return cx.string("") };
+        // SAFETY: the engine calls this function while it makes the error.
+        let stack = unsafe { Stack::of(cx, layout, first) };
+        let correction =
+            stack.and_then(|stack| explain::explain(state, layout, *error, stack, &sites));
+        text_of(state, stack, &sites, correction)
+    })
+}
+
+/// The stack as text.
+fn text_of(
+    state: &State,
+    stack: Option<Stack>,
+    sites: &[CallSite<'_>],
+    correction: Option<Correction>,
+) -> Outcome<Local> {
+    let cx = state.realm().cx;
+    let mut text = Vec::new();
+    let mut charged = 0;
+    let mut push = |text: &mut Vec<u8>, string: Raw| {
+        cx.with_bytes(string, |bytes| {
+            state.charge(bytes.len());
+            charged += bytes.len();
+            text.extend_from_slice(bytes);
+        })
+    };
+    for (index, site) in sites.iter().enumerate() {
+        let corrected = correction.filter(|correction| correction.site == index);
+        if correction.is_some_and(|correction| index < correction.site) && !site.native() {
+            continue;
+        }
+        text.extend_from_slice(b"    at ");
+        if is_string(site.name()) {
+            push(&mut text, site.name())?;
+        } else {
+            text.extend_from_slice(b"<anonymous>");
+        }
+        let frame = stack.and_then(|stack| stack.frame(index, site));
+        let place = match (corrected, frame) {
+            (Some(correction), _) => Some((correction.position.line, correction.position.column)),
+            (None, Some(frame)) if frame.has_place() => site.place(),
+            (None, _) => None,
+        };
+        match place {
+            Some((line, column)) => {
+                text.extend_from_slice(b" (");
+                let start = text.len();
+                push(&mut text, site.file())?;
+                if corrected.is_some() && text.get(start) == Some(&FIRST) {
+                    text[start] = CORRECTED;
+                }
+                text.extend_from_slice(format!(":{line}:{column})\n").as_bytes());
+            }
+            None if site.native() => text.extend_from_slice(b" (native)\n"),
+            None => text.extend_from_slice(b" (missing)\n"),
+        }
+    }
+    let written = cx.string_of_bytes(&text);
+    state.discharge(charged);
+    written
 }
 
 /// Replaces the engine's own getter of `stack`.

@@ -54,8 +54,8 @@ fn call_sites(state: &State, error: Raw) -> Vec<Frame> {
     let class = error_class(state, error).name();
     let mut constructing = (!no_function).then_some(class);
     let mut within_getter = false;
-    for Frame { function, file, position } in &mut frames {
-        if !within_getter {
+    for Frame { function, file, position, corrected } in &mut frames {
+        if !within_getter && !*corrected {
             let around = state.linker.borrow().call_around(file, *position, constructing);
             *position = around.unwrap_or(*position);
         }
@@ -131,6 +131,8 @@ struct Frame {
     function: String,
     file: String,
     position: Position,
+    /// Whether the position is that of the expression already.
+    corrected: bool,
 }
 
 fn frames(state: &State, error: Raw) -> Vec<Frame> {
@@ -155,7 +157,12 @@ fn frame(state: &State, site: &Site<'_>) -> Frame {
     Frame {
         function: shown_name(site.function),
         file: site.file.to_owned(),
-        position: original(state, site.file, site.line, site.column),
+        position: if site.corrected {
+            Position { line: site.line, column: site.column }
+        } else {
+            original(state, site.file, site.line, site.column)
+        },
+        corrected: site.corrected,
     }
 }
 
@@ -181,7 +188,7 @@ fn original(state: &State, file: &str, line: u32, column: u32) -> Position {
 fn join(frames: &[Frame]) -> String {
     let lines: Vec<String> = frames
         .iter()
-        .map(|Frame { function, file, position: Position { line, column } }| {
+        .map(|Frame { function, file, position: Position { line, column }, .. }| {
             format!("    at {function} ({file}:{line}:{column})")
         })
         .collect();

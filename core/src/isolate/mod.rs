@@ -6,7 +6,7 @@
 //! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
 //! names that modules see, `console` and `rejections` serve the sandbox beyond the language, `exception` describes
-//! thrown values, `backtrace` reads stacks, `excerpt` the beginnings of texts, and `settle` goes from evaluation to the
+//! thrown values, `explain` says what an error of the engine is about, `backtrace` writes and reads stacks, `excerpt` the beginnings of texts, and `settle` goes from evaluation to the
 //! end. `null_embedder` is the embedder of our own programs.
 
 mod backtrace;
@@ -15,6 +15,7 @@ mod crossing;
 mod engine;
 mod exception;
 mod excerpt;
+mod explain;
 mod globals;
 mod loader;
 mod memory;

@@ -17,6 +17,7 @@ use super::{
         thrown::Throws,
     },
     engine::{Local, realm::Realm},
+    explain::Explained,
     memory::{escape::leave, instance::Instance},
     settle::Signal,
 };
@@ -67,6 +68,8 @@ pub(super) struct State {
     /// Calls of asynchronous host functions that the host has not been seen to take, and the number of the last of all.
     pub(super) ahead: Cell<u32>,
     pub(super) last_started: Cell<u32>,
+    /// The last host function that returned a promise.
+    pub(super) last_promising: Cell<Option<u32>>,
     pub(super) exported: RefCell<HashMap<u32, Exported>>,
     pub(super) exported_numbers: RefCell<HashMap<usize, u32>>,
     pub(super) next_number: Cell<u32>,
@@ -77,6 +80,8 @@ pub(super) struct State {
     /// The latest throws of the host.
     pub(super) throws: RefCell<Throws>,
     pub(super) unhandled: RefCell<Vec<(Local, Local)>>,
+    /// The explanations of errors so far.
+    pub(super) explained: RefCell<Explained>,
     pub(super) collected: RefCell<Collected>,
     /// Labels of the console, charged for as long as they are kept.
     pub(super) counts: RefCell<HashMap<Box<str>, u32>>,
@@ -116,6 +121,7 @@ impl State {
             host_promises: RefCell::default(),
             ahead: Cell::new(0),
             last_started: Cell::new(0),
+            last_promising: Cell::new(None),
             exported: RefCell::default(),
             exported_numbers: RefCell::default(),
             next_number: Cell::new(0),
@@ -124,6 +130,7 @@ impl State {
             next_promise: Cell::new(0),
             throws: RefCell::default(),
             unhandled: RefCell::default(),
+            explained: RefCell::default(),
             collected: RefCell::default(),
             counts: RefCell::default(),
             timers: RefCell::default(),

@@ -9,10 +9,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub(crate) use super::compile::RegularExpression;
+pub(crate) use super::compile::{RegularExpression, explain};
 use super::{
     cache::Cache,
-    compile::{CompileError, CompiledModule},
+    compile::{
+        CompileError, CompiledModule,
+        explain::{Question, Suspect},
+    },
     link::{
         graph::{Graph, LinkError},
         specifier::{self, ModuleKey, Resolved, Specifiers},
@@ -150,6 +153,14 @@ pub(crate) trait Linker: Send {
         place: Position,
         constructing: Option<&str>,
     ) -> Option<Position>;
+
+    /// The expressions of a module that a failure may be about, the likeliest first, and the bytes of text that were
+    /// read for that. None if reading takes more than `room_bytes`.
+    fn suspects(&self, file: &str, question: &Question, room_bytes: usize)
+    -> (Vec<Suspect>, usize);
+
+    /// The specifiers that the caller gave: of bridges, then of modules.
+    fn importable(&self) -> Vec<String>;
 
     /// The regular expressions of a module. The engine does not say which one it refuses.
     fn regular_expressions(&self, file: &str) -> Vec<RegularExpression>;
@@ -324,6 +335,28 @@ impl Linker for Program {
         constructing: Option<&str>,
     ) -> Option<Position> {
         self.graph.module(self.keys.get(file)?)?.call_around(place, constructing)
+    }
+
+    fn suspects(
+        &self,
+        file: &str,
+        question: &Question,
+        room_bytes: usize,
+    ) -> (Vec<Suspect>, usize) {
+        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
+        let module = module.filter(|module| module.takes_bytes() <= room_bytes);
+        let found = module.map(|module| (module.suspects(question), module.text().len()));
+        found.unwrap_or_default()
+    }
+
+    fn importable(&self) -> Vec<String> {
+        let mut bridges: Vec<String> = self.bridges.keys().cloned().collect();
+        let mut modules: Vec<String> =
+            self.sources.modules.keys().map(|key| format!("./{key}")).collect();
+        bridges.sort_unstable();
+        modules.sort_unstable();
+        bridges.append(&mut modules);
+        bridges
     }
 
     fn regular_expressions(&self, file: &str) -> Vec<RegularExpression> {

@@ -172,6 +172,9 @@ unsafe extern "C-unwind" fn call_host(
             Some(Ok(value)) => value.host_promise(),
             _ => None,
         };
+        if pending.is_some() {
+            state.last_promising.set(Some(number));
+        }
         let answer = match state.answer(answer, cause, held) {
             Answer::Returned(answer) => answer,
             // The call's arguments stay charged, with the exception.
@@ -292,6 +295,13 @@ impl State {
         cx.define_str(function.raw(), "name", cx.string(name)?, hidden)?;
         self.host_functions.borrow_mut().insert(number, function.clone());
         Ok(function)
+    }
+
+    /// Whether a value is a host function that is known to return promises.
+    pub(in crate::isolate) fn is_asynchronous(&self, value: Raw) -> bool {
+        self.host_function_number(value).is_some_and(|number| {
+            number & ASYNC_FUNCTION != 0 || self.last_promising.get() == Some(number)
+        })
     }
 
     /// The number of a host function, if the value is one.

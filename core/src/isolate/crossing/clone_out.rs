@@ -11,7 +11,7 @@ mod texts;
 
 use std::{collections::HashMap, ffi::CStr, rc::Rc};
 
-pub(in crate::isolate) use self::describe::error_class;
+pub(in crate::isolate) use self::describe::{describe, error_class};
 use crate::{
     isolate::{
         State,

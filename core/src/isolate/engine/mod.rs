@@ -2,13 +2,14 @@
 //!
 //! In: raw values and contexts of the engine. Out: [`Local`]s, which give their reference back when dropped, and
 //! [`Thrown`] where an exception is pending. Only this folder depends on which calls take a reference and which do not:
-//! `strings` has text and property keys, `properties` has the properties of objects.
+//! `strings` has text and property keys, `properties` the properties of objects, `frames` the functions that run.
 //!
 //! Every function here must be called on the thread that has entered the isolate, and every `Local` must be gone before
 //! the isolate's memory is.
 
 #![expect(unsafe_code, reason = "calls the engine's C functions")]
 
+pub(super) mod frames;
 mod properties;
 pub(super) mod realm;
 mod strings;

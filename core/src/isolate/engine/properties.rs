@@ -296,9 +296,18 @@ impl Cx {
 
     /// The own enumerable string keys. The object must not be a proxy.
     pub(in crate::isolate) fn keys(self, object: Raw) -> Outcome<Keys> {
+        self.own_keys(object, sys::JS_GPN_STRING_MASK | sys::JS_GPN_ENUM_ONLY)
+    }
+
+    /// The own string keys, enumerable or not. The object must not be a proxy.
+    pub(in crate::isolate) fn all_keys(self, object: Raw) -> Outcome<Keys> {
+        self.own_keys(object, sys::JS_GPN_STRING_MASK)
+    }
+
+    fn own_keys(self, object: Raw, flags: u32) -> Outcome<Keys> {
         let mut table = ptr::null_mut();
         let mut count = 0;
-        let flags = (sys::JS_GPN_STRING_MASK | sys::JS_GPN_ENUM_ONLY).cast_signed();
+        let flags = flags.cast_signed();
         // SAFETY: a live object and places for the table and its count.
         let code = unsafe {
             sys::JS_GetOwnPropertyNames(self.0, &raw mut table, &raw mut count, object, flags)

@@ -12,7 +12,7 @@
 
 use std::{ffi::CStr, ptr};
 
-use super::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, int, sys, undefined};
+use super::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, frames, int, sys, undefined};
 
 use crate::isolate::{
     State, backtrace, console,
@@ -24,7 +24,7 @@ use crate::isolate::{
 pub(crate) const STACK_LIMIT_BYTES: usize = 4 << 20;
 
 /// Every name that a realm's global object may have; all others are removed.
-const GLOBALS: &[&str] = &[
+pub(in crate::isolate) const GLOBALS: &[&str] = &[
     "AggregateError",
     "Array",
     "ArrayBuffer",
@@ -222,7 +222,7 @@ impl Realm {
             crate::isolate::loader::install(runtime);
             crate::isolate::rejections::install(runtime);
             let cx = Cx(cx);
-            let intrinsics = furnish(cx, Cx(compiler)).ok()?;
+            let intrinsics = furnish(cx, Cx(compiler), runtime).ok()?;
             Some(Self { cx, compiler: Cx(compiler), host_function_class, intrinsics })
         }
     }
@@ -258,7 +258,7 @@ impl Realm {
 }
 
 /// Removes the names that the sandbox must not have, adds ours, and captures the intrinsics.
-fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
+fn furnish(cx: Cx, compiler: Cx, runtime: *mut sys::JSRuntime) -> Outcome<Intrinsics> {
     let global = cx.global()?;
     hide_internal_errors(cx, global.raw())?;
     for name in own_names(cx, global.raw())? {
@@ -267,6 +267,10 @@ fn furnish(cx: Cx, compiler: Cx) -> Outcome<Intrinsics> {
         }
     }
     let error = cx.get_str(global.raw(), c"Error")?;
+    // Without it the engine writes the stacks itself, and its errors keep its messages.
+    if frames::probe::layout().is_some() {
+        frames::install(cx, runtime, error.raw(), backtrace::write_stack).ok_or(Thrown)?;
+    }
     for name in ERROR_HOOKS {
         cx.delete(error.raw(), name)?;
     }

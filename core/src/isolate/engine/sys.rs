@@ -214,6 +214,10 @@ unsafe extern "C-unwind" {
     pub(in crate::isolate) fn JS_NewDate(ctx: *mut JSContext, epoch_ms: f64) -> JSValue;
     pub(in crate::isolate) fn JS_NewError(ctx: *mut JSContext) -> JSValue;
     pub(in crate::isolate) fn JS_NewObject(ctx: *mut JSContext) -> JSValue;
+    pub(in crate::isolate) fn JS_NewObjectClass(
+        ctx: *mut JSContext,
+        class_id: JSClassID,
+    ) -> JSValue;
     pub(in crate::isolate) fn JS_NewObjectProtoClass(
         ctx: *mut JSContext,
         proto: JSValue,
@@ -262,6 +266,12 @@ unsafe extern "C-unwind" {
         ctx: *mut JSContext,
         m: *mut JSModuleDef,
         export_name: *const c_char,
+        val: JSValue,
+    ) -> c_int;
+    pub(in crate::isolate) fn JS_SetPropertyStr(
+        ctx: *mut JSContext,
+        this_obj: JSValue,
+        prop: *const c_char,
         val: JSValue,
     ) -> c_int;
     pub(in crate::isolate) fn JS_SetPrototype(

@@ -13,6 +13,7 @@ mod constants;
 mod edits;
 mod enums;
 mod erase;
+pub(crate) mod explain;
 mod exported;
 mod fate;
 mod lexer;

@@ -10,6 +10,7 @@ use crate::data::outcome::Position;
 use super::{
     call_site,
     edits::Edits,
+    explain::{self, Question, Suspect},
     lines::{self, Lines, Silent},
     regexps::{self, RegularExpression},
 };
@@ -157,6 +158,11 @@ impl CompiledModule {
     /// The regular expressions of the text, in source order. Parses the text again: for errors alone.
     pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
         regexps::find(self)
+    }
+
+    /// The expressions that a failure may be about. Parses the text again: for errors alone.
+    pub(crate) fn suspects(&self, question: &Question) -> Vec<Suspect> {
+        explain::find(self, question)
     }
 
     /// The place for the engine's bytecode of the code.

@@ -35,7 +35,7 @@ pub(in crate::isolate) fn error_class(state: &State, error: Raw) -> ErrorClass {
 }
 
 /// The name of an object that cannot be cloned, read without running any code.
-pub(super) fn describe(state: &State, value: Raw) -> String {
+pub(in crate::isolate) fn describe(state: &State, value: Raw) -> String {
     let cx = state.realm().cx;
     let class = class_of(value);
     let plain = state.realm().intrinsics.plain_classes.contains(&class);

@@ -1,0 +1,432 @@
+//! The frames of functions that run, while the engine makes an error.
+//!
+//! In: the engine's list of call sites. Out: each site with its place, and for a function of the sandbox its [`Frame`]:
+//! the places around the instruction that failed, and the variables that the function sees. The engine has no functions
+//! for this, so the structures of its source are declared here once more. [`probe`] compares them with a program whose
+//! variables are known. Where they do not agree, nothing is read through them.
+
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+};
+
+use super::{Atom, Cx, Local, Raw, is_object, sys, tag_of};
+
+pub(in crate::isolate) mod probe;
+
+pub(in crate::isolate) use self::probe::Layout;
+
+/// `JSCallSiteData`.
+#[repr(C)]
+struct CallSiteData {
+    file: Raw,
+    function: Raw,
+    name: Raw,
+    native: bool,
+    constructor: bool,
+    line: c_int,
+    column: c_int,
+}
+
+/// The beginning of `JSStackFrame`.
+#[repr(C)]
+struct StackFrame {
+    previous: *const StackFrame,
+    function: Raw,
+    arguments: *const Raw,
+    variables: *const Raw,
+    references: *const *const Reference,
+    /// The instruction after the one that failed.
+    pc: *const u8,
+    reference_count: u16,
+    argument_count: u16,
+}
+
+/// The beginning of `JSObject`, of a function with bytecode.
+#[repr(C)]
+struct FunctionObject {
+    links: [usize; 2],
+    flags: u64,
+    shape: *const Shape,
+    properties: *const c_void,
+    weak_references: *const c_void,
+    bytecode: *const Bytecode,
+    closure: *const *const Reference,
+}
+
+/// The beginning of `JSShape`.
+#[repr(C)]
+struct Shape {
+    links: [usize; 2],
+    hashed: u8,
+    hash: u32,
+    mask: u32,
+    size: c_int,
+    count: c_int,
+}
+
+/// `JSFunctionBytecode`.
+#[repr(C)]
+struct Bytecode {
+    links: [usize; 2],
+    flags: u16,
+    code: *const u8,
+    code_length: c_int,
+    name: u32,
+    variables: *const Variable,
+    closure: *const Captured,
+    argument_count: u16,
+    variable_count: u16,
+    defined_argument_count: u16,
+    stack_size: u16,
+    reference_count: u16,
+    closure_count: u16,
+    constant_count: c_int,
+    realm: *const c_void,
+    constants: *const Raw,
+    file: u32,
+    line: c_int,
+    column: c_int,
+    source_length: c_int,
+    places_length: c_int,
+    places: *const u8,
+    source: *const u8,
+}
+
+/// `JSVarDef`.
+#[repr(C)]
+struct Variable {
+    name: u32,
+    scope: c_int,
+    next: c_int,
+    flags: u8,
+    reference: u16,
+    function: c_int,
+}
+
+/// `JSClosureVar`.
+#[repr(C)]
+struct Captured {
+    flags: [u8; 2],
+    index: u16,
+    name: u32,
+}
+
+/// The beginning of `JSVarRef`.
+#[repr(C)]
+struct Reference {
+    links: [usize; 2],
+    flags: [u8; 4],
+    value: *const Raw,
+}
+
+/// A line and a column from 1, the column in bytes, as the engine counts them.
+pub(in crate::isolate) type Place = (u32, u32);
+
+/// A function that runs, as the engine lists it.
+pub(in crate::isolate) struct CallSite<'s> {
+    data: &'s CallSiteData,
+}
+
+impl CallSite<'_> {
+    /// The name of the function; `null` without one.
+    pub(in crate::isolate) fn name(&self) -> Raw {
+        self.data.name
+    }
+
+    /// The function.
+    pub(in crate::isolate) fn function(&self) -> Raw {
+        self.data.function
+    }
+
+    /// The name of the file that a function of the sandbox is in.
+    pub(in crate::isolate) fn file(&self) -> Raw {
+        self.data.file
+    }
+
+    /// Whether the function is a builtin.
+    pub(in crate::isolate) fn native(&self) -> bool {
+        self.data.native
+    }
+
+    /// The place that the engine noted last before the call or the failure; `None` for builtins.
+    pub(in crate::isolate) fn place(&self) -> Option<Place> {
+        Some((self.data.line.try_into().ok()?, self.data.column.try_into().ok()?))
+    }
+}
+
+impl Cx {
+    /// The sites in the list that the engine hands over while it makes an error, with the list's values.
+    pub(in crate::isolate) fn call_sites(self, _layout: Layout, list: Raw) -> Vec<Local> {
+        let count = self.length(list).ok().and_then(|count| u32::try_from(count).ok());
+        (0..count.unwrap_or(0)).map_while(|index| self.get_index(list, index).ok()).collect()
+    }
+}
+
+/// The data of an element of that list.
+pub(in crate::isolate) fn call_site(_layout: Layout, element: &Local) -> Option<CallSite<'_>> {
+    let mut class = 0;
+    // SAFETY: any value may be asked.
+    let data = unsafe { sys::JS_GetAnyOpaque(element.raw, &raw mut class) };
+    // SAFETY: the engine's own list has call sites alone, whose layout `probe` compared; the element keeps it alive.
+    let data = unsafe { data.cast::<CallSiteData>().as_ref() }?;
+    Some(CallSite { data })
+}
+
+/// A function of the sandbox that runs.
+pub(in crate::isolate) struct Frame {
+    state: *const StackFrame,
+    object: *const FunctionObject,
+    bytecode: *const Bytecode,
+}
+
+/// The places around a failed instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::isolate) struct Around {
+    /// The start of the function.
+    pub(in crate::isolate) function: Option<Place>,
+    /// The next place that the engine noted after the instruction.
+    pub(in crate::isolate) after: Option<Place>,
+}
+
+/// The frames of the functions in the engine's list.
+#[derive(Clone, Copy)]
+pub(in crate::isolate) struct Stack {
+    innermost: *const StackFrame,
+    /// Whether the list leaves the innermost function out: it is the class whose constructor makes the error.
+    pub(in crate::isolate) in_constructor: bool,
+}
+
+impl Stack {
+    /// The frames of a list that begins with that site.
+    ///
+    /// # Safety
+    /// The engine must be making an error on this thread, in the runtime of `cx`, and must have made this list. What is
+    /// returned must not be used later.
+    pub(in crate::isolate) unsafe fn of(
+        cx: Cx,
+        layout: Layout,
+        first: &CallSite<'_>,
+    ) -> Option<Self> {
+        // SAFETY: `probe` found the field there; the engine links live frames.
+        unsafe {
+            let runtime = sys::JS_GetRuntime(cx.0);
+            let frame = *runtime.byte_add(layout.frame).cast::<*const StackFrame>();
+            let in_constructor = !same(frame.as_ref()?.function, first.function());
+            let innermost = if in_constructor { (*frame).previous } else { frame };
+            same(innermost.as_ref()?.function, first.function())
+                .then_some(Self { innermost, in_constructor })
+        }
+    }
+
+    /// The frame of the `index`th site; `None` for builtins.
+    pub(in crate::isolate) fn frame(&self, index: usize, site: &CallSite<'_>) -> Option<Frame> {
+        let mut frame = self.innermost;
+        // SAFETY: the engine links live frames, and the function of a live frame is alive.
+        unsafe {
+            for _ in 0..index {
+                frame = frame.as_ref()?.previous;
+            }
+            let function = frame.as_ref()?.function;
+            if site.native() || !same(function, site.function()) {
+                return None;
+            }
+            let object = super::address_of(function) as *const FunctionObject;
+            Some(Frame { state: frame, object, bytecode: (*object).bytecode })
+        }
+    }
+}
+
+fn same(left: Raw, right: Raw) -> bool {
+    is_object(left) && is_object(right) && super::address_of(left) == super::address_of(right)
+}
+
+impl Frame {
+    fn bytecode(&self) -> &Bytecode {
+        // SAFETY: the function is alive, for its frame is.
+        unsafe { &*self.bytecode }
+    }
+
+    /// Whether the engine noted where in the function it is.
+    pub(in crate::isolate) fn has_place(&self) -> bool {
+        // SAFETY: the frame lives.
+        unsafe { !(*self.state).pc.is_null() }
+    }
+
+    /// The places around the instruction that failed.
+    pub(in crate::isolate) fn around(&self) -> Around {
+        let bytecode = self.bytecode();
+        let start = (bytecode.line, bytecode.column);
+        let place = |(line, column): (c_int, c_int)| {
+            Some((u32::try_from(line).ok()?, u32::try_from(column).ok()?))
+        };
+        // SAFETY: the frame lives, and the engine wrote the table.
+        let (pc, table) = unsafe {
+            let length = usize::try_from(bytecode.places_length).unwrap_or(0);
+            let table = slice(bytecode.places, length);
+            ((*self.state).pc as usize, table)
+        };
+        let code = bytecode.code as usize;
+        let after = pc.checked_sub(code + 1).and_then(|pc| next_place(table, start, pc));
+        Around { function: place(start), after: after.and_then(place) }
+    }
+
+    /// The value of the only variable of that name which the function sees and which has a value; `None` where there is
+    /// none, or a choice.
+    pub(in crate::isolate) fn variable(&self, cx: Cx, name: &Atom) -> Option<Local> {
+        let mut found = None;
+        for (other, value) in self.variables() {
+            if other == name.id {
+                if found.is_some() {
+                    return None;
+                }
+                found = Some(value);
+            }
+        }
+        // SAFETY: the engine's own slot, which holds a reference.
+        let value = unsafe { *found? };
+        (tag_of(value) != sys::JS_TAG_UNINITIALIZED).then(|| cx.dup(value))
+    }
+
+    /// The value of an argument, as it is by now.
+    pub(in crate::isolate) fn argument(&self, cx: Cx, index: usize) -> Option<Local> {
+        // SAFETY: the frame lives, and has that many arguments.
+        let value = unsafe {
+            let frame = &*self.state;
+            let has = index < usize::from(frame.argument_count) && !frame.arguments.is_null();
+            has.then(|| *frame.arguments.add(index))?
+        };
+        Some(cx.dup(value))
+    }
+
+    /// The names of the variables that the function sees.
+    pub(in crate::isolate) fn names(&self) -> Vec<u32> {
+        self.variables().map(|(name, _)| name).collect()
+    }
+
+    fn variables(&self) -> impl Iterator<Item = (u32, *const Raw)> {
+        let bytecode = self.bytecode();
+        // SAFETY: the engine's counts belong to its tables, and frame and function are alive. A function of a frame
+        // that has begun has a cell for each captured variable.
+        unsafe {
+            let frame = &*self.state;
+            let arguments = usize::from(bytecode.argument_count);
+            let passed = usize::from(frame.argument_count).min(arguments);
+            let defined =
+                slice(bytecode.variables, arguments + usize::from(bytecode.variable_count));
+            let captured = slice(bytecode.closure, usize::from(bytecode.closure_count));
+            let closure = (*self.object).closure;
+            let own = defined.iter().enumerate().filter_map(move |(index, variable)| {
+                let value = match index.checked_sub(arguments) {
+                    Some(index) => frame.variables.add(index),
+                    None if index < passed => frame.arguments.add(index),
+                    None => return None,
+                };
+                Some((variable.name, value))
+            });
+            let cells = captured.iter().enumerate().filter_map(move |(index, variable)| {
+                if closure.is_null() {
+                    return None;
+                }
+                let cell = (*closure.add(index)).as_ref()?;
+                Some((variable.name, cell.value))
+            });
+            own.chain(cells).filter(|(_, value)| !value.is_null())
+        }
+    }
+}
+
+/// # Safety
+/// That many elements must be there, unless the pointer is null.
+unsafe fn slice<'a, T>(start: *const T, count: usize) -> &'a [T] {
+    if start.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller vouches for it.
+    unsafe { std::slice::from_raw_parts(start, count) }
+}
+
+/// The properties that an object's own table has room for. Reads no property.
+pub(in crate::isolate) fn property_count(_layout: Layout, object: Raw) -> usize {
+    if !is_object(object) {
+        return 0;
+    }
+    let object = super::address_of(object) as *const FunctionObject;
+    // SAFETY: every object begins alike, and has a shape.
+    let shape = unsafe { (*object).shape.as_ref() };
+    shape.and_then(|shape| usize::try_from(shape.count).ok()).unwrap_or(0)
+}
+
+/// The first place in a function's table that lies after the instruction at `pc`.
+fn next_place(table: &[u8], start: (c_int, c_int), pc: usize) -> Option<(c_int, c_int)> {
+    /// The engine packs small steps into one byte: the step of the line, from -1, and that of the instruction.
+    const FIRST: u8 = 1;
+    const LINES: u8 = 5;
+    let mut bytes = table.iter().copied();
+    let (mut at, (mut line, mut column)) = (0_usize, start);
+    while let Some(step) = bytes.next() {
+        let lines = if step == 0 {
+            at = at.checked_add(usize::try_from(unsigned(&mut bytes)?).ok()?)?;
+            signed(&mut bytes)?
+        } else {
+            let step = step - FIRST;
+            at = at.checked_add(usize::from(step / LINES))?;
+            c_int::from(step % LINES) - 1
+        };
+        line = line.checked_add(lines)?;
+        column = column.checked_add(signed(&mut bytes)?)?;
+        if at > pc {
+            return Some((line, column));
+        }
+    }
+    None
+}
+
+fn unsigned(bytes: &mut impl Iterator<Item = u8>) -> Option<u32> {
+    let mut value = 0_u32;
+    for shift in (0..32).step_by(7) {
+        let byte = bytes.next()?;
+        value |= u32::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// The engine puts the sign into the lowest bit.
+fn signed(bytes: &mut impl Iterator<Item = u8>) -> Option<c_int> {
+    let value = unsigned(bytes)?;
+    Some((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
+}
+
+/// Installs `function` as what the engine calls to make the stack of an error. Must come before the properties of
+/// `Error` for it are removed.
+pub(in crate::isolate) fn install(
+    cx: Cx,
+    runtime: *mut sys::JSRuntime,
+    error: Raw,
+    function: sys::ClassCall,
+) -> Option<()> {
+    let mut class = 0;
+    // SAFETY: the same function; the engine may be unwound through.
+    let call = unsafe { std::mem::transmute::<sys::ClassCall, sys::JSClassCall>(function) };
+    let definition = sys::JSClassDef {
+        class_name: c"Function".as_ptr(),
+        finalizer: None,
+        gc_mark: None,
+        call,
+        exotic: ptr::null_mut(),
+    };
+    // SAFETY: a live runtime and context; the engine copies the parts of the definition that it needs, and takes the
+    // reference of the object.
+    unsafe {
+        sys::JS_NewClassID(runtime, &raw mut class);
+        if sys::JS_NewClass(runtime, class, &raw const definition) != 0 {
+            return None;
+        }
+        let object = cx.own(sys::JS_NewObjectClass(cx.0, class)).ok()?;
+        let name = c"prepareStackTrace".as_ptr();
+        (sys::JS_SetPropertyStr(cx.0, error, name, object.into_raw()) >= 0).then_some(())
+    }
+}

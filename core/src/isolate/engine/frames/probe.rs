@@ -1,0 +1,164 @@
+//! Whether the engine's structures are as declared, and where it keeps its innermost frame.
+//!
+//! In: nothing. Out: a [`Layout`], once a process, if everything that is read of a program with known variables is as
+//! expected.
+
+use std::{
+    cell::Cell,
+    ffi::{CStr, c_int},
+    ptr,
+    sync::OnceLock,
+};
+
+use super::{Around, Stack, StackFrame, call_site, install, property_count};
+use crate::{
+    isolate::{
+        engine::{Cx, Local, Raw, address_of, is_object, sys, undefined},
+        memory::{escape, heap::Heap, instance},
+    },
+    os::process::PerProcess,
+};
+
+/// The proof that the declared structures are those of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::isolate) struct Layout {
+    /// The offset, in the engine's runtime, of the pointer to the innermost frame.
+    pub(super) frame: usize,
+}
+
+/// Calls a function with two arguments, a variable and a captured variable, which fails in its third line.
+const PROGRAM: &CStr =
+    c"(function (outer) { return function probe(first, second) {\n const local = { a: 1, b: 2 };\n outer(); second.x.y;\n first.z; } })(function () {})('one', 'two')";
+
+const FILE: &CStr = c"probe";
+
+/// The search, as `find` hands it over.
+struct Search {
+    /// The size of the runtime.
+    bytes: usize,
+    found: Cell<Option<Layout>>,
+}
+
+/// The most stack between the engine's innermost frame and this function's own.
+const NEAR_BYTES: usize = 256 << 10;
+
+/// The layout, found once per process in less than a millisecond.
+pub(in crate::isolate) fn layout() -> Option<Layout> {
+    static LAYOUT: PerProcess<OnceLock<Option<Layout>>> = PerProcess::new();
+    *LAYOUT.get_or_init(OnceLock::new).get_or_init(find)
+}
+
+fn find() -> Option<Layout> {
+    let heap = Heap::in_process();
+    heap.set_leaves(true);
+    let found = escape::catch(|| {
+        let runtime = instance::new_runtime(&heap)?;
+        // SAFETY: each call gets the result of the one before; the heap is dropped with all its content.
+        let cx = unsafe {
+            let context = sys::JS_NewContextRaw(runtime);
+            let ready = !context.is_null()
+                && sys::JS_AddIntrinsicBaseObjects(context) == 0
+                && sys::JS_AddIntrinsicEval(context) == 0;
+            ready.then_some(Cx(context))
+        }?;
+        let functions = heap.functions();
+        // SAFETY: the runtime is a block of that allocator.
+        let bytes = unsafe { functions.js_malloc_usable_size?(runtime.cast()) };
+        let search = Search { bytes: usize::try_from(bytes).ok()?, found: Cell::new(None) };
+        {
+            let global = cx.global().ok()?;
+            let error = cx.get_str(global.raw(), c"Error").ok()?;
+            install(cx, runtime, error.raw(), record)?;
+            cx.set_opaque(ptr::from_ref(&search).cast_mut().cast());
+            let length = PROGRAM.count_bytes() as sys::size_t;
+            // SAFETY: the context lives, and a C string ends with a zero byte.
+            let raw = unsafe { sys::JS_Eval(cx.0, PROGRAM.as_ptr(), length, FILE.as_ptr(), 0) };
+            drop(cx.own(raw));
+            drop(cx.exception());
+            cx.set_opaque(ptr::null_mut());
+        }
+        search.found.get()
+    });
+    found.ok().flatten()
+}
+
+/// Called by the engine while it makes the error of the program.
+unsafe extern "C-unwind" fn record(
+    ctx: *mut sys::JSContext,
+    _function: Raw,
+    _this: Raw,
+    count: c_int,
+    arguments: *mut Raw,
+    _flags: c_int,
+) -> Raw {
+    let cx = Cx(ctx);
+    // SAFETY: `find` handed the search over and waits.
+    let search = unsafe { cx.opaque().cast::<Search>().as_ref() };
+    // Without a stack, the error comes once more for the function around.
+    if let Some(search) = search.filter(|search| count == 2 && search.found.get().is_none()) {
+        // SAFETY: there are two arguments.
+        let list = unsafe { *arguments.add(1) };
+        search.found.set(examine(cx, list, search.bytes));
+    }
+    undefined()
+}
+
+fn examine(cx: Cx, list: Raw, runtime_bytes: usize) -> Option<Layout> {
+    let unproven = Layout { frame: 0 };
+    let sites = cx.call_sites(unproven, list);
+    let first = call_site(unproven, sites.first()?)?;
+    let text = |value: Raw| cx.text(value).ok().map(crate::isolate::engine::Text::into_lossy);
+    let named = !first.native()
+        && is_object(first.function())
+        && text(first.name()).as_deref() == Some("probe")
+        && text(first.file()).as_deref() == FILE.to_str().ok()
+        && first.place() == Some((3, 11));
+    if !named || sites.len() != 2 {
+        return None;
+    }
+    let layout = Layout { frame: innermost(cx, runtime_bytes, first.function())? };
+    // SAFETY: the engine is making the program's error, and made this list.
+    let stack = unsafe { Stack::of(cx, layout, &first) }?;
+    let frame = stack.frame(0, &first).filter(|_| !stack.in_constructor)?;
+    let around = Around { function: Some((1, 27)), after: Some((4, 2)) };
+    let variable = |name: &str| cx.atom(name).ok().and_then(|name| frame.variable(cx, &name));
+    let shown = |name: &str| variable(name).and_then(|value: Local| text(value.raw()));
+    let agrees = frame.around() == around
+        && shown("first").as_deref() == Some("one")
+        && shown("second").as_deref() == Some("two")
+        && variable("local").is_some_and(|local| property_count(layout, local.raw()) == 2)
+        && variable("outer").is_some_and(|outer| cx.is_function(outer.raw()))
+        && variable("absent").is_none();
+    agrees.then_some(layout)
+}
+
+/// The offset of the only pointer in the runtime to a frame of this function on this thread's stack.
+fn innermost(cx: Cx, runtime_bytes: usize, function: Raw) -> Option<usize> {
+    let here = 0_u8;
+    let near = |address: usize| {
+        address.is_multiple_of(align_of::<StackFrame>())
+            && address.abs_diff(ptr::from_ref(&here) as usize) < NEAR_BYTES
+    };
+    // SAFETY: a live context.
+    let runtime = unsafe { sys::JS_GetRuntime(cx.0) };
+    // SAFETY: within the runtime; a pointer into this thread's stack can be read.
+    let holds = |offset: &usize| unsafe {
+        let frame = *runtime.byte_add(*offset).cast::<*const StackFrame>();
+        near(frame as usize)
+            && is_object((*frame).function)
+            && address_of((*frame).function) == address_of(function)
+    };
+    let last = runtime_bytes.checked_sub(size_of::<*const StackFrame>())?;
+    let mut offsets = (0..=last).step_by(align_of::<StackFrame>()).filter(holds);
+    offsets.next().filter(|_| offsets.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_structures_of_this_engine_are_known() {
+        assert!(layout().is_some());
+    }
+}

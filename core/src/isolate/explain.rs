@@ -1,0 +1,176 @@
+//! What an error that the engine makes is about.
+//!
+//! In: an error that the engine is making, and its call sites. Out: a message that names the expression, its value and
+//! what there is instead, and the place of the expression. [`Linker::suspects`] knows the expressions at the place;
+//! [`values`] has the values of the variables, so that a suspect whose value is in order is left out. Runs no code of the
+//! sandbox: it reads no getter and asks no Proxy.
+//!
+//! [`Linker::suspects`]: crate::modules::program::Linker::suspects
+
+mod remedies;
+mod values;
+mod wording;
+
+use super::{
+    State,
+    backtrace::label_of,
+    engine::{
+        Raw,
+        frames::{CallSite, Layout, Stack},
+        is_error, is_string, sys,
+    },
+};
+use crate::{
+    data::{
+        outcome::Position,
+        text::{MESSAGE_LIMIT, bounded},
+    },
+    modules::program::explain::{Failure, LONGEST, Question, Suspect},
+};
+
+/// The engine cuts its own messages at this length.
+const ENGINE_MESSAGE: usize = 256;
+
+/// The bytes of text that a run may have read again for its errors. Errors beyond them keep the engine's message.
+const MOST_READ_BYTES: usize = 4 << 20;
+
+/// The explanations that a run has had.
+#[derive(Default)]
+pub(super) struct Explained {
+    read_bytes: usize,
+    /// The last question, for code that fails at one place again and again.
+    last: Option<(String, Question, Vec<Suspect>)>,
+}
+
+/// The correction of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Correction {
+    /// The index of the call site that failed. The sites before it that are no builtins are left out.
+    pub(super) site: usize,
+    pub(super) position: Position,
+}
+
+/// Gives an error of the engine its message, and returns the place that it is about.
+pub(super) fn explain(
+    state: &State,
+    layout: Layout,
+    error: Raw,
+    stack: Stack,
+    sites: &[CallSite<'_>],
+) -> Option<Correction> {
+    let cx = state.realm().cx;
+    let innermost = sites.first()?;
+    // Code of the sandbox chooses the messages of the errors that it makes.
+    if stack.in_constructor || !is_error(error) {
+        return None;
+    }
+    // Errors of this crate have no message yet.
+    let message = cx.own_data(error, c"message").filter(|message| is_string(message.raw()))?;
+    let message = state.excerpt(message.raw(), ENGINE_MESSAGE);
+    let builtin = innermost.native().then(|| name(state, innermost));
+    let failure = failure(&message, builtin)?;
+    // The function that called a builtin, or a class.
+    let index = usize::from(matches!(failure, Failure::ClassCall | Failure::Builtin(_)));
+    let site = sites.get(index)?;
+    if site.native() {
+        return None;
+    }
+    let file = cx.text(site.file()).ok()?.into_lossy();
+    let file = label_of(&file);
+    let frame = stack.frame(index, site)?;
+    let linker = state.linker.try_borrow().ok()?;
+    let original = |(line, column)| linker.original(file, line, column);
+    let around = frame.around();
+    let question = Question {
+        failure,
+        function: around.function.and_then(original),
+        before: site.place().and_then(original)?,
+        after: around.after.and_then(original),
+    };
+    let (_, room_bytes) = state.held_and_room_bytes();
+    let suspects =
+        suspects(state, file, &question, |question| linker.suspects(file, question, room_bytes))?;
+    let importable = linker.importable();
+    drop(linker);
+    let scene = values::Scene { state, layout, frame: &frame, importable };
+    let (text, position) = wording::word(&scene, &question.failure, &message, &suspects)?;
+    if let Some(text) = text {
+        let text = cx.string(&bounded(text, MESSAGE_LIMIT)).ok()?;
+        let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
+        if cx.define_str(error, "message", text, hidden).is_err() {
+            drop(cx.exception());
+        }
+    }
+    Some(Correction { site: index, position })
+}
+
+/// The name of a builtin.
+fn name(state: &State, site: &CallSite<'_>) -> String {
+    const LONGEST: usize = 64;
+    if is_string(site.name()) { state.excerpt(site.name(), LONGEST) } else { String::new() }
+}
+
+fn suspects(
+    state: &State,
+    file: &str,
+    question: &Question,
+    find: impl FnOnce(&Question) -> (Vec<Suspect>, usize),
+) -> Option<Vec<Suspect>> {
+    let mut explained = state.explained.try_borrow_mut().ok()?;
+    if let Some((last_file, last, suspects)) = &explained.last
+        && last_file == file
+        && last == question
+    {
+        return Some(suspects.clone());
+    }
+    if explained.read_bytes + LONGEST > MOST_READ_BYTES {
+        return None;
+    }
+    let (suspects, bytes) = find(question);
+    explained.read_bytes += bytes;
+    explained.last = Some((file.to_owned(), question.clone(), suspects.clone()));
+    Some(suspects)
+}
+
+/// The failure that a message of the engine tells, if there is more to say about it. `builtin` is the name of the
+/// builtin that made the error.
+fn failure(message: &str, builtin: Option<String>) -> Option<Failure> {
+    if let Some(name) = builtin {
+        return wording::BUILTIN
+            .iter()
+            .any(|known| known(&name, message))
+            .then_some(Failure::Builtin(name));
+    }
+    let quoted = |before: &str, after: &str| {
+        let name = message.strip_prefix(before)?.strip_suffix(after)?;
+        Some(name.to_owned())
+    };
+    let of = |verb: &str| {
+        let start = format!("cannot {verb} property '");
+        quoted(&start, "' of undefined").or_else(|| quoted(&start, "' of null"))
+    };
+    Some(match message {
+        "not a function" => Failure::Call,
+        "not a constructor" => Failure::Construct,
+        "value is not iterable" => Failure::Iterate,
+        "Cannot convert undefined or null to object" => Failure::Destructure,
+        "class constructors must be invoked with 'new'" => Failure::ClassCall,
+        "object is not extensible" | "no setter for property" => Failure::Extend,
+        "cannot convert BigInt to number" => Failure::Mix,
+        "invalid 'in' operand" | "invalid 'instanceof' right operand" => Failure::Relation,
+        _ => {
+            let name = |after| quoted("", after);
+            if let Some(name) = of("read") {
+                if name == "Symbol.iterator" { Failure::Iterate } else { Failure::Read(name) }
+            } else if let Some(name) = of("set") {
+                Failure::Write(name)
+            } else if let Some(name) = quoted("'", "' is read-only") {
+                Failure::Assign(name)
+            } else if name(" is not a constructor").is_some() {
+                Failure::Construct
+            } else {
+                Failure::Name(name(" is not defined").or_else(|| name(" is not initialized"))?)
+            }
+        }
+    })
+}

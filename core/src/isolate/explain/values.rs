@@ -1,0 +1,287 @@
+//! The values of a failing function, read without running any code.
+//!
+//! In: an operand, as the text of the program names it. Out: its value, the words for it, and the names of its
+//! properties.
+
+use crate::{
+    isolate::{
+        State,
+        crossing::clone_out::describe,
+        engine::{
+            Atom, Keys, Local, Outcome, Property, Raw, Thrown, class_of,
+            frames::{Frame, Layout, property_count},
+            is_array, is_date, is_map, is_object, is_promise, is_proxy, is_regexp, is_set,
+            is_string, sys, tag_of, typed_array_type, undefined,
+        },
+    },
+    modules::program::explain::{Literal, Operand, Root},
+};
+
+/// Objects with more properties are not listed: that would take time.
+const MOST_LISTED: usize = 200;
+
+/// The longest name of a property that is shown.
+const NAME: usize = 40;
+
+/// Prototypes whose properties are read for a name.
+const PROTOTYPES: usize = 6;
+
+/// The place where an operation failed.
+pub(super) struct Scene<'s> {
+    pub(super) state: &'s State,
+    pub(super) layout: Layout,
+    pub(super) frame: &'s Frame,
+    /// The specifiers that the caller gave.
+    pub(super) importable: Vec<String>,
+}
+
+/// What is known of an operand.
+pub(super) enum Known {
+    Value(Local),
+    Literal(Literal),
+    Nothing,
+}
+
+impl Scene<'_> {
+    pub(super) fn known(&self, operand: &Operand) -> Known {
+        if let Some(literal) = operand.literal {
+            return Known::Literal(literal);
+        }
+        let value = operand.path.as_ref().and_then(|(root, keys)| self.value(root, keys));
+        value.map_or(Known::Nothing, Known::Value)
+    }
+
+    /// The words for an operand that is a promise, and for the function that made it one.
+    pub(super) fn promise(&self, operand: &Operand) -> Option<String> {
+        let maker = operand.origin.as_ref().filter(|maker| match self.known(maker) {
+            Known::Value(function) => self.is_asynchronous(function.raw()),
+            _ => false,
+        });
+        let is_promise = match self.known(operand) {
+            Known::Value(value) => is_promise(value.raw()),
+            _ => maker.is_some() && operand.path.is_none(),
+        };
+        let because =
+            maker.map(|maker| format!(", for {} is asynchronous", maker.text)).unwrap_or_default();
+        is_promise.then(|| format!("{} is a promise{because}: await it", operand.text))
+    }
+
+    /// Whether every call of a function gives a promise.
+    fn is_asynchronous(&self, function: Raw) -> bool {
+        let class = self.state.realm().cx.class_name(class_of(function));
+        class.as_deref() == Some("AsyncFunction") || self.state.is_asynchronous(function)
+    }
+
+    fn value(&self, root: &Root, keys: &[String]) -> Option<Local> {
+        let mut value = match root {
+            Root::Name(name) => self.variable(name)?,
+            Root::Argument(index) => self.frame.argument(self.state.realm().cx, *index)?,
+        };
+        for key in keys {
+            value = self.property(&value, key)?;
+        }
+        Some(value)
+    }
+
+    /// The value of a name, as the failing function sees it.
+    fn variable(&self, name: &str) -> Option<Local> {
+        let cx = self.state.realm().cx;
+        let atom = cx.atom(name).ok()?;
+        if self.frame.names().contains(&atom.id) {
+            return self.frame.variable(cx, &atom);
+        }
+        if let Some(value) = self.global(name) {
+            return Some(value);
+        }
+        let global = cx.global().ok()?;
+        match self.own(global.raw(), &atom).ok()? {
+            Some(Property::Data(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value of a global of the host.
+    pub(super) fn global(&self, name: &str) -> Option<Local> {
+        let task = self.state.task.try_borrow().ok()?;
+        let index = task.globals.iter().position(|global| global == name)?;
+        self.state.inputs.try_borrow().ok()?.get(index).cloned()
+    }
+
+    /// The names of the host's globals.
+    pub(super) fn globals(&self) -> Vec<String> {
+        self.state.task.try_borrow().map(|task| task.globals.clone()).unwrap_or_default()
+    }
+
+    /// The value of a property, `undefined` where there is none; `None` where code would have to run.
+    pub(super) fn property(&self, object: &Local, key: &str) -> Option<Local> {
+        let cx = self.state.realm().cx;
+        let key = cx.atom(key).ok()?;
+        let mut at = object.clone();
+        for _ in 0..PROTOTYPES {
+            if is_object(at.raw()) {
+                if is_proxy(at.raw()) {
+                    return None;
+                }
+                match self.own(at.raw(), &key).ok()? {
+                    Some(Property::Data(value)) => return Some(value),
+                    Some(Property::Accessor(_)) => return None,
+                    None => {}
+                }
+            } else if is_string(at.raw()) || nullish(at.raw()).is_some() {
+                // Characters and the length of a string are its own.
+                return None;
+            }
+            at = self.prototype(&at)?;
+            if tag_of(at.raw()) == sys::JS_TAG_NULL {
+                return Some(cx.dup(undefined()));
+            }
+        }
+        None
+    }
+
+    /// An own property; an error where it cannot be read.
+    fn own(&self, object: Raw, key: &Atom) -> Outcome<Option<Property>> {
+        let cx = self.state.realm().cx;
+        cx.own_property(object, key.id).inspect_err(|Thrown| drop(cx.exception()))
+    }
+
+    fn prototype(&self, object: &Local) -> Option<Local> {
+        let cx = self.state.realm().cx;
+        cx.prototype(object.raw()).map_err(|Thrown| drop(cx.exception())).ok()
+    }
+
+    /// The words for a value: `undefined`, `a string`, `an instance of Order`.
+    pub(super) fn kind(&self, value: Raw) -> String {
+        let plain = match tag_of(value) {
+            sys::JS_TAG_UNDEFINED => "undefined",
+            sys::JS_TAG_NULL => "null",
+            sys::JS_TAG_BOOL => "a boolean",
+            sys::JS_TAG_INT | sys::JS_TAG_FLOAT64 => "a number",
+            sys::JS_TAG_BIG_INT | sys::JS_TAG_SHORT_BIG_INT => "a bigint",
+            sys::JS_TAG_SYMBOL => "a symbol",
+            _ if is_string(value) => "a string",
+            _ if !is_object(value) => "a value",
+            _ if is_proxy(value) => "a Proxy",
+            _ if self.state.realm().cx.is_function(value) => "a function",
+            _ if is_array(value) => "an array",
+            _ if is_promise(value) => "a promise",
+            _ if is_date(value) => "a Date",
+            _ if is_map(value) => "a Map",
+            _ if is_set(value) => "a Set",
+            _ if is_regexp(value) => "a RegExp",
+            _ => return self.object_kind(value),
+        };
+        plain.to_owned()
+    }
+
+    fn object_kind(&self, value: Raw) -> String {
+        match describe(self.state, value) {
+            name if name == "an instance of Object" => "an object".to_owned(),
+            name if name.ends_with("unnamed class") => "an object".to_owned(),
+            name => crate::data::text::bounded(name, 2 * NAME),
+        }
+    }
+
+    /// Whether an object takes no new properties; `false` where it is none.
+    #[expect(unsafe_code, reason = "asks the engine")]
+    pub(super) fn is_frozen(&self, value: Raw) -> bool {
+        // SAFETY: a live object that is no Proxy.
+        is_object(value)
+            && !is_proxy(value)
+            && unsafe { sys::JS_IsExtensible(self.state.realm().cx.0, value) } == 0
+    }
+
+    /// The own enumerable names of an object, if they are few.
+    pub(super) fn names(&self, value: Raw) -> Option<Vec<String>> {
+        if !self.is_listable(value) || is_array(value) {
+            return None;
+        }
+        let cx = self.state.realm().cx;
+        Some(self.shown(cx.keys(value)))
+    }
+
+    /// The names of the properties that a value has or inherits, enumerable or not.
+    pub(super) fn members(&self, value: &Local) -> Vec<String> {
+        let cx = self.state.realm().cx;
+        let mut names = Vec::new();
+        let mut at = value.clone();
+        for _ in 0..PROTOTYPES {
+            if self.is_listable(at.raw()) {
+                names.append(&mut self.shown(cx.all_keys(at.raw())));
+            }
+            match self.prototype(&at) {
+                Some(prototype) if is_object(prototype.raw()) => at = prototype,
+                _ => break,
+            }
+        }
+        names
+    }
+
+    fn shown(&self, keys: Outcome<Keys>) -> Vec<String> {
+        match keys {
+            Ok(keys) => {
+                let atoms = (0..keys.len()).filter_map(|index| keys.atom(index));
+                atoms.map(|atom| self.state.key_excerpt(atom, NAME)).collect()
+            }
+            Err(Thrown) => {
+                drop(self.state.realm().cx.exception());
+                Vec::new()
+            }
+        }
+    }
+
+    /// Whether it takes no time to list an object's own properties, and no code.
+    fn is_listable(&self, value: Raw) -> bool {
+        let cx = self.state.realm().cx;
+        let few = is_object(value)
+            && !is_proxy(value)
+            && typed_array_type(value).is_none()
+            && property_count(self.layout, value) <= MOST_LISTED;
+        few && match cx.class_name(class_of(value)).as_deref() {
+            // Elements and characters are no entries of the table that was counted.
+            Some("Array" | "String") => cx.length(value) == Ok(0),
+            Some("Arguments") => false,
+            _ => true,
+        }
+    }
+
+    /// The names that the failing function sees.
+    pub(super) fn visible(&self) -> Vec<String> {
+        const MOST: usize = 500;
+        let atoms = self.frame.names().into_iter().take(MOST);
+        atoms.map(|atom| self.state.key_excerpt(atom, NAME)).collect()
+    }
+}
+
+/// Whether a value is of a kind that the language iterates over.
+pub(super) fn is_iterable(value: Raw) -> bool {
+    is_string(value)
+        || is_array(value)
+        || is_map(value)
+        || is_set(value)
+        || typed_array_type(value).is_some()
+}
+
+/// The word for `undefined` or `null`.
+pub(super) fn nullish(value: Raw) -> Option<&'static str> {
+    match tag_of(value) {
+        sys::JS_TAG_UNDEFINED => Some("undefined"),
+        sys::JS_TAG_NULL => Some("null"),
+        _ => None,
+    }
+}
+
+/// The words for the value of a literal.
+pub(super) fn literal_kind(literal: Literal) -> &'static str {
+    match literal {
+        Literal::Undefined => "undefined",
+        Literal::Null => "null",
+        Literal::Boolean => "a boolean",
+        Literal::Number => "a number",
+        Literal::BigInt => "a bigint",
+        Literal::String => "a string",
+        Literal::Function => "a function",
+        Literal::Array => "an array",
+        Literal::Object => "an object",
+    }
+}

@@ -1,0 +1,122 @@
+//! The expressions that a failure may be about.
+//!
+//! In: a module, the engine's description of a failure, and the places around it. Out: the expressions of that kind
+//! there, the likeliest first, as plain data: their place, their text, and how their values are found among the variables
+//! of the function. The engine's messages name no expression, and its places are those of the last name before the
+//! failure. Parses the text once more, so it is for errors alone.
+
+mod operands;
+mod search;
+
+use oxc_allocator::Allocator;
+use oxc_parser::Parser;
+
+pub(crate) use self::operands::{Literal, Operand, Root};
+use self::search::Search;
+use super::{line_terminators, lines::Lines, module::CompiledModule, source_type, with_stack_for};
+use crate::data::outcome::Position;
+
+/// Texts longer than this are not parsed again: that would take more than some milliseconds.
+pub(crate) const LONGEST: usize = 128 << 10;
+
+/// A failure, as the engine tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// A value was called that is no function.
+    Call,
+    /// A value was constructed that is no constructor.
+    Construct,
+    /// The builtin of that name refused its arguments, or its object.
+    Builtin(String),
+    /// A class was called without `new`.
+    ClassCall,
+    /// A property of `undefined` or `null` was read.
+    Read(String),
+    /// A property of `undefined` or `null` was written.
+    Write(String),
+    /// `undefined` or `null` was destructured.
+    Destructure,
+    /// A value was iterated that is not iterable.
+    Iterate,
+    /// A constant or a read-only property was assigned.
+    Assign(String),
+    /// A property was added to an object that takes none, or written that has only a getter.
+    Extend,
+    /// A bigint and a number met in one operation.
+    Mix,
+    /// `in` or `instanceof` has a value on its right that it cannot have.
+    Relation,
+    /// A name was used that is not declared, or not yet.
+    Name(String),
+}
+
+/// The question, in positions of the original text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    pub(crate) failure: Failure,
+    /// The start of the function that failed, as far as the engine knows it.
+    pub(crate) function: Option<Position>,
+    /// The last place that the engine noted before the failure.
+    pub(crate) before: Position,
+    /// The next place that it noted after the failure.
+    pub(crate) after: Option<Position>,
+}
+
+/// An expression that may have failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Suspect {
+    pub(crate) position: Position,
+    pub(crate) act: Act,
+}
+
+/// The operation that failed, with its operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// The call or construction of a value, with its first argument.
+    Call { callee: Operand, first: Option<Operand> },
+    /// The reading or writing of a property; the key is only known where it is written in the text.
+    Member { object: Operand, key: Option<String> },
+    /// A pattern, with its first key, and the value that it takes apart.
+    Pattern { source: Option<Operand>, key: Option<String> },
+    /// An iteration.
+    Iteration { value: Option<Operand> },
+    /// The assignment of a variable.
+    Variable,
+    /// An operation with two operands.
+    Binary { left: Operand, right: Operand },
+    /// A name; the line of its declaration, if there is one in the text.
+    Name { declared: Option<u32> },
+}
+
+/// The expressions of `module` that may have failed, the likeliest first.
+pub(super) fn find(module: &CompiledModule, question: &Question) -> Vec<Suspect> {
+    let (text, typescript) = (module.text(), module.typescript);
+    if text.len() > LONGEST {
+        return Vec::new();
+    }
+    let found = with_stack_for(text, typescript, |_| {
+        let allocator = Allocator::default();
+        let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
+        let line_terminators = line_terminators::find(&program);
+        let mut lines = Lines::new(text, &line_terminators);
+        let offset =
+            |place: Position| u32::try_from(lines.utf16_offset(place.line, place.column)?).ok();
+        let before = offset(question.before)?;
+        let after = question.after.and_then(offset).filter(|after| *after > before);
+        let function = question.function.and_then(offset);
+        let search = Search::new(&program, &question.failure, function, before, after);
+        let suspects = search.suspects(&program);
+        let place = |(at, act): (u32, Act)| {
+            let act = match act {
+                Act::Name { declared } => {
+                    let line = |at: u32| lines.position(at as usize).line;
+                    Act::Name { declared: declared.map(line) }
+                }
+                act => act,
+            };
+            Suspect { position: lines.position(at as usize), act }
+        };
+        Some(suspects.into_iter().map(place).collect())
+    });
+    found.ok().flatten().unwrap_or_default()
+}

@@ -1,0 +1,244 @@
+//! Expressions as a reader knows them.
+//!
+//! In: an expression of a tree. Out: a short text of it, and the variable and the keys under which its value is found.
+
+use oxc_ast::ast::{CallExpression, Expression, MemberExpression, PropertyKey};
+use oxc_span::GetSpan;
+
+use crate::data::text::bounded;
+
+/// The longest text of an expression, in bytes.
+const TEXT: usize = 80;
+
+/// The longest text of a part whose content does not matter.
+const PART: usize = 24;
+
+/// An expression within another, as text.
+const DEEPEST: usize = 16;
+
+/// An operand of a failed operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Operand {
+    /// The expression, on one line; arguments of calls are left out.
+    pub(crate) text: String,
+    /// The root and the keys that lead to its value, if nothing else does.
+    pub(crate) path: Option<(Root, Vec<String>)>,
+    /// The object that it is a property of, with the key.
+    pub(crate) of: Option<(Box<Self>, String)>,
+    /// The function that its value came from: `load` of `load()`, and of `rows` after `const rows = load()`.
+    pub(crate) origin: Option<Box<Self>>,
+    /// The kind of value that a literal is.
+    pub(crate) literal: Option<Literal>,
+}
+
+/// The value that a path begins at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// A variable, or `this`.
+    Name(String),
+    /// An argument of the failing function, by its index.
+    Argument(usize),
+}
+
+/// The kind of a literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Literal {
+    Undefined,
+    Null,
+    Boolean,
+    Number,
+    BigInt,
+    String,
+    Function,
+    Array,
+    Object,
+}
+
+impl Operand {
+    pub(super) fn of(expression: &Expression<'_>, source: &str) -> Self {
+        Self::within(expression, source, DEEPEST)
+    }
+
+    fn within(expression: &Expression<'_>, source: &str, depth: usize) -> Self {
+        let expression = expression.get_inner_expression();
+        let text = bounded(text(expression, source, DEEPEST), TEXT);
+        let Some(depth) = depth.checked_sub(1) else { return Self::without_value(text) };
+        let origin = match expression {
+            Expression::CallExpression(call) => Some(Self::within(&call.callee, source, depth)),
+            _ => None,
+        };
+        let of = member_of(expression).and_then(|member| {
+            let object = Self::within(member.object(), source, depth);
+            Some((Box::new(object), key_in(member)?))
+        });
+        Self {
+            text,
+            path: path(expression, DEEPEST),
+            of,
+            origin: origin.filter(|callee| callee.path.is_some()).map(Box::new),
+            literal: literal(expression),
+        }
+    }
+
+    /// An argument of the failing function.
+    pub(super) fn argument(index: usize) -> Self {
+        let path = Some((Root::Argument(index), Vec::new()));
+        Self { path, ..Self::without_value(format!("argument {}", index + 1)) }
+    }
+
+    /// An operand in words alone.
+    pub(super) fn without_value(text: String) -> Self {
+        Self { text: bounded(text, TEXT), path: None, of: None, origin: None, literal: None }
+    }
+
+    /// The value of a property of this one.
+    pub(super) fn property(&self, key: &str) -> Self {
+        let path = self.path.as_ref().map(|(root, keys)| {
+            (root.clone(), keys.iter().cloned().chain([key.to_owned()]).collect())
+        });
+        // `argument 1` and `an element of rows` are words.
+        let text = if self.text.contains(' ') {
+            format!("{key} of {}", self.text)
+        } else {
+            with_key(&self.text, key)
+        };
+        let of = Some((Box::new(self.clone()), key.to_owned()));
+        Self { path, of, ..Self::without_value(text) }
+    }
+}
+
+/// The member expression that an expression is, within a chain of `?.` as well.
+fn member_of<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e MemberExpression<'a>> {
+    match expression {
+        Expression::ChainExpression(chain) => chain.expression.as_member_expression(),
+        other => other.as_member_expression(),
+    }
+}
+
+/// The key of a member expression, where it is written in the text.
+pub(super) fn key_in(member: &MemberExpression<'_>) -> Option<String> {
+    match member {
+        MemberExpression::StaticMemberExpression(member) => Some(member.property.name.to_string()),
+        MemberExpression::ComputedMemberExpression(member) => key_of(&member.expression),
+        MemberExpression::PrivateFieldExpression(_) => None,
+    }
+}
+
+/// The text of a property of an expression.
+fn with_key(object: &str, key: &str) -> String {
+    let plain = !key.is_empty()
+        && !key.starts_with(|first: char| first.is_ascii_digit())
+        && key.chars().all(|char| char.is_alphanumeric() || matches!(char, '_' | '$'));
+    if plain { format!("{object}.{key}") } else { format!("{object}[{key:?}]") }
+}
+
+fn text(expression: &Expression<'_>, source: &str, depth: usize) -> String {
+    let Some(depth) = depth.checked_sub(1) else { return "…".to_owned() };
+    let inner =
+        |expression: &Expression<'_>| text(expression.get_inner_expression(), source, depth);
+    let link = |optional: bool| if optional { "?." } else { "" };
+    match expression {
+        Expression::Identifier(name) => name.name.to_string(),
+        Expression::ThisExpression(_) => "this".to_owned(),
+        Expression::Super(_) => "super".to_owned(),
+        Expression::StaticMemberExpression(member) => {
+            let dot = if member.optional { "?." } else { "." };
+            format!("{}{dot}{}", inner(&member.object), member.property.name)
+        }
+        Expression::ComputedMemberExpression(member) => {
+            let key = inner(&member.expression);
+            format!("{}{}[{key}]", inner(&member.object), link(member.optional))
+        }
+        Expression::PrivateFieldExpression(member) => {
+            let dot = if member.optional { "?." } else { "." };
+            format!("{}{dot}#{}", inner(&member.object), member.field.name)
+        }
+        Expression::ChainExpression(_) => part(source, expression, TEXT),
+        Expression::CallExpression(call) => {
+            format!("{}{}{}", inner(&call.callee), link(call.optional), arguments(call))
+        }
+        Expression::NewExpression(new) => {
+            let arguments = if new.arguments.is_empty() { "()" } else { "(…)" };
+            format!("new {}{arguments}", inner(&new.callee))
+        }
+        Expression::AwaitExpression(wait) => format!("(await {})", inner(&wait.argument)),
+        Expression::ArrayExpression(array) if !array.elements.is_empty() => "[…]".to_owned(),
+        Expression::ObjectExpression(object) if !object.properties.is_empty() => "{…}".to_owned(),
+        Expression::FunctionExpression(_) | Expression::ArrowFunctionExpression(_) => {
+            "the function".to_owned()
+        }
+        Expression::ClassExpression(_) => "the class".to_owned(),
+        Expression::ConditionalExpression(_)
+        | Expression::LogicalExpression(_)
+        | Expression::BinaryExpression(_)
+        | Expression::AssignmentExpression(_)
+        | Expression::SequenceExpression(_) => format!("({})", part(source, expression, PART)),
+        other => part(source, other, PART),
+    }
+}
+
+fn arguments(call: &CallExpression<'_>) -> &'static str {
+    if call.arguments.is_empty() { "()" } else { "(…)" }
+}
+
+/// The text of a node, on one line, cut to a few characters.
+fn part(source: &str, node: &impl GetSpan, limit: usize) -> String {
+    let span = node.span();
+    // A node may be as long as the text; only its beginning is read.
+    let start = span.start as usize;
+    let end = source.floor_char_boundary((start + 4 * limit).min(span.end as usize));
+    let words: Vec<&str> = source.get(start..end).unwrap_or("…").split_whitespace().collect();
+    let cut = if end < span.end as usize { "…" } else { "" };
+    bounded(words.join(" ") + cut, limit)
+}
+
+fn path(expression: &Expression<'_>, depth: usize) -> Option<(Root, Vec<String>)> {
+    let depth = depth.checked_sub(1)?;
+    let of = |object: &Expression<'_>, key: String| {
+        let (root, mut keys) = path(object.get_inner_expression(), depth)?;
+        keys.push(key);
+        Some((root, keys))
+    };
+    if let Some(member) = member_of(expression) {
+        return of(member.object(), key_in(member)?);
+    }
+    match expression {
+        Expression::Identifier(name) => Some((Root::Name(name.name.to_string()), Vec::new())),
+        Expression::ThisExpression(_) => Some((Root::Name("this".to_owned()), Vec::new())),
+        _ => None,
+    }
+}
+
+/// The key that a literal in brackets is.
+pub(super) fn key_of(expression: &Expression<'_>) -> Option<String> {
+    match expression.get_inner_expression() {
+        Expression::StringLiteral(text) => Some(text.value.to_string()),
+        Expression::NumericLiteral(number) if number.value.fract() == 0.0 => {
+            Some(format!("{}", number.value))
+        }
+        _ => None,
+    }
+}
+
+/// The key of a property of a pattern, where it is written in the text.
+pub(super) fn property_key(key: &PropertyKey<'_>) -> Option<String> {
+    key.static_name().map(|name| name.to_string())
+}
+
+fn literal(expression: &Expression<'_>) -> Option<Literal> {
+    Some(match expression {
+        Expression::Identifier(name) if name.name == "undefined" => Literal::Undefined,
+        Expression::UnaryExpression(unary) if unary.operator.is_void() => Literal::Undefined,
+        Expression::NullLiteral(_) => Literal::Null,
+        Expression::BooleanLiteral(_) => Literal::Boolean,
+        Expression::NumericLiteral(_) => Literal::Number,
+        Expression::BigIntLiteral(_) => Literal::BigInt,
+        Expression::StringLiteral(_) | Expression::TemplateLiteral(_) => Literal::String,
+        Expression::FunctionExpression(_) | Expression::ArrowFunctionExpression(_) => {
+            Literal::Function
+        }
+        Expression::ArrayExpression(_) => Literal::Array,
+        Expression::ObjectExpression(_) => Literal::Object,
+        _ => return None,
+    })
+}

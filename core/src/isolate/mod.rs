@@ -5,9 +5,10 @@
 //!
 //! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
-//! names that modules see, `console` and `rejections` serve the sandbox beyond the language, `exception` describes
-//! thrown values, `explain` says what an error of the engine is about, `backtrace` writes and reads stacks, `excerpt` the beginnings of texts, and `settle` goes from evaluation to the
-//! end. `null_embedder` is the embedder of our own programs.
+//! names that modules see, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
+//! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
+//! `backtrace` writes and reads stacks, `excerpt` the beginnings of texts, and `settle` goes from evaluation to the end.
+//! `null_embedder` is the embedder of our own programs.
 
 mod backtrace;
 mod console;
@@ -18,6 +19,7 @@ mod excerpt;
 mod explain;
 mod globals;
 mod loader;
+mod locale;
 mod memory;
 #[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
 mod null_embedder;

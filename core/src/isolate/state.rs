@@ -18,6 +18,7 @@ use super::{
     },
     engine::{Local, realm::Realm},
     explain::Explained,
+    locale,
     memory::{escape::leave, instance::Instance},
     settle::Signal,
 };
@@ -86,6 +87,8 @@ pub(super) struct State {
     /// Labels of the console, charged for as long as they are kept.
     pub(super) counts: RefCell<HashMap<Box<str>, u32>>,
     pub(super) timers: RefCell<HashMap<Box<str>, Instant>>,
+    /// The locale methods of which the run was warned.
+    pub(super) warned_locale_methods: Cell<[bool; locale::METHOD_COUNT]>,
     in_flight: Arc<InFlight>,
     kept: Cell<usize>,
     /// The entry, once it is loaded.
@@ -134,6 +137,7 @@ impl State {
             collected: RefCell::default(),
             counts: RefCell::default(),
             timers: RefCell::default(),
+            warned_locale_methods: Cell::default(),
             in_flight,
             module: RefCell::default(),
             signal: RefCell::default(),

@@ -18,6 +18,7 @@ use crate::isolate::{
     State, backtrace, console,
     crossing::{bridge, structured_clone},
     globals::Defaults,
+    locale,
 };
 
 /// Bytes of a thread's stack that the engine may use.
@@ -129,6 +130,8 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) data_view_byte_offset: Raw,
     pub(in crate::isolate) data_view_byte_length: Raw,
     pub(in crate::isolate) typed_array_byte_length: Raw,
+    /// The engine's own locale methods: see [`locale`].
+    pub(in crate::isolate) locale_methods: [Raw; locale::METHOD_COUNT],
     /// `valueOf` of Number, String, Boolean and BigInt, each with the class of its boxed values.
     pub(in crate::isolate) value_of: [(u32, Raw); 4],
     /// The classes whose objects are plain if their prototype is: plain ones, `arguments` and module namespaces.
@@ -169,6 +172,7 @@ impl Intrinsics {
             self.report,
         ];
         all.extend(self.error_prototypes);
+        all.extend(self.locale_methods);
         all.extend(self.regexp_flags.map(|(_, getter)| getter));
         all.extend(self.value_of.map(|(_, function)| function));
         all.extend(self.defaults.all());
@@ -380,6 +384,7 @@ fn capture(cx: Cx, compiler: Cx, global: Raw) -> Outcome<Intrinsics> {
         data_view_byte_offset: getter(c"DataView", c"byteOffset")?,
         data_view_byte_length: getter(c"DataView", c"byteLength")?,
         typed_array_byte_length: typed_array_byte_length(cx, global)?,
+        locale_methods: locale::install(cx, global)?,
         value_of: [
             boxed(c"Number", int(1))?,
             boxed(c"String", text.raw())?,

@@ -67,3 +67,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/rust.md")]
 struct RustPage;
+
+/// Tests the examples of this page of `docs/`.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/packages.md")]
+struct PackagesPage;

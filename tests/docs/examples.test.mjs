@@ -4,7 +4,8 @@
 // its own with `isolane` to import; every block tagged `ts run` is a source for the sandbox and must
 // succeed in it. A line that ends in `// → value` (in Python `# → value`), or is followed by a line that
 // begins so, is checked: its expression (of a `console.log` or `print`, the argument) must be deeply
-// equal to the value. Blocks tagged `rust` are documentation tests of the core.
+// equal to the value. Blocks tagged `rust` are documentation tests of the core, and those of docs/packages.md that
+// need packages of npm are run by tests/packages.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -17,6 +18,9 @@ const PROGRAMS = { 'js run': hostProgram, 'py run': pythonProgram, 'ts run': san
 
 /** The kinds of blocks that are shown and not run. */
 const SHOWN = ['mermaid', 'sh', 'text'];
+
+/** Whether a block needs packages of npm: `tests/packages/page.test.mjs` runs it. */
+const isBundled = ({ page, tag }) => page === 'docs/packages.md' && /^(js|py|sh) bundled$|^js \.\/\S+$/.test(tag);
 
 const examples = GUIDES.flatMap(blocks);
 
@@ -34,7 +38,8 @@ test('the README has an example of each language', () => {
 });
 
 test('every block is run, or of a kind that nobody runs', () => {
-  const others = examples.filter(({ tag }) => tag !== 'rust' && !Object.hasOwn(PROGRAMS, tag) && !SHOWN.includes(tag));
+  const isRun = ({ tag }) => tag === 'rust' || Object.hasOwn(PROGRAMS, tag);
+  const others = examples.filter((block) => !isRun(block) && !SHOWN.includes(block.tag) && !isBundled(block));
   assert.deepEqual(others.map(({ page, line, tag }) => `${page}:${line} (${tag})`), []);
 });
 

@@ -407,6 +407,12 @@ pub(super) const CORPUS: &[Program] = &[
             people.filter((p) => p.tags.includes('t')), new Set(words).size, Object.entries(Object.groupBy(words, (w) => w.length))]",
     ),
     entry(
+        "locale methods",
+        "const date = new Date(0); const name = 'i'.repeat(9) + String(date.getTime());
+        export default [(1.5).toLocaleString('de'), (2n).toLocaleString(name), [1.5, [date]].toLocaleString(undefined, {}), new Uint8Array(3).toLocaleString(['de']),
+            date.toLocaleDateString('und').length, date.toLocaleTimeString([], { hour: 'numeric' }).length, name.localeCompare('j', 'sv'), name.toLocaleUpperCase('tr')]",
+    ),
+    entry(
         "an agent's code",
         "interface Row { id: number; price: number; tags: string[] } const rows: Row[] = Array.from({ length: 25 }, (_, id) => ({ id, price: id * 1.5, tags: ['t' + (id % 3)] }));
         const byTag = new Map<string, Row[]>(); for (const row of rows) for (const tag of row.tags) (byTag.get(tag) ?? byTag.set(tag, []).get(tag)!).push(row);

@@ -64,17 +64,20 @@ pub(super) fn explain(
     if stack.in_constructor || !is_error(error) {
         return None;
     }
-    // Errors of this crate have no message yet.
-    let message = cx.own_data(error, c"message").filter(|message| is_string(message.raw()))?;
-    let message = state.excerpt(message.raw(), ENGINE_MESSAGE);
+    let message = cx.own_data(error, c"message").filter(|message| is_string(message.raw()));
+    let message = message.map(|message| state.excerpt(message.raw(), ENGINE_MESSAGE));
+    let message = message.unwrap_or_default();
     let builtin = innermost.native().then(|| name(state, innermost));
+    let in_builtin = builtin.is_some();
     let failure = failure(&message, builtin)?;
-    // The function that called a builtin, or a class.
-    let index = usize::from(matches!(failure, Failure::ClassCall | Failure::Builtin(_)));
+    // The class or builtin, and builtins that called it, are not the place of the mistake.
+    let callees = usize::from(in_builtin || failure == Failure::ClassCall);
+    let index = callees + sites.iter().skip(callees).position(|site| !site.native())?;
     let site = sites.get(index)?;
-    if site.native() {
-        return None;
-    }
+    let class = match failure {
+        Failure::ClassCall => name(state, innermost),
+        _ => String::new(),
+    };
     let file = cx.text(site.file()).ok()?.into_lossy();
     let file = label_of(&file);
     let frame = stack.frame(index, site)?;
@@ -92,7 +95,7 @@ pub(super) fn explain(
         suspects(state, file, &question, |question| linker.suspects(file, question, room_bytes))?;
     let importable = linker.importable();
     drop(linker);
-    let scene = values::Scene { state, layout, frame: &frame, importable };
+    let scene = values::Scene { state, layout, frame: &frame, importable, class };
     let (text, position) = wording::word(&scene, &question.failure, &message, &suspects)?;
     if let Some(text) = text {
         let text = cx.string(&bounded(text, MESSAGE_LIMIT)).ok()?;
@@ -132,39 +135,48 @@ fn suspects(
     Some(suspects)
 }
 
-/// The failure that a message of the engine tells, if there is more to say about it. `builtin` is the name of the
-/// builtin that made the error.
+/// The failure that a message of the engine tells. `builtin` is the name of the builtin that made the error.
 fn failure(message: &str, builtin: Option<String>) -> Option<Failure> {
-    if let Some(name) = builtin {
-        return wording::BUILTIN
-            .iter()
-            .any(|known| known(&name, message))
-            .then_some(Failure::Builtin(name));
+    const CONVERSIONS: [&str; 3] =
+        ["cannot convert symbol to string", "cannot convert symbol to number", "toPrimitive"];
+    match builtin {
+        // Template literals call it.
+        Some(name) if name == "concat" && CONVERSIONS.contains(&message) => {
+            return Some(Failure::Convert);
+        }
+        Some(name) => return Some(Failure::Builtin(name)),
+        None => {}
     }
-    let quoted = |before: &str, after: &str| {
+    let between = |before: &str, after: &str| {
         let name = message.strip_prefix(before)?.strip_suffix(after)?;
         Some(name.to_owned())
     };
     let of = |verb: &str| {
         let start = format!("cannot {verb} property '");
-        quoted(&start, "' of undefined").or_else(|| quoted(&start, "' of null"))
+        between(&start, "' of undefined").or_else(|| between(&start, "' of null"))
     };
     Some(match message {
+        // Errors of this crate have no message yet; on a full stack none can be read.
+        "" => Failure::Untold,
         "not a function" => Failure::Call,
         "not a constructor" => Failure::Construct,
         "value is not iterable" => Failure::Iterate,
         "Cannot convert undefined or null to object" => Failure::Destructure,
         "class constructors must be invoked with 'new'" => Failure::ClassCall,
         "object is not extensible" | "no setter for property" => Failure::Extend,
+        "could not delete property" => Failure::Delete,
+        "not an object" => Failure::Primitive,
         "cannot convert BigInt to number" => Failure::Mix,
+        "parent class must be constructor" => Failure::Extends,
+        _ if CONVERSIONS.contains(&message) => Failure::Convert,
         "invalid 'in' operand" | "invalid 'instanceof' right operand" => Failure::Relation,
         _ => {
-            let name = |after| quoted("", after);
+            let name = |after| between("", after);
             if let Some(name) = of("read") {
                 if name == "Symbol.iterator" { Failure::Iterate } else { Failure::Read(name) }
             } else if let Some(name) = of("set") {
                 Failure::Write(name)
-            } else if let Some(name) = quoted("'", "' is read-only") {
+            } else if let Some(name) = between("'", "' is read-only") {
                 Failure::Assign(name)
             } else if name(" is not a constructor").is_some() {
                 Failure::Construct

@@ -10,11 +10,11 @@ use crate::{
         engine::{
             Atom, Keys, Local, Outcome, Property, Raw, Thrown, class_of,
             frames::{Frame, Layout, property_count},
-            is_array, is_date, is_map, is_object, is_promise, is_proxy, is_regexp, is_set,
+            int_of, is_array, is_date, is_map, is_object, is_promise, is_proxy, is_regexp, is_set,
             is_string, sys, tag_of, typed_array_type, undefined,
         },
     },
-    modules::program::explain::{Literal, Operand, Root},
+    modules::program::explain::{Key, Literal, Operand, Root},
 };
 
 /// Objects with more properties are not listed: that would take time.
@@ -22,6 +22,9 @@ const MOST_LISTED: usize = 200;
 
 /// The longest name of a property that is shown.
 const NAME: usize = 40;
+
+/// The longest text that is a key.
+const KEY: usize = 256;
 
 /// Prototypes whose properties are read for a name.
 const PROTOTYPES: usize = 6;
@@ -33,6 +36,8 @@ pub(super) struct Scene<'s> {
     pub(super) frame: &'s Frame,
     /// The specifiers that the caller gave.
     pub(super) importable: Vec<String>,
+    /// The name of the class that was called.
+    pub(super) class: String,
 }
 
 /// What is known of an operand.
@@ -47,8 +52,34 @@ impl Scene<'_> {
         if let Some(literal) = operand.literal {
             return Known::Literal(literal);
         }
-        let value = operand.path.as_ref().and_then(|(root, keys)| self.value(root, keys));
-        value.map_or(Known::Nothing, Known::Value)
+        self.value(operand).map_or(Known::Nothing, Known::Value)
+    }
+
+    fn value(&self, operand: &Operand) -> Option<Local> {
+        if let Some(root) = &operand.root {
+            return match root {
+                Root::Name(name) => self.variable(name),
+                Root::Argument(index) => self.frame.argument(self.state.realm().cx, *index),
+            };
+        }
+        let (object, key) = operand.of.as_ref()?;
+        let object = self.value(object)?;
+        self.property(&object, &self.key(key)?)
+    }
+
+    /// The key of a property, as text.
+    pub(super) fn key(&self, key: &Key) -> Option<String> {
+        match key {
+            Key::Name(name) => Some(name.clone()),
+            Key::Value(operand) => {
+                let value = self.value(operand)?;
+                match tag_of(value.raw()) {
+                    sys::JS_TAG_INT => Some(int_of(value.raw()).to_string()),
+                    _ if is_string(value.raw()) => Some(self.state.excerpt(value.raw(), KEY)),
+                    _ => None,
+                }
+            }
+        }
     }
 
     /// The words for an operand that is a promise, and for the function that made it one.
@@ -59,7 +90,7 @@ impl Scene<'_> {
         });
         let is_promise = match self.known(operand) {
             Known::Value(value) => is_promise(value.raw()),
-            _ => maker.is_some() && operand.path.is_none(),
+            _ => maker.is_some() && operand.root.is_none() && operand.of.is_none(),
         };
         let because =
             maker.map(|maker| format!(", for {} is asynchronous", maker.text)).unwrap_or_default();
@@ -72,17 +103,6 @@ impl Scene<'_> {
         class.as_deref() == Some("AsyncFunction") || self.state.is_asynchronous(function)
     }
 
-    fn value(&self, root: &Root, keys: &[String]) -> Option<Local> {
-        let mut value = match root {
-            Root::Name(name) => self.variable(name)?,
-            Root::Argument(index) => self.frame.argument(self.state.realm().cx, *index)?,
-        };
-        for key in keys {
-            value = self.property(&value, key)?;
-        }
-        Some(value)
-    }
-
     /// The value of a name, as the failing function sees it.
     fn variable(&self, name: &str) -> Option<Local> {
         let cx = self.state.realm().cx;
@@ -92,6 +112,13 @@ impl Scene<'_> {
         }
         if let Some(value) = self.global(name) {
             return Some(value);
+        }
+        let built_in = match name {
+            "console" if !self.state.own_console => Some(self.state.realm().intrinsics.console),
+            _ => None,
+        };
+        if let Some(console) = built_in {
+            return Some(cx.dup(console));
         }
         let global = cx.global().ok()?;
         match self.own(global.raw(), &atom).ok()? {
@@ -146,6 +173,9 @@ impl Scene<'_> {
     }
 
     fn prototype(&self, object: &Local) -> Option<Local> {
+        if is_proxy(object.raw()) {
+            return None;
+        }
         let cx = self.state.realm().cx;
         cx.prototype(object.raw()).map_err(|Thrown| drop(cx.exception())).ok()
     }
@@ -175,6 +205,12 @@ impl Scene<'_> {
     }
 
     fn object_kind(&self, value: Raw) -> String {
+        let class = self.state.realm().cx.class_name(class_of(value));
+        match class.as_deref() {
+            Some("Arguments") => return "an object like an array".to_owned(),
+            Some("Module") => return "a module".to_owned(),
+            _ => {}
+        }
         match describe(self.state, value) {
             name if name == "an instance of Object" => "an object".to_owned(),
             name if name.ends_with("unnamed class") => "an object".to_owned(),
@@ -191,13 +227,37 @@ impl Scene<'_> {
             && unsafe { sys::JS_IsExtensible(self.state.realm().cx.0, value) } == 0
     }
 
-    /// The own enumerable names of an object, if they are few.
+    /// The own names of an object, if they are few: the enumerable ones, if there are any.
     pub(super) fn names(&self, value: Raw) -> Option<Vec<String>> {
         if !self.is_listable(value) || is_array(value) {
             return None;
         }
         let cx = self.state.realm().cx;
-        Some(self.shown(cx.keys(value)))
+        let names = self.shown(cx.keys(value));
+        Some(if names.is_empty() { self.shown(cx.all_keys(value)) } else { names })
+    }
+
+    /// Whether the object has a getter of that name, or inherits one.
+    pub(super) fn has_getter(&self, object: &Local, key: &str) -> bool {
+        let cx = self.state.realm().cx;
+        let Ok(key) = cx.atom(key) else { return false };
+        let mut at = Some(object.clone());
+        for _ in 0..PROTOTYPES {
+            let Some(here) = at.filter(|at| is_object(at.raw()) && !is_proxy(at.raw())) else {
+                return false;
+            };
+            match self.own(here.raw(), &key) {
+                Ok(Some(property)) => return matches!(property, Property::Accessor(_)),
+                Ok(None) => at = self.prototype(&here),
+                Err(Thrown) => return false,
+            }
+        }
+        false
+    }
+
+    /// The number of elements of an array.
+    pub(super) fn elements(&self, value: Raw) -> Option<i64> {
+        if is_array(value) { self.state.realm().cx.length(value).ok() } else { None }
     }
 
     /// The names of the properties that a value has or inherits, enumerable or not.
@@ -243,6 +303,12 @@ impl Scene<'_> {
             Some("Arguments") => false,
             _ => true,
         }
+    }
+
+    /// Whether the failing function sees a variable of that name.
+    pub(super) fn sees(&self, name: &str) -> bool {
+        let atom = self.state.realm().cx.atom(name);
+        atom.is_ok_and(|atom| self.frame.names().contains(&atom.id))
     }
 
     /// The names that the failing function sees.

@@ -11,7 +11,7 @@ mod search;
 use oxc_allocator::Allocator;
 use oxc_parser::Parser;
 
-pub(crate) use self::operands::{Literal, Operand, Root};
+pub(crate) use self::operands::{Key, Literal, Operand, Root};
 use self::search::Search;
 use super::{line_terminators, lines::Lines, module::CompiledModule, source_type, with_stack_for};
 use crate::data::outcome::Position;
@@ -24,6 +24,10 @@ pub(crate) const LONGEST: usize = 128 << 10;
 pub(crate) enum Failure {
     /// A value was called that is no function.
     Call,
+    /// A class extends a value that is no constructor.
+    Extends,
+    /// A call failed, and the error does not say why yet: this crate made it, or the stack is full.
+    Untold,
     /// A value was constructed that is no constructor.
     Construct,
     /// The builtin of that name refused its arguments, or its object.
@@ -44,8 +48,14 @@ pub(crate) enum Failure {
     Extend,
     /// A bigint and a number met in one operation.
     Mix,
+    /// A value was converted to a text or a number that cannot be.
+    Convert,
     /// `in` or `instanceof` has a value on its right that it cannot have.
     Relation,
+    /// A property was deleted that must stay.
+    Delete,
+    /// A property of a primitive value was written.
+    Primitive,
     /// A name was used that is not declared, or not yet.
     Name(String),
 }
@@ -81,11 +91,22 @@ pub(crate) enum Act {
     /// An iteration.
     Iteration { value: Option<Operand> },
     /// The assignment of a variable.
-    Variable,
+    Variable { imported: bool },
+    /// The conversion of a value.
+    Conversion { value: Operand },
     /// An operation with two operands.
     Binary { left: Operand, right: Operand },
-    /// A name; the line of its declaration, if there is one in the text.
-    Name { declared: Option<u32> },
+    /// A name that is read or assigned, with its declaration, if there is one in the text.
+    Name { assigned: bool, declared: Option<Declared> },
+}
+
+/// A declaration in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Declared {
+    /// On that line.
+    Line(u32),
+    /// As a type.
+    Type,
 }
 
 /// The expressions of `module` that may have failed, the likeliest first.
@@ -106,14 +127,11 @@ pub(super) fn find(module: &CompiledModule, question: &Question) -> Vec<Suspect>
         let function = question.function.and_then(offset);
         let search = Search::new(&program, &question.failure, function, before, after);
         let suspects = search.suspects(&program);
-        let place = |(at, act): (u32, Act)| {
-            let act = match act {
-                Act::Name { declared } => {
-                    let line = |at: u32| lines.position(at as usize).line;
-                    Act::Name { declared: declared.map(line) }
-                }
-                act => act,
-            };
+        let place = |(at, mut act): (u32, Act)| {
+            if let Act::Name { declared: Some(Declared::Line(place)), .. } = &mut act {
+                // The search gives the offset.
+                *place = lines.position(*place as usize).line;
+            }
             Suspect { position: lines.position(at as usize), act }
         };
         Some(suspects.into_iter().map(place).collect())

@@ -1,6 +1,6 @@
 //! Expressions as a reader knows them.
 //!
-//! In: an expression of a tree. Out: a short text of it, and the variable and the keys under which its value is found.
+//! In: an expression of a tree. Out: a short text of it, and the variables and keys under which its value is found.
 
 use oxc_ast::ast::{CallExpression, Expression, MemberExpression, PropertyKey};
 use oxc_span::GetSpan;
@@ -21,17 +21,26 @@ const DEEPEST: usize = 16;
 pub(crate) struct Operand {
     /// The expression, on one line; arguments of calls are left out.
     pub(crate) text: String,
-    /// The root and the keys that lead to its value, if nothing else does.
-    pub(crate) path: Option<(Root, Vec<String>)>,
+    /// The variable or argument that it is.
+    pub(crate) root: Option<Root>,
     /// The object that it is a property of, with the key.
-    pub(crate) of: Option<(Box<Self>, String)>,
+    pub(crate) of: Option<(Box<Self>, Key)>,
     /// The function that its value came from: `load` of `load()`, and of `rows` after `const rows = load()`.
     pub(crate) origin: Option<Box<Self>>,
     /// The kind of value that a literal is.
     pub(crate) literal: Option<Literal>,
 }
 
-/// The value that a path begins at.
+/// The key of a property.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// As it is written in the text.
+    Name(String),
+    /// The value of an operand.
+    Value(Box<Operand>),
+}
+
+/// A value that the failing function has at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     /// A variable, or `this`.
@@ -69,41 +78,43 @@ impl Operand {
         };
         let of = member_of(expression).and_then(|member| {
             let object = Self::within(member.object(), source, depth);
-            Some((Box::new(object), key_in(member)?))
+            Some((Box::new(object), key_in(member, source, depth)?))
         });
         Self {
             text,
-            path: path(expression, DEEPEST),
+            root: match expression {
+                Expression::Identifier(name) => Some(Root::Name(name.name.to_string())),
+                Expression::ThisExpression(_) => Some(Root::Name("this".to_owned())),
+                _ => None,
+            },
             of,
-            origin: origin.filter(|callee| callee.path.is_some()).map(Box::new),
+            origin: origin.map(Box::new),
             literal: literal(expression),
         }
     }
 
     /// An argument of the failing function.
     pub(super) fn argument(index: usize) -> Self {
-        let path = Some((Root::Argument(index), Vec::new()));
-        Self { path, ..Self::without_value(format!("argument {}", index + 1)) }
+        let root = Some(Root::Argument(index));
+        Self { root, ..Self::without_value(format!("argument {}", index + 1)) }
     }
 
     /// An operand in words alone.
     pub(super) fn without_value(text: String) -> Self {
-        Self { text: bounded(text, TEXT), path: None, of: None, origin: None, literal: None }
+        Self { text: bounded(text, TEXT), root: None, of: None, origin: None, literal: None }
     }
 
     /// The value of a property of this one.
     pub(super) fn property(&self, key: &str) -> Self {
-        let path = self.path.as_ref().map(|(root, keys)| {
-            (root.clone(), keys.iter().cloned().chain([key.to_owned()]).collect())
-        });
+        let index = key.bytes().all(|byte| byte.is_ascii_digit());
         // `argument 1` and `an element of rows` are words.
-        let text = if self.text.contains(' ') {
-            format!("{key} of {}", self.text)
-        } else {
-            with_key(&self.text, key)
+        let text = match (self.text.contains(' '), index) {
+            (true, true) => format!("element {key} of {}", self.text),
+            (true, false) => format!("{key} of {}", self.text),
+            (false, _) => with_key(&self.text, key),
         };
-        let of = Some((Box::new(self.clone()), key.to_owned()));
-        Self { path, of, ..Self::without_value(text) }
+        let of = Some((Box::new(self.clone()), Key::Name(key.to_owned())));
+        Self { of, ..Self::without_value(text) }
     }
 }
 
@@ -115,8 +126,18 @@ fn member_of<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e MemberExpress
     }
 }
 
+/// The key of a member expression; `None` for a private one.
+fn key_in(member: &MemberExpression<'_>, source: &str, depth: usize) -> Option<Key> {
+    match member {
+        MemberExpression::ComputedMemberExpression(computed) if name_in(member).is_none() => {
+            Some(Key::Value(Box::new(Operand::within(&computed.expression, source, depth))))
+        }
+        member => name_in(member).map(Key::Name),
+    }
+}
+
 /// The key of a member expression, where it is written in the text.
-pub(super) fn key_in(member: &MemberExpression<'_>) -> Option<String> {
+pub(super) fn name_in(member: &MemberExpression<'_>) -> Option<String> {
     match member {
         MemberExpression::StaticMemberExpression(member) => Some(member.property.name.to_string()),
         MemberExpression::ComputedMemberExpression(member) => key_of(&member.expression),
@@ -129,7 +150,13 @@ fn with_key(object: &str, key: &str) -> String {
     let plain = !key.is_empty()
         && !key.starts_with(|first: char| first.is_ascii_digit())
         && key.chars().all(|char| char.is_alphanumeric() || matches!(char, '_' | '$'));
-    if plain { format!("{object}.{key}") } else { format!("{object}[{key:?}]") }
+    if plain {
+        format!("{object}.{key}")
+    } else if key.bytes().all(|byte| byte.is_ascii_digit()) {
+        format!("{object}[{key}]")
+    } else {
+        format!("{object}[{key:?}]")
+    }
 }
 
 fn text(expression: &Expression<'_>, source: &str, depth: usize) -> String {
@@ -190,23 +217,6 @@ fn part(source: &str, node: &impl GetSpan, limit: usize) -> String {
     let words: Vec<&str> = source.get(start..end).unwrap_or("…").split_whitespace().collect();
     let cut = if end < span.end as usize { "…" } else { "" };
     bounded(words.join(" ") + cut, limit)
-}
-
-fn path(expression: &Expression<'_>, depth: usize) -> Option<(Root, Vec<String>)> {
-    let depth = depth.checked_sub(1)?;
-    let of = |object: &Expression<'_>, key: String| {
-        let (root, mut keys) = path(object.get_inner_expression(), depth)?;
-        keys.push(key);
-        Some((root, keys))
-    };
-    if let Some(member) = member_of(expression) {
-        return of(member.object(), key_in(member)?);
-    }
-    match expression {
-        Expression::Identifier(name) => Some((Root::Name(name.name.to_string()), Vec::new())),
-        Expression::ThisExpression(_) => Some((Root::Name("this".to_owned()), Vec::new())),
-        _ => None,
-    }
 }
 
 /// The key that a literal in brackets is.

@@ -4,12 +4,13 @@
 //! likelihood: those that contain the last place that the engine noted, the smallest first, then those that follow it.
 
 use oxc_ast::ast::{
-    ArrowFunctionExpression, AssignmentExpression, AssignmentTarget, BinaryExpression,
-    BindingIdentifier, BindingPattern, CallExpression, CatchParameter, ComputedMemberExpression,
-    Expression, ForOfStatement, ForStatementLeft, FormalParameters, Function, IdentifierReference,
-    MemberExpression, NewExpression, Program, SimpleAssignmentTarget, SpreadElement,
-    StaticMemberExpression, TaggedTemplateExpression, UnaryExpression, UpdateExpression,
-    VariableDeclarator, YieldExpression,
+    ArrowFunctionExpression, AssignmentExpression, AssignmentTarget,
+    AssignmentTargetPropertyIdentifier, BinaryExpression, BindingIdentifier, BindingPattern,
+    CallExpression, CatchParameter, Class, ComputedMemberExpression, Declaration, Expression,
+    ForOfStatement, ForStatementLeft, FormalParameters, Function, IdentifierReference,
+    ImportDeclarationSpecifier, MemberExpression, NewExpression, Program, SimpleAssignmentTarget,
+    SpreadElement, Statement, StaticMemberExpression, TaggedTemplateExpression, TemplateLiteral,
+    ThisExpression, UnaryExpression, VariableDeclarator, YieldExpression,
 };
 use oxc_ast_visit::{VisitJs, walk_js};
 use oxc_span::{GetSpan, Span};
@@ -19,8 +20,8 @@ use oxc_syntax::{
 };
 
 use super::{
-    Act, Failure, Operand, Root,
-    operands::{key_in, key_of, property_key},
+    Act, Declared, Failure, Key, Operand, Root,
+    operands::{key_of, name_in, property_key},
 };
 
 /// The most suspects that are given.
@@ -42,7 +43,11 @@ pub(super) struct Search<'s> {
     matched: bool,
     /// The likeliest suspects in the function that failed, and elsewhere.
     found: [Vec<Found>; 2],
-    declared: Option<u32>,
+    /// The first declaration of the name, and the first one after the failure.
+    declared: [Option<u32>; 2],
+    declared_as_type: bool,
+    /// Whether the assigned name is imported.
+    imported: bool,
 }
 
 struct Found {
@@ -72,7 +77,9 @@ impl<'s> Search<'s> {
             functions: vec![(whole, 0)],
             matched: whole,
             found: [Vec::new(), Vec::new()],
-            declared: None,
+            declared: [None, None],
+            declared_as_type: false,
+            imported: false,
         }
     }
 
@@ -81,7 +88,9 @@ impl<'s> Search<'s> {
         self.visit_program(program);
         let [here, elsewhere] = self.found;
         let found = if self.matched { here } else { merged(here, elsewhere) };
-        let declared = self.declared;
+        let (imported, [first, later]) = (self.imported, self.declared);
+        let line = later.or(first).map(Declared::Line);
+        let declared = line.or_else(|| self.declared_as_type.then_some(Declared::Type));
         let mut found: Vec<(u32, Act)> =
             found.into_iter().map(|found| (found.at, found.act)).collect();
         let mut origins = Origins { source: self.source, operands: Vec::new() };
@@ -94,13 +103,14 @@ impl<'s> Search<'s> {
                     }
                 }
                 Act::Member { object: operand, .. }
+                | Act::Conversion { value: operand }
                 | Act::Pattern { source: Some(operand), .. }
                 | Act::Iteration { value: Some(operand) } => origins.ask(operand),
+                Act::Variable { imported: is } => *is = imported,
                 Act::Binary { .. }
-                | Act::Variable
                 | Act::Pattern { source: None, .. }
                 | Act::Iteration { value: None } => {}
-                Act::Name { declared: place } => *place = declared,
+                Act::Name { declared: place, .. } => *place = declared,
             }
         }
         if !origins.operands.is_empty() {
@@ -135,6 +145,16 @@ impl<'s> Search<'s> {
             Some((0, 0))
         } else if (span.start..span.end).contains(&before) {
             Some((1, span.size()))
+        } else if matches!(
+            self.failure,
+            Failure::Call
+                | Failure::Construct
+                | Failure::ClassCall
+                | Failure::Builtin(_)
+                | Failure::Untold
+        ) {
+            // The engine notes the place of every call.
+            None
         } else if at > before && after.is_none_or(|after| at.min(span.start) <= after) {
             Some((2, at - before))
         } else if matches!(self.failure, Failure::Assign(_)) && at < before {
@@ -165,7 +185,7 @@ impl<'s> Search<'s> {
     /// Whether a failed builtin may be the one called, by its name; anything may be, where none failed.
     fn may_be_builtin(&self, callee: &Operand) -> bool {
         match (self.failure, &callee.of) {
-            (Failure::Builtin(name), Some((_, key))) => name == key,
+            (Failure::Builtin(name), Some((_, Key::Name(key)))) => name == key,
             _ => true,
         }
     }
@@ -186,20 +206,37 @@ impl<'s> Search<'s> {
 
     /// An assignment to a property: it fails where the property is read-only, or the object takes no new one.
     fn assigned(&mut self, span: Span, member: &MemberExpression<'_>) {
-        if !matches!(self.failure, Failure::Assign(_) | Failure::Extend) {
+        if !matches!(self.failure, Failure::Assign(_) | Failure::Extend | Failure::Primitive) {
             return;
         }
         self.add(property_place(member), span, |search| {
-            let (object, key) = (search.operand(member.object()), Some(key_in(member)?));
-            let named =
-                !matches!(search.failure, Failure::Assign(name) if Some(name) != key.as_ref());
+            let (object, key) = (search.operand(member.object()), name_in(member));
+            let named = !matches!(
+                (search.failure, &key),
+                (Failure::Assign(name), Some(key)) if name != key
+            );
             named.then_some(Act::Member { object, key })
         });
     }
 
     fn assigned_variable(&mut self, name: &IdentifierReference<'_>) {
+        self.named(name, name.span, true);
         if matches!(self.failure, Failure::Assign(wanted) if *wanted == name.name.as_str()) {
-            self.add(name.span.start, name.span, |_| Some(Act::Variable));
+            self.add(name.span.start, name.span, |_| Some(Act::Variable { imported: false }));
+        }
+    }
+
+    fn named(&mut self, name: &IdentifierReference<'_>, span: Span, assigned: bool) {
+        if matches!(self.failure, Failure::Name(wanted) if *wanted == name.name.as_str()) {
+            self.add(name.span.start, span, |_| Some(Act::Name { assigned, declared: None }));
+        }
+    }
+
+    fn converted(&mut self, span: Span, value: &Expression<'_>) {
+        if *self.failure == Failure::Convert {
+            self.add(value.span().start, span, |search| {
+                Some(Act::Conversion { value: search.operand(value) })
+            });
         }
     }
 
@@ -209,12 +246,8 @@ impl<'s> Search<'s> {
         target: &AssignmentTarget<'_>,
         right: Option<&Expression<'_>>,
     ) {
-        if let Some(member) = target.as_member_expression() {
-            return self.assigned(span, member);
-        }
         let operand = |search: &Self| right.map(|right| search.operand(right));
         match target {
-            AssignmentTarget::AssignmentTargetIdentifier(name) => self.assigned_variable(name),
             AssignmentTarget::ObjectAssignmentTarget(pattern)
                 if *self.failure == Failure::Destructure =>
             {
@@ -293,7 +326,10 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
-        if matches!(self.failure, Failure::Call | Failure::ClassCall | Failure::Builtin(_)) {
+        if matches!(
+            self.failure,
+            Failure::Call | Failure::ClassCall | Failure::Builtin(_) | Failure::Untold
+        ) {
             let first = call.arguments.first().and_then(|first| first.as_expression());
             self.call(call.span, &call.callee, first);
         }
@@ -329,30 +365,51 @@ impl<'a> VisitJs<'a> for Search<'_> {
 
     fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
         self.target(assignment.span, &assignment.left, Some(&assignment.right));
+        // The target is written after the right side has been evaluated.
+        if let AssignmentTarget::AssignmentTargetIdentifier(name) = &assignment.left {
+            self.named(name, assignment.span, true);
+        }
+        if let Some(member) = assignment.left.as_member_expression() {
+            self.assigned(assignment.span, member);
+            if matches!(self.failure, Failure::Write(_)) {
+                let (at, key) = (property_place(member), name_in(member));
+                self.member(at, assignment.span, member.object(), key);
+            }
+        }
         walk_js::walk_assignment_expression(self, assignment);
     }
 
-    fn visit_update_expression(&mut self, update: &UpdateExpression<'a>) {
-        match &update.argument {
+    fn visit_simple_assignment_target(&mut self, target: &SimpleAssignmentTarget<'a>) {
+        match target {
             SimpleAssignmentTarget::AssignmentTargetIdentifier(name) => {
                 self.assigned_variable(name);
             }
             target => {
                 if let Some(member) = target.as_member_expression() {
-                    self.assigned(update.span, member);
+                    self.assigned(member.span(), member);
                 }
+                walk_js::walk_simple_assignment_target(self, target);
             }
         }
-        walk_js::walk_update_expression(self, update);
+    }
+
+    fn visit_assignment_target_property_identifier(
+        &mut self,
+        property: &AssignmentTargetPropertyIdentifier<'a>,
+    ) {
+        self.assigned_variable(&property.binding);
+        walk_js::walk_assignment_target_property_identifier(self, property);
     }
 
     fn visit_unary_expression(&mut self, unary: &UnaryExpression<'a>) {
-        if unary.operator == UnaryOperator::Delete && *self.failure == Failure::Destructure {
+        if unary.operator == UnaryOperator::Delete
+            && matches!(self.failure, Failure::Destructure | Failure::Delete)
+        {
             let inner = unary.argument.get_inner_expression();
             if let Some(member) = inner.as_member_expression() {
                 self.add(property_place(member), unary.span, |search| {
                     let object = search.operand(member.object());
-                    Some(Act::Member { object, key: Some(key_in(member)?) })
+                    Some(Act::Member { object, key: name_in(member) })
                 });
             }
         }
@@ -368,6 +425,8 @@ impl<'a> VisitJs<'a> for Search<'_> {
             }
             _ => false,
         };
+        self.converted(binary.span, &binary.left);
+        self.converted(binary.span, &binary.right);
         if wanted {
             self.add(binary.span.start, binary.span, |search| {
                 let (left, right) = (search.operand(&binary.left), search.operand(&binary.right));
@@ -398,7 +457,8 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_for_of_statement(&mut self, each: &ForOfStatement<'a>) {
-        if *self.failure == Failure::Iterate {
+        // The engine calls a method that `for await` did not find.
+        if *self.failure == Failure::Iterate || (each.r#await && *self.failure == Failure::Call) {
             self.add(each.right.span().start, each.right.span(), |search| {
                 Some(Act::Iteration { value: Some(search.operand(&each.right)) })
             });
@@ -446,15 +506,65 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_identifier_reference(&mut self, name: &IdentifierReference<'a>) {
-        if matches!(self.failure, Failure::Name(wanted) if *wanted == name.name.as_str()) {
-            self.add(name.span.start, name.span, |_| Some(Act::Name { declared: None }));
-        }
+        self.named(name, name.span, false);
     }
 
     fn visit_binding_identifier(&mut self, name: &BindingIdentifier<'a>) {
         if matches!(self.failure, Failure::Name(wanted) if *wanted == name.name.as_str()) {
-            self.declared = self.declared.or(Some(name.span.start));
+            let [first, later] = &mut self.declared;
+            *first = first.or(Some(name.span.start));
+            *later = later.or((name.span.start > self.before).then_some(name.span.start));
         }
+    }
+
+    fn visit_class(&mut self, class: &Class<'a>) {
+        let parent = class.heritage.as_ref().map(|heritage| &heritage.expression);
+        if let Some(parent) = parent.filter(|_| *self.failure == Failure::Extends) {
+            self.add(last_name(parent.get_inner_expression()), class.span, |search| {
+                Some(Act::Call { callee: search.operand(parent), first: None })
+            });
+        }
+        walk_js::walk_class(self, class);
+    }
+
+    fn visit_import_declaration_specifier(&mut self, import: &ImportDeclarationSpecifier<'a>) {
+        if let Failure::Assign(wanted) = self.failure {
+            self.imported |= *wanted == import.name().as_str();
+        }
+        walk_js::walk_import_declaration_specifier(self, import);
+    }
+
+    fn visit_this_expression(&mut self, this: &ThisExpression) {
+        if matches!(self.failure, Failure::Name(wanted) if wanted == "this") {
+            let act = Act::Name { assigned: false, declared: None };
+            self.add(this.span.start, this.span, |_| Some(act));
+        }
+    }
+
+    fn visit_declaration(&mut self, declaration: &Declaration<'a>) {
+        if let (Failure::Name(wanted), Some(name)) = (self.failure, declaration.id()) {
+            self.declared_as_type |= declaration.is_type() && *wanted == name.name.as_str();
+        }
+        walk_js::walk_declaration(self, declaration);
+    }
+
+    fn visit_statement(&mut self, statement: &Statement<'a>) {
+        if let Failure::Name(wanted) = self.failure {
+            let name = match statement {
+                Statement::TSInterfaceDeclaration(declaration) => Some(&declaration.id),
+                Statement::TSTypeAliasDeclaration(declaration) => Some(&declaration.id),
+                _ => None,
+            };
+            self.declared_as_type |= name.is_some_and(|name| *wanted == name.name.as_str());
+        }
+        walk_js::walk_statement(self, statement);
+    }
+
+    fn visit_template_literal(&mut self, template: &TemplateLiteral<'a>) {
+        for value in &template.expressions {
+            self.converted(template.span, value);
+        }
+        walk_js::walk_template_literal(self, template);
     }
 }
 
@@ -466,7 +576,7 @@ struct Origins<'s, 'o> {
 
 impl<'o> Origins<'_, 'o> {
     fn ask(&mut self, operand: &'o mut Operand) {
-        if matches!(&operand.path, Some((Root::Name(_), keys)) if keys.is_empty()) {
+        if matches!(&operand.root, Some(Root::Name(_))) {
             self.operands.push(operand);
         } else if let Some((object, _)) = &mut operand.of {
             self.ask(object);
@@ -481,7 +591,7 @@ impl<'a> VisitJs<'a> for Origins<'_, '_> {
                 declarator.init.as_ref().map(Expression::get_inner_expression)
         {
             for operand in &mut self.operands {
-                if matches!(&operand.path, Some((Root::Name(asked), _)) if *asked == name.name.as_str())
+                if matches!(&operand.root, Some(Root::Name(asked)) if *asked == name.name.as_str())
                 {
                     operand.origin = Operand::of(init, self.source).origin;
                 }

@@ -1,0 +1,139 @@
+//! The words for properties and patterns that failed.
+
+use super::{
+    super::values::{Known, Scene},
+    Verdict, did_you_mean, has, is, kind, nothing, quoted, with,
+};
+use crate::{
+    data::nearest::misspelled,
+    isolate::engine::is_object,
+    modules::program::explain::{Failure, Key, Operand},
+};
+
+/// A property was read or written where that is not possible.
+pub(super) fn member(
+    scene: &Scene<'_>,
+    failure: &Failure,
+    message: &str,
+    object: &Operand,
+    key: Option<&str>,
+) -> Verdict {
+    match failure {
+        Failure::Assign(_) | Failure::Extend | Failure::Delete => {
+            return unchangeable(scene, failure, message, object, key);
+        }
+        Failure::Primitive => return primitive(scene, object, key),
+        _ => {}
+    }
+    let word = match nothing(scene, object) {
+        Ok(Some(word)) => word,
+        Ok(None) if message.ends_with("null") => "null",
+        Ok(None) => "undefined",
+        Err(()) => return Verdict::Innocent,
+    };
+    let said = match (failure, key) {
+        (Failure::Destructure, Some(key)) => {
+            format!("cannot delete property {} of {word}", quoted(key))
+        }
+        _ => message.to_owned(),
+    };
+    Verdict::Says(with(said, absent(scene, object, word)))
+}
+
+/// A property of an object that exists was written or deleted, and must stay as it is.
+fn unchangeable(
+    scene: &Scene<'_>,
+    failure: &Failure,
+    message: &str,
+    object: &Operand,
+    key: Option<&str>,
+) -> Verdict {
+    let text = &object.text;
+    let frozen = match scene.known(object) {
+        Known::Value(value) if scene.is_frozen(value.raw()) => {
+            Some(match scene.kind(value.raw()).as_str() {
+                "a module" => format!("{text} is a module"),
+                _ => format!("{text} is frozen"),
+            })
+        }
+        _ => None,
+    };
+    Verdict::Says(match (failure, key) {
+        (Failure::Extend, Some(key)) if message.starts_with("no setter") => {
+            format!("cannot set property {} of {text}: it has only a getter", quoted(key))
+        }
+        (Failure::Extend, Some(key)) => match frozen {
+            Some(frozen) => with(format!("cannot add property {}", quoted(key)), Some(frozen)),
+            None => format!("cannot add property {}: {message}", quoted(key)),
+        },
+        (Failure::Delete, Some(key)) => {
+            with(format!("cannot delete property {}", quoted(key)), frozen)
+        }
+        _ if frozen.is_some() => with(message.to_owned(), frozen),
+        _ => return Verdict::Silent,
+    })
+}
+
+/// A property of a primitive value was written.
+fn primitive(scene: &Scene<'_>, object: &Operand, key: Option<&str>) -> Verdict {
+    let Some(kind) = kind(scene, object) else { return Verdict::Silent };
+    if matches!(scene.known(object), Known::Value(value) if is_object(value.raw())) {
+        return Verdict::Innocent;
+    }
+    let key = key.map(|key| format!(" {}", quoted(key))).unwrap_or_default();
+    Verdict::Says(with(format!("cannot set property{key} of {kind}"), is(&object.text, &kind)))
+}
+
+/// `order.lines is undefined; order has: id, items`.
+pub(super) fn absent(scene: &Scene<'_>, operand: &Operand, word: &str) -> Option<String> {
+    let said = is(&operand.text, word)?;
+    let owner = operand.of.as_ref().filter(|_| word == "undefined");
+    Some(match owner.and_then(|(object, key)| lacks(scene, object, key)) {
+        Some(clause) => format!("{said}; {clause}"),
+        None => said,
+    })
+}
+
+/// The clause on an object without a property of that name.
+fn lacks(scene: &Scene<'_>, object: &Operand, key: &Key) -> Option<String> {
+    let text = &object.text;
+    if let Some(promise) = scene.promise(object) {
+        return Some(promise);
+    }
+    let Known::Value(value) = scene.known(object) else { return None };
+    let key = scene.key(key)?;
+    if let Some(count) = scene.elements(value.raw()) {
+        return key.parse::<u32>().is_ok().then(|| match count {
+            0 => format!("{text} is empty"),
+            1 => format!("{text} has 1 element"),
+            _ => format!("{text} has {count} elements"),
+        });
+    }
+    if scene.kind(value.raw()) == "a Map" {
+        return Some(format!("{text} is a Map: {text}.get({})", quoted(&key)));
+    }
+    let names = scene.names(value.raw())?;
+    if names.contains(&key) {
+        return None;
+    }
+    let meant = misspelled(&key, names.iter().map(String::as_str));
+    Some(has(text, &names) + &meant.map(did_you_mean).unwrap_or_default())
+}
+
+/// A pattern took `undefined` or `null` apart.
+pub(super) fn pattern(scene: &Scene<'_>, source: Option<&Operand>, key: Option<&str>) -> Verdict {
+    let key = key.map(|key| format!("{} of ", quoted(key))).unwrap_or_default();
+    let unknown = format!("cannot destructure {key}undefined or null");
+    let Some(source) = source else { return Verdict::Says(unknown) };
+    if let Some(promise) = scene.promise(source) {
+        return Verdict::Says(with(unknown, Some(promise)));
+    }
+    match nothing(scene, source) {
+        Err(()) => Verdict::Innocent,
+        Ok(Some(word)) => Verdict::Says(with(
+            format!("cannot destructure {key}{word}"),
+            absent(scene, source, word),
+        )),
+        Ok(None) => Verdict::Says(with(unknown, Some(format!("the value of {}", source.text)))),
+    }
+}

@@ -49,10 +49,10 @@ function isRefused(source) {
   return diagnostics.some(({ code }) => isOfGrammar(code));
 }
 
-/** The outcome of a run, without times and places. */
+/** The outcome of a run, without times and places. Only a program with types can say that a name is one. */
 async function outcome(source, language) {
   const { status, result, error } = await runCode(source, { language });
-  return { status, result, error: error && `${error.name}: ${error.message}` };
+  return { status, result, error: error && `${error.name}: ${error.message}`.replace(' (it is a type)', '') };
 }
 
 function* combined(parts) {
@@ -101,7 +101,7 @@ programs(
       return typeof a === 'function' ? 'a function' : /=>|class/.test(a) ? 'the text of a function' : a;
     }
     let result: T;
-    try { result = run(); } catch (error: unknown) { result = (error as Error).message; }
+    try { result = run(); } catch (error: unknown) { result = (error as Error).message.replace(' (it is a type)', ''); }
     export default [result ?? 'nothing', c, calls];`,
 );
 
@@ -134,7 +134,7 @@ programs(
     }
     const names = (o: object) => Reflect.ownKeys(o).filter((name) => name !== 'prototype').map(String);
     let result: T;
-    try { result = names(new A()); } catch (error: unknown) { result = (error as Error).message; }
+    try { result = names(new A()); } catch (error: unknown) { result = (error as Error).message.replace(' (it is a type)', ''); }
     export default [result, names(A), names(A.prototype)];`,
 );
 
@@ -152,7 +152,7 @@ programs(
     type T = any; var a: T = { a: 5 };
     const f =${text};
     let result: T;
-    try { result = await f({ a: 2 }, 3); } catch (error: unknown) { result = (error as Error).message; }
+    try { result = await f({ a: 2 }, 3); } catch (error: unknown) { result = (error as Error).message.replace(' (it is a type)', ''); }
     export default [typeof result === 'function' ? result(6) : result ?? 'nothing', f.length, f.name];`,
 );
 
@@ -192,7 +192,7 @@ programs(
     const o = { p: { q: 5, r: () => 6 } as T, r: 7 as T, s: null as T };
     function f<V>(v: V, ...rest: T[]): V { return v }
     let result: T;
-    try { result = (${text}); } catch (error: unknown) { result = (error as Error).message; }
+    try { result = (${text}); } catch (error: unknown) { result = (error as Error).message.replace(' (it is a type)', ''); }
     export default [typeof result === 'function' ? result.name : /=>|function|class/.test(result) ? 'the text of a function' : result instanceof C ? Object.keys(result) : result ?? 'nothing', a, b];`,
 );
 

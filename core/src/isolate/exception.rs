@@ -28,22 +28,30 @@ const SHOWN_OBJECT: usize = 500;
 pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
     let (name, message) = name_and_message(state, thrown);
     let stack = if is_error(thrown) { call_sites(state, thrown) } else { Vec::new() };
-    let first = stack.first();
-    ExecutionError {
+    let error = ExecutionError {
         name: bounded(name, MESSAGE_LIMIT),
         message: bounded(message, MESSAGE_LIMIT),
+        cause: state.cause_of(thrown),
+        ..ExecutionError::default()
+    };
+    placed(error, &stack)
+}
+
+/// The error with a stack, and with the place of its innermost frame.
+pub(super) fn placed(error: ExecutionError, stack: &[StackFrame]) -> ExecutionError {
+    let first = stack.first();
+    ExecutionError {
         filename: first.map(|frame| frame.file.clone()),
         line: first.map(|frame| frame.position.line),
         column: first.map(|frame| frame.position.column),
-        stack: (!stack.is_empty()).then(|| join(&stack)),
-        specifier: None,
-        cause: state.cause_of(thrown),
+        stack: (!stack.is_empty()).then(|| join(stack)),
+        ..error
     }
 }
 
 /// The frames of an error, each at the call in progress. The engine puts a call at its arguments if they name anything;
 /// this corrects it.
-fn call_sites(state: &State, error: Raw) -> Vec<Frame> {
+fn call_sites(state: &State, error: Raw) -> Vec<StackFrame> {
     /// The engine's message about a call that it could not make.
     const NO_FUNCTION: &str = "not a function";
     let mut frames = frames(state, error);
@@ -54,7 +62,7 @@ fn call_sites(state: &State, error: Raw) -> Vec<Frame> {
     let class = error_class(state, error).name();
     let mut constructing = (!no_function).then_some(class);
     let mut within_getter = false;
-    for Frame { function, file, position, corrected } in &mut frames {
+    for StackFrame { function, file, position, corrected } in &mut frames {
         if !within_getter && !*corrected {
             let around = state.linker.borrow().call_around(file, *position, constructing);
             *position = around.unwrap_or(*position);
@@ -127,15 +135,16 @@ fn refused_expression(state: &State, file: &str) -> Option<Position> {
     expressions.iter().find(|expression| refuses(expression)).map(|found| found.position)
 }
 
-struct Frame {
-    function: String,
-    file: String,
-    position: Position,
+/// One frame of a stack, as the host receives it.
+pub(super) struct StackFrame {
+    pub(super) function: String,
+    pub(super) file: String,
+    pub(super) position: Position,
     /// Whether the position is that of the expression already.
-    corrected: bool,
+    pub(super) corrected: bool,
 }
 
-fn frames(state: &State, error: Raw) -> Vec<Frame> {
+fn frames(state: &State, error: Raw) -> Vec<StackFrame> {
     let cx = state.realm().cx;
     let stack = cx.call(state.realm().intrinsics.error_stack, error, &[]);
     let frames = stack.and_then(|stack| {
@@ -153,8 +162,8 @@ fn frames(state: &State, error: Raw) -> Vec<Frame> {
     })
 }
 
-fn frame(state: &State, site: &Site<'_>) -> Frame {
-    Frame {
+fn frame(state: &State, site: &Site<'_>) -> StackFrame {
+    StackFrame {
         function: shown_name(site.function),
         file: site.file.to_owned(),
         position: if site.corrected {
@@ -185,10 +194,10 @@ fn original(state: &State, file: &str, line: u32, column: u32) -> Position {
     found.unwrap_or(Position { line, column })
 }
 
-fn join(frames: &[Frame]) -> String {
+fn join(frames: &[StackFrame]) -> String {
     let lines: Vec<String> = frames
         .iter()
-        .map(|Frame { function, file, position: Position { line, column }, .. }| {
+        .map(|StackFrame { function, file, position: Position { line, column }, .. }| {
             format!("    at {function} ({file}:{line}:{column})")
         })
         .collect();

@@ -87,7 +87,7 @@ pub(super) fn explain(
     let question = Question {
         failure,
         function: around.function.and_then(original),
-        before: site.place().and_then(original)?,
+        before: around.before.and_then(original)?,
         after: around.after.and_then(original),
     };
     let (_, room_bytes) = state.held_and_room_bytes();

@@ -7,7 +7,8 @@
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
 //! names that modules see, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
 //! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
-//! `backtrace` writes and reads stacks, `excerpt` the beginnings of texts, and `settle` goes from evaluation to the end.
+//! `backtrace` writes and reads stacks, `excerpt` the beginnings of texts, `settle` goes from evaluation to the end, and `stalled` finds the place at
+//! which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs.
 
 mod backtrace;
@@ -25,6 +26,7 @@ mod memory;
 mod null_embedder;
 mod rejections;
 mod settle;
+mod stalled;
 mod state;
 
 #[cfg(test)]
@@ -45,6 +47,7 @@ pub(crate) use self::{
         termination::Termination,
     },
     settle::{End, Turn},
+    stalled::without_place,
 };
 use self::{
     memory::{escape, instance, interrupt, pool::Lease},
@@ -55,7 +58,7 @@ use crate::{
         host::{Completion, Refusal},
         inbound::Inbound,
     },
-    data::outcome::LogLevel,
+    data::outcome::{ExecutionError, LogLevel},
     modules::program::Linker,
     value::Value,
 };
@@ -152,6 +155,15 @@ impl Isolate {
             }
             settle::go_on(state)
         })
+    }
+
+    /// The error of a run that nothing can resume, with the place at which it waits.
+    pub(crate) fn stalled(&self) -> Box<ExecutionError> {
+        let found = self.state.as_ref().and_then(|state| {
+            let found = self.instance.enter(|_| stalled::error(state));
+            found.ok()
+        });
+        Box::new(found.unwrap_or_else(without_place))
     }
 
     /// The most bytes that ever counted against the limit.

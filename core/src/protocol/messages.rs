@@ -93,8 +93,8 @@ pub(crate) enum WorkersEnd {
     End(End),
     /// The run has used up its CPU time.
     Cap,
-    /// Nothing can resume the run.
-    Stalled,
+    /// Nothing can resume the run, and this is its error.
+    Stalled(Box<ExecutionError>),
 }
 
 const BEGIN: u8 = 1;
@@ -367,7 +367,7 @@ fn write_end(frame: Frame, end: WorkersEnd) -> Frame {
         WorkersEnd::End(End::Asked) => frame.u8(ASKED),
         WorkersEnd::End(End::Broken) => frame.u8(BROKEN),
         WorkersEnd::Cap => frame.u8(CAP),
-        WorkersEnd::Stalled => frame.u8(STALLED),
+        WorkersEnd::Stalled(error) => write_error(frame.u8(STALLED), *error),
     }
 }
 
@@ -386,7 +386,7 @@ fn read_end(fields: &mut Fields, most_bytes: usize) -> Result<WorkersEnd, Unread
         ASKED => WorkersEnd::End(End::Asked),
         BROKEN => WorkersEnd::End(End::Broken),
         CAP => WorkersEnd::Cap,
-        STALLED => WorkersEnd::Stalled,
+        STALLED => WorkersEnd::Stalled(Box::new(read_error(fields)?)),
         _ => return Err(Unreadable::Broken),
     })
 }

@@ -25,6 +25,8 @@ use crate::{
 pub(crate) enum Reason {
     Terminated(String),
     SafetyCap(String),
+    /// Nothing can resume the run, and this is its error.
+    Stalled(Box<ExecutionError>),
 }
 
 impl Reason {
@@ -40,12 +42,6 @@ impl Reason {
         Self::SafetyCap(format!(
             "the run computed for more than its safety cap of {seconds} s of CPU time"
         ))
-    }
-
-    /// Nothing can resume the run.
-    pub(crate) fn stalled() -> Self {
-        let message = "the run is stalled: it waits for a promise that nothing can settle";
-        Self::SafetyCap(message.to_owned())
     }
 }
 
@@ -163,6 +159,9 @@ impl Record {
             }
             (_, Some(Reason::SafetyCap(message))) => {
                 (Status::Terminated, None, failed("SafetyCap", message.clone()))
+            }
+            (_, Some(Reason::Stalled(error))) => {
+                (Status::Terminated, None, Some(error.as_ref().clone()))
             }
             (End::Success(value), None) => (Status::Success, Some(value), None),
             (End::Failed(status, error), None) => (status, None, Some(*error)),

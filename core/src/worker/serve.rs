@@ -122,7 +122,7 @@ fn compute(isolate: &mut Isolate, embedder: &RemoteEmbedder) -> WorkersEnd {
                 if inbox.is_empty() && !embedder.termination.is_raised() {
                     let most = if waits_for_host { Wait::Ever } else { Wait::For(STALLED) };
                     if !embedder.wait(most) {
-                        return WorkersEnd::Stalled;
+                        return WorkersEnd::Stalled(isolate.stalled());
                     }
                     inbox = embedder.take_inbox();
                 }

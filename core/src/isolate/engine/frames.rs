@@ -123,6 +123,9 @@ struct Reference {
 /// A line and a column from 1, the column in bytes, as the engine counts them.
 pub(in crate::isolate) type Place = (u32, u32);
 
+/// The same in the engine's tables.
+type RawPlace = (c_int, c_int);
+
 /// A function that runs, as the engine lists it.
 pub(in crate::isolate) struct CallSite<'s> {
     data: &'s CallSiteData,
@@ -185,7 +188,9 @@ pub(in crate::isolate) struct Frame {
 pub(in crate::isolate) struct Around {
     /// The start of the function.
     pub(in crate::isolate) function: Option<Place>,
-    /// The next place that the engine noted after the instruction.
+    /// The last place that the engine noted up to the instruction.
+    pub(in crate::isolate) before: Option<Place>,
+    /// The next place that it noted after the instruction.
     pub(in crate::isolate) after: Option<Place>,
 }
 
@@ -253,22 +258,32 @@ impl Frame {
         unsafe { !(*self.state).pc.is_null() }
     }
 
+    /// The function.
+    pub(in crate::isolate) fn function(&self) -> Raw {
+        // SAFETY: the frame lives.
+        unsafe { (*self.state).function }
+    }
+
+    /// The name of the file that the function is in.
+    pub(in crate::isolate) fn file(&self) -> sys::JSAtom {
+        self.bytecode().file
+    }
+
     /// The places around the instruction that failed.
     pub(in crate::isolate) fn around(&self) -> Around {
         let bytecode = self.bytecode();
         let start = (bytecode.line, bytecode.column);
-        let place = |(line, column): (c_int, c_int)| {
+        let place = |(line, column): RawPlace| {
             Some((u32::try_from(line).ok()?, u32::try_from(column).ok()?))
         };
         // SAFETY: the frame lives, and the engine wrote the table.
         let (pc, table) = unsafe {
             let length = usize::try_from(bytecode.places_length).unwrap_or(0);
-            let table = slice(bytecode.places, length);
-            ((*self.state).pc as usize, table)
+            ((*self.state).pc as usize, slice(bytecode.places, length))
         };
-        let code = bytecode.code as usize;
-        let after = pc.checked_sub(code + 1).and_then(|pc| next_place(table, start, pc));
-        Around { function: place(start), after: after.and_then(place) }
+        let pc = pc.saturating_sub(bytecode.code as usize + 1);
+        let (before, after) = places(table, start, pc);
+        Around { function: place(start), before: place(before), after: after.and_then(place) }
     }
 
     /// The value of the only variable of that name which the function sees and which has a value; `None` where there is
@@ -336,6 +351,60 @@ impl Frame {
     }
 }
 
+/// `JSAsyncFunctionData`.
+#[repr(C)]
+struct AsyncFunction {
+    links: [*const Self; 2],
+    resolving: [Raw; 2],
+    active: bool,
+    this: Raw,
+    argument_count: c_int,
+    throws: bool,
+    frame: StackFrame,
+}
+
+/// The async functions that wait at an `await`, in order of their calls as far as the engine keeps it.
+pub(in crate::isolate) fn suspended(cx: Cx, layout: Layout) -> Vec<Frame> {
+    /// Further objects are not looked at: that would take time.
+    const MOST_OBJECTS: usize = 1 << 20;
+    /// The engine's number for them, in the header before each object.
+    const ASYNC_FUNCTION: u8 = 4;
+    const HEADER: usize = 5;
+    let mut found = Vec::new();
+    // SAFETY: `probe` compared the structures. The engine links all its objects in a ring, the context among them, and
+    // the head of the ring is in the runtime.
+    unsafe {
+        let runtime = sys::JS_GetRuntime(cx.0) as usize;
+        let start = cx.0.cast_const().cast::<AsyncFunction>();
+        let mut at = (*start).links[1];
+        for _ in 0..MOST_OBJECTS {
+            if ptr::eq(at, start) || at.is_null() {
+                break;
+            }
+            let is_head = (at as usize).wrapping_sub(runtime) < layout.frame;
+            if !is_head && *at.cast::<u8>().sub(HEADER) & 0x7f == ASYNC_FUNCTION && (*at).active {
+                found.extend(waiting(&raw const (*at).frame));
+            }
+            at = (*at).links[1];
+        }
+    }
+    found
+}
+
+/// # Safety
+/// The frame must be that of a live async function.
+unsafe fn waiting(frame: *const StackFrame) -> Option<Frame> {
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        let function = (*frame).function;
+        if !is_object(function) || (*frame).pc.is_null() {
+            return None;
+        }
+        let object = super::address_of(function) as *const FunctionObject;
+        Some(Frame { state: frame, object, bytecode: (*object).bytecode })
+    }
+}
+
 /// # Safety
 /// That many elements must be there, unless the pointer is null.
 unsafe fn slice<'a, T>(start: *const T, count: usize) -> &'a [T] {
@@ -357,29 +426,34 @@ pub(in crate::isolate) fn property_count(_layout: Layout, object: Raw) -> usize 
     shape.and_then(|shape| usize::try_from(shape.count).ok()).unwrap_or(0)
 }
 
-/// The first place in a function's table that lies after the instruction at `pc`.
-fn next_place(table: &[u8], start: (c_int, c_int), pc: usize) -> Option<(c_int, c_int)> {
+/// The last place in a function's table up to the instruction at `pc`, and the first place after it.
+fn places(table: &[u8], start: RawPlace, pc: usize) -> (RawPlace, Option<RawPlace>) {
+    let mut bytes = table.iter().copied();
+    let (mut at, mut before) = (0, start);
+    while let Some((steps, place)) = step(&mut bytes, before) {
+        at += steps;
+        if at > pc {
+            return (before, Some(place));
+        }
+        before = place;
+    }
+    (before, None)
+}
+
+/// The bytes of code to the next place in a table, and that place.
+fn step(bytes: &mut impl Iterator<Item = u8>, from: RawPlace) -> Option<(usize, RawPlace)> {
     /// The engine packs small steps into one byte: the step of the line, from -1, and that of the instruction.
     const FIRST: u8 = 1;
     const LINES: u8 = 5;
-    let mut bytes = table.iter().copied();
-    let (mut at, (mut line, mut column)) = (0_usize, start);
-    while let Some(step) = bytes.next() {
-        let lines = if step == 0 {
-            at = at.checked_add(usize::try_from(unsigned(&mut bytes)?).ok()?)?;
-            signed(&mut bytes)?
-        } else {
-            let step = step - FIRST;
-            at = at.checked_add(usize::from(step / LINES))?;
-            c_int::from(step % LINES) - 1
-        };
-        line = line.checked_add(lines)?;
-        column = column.checked_add(signed(&mut bytes)?)?;
-        if at > pc {
-            return Some((line, column));
-        }
-    }
-    None
+    let step = bytes.next()?;
+    let (code, lines) = if step == 0 {
+        (usize::try_from(unsigned(bytes)?).ok()?, signed(bytes)?)
+    } else {
+        let step = step - FIRST;
+        (usize::from(step / LINES), c_int::from(step % LINES) - 1)
+    };
+    let (line, column) = from;
+    Some((code, (line.checked_add(lines)?, column.checked_add(signed(bytes)?)?)))
 }
 
 fn unsigned(bytes: &mut impl Iterator<Item = u8>) -> Option<u32> {

@@ -48,7 +48,7 @@ pub(super) fn word(
 fn judge(scene: &Scene<'_>, failure: &Failure, message: &str, act: &Act) -> Verdict {
     match (act, failure) {
         (Act::Call { callee, .. }, Failure::ClassCall) => calls::class(scene, callee),
-        (Act::Call { .. }, Failure::Untold) => Verdict::Silent,
+        (Act::Call { .. }, Failure::Untold) | (Act::Wait, _) => Verdict::Silent,
         (Act::Call { callee, first }, Failure::Builtin(_)) => {
             calls::builtin(scene, message, callee, first.as_ref())
         }

@@ -58,6 +58,8 @@ pub(crate) enum Failure {
     Primitive,
     /// A name was used that is not declared, or not yet.
     Name(String),
+    /// A function waits for ever.
+    Wait,
 }
 
 /// The question, in positions of the original text.
@@ -92,6 +94,8 @@ pub(crate) enum Act {
     Iteration { value: Option<Operand> },
     /// The assignment of a variable.
     Variable { imported: bool },
+    /// An `await`.
+    Wait,
     /// The conversion of a value.
     Conversion { value: Operand },
     /// An operation with two operands.

@@ -35,6 +35,7 @@ use crate::{
         host::{Completion, Host},
         inbound::Inbound,
     },
+    data::outcome::ExecutionError,
     isolate::{Embedder, End, Isolate, Termination, Turn},
     modules::request::Request,
     os::sync::{Condvar, Mutex},
@@ -76,6 +77,8 @@ struct Shared {
     computed: Duration,
     /// How often the run was parked: distinguishes one parking from the next.
     parkings: u64,
+    /// The error of the run if nothing resumes it, while it is parked.
+    stalled: Option<Box<ExecutionError>>,
 }
 
 enum Phase {
@@ -127,6 +130,7 @@ impl Run {
                 answer: None,
                 computed: Duration::ZERO,
                 parkings: 0,
+                stalled: None,
             }),
             answered: Condvar::new(),
             answer_of: AtomicU64::new(0),
@@ -246,6 +250,7 @@ impl Run {
 
     /// Parks the isolate until the host sends something, unless it already has.
     fn park(self: &Arc<Self>, isolate: Box<Isolate>, waits_for_host: bool) -> Next {
+        let stalled = (!waits_for_host).then(|| isolate.stalled());
         let mut shared = self.shared.lock();
         if self.is_settled() {
             return Next::Over(isolate);
@@ -259,6 +264,7 @@ impl Run {
             self.settle(End::Asked, Some(isolate.peak_bytes()));
             return Next::Over(isolate);
         }
+        shared.stalled = stalled;
         shared.parkings += 1;
         let parking = shared.parkings;
         shared.computed += self.end_slice();

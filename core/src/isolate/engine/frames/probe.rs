@@ -10,7 +10,7 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{Around, Stack, StackFrame, call_site, install, property_count};
+use super::{Around, Stack, StackFrame, call_site, install, property_count, suspended};
 use crate::{
     isolate::{
         engine::{Cx, Local, Raw, address_of, is_object, sys, undefined},
@@ -26,9 +26,10 @@ pub(in crate::isolate) struct Layout {
     pub(super) frame: usize,
 }
 
-/// Calls a function with two arguments, a variable and a captured variable, which fails in its third line.
+/// Calls an async function, which waits; and a function with two arguments, a variable and a captured variable, which
+/// fails in its third line.
 const PROGRAM: &CStr =
-    c"(function (outer) { return function probe(first, second) {\n const local = { a: 1, b: 2 };\n outer(); second.x.y;\n first.z; } })(function () {})('one', 'two')";
+    c"const waits = (async function waits() { await 1; })(); (function (outer) { return function probe(first, second) {\n const local = { a: 1, b: 2 };\n outer(); second.x.y;\n first.z; } })(function () {})('one', 'two')";
 
 const FILE: &CStr = c"probe";
 
@@ -58,6 +59,7 @@ fn find() -> Option<Layout> {
             let context = sys::JS_NewContextRaw(runtime);
             let ready = !context.is_null()
                 && sys::JS_AddIntrinsicBaseObjects(context) == 0
+                && sys::JS_AddIntrinsicPromise(context) == 0
                 && sys::JS_AddIntrinsicEval(context) == 0;
             ready.then_some(Cx(context))
         }?;
@@ -120,7 +122,7 @@ fn examine(cx: Cx, list: Raw, runtime_bytes: usize) -> Option<Layout> {
     // SAFETY: the engine is making the program's error, and made this list.
     let stack = unsafe { Stack::of(cx, layout, &first) }?;
     let frame = stack.frame(0, &first).filter(|_| !stack.in_constructor)?;
-    let around = Around { function: Some((1, 27)), after: Some((4, 2)) };
+    let around = Around { function: Some((1, 82)), before: Some((3, 11)), after: Some((4, 2)) };
     let variable = |name: &str| cx.atom(name).ok().and_then(|name| frame.variable(cx, &name));
     let shown = |name: &str| variable(name).and_then(|value: Local| text(value.raw()));
     let agrees = frame.around() == around
@@ -129,7 +131,11 @@ fn examine(cx: Cx, list: Raw, runtime_bytes: usize) -> Option<Layout> {
         && variable("local").is_some_and(|local| property_count(layout, local.raw()) == 2)
         && variable("outer").is_some_and(|outer| cx.is_function(outer.raw()))
         && variable("absent").is_none();
-    agrees.then_some(layout)
+    let mut waiting = suspended(cx, layout).into_iter();
+    let name = waiting.next().and_then(|frame| cx.own_data(frame.function(), c"name"));
+    let waits = name.and_then(|name| text(name.raw())).as_deref() == Some("waits")
+        && waiting.next().is_none();
+    (agrees && waits).then_some(layout)
 }
 
 /// The offset of the only pointer in the runtime to a frame of this function on this thread's stack.

@@ -5,9 +5,9 @@
 
 use oxc_ast::ast::{
     ArrowFunctionExpression, AssignmentExpression, AssignmentTarget,
-    AssignmentTargetPropertyIdentifier, BinaryExpression, BindingIdentifier, BindingPattern,
-    CallExpression, CatchParameter, Class, ComputedMemberExpression, Declaration, Expression,
-    ForOfStatement, ForStatementLeft, FormalParameters, Function, IdentifierReference,
+    AssignmentTargetPropertyIdentifier, AwaitExpression, BinaryExpression, BindingIdentifier,
+    BindingPattern, CallExpression, CatchParameter, Class, ComputedMemberExpression, Declaration,
+    Expression, ForOfStatement, ForStatementLeft, FormalParameters, Function, IdentifierReference,
     ImportDeclarationSpecifier, MemberExpression, NewExpression, Program, SimpleAssignmentTarget,
     SpreadElement, Statement, StaticMemberExpression, TaggedTemplateExpression, TemplateLiteral,
     ThisExpression, UnaryExpression, VariableDeclarator, YieldExpression,
@@ -108,6 +108,7 @@ impl<'s> Search<'s> {
                 | Act::Iteration { value: Some(operand) } => origins.ask(operand),
                 Act::Variable { imported: is } => *is = imported,
                 Act::Binary { .. }
+                | Act::Wait
                 | Act::Pattern { source: None, .. }
                 | Act::Iteration { value: None } => {}
                 Act::Name { declared: place, .. } => *place = declared,
@@ -436,6 +437,13 @@ impl<'a> VisitJs<'a> for Search<'_> {
         walk_js::walk_binary_expression(self, binary);
     }
 
+    fn visit_await_expression(&mut self, wait: &AwaitExpression<'a>) {
+        if *self.failure == Failure::Wait {
+            self.add(wait.span.start, wait.span, |_| Some(Act::Wait));
+        }
+        walk_js::walk_await_expression(self, wait);
+    }
+
     fn visit_spread_element(&mut self, spread: &SpreadElement<'a>) {
         if *self.failure == Failure::Iterate {
             self.add(spread.argument.span().start, spread.span, |search| {
@@ -462,6 +470,9 @@ impl<'a> VisitJs<'a> for Search<'_> {
             self.add(each.right.span().start, each.right.span(), |search| {
                 Some(Act::Iteration { value: Some(search.operand(&each.right)) })
             });
+        }
+        if each.r#await && *self.failure == Failure::Wait {
+            self.add(each.span.start, each.span, |_| Some(Act::Wait));
         }
         if let ForStatementLeft::VariableDeclaration(declaration) = &each.left
             && matches!(self.failure, Failure::Destructure | Failure::Iterate)

@@ -11,7 +11,8 @@ use crate::{
         handle::RunControl,
         host::{ASYNC_FUNCTION, Completion, HostCall, REPORT_SINK},
     },
-    isolate::End,
+    data::outcome::ExecutionError,
+    isolate::{End, without_place},
     protocol::{
         frame::{Frame, Unreadable},
         messages::{ToHost, ToWorker, WorkersEnd},
@@ -247,8 +248,11 @@ impl Run {
                 self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
                 End::Asked
             }
-            WorkersEnd::Stalled => {
-                self.shared.lock().record.ask(Reason::stalled());
+            WorkersEnd::Stalled(error) => {
+                // A worker tells the place alone.
+                let ExecutionError { stack, filename, line, column, .. } = *error;
+                let place = ExecutionError { stack, filename, line, column, ..without_place() };
+                self.shared.lock().record.ask(Reason::Stalled(Box::new(place)));
                 End::Asked
             }
         };

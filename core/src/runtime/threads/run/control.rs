@@ -146,11 +146,12 @@ impl Watched for Run {
 
     fn end_stalled(self: &Arc<Self>, parking: u64) {
         let stalled = {
-            let shared = self.shared.lock();
-            matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking
+            let mut shared = self.shared.lock();
+            let parked = matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking;
+            shared.stalled.take().filter(|_| parked)
         };
-        if stalled {
-            self.end(Reason::stalled());
+        if let Some(error) = stalled {
+            self.end(Reason::Stalled(error));
         }
     }
 

@@ -15,7 +15,7 @@ use crate::{
 
 use super::{
     resolve::{self, Node, Resolution, Target},
-    specifier::{self, ModuleKey, Resolved, Specifiers, list, quote},
+    specifier::{self, HINTED, ModuleKey, Resolved, Specifiers, list, nearest, quote},
 };
 
 /// Compiles a module. The names are imports to erase, because their modules export them as types.
@@ -286,16 +286,22 @@ impl Graph {
                 quote(name)
             );
         }
-        let names = resolve::export_names(&self.nodes, &self.specifiers, target, 11);
+        let names = resolve::export_names(&self.nodes, &self.specifiers, target, HINTED);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let offer = if names.is_empty() {
             "it exports nothing".to_owned()
         } else {
-            format!("it exports {}", list(names.iter().map(String::as_str)))
+            format!("it exports {}", list(names.iter().copied()))
         };
+        let remedy = match &imported.local {
+            Some(local) => remedy(name, local, &names),
+            None => None,
+        };
+        let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
         if name == "default" {
-            return format!("Module {module} has no default export; {offer}");
+            return format!("Module {module} has no default export; {offer}{remedy}");
         }
-        format!("Module {module} has no export {}; {offer}", quote(name))
+        format!("Module {module} has no export {}; {offer}{remedy}", quote(name))
     }
 
     /// Compiles again the modules that import types without the keyword and without using them.
@@ -352,6 +358,23 @@ impl Graph {
             position: Some(position),
             needed_bytes: None,
         }
+    }
+}
+
+/// The import to write instead of that of `name` as `local`, if the names of the module leave no doubt.
+fn remedy(name: &str, local: &str, names: &[&str]) -> Option<String> {
+    let bounded = |name: &str| name.len() <= 200;
+    match (name, names) {
+        (_, []) => None,
+        ("default", _) if !bounded(local) => None,
+        ("default", _) if names.contains(&local) => Some(format!("write import {{ {local} }}")),
+        ("default", _) => Some(match nearest(local, names).filter(|near| bounded(near)) {
+            Some(near) => format!("did you mean import {{ {near} }}?"),
+            None => format!("write import * as {local}"),
+        }),
+        (_, ["default"]) => bounded(local).then(|| format!("write import {local}")),
+        (_, [_]) => None,
+        _ => nearest(name, names).map(|near| format!("did you mean {}?", quote(near))),
     }
 }
 

@@ -141,21 +141,40 @@ impl Specifiers {
         }
         let from = self.importer_label(importer);
         let shown = quote(specifier);
+        let names: Vec<&str> = self.bridges.keys().map(String::as_str).take(HINTED).collect();
+        let given = if names.is_empty() { String::new() } else { hint(&names, None, "imports") };
         Err(if specifier.starts_with('/') {
             format!("Cannot import {shown} in {from}: absolute paths lead nowhere, use ./ or ../")
-        } else if specifier.starts_with("node:") {
+        } else if is_of_node(specifier) {
+            let other = names.iter().copied().find(|name| bare(name) == bare(specifier));
+            let hint = other.map_or(given, |other| hint(&names, Some(other), "imports"));
             format!(
-                "Cannot find module {shown} imported from {from}: no import of that name was given, and Node's modules are not available"
+                "Cannot find module {shown} imported from {from}: no import of that name was given, and Node's modules are not available{hint}"
             )
         } else if has_scheme(specifier) {
             format!(
-                "Cannot import {shown} in {from}: URLs are not loaded, only the given modules and imports are"
+                "Cannot import {shown} in {from}: URLs are not loaded, only the given modules and imports are{given}"
             )
         } else {
-            let names: Vec<&str> = self.bridges.keys().map(String::as_str).take(HINTED).collect();
-            let hint = hint(&names, nearest(specifier, &names), "imports");
+            let module = self.module_of_that_name(importer, specifier);
+            let hint =
+                module.unwrap_or_else(|| hint(&names, nearest(specifier, &names), "imports"));
             format!("Cannot find module {shown} imported from {from}{hint}")
         })
+    }
+
+    /// Names the module that a bare specifier would mean with `./` before it.
+    fn module_of_that_name(&self, importer: &ModuleKey, specifier: &str) -> Option<String> {
+        let base = match importer {
+            ModuleKey::Entry => self.entry.as_deref().unwrap_or("./"),
+            ModuleKey::Module(key) => key,
+        };
+        let directory = label(base).rfind('/').and_then(|end| label(base).get(..end));
+        let key = format!("./{}", join(directory.unwrap_or_default(), specifier)?);
+        let mut keys = self.modules.iter().take(HINTED);
+        let meant = keys.find(|given| **given == key || stem(given) == key)?;
+        let meant = relative(directory.unwrap_or_default(), label(meant));
+        Some(format!("; did you mean {}?", quote(&meant)))
     }
 
     fn resolve_relative(&self, importer: &ModuleKey, specifier: &str) -> Result<Resolved, String> {
@@ -227,7 +246,21 @@ pub(super) fn quote(name: &str) -> String {
 }
 
 /// The number of names that a hint considers.
-const HINTED: usize = 512;
+pub(super) const HINTED: usize = 512;
+
+/// Whether a specifier means a module of Node.
+fn is_of_node(specifier: &str) -> bool {
+    const MODULES: &str = " assert async_hooks buffer child_process cluster crypto dns events fs http http2 https module \
+        net os path perf_hooks process querystring readline stream string_decoder timers tls tty url util v8 vm \
+        worker_threads zlib ";
+    let name = specifier.split('/').next().unwrap_or_default();
+    specifier.starts_with("node:") || MODULES.split_ascii_whitespace().any(|module| module == name)
+}
+
+/// The name of a module without `node:`.
+fn bare(specifier: &str) -> &str {
+    specifier.strip_prefix("node:").unwrap_or(specifier)
+}
 
 /// Names the alternatives: the name that may be meant, or all of them when they are few.
 fn hint(names: &[&str], meant: Option<&str>, what: &str) -> String {
@@ -255,9 +288,9 @@ pub(super) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
 }
 
 /// The name that differs from `wanted` in at most a third of its letters.
-fn nearest<'n>(wanted: &str, names: &[&'n str]) -> Option<&'n str> {
-    let most = (wanted.len() / 3).clamp(1, 3);
-    if wanted.len() > 64 {
+pub(super) fn nearest<'n>(wanted: &str, names: &[&'n str]) -> Option<&'n str> {
+    let most = (wanted.len() / 3).min(3);
+    if most == 0 || wanted.len() > 64 {
         return None;
     }
     let near = names.iter().filter(|name| name.len().abs_diff(wanted.len()) <= most);
@@ -462,21 +495,9 @@ mod tests {
             ),
             (
                 "a.ts",
-                "./lib/a.ts",
-                "os",
-                "Cannot find module 'os' imported from 'lib/a.ts'; did you mean 'fs'?",
-            ),
-            (
-                "a.ts",
                 "",
                 "lodash",
                 "Cannot find module 'lodash' imported from 'a.ts'; imports given: 'fs', 'node:os'",
-            ),
-            (
-                "a.ts",
-                "",
-                "node:fs",
-                "Cannot find module 'node:fs' imported from 'a.ts': no import of that name was given, and Node's modules are not available",
             ),
             (
                 "a.ts",
@@ -488,7 +509,45 @@ mod tests {
                 "a.ts",
                 "",
                 "https://x/y.js",
-                "Cannot import 'https://x/y.js' in 'a.ts': URLs are not loaded, only the given modules and imports are",
+                "Cannot import 'https://x/y.js' in 'a.ts': URLs are not loaded, only the given modules and imports are; imports given: 'fs', 'node:os'",
+            ),
+        ] {
+            assert_eq!(resolve(filename, importer, specifier), expected, "{specifier}");
+        }
+    }
+
+    #[test]
+    fn bare_specifiers_that_mean_nothing_have_a_hint() {
+        for (filename, importer, specifier, expected) in [
+            (
+                "a.ts",
+                "./lib/a.ts",
+                "os",
+                "Cannot find module 'os' imported from 'lib/a.ts': no import of that name was given, and Node's modules are not available; did you mean 'node:os'?",
+            ),
+            (
+                "a.ts",
+                "",
+                "node:fs",
+                "Cannot find module 'node:fs' imported from 'a.ts': no import of that name was given, and Node's modules are not available; did you mean 'fs'?",
+            ),
+            (
+                "a.ts",
+                "",
+                "path/posix",
+                "Cannot find module 'path/posix' imported from 'a.ts': no import of that name was given, and Node's modules are not available; imports given: 'fs', 'node:os'",
+            ),
+            (
+                "a.ts",
+                "./lib/a.ts",
+                "b.mts",
+                "Cannot find module 'b.mts' imported from 'lib/a.ts'; did you mean './b.mts'?",
+            ),
+            (
+                "a.ts",
+                "",
+                "lib/a",
+                "Cannot find module 'lib/a' imported from 'a.ts'; did you mean './lib/a.ts'?",
             ),
         ] {
             assert_eq!(resolve(filename, importer, specifier), expected, "{specifier}");

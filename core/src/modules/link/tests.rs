@@ -106,6 +106,7 @@ fn names_resolve_as_ecmascript_says() {
         ("./loop.js", "export * from './loop2.js'; export const l = 1"),
         ("./loop2.js", "export * from './loop.js'; export { nope } from './fine.js'"),
         ("./fine.js", "export const nope = 1"),
+        ("./only.js", "export default 1"),
         ("./ring.js", "export { r } from './ring2.js'"),
         ("./ring2.js", "export { r } from './ring.js'"),
         ("./alias.js", "export { a as z } from './x.js'; export * as ns from './x.js'"),
@@ -134,7 +135,7 @@ fn names_resolve_as_ecmascript_says() {
         ),
         (
             "d from './stars.js'",
-            "main.ts:1:8: SyntaxError: Module './stars.js' has no default export; it exports 'a', 'b', 'a2'",
+            "main.ts:1:8: SyntaxError: Module './stars.js' has no default export; it exports 'a', 'b', 'a2'; write import * as d",
         ),
         (
             "{ q } from './loop.js'",
@@ -150,7 +151,23 @@ fn names_resolve_as_ecmascript_says() {
         ),
         (
             "fs from 'fs'",
-            "main.ts:1:8: SyntaxError: Module 'fs' has no default export; it exports 'readFile', 'writeFile'",
+            "main.ts:1:8: SyntaxError: Module 'fs' has no default export; it exports 'readFile', 'writeFile'; write import * as fs",
+        ),
+        (
+            "readFile from 'fs'",
+            "main.ts:1:8: SyntaxError: Module 'fs' has no default export; it exports 'readFile', 'writeFile'; write import { readFile }",
+        ),
+        (
+            "{ readfile } from 'fs'",
+            "main.ts:1:10: SyntaxError: Module 'fs' has no export 'readfile'; it exports 'readFile', 'writeFile'; did you mean 'readFile'?",
+        ),
+        (
+            "readfile from 'fs'",
+            "main.ts:1:8: SyntaxError: Module 'fs' has no default export; it exports 'readFile', 'writeFile'; did you mean import { readFile }?",
+        ),
+        (
+            "{ main } from './only.js'",
+            "main.ts:1:10: SyntaxError: Module './only.js' has no export 'main'; it exports 'default'; write import main",
         ),
         (
             "'fss'",

@@ -7,6 +7,7 @@
 //! the contract's rule that a hostile source harms no host: for any text, time is about linear in its length and the stack
 //! suffices.
 
+mod advice;
 mod blanks;
 mod call_site;
 mod constants;
@@ -45,6 +46,7 @@ use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{LabeledSpan, SourceType};
 
+use self::advice::Failure;
 use self::blanks::Blanks;
 use self::erase::Erased;
 use self::lines::{Lines, Silent};
@@ -85,6 +87,10 @@ pub(crate) fn compile(
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > MAX_BYTES {
         return Err(CompileError::without_position("The source is longer than 1 GiB"));
+    }
+    if let Some(offset) = advice::begins_with_fence(text) {
+        let position = Lines::new(text, &Silent::default()).position(offset);
+        return Err(CompileError::new(advice::FENCED, position));
     }
     let typescript = language == Language::TypeScript;
     let compilation = |weight: Weight| {
@@ -140,19 +146,26 @@ impl Compilation<'_> {
         let mut program = parsed.program;
         let line_terminators = line_terminators::find(&program);
         let mut lines = Lines::new(self.text, &line_terminators);
-        first_error(&parsed.diagnostics, parsed.panicked, &mut lines)?;
+        if let Some(failure) = first_error(&parsed.diagnostics, parsed.panicked) {
+            return Err(self.explain(failure, &program, typescript, &mut lines));
+        }
         if let Some(refusal) = refuse::refusal(&program) {
             let position = lines.position(refusal.offset as usize);
             return Err(CompileError::new(&refusal.message, position));
         }
-        let (scoping, early) = analyze(&program, &mut lines);
+        let (scoping, early) = analyze(&program);
         let (record, code) = if typescript {
             let blanks = Blanks::new(self.text, &line_terminators);
             let compiled = self.typescript(&mut program, &scoping, &mut lines, blanks);
-            early.or_else(|error| self.check_erased(compiled.as_ref().ok(), error))?;
+            let early = early.filter(|_| !self.runs_erased(compiled.as_ref().ok()));
+            if let Some(failure) = early {
+                return Err(self.explain(failure, &program, typescript, &mut lines));
+            }
             compiled?
         } else {
-            early?;
+            if let Some(failure) = early {
+                return Err(self.explain(failure, &program, typescript, &mut lines));
+            }
             (record::read(&program, &mut lines, &HashSet::new())?, Code::AsWritten)
         };
         let bytecode = OnceLock::new();
@@ -168,18 +181,32 @@ impl Compilation<'_> {
         })
     }
 
-    /// Drops an early error that only the types of the source have. For TypeScript's own compiler, too, a program is
-    /// what is left without types: oxc refuses a function of the name of a parameter, or two methods of one name.
-    fn check_erased(
-        &self,
-        compiled: Option<&(Record, Code)>,
-        error: CompileError,
-    ) -> Result<(), CompileError> {
-        let Some((_, code)) = compiled else { return Err(error) };
-        let text = code.text(self.text);
+    /// Whether an early error is one that only the types of the source have. For TypeScript's own compiler, too, a program
+    /// is what is left without types: oxc refuses a function of the name of a parameter, or two methods of one name.
+    fn runs_erased(&self, compiled: Option<&(Record, Code)>) -> bool {
+        compiled.is_some_and(|(_, code)| self.is_module(code.text(self.text), false, usize::MAX))
+    }
+
+    /// Whether a text, a part of this one, is a module without errors, nested in at most so many levels.
+    fn is_module(&self, text: &str, typescript: bool, levels: usize) -> bool {
         let room = self.room_bytes.saturating_sub(self.takes_bytes);
-        let runs = |weight: Weight| weight.bytes <= room && is_javascript(text);
-        if with_stack_for(text, false, runs) == Ok(true) { Ok(()) } else { Err(error) }
+        let fits = |weight: &Weight| weight.bytes <= room && weight.levels <= levels;
+        let parses = |weight: Weight| fits(&weight) && is_module(text, typescript);
+        with_stack_for(text, typescript, parses) == Ok(true)
+    }
+
+    /// The error of a text that does not compile, with its remedy if there is one.
+    fn explain(
+        &self,
+        failure: Failure,
+        program: &Program<'_>,
+        typescript: bool,
+        lines: &mut Lines<'_>,
+    ) -> CompileError {
+        let parses = |text: &str, typescript| self.is_module(text, typescript, advice::MOST_LEVELS);
+        let (message, offset) = failure.explain(program, typescript, lines, &parses);
+        let position = offset.map(|offset| lines.position(offset));
+        CompileError { position, ..CompileError::without_position(&message) }
     }
 
     fn typescript(
@@ -205,25 +232,20 @@ impl Compilation<'_> {
 }
 
 /// The scopes and symbols of a program, and its first early error.
-fn analyze(program: &Program<'_>, lines: &mut Lines<'_>) -> (Scoping, Result<(), CompileError>) {
+fn analyze(program: &Program<'_>) -> (Scoping, Option<Failure>) {
     let analyzed = SemanticBuilder::new().with_check_syntax_error(true).build(program);
-    let early = first_error(&analyzed.diagnostics, false, lines);
+    let early = first_error(&analyzed.diagnostics, false);
     (analyzed.semantic.into_scoping(), early)
 }
 
-/// Whether a text is a module of JavaScript without an error that is known before it runs.
-fn is_javascript(text: &str) -> bool {
+/// Whether a text is a module without an error that is known before it runs.
+fn is_module(text: &str, typescript: bool) -> bool {
     let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, text, source_type(false)).parse();
-    let fails = |diagnostics: &Diagnostics| {
-        diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
-    };
-    if parsed.panicked || fails(&parsed.diagnostics) {
+    let parsed = Parser::new(&allocator, text, source_type(typescript)).parse();
+    if first_error(&parsed.diagnostics, parsed.panicked).is_some() {
         return false;
     }
-    let program = parsed.program;
-    let analyzed = SemanticBuilder::new().with_check_syntax_error(true).build(&program);
-    !fails(&analyzed.diagnostics)
+    analyze(&parsed.program).1.is_none()
 }
 
 /// Records as types the names that the source exports and the erased program does not.
@@ -238,23 +260,10 @@ fn finish_record(mut record: Record, erased: Erased) -> Record {
 }
 
 /// The first error in source order, if there is any.
-fn first_error(
-    diagnostics: &Diagnostics,
-    panicked: bool,
-    lines: &mut Lines<'_>,
-) -> Result<(), CompileError> {
-    let first = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+fn first_error(diagnostics: &Diagnostics, panicked: bool) -> Option<Failure> {
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let first = errors
         .min_by_key(|diagnostic| diagnostic.labels.first().map_or(u32::MAX, LabeledSpan::offset));
-    match first {
-        Some(diagnostic) => {
-            let label = diagnostic.labels.first();
-            let position = label.map(|label| lines.position(label.offset() as usize));
-            let error = CompileError::without_position(&diagnostic.message);
-            Err(CompileError { position, ..error })
-        }
-        None if panicked => Err(CompileError::without_position("The source cannot be parsed")),
-        None => Ok(()),
-    }
+    let nameless = || panicked.then(|| Failure::without_place("The source cannot be parsed"));
+    first.map(Failure::new).or_else(nameless)
 }

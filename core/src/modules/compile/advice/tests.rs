@@ -1,0 +1,231 @@
+//! Remedies, one by one; texts that have none; hostile texts.
+//!
+//! The remedies that users see are cases in `tests/contract/mistakes-syntax.md`. These are their limits.
+
+use std::time::{Duration, Instant};
+
+use super::super::compile;
+use crate::{data::source::Language, os::sanitized::PATIENCE};
+
+/// The remedy for a text and its line and column; an empty one if there is none.
+fn advice(text: &str, language: Language) -> (String, u32, u32) {
+    let error = compile(text, language, &[], usize::MAX).expect_err("it is refused");
+    let position = error.position.expect("it has a place");
+    let clause = error.message.split_once("; ").map(|(_, clause)| clause.to_owned());
+    (clause.unwrap_or_default(), position.line, position.column)
+}
+
+fn ts(text: &str) -> String {
+    advice(text, Language::TypeScript).0
+}
+
+fn js(text: &str) -> String {
+    advice(text, Language::JavaScript).0
+}
+
+#[test]
+fn a_doubt_leaves_the_message_alone() {
+    for text in [
+        // An entity, a fence and a diff that are not code.
+        "const a = '&lt;' b;",
+        "/*\n```js\n1\n```\n*/ const a = ;",
+        "const a = `\n--- a\n+++ b\n`; const b = ;",
+        // Names that are near to no keyword, or that are at no place for one.
+        "items total = 1",
+        "const x = counts rows;",
+        "a b",
+        // A line of its own begins a statement.
+        "foo(a\nand b",
+        // A colon at the end of a line that begins no block.
+        "const a = b ? c :\n;",
+        "switch (a) { case 1: const }",
+        // A string next to a name, without another quote on the line.
+        "const a = 'It's",
+        // Brackets that may as well be one too many.
+        "f(() => {\n  b(c));\n});",
+        // Words after code, though the code before them is none.
+        "const a = ;\nThis adds the prices.",
+        "x y\n```\n(",
+        // The function around `return` may have ended too early.
+        "function f() {\n  g();\n  }\n  return 1;\n}",
+        // A statement that merely begins like another language.
+        "for (const x 1) {}",
+        "import a from 'a' 'b'",
+        "export { a: b }",
+        // A tag that nothing closes.
+        "const a = <b c",
+    ] {
+        assert_eq!(ts(text), "", "{text}");
+    }
+}
+
+#[test]
+fn functions_are_named_as_far_as_they_have_a_name() {
+    for (text, expected) in [
+        ("function f() { await 1 }", "mark 'f' as async"),
+        ("const f = () => await 1;", "mark 'f' as async"),
+        ("const o = { f: function () { await 1 } };", "mark 'f' as async"),
+        ("const o = { f() { await 1 } };", "mark 'f' as async"),
+        ("class A { f = () => { await 1 } }", "mark 'f' as async"),
+        ("class A { get f() { await 1 } }", "a getter cannot be async"),
+        ("class A { set f(a) { await 1 } }", "a setter cannot be async"),
+        ("\n(() => { await 1 })()", "mark the function that begins on line 2 as async"),
+        ("a.map(\n(b) => await b)", "mark the function that begins on line 2 as async"),
+        (
+            "async function f() { function g() {} a.forEach(b => { await b }) }",
+            "mark the function that begins on line 1 as async",
+        ),
+        (
+            "const f = g(function () { await 1 })",
+            "mark the function that begins on line 1 as async",
+        ),
+        ("function f() { const g = (a) => a; await 1 }", "mark 'f' as async"),
+        (
+            "function* f() { a.map((b) => { yield b }) }",
+            "an arrow function is no generator: write function*",
+        ),
+        ("(function () { yield 1 })()", "make its function a generator: write function*"),
+        ("a.map(() => { break })", ""),
+    ] {
+        assert_eq!(js(text), expected, "{text}");
+        assert_eq!(ts(text), expected, "{text}");
+    }
+    let long = format!("function {}() {{ await 1 }}", "f".repeat(500));
+    assert_eq!(js(&long), format!("mark '{}' as async", "f".repeat(40)));
+}
+
+#[test]
+fn the_bracket_that_is_not_closed_is_named() {
+    for (text, expected) in [
+        ("f(\n[1,\n2", "the '[' on line 2 is not closed"),
+        ("f(() => {\n  if (a) {\n    b();\n})", "the '{' on line 2 is not closed"),
+        ("class A {\n  f() {\n    b();\n\nexport default 1;", "the '{' on line 2 is not closed"),
+        ("const a = [1, 2;", "the '[' on line 1 is not closed"),
+        ("f(a, b\nconst c = 1;", "the '(' on line 1 is not closed"),
+        ("f(1))", "no '(' is open here"),
+        ("if (a) {\n  b(c));\n}", "no '(' is open here"),
+        ("a]", "no '[' is open here"),
+        ("const a =", "the text ends within a statement"),
+        ("for (let i = 0; i < 1", "the '(' on line 1 is not closed"),
+    ] {
+        assert_eq!(ts(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn places_are_those_of_the_mistakes() {
+    for (text, expected) in [
+        ("é; cosnt a = 1", ("did you mean 'const'?", 1, 4)),
+        ("const a = 1;\nlet b, a;", ("it is declared on line 1", 2, 8)),
+        ("x = 1\n  elif (y) {}", ("write else if in place of 'elif'", 2, 3)),
+        ("if (a &amp;&amp; b) c", ("'&amp;' is HTML: write &", 1, 7)),
+        ("\n\nJust a test.\nconst a = 1;", ("line 3 is no code: send the code alone", 3, 1)),
+        ("const a = 1 – 1", ("write - in place of – (U+2013)", 1, 13)),
+        ("const a = 'b’;", ("write ' in place of ’ (U+2019)", 1, 13)),
+    ] {
+        let (clause, line, column) = expected;
+        assert_eq!(advice(text, Language::TypeScript), (clause.to_owned(), line, column), "{text}");
+    }
+}
+
+#[test]
+fn a_fence_begins_no_program() {
+    for text in
+        ["```ts\n1\n```", "\n ```\n1", "~~~js\n1\n~~~", "```", "\u{feff}```ts\n`", "``` ```"]
+    {
+        let error =
+            compile(text, Language::TypeScript, &[], usize::MAX).expect_err("it is refused");
+        assert_eq!(error.message, super::FENCED, "{text}");
+    }
+    for text in ["``", "`a```", "/* ``` */", "~~1"] {
+        assert!(compile(text, Language::TypeScript, &[], usize::MAX).is_ok(), "{text}");
+    }
+}
+
+/// Texts that a rule might read again and again, each with an error at its end or at its start.
+#[test]
+fn advice_takes_linear_time_and_no_deep_stack() {
+    for unit in [
+        "(",
+        "{",
+        "[",
+        "`${",
+        "a=>",
+        "&lt;",
+        "\n```\n",
+        "a\n",
+        "x b c d\n",
+        "// a\n",
+        "'\n",
+        "f(a, ",
+        "if (a) {\n",
+        "}\n",
+        "<a>",
+        "<a ",
+        "#",
+        "\\",
+        "…",
+        "import a\n",
+        "def f(a):\n",
+        "`",
+        "\"\"",
+        "x.map(() => ",
+        "function f() { ",
+        "await ",
+        "class A { f = () => ",
+        "?.",
+        "=",
+        "a: ",
+        " ",
+        "const a = {",
+        "@a ",
+        "\u{2060}",
+        "and ",
+        "export ",
+        "Just a few words here\n",
+    ] {
+        for length in [1 << 12, super::LONGEST_PARSED - 16, super::LONGEST - 16] {
+            let body = unit.repeat(length / unit.len());
+            for text in [format!("{body};)"), format!(") {body}"), format!("a b\n{body}"), body] {
+                for language in [Language::JavaScript, Language::TypeScript] {
+                    let started = Instant::now();
+                    if let Err(error) = compile(&text, language, &[], usize::MAX) {
+                        assert!(error.message.len() <= 1100, "{}", error.message);
+                    }
+                    let most = Duration::from_secs(10) * PATIENCE;
+                    assert!(started.elapsed() < most, "{unit} {:?}", started.elapsed());
+                }
+            }
+        }
+    }
+}
+
+/// Programs with a slip at every place: the remedy is given or not, and nothing fails.
+#[test]
+fn slips_anywhere_are_explained_or_not() {
+    let programs = [
+        "import { a, b as c } from 'shop';\nexport default async function total(rows) {\n  const x = \
+         `sum ${rows.map((r) => ({ id: r.id }))} of`;\n  for (const r of rows) if (r?.a > 1 && !/[/]/.test(r)) \
+         await c(r);\n  return x;\n}\n",
+        "Here is it:\n```ts\nenum E { A = 1 }\nclass B<T> extends C { @d x: T = <T>1; get y() { return 'é'; } }\n```\n",
+        "def f(x):\n  return not x and f\"{x}\"\n",
+        "{\n  \"a\": [1, 2, {\"b\": null}],\n}",
+    ];
+    let slips = [
+        "", "(", "}", "`", "'", "\\", "<a>", "é", "…", "\n", "...", "await ", "#", "\u{feff}",
+        "&lt;",
+    ];
+    for program in programs {
+        let places = program.char_indices().map(|(at, char)| (at, at + char.len_utf8()));
+        for (start, end) in places {
+            for slip in slips {
+                let text = format!("{}{slip}{}", &program[..start], &program[end..]);
+                for language in [Language::JavaScript, Language::TypeScript] {
+                    if let Err(error) = compile(&text, language, &[], usize::MAX) {
+                        assert!(!error.message.is_empty() && error.message.len() <= 1100);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -35,7 +35,13 @@ pub(super) fn prose(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
         at += code.map(|code| code.as_ptr() as usize - source.from(start).as_ptr() as usize)?;
         Some(source.from(at))
     };
+    let nothing_else = || {
+        let mut lines = source.text.lines().filter(|line| !line.trim().is_empty());
+        let sentence = |line: &str| is_prose(line) && line.ends_with(['.', ':', '!', '?']);
+        lines.clone().count() <= 50 && lines.all(|line| sentence(line.trim()))
+    };
     let alone = is_module(source, source.to(start))
+        || nothing_else()
         || (source.to(start).trim().is_empty()
             && after().is_some_and(|code| is_module(source, code)));
     let line = source.line(start);
@@ -44,7 +50,12 @@ pub(super) fn prose(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
 
 /// Words as in a sentence, and no sign of a program.
 fn is_prose(line: &str) -> bool {
-    // The marks of a list or a heading.
+    // The marks of a list, a heading or bold words; a comment that lost its beginning is none.
+    let bold = line.strip_prefix("**").filter(|line| line.contains("**"));
+    if line.starts_with('*') && bold.is_none() {
+        return false;
+    }
+    let line = bold.map_or_else(|| line.to_owned(), |line| line.replace("**", ""));
     let line =
         line.trim_start_matches(|char: char| char.is_ascii_digit() || "-#>.) ".contains(char));
     let words = || line.split(' ').take(40);

@@ -3,6 +3,21 @@
 use super::{Advice, Source, first_word, shown};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
+    declared(source).or_else(|| misformed(source))
+}
+
+/// `const { orders } from 'shop'`
+fn declared(source: &Source<'_, '_, '_>) -> Option<Advice> {
+    let keyword = source.tokens.back(0)?;
+    let (_, after) = source.rest().lines().next()?.split_once('}')?;
+    let specifier = after.trim_start().strip_prefix("from")?.trim_start();
+    let declares =
+        matches!(keyword.text, "const" | "let" | "var") && source.rest().starts_with('{');
+    (declares && specifier.starts_with(['\'', '"']))
+        .then(|| Advice::at(format!("write import in place of {}", keyword.text), keyword.start))
+}
+
+fn misformed(source: &Source<'_, '_, '_>) -> Option<Advice> {
     let tokens = &source.tokens;
     let rest = source.rest();
     let word = first_word(rest);
@@ -17,6 +32,9 @@ pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
         }
         ("*", "from") if tokens.text(1) == "import" => {
             "write import * as, and a name for the whole module".to_owned()
+        }
+        (",", _) if is_plain(word) && tokens.text(2) == "import" => {
+            "write all names but the first one in braces".to_owned()
         }
         ("function", "") if tokens.text(1) == "export" && rest.starts_with('(') => {
             "give it a name, or write export default".to_owned()

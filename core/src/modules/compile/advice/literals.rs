@@ -5,18 +5,29 @@ use super::{Advice, Source, first_word};
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     template(source)
         .or_else(|| string(source))
-        .or_else(|| apostrophe(source))
+        .or_else(|| quote(source))
+        .or_else(|| escape(source))
+        .or_else(|| comment(source))
+        .or_else(|| unquoted(source))
         .or_else(|| number(source))
         .or_else(|| object(source))
 }
 
-/// A template without an end. The parser's place is the last `}` in it.
+/// A template without an end. The parser's place is the last `}` in it, or the backtick in an expression within it.
 fn template(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
-    let unterminated = source.failure.message.starts_with("Unterminated");
-    if !unterminated || !source.from(source.at).starts_with('}') {
+    let rest = source.from(source.at);
+    if !source.failure.message.starts_with("Unterminated") {
         return None;
     }
-    let at = source.tokens.open.iter().rev().find(|bracket| bracket.text == "`")?.at;
+    if let Some(innermost) = source.tokens.innermost().copied()
+        && innermost.text == "${"
+        && rest.starts_with('`')
+    {
+        let line = source.line(innermost.at);
+        return Some(Advice::at(format!("the '${{' on line {line} is not closed"), innermost.at));
+    }
+    let mut open = source.tokens.open.iter().rev();
+    let at = open.find(|bracket| bracket.text == "`" && rest.starts_with('}'))?.at;
     let line = source.line(at);
     Some(Advice::at(format!("the template that begins on line {line} is not closed"), at))
 }
@@ -38,22 +49,75 @@ fn string(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
         .then(|| Advice::new("a string ends on its line: write a template in backticks"))
 }
 
-/// `'It's'`: a string right before a word.
-fn apostrophe(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
-    let string = source.tokens.back(0)?;
-    let quote = string.text.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
-    let rest = source.from(string.end).lines().next().unwrap_or_default();
-    let adjacent = string.end == source.at && rest.starts_with(char::is_alphabetic);
-    (adjacent && rest.contains(quote))
-        .then(|| Advice::new(format!("the string ends before it: write \\{quote} within a string")))
+/// `'It's'`, and a backtick in a template: the literal ends right before a word.
+fn quote(source: &Source<'_, '_, '_>) -> Option<Advice> {
+    let literal = source.tokens.back(0)?;
+    let quote = literal.text.chars().next_back()?;
+    let rest = source.from(literal.end).lines().next().unwrap_or_default();
+    // A template goes on behind the word, so it has its end there, too.
+    let quotes = rest.matches(quote).count();
+    let (kind, goes_on) = match quote {
+        '\'' | '"' => ("string", quotes > 0),
+        '`' => ("template", quotes > 0 && quotes % 2 == 0),
+        _ => return None,
+    };
+    let adjacent = literal.end == source.at && rest.starts_with(char::is_alphabetic);
+    (adjacent && goes_on)
+        .then(|| Advice::new(format!("the {kind} ends before it: write \\{quote} within a {kind}")))
 }
 
-/// `5.toFixed()`, `5px`.
-fn number(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
+/// `'C:\users'`, `'\033[0m'`
+fn escape(source: &Source<'_, '_, '_>) -> Option<Advice> {
+    let rest = source.from(source.at);
+    let message = &source.failure.message;
+    if message == "Invalid escape sequence" && rest.starts_with("\\u") {
+        return Some(Advice::new("write \\\\ for a backslash"));
+    }
+    let line = rest.lines().next().unwrap_or_default();
+    (message.contains("octal") && line.starts_with(['\'', '"']) && line.contains("\\033"))
+        .then(|| Advice::new("write \\x1b in place of \\033"))
+}
+
+/// The end of a comment in which another one ended.
+fn comment(source: &Source<'_, '_, '_>) -> Option<Advice> {
+    let ends = source.from(source.at).starts_with('/') && source.to(source.at).ends_with('*');
+    ends.then(|| Advice::new("a comment ends at its first */"))
+}
+
+/// An address or a date that is no string.
+fn unquoted(source: &Source<'_, '_, '_>) -> Option<Advice> {
+    let word = source.tokens.back(0)?;
+    if matches!(word.text, "http" | "https") && source.rest().starts_with("://") {
+        return Some(Advice::at("write the address in quotes", word.start));
+    }
+    let number = source.tokens.back(1)?;
+    let digits = first_word(source.rest());
+    let date = word.text == "-"
+        && number.text.len() == 4
+        && [number.text, digits].iter().all(|part| is_digits(part))
+        && number.end + 1 == source.at;
+    (date && digits.len() == 2).then(|| Advice::at("write the date in quotes", number.start))
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `5.toFixed()`, `1,000`, `let 2nd`
+fn number(source: &Source<'_, '_, '_>) -> Option<Advice> {
     let before = source.to(source.at);
-    let digits = before.trim_end_matches('.').ends_with(|char: char| char.is_ascii_digit());
-    if !digits || !first_word(source.from(source.at)).starts_with(char::is_alphabetic) {
+    let word = first_word(source.from(source.at));
+    if let Some(whole) = before.strip_suffix(',') {
+        let group = whole.ends_with(|char: char| char.is_ascii_digit());
+        return (group && word.len() == 3 && is_digits(word))
+            .then(|| Advice::new("write the number without a comma"));
+    }
+    if !source.failure.message.starts_with("Invalid characters after number") {
         return None;
+    }
+    let declared = before.trim_end_matches(|char: char| char.is_ascii_digit());
+    if ["const ", "let ", "var "].iter().any(|keyword| declared.ends_with(keyword)) {
+        return Some(Advice::at("a name does not begin with a digit", declared.len()));
     }
     before.ends_with('.').then(|| Advice::new("put the number in parentheses"))
 }

@@ -2,8 +2,71 @@
 
 use super::{Advice, Source, first_word};
 
+/// Beginnings of texts, with their language.
+const BEGINNINGS: &[(&str, &str)] = &[
+    ("#include", "C"),
+    ("<?php", "PHP"),
+    ("package main", "Go"),
+    ("using System;", "C#"),
+    ("import java.", "Java"),
+    ("public class ", "Java"),
+    ("SELECT ", "SQL"),
+    ("$ ", "a command"),
+    ("npm ", "a command"),
+    ("pip ", "a command"),
+];
+
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
-    declaration(source).or_else(|| head(source)).or_else(|| operator(source))
+    language(source)
+        .or_else(|| declaration(source))
+        .or_else(|| head(source))
+        .or_else(|| arrow(source))
+        .or_else(|| method(source))
+        .or_else(|| operator(source))
+}
+
+/// A text in a language that its beginning shows.
+fn language(source: &Source<'_, '_, '_>) -> Option<Advice> {
+    let text = source.text.trim_start();
+    let (_, language) = BEGINNINGS.iter().find(|(beginning, _)| text.starts_with(beginning))?;
+    let start = source.text.len() - text.len();
+    // These beginnings may be names of a program, which has its error elsewhere.
+    let doubtful = matches!(*language, "SQL" | "a command") && source.line_start() > start;
+    let clause = format!("this is {language}: write JavaScript or TypeScript");
+    (!doubtful).then(|| Advice::at(clause, start))
+}
+
+/// `(a) -> a`, and a body without an arrow before it.
+fn arrow(source: &Source<'_, '_, '_>) -> Option<Advice> {
+    if source.from(source.at).starts_with('>') && source.to(source.at).ends_with('-') {
+        return Some(Advice::at("write => in place of ->", source.at - 1));
+    }
+    let parameters = source.tokens.closed.filter(|bracket| bracket.text == "(")?;
+    let begins = matches!(parameters.before.text, "=" | "async" | "," | "(" | "return");
+    (begins && source.rest().starts_with('{')).then(|| Advice::new("write => before the body"))
+}
+
+/// A method with the word `function`, and a name with a hyphen.
+fn method(source: &Source<'_, '_, '_>) -> Option<Advice> {
+    let tokens = &source.tokens;
+    let brace = tokens.innermost().is_some_and(|bracket| bracket.text == "{");
+    let expects = ["Expected `;`", "Expected `:`"];
+    let function = tokens.back(0).filter(|token| token.text == "function");
+    // At the start of a line it is a function of the module behind a class that is not closed.
+    let function = function.filter(|token| token.start > source.line_start());
+    if let Some(function) = function.filter(|_| brace)
+        && expects.iter().any(|expected| source.failure.message.starts_with(expected))
+    {
+        return Some(Advice::at("a method is written without 'function'", function.start));
+    }
+    // The error is behind the name, or at a constant without a value.
+    let declares = |word| matches!(word, "const" | "let" | "var" | "function" | "class");
+    let rest = source.from(source.at);
+    let behind = declares(tokens.text(1)) && rest.starts_with('-');
+    let name = first_word(rest);
+    let constant = source.failure.message.starts_with("Missing initializer in const")
+        && rest.get(name.len()..).is_some_and(|rest| rest.starts_with('-'));
+    (behind || constant).then(|| Advice::new("a name has no '-'"))
 }
 
 /// `int total = 0`, `let mut total`, `func total(…)`, `total := 0`.
@@ -37,6 +100,9 @@ fn head(source: &Source<'_, '_, '_>) -> Option<Advice> {
         let parses = source.failure.message.starts_with("Expected `(`");
         return parses.then(|| Advice::new(format!("write parentheses after '{}'", word.text)));
     }
+    if word.text == "then" && source.tokens.text(1) == ")" {
+        return Some(Advice::at("leave 'then' out", word.start));
+    }
     let called = source.tokens.closed.filter(|bracket| bracket.text == "(")?.before;
     let clause = match called.text {
         "elif" | "elsif" | "elseif" => format!("write else if in place of '{}'", called.text),
@@ -52,6 +118,9 @@ fn operator(source: &Source<'_, '_, '_>) -> Option<Advice> {
     let rest = source.rest();
     if rest.starts_with('<') && source.to(source.at).ends_with('=') {
         return Some(Advice::at("write <= in place of =<", source.at - 1));
+    }
+    if source.from(source.at).starts_with('>') && source.to(source.at).ends_with('<') {
+        return Some(Advice::at("write !== in place of <>", source.at - 1));
     }
     let message = &source.failure.message;
     if first_word(rest) == "else" {

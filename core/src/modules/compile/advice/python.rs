@@ -64,7 +64,7 @@ fn comment(source: &Source<'_, '_, '_>) -> Option<Advice> {
     let line = source.error_line();
     let hash = source.from(source.line_start()).find('#')? + source.line_start();
     let here = hash == source.at || hash + 1 == source.at;
-    (here && line.starts_with('#') && !line.starts_with("#!"))
+    (here && line.starts_with('#') && line.trim_start_matches('#').starts_with(' '))
         .then(|| Advice::at("a comment begins with //", hash))
 }
 

@@ -52,6 +52,20 @@ fn a_doubt_leaves_the_message_alone() {
         "for (const x 1) {}",
         "import a from 'a' 'b'",
         "export { a: b }",
+        // Names at the start that are commands elsewhere.
+        "npm = 1;\nconst b = ;",
+        "$ = 1;\nconst b = ;",
+        // A number after a comma, a `>` after a minus, a body after no parameters.
+        "f(1,0 x)",
+        "const a = b - > c;",
+        "if (a) b() { c }",
+        "const a = 5-01-1;",
+        // A template that lost its beginning, a comment that lost its own, a private name.
+        "f(`a ${b}`c`);",
+        "** Some words of a comment. */",
+        "class A {\n  ##a = 1;\n}",
+        // A function behind a class that is not closed.
+        "class A {\n  f() {}\nfunction g() {}",
         // A tag that nothing closes.
         "const a = <b c",
     ] {

@@ -62,7 +62,7 @@ pub(super) fn reserved(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     if !named || !is_reserved(word) {
         return None;
     }
-    let says = source.failure.message.contains("reserved word");
+    let says = source.failure.message.contains("reserved");
     let clause = if says { String::new() } else { format!("'{word}' is a reserved word: ") };
     Some(Advice::new(clause + "choose another name"))
 }

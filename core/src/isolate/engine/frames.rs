@@ -2,129 +2,23 @@
 //!
 //! In: the engine's list of call sites. Out: each site with its place, and for a function of the sandbox its [`Frame`]:
 //! the places around the instruction that failed, and the variables that the function sees. The engine has no functions
-//! for this, so the structures of its source are declared here once more. [`probe`] compares them with a program whose
-//! variables are known. Where they do not agree, nothing is read through them.
+//! for this, so `structures` declares those of its source once more. [`probe`] compares them with a program whose variables
+//! are known. Where they do not agree, nothing is read through them.
 
-use std::{
-    ffi::{c_int, c_void},
-    ptr,
-};
+use std::ptr;
 
 use super::{Atom, Cx, Local, Raw, is_object, sys, tag_of};
 
+mod places;
 pub(in crate::isolate) mod probe;
+mod structures;
 
+use self::places::RawPlace;
 pub(in crate::isolate) use self::probe::Layout;
-
-/// `JSCallSiteData`.
-#[repr(C)]
-struct CallSiteData {
-    file: Raw,
-    function: Raw,
-    name: Raw,
-    native: bool,
-    constructor: bool,
-    line: c_int,
-    column: c_int,
-}
-
-/// The beginning of `JSStackFrame`.
-#[repr(C)]
-struct StackFrame {
-    previous: *const StackFrame,
-    function: Raw,
-    arguments: *const Raw,
-    variables: *const Raw,
-    references: *const *const Reference,
-    /// The instruction after the one that failed.
-    pc: *const u8,
-    reference_count: u16,
-    argument_count: u16,
-}
-
-/// The beginning of `JSObject`, of a function with bytecode.
-#[repr(C)]
-struct FunctionObject {
-    links: [usize; 2],
-    flags: u64,
-    shape: *const Shape,
-    properties: *const c_void,
-    weak_references: *const c_void,
-    bytecode: *const Bytecode,
-    closure: *const *const Reference,
-}
-
-/// The beginning of `JSShape`.
-#[repr(C)]
-struct Shape {
-    links: [usize; 2],
-    hashed: u8,
-    hash: u32,
-    mask: u32,
-    size: c_int,
-    count: c_int,
-}
-
-/// `JSFunctionBytecode`.
-#[repr(C)]
-struct Bytecode {
-    links: [usize; 2],
-    flags: u16,
-    code: *const u8,
-    code_length: c_int,
-    name: u32,
-    variables: *const Variable,
-    closure: *const Captured,
-    argument_count: u16,
-    variable_count: u16,
-    defined_argument_count: u16,
-    stack_size: u16,
-    reference_count: u16,
-    closure_count: u16,
-    constant_count: c_int,
-    realm: *const c_void,
-    constants: *const Raw,
-    file: u32,
-    line: c_int,
-    column: c_int,
-    source_length: c_int,
-    places_length: c_int,
-    places: *const u8,
-    source: *const u8,
-}
-
-/// `JSVarDef`.
-#[repr(C)]
-struct Variable {
-    name: u32,
-    scope: c_int,
-    next: c_int,
-    flags: u8,
-    reference: u16,
-    function: c_int,
-}
-
-/// `JSClosureVar`.
-#[repr(C)]
-struct Captured {
-    flags: [u8; 2],
-    index: u16,
-    name: u32,
-}
-
-/// The beginning of `JSVarRef`.
-#[repr(C)]
-struct Reference {
-    links: [usize; 2],
-    flags: [u8; 4],
-    value: *const Raw,
-}
+use self::structures::{AsyncFunction, Bytecode, CallSiteData, FunctionObject, StackFrame};
 
 /// A line and a column from 1, the column in bytes, as the engine counts them.
 pub(in crate::isolate) type Place = (u32, u32);
-
-/// The same in the engine's tables.
-type RawPlace = (c_int, c_int);
 
 /// A function that runs, as the engine lists it.
 pub(in crate::isolate) struct CallSite<'s> {
@@ -282,7 +176,7 @@ impl Frame {
             ((*self.state).pc as usize, slice(bytecode.places, length))
         };
         let pc = pc.saturating_sub(bytecode.code as usize + 1);
-        let (before, after) = places(table, start, pc);
+        let (before, after) = places::around(table, start, pc);
         Around { function: place(start), before: place(before), after: after.and_then(place) }
     }
 
@@ -351,18 +245,6 @@ impl Frame {
     }
 }
 
-/// `JSAsyncFunctionData`.
-#[repr(C)]
-struct AsyncFunction {
-    links: [*const Self; 2],
-    resolving: [Raw; 2],
-    active: bool,
-    this: Raw,
-    argument_count: c_int,
-    throws: bool,
-    frame: StackFrame,
-}
-
 /// The async functions that wait at an `await`, in order of their calls as far as the engine keeps it.
 pub(in crate::isolate) fn suspended(cx: Cx, layout: Layout) -> Vec<Frame> {
     /// Further objects are not looked at: that would take time.
@@ -424,54 +306,6 @@ pub(in crate::isolate) fn property_count(_layout: Layout, object: Raw) -> usize 
     // SAFETY: every object begins alike, and has a shape.
     let shape = unsafe { (*object).shape.as_ref() };
     shape.and_then(|shape| usize::try_from(shape.count).ok()).unwrap_or(0)
-}
-
-/// The last place in a function's table up to the instruction at `pc`, and the first place after it.
-fn places(table: &[u8], start: RawPlace, pc: usize) -> (RawPlace, Option<RawPlace>) {
-    let mut bytes = table.iter().copied();
-    let (mut at, mut before) = (0, start);
-    while let Some((steps, place)) = step(&mut bytes, before) {
-        at += steps;
-        if at > pc {
-            return (before, Some(place));
-        }
-        before = place;
-    }
-    (before, None)
-}
-
-/// The bytes of code to the next place in a table, and that place.
-fn step(bytes: &mut impl Iterator<Item = u8>, from: RawPlace) -> Option<(usize, RawPlace)> {
-    /// The engine packs small steps into one byte: the step of the line, from -1, and that of the instruction.
-    const FIRST: u8 = 1;
-    const LINES: u8 = 5;
-    let step = bytes.next()?;
-    let (code, lines) = if step == 0 {
-        (usize::try_from(unsigned(bytes)?).ok()?, signed(bytes)?)
-    } else {
-        let step = step - FIRST;
-        (usize::from(step / LINES), c_int::from(step % LINES) - 1)
-    };
-    let (line, column) = from;
-    Some((code, (line.checked_add(lines)?, column.checked_add(signed(bytes)?)?)))
-}
-
-fn unsigned(bytes: &mut impl Iterator<Item = u8>) -> Option<u32> {
-    let mut value = 0_u32;
-    for shift in (0..32).step_by(7) {
-        let byte = bytes.next()?;
-        value |= u32::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-/// The engine puts the sign into the lowest bit.
-fn signed(bytes: &mut impl Iterator<Item = u8>) -> Option<c_int> {
-    let value = unsigned(bytes)?;
-    Some((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
 }
 
 /// Installs `function` as what the engine calls to make the stack of an error. Must come before the properties of

@@ -10,7 +10,7 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{Around, Stack, StackFrame, call_site, install, property_count, suspended};
+use super::{Around, Stack, call_site, install, property_count, structures::StackFrame, suspended};
 use crate::{
     isolate::{
         engine::{Cx, Local, Raw, address_of, is_object, sys, undefined},

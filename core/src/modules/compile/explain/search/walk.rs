@@ -1,0 +1,292 @@
+//! The walk over a tree, which offers each expression of the failure's kind as a suspect.
+
+use oxc_ast::ast::{
+    ArrowFunctionExpression, AssignmentExpression, AssignmentTarget,
+    AssignmentTargetPropertyIdentifier, AwaitExpression, BinaryExpression, BindingIdentifier,
+    CallExpression, CatchParameter, Class, ComputedMemberExpression, Declaration, ForOfStatement,
+    ForStatementLeft, FormalParameters, Function, IdentifierReference, ImportDeclarationSpecifier,
+    NewExpression, SimpleAssignmentTarget, SpreadElement, Statement, StaticMemberExpression,
+    TaggedTemplateExpression, TemplateLiteral, ThisExpression, UnaryExpression, VariableDeclarator,
+    YieldExpression,
+};
+use oxc_ast_visit::{VisitJs, walk_js};
+use oxc_span::{GetSpan, Span};
+use oxc_syntax::{
+    operator::{BinaryOperator, UnaryOperator},
+    scope::ScopeFlags,
+};
+
+use super::{
+    super::{
+        Act, Failure, Operand,
+        operands::{key_of, name_in},
+    },
+    DEEPEST, Search, last_name, property_place,
+};
+
+impl<'a> VisitJs<'a> for Search<'_> {
+    fn visit_function(&mut self, function: &Function<'a>, flags: ScopeFlags) {
+        let name = function.id.as_ref().map_or(u32::MAX, |name| name.span.start);
+        let starts = [function.span.start, function.params.span.start, name];
+        self.within(&starts, |search| walk_js::walk_function(search, function, flags));
+    }
+
+    fn visit_arrow_function_expression(&mut self, function: &ArrowFunctionExpression<'a>) {
+        let starts = [function.span.start, function.params.span.start];
+        self.within(&starts, |search| {
+            walk_js::walk_arrow_function_expression(search, function);
+        });
+    }
+
+    fn visit_call_expression(&mut self, call: &CallExpression<'a>) {
+        if matches!(
+            self.failure,
+            Failure::Call | Failure::ClassCall | Failure::Builtin(_) | Failure::Untold
+        ) {
+            let first = call.arguments.first().and_then(|first| first.as_expression());
+            self.call(call.span, &call.callee, first);
+        }
+        walk_js::walk_call_expression(self, call);
+    }
+
+    fn visit_new_expression(&mut self, new: &NewExpression<'a>) {
+        if matches!(self.failure, Failure::Call | Failure::Construct | Failure::Builtin(_)) {
+            let first = new.arguments.first().and_then(|first| first.as_expression());
+            self.call(new.span, &new.callee, first);
+        }
+        walk_js::walk_new_expression(self, new);
+    }
+
+    fn visit_tagged_template_expression(&mut self, tagged: &TaggedTemplateExpression<'a>) {
+        if matches!(self.failure, Failure::Call | Failure::ClassCall) {
+            self.call(tagged.span, &tagged.tag, None);
+        }
+        walk_js::walk_tagged_template_expression(self, tagged);
+    }
+
+    fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
+        let key = Some(member.property.name.to_string());
+        self.member(member.property.span.start, member.span, &member.object, key);
+        walk_js::walk_static_member_expression(self, member);
+    }
+
+    fn visit_computed_member_expression(&mut self, member: &ComputedMemberExpression<'a>) {
+        let key = key_of(&member.expression);
+        self.member(member.expression.span().start, member.span, &member.object, key);
+        walk_js::walk_computed_member_expression(self, member);
+    }
+
+    fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
+        self.target(assignment.span, &assignment.left, Some(&assignment.right));
+        // The target is written after the right side has been evaluated.
+        if let AssignmentTarget::AssignmentTargetIdentifier(name) = &assignment.left {
+            self.named(name, assignment.span, true);
+        }
+        if let Some(member) = assignment.left.as_member_expression() {
+            self.assigned(assignment.span, member);
+            if matches!(self.failure, Failure::Write(_)) {
+                let (at, key) = (property_place(member), name_in(member));
+                self.member(at, assignment.span, member.object(), key);
+            }
+        }
+        walk_js::walk_assignment_expression(self, assignment);
+    }
+
+    fn visit_simple_assignment_target(&mut self, target: &SimpleAssignmentTarget<'a>) {
+        match target {
+            SimpleAssignmentTarget::AssignmentTargetIdentifier(name) => {
+                self.assigned_variable(name);
+            }
+            target => {
+                if let Some(member) = target.as_member_expression() {
+                    self.assigned(member.span(), member);
+                }
+                walk_js::walk_simple_assignment_target(self, target);
+            }
+        }
+    }
+
+    fn visit_assignment_target_property_identifier(
+        &mut self,
+        property: &AssignmentTargetPropertyIdentifier<'a>,
+    ) {
+        self.assigned_variable(&property.binding);
+        walk_js::walk_assignment_target_property_identifier(self, property);
+    }
+
+    fn visit_unary_expression(&mut self, unary: &UnaryExpression<'a>) {
+        if unary.operator == UnaryOperator::Delete
+            && matches!(self.failure, Failure::Destructure | Failure::Delete)
+        {
+            let inner = unary.argument.get_inner_expression();
+            if let Some(member) = inner.as_member_expression() {
+                self.add(property_place(member), unary.span, |search| {
+                    let object = search.operand(member.object());
+                    Some(Act::Member { object, key: name_in(member) })
+                });
+            }
+        }
+        walk_js::walk_unary_expression(self, unary);
+    }
+
+    fn visit_binary_expression(&mut self, binary: &BinaryExpression<'a>) {
+        let arithmetic = binary.operator.is_arithmetic() || binary.operator.is_bitwise();
+        let wanted = match self.failure {
+            Failure::Mix => arithmetic || binary.operator == BinaryOperator::Addition,
+            Failure::Relation => {
+                matches!(binary.operator, BinaryOperator::In | BinaryOperator::Instanceof)
+            }
+            _ => false,
+        };
+        self.converted(binary.span, &binary.left);
+        self.converted(binary.span, &binary.right);
+        if wanted {
+            self.add(binary.span.start, binary.span, |search| {
+                let (left, right) = (search.operand(&binary.left), search.operand(&binary.right));
+                Some(Act::Binary { left, right })
+            });
+        }
+        walk_js::walk_binary_expression(self, binary);
+    }
+
+    fn visit_await_expression(&mut self, wait: &AwaitExpression<'a>) {
+        if *self.failure == Failure::Wait {
+            self.add(wait.span.start, wait.span, |_| Some(Act::Wait));
+        }
+        walk_js::walk_await_expression(self, wait);
+    }
+
+    fn visit_spread_element(&mut self, spread: &SpreadElement<'a>) {
+        if *self.failure == Failure::Iterate {
+            self.add(spread.argument.span().start, spread.span, |search| {
+                Some(Act::Iteration { value: Some(search.operand(&spread.argument)) })
+            });
+        }
+        walk_js::walk_spread_element(self, spread);
+    }
+
+    fn visit_yield_expression(&mut self, yields: &YieldExpression<'a>) {
+        if let Some(argument) = yields.argument.as_ref().filter(|_| yields.delegate)
+            && *self.failure == Failure::Iterate
+        {
+            self.add(argument.span().start, yields.span, |search| {
+                Some(Act::Iteration { value: Some(search.operand(argument)) })
+            });
+        }
+        walk_js::walk_yield_expression(self, yields);
+    }
+
+    fn visit_for_of_statement(&mut self, each: &ForOfStatement<'a>) {
+        // The engine calls a method that `for await` did not find.
+        if *self.failure == Failure::Iterate || (each.r#await && *self.failure == Failure::Call) {
+            self.add(each.right.span().start, each.right.span(), |search| {
+                Some(Act::Iteration { value: Some(search.operand(&each.right)) })
+            });
+        }
+        if each.r#await && *self.failure == Failure::Wait {
+            self.add(each.span.start, each.span, |_| Some(Act::Wait));
+        }
+        if let ForStatementLeft::VariableDeclaration(declaration) = &each.left
+            && matches!(self.failure, Failure::Destructure | Failure::Iterate)
+        {
+            let whole = self.operand(&each.right).text;
+            let element = Operand::without_value(format!("an element of {whole}"));
+            let head = Span::new(declaration.span.start, each.right.span().end);
+            for declarator in &declaration.declarations {
+                self.pattern(&declarator.id, Some(&element), None, head, DEEPEST);
+            }
+        }
+        walk_js::walk_for_of_statement(self, each);
+    }
+
+    fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+        if let Some(init) = &declarator.init {
+            let wanted = matches!(self.failure, Failure::Destructure | Failure::Iterate);
+            if wanted && !declarator.id.is_binding_identifier() {
+                let source = self.operand(init);
+                let place = Some(init.span().start);
+                self.pattern(&declarator.id, Some(&source), place, declarator.span, DEEPEST);
+            }
+        }
+        walk_js::walk_variable_declarator(self, declarator);
+    }
+
+    fn visit_formal_parameters(&mut self, parameters: &FormalParameters<'a>) {
+        if matches!(self.failure, Failure::Destructure | Failure::Iterate) {
+            let (_, start) = self.functions.last().copied().unwrap_or_default();
+            let head = Span::new(start, parameters.span.end);
+            for (index, parameter) in parameters.items.iter().enumerate() {
+                let argument = parameter.initializer.is_none().then(|| Operand::argument(index));
+                self.pattern(&parameter.pattern, argument.as_ref(), None, head, DEEPEST);
+            }
+        }
+        walk_js::walk_formal_parameters(self, parameters);
+    }
+
+    fn visit_catch_parameter(&mut self, parameter: &CatchParameter<'a>) {
+        self.pattern(&parameter.pattern, None, None, parameter.span, DEEPEST);
+        walk_js::walk_catch_parameter(self, parameter);
+    }
+
+    fn visit_identifier_reference(&mut self, name: &IdentifierReference<'a>) {
+        self.named(name, name.span, false);
+    }
+
+    fn visit_binding_identifier(&mut self, name: &BindingIdentifier<'a>) {
+        if matches!(self.failure, Failure::Name(wanted) if *wanted == name.name.as_str()) {
+            let [first, later] = &mut self.declared;
+            *first = first.or(Some(name.span.start));
+            *later = later.or((name.span.start > self.before).then_some(name.span.start));
+        }
+    }
+
+    fn visit_class(&mut self, class: &Class<'a>) {
+        let parent = class.heritage.as_ref().map(|heritage| &heritage.expression);
+        if let Some(parent) = parent.filter(|_| *self.failure == Failure::Extends) {
+            self.add(last_name(parent.get_inner_expression()), class.span, |search| {
+                Some(Act::Call { callee: search.operand(parent), first: None })
+            });
+        }
+        walk_js::walk_class(self, class);
+    }
+
+    fn visit_import_declaration_specifier(&mut self, import: &ImportDeclarationSpecifier<'a>) {
+        if let Failure::Assign(wanted) = self.failure {
+            self.imported |= *wanted == import.name().as_str();
+        }
+        walk_js::walk_import_declaration_specifier(self, import);
+    }
+
+    fn visit_this_expression(&mut self, this: &ThisExpression) {
+        if matches!(self.failure, Failure::Name(wanted) if wanted == "this") {
+            let act = Act::Name { assigned: false, declared: None };
+            self.add(this.span.start, this.span, |_| Some(act));
+        }
+    }
+
+    fn visit_declaration(&mut self, declaration: &Declaration<'a>) {
+        if let (Failure::Name(wanted), Some(name)) = (self.failure, declaration.id()) {
+            self.declared_as_type |= declaration.is_type() && *wanted == name.name.as_str();
+        }
+        walk_js::walk_declaration(self, declaration);
+    }
+
+    fn visit_statement(&mut self, statement: &Statement<'a>) {
+        if let Failure::Name(wanted) = self.failure {
+            let name = match statement {
+                Statement::TSInterfaceDeclaration(declaration) => Some(&declaration.id),
+                Statement::TSTypeAliasDeclaration(declaration) => Some(&declaration.id),
+                _ => None,
+            };
+            self.declared_as_type |= name.is_some_and(|name| *wanted == name.name.as_str());
+        }
+        walk_js::walk_statement(self, statement);
+    }
+
+    fn visit_template_literal(&mut self, template: &TemplateLiteral<'a>) {
+        for value in &template.expressions {
+            self.converted(template.span, value);
+        }
+        walk_js::walk_template_literal(self, template);
+    }
+}

@@ -270,6 +270,7 @@ pub(crate) const CHEAP: &[(&str, [&str; 3])] = &[
     ("comments after statements", ["", ";//@\n", ""]),
     ("legal comments", ["", ";/*!*/", ""]),
     ("labels", ["", "a:;", ""]),
+    ("variables in blocks", ["{{{{{{{{{{{{{{{{{{{{", "var a#;", "}}}}}}}}}}}}}}}}}}}}"]),
     ("names on lines", ["", "a\n", ""]),
     ("escaped names", ["", "\\u0061\n", ""]),
     ("texts with separators", ["", "'\u{2028}'\n", ""]),

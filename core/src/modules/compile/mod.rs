@@ -10,6 +10,7 @@
 mod advice;
 mod blanks;
 mod call_site;
+mod census;
 mod constants;
 mod edits;
 mod enums;
@@ -48,6 +49,7 @@ use oxc_span::{LabeledSpan, SourceType};
 
 use self::advice::Failure;
 use self::blanks::Blanks;
+use self::census::Census;
 use self::erase::Erased;
 use self::lines::{Lines, Silent};
 use self::module::{Code, Edited};
@@ -97,7 +99,7 @@ pub(crate) fn compile(
         if weight.bytes > room_bytes {
             return Err(CompileError::out_of_memory(weight.bytes));
         }
-        Compilation { text, erase, takes_bytes: weight.bytes, room_bytes }.run(typescript)
+        Compilation { text, erase, weight, room_bytes }.run(typescript)
     };
     with_stack_for(text, typescript, compilation).map_err(|deep| {
         let position = Lines::new(text, &Silent::default()).position(deep.offset);
@@ -135,7 +137,7 @@ fn source_type(typescript: bool) -> SourceType {
 struct Compilation<'c> {
     text: &'c str,
     erase: &'c [String],
-    takes_bytes: usize,
+    weight: Weight,
     room_bytes: usize,
 }
 
@@ -147,29 +149,37 @@ impl Compilation<'_> {
         let line_terminators = line_terminators::find(&program);
         let mut lines = Lines::new(self.text, &line_terminators);
         if let Some(failure) = first_error(&parsed.diagnostics, parsed.panicked) {
-            return Err(self.explain(failure, &program, typescript, &mut lines));
+            return Err(self.explain(failure, &program, self.weight.bytes, &mut lines));
         }
         if let Some(refusal) = refuse::refusal(&program) {
             let position = lines.position(refusal.offset as usize);
             return Err(CompileError::new(&refusal.message, position));
         }
-        let (scoping, early) = analyze(&program);
+        let census = Census::of(&program);
+        let takes_bytes = analysis_bytes(self.text, &self.weight, &allocator, &census);
+        if takes_bytes > self.room_bytes {
+            return Err(CompileError::out_of_memory(takes_bytes));
+        }
+        if census.is_too_long(self.text.len()) {
+            return Err(CompileError::without_position("The source takes too long to compile"));
+        }
+        let (scoping, early) = analyze(&program, &census);
         let (record, code) = if typescript {
             let blanks = Blanks::new(self.text, &line_terminators);
             let compiled = self.typescript(&mut program, &scoping, &mut lines, blanks);
-            let early = early.filter(|_| !self.runs_erased(compiled.as_ref().ok()));
+            let early = early.filter(|_| !self.runs_erased(compiled.as_ref().ok(), takes_bytes));
             if let Some(failure) = early {
-                return Err(self.explain(failure, &program, typescript, &mut lines));
+                return Err(self.explain(failure, &program, takes_bytes, &mut lines));
             }
             compiled?
         } else {
             if let Some(failure) = early {
-                return Err(self.explain(failure, &program, typescript, &mut lines));
+                return Err(self.explain(failure, &program, takes_bytes, &mut lines));
             }
             (record::read(&program, &mut lines, &HashSet::new())?, Code::AsWritten)
         };
         let bytecode = OnceLock::new();
-        let (text, takes_bytes) = (self.text.into(), self.takes_bytes);
+        let text = self.text.into();
         Ok(CompiledModule {
             text,
             typescript,
@@ -183,16 +193,10 @@ impl Compilation<'_> {
 
     /// Whether an early error is one that only the types of the source have. For TypeScript's own compiler, too, a program
     /// is what is left without types: oxc refuses a function of the name of a parameter, or two methods of one name.
-    fn runs_erased(&self, compiled: Option<&(Record, Code)>) -> bool {
-        compiled.is_some_and(|(_, code)| self.is_module(code.text(self.text), false, usize::MAX))
-    }
-
-    /// Whether a text, a part of this one, is a module without errors, nested in at most so many levels.
-    fn is_module(&self, text: &str, typescript: bool, levels: usize) -> bool {
-        let room = self.room_bytes.saturating_sub(self.takes_bytes);
-        let fits = |weight: &Weight| weight.bytes <= room && weight.levels <= levels;
-        let parses = |weight: Weight| fits(&weight) && is_module(text, typescript);
-        with_stack_for(text, typescript, parses) == Ok(true)
+    fn runs_erased(&self, compiled: Option<&(Record, Code)>, takes_bytes: usize) -> bool {
+        let room = self.room_bytes.saturating_sub(takes_bytes);
+        let runs = |text| is_module_within(text, false, room, usize::MAX);
+        compiled.is_some_and(|(_, code)| runs(code.text(self.text)))
     }
 
     /// The error of a text that does not compile, with its remedy if there is one.
@@ -200,10 +204,13 @@ impl Compilation<'_> {
         &self,
         failure: Failure,
         program: &Program<'_>,
-        typescript: bool,
+        takes_bytes: usize,
         lines: &mut Lines<'_>,
     ) -> CompileError {
-        let parses = |text: &str, typescript| self.is_module(text, typescript, advice::MOST_LEVELS);
+        let typescript = program.source_type.is_typescript();
+        let room = self.room_bytes.saturating_sub(takes_bytes);
+        let parses =
+            |text: &str, typescript| is_module_within(text, typescript, room, advice::MOST_LEVELS);
         let (message, offset) = failure.explain(program, typescript, lines, &parses);
         let position = offset.map(|offset| lines.position(offset));
         CompileError { position, ..CompileError::without_position(&message) }
@@ -231,21 +238,36 @@ impl Compilation<'_> {
     }
 }
 
+/// A bound of the memory of a program that is parsed and will be analyzed.
+fn analysis_bytes(_: &str, weight: &Weight, _: &Allocator, census: &Census<'_>) -> usize {
+    weight.bytes.saturating_add(census.more_bytes())
+}
+
 /// The scopes and symbols of a program, and its first early error.
-fn analyze(program: &Program<'_>) -> (Scoping, Option<Failure>) {
-    let analyzed = SemanticBuilder::new().with_check_syntax_error(true).build(program);
+fn analyze(program: &Program<'_>, census: &Census<'_>) -> (Scoping, Option<Failure>) {
+    let analyzer = SemanticBuilder::new().with_stats(census.stats).with_check_syntax_error(true);
+    let analyzed = analyzer.build(program);
     let early = first_error(&analyzed.diagnostics, false);
     (analyzed.semantic.into_scoping(), early)
 }
 
-/// Whether a text is a module without an error that is known before it runs.
-fn is_module(text: &str, typescript: bool) -> bool {
+/// Whether a text is a module without errors, which takes at most so much memory and nests in at most so many levels.
+fn is_module_within(text: &str, typescript: bool, room_bytes: usize, levels: usize) -> bool {
+    let fits = |weight: &Weight| weight.bytes <= room_bytes && weight.levels <= levels;
+    let parses = |weight: Weight| fits(&weight) && is_module(text, typescript, &weight, room_bytes);
+    with_stack_for(text, typescript, parses) == Ok(true)
+}
+
+/// Whether a text is a module without an error that is known before it runs, and its analysis takes at most `room_bytes`.
+fn is_module(text: &str, typescript: bool, weight: &Weight, room_bytes: usize) -> bool {
     let allocator = Allocator::default();
     let parsed = Parser::new(&allocator, text, source_type(typescript)).parse();
     if first_error(&parsed.diagnostics, parsed.panicked).is_some() {
         return false;
     }
-    analyze(&parsed.program).1.is_none()
+    let census = Census::of(&parsed.program);
+    let fits = analysis_bytes(text, weight, &allocator, &census) <= room_bytes;
+    fits && !census.is_too_long(text.len()) && analyze(&parsed.program, &census).1.is_none()
 }
 
 /// Records as types the names that the source exports and the erased program does not.

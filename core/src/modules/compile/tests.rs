@@ -545,3 +545,73 @@ fn hostile_types_end_in_time() {
         }
     }
 }
+
+/// Sources whose analysis would take time or memory by the square or the cube of their length.
+#[test]
+fn analysis_ends_in_time_and_memory() {
+    let numbered = |text: &str, count: usize| -> String {
+        (0..count).map(|n| text.replace('@', &n.to_string())).collect()
+    };
+    let within = |open: &str, count: usize, middle: &str, close: &str| {
+        format!("{}{middle}{}", open.repeat(count), close.repeat(count))
+    };
+    let long = |letter: &str| letter.repeat(100_000);
+    for text in [
+        within("x=function(a=b+", 3_000, "1", "){}"),
+        within("try{}catch({[b+function(){", 3_000, "1", "}]:c}){}"),
+        within("{", 7_000, &"a;".repeat(300_000), "}"),
+        within("{", 7_000, &numbered("var a@;", 100_000), "}"),
+        format!("l:{{{}{{{}}}}}", "if(a)".repeat(7_000), "break l;".repeat(100_000)),
+        format!("for(;;){{{}{{{}}}}}", numbered("l@:", 3_000), numbered("break m@;", 50_000)),
+        format!("l{}:{{break l{}}}", long("a"), long("b")),
+        format!("class A{{{}m(){{{}}}}}", numbered("#a@;", 30_000), numbered("this.#b@;", 30_000)),
+        format!("class A{{{}}}", numbered("#a@;m@(){this.#a@}", 60_000)),
+        format!(
+            "class A extends B{{m(){{{}{{{}}}}}}}",
+            "if(a)".repeat(7_000),
+            "super.x;".repeat(100_000)
+        ),
+        format!("{}{{{}}}", "if(a)".repeat(7_000), "arguments;".repeat(100_000)),
+        numbered("let a@;", 30_000) + &numbered("export{b@};", 30_000),
+        format!(
+            "namespace N{{{}{}}}",
+            numbered("type a@=1;", 30_000),
+            numbered("export{a@};", 30_000)
+        ),
+    ] {
+        for language in [Language::JavaScript, Language::TypeScript] {
+            let started = Instant::now();
+            let _ = compile(&text, language, &[], usize::MAX);
+            assert!(
+                started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+                "{text:.60} {language:?}"
+            );
+        }
+    }
+    let text = within("{", 400, &numbered("var a@;", 1_000), "}");
+    let needed =
+        compile(&text, Language::JavaScript, &[], 16 << 20).expect_err("no room").needed_bytes;
+    assert!(needed > Some(100 * 1_000 * 400), "{needed:?}");
+    assert_eq!(js(&text).takes_bytes(), needed.unwrap_or_default());
+}
+
+/// Programs that use much of what the analysis must bound.
+#[test]
+fn analysis_refuses_no_program() {
+    let numbered = |text: &str, count: usize| -> String {
+        (0..count).map(|n| text.replace('@', &n.to_string())).collect()
+    };
+    for text in [
+        format!("class A{{{}}}", numbered("#a@=1;get a@(){return this.#a@+this.#a0}", 2_000)),
+        numbered("const name@=(x=()=>1)=>x()+name0;", 20_000)
+            + &numbered("export{name@ as n@};", 20_000),
+        numbered("for(var i@=0;i@<2;i@++){for(var j@=0;;){if(i@)break}}", 5_000),
+        "function f(a=b=>{".repeat(20) + &"b(c);".repeat(20_000) + &"}){}".repeat(20),
+        "{".repeat(50) + &"var a=b;".repeat(20_000) + &"}".repeat(50),
+    ] {
+        for language in [Language::JavaScript, Language::TypeScript] {
+            let error = compile(&text, language, &[], usize::MAX).err();
+            assert!(error.is_none(), "{text:.60} {language:?} {error:?}");
+        }
+    }
+}

@@ -11,8 +11,8 @@
 pub(super) struct Token<'a> {
     /// Its byte offset.
     pub(super) start: usize,
-    /// Its text; a quote for a string, `0` for a number, `/r` for a regular expression, a backtick
-    /// and a brace for the end of a template.
+    /// Its text; a quote for a string, `0` for a number, `a` for a word without a meaning of its own, `/r` for a
+    /// regular expression, a backtick and a brace for the end of a template.
     pub(super) text: &'a str,
     /// Whether every expression and statement before it, at its level, must have ended.
     pub(super) starts_statement: bool,
@@ -55,6 +55,8 @@ pub(super) struct Lexer<'a> {
     /// The state after the closing bracket, if the next token is a `(`.
     head: Before,
     newline: bool,
+    /// Whether the token that is read begins a statement.
+    starts_statement: bool,
     /// Whether the last token was a division.
     divided: bool,
     /// The start and the end of the regular expression that the last token may be as well.
@@ -76,6 +78,7 @@ impl<'a> Lexer<'a> {
             after_dot: false,
             head: Before::Operand,
             newline: true,
+            starts_statement: false,
             divided: false,
             otherwise: None,
             over: false,
@@ -151,13 +154,15 @@ impl<'a> Lexer<'a> {
             matches!(self.before, Before::Operator | Before::Start | Before::Prefix);
         let divided = std::mem::take(&mut self.divided);
         let decimal = first == b'.' && self.byte(1).is_some_and(|byte| byte.is_ascii_digit());
-        let token = if is_word(first) || decimal { self.word() } else { self.punctuator(first) };
+        self.starts_statement = false;
+        let text = if is_word(first) || decimal { self.word() } else { self.punctuator(first) };
         self.newline = false;
         if self.over || (divided && !begins_operand(first, decimal)) {
             self.over = true;
             return None;
         }
-        Some(Token { start, after_operand, after_operator, ..token })
+        let starts_statement = self.starts_statement;
+        Some(Token { start, text, starts_statement, after_operand, after_operator })
     }
 
     /// Reads the next token as the parser does after the parameters of a function type, where it takes any one token
@@ -212,7 +217,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn skip_blanks(&mut self) {
-        while let Some(byte) = self.byte(0) {
+        while let Some(byte) = self.byte(0).filter(|byte| !IS_LETTER[usize::from(*byte)]) {
             match byte {
                 b'\n' | b'\r' => {
                     self.newline = true;
@@ -258,14 +263,15 @@ impl<'a> Lexer<'a> {
     }
 
     /// An identifier, keyword, private name or number.
-    fn word(&mut self) -> Token<'a> {
+    fn word(&mut self) -> &'a str {
         let start = self.at;
         if self.byte(0).is_some_and(|byte| byte.is_ascii_digit() || byte == b'.') {
             return self.number();
         }
         let escaped = self.skip_word();
         let text = self.text.get(start..self.at).unwrap_or_default();
-        let starts_statement = self.statement_may_start(text);
+        let text = if has_meaning(text) { text } else { "a" };
+        self.starts_statement = self.statement_may_start(text);
         let after_for = self.head;
         // Elsewhere it may be the name of a type: the parser takes keywords, too.
         let keyword = matches!(self.before, Before::Start | Before::Brace | Before::Head);
@@ -288,12 +294,14 @@ impl<'a> Lexer<'a> {
             _ => (Before::Operand, Before::Operand),
         };
         self.after_dot = false;
-        Token { start, text, starts_statement, ..NO_TOKEN }
+        text
     }
 
     /// Skips the rest of a word; whether it has an escape.
     fn skip_word(&mut self) -> bool {
         let mut escaped = false;
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        self.at += rest.iter().take_while(|byte| IS_LETTER[usize::from(**byte)]).count();
         while let Some(byte) = self.byte(0) {
             match byte {
                 b'\\' if self.byte(1) == Some(b'u') && self.byte(2) == Some(b'{') => {
@@ -318,8 +326,8 @@ impl<'a> Lexer<'a> {
         escaped
     }
 
-    fn number(&mut self) -> Token<'a> {
-        let starts_statement = self.statement_may_start("0");
+    fn number(&mut self) -> &'a str {
+        self.starts_statement = self.statement_may_start("0");
         let start = self.at;
         self.skip_digits();
         let digits = self.text.as_bytes().get(start..self.at).unwrap_or_default();
@@ -342,7 +350,7 @@ impl<'a> Lexer<'a> {
         self.before = Before::Operand;
         self.after_dot = false;
         self.head = Before::Operand;
-        Token { start, text: "0", starts_statement, ..NO_TOKEN }
+        "0"
     }
 
     fn skip_digits(&mut self) {
@@ -361,8 +369,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn punctuator(&mut self, first: u8) -> Token<'a> {
-        let start = self.at;
+    fn punctuator(&mut self, first: u8) -> &'a str {
         let second = self.byte(1);
         let digit_follows = self.byte(2).is_some_and(|byte| byte.is_ascii_digit());
         let optional = first == b'?' && second == Some(b'.') && !digit_follows;
@@ -394,7 +401,7 @@ impl<'a> Lexer<'a> {
         };
         self.after_dot = dotted;
         self.head = Before::Operand;
-        Token { start, text, ..NO_TOKEN }
+        text
     }
 
     /// The tokens that may follow `!`, `++` or `--`: those after the operand before it, or its own operand.
@@ -565,6 +572,84 @@ const NO_TOKEN: Token<'static> = Token {
 /// Whether the parser takes the character for a blank. It takes U+200B, too, which is none by the language.
 pub(super) fn is_blank(char: char) -> bool {
     char.is_whitespace() || matches!(char, '\u{feff}' | '\u{200b}')
+}
+
+/// The bytes of words that have no escape, in ASCII.
+const IS_LETTER: [bool; 256] = {
+    let mut is_letter = [false; 256];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        is_letter[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
+        byte += 1;
+    }
+    is_letter
+};
+
+/// Whether a word is one of those that the lexer or a reader of its tokens tells apart, or a private name.
+fn has_meaning(word: &str) -> bool {
+    word.starts_with('#')
+        || matches!(
+            word.as_bytes(),
+            b"abstract"
+                | b"accessor"
+                | b"as"
+                | b"asserts"
+                | b"async"
+                | b"await"
+                | b"break"
+                | b"case"
+                | b"catch"
+                | b"class"
+                | b"const"
+                | b"continue"
+                | b"declare"
+                | b"default"
+                | b"delete"
+                | b"do"
+                | b"else"
+                | b"enum"
+                | b"export"
+                | b"extends"
+                | b"finally"
+                | b"for"
+                | b"from"
+                | b"function"
+                | b"get"
+                | b"global"
+                | b"if"
+                | b"implements"
+                | b"import"
+                | b"in"
+                | b"infer"
+                | b"instanceof"
+                | b"interface"
+                | b"is"
+                | b"keyof"
+                | b"let"
+                | b"namespace"
+                | b"new"
+                | b"of"
+                | b"private"
+                | b"protected"
+                | b"public"
+                | b"readonly"
+                | b"return"
+                | b"satisfies"
+                | b"set"
+                | b"static"
+                | b"switch"
+                | b"throw"
+                | b"try"
+                | b"type"
+                | b"typeof"
+                | b"unique"
+                | b"using"
+                | b"var"
+                | b"void"
+                | b"while"
+                | b"with"
+                | b"yield"
+        )
 }
 
 fn is_word(byte: u8) -> bool {

@@ -72,17 +72,17 @@ pub(super) struct Members {
 
 impl Members {
     /// The amount that the token adds to the price of its enum.
-    pub(super) fn of(&mut self, token: Token<'_>) -> usize {
+    pub(super) fn of(&mut self, token: &Token<'_>) -> usize {
         let within = self.open > 0;
-        match token.text {
-            "enum" => self.begins = !within,
-            "{" if self.begins => {
+        match token.text.as_bytes() {
+            b"enum" => self.begins = !within,
+            b"{" if self.begins => {
                 self.begins = false;
                 self.open = 1;
             }
-            "(" | "[" | "{" | "${" | "`" if within => self.open += 1,
-            ")" | "]" | "}" | "`}" if within => self.open -= 1,
-            "," if within => return PER_MEMBER,
+            b"(" | b"[" | b"{" | b"${" | b"`" if within => self.open += 1,
+            b")" | b"]" | b"}" | b"`}" if within => self.open -= 1,
+            b"," if within => return PER_MEMBER,
             _ => {}
         }
         0
@@ -100,27 +100,27 @@ enum After {
 
 impl Names {
     /// The amount that the token adds to the price of its list.
-    pub(super) fn of(&mut self, token: Token<'_>) -> usize {
+    pub(super) fn of(&mut self, token: &Token<'_>) -> usize {
         let after = std::mem::take(&mut self.after);
         let Some(open) = self.open.filter(|open| *open > 0 || !token.starts_statement) else {
             self.begin(token);
             return 0;
         };
-        match (after, token.text) {
-            (After::Export, "{" | "*" | "type" | "let" | "const" | "var") => {}
-            (After::Export, _) | (After::Import, "(" | ".") | (After::From, "\"" | "'") => {
+        match (after, token.text.as_bytes()) {
+            (After::Export, b"{" | b"*" | b"type" | b"let" | b"const" | b"var") => {}
+            (After::Export, _) | (After::Import, b"(" | b".") | (After::From, b"\"" | b"'") => {
                 self.open = None;
                 return 0;
             }
             _ => {}
         }
-        match token.text {
-            "(" | "[" | "{" => self.open = Some(open + 1),
-            ")" | "]" | "}" => self.open = open.checked_sub(1),
-            "=" if self.value.is_none() => self.value = Some(open),
-            "from" => self.after = After::From,
-            ";" | "import" | "export" if open == 0 => self.begin(token),
-            "," if self.value.is_none_or(|value| open <= value) => {
+        match token.text.as_bytes() {
+            b"(" | b"[" | b"{" => self.open = Some(open + 1),
+            b")" | b"]" | b"}" => self.open = open.checked_sub(1),
+            b"=" if self.value.is_none() => self.value = Some(open),
+            b"from" => self.after = After::From,
+            b";" | b"import" | b"export" if open == 0 => self.begin(token),
+            b"," if self.value.is_none_or(|value| open <= value) => {
                 self.value = None;
                 return PER_NAME;
             }
@@ -129,10 +129,10 @@ impl Names {
         0
     }
 
-    fn begin(&mut self, token: Token<'_>) {
-        self.after = match token.text {
-            "export" => After::Export,
-            "import" => After::Import,
+    fn begin(&mut self, token: &Token<'_>) {
+        self.after = match token.text.as_bytes() {
+            b"export" => After::Export,
+            b"import" => After::Import,
             _ => After::Other,
         };
         self.value = None;
@@ -140,10 +140,10 @@ impl Names {
     }
 }
 
-pub(super) fn of_token(token: Token<'_>, typescript: bool) -> usize {
-    let more = match token.text {
-        "enum" => PER_ENUM,
-        "import" | "export" => PER_RECORD,
+pub(super) fn of_token(token: &Token<'_>, typescript: bool) -> usize {
+    let more = match token.text.as_bytes() {
+        b"enum" => PER_ENUM,
+        b"import" | b"export" => PER_RECORD,
         _ => 0,
     };
     more + if typescript { PER_TYPESCRIPT_TOKEN } else { PER_TOKEN }
@@ -164,7 +164,7 @@ mod tests {
             let (mut lexer, mut of) = (Lexer::new(text), Members::default());
             let mut bytes = 0;
             while let Some(token) = lexer.next_token() {
-                bytes += of.of(token);
+                bytes += of.of(&token);
             }
             assert_eq!(bytes / PER_MEMBER, members, "{text}");
         }
@@ -189,7 +189,7 @@ mod tests {
             let (mut lexer, mut of) = (Lexer::new(text), Names::default());
             let mut bytes = 0;
             while let Some(token) = lexer.next_token() {
-                bytes += of.of(token);
+                bytes += of.of(&token);
             }
             assert_eq!(bytes / PER_NAME, names, "{text}");
         }

@@ -169,7 +169,7 @@ impl<'a> Reading<'a> {
     ) -> Result<Advance<'a>, TooDeep> {
         loop {
             let swallowed = if self.scale.rereads.swallows() { self.swallow(seen)? } else { None };
-            let Some(token) = self.lexer.next_token() else {
+            let Some(token) = &self.lexer.next_token() else {
                 let offset = self.lexer.offset();
                 if self.lexer.exhausted() {
                     return Err(TooDeep { offset });
@@ -185,9 +185,9 @@ impl<'a> Reading<'a> {
             let other = fork.map(|(lexer, token)| {
                 let mut other = Self { lexer, ..self.clone() };
                 seen(token);
-                other.put(token).map(|()| other)
+                other.put(&token).map(|()| other)
             });
-            seen(token);
+            seen(*token);
             self.put(token)?;
             let other = other.transpose()?.or(swallowed);
             if other.is_some() || !alone {
@@ -202,7 +202,7 @@ impl<'a> Reading<'a> {
         let Some(token) = other.lexer.swallow() else { return Ok(None) };
         seen(token);
         other.scale.put_swallowed();
-        other.token_bytes += memory::of_token(token, self.typescript);
+        other.token_bytes += memory::of_token(&token, self.typescript);
         other.within(token.start).map(|()| Some(other))
     }
 
@@ -213,7 +213,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn put(&mut self, token: Token<'_>) -> Result<(), TooDeep> {
+    fn put(&mut self, token: &Token<'_>) -> Result<(), TooDeep> {
         self.scale.put(token);
         let listed = self.names.of(token) + self.members.of(token);
         self.token_bytes += memory::of_token(token, self.typescript) + listed;
@@ -264,7 +264,7 @@ struct Scale {
 }
 
 impl Scale {
-    fn put(&mut self, token: Token<'_>) {
+    fn put(&mut self, token: &Token<'_>) {
         self.end_before(token);
         self.rereads.put(token);
         match token.text.as_bytes() {
@@ -292,9 +292,11 @@ impl Scale {
     }
 
     /// Ends the constructs that must have ended before `token`.
-    fn end_before(&mut self, token: Token<'_>) {
+    fn end_before(&mut self, token: &Token<'_>) {
         let ending = std::mem::take(&mut self.here.ending);
-        if token.starts_statement || (ending && !matches!(token.text, "else" | "while")) {
+        if token.starts_statement
+            || (ending && !matches!(token.text.as_bytes(), b"else" | b"while"))
+        {
             self.end_statement();
             self.rereads.end_statement();
         }

@@ -138,9 +138,11 @@ impl Rereads {
         self.here.headed = false;
     }
 
-    pub(super) fn put(&mut self, token: Token<'_>) {
-        let times = self.here.times().saturating_mul(self.arrows + 1);
-        self.total = self.total.saturating_add(times - 1);
+    pub(super) fn put(&mut self, token: &Token<'_>) {
+        if self.arrows > 0 || self.here.is_read_again() {
+            let times = self.here.times().saturating_mul(self.arrows + 1);
+            self.total = self.total.saturating_add(times - 1);
+        }
         let word = token.text.as_bytes().first().is_some_and(|byte| {
             byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | b'\\' | 0x80..)
         });
@@ -157,7 +159,7 @@ impl Rereads {
             self.modifiers = 0;
             self.punctuator(token, headed, after_head, last);
         }
-        self.here.first = matches!(token.text, "," | "(" | "[" | "{" | "${" | "`");
+        self.here.first = matches!(token.text.as_bytes(), b"," | b"(" | b"[" | b"{" | b"${" | b"`");
     }
 
     /// Everything at this level has ended.
@@ -221,7 +223,7 @@ impl Rereads {
         self.modifiers = 0;
     }
 
-    fn punctuator(&mut self, token: Token<'_>, headed: bool, after_head: bool, last: Last) {
+    fn punctuator(&mut self, token: &Token<'_>, headed: bool, after_head: bool, last: Last) {
         match token.text.as_bytes() {
             b"(" => self.open(token, !token.after_operand && !after_head, last),
             b"[" | b"{" | b"${" | b"`" => self.open(token, false, last),
@@ -291,7 +293,7 @@ impl Rereads {
     fn continue_head(&mut self, text: &str, word: bool) {
         let here = &mut self.here;
         let named = here.head == Head::Named;
-        let may_begin = matches!(text, "{" | "[" | "...");
+        let may_begin = matches!(text.as_bytes(), b"{" | b"[" | b"...");
         match here.head {
             Head::None => {}
             Head::Opened | Head::Named if word => here.head = Head::Named,
@@ -299,14 +301,16 @@ impl Rereads {
                 here.destructures = true;
                 self.try_head();
             }
-            Head::Named if matches!(text, "," | "=") => self.try_head(),
+            Head::Named if matches!(text.as_bytes(), b"," | b"=") => self.try_head(),
             Head::Opened | Head::Named => {
                 here.head = Head::None;
-                here.parameters &= here.forced || matches!(text, ":" | "?" | ")");
-                here.parameters &= here.forced || text != ")" || !named;
+                here.parameters &= here.forced || matches!(text.as_bytes(), b":" | b"?" | b")");
+                here.parameters &= here.forced || text.as_bytes() != b")" || !named;
             }
             Head::Open => {
-                let parameter = word || may_begin || matches!(text, "," | "=" | "?" | ":" | "@");
+                let parameter = word
+                    || may_begin
+                    || matches!(text.as_bytes(), b"," | b"=" | b"?" | b":" | b"@");
                 if here.tried && !here.free && !parameter {
                     here.tried = false;
                     self.arrows -= 1;
@@ -322,25 +326,25 @@ impl Rereads {
     }
 
     /// Brackets after `<` are read as a type, then perhaps as an expression.
-    fn open(&mut self, token: Token<'_>, expression: bool, last: Last) {
+    fn open(&mut self, token: &Token<'_>, expression: bool, last: Last) {
         let here = &mut self.here;
-        if token.after_operand && token.text != "[" {
+        if token.after_operand && token.text.as_bytes() != b"[" {
             here.angles = 0;
         }
-        if token.text == "(" {
+        if token.text.as_bytes() == b"(" {
             here.short = 0;
         }
-        if token.text == "{" {
+        if token.text.as_bytes() == b"{" {
             here.interface = false;
         }
-        let inner = here.pattern && (here.initial || (token.text == "[" && here.first));
+        let inner = here.pattern && (here.initial || (token.text.as_bytes() == b"[" && here.first));
         let times = here.times().saturating_mul(1 + u64::from(inner));
-        let bound = matches!(token.text, "[" | "{");
+        let bound = matches!(token.text.as_bytes(), b"[" | b"{");
         let destructures = std::mem::take(&mut here.destructures);
         let pattern = bound && (destructures || (here.pattern && !here.initial));
         let head = if expression { Head::Opened } else { Head::None };
         let typed = here.inside || here.typed || here.alias || here.angles > 0;
-        let body = token.text == "{"
+        let body = token.text.as_bytes() == b"{"
             && (token.after_operand || matches!(last, Last::Closed(_) | Last::Parameters));
         let level = Level {
             again: times - 1,
@@ -349,7 +353,7 @@ impl Rereads {
             pattern,
             first: true,
             inside: typed && !body,
-            annotates: token.text != "{" || here.class,
+            annotates: token.text.as_bytes() != b"{" || here.class,
             parameters: typed && expression,
             forced: last == Last::Parameters,
             ..Level::default()
@@ -385,7 +389,7 @@ impl Rereads {
         }
     }
 
-    fn angle(&mut self, token: Token<'_>) {
+    fn angle(&mut self, token: &Token<'_>) {
         let here = &mut self.here;
         here.angled = true;
         if !self.typescript {
@@ -417,6 +421,11 @@ impl Rereads {
 }
 
 impl Level {
+    /// Whether a token here is read more than once.
+    fn is_read_again(&self) -> bool {
+        self.again > 0 || self.angles > 0 || self.constraints > 0
+    }
+
     /// The number of times that a token here is read.
     fn times(&self) -> u64 {
         let times = (self.again + 1).saturating_mul(self.angles + 1);

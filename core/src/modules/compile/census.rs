@@ -1,10 +1,10 @@
 //! The size of a program, and the work and memory that its analysis may take.
 //!
 //! In: a syntax tree. Out: the numbers of nodes, scopes, symbols and references, which the analysis reserves memory for;
-//! and bounds of what it does beyond a fixed amount for each node. It looks up a name in each scope around, and again
-//! for each parameter around. It notes a `var` in each block up to its function. It looks for a private name in each
-//! member of a class, and it compares an unknown name with all others. So for a hostile source time or memory would grow
-//! with the square or the cube of its length.
+//! a bound of its memory, with the errors that it may find; and a bound of its steps beyond a fixed number for each node.
+//! It looks up a name in each scope around, and again for each parameter around. It notes a `var` in each block up to its
+//! function. It looks for a private name in each member of a class, and it compares an unknown name with all others. So
+//! for a hostile source time or memory would grow with the square or the cube of its length.
 
 use std::{cell::Cell, collections::HashSet};
 
@@ -19,16 +19,38 @@ use oxc_ast::{
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_semantic::Stats;
-use oxc_syntax::scope::{ScopeFlags, ScopeId};
+use oxc_syntax::{
+    operator::UnaryOperator,
+    scope::{ScopeFlags, ScopeId},
+};
+use rustc_hash::FxHashSet;
+
+use super::names::hash;
 
 /// The steps of work that any program may take, and more for each byte. A million steps take 2 to 5 ms. Of 1,320 files of
 /// npm packages none takes more than 1.2 million, or 3 for each byte.
 const MAX_WORK: u64 = 1 << 26;
 const WORK_PER_BYTE: u64 = 32;
 
-/// The steps of noting a `var` in a block, and its memory: an entry of a hash table that has just grown.
+/// The steps of noting a `var` in a block.
 const WORK_PER_HOIST: u64 = 64;
+
+/// The memory of the analysis. Entries of hash tables and lists that have just grown were measured.
+const BYTES_PER_SCOPE: u64 = 200;
+const BYTES_PER_SYMBOL: u64 = 200;
+const BYTES_PER_REFERENCE: u64 = 72;
+const BYTES_PER_ELEMENT: u64 = 128;
 const BYTES_PER_HOIST: u64 = 116;
+/// Text that is inserted before a name in a namespace, beside the name itself.
+const BYTES_PER_QUALIFIER: u64 = 96;
+/// An early error, of which each name, and each construct that is not allowed everywhere, may be one.
+const BYTES_PER_ERROR: u64 = 360;
+
+/// Makes numbers of scopes differ in most bits.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The shortest text whose names are compared, as it may have many errors.
+const LONG: usize = 4 << 10;
 
 /// The size of a program.
 #[derive(Default)]
@@ -36,10 +58,17 @@ pub(super) struct Census<'a> {
     pub(super) stats: Stats,
     work: u64,
     hoists: u64,
+    /// The bytes of what may be inserted into namespaces.
+    inserted: u64,
+    /// Members of classes.
+    elements: u64,
+    /// Names that are declared again, and constructs that may be errors.
+    suspects: u64,
     /// The nodes around the place that is visited.
     nodes: u64,
-    /// For each scope around, the number of scopes from it up to its function.
-    scopes: Vec<u64>,
+    scopes: Vec<Scope>,
+    /// The hashes of the names in each scope, unless the text is short.
+    names: Option<FxHashSet<u64>>,
     /// The lists of parameters around.
     parameters: u64,
     /// Whether the last variable is a `var`.
@@ -55,6 +84,16 @@ pub(super) struct Census<'a> {
     exports: Vec<&'a str>,
 }
 
+/// A scope around the place that is visited.
+#[derive(Clone, Copy, Default)]
+struct Scope {
+    number: u32,
+    /// The scope of the variables that are declared with `var`.
+    function: u32,
+    /// The number of scopes from this one up to that.
+    blocks: u64,
+}
+
 /// A class around the place that is visited.
 struct Class<'a> {
     declared: HashSet<&'a str>,
@@ -65,7 +104,8 @@ struct Class<'a> {
 
 impl<'a> Census<'a> {
     pub(super) fn of(program: &Program<'a>) -> Self {
-        let mut census = Self::default();
+        let names = (program.source_text.len() >= LONG).then(FxHashSet::default);
+        let mut census = Self { names, ..Self::default() };
         census.visit_program(program);
         let nodes = u64::from(census.stats.nodes);
         census.spend(census.inner_exports.saturating_mul(nodes));
@@ -80,9 +120,42 @@ impl<'a> Census<'a> {
         self.work > MAX_WORK.saturating_add(WORK_PER_BYTE.saturating_mul(bytes as u64))
     }
 
-    /// The memory in bytes that the analysis takes beside what the tokens take.
-    pub(super) fn more_bytes(&self) -> usize {
-        usize::try_from(BYTES_PER_HOIST.saturating_mul(self.hoists)).unwrap_or(usize::MAX)
+    /// An upper bound of the memory in bytes that the analysis takes.
+    pub(super) fn bytes(&self) -> usize {
+        let Stats { scopes, symbols, references, .. } = self.stats;
+        let bytes = [
+            (BYTES_PER_SCOPE, scopes.into()),
+            (BYTES_PER_SYMBOL, symbols.into()),
+            (BYTES_PER_REFERENCE, references.into()),
+            (BYTES_PER_ELEMENT, self.elements),
+            (BYTES_PER_HOIST, self.hoists),
+            (1, self.inserted),
+            (BYTES_PER_ERROR, self.suspects),
+        ]
+        .into_iter()
+        .fold(0_u64, |sum, (each, count)| sum.saturating_add(each.saturating_mul(count)));
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Notes a name that may become a property of a namespace.
+    fn qualify(&mut self, name: &str) {
+        if self.namespaces > 0 {
+            let bytes = BYTES_PER_QUALIFIER + 2 * name.len() as u64;
+            self.inserted = self.inserted.saturating_add(bytes);
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        self.scopes.last().copied().unwrap_or_default()
+    }
+
+    /// Notes a name in a scope. If it is there already, that may be an error.
+    fn declare(&mut self, name: &str, scope: u32) {
+        if let Some(names) = &mut self.names
+            && !names.insert(hash(name).wrapping_add(u64::from(scope).wrapping_mul(SPREAD)))
+        {
+            self.suspects += 1;
+        }
     }
 
     fn spend(&mut self, steps: u64) {
@@ -113,6 +186,7 @@ impl<'a> Census<'a> {
 
     fn jump(&mut self, label: Option<&LabelIdentifier<'a>>) {
         self.spend(self.nodes);
+        self.suspects += 1;
         if let Some(label) = label {
             let labels = self.labels.len() as u64;
             self.spend(labels);
@@ -124,6 +198,10 @@ impl<'a> Census<'a> {
 
     fn enter_class(&mut self, class: &oxc_ast::ast::Class<'a>) {
         let elements = &class.body.body;
+        self.elements += elements.len() as u64;
+        if let Some(id) = &class.id {
+            self.declare(&id.name, self.scope().number);
+        }
         let private = |element: &ClassElement<'a>| match element.property_key() {
             Some(PropertyKey::PrivateIdentifier(name)) => Some(name.name.as_str()),
             _ => None,
@@ -182,6 +260,7 @@ impl<'a> Visit<'a> for Census<'a> {
             AstKind::ContinueStatement(jump) => self.jump(jump.label.as_ref()),
             AstKind::LabeledStatement(labeled) => {
                 self.spend(self.nodes);
+                self.suspects += 1;
                 self.labels.push(labeled.label.name.as_str());
             }
             AstKind::Super(_)
@@ -190,7 +269,30 @@ impl<'a> Visit<'a> for Census<'a> {
             | AstKind::TSInferType(_)
             | AstKind::TSNamespaceDeclaration(_)
             | AstKind::TSExternalModuleDeclaration(_)
-            | AstKind::TSGlobalDeclaration(_) => self.spend(self.nodes),
+            | AstKind::TSGlobalDeclaration(_) => {
+                self.spend(self.nodes);
+                self.suspects += 1;
+            }
+            AstKind::Function(function) => {
+                if let Some(id) = &function.id {
+                    self.declare(&id.name, self.scope().number);
+                }
+            }
+            AstKind::UnaryExpression(unary) if unary.operator == UnaryOperator::Delete => {
+                self.suspects += 1;
+            }
+            AstKind::NumericLiteral(number) => {
+                let octal = number.raw.is_some_and(|raw| {
+                    raw.len() > 1
+                        && raw.bytes().all(|byte| byte.is_ascii_digit())
+                        && raw.starts_with('0')
+                });
+                self.suspects += u64::from(octal);
+            }
+            AstKind::WithStatement(_)
+            | AstKind::MethodDefinition(_)
+            | AstKind::ImportMeta(_)
+            | AstKind::NewTarget(_) => self.suspects += 1,
             AstKind::TSModuleBlock(_) => self.namespaces += 1,
             AstKind::Class(class) => self.enter_class(class),
             _ => {}
@@ -213,8 +315,12 @@ impl<'a> Visit<'a> for Census<'a> {
     #[inline]
     fn enter_scope(&mut self, flags: ScopeFlags, _: &Cell<Option<ScopeId>>) {
         self.stats.scopes += 1;
-        let outer = self.scopes.last().copied().unwrap_or_default();
-        self.scopes.push(if flags.is_var() { 0 } else { outer + 1 });
+        let (number, outer) = (self.stats.scopes, self.scope());
+        self.scopes.push(if flags.is_var() {
+            Scope { number, function: number, blocks: 0 }
+        } else {
+            Scope { number, blocks: outer.blocks + 1, ..outer }
+        });
     }
 
     #[inline]
@@ -226,13 +332,16 @@ impl<'a> Visit<'a> for Census<'a> {
     fn visit_binding_identifier(&mut self, id: &BindingIdentifier<'a>) {
         self.stats.nodes += 1;
         self.stats.symbols += 1;
+        self.qualify(&id.name);
+        let Scope { number, function, blocks } = self.scope();
         if self.hoisted {
-            let blocks = self.scopes.last().copied().unwrap_or_default();
             self.hoists = self.hoists.saturating_add(blocks);
             self.spend(WORK_PER_HOIST.saturating_mul(blocks));
         }
+        self.declare(&id.name, if self.hoisted { function } else { number });
         if matches!(id.name.as_str(), "arguments" | "eval" | "let" | "await") {
             self.spend(self.nodes);
+            self.suspects += 1;
         }
     }
 
@@ -240,9 +349,11 @@ impl<'a> Visit<'a> for Census<'a> {
     fn visit_identifier_reference(&mut self, id: &IdentifierReference<'a>) {
         self.stats.nodes += 1;
         self.stats.references += 1;
+        self.qualify(&id.name);
         self.spend(self.depth() * (self.parameters + 1));
-        if matches!(id.name.as_str(), "arguments" | "eval" | "await") {
+        if matches!(id.name.as_str(), "arguments" | "eval" | "await" | "yield") {
             self.spend(self.nodes);
+            self.suspects += 1;
         }
     }
 
@@ -272,6 +383,7 @@ impl<'a> Visit<'a> for Census<'a> {
 
     fn visit_private_identifier(&mut self, id: &PrivateIdentifier<'a>) {
         self.private_names += 1;
+        self.suspects += 1;
         let name = id.name.as_str();
         self.spend(self.classes.len() as u64);
         if self.work <= MAX_WORK && !self.classes.iter().any(|class| class.declared.contains(name))

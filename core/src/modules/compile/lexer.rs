@@ -11,8 +11,9 @@
 pub(super) struct Token<'a> {
     /// Its byte offset.
     pub(super) start: usize,
-    /// Its text; a quote for a string, `0` for a number, `a` for a word without a meaning of its own, `/r` for a
-    /// regular expression, a backtick and a brace for the end of a template.
+    /// Its text; a quote for a string, a double one where it may be a directive; `0` for a number, `00` where it may
+    /// be a wrong one; `a` for a word without a meaning of its own, `/r` for a regular expression, a backtick and a
+    /// brace for the end of a template.
     pub(super) text: &'a str,
     /// Whether every expression and statement before it, at its level, must have ended.
     pub(super) starts_statement: bool,
@@ -350,7 +351,9 @@ impl<'a> Lexer<'a> {
         self.before = Before::Operand;
         self.after_dot = false;
         self.head = Before::Operand;
-        "0"
+        let digits = self.text.as_bytes().get(start..self.at).unwrap_or_default();
+        let wrong = matches!(digits, [b'0', b'0'..=b'9', ..]) || digits.contains(&b'_');
+        if wrong { "00" } else { "0" }
     }
 
     fn skip_digits(&mut self) {
@@ -457,6 +460,14 @@ impl<'a> Lexer<'a> {
     }
 
     fn string(&mut self, quote: u8) -> &'a str {
+        let directive = match self.before {
+            Before::Operand => self.newline,
+            Before::Start | Before::Brace => {
+                let before = self.text.get(..self.at).unwrap_or_default();
+                !before.trim_end_matches([' ', '\t', '\r', '\n']).ends_with('{')
+            }
+            _ => false,
+        };
         self.at += 1;
         self.over = true;
         while let Some(byte) = self.byte(0) {
@@ -473,7 +484,7 @@ impl<'a> Lexer<'a> {
         }
         self.at = self.text.ceil_char_boundary(self.at);
         self.before = Before::Operand;
-        "'"
+        if directive { "\"" } else { "'" }
     }
 
     /// The text of a template up to its end or its next `${`.

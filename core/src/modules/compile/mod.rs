@@ -238,9 +238,15 @@ impl Compilation<'_> {
     }
 }
 
-/// A bound of the memory of a program that is parsed and will be analyzed.
-fn analysis_bytes(_: &str, weight: &Weight, _: &Allocator, census: &Census<'_>) -> usize {
-    weight.bytes.saturating_add(census.more_bytes())
+/// A bound of the memory of a program that is parsed and will be analyzed, and no less than that of parsing it.
+fn analysis_bytes(
+    text: &str,
+    weight: &Weight,
+    allocator: &Allocator,
+    census: &Census<'_>,
+) -> usize {
+    let beside = memory::of_text(text) + memory::of_levels(weight.levels);
+    weight.bytes.max((allocator.capacity() + beside).saturating_add(census.bytes()))
 }
 
 /// The scopes and symbols of a program, and its first early error.

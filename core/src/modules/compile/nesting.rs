@@ -41,7 +41,7 @@ pub(crate) struct TooDeep {
 pub(crate) struct Weight {
     /// An upper bound of its nesting.
     pub(crate) levels: usize,
-    /// An approximate upper bound of the memory that compiling it takes.
+    /// An approximate upper bound of the memory that parsing it takes.
     pub(crate) bytes: usize,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn read<'a>(
     }
     if left_out {
         let unread = text.len().saturating_sub(furthest);
-        weight.bytes = weight.bytes.saturating_add(memory::of_unread(unread, typescript));
+        weight.bytes = weight.bytes.saturating_add(memory::of_unread(unread));
     }
     let beside = memory::of_text(text) + memory::of_levels(weight.levels);
     weight.bytes = weight.bytes.saturating_add(beside);
@@ -145,7 +145,6 @@ struct Reading<'a> {
     members: memory::Members,
     token_bytes: usize,
     most_rereads: u64,
-    typescript: bool,
 }
 
 impl<'a> Reading<'a> {
@@ -157,7 +156,6 @@ impl<'a> Reading<'a> {
             members: memory::Members::default(),
             token_bytes: 0,
             most_rereads: Rereads::allowed(text),
-            typescript,
         }
     }
 
@@ -202,7 +200,7 @@ impl<'a> Reading<'a> {
         let Some(token) = other.lexer.swallow() else { return Ok(None) };
         seen(token);
         other.scale.put_swallowed();
-        other.token_bytes += memory::of_token(&token, self.typescript);
+        other.token_bytes += memory::of_token(&token);
         other.within(token.start).map(|()| Some(other))
     }
 
@@ -216,7 +214,7 @@ impl<'a> Reading<'a> {
     fn put(&mut self, token: &Token<'_>) -> Result<(), TooDeep> {
         self.scale.put(token);
         let listed = self.names.of(token) + self.members.of(token);
-        self.token_bytes += memory::of_token(token, self.typescript) + listed;
+        self.token_bytes += memory::of_token(token) + listed;
         self.within(token.start)
     }
 
@@ -281,7 +279,7 @@ impl Scale {
                 self.begin_substatement();
             }
             // A literal contains nothing.
-            b"'" | b"0" | b"/r" => {}
+            b"'" | b"\"" | b"0" | b"00" | b"/r" => {}
             _ => self.count(1),
         }
     }

@@ -615,3 +615,23 @@ fn analysis_refuses_no_program() {
         }
     }
 }
+
+#[test]
+fn five_megabytes_of_ordinary_code_fit_into_the_default_limit() {
+    let code = "
+        // Whether a node is a list of names that all have a value.
+        function isListOfNames(node) {
+            if (node.kind === SyntaxKind.List) {
+                return node.elements.every((element) => element.name && hasValue(element.name));
+            }
+            for (const child of node.children) {
+                child.parent = node, visit(child, 'a list of names', { depth: node.depth + 1 });
+            }
+            return undefined;
+        }";
+    for language in [Language::JavaScript, Language::TypeScript] {
+        let text = format!("{{{code}}}").repeat(5_000_000 / code.len());
+        let error = compile(&text, language, &[], 128 << 20).err();
+        assert!(error.is_none(), "{language:?} {error:?}");
+    }
+}

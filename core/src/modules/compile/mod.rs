@@ -2,12 +2,13 @@
 //!
 //! In: a text and its language. Out: the text for the engine, a record of its imports and exports, and positions of the
 //! original; or a `CompileError` with the position of the first error. JavaScript is parsed for its errors and its
-//! record and runs unchanged. TypeScript is not type-checked, and nothing is lowered: blanks take the place of its types,
-//! and what produces code, such as an enum, is written anew where it stands. So every line is that of the source. Keeps
-//! the contract's rule that a hostile source harms no host: for any text, time is about linear in its length and the stack
-//! suffices.
+//! record and runs unchanged, except for parentheses where the engine needs them. TypeScript is not type-checked, and
+//! nothing is lowered: blanks take the place of its types, and what produces code, such as an enum, is written anew where
+//! it stands. So every line is that of the source. Keeps the contract's rule that a hostile source harms no host: for any
+//! text, time is about linear in its length and the stack suffices.
 
 mod advice;
+mod arrows;
 mod blanks;
 mod call_site;
 mod census;
@@ -164,8 +165,8 @@ impl Compilation<'_> {
             return Err(CompileError::without_position("The source takes too long to compile"));
         }
         let (scoping, early) = analyze(&program, &census);
+        let blanks = Blanks::new(self.text, &line_terminators);
         let (record, code) = if typescript {
-            let blanks = Blanks::new(self.text, &line_terminators);
             let compiled = self.typescript(&mut program, &scoping, &mut lines, blanks);
             let early = early.filter(|_| !self.runs_erased(compiled.as_ref().ok(), takes_bytes));
             if let Some(failure) = early {
@@ -176,7 +177,8 @@ impl Compilation<'_> {
             if let Some(failure) = early {
                 return Err(self.explain(failure, &program, takes_bytes, &mut lines));
             }
-            (record::read(&program, &mut lines, &HashSet::new())?, Code::AsWritten)
+            let record = record::read(&program, &mut lines, &HashSet::new())?;
+            (record, code(arrows::bracket(&program, blanks)))
         };
         let bytecode = OnceLock::new();
         let text = self.text.into();
@@ -232,10 +234,13 @@ impl Compilation<'_> {
             erase::erase_type_imports(program, scoping, self.erase, &namespaces, &mut blanks);
         erase::erase_type_exports(program, scoping, &namespaces, &mut blanks);
         let record = finish_record(record::read(program, lines, &erased.unused)?, erased);
-        let code = blanks.into_code();
-        let edited = |(code, edits)| Code::Edited(Edited { code, edits });
-        Ok((record, code.map_or(Code::AsWritten, edited)))
+        Ok((record, code(blanks)))
     }
+}
+
+fn code(blanks: Blanks<'_>) -> Code {
+    let edited = |(code, edits)| Code::Edited(Edited { code, edits });
+    blanks.into_code().map_or(Code::AsWritten, edited)
 }
 
 /// A bound of the memory of a program that is parsed and will be analyzed, and no less than that of parsing it.

@@ -635,3 +635,20 @@ fn five_megabytes_of_ordinary_code_fit_into_the_default_limit() {
         assert!(error.is_none(), "{language:?} {error:?}");
     }
 }
+
+#[test]
+fn a_parameter_named_async_stands_in_parentheses() {
+    for (text, code) in [
+        ("[1].map(async => async + 1)", "[1].map((async) => async + 1)"),
+        ("x = async /* c */ => async => 1", "x = (async) /* c */ => (async) => 1"),
+        ("x = async async => async", "x = async async => async"),
+        ("x = (async) => 1, async(b), { async }", "x = (async) => 1, async(b), { async }"),
+    ] {
+        for module in [js(text), ts(text)] {
+            assert_eq!(module.code(), code);
+        }
+    }
+    let module = js("f(async => g(\n)), async => h()");
+    assert_eq!(module.original(2, 19), Some(Position { line: 2, column: 17 }));
+    assert_eq!(ts("x = async => a as T").code(), "x = (async) => a;    ");
+}

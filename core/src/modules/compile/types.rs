@@ -27,6 +27,7 @@ use oxc_syntax::{
 };
 
 use super::{
+    arrows,
     blanks::{Blanks, between, place},
     constants::{Constant, Constants},
     fate::{self, Fate},
@@ -453,6 +454,7 @@ impl<'a> VisitJs<'a> for Types<'_, 'a, '_> {
 
     fn visit_arrow_function_expression(&mut self, arrow: &ArrowFunctionExpression<'a>) {
         let parameters = place(arrow.params.span);
+        arrows::bracket_one(arrow, &mut self.blanks);
         if let Some(types) = &arrow.type_parameters {
             // No line may end before the parenthesis: after `async` or `return` it would end there.
             self.erase(types.span);

@@ -215,8 +215,9 @@ impl<'a> Census<'a> {
 
     fn leave_class(&mut self) {
         if let Some(class) = self.classes.pop() {
-            let names = self.private_names - class.private_names;
-            self.spend(names.saturating_mul(class.elements));
+            let uses = self.private_names - class.private_names;
+            let uses = uses.saturating_sub(class.declared.len() as u64);
+            self.spend(uses.saturating_mul(class.elements));
         }
     }
 }

@@ -603,6 +603,7 @@ fn analysis_refuses_no_program() {
     };
     for text in [
         format!("class A{{{}}}", numbered("#a@=1;get a@(){return this.#a@+this.#a0}", 2_000)),
+        format!("class A{{{}}}", numbered("#a@;", 60_000)),
         numbered("const name@=(x=()=>1)=>x()+name0;", 20_000)
             + &numbered("export{name@ as n@};", 20_000),
         numbered("for(var i@=0;i@<2;i@++){for(var j@=0;;){if(i@)break}}", 5_000),

@@ -11,9 +11,9 @@ const missing = 'const order = { id: 1 };\norder.lines.length;';
 
 test('a long source keeps the messages of the engine, at the line of the failure', async () => {
   const padded = (bytes) => `${missing}\n${'// filler\n'.repeat(Math.ceil(bytes / 10))}`;
-  const short = await run(padded(60 * KIB));
+  const short = await run(padded(28 * KIB));
   assert.match(short.error.message, /order\.lines is undefined; order has: id/);
-  const long = await run(padded(70 * KIB));
+  const long = await run(padded(36 * KIB));
   assert.equal(long.error.message, "cannot read property 'length' of undefined");
   assert.equal(long.error.line, 2);
 });
@@ -25,7 +25,7 @@ test('a run reads at most 4 MiB of text again', async () => {
     export default [${places}].map((fail) => {
       try { return fail(); } catch (error) { return error.message.includes('row has'); }
     });
-    ${'// filler\n'.repeat(4 * KIB)}`;
+    ${'// filler\n'.repeat(2 * KIB)}`;
   const { result } = await run(source);
   assert.deepEqual([result[0], result.at(-1)], [true, false]);
   const named = result.filter(Boolean).length;

@@ -16,7 +16,7 @@ use super::{
     backtrace::label_of,
     engine::{
         Raw,
-        frames::{CallSite, Layout, Stack},
+        frames::{self, CallSite, Layout, Stack},
         is_error, is_string, sys,
     },
 };
@@ -61,7 +61,7 @@ pub(super) fn explain(
     let cx = state.realm().cx;
     let innermost = sites.first()?;
     // Code of the sandbox chooses the messages of the errors that it makes.
-    if stack.in_constructor || !is_error(error) {
+    if stack.in_constructor || !is_error(error) || frames::has_stack(layout, error) {
         return None;
     }
     let message = cx.own_data(error, c"message").filter(|message| is_string(message.raw()));
@@ -71,9 +71,13 @@ pub(super) fn explain(
     let in_builtin = builtin.is_some();
     let failure = failure(&message, builtin)?;
     // The class or builtin, and builtins that called it, are not the place of the mistake.
-    let callees = usize::from(in_builtin || failure == Failure::ClassCall);
-    let index = callees + sites.iter().skip(callees).position(|site| !site.native())?;
+    let callees = in_builtin || failure == Failure::ClassCall;
+    let skipped = usize::from(callees);
+    let index = skipped + sites.iter().skip(skipped).position(|site| !site.native())?;
     let site = sites.get(index)?;
+    // The class, and the builtin that called it if one did.
+    let called = callees.then(|| sites.iter().take(index).map(CallSite::function).collect());
+    let called: Vec<Raw> = called.unwrap_or_default();
     let class = match failure {
         Failure::ClassCall => name(state, innermost),
         _ => String::new(),
@@ -84,10 +88,13 @@ pub(super) fn explain(
     let linker = state.linker.try_borrow().ok()?;
     let original = |(line, column)| linker.original(file, line, column);
     let around = frame.around();
+    // The engine has no places for the function that makes the fields of a class.
+    let start = Position { line: 1, column: 1 };
+    let before = around.before.map_or(Some(start), original)?;
     let question = Question {
         failure,
         function: around.function.and_then(original),
-        before: around.before.and_then(original)?,
+        before,
         after: around.after.and_then(original),
     };
     let (_, room_bytes) = state.held_and_room_bytes();
@@ -95,7 +102,7 @@ pub(super) fn explain(
         suspects(state, file, &question, |question| linker.suspects(file, question, room_bytes))?;
     let importable = linker.importable();
     drop(linker);
-    let scene = values::Scene { state, layout, frame: &frame, importable, class };
+    let scene = values::Scene { state, layout, frame: &frame, importable, class, called };
     let (text, position) = wording::word(&scene, &question.failure, &message, &suspects)?;
     if let Some(text) = text {
         let text = cx.string(&bounded(text, MESSAGE_LIMIT)).ok()?;

@@ -32,9 +32,34 @@ pub(crate) fn without_place() -> ExecutionError {
 pub(super) fn error(state: &State) -> ExecutionError {
     let Some(layout) = frames::probe::layout() else { return without_place() };
     let waiting = frames::suspended(state.realm().cx, layout);
-    let stack: Vec<StackFrame> =
+    let mut stack: Vec<StackFrame> =
         waiting.iter().rev().filter_map(|frame| waits_at(state, frame)).take(MOST_FRAMES).collect();
+    if stack.is_empty() {
+        stack.extend(only_await(state));
+    }
     exception::placed(without_place(), &stack)
+}
+
+/// The only `await` of the entry. Nothing refers to a promise that nobody keeps, so the engine frees it, and the function
+/// that waits for it.
+fn only_await(state: &State) -> Option<StackFrame> {
+    let linker = state.linker.try_borrow().ok()?;
+    let file = linker.entry();
+    let question = Question {
+        failure: Failure::Wait,
+        function: None,
+        before: Position { line: 1, column: 1 },
+        after: None,
+    };
+    let (_, room_bytes) = state.held_and_room_bytes();
+    let (suspects, _) = linker.suspects(file, &question, room_bytes);
+    let [only] = suspects.as_slice() else { return None };
+    Some(StackFrame {
+        function: "<anonymous>".to_owned(),
+        file: file.to_owned(),
+        position: only.position,
+        corrected: true,
+    })
 }
 
 /// The `await` of a function.

@@ -15,7 +15,9 @@ mod structures;
 
 use self::places::RawPlace;
 pub(in crate::isolate) use self::probe::Layout;
-use self::structures::{AsyncFunction, Bytecode, CallSiteData, FunctionObject, StackFrame};
+use self::structures::{
+    AsyncFunction, Bytecode, CallSiteData, ErrorObject, FunctionObject, StackFrame,
+};
 
 /// A line and a column from 1, the column in bytes, as the engine counts them.
 pub(in crate::isolate) type Place = (u32, u32);
@@ -48,7 +50,8 @@ impl CallSite<'_> {
 
     /// The place that the engine noted last before the call or the failure; `None` for builtins.
     pub(in crate::isolate) fn place(&self) -> Option<Place> {
-        Some((self.data.line.try_into().ok()?, self.data.column.try_into().ok()?))
+        let line = u32::try_from(self.data.line).ok().filter(|line| *line > 0)?;
+        Some((line, self.data.column.try_into().ok()?))
     }
 }
 
@@ -168,7 +171,8 @@ impl Frame {
         let bytecode = self.bytecode();
         let start = (bytecode.line, bytecode.column);
         let place = |(line, column): RawPlace| {
-            Some((u32::try_from(line).ok()?, u32::try_from(column).ok()?))
+            let line = u32::try_from(line).ok().filter(|line| *line > 0)?;
+            Some((line, u32::try_from(column).ok()?))
         };
         // SAFETY: the frame lives, and the engine wrote the table.
         let (pc, table) = unsafe {
@@ -245,7 +249,10 @@ impl Frame {
     }
 }
 
-/// The async functions that wait at an `await`, in order of their calls as far as the engine keeps it.
+/// At least so many of the functions that wait are given.
+const MOST_SUSPENDED: usize = 10;
+
+/// The last async functions that wait at an `await`, in order of their calls as far as the engine keeps it.
 pub(in crate::isolate) fn suspended(cx: Cx, layout: Layout) -> Vec<Frame> {
     /// Further objects are not looked at: that would take time.
     const MOST_OBJECTS: usize = 1 << 20;
@@ -266,6 +273,9 @@ pub(in crate::isolate) fn suspended(cx: Cx, layout: Layout) -> Vec<Frame> {
             let is_head = (at as usize).wrapping_sub(runtime) < layout.frame;
             if !is_head && *at.cast::<u8>().sub(HEADER) & 0x7f == ASYNC_FUNCTION && (*at).active {
                 found.extend(waiting(&raw const (*at).frame));
+                if found.len() == 2 * MOST_SUSPENDED {
+                    found.drain(..MOST_SUSPENDED);
+                }
             }
             at = (*at).links[1];
         }
@@ -295,6 +305,14 @@ unsafe fn slice<'a, T>(start: *const T, count: usize) -> &'a [T] {
     }
     // SAFETY: the caller vouches for it.
     unsafe { std::slice::from_raw_parts(start, count) }
+}
+
+/// Whether an error has its stack already.
+pub(in crate::isolate) fn has_stack(_layout: Layout, error: Raw) -> bool {
+    let object = super::address_of(error) as *const ErrorObject;
+    // SAFETY: the caller gives an error, and `probe` compared the structures.
+    let stack = unsafe { (*object).stack };
+    tag_of(stack) != sys::JS_TAG_UNDEFINED
 }
 
 /// The properties that an object's own table has room for. Reads no property.

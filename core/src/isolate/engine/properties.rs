@@ -80,6 +80,10 @@ impl Cx {
 
     /// An own property that is plain data; runs no getter and reads no prototype.
     pub(in crate::isolate) fn own_data(self, object: Raw, key: &CStr) -> Option<Local> {
+        // A Proxy would run a trap.
+        if is_proxy(object) {
+            return None;
+        }
         let key = self.atom(key.to_str().ok()?).ok()?;
         match self.own_property(object, key.id) {
             Ok(Some(Property::Data(value))) => Some(value),

@@ -8,7 +8,7 @@ use crate::{
         State,
         crossing::clone_out::describe,
         engine::{
-            Atom, Keys, Local, Outcome, Property, Raw, Thrown, class_of,
+            Atom, Keys, Local, Outcome, Property, Raw, Thrown, address_of, class_of, double_of,
             frames::{Frame, Layout, property_count},
             int_of, is_array, is_date, is_map, is_object, is_promise, is_proxy, is_regexp, is_set,
             is_string, sys, tag_of, typed_array_type, undefined,
@@ -38,6 +38,8 @@ pub(super) struct Scene<'s> {
     pub(super) importable: Vec<String>,
     /// The name of the class that was called.
     pub(super) class: String,
+    /// The functions that the place called: the class or builtin that failed, and builtins between.
+    pub(super) called: Vec<Raw>,
 }
 
 /// What is known of an operand.
@@ -63,8 +65,37 @@ impl Scene<'_> {
             };
         }
         let (object, key) = operand.of.as_ref()?;
-        let object = self.value(object)?;
+        let object = self.value(object).or_else(|| self.sample(object.literal?))?;
         self.property(&object, &self.key(key)?)
+    }
+
+    /// A value with the properties that every literal of that kind has.
+    fn sample(&self, literal: Literal) -> Option<Local> {
+        let cx = self.state.realm().cx;
+        let sample = match literal {
+            Literal::String => cx.string(""),
+            Literal::Array => cx.array(),
+            Literal::Number => Ok(cx.number(0.0)),
+            _ => return None,
+        };
+        sample.map_err(|Thrown| drop(cx.exception())).ok()
+    }
+
+    /// Whether a value is one of the functions that the place called.
+    pub(super) fn was_called(&self, value: Raw) -> bool {
+        is_object(value)
+            && self.called.iter().any(|called| address_of(*called) == address_of(value))
+    }
+
+    /// Whether a Date has no time; `None` for anything else.
+    pub(super) fn is_invalid_date(&self, value: Raw) -> Option<bool> {
+        let realm = self.state.realm();
+        if !is_date(value) {
+            return None;
+        }
+        let time = realm.cx.call(realm.intrinsics.date_get_time, value, &[]);
+        let time = time.map_err(|Thrown| drop(realm.cx.exception())).ok()?;
+        Some(tag_of(time.raw()) != sys::JS_TAG_INT && double_of(time.raw()).is_nan())
     }
 
     /// The key of a property, as text.
@@ -140,9 +171,9 @@ impl Scene<'_> {
     }
 
     /// The value of a property, `undefined` where there is none; `None` where code would have to run.
-    pub(super) fn property(&self, object: &Local, key: &str) -> Option<Local> {
+    pub(super) fn property(&self, object: &Local, name: &str) -> Option<Local> {
         let cx = self.state.realm().cx;
-        let key = cx.atom(key).ok()?;
+        let key = cx.atom(name).ok()?;
         let mut at = object.clone();
         for _ in 0..PROTOTYPES {
             if is_object(at.raw()) {
@@ -154,8 +185,7 @@ impl Scene<'_> {
                     Some(Property::Accessor(_)) => return None,
                     None => {}
                 }
-            } else if is_string(at.raw()) || nullish(at.raw()).is_some() {
-                // Characters and the length of a string are its own.
+            } else if nullish(at.raw()).is_some() || (is_string(at.raw()) && own_of_strings(name)) {
                 return None;
             }
             at = self.prototype(&at)?;
@@ -234,7 +264,9 @@ impl Scene<'_> {
         }
         let cx = self.state.realm().cx;
         let names = self.shown(cx.keys(value));
-        Some(if names.is_empty() { self.shown(cx.all_keys(value)) } else { names })
+        let names = if names.is_empty() { self.shown(cx.all_keys(value)) } else { names };
+        // On a full stack no name can be read.
+        (!names.iter().any(String::is_empty)).then_some(names)
     }
 
     /// Whether the object has a getter of that name, or inherits one.
@@ -315,8 +347,17 @@ impl Scene<'_> {
     pub(super) fn visible(&self) -> Vec<String> {
         const MOST: usize = 500;
         let atoms = self.frame.names().into_iter().take(MOST);
-        atoms.map(|atom| self.state.key_excerpt(atom, NAME)).collect()
+        // The engine has variables of its own, with names that no code can have.
+        let is_name = |name: &String| {
+            name.chars().all(|char| char.is_alphanumeric() || matches!(char, '_' | '$'))
+        };
+        atoms.map(|atom| self.state.key_excerpt(atom, NAME)).filter(is_name).collect()
     }
+}
+
+/// Characters and the length of a string are its own properties.
+fn own_of_strings(key: &str) -> bool {
+    key == "length" || key.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// Whether a value is of a kind that the language iterates over.

@@ -23,32 +23,41 @@ const LIST: usize = 200;
 
 /// The judgement of one suspect.
 enum Verdict {
-    /// It failed, and this is the message.
-    Says(String),
-    /// It failed, and there is nothing to add.
-    Silent,
+    /// Its values prove that it failed, and this is the message.
+    Guilty(String),
+    /// It may have failed. Then this is the message, if there is more to say than the engine did.
+    Suspected(Option<String>),
     /// Its values are in order.
     Innocent,
 }
 
-/// The new message, if there is more to say than the engine did, and the place.
+/// The new message, if there is more to say than the engine did, and the place: those of the first suspect that failed
+/// for certain, else of the only one that may have.
 pub(super) fn word(
     scene: &Scene<'_>,
     failure: &Failure,
     message: &str,
     suspects: &[Suspect],
 ) -> Option<(Option<String>, Position)> {
-    suspects.iter().find_map(|suspect| match judge(scene, failure, message, &suspect.act) {
-        Verdict::Says(text) => Some((Some(text), suspect.position)),
-        Verdict::Silent => Some((None, suspect.position)),
-        Verdict::Innocent => None,
-    })
+    let mut suspected = Vec::new();
+    for suspect in suspects {
+        match judge(scene, failure, message, &suspect.act) {
+            Verdict::Guilty(text) => return Some((Some(text), suspect.position)),
+            Verdict::Suspected(text) => suspected.push((text, suspect.position)),
+            Verdict::Innocent => {}
+        }
+    }
+    let first = suspected.first()?;
+    let alone = suspected.iter().all(|(_, position)| *position == first.1);
+    // Nothing more can be known of these; the first is the likeliest.
+    let any = matches!(failure, Failure::Untold | Failure::Wait);
+    if alone || any { suspected.into_iter().next() } else { None }
 }
 
 fn judge(scene: &Scene<'_>, failure: &Failure, message: &str, act: &Act) -> Verdict {
     match (act, failure) {
         (Act::Call { callee, .. }, Failure::ClassCall) => calls::class(scene, callee),
-        (Act::Call { .. }, Failure::Untold) | (Act::Wait, _) => Verdict::Silent,
+        (Act::Call { .. }, Failure::Untold) | (Act::Wait, _) => Verdict::Suspected(None),
         (Act::Call { callee, first }, Failure::Builtin(_)) => {
             calls::builtin(scene, message, callee, first.as_ref())
         }

@@ -17,7 +17,7 @@ use super::{line_terminators, lines::Lines, module::CompiledModule, source_type,
 use crate::data::outcome::Position;
 
 /// Texts longer than this are not parsed again: that would take more than some milliseconds.
-pub(crate) const LONGEST: usize = 64 << 10;
+pub(crate) const LONGEST: usize = 32 << 10;
 
 /// A failure, as the engine tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,9 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{Around, Stack, call_site, install, property_count, structures::StackFrame, suspended};
+use super::{
+    Around, Stack, call_site, has_stack, install, property_count, structures::StackFrame, suspended,
+};
 use crate::{
     isolate::{
         engine::{Cx, Local, Raw, address_of, is_object, sys, undefined},
@@ -99,8 +101,10 @@ unsafe extern "C-unwind" fn record(
     // Without a stack, the error comes once more for the function around.
     if let Some(search) = search.filter(|search| count == 2 && search.found.get().is_none()) {
         // SAFETY: there are two arguments.
-        let list = unsafe { *arguments.add(1) };
-        search.found.set(examine(cx, list, search.bytes));
+        let (error, list) = unsafe { (*arguments, *arguments.add(1)) };
+        let made = search.found.get().is_none() && is_object(error);
+        let found = examine(cx, list, search.bytes);
+        search.found.set(found.filter(|layout| made && !has_stack(*layout, error)));
     }
     undefined()
 }

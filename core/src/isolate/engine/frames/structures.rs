@@ -42,6 +42,17 @@ pub(super) struct FunctionObject {
     pub(super) closure: *const *const Reference,
 }
 
+/// The beginning of `JSObject`, of an error.
+#[repr(C)]
+pub(super) struct ErrorObject {
+    pub(super) links: [usize; 2],
+    pub(super) flags: u64,
+    pub(super) shape: *const Shape,
+    pub(super) properties: *const c_void,
+    pub(super) weak_references: *const c_void,
+    pub(super) stack: Raw,
+}
+
 /// The beginning of `JSShape`.
 #[repr(C)]
 pub(super) struct Shape {

@@ -3,9 +3,9 @@
 use super::{
     super::{
         remedies,
-        values::{Known, Scene, is_iterable, literal_kind},
+        values::{Known, Scene, literal_kind},
     },
-    Verdict, did_you_mean, has, is, kind, list, operators, with,
+    Verdict, did_you_mean, has, is, kind, list, members, operators, with,
 };
 use crate::{
     data::nearest::misspelled,
@@ -17,16 +17,18 @@ use crate::{
 pub(super) fn value(scene: &Scene<'_>, failure: &Failure, callee: &Operand) -> Verdict {
     let constructs = matches!(failure, Failure::Construct | Failure::Extends);
     let known = scene.known(callee);
-    if let Known::Value(value) = &known
-        && scene.state.realm().cx.is_function(value.raw())
-        && !constructs
-    {
+    let is_function = match &known {
+        Known::Value(value) => scene.state.realm().cx.is_function(value.raw()),
+        Known::Literal(literal) => *literal == Literal::Function,
+        Known::Nothing => false,
+    };
+    if is_function && !constructs {
         return Verdict::Innocent;
     }
     let noun = if constructs { "constructor" } else { "function" };
     let said = format!("{} is not a {noun}", callee.text);
     if let Some(promise) = scene.promise(callee) {
-        return Verdict::Says(with(said, Some(promise)));
+        return Verdict::Guilty(with(said, Some(promise)));
     }
     let detail = match (&known, &callee.of) {
         (Known::Value(value), Some((object, key)))
@@ -34,15 +36,26 @@ pub(super) fn value(scene: &Scene<'_>, failure: &Failure, callee: &Operand) -> V
         {
             owner(scene, object, key)
         }
-        (Known::Nothing, Some((object, key))) => owner(scene, object, key),
+        (Known::Nothing, Some((object, key))) => {
+            let detail = owner(scene, object, key);
+            // The method of a promise, or one that is not known to be there.
+            let proven = scene.promise(object).is_some() && !of_promises(key);
+            let said = with(said, detail);
+            return if proven { Verdict::Guilty(said) } else { Verdict::Suspected(Some(said)) };
+        }
         (Known::Value(value), _) => match scene.kind(value.raw()).as_str() {
             "a function" => Some("it is an arrow function or a method".to_owned()),
             kind if kind == callee.text => None,
             kind => Some(format!("it is {kind}")),
         },
-        (Known::Literal(_) | Known::Nothing, _) => None,
+        (Known::Literal(_), _) => None,
+        (Known::Nothing, None) => return Verdict::Suspected(Some(said)),
     };
-    Verdict::Says(with(said, detail))
+    Verdict::Guilty(with(said, detail))
+}
+
+fn of_promises(key: &Key) -> bool {
+    matches!(key, Key::Name(name) if matches!(name.as_str(), "then" | "catch" | "finally"))
 }
 
 /// The object that lacks a method, in words.
@@ -86,7 +99,12 @@ fn owner(scene: &Scene<'_>, object: &Operand, key: &Key) -> Option<String> {
 /// A class was called without `new`, by the code or by the builtin that was called.
 pub(super) fn class(scene: &Scene<'_>, callee: &Operand) -> Verdict {
     let name = if scene.class.is_empty() { &callee.text } else { &scene.class };
-    Verdict::Says(format!("{name} is a class: call it with new"))
+    let said = format!("{name} is a class: call it with new");
+    match scene.known(callee) {
+        Known::Value(value) if scene.was_called(value.raw()) => Verdict::Guilty(said),
+        Known::Nothing => Verdict::Suspected(Some(said)),
+        _ => Verdict::Innocent,
+    }
 }
 
 fn cannot_change(message: &str) -> bool {
@@ -100,67 +118,104 @@ pub(super) fn builtin(
     callee: &Operand,
     first: Option<&Operand>,
 ) -> Verdict {
+    match scene.known(callee) {
+        Known::Value(value) if !scene.was_called(value.raw()) => return Verdict::Innocent,
+        Known::Literal(_) => return Verdict::Innocent,
+        Known::Nothing if callee.of.is_none() => return Verdict::Innocent,
+        _ => {}
+    }
     let text = &callee.text;
     let object = callee.of.as_ref().map(|(object, _)| &**object);
     if cannot_change(message) {
-        return object.map_or(Verdict::Silent, |object| unchangeable(scene, callee, object));
+        return object
+            .map_or(Verdict::Suspected(None), |object| unchangeable(scene, callee, object));
     }
     let given = first.map_or(Known::Literal(Literal::Undefined), |first| scene.known(first));
     let promised = first.and_then(|first| scene.promise(first));
     let known = match &given {
         Known::Value(value) => Some(scene.kind(value.raw())),
         Known::Literal(literal) => Some(literal_kind(*literal).to_owned()),
-        Known::Nothing => None,
+        Known::Nothing => promised.as_ref().map(|_| "a promise".to_owned()),
     };
     let known = known.as_deref();
-    let fact = promised.clone().or_else(|| match (first, known) {
+    let fact = promised.or_else(|| match (first, known) {
         (None, _) => Some("there is no argument".to_owned()),
         (Some(first), Some(kind)) => {
-            Some(is(&first.text, kind).unwrap_or(format!("it got {kind}")))
+            Some(is(&first.text, kind).unwrap_or_else(|| format!("it got {kind}")))
         }
         (Some(_), None) => None,
     });
     let iterates = message == "value is not iterable" || message.contains("Symbol.iterator");
+    // What is wanted of the first argument, and whether it is known to be that.
+    let judged = |said: String, right: Option<bool>| match right {
+        Some(true) => Verdict::Innocent,
+        Some(false) => Verdict::Guilty(said),
+        None => Verdict::Suspected(Some(said)),
+    };
     match message {
-        "must be called with new" => Verdict::Says(format!("{text} is a class: call it with new")),
-        "empty array" => Verdict::Says(format!("{text} of an empty array needs an initial value")),
-        "Date value is NaN" => match object {
-            Some(object) => Verdict::Says(format!("{} is an invalid date", object.text)),
-            None => Verdict::Silent,
-        },
-        "circular reference" => match first {
-            Some(first) => {
-                let fact = format!("{} refers to itself, directly or through others", first.text);
-                Verdict::Says(with(message.to_owned(), Some(fact)))
-            }
-            None => Verdict::Silent,
-        },
-        "" => Verdict::Silent,
-        "not a function" if known != Some("a function") => {
-            Verdict::Says(with(format!("{text} needs a function"), fact))
+        "must be called with new" => {
+            Verdict::Guilty(format!("{text} is a class: call it with new"))
         }
-        "Cannot convert undefined or null to object"
-            if matches!(known, Some("undefined" | "null")) =>
-        {
-            let absent = first.and_then(|first| super::members::absent(scene, first, known?));
-            Verdict::Says(with(format!("{text} needs an object"), absent.or(fact)))
+        "empty array" => {
+            let said = format!("{text} of an empty array needs an initial value");
+            let count = object.and_then(|object| match scene.known(object) {
+                Known::Value(value) => scene.elements(value.raw()),
+                _ => None,
+            });
+            judged(said, count.map(|count| count > 0))
+        }
+        "Date value is NaN" => {
+            let Some(object) = object else { return Verdict::Suspected(None) };
+            let invalid = match scene.known(object) {
+                Known::Value(value) => scene.is_invalid_date(value.raw()),
+                _ => None,
+            };
+            judged(format!("{} is an invalid date", object.text), invalid.map(|invalid| !invalid))
+        }
+        "circular reference" => {
+            let Some(first) = first else { return Verdict::Innocent };
+            let fact = format!("{} refers to itself, directly or through others", first.text);
+            Verdict::Suspected(Some(with(message.to_owned(), Some(fact))))
+        }
+        "not a function" => {
+            let optional = first.is_none() && matches!(name_of(callee), "sort" | "toSorted");
+            let right = known.map(|kind| kind == "a function" || optional);
+            judged(with(format!("{text} needs a function"), fact), right)
+        }
+        "Cannot convert undefined or null to object" => {
+            let absent = first.zip(known).and_then(|(first, word)| {
+                matches!(word, "undefined" | "null").then(|| members::absent(scene, first, word))?
+            });
+            let right = known.map(|kind| !matches!(kind, "undefined" | "null"));
+            judged(with(format!("{text} needs an object"), absent.or(fact)), right)
         }
         "cannot convert BigInt to number" if known == Some("a bigint") => {
             let number = first.map(|first| format!(": Number({})", first.text)).unwrap_or_default();
-            Verdict::Says(with(format!("{text} needs a number"), fact.map(|fact| fact + &number)))
+            let fact = fact.map(|fact| fact + &number);
+            Verdict::Guilty(with(format!("{text} needs a number"), fact))
         }
-        _ if iterates => match &given {
-            Known::Value(value) if is_iterable(value.raw()) => Verdict::Silent,
-            _ if promised.is_none() && known.is_none() => Verdict::Silent,
-            _ if first.is_none() => Verdict::Says(with(format!("{text} needs an iterable"), fact)),
-            _ => operators::iteration(scene, message, first),
+        "" | "cannot convert BigInt to number" => Verdict::Suspected(None),
+        _ if iterates => match (first, &given) {
+            (None, _) => Verdict::Guilty(with(format!("{text} needs an iterable"), fact)),
+            (Some(_), Known::Nothing) if known.is_none() => Verdict::Suspected(None),
+            (Some(_), _) => operators::iteration(scene, message, first),
         },
         _ if text.ends_with("JSON.parse") => json(scene, message, &given, fact),
-        _ if text == "RegExp" => Verdict::Says(format!("invalid regular expression: {message}")),
-        _ if message.contains(text.as_str()) || message == "eval is not supported" => {
-            Verdict::Silent
+        _ if text == "RegExp" => {
+            Verdict::Suspected(Some(format!("invalid regular expression: {message}")))
         }
-        _ => Verdict::Says(format!("{text}: {message}")),
+        _ if message.contains(text.as_str()) || message == "eval is not supported" => {
+            Verdict::Suspected(None)
+        }
+        _ => Verdict::Suspected(Some(format!("{text}: {message}"))),
+    }
+}
+
+/// The name of a method, where it is written in the text.
+fn name_of(callee: &Operand) -> &str {
+    match &callee.of {
+        Some((_, Key::Name(name))) => name,
+        _ => "",
     }
 }
 
@@ -174,33 +229,27 @@ fn json(scene: &Scene<'_>, message: &str, given: &Known, fact: Option<String>) -
                 start if start.starts_with("```") => "the text is fenced in Markdown".to_owned(),
                 start if start.starts_with('<') => "the text is markup".to_owned(),
                 "" => "the text is empty".to_owned(),
-                _ => return Verdict::Silent,
+                _ => return Verdict::Suspected(None),
             }
         }
-        Known::Literal(Literal::String) | Known::Nothing => return Verdict::Silent,
+        Known::Literal(Literal::String) | Known::Nothing => return Verdict::Suspected(None),
         Known::Value(value) if is_object(value.raw()) && !is_promise(value.raw()) => {
             fact.map(|fact| fact + ", no text").unwrap_or_default()
         }
         _ => fact.unwrap_or_default(),
     };
-    Verdict::Says(with(message.to_owned(), Some(detail)))
+    Verdict::Guilty(with(message.to_owned(), Some(detail)))
 }
 
 /// A builtin tried to change an object that cannot be changed.
 fn unchangeable(scene: &Scene<'_>, callee: &Operand, object: &Operand) -> Verdict {
-    let frozen = match scene.known(object) {
-        Known::Value(value) => scene.is_frozen(value.raw()),
-        _ => false,
-    };
-    if !frozen {
-        return Verdict::Silent;
+    match scene.known(object) {
+        Known::Value(value) if scene.is_frozen(value.raw()) => {}
+        Known::Nothing => return Verdict::Suspected(None),
+        _ => return Verdict::Innocent,
     }
     let text = &object.text;
-    let method = match &callee.of {
-        Some((_, Key::Name(name))) => name.as_str(),
-        _ => "",
-    };
-    let instead = match method {
+    let instead = match name_of(callee) {
         "sort" => format!("; use {text}.toSorted"),
         "reverse" => format!("; use {text}.toReversed"),
         "splice" => format!("; use {text}.toSpliced"),
@@ -210,7 +259,7 @@ fn unchangeable(scene: &Scene<'_>, callee: &Operand, object: &Operand) -> Verdic
         _ => String::new(),
     };
     let said = format!("{} cannot change {text}", callee.text);
-    Verdict::Says(with(said, Some(format!("{text} is frozen{instead}"))))
+    Verdict::Guilty(with(said, Some(format!("{text} is frozen{instead}"))))
 }
 
 /// The specifiers that an import may name.

@@ -25,10 +25,10 @@ pub(super) fn member(
         Failure::Primitive => return primitive(scene, object, key),
         _ => {}
     }
-    let word = match nothing(scene, object) {
-        Ok(Some(word)) => word,
-        Ok(None) if message.ends_with("null") => "null",
-        Ok(None) => "undefined",
+    let (word, known) = match nothing(scene, object) {
+        Ok(Some(word)) => (word, true),
+        Ok(None) if message.ends_with("null") => ("null", false),
+        Ok(None) => ("undefined", false),
         Err(()) => return Verdict::Innocent,
     };
     let said = match (failure, key) {
@@ -37,7 +37,8 @@ pub(super) fn member(
         }
         _ => message.to_owned(),
     };
-    Verdict::Says(with(said, absent(scene, object, word)))
+    let said = with(said, absent(scene, object, word));
+    if known { Verdict::Guilty(said) } else { Verdict::Suspected(Some(said)) }
 }
 
 /// A property of an object that exists was written or deleted, and must stay as it is.
@@ -58,7 +59,8 @@ fn unchangeable(
         }
         _ => None,
     };
-    Verdict::Says(match (failure, key) {
+    let known = frozen.is_some();
+    let said = match (failure, key) {
         (Failure::Extend, Some(key)) if message.starts_with("no setter") => {
             format!("cannot set property {} of {text}: it has only a getter", quoted(key))
         }
@@ -69,19 +71,20 @@ fn unchangeable(
         (Failure::Delete, Some(key)) => {
             with(format!("cannot delete property {}", quoted(key)), frozen)
         }
-        _ if frozen.is_some() => with(message.to_owned(), frozen),
-        _ => return Verdict::Silent,
-    })
+        _ if known => with(message.to_owned(), frozen),
+        _ => return Verdict::Suspected(None),
+    };
+    if known { Verdict::Guilty(said) } else { Verdict::Suspected(Some(said)) }
 }
 
 /// A property of a primitive value was written.
 fn primitive(scene: &Scene<'_>, object: &Operand, key: Option<&str>) -> Verdict {
-    let Some(kind) = kind(scene, object) else { return Verdict::Silent };
+    let Some(kind) = kind(scene, object) else { return Verdict::Suspected(None) };
     if matches!(scene.known(object), Known::Value(value) if is_object(value.raw())) {
         return Verdict::Innocent;
     }
     let key = key.map(|key| format!(" {}", quoted(key))).unwrap_or_default();
-    Verdict::Says(with(format!("cannot set property{key} of {kind}"), is(&object.text, &kind)))
+    Verdict::Guilty(with(format!("cannot set property{key} of {kind}"), is(&object.text, &kind)))
 }
 
 /// `order.lines is undefined; order has: id, items`.
@@ -124,16 +127,19 @@ fn lacks(scene: &Scene<'_>, object: &Operand, key: &Key) -> Option<String> {
 pub(super) fn pattern(scene: &Scene<'_>, source: Option<&Operand>, key: Option<&str>) -> Verdict {
     let key = key.map(|key| format!("{} of ", quoted(key))).unwrap_or_default();
     let unknown = format!("cannot destructure {key}undefined or null");
-    let Some(source) = source else { return Verdict::Says(unknown) };
-    if let Some(promise) = scene.promise(source) {
-        return Verdict::Says(with(unknown, Some(promise)));
+    let Some(source) = source else { return Verdict::Suspected(Some(unknown)) };
+    if scene.promise(source).is_some() {
+        return Verdict::Innocent;
     }
     match nothing(scene, source) {
         Err(()) => Verdict::Innocent,
-        Ok(Some(word)) => Verdict::Says(with(
-            format!("cannot destructure {key}{word}"),
-            absent(scene, source, word),
-        )),
-        Ok(None) => Verdict::Says(with(unknown, Some(format!("the value of {}", source.text)))),
+        Ok(Some(word)) => {
+            let said = format!("cannot destructure {key}{word}");
+            Verdict::Guilty(with(said, absent(scene, source, word)))
+        }
+        Ok(None) => {
+            let value = format!("the value of {}", source.text);
+            Verdict::Suspected(Some(with(unknown, Some(value))))
+        }
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn constant(
     message: &str,
     imported: bool,
 ) -> Verdict {
-    let Failure::Assign(name) = failure else { return Verdict::Silent };
+    let Failure::Assign(name) = failure else { return Verdict::Suspected(None) };
     let of_the_host = scene.globals().contains(name) && !scene.sees(name);
     let detail = if of_the_host {
         "it is a global of this sandbox"
@@ -26,7 +26,7 @@ pub(super) fn constant(
     } else {
         "it is a constant"
     };
-    Verdict::Says(with(message.to_owned(), Some(detail.to_owned())))
+    Verdict::Guilty(with(message.to_owned(), Some(detail.to_owned())))
 }
 
 /// A name was used that is not declared, or not yet.
@@ -37,18 +37,18 @@ pub(super) fn absent(
     assigned: bool,
     declared: Option<Declared>,
 ) -> Verdict {
-    let Failure::Name(name) = failure else { return Verdict::Silent };
+    let Failure::Name(name) = failure else { return Verdict::Suspected(None) };
     if message.ends_with("initialized") {
-        return Verdict::Says(match declared {
+        return Verdict::Guilty(match declared {
             Some(Declared::Line(line)) => {
                 with(message.to_owned(), Some(format!("it is declared on line {line}")))
             }
             _ if name == "this" => format!("{message}: call super() first"),
-            _ => return Verdict::Silent,
+            _ => return Verdict::Suspected(None),
         });
     }
     let globals = scene.globals();
-    Verdict::Says(match declared {
+    Verdict::Guilty(match declared {
         Some(Declared::Type) => format!("{message} (it is a type)"),
         Some(Declared::Line(line)) => {
             format!("{message} here (it is declared on line {line}, in another block or function)")
@@ -67,7 +67,7 @@ pub(super) fn absent(
             (Some(clause), _) => format!("{message}; {clause}"),
             (None, Some(meant)) => format!("{message}; did you mean '{meant}'?"),
             (None, None) if assigned => format!("{message}; declare it: let {name}"),
-            (None, None) => return Verdict::Silent,
+            (None, None) => return Verdict::Suspected(None),
         },
     })
 }

@@ -11,36 +11,37 @@ use crate::{
 
 /// A value was iterated that is not iterable.
 pub(super) fn iteration(scene: &Scene<'_>, message: &str, value: Option<&Operand>) -> Verdict {
-    let Some(operand) = value else { return Verdict::Silent };
+    let Some(operand) = value else { return Verdict::Suspected(None) };
     let text = &operand.text;
     let said = format!("{text} is not iterable");
     if let Some(promise) = scene.promise(operand) {
-        return Verdict::Says(with(said, Some(promise)));
+        return Verdict::Guilty(with(said, Some(promise)));
     }
     let value = match scene.known(operand) {
         Known::Value(value) => value,
         Known::Literal(literal) => match literal_kind(literal) {
             "an array" | "a string" => return Verdict::Innocent,
-            kind => return Verdict::Says(with(said, is(text, kind))),
+            kind => return Verdict::Guilty(with(said, is(text, kind))),
         },
         Known::Nothing => {
             let word = ["undefined", "null"].into_iter().find(|word| message.ends_with(word));
-            return Verdict::Says(with(said, word.map(|word| format!("it is {word}"))));
+            let fact = word.map(|word| format!("it is {word}"));
+            return Verdict::Suspected(Some(with(said, fact)));
         }
     };
     if let Some(word) = nullish(value.raw()) {
-        return Verdict::Says(with(said, members::absent(scene, operand, word)));
+        return Verdict::Guilty(with(said, members::absent(scene, operand, word)));
     }
     if is_iterable(value.raw()) || message.ends_with("undefined") || message.ends_with("null") {
         return Verdict::Innocent;
     }
     let detail = match scene.kind(value.raw()).as_str() {
-        "an object" if operand.root.is_some() || operand.of.is_some() => {
+        "an object" if !text.contains(' ') => {
             format!("{text} is an object; its entries: Object.entries({text})")
         }
         kind => format!("{text} is {kind}"),
     };
-    Verdict::Says(with(said, Some(detail)))
+    Verdict::Guilty(with(said, Some(detail)))
 }
 
 /// A bigint and a number met.
@@ -57,7 +58,9 @@ pub(super) fn mixed(scene: &Scene<'_>, left: &Operand, right: &Operand) -> Verdi
         .filter_map(|(operand, kind)| Some(format!("{} is {}", operand.text, kind?)))
         .collect();
     let detail = (!facts.is_empty()).then(|| facts.join(", "));
-    Verdict::Says(with("cannot mix a bigint and a number".to_owned(), detail))
+    let certain = facts.len() == 2;
+    let said = with("cannot mix a bigint and a number".to_owned(), detail);
+    if certain { Verdict::Guilty(said) } else { Verdict::Suspected(Some(said)) }
 }
 
 /// A value was converted that cannot be.
@@ -68,11 +71,11 @@ pub(super) fn conversion(scene: &Scene<'_>, message: &str, operand: &Operand) ->
     match message {
         "toPrimitive" if scene.kind(value.raw()).starts_with("an object") => {
             let said = "cannot convert an object to a text or a number".to_owned();
-            Verdict::Says(with(said, Some(format!("{text} has neither toString nor valueOf"))))
+            Verdict::Guilty(with(said, Some(format!("{text} has neither toString nor valueOf"))))
         }
         _ if symbol && message != "toPrimitive" => {
             let converts = format!("{text} is a symbol: String({text}) converts it");
-            Verdict::Says(with(message.to_owned(), Some(converts)))
+            Verdict::Guilty(with(message.to_owned(), Some(converts)))
         }
         _ => Verdict::Innocent,
     }
@@ -80,9 +83,9 @@ pub(super) fn conversion(scene: &Scene<'_>, message: &str, operand: &Operand) ->
 
 /// The value on the right of `in` or `instanceof` is of a wrong kind.
 pub(super) fn relation(scene: &Scene<'_>, message: &str, right: &Operand) -> Verdict {
-    let Some(kind) = kind(scene, right) else { return Verdict::Silent };
+    let Some(kind) = kind(scene, right) else { return Verdict::Suspected(None) };
     let (word, wanted) =
         if message.contains("'in'") { ("in", "object") } else { ("instanceof", "class") };
     let said = format!("the right side of '{word}' is no {wanted}");
-    Verdict::Says(with(said, is(&right.text, &kind)))
+    Verdict::Guilty(with(said, is(&right.text, &kind)))
 }

@@ -106,6 +106,10 @@ impl Operand {
 
     /// The value of a property of this one.
     pub(super) fn property(&self, key: &str) -> Self {
+        const LONGEST: usize = 256;
+        if key.len() > LONGEST {
+            return Self::without_value("a property of ".to_owned() + &self.text);
+        }
         let index = key.bytes().all(|byte| byte.is_ascii_digit());
         // `argument 1` and `an element of rows` are words.
         let text = match (self.text.contains(' '), index) {

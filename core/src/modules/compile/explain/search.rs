@@ -199,6 +199,27 @@ impl<'s> Search<'s> {
         }
     }
 
+    /// A property that is read; `a?.b` reads nothing of `undefined`.
+    fn read(
+        &mut self,
+        optional: bool,
+        at: u32,
+        span: Span,
+        object: &Expression<'_>,
+        key: Option<String>,
+    ) {
+        if !optional && matches!(self.failure, Failure::Read(_)) {
+            self.member(at, span, object, key);
+        }
+    }
+
+    /// A property that is written.
+    fn written(&mut self, span: Span, member: &MemberExpression<'_>) {
+        if matches!(self.failure, Failure::Write(_)) {
+            self.member(property_place(member), span, member.object(), name_in(member));
+        }
+    }
+
     /// An assignment to a property: it fails where the property is read-only, or the object takes no new one.
     fn assigned(&mut self, span: Span, member: &MemberExpression<'_>) {
         if !matches!(self.failure, Failure::Assign(_) | Failure::Extend | Failure::Primitive) {
@@ -281,6 +302,9 @@ impl<'s> Search<'s> {
                     });
                 }
                 for property in &object.properties {
+                    if property.value.is_binding_identifier() {
+                        continue;
+                    }
                     let inner = source.zip(property_key(&property.key));
                     let inner = inner.map(|(source, key)| source.property(&key));
                     self.pattern(&property.value, inner.as_ref(), None, span, depth);

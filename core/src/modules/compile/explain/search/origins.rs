@@ -2,7 +2,7 @@
 //!
 //! In: operands. Out: for each variable among them whose declaration calls a function, that function.
 
-use oxc_ast::ast::{BindingPattern, Expression, VariableDeclarator};
+use oxc_ast::ast::{BindingPattern, Expression, VariableDeclaration, VariableDeclarator};
 use oxc_ast_visit::{VisitJs, walk_js};
 
 use super::super::{Operand, Root};
@@ -24,18 +24,29 @@ impl<'o> Origins<'_, 'o> {
 }
 
 impl<'a> VisitJs<'a> for Origins<'_, '_> {
-    fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
+    fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
+        // The values of other variables may have come later.
+        if declaration.kind.is_const() {
+            for declarator in &declaration.declarations {
+                self.declared(declarator);
+            }
+        }
+        walk_js::walk_variable_declaration(self, declaration);
+    }
+}
+
+impl Origins<'_, '_> {
+    fn declared(&mut self, declarator: &VariableDeclarator<'_>) {
         if let BindingPattern::BindingIdentifier(name) = &declarator.id
             && let Some(init @ Expression::CallExpression(_)) =
                 declarator.init.as_ref().map(Expression::get_inner_expression)
         {
             for operand in &mut self.operands {
-                if matches!(&operand.root, Some(Root::Name(asked)) if *asked == name.name.as_str())
-                {
+                let asked = matches!(&operand.root, Some(Root::Name(asked)) if *asked == name.name.as_str());
+                if asked && operand.origin.is_none() {
                     operand.origin = Operand::of(init, self.source).origin;
                 }
             }
         }
-        walk_js::walk_variable_declarator(self, declarator);
     }
 }

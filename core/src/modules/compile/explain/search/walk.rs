@@ -66,13 +66,20 @@ impl<'a> VisitJs<'a> for Search<'_> {
 
     fn visit_static_member_expression(&mut self, member: &StaticMemberExpression<'a>) {
         let key = Some(member.property.name.to_string());
-        self.member(member.property.span.start, member.span, &member.object, key);
+        // A property that is only written is the assignment's.
+        self.read(member.optional, member.property.span.start, member.span, &member.object, key);
         walk_js::walk_static_member_expression(self, member);
     }
 
     fn visit_computed_member_expression(&mut self, member: &ComputedMemberExpression<'a>) {
         let key = key_of(&member.expression);
-        self.member(member.expression.span().start, member.span, &member.object, key);
+        self.read(
+            member.optional,
+            member.expression.span().start,
+            member.span,
+            &member.object,
+            key,
+        );
         walk_js::walk_computed_member_expression(self, member);
     }
 
@@ -84,10 +91,7 @@ impl<'a> VisitJs<'a> for Search<'_> {
         }
         if let Some(member) = assignment.left.as_member_expression() {
             self.assigned(assignment.span, member);
-            if matches!(self.failure, Failure::Write(_)) {
-                let (at, key) = (property_place(member), name_in(member));
-                self.member(at, assignment.span, member.object(), key);
-            }
+            self.written(assignment.span, member);
         }
         walk_js::walk_assignment_expression(self, assignment);
     }
@@ -100,6 +104,7 @@ impl<'a> VisitJs<'a> for Search<'_> {
             target => {
                 if let Some(member) = target.as_member_expression() {
                     self.assigned(member.span(), member);
+                    self.written(member.span(), member);
                 }
                 walk_js::walk_simple_assignment_target(self, target);
             }

@@ -111,6 +111,8 @@ pub(crate) enum Declared {
     Line(u32),
     /// As a type.
     Type,
+    /// For the type checker alone: `declare`, a signature, an imported type.
+    Alone,
 }
 
 /// The expressions of `module` that may have failed, the likeliest first.

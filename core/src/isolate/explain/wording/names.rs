@@ -50,6 +50,7 @@ pub(super) fn absent(
     let globals = scene.globals();
     Verdict::Guilty(match declared {
         Some(Declared::Type) => format!("{message} (it is a type)"),
+        Some(Declared::Alone) => format!("{message} (it is declared without a value)"),
         Some(Declared::Line(line)) => {
             format!("{message} here (it is declared on line {line}, in another block or function)")
         }

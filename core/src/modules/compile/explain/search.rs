@@ -39,7 +39,10 @@ pub(super) struct Search<'s> {
     found: [Vec<Found>; 2],
     /// The first declaration of the name, and the first one after the failure.
     declared: [Option<u32>; 2],
-    declared_as_type: bool,
+    /// The declaration of the name that gives it no value.
+    declared_for_types: Option<Declared>,
+    /// Whether the place that is visited is for the type checker alone.
+    ambient: bool,
     /// Whether the assigned name is imported.
     imported: bool,
 }
@@ -72,7 +75,8 @@ impl<'s> Search<'s> {
             matched: whole,
             found: [Vec::new(), Vec::new()],
             declared: [None, None],
-            declared_as_type: false,
+            declared_for_types: None,
+            ambient: false,
             imported: false,
         }
     }
@@ -84,7 +88,7 @@ impl<'s> Search<'s> {
         let found = if self.matched { here } else { merged(here, elsewhere) };
         let (imported, [first, later]) = (self.imported, self.declared);
         let line = later.or(first).map(Declared::Line);
-        let declared = line.or_else(|| self.declared_as_type.then_some(Declared::Type));
+        let declared = line.or(self.declared_for_types);
         let mut found: Vec<(u32, Act)> =
             found.into_iter().map(|found| (found.at, found.act)).collect();
         let mut origins = Origins { source: self.source, operands: Vec::new() };
@@ -166,6 +170,13 @@ impl<'s> Search<'s> {
         self.functions.push((here, starts.iter().copied().min().unwrap_or_default()));
         visit(self);
         self.functions.pop();
+    }
+
+    /// Visits a part of the text that is only for the type checker.
+    fn ambient(&mut self, visit: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.ambient, true);
+        visit(self);
+        self.ambient = outer;
     }
 
     fn call(&mut self, span: Span, callee: &Expression<'_>, first: Option<&Expression<'_>>) {

@@ -4,10 +4,11 @@ use oxc_ast::ast::{
     ArrowFunctionExpression, AssignmentExpression, AssignmentTarget,
     AssignmentTargetPropertyIdentifier, AwaitExpression, BinaryExpression, BindingIdentifier,
     CallExpression, CatchParameter, Class, ComputedMemberExpression, Declaration, ForOfStatement,
-    ForStatementLeft, FormalParameters, Function, IdentifierReference, ImportDeclarationSpecifier,
-    NewExpression, SimpleAssignmentTarget, SpreadElement, Statement, StaticMemberExpression,
-    TaggedTemplateExpression, TemplateLiteral, ThisExpression, UnaryExpression, VariableDeclarator,
-    YieldExpression,
+    ForStatementLeft, FormalParameters, Function, IdentifierReference, ImportDeclaration,
+    ImportDeclarationSpecifier, NewExpression, SimpleAssignmentTarget, SpreadElement, Statement,
+    StaticMemberExpression, TSEnumDeclaration, TSGlobalDeclaration, TSNamespaceDeclaration,
+    TaggedTemplateExpression, TemplateLiteral, ThisExpression, UnaryExpression,
+    VariableDeclaration, VariableDeclarator, YieldExpression,
 };
 use oxc_ast_visit::{VisitJs, walk_js};
 use oxc_span::{GetSpan, Span};
@@ -18,7 +19,7 @@ use oxc_syntax::{
 
 use super::{
     super::{
-        Act, Failure, Operand,
+        Act, Declared, Failure, Operand,
         operands::{key_of, name_in},
     },
     DEEPEST, Search, last_name, property_place,
@@ -26,6 +27,9 @@ use super::{
 
 impl<'a> VisitJs<'a> for Search<'_> {
     fn visit_function(&mut self, function: &Function<'a>, flags: ScopeFlags) {
+        if function.body.is_none() {
+            return self.ambient(|search| walk_js::walk_function(search, function, flags));
+        }
         let name = function.id.as_ref().map_or(u32::MAX, |name| name.span.start);
         let starts = [function.span.start, function.params.span.start, name];
         self.within(&starts, |search| walk_js::walk_function(search, function, flags));
@@ -239,6 +243,10 @@ impl<'a> VisitJs<'a> for Search<'_> {
 
     fn visit_binding_identifier(&mut self, name: &BindingIdentifier<'a>) {
         if matches!(self.failure, Failure::Name(wanted) if *wanted == name.name.as_str()) {
+            if self.ambient {
+                self.declared_for_types.get_or_insert(Declared::Alone);
+                return;
+            }
             let [first, later] = &mut self.declared;
             *first = first.or(Some(name.span.start));
             *later = later.or((name.span.start > self.before).then_some(name.span.start));
@@ -252,12 +260,56 @@ impl<'a> VisitJs<'a> for Search<'_> {
                 Some(Act::Call { callee: search.operand(parent), first: None })
             });
         }
+        if class.declare {
+            return self.ambient(|search| walk_js::walk_class(search, class));
+        }
         walk_js::walk_class(self, class);
+    }
+
+    fn visit_variable_declaration(&mut self, declaration: &VariableDeclaration<'a>) {
+        if declaration.declare {
+            return self.ambient(|search| walk_js::walk_variable_declaration(search, declaration));
+        }
+        walk_js::walk_variable_declaration(self, declaration);
+    }
+
+    fn visit_ts_enum_declaration(&mut self, declaration: &TSEnumDeclaration<'a>) {
+        if declaration.declare {
+            return self.ambient(|search| walk_js::walk_ts_enum_declaration(search, declaration));
+        }
+        walk_js::walk_ts_enum_declaration(self, declaration);
+    }
+
+    fn visit_ts_namespace_declaration(&mut self, declaration: &TSNamespaceDeclaration<'a>) {
+        if declaration.declare {
+            return self.ambient(|search| {
+                walk_js::walk_ts_namespace_declaration(search, declaration);
+            });
+        }
+        walk_js::walk_ts_namespace_declaration(self, declaration);
+    }
+
+    fn visit_ts_global_declaration(&mut self, declaration: &TSGlobalDeclaration<'a>) {
+        self.ambient(|search| walk_js::walk_ts_global_declaration(search, declaration));
+    }
+
+    fn visit_import_declaration(&mut self, import: &ImportDeclaration<'a>) {
+        if import.import_kind.is_type() {
+            return self.ambient(|search| walk_js::walk_import_declaration(search, import));
+        }
+        walk_js::walk_import_declaration(self, import);
     }
 
     fn visit_import_declaration_specifier(&mut self, import: &ImportDeclarationSpecifier<'a>) {
         if let Failure::Assign(wanted) = self.failure {
             self.imported |= *wanted == import.name().as_str();
+        }
+        if let ImportDeclarationSpecifier::ImportSpecifier(one) = import
+            && one.import_kind.is_type()
+        {
+            return self.ambient(|search| {
+                walk_js::walk_import_declaration_specifier(search, import);
+            });
         }
         walk_js::walk_import_declaration_specifier(self, import);
     }
@@ -270,8 +322,11 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_declaration(&mut self, declaration: &Declaration<'a>) {
-        if let (Failure::Name(wanted), Some(name)) = (self.failure, declaration.id()) {
-            self.declared_as_type |= declaration.is_type() && *wanted == name.name.as_str();
+        if let (Failure::Name(wanted), Some(name)) = (self.failure, declaration.id())
+            && declaration.is_type()
+            && *wanted == name.name.as_str()
+        {
+            self.declared_for_types = Some(Declared::Type);
         }
         walk_js::walk_declaration(self, declaration);
     }
@@ -283,7 +338,9 @@ impl<'a> VisitJs<'a> for Search<'_> {
                 Statement::TSTypeAliasDeclaration(declaration) => Some(&declaration.id),
                 _ => None,
             };
-            self.declared_as_type |= name.is_some_and(|name| *wanted == name.name.as_str());
+            if name.is_some_and(|name| *wanted == name.name.as_str()) {
+                self.declared_for_types = Some(Declared::Type);
+            }
         }
         walk_js::walk_statement(self, statement);
     }

@@ -114,9 +114,10 @@ impl Readiness {
 
     /// Stops the ringing. A ring during this call is for work that the caller does after it.
     pub(crate) fn quiet(&self) {
-        self.rings.store(false, Ordering::Release);
         let mut bytes = [0; 64];
         while (&self.bell).read(&mut bytes).is_ok_and(|read| read == bytes.len()) {}
+        // Last: a ring between the two would have its byte read here, and the bell would stay silent for ever.
+        self.rings.swap(false, Ordering::AcqRel);
     }
 
     /// Waits for at most that time, or without a limit if there is none. Returns the number of events.

@@ -20,7 +20,7 @@ const PROGRAMS = { 'js run': hostProgram, 'py run': pythonProgram, 'ts run': san
 const SHOWN = ['mermaid', 'sh', 'text'];
 
 /** Whether a block needs packages of npm: `tests/packages/page.test.mjs` runs it. */
-const isBundled = ({ page, tag }) => page === 'docs/packages.md' && /^(js|py|sh) bundled$|^js \.\/\S+$/.test(tag);
+const isBundled = ({ page, tag }) => page === 'docs/packages.md' && /^(js|py|sh) bundled$|^js (entry|shim)$/.test(tag);
 
 const examples = GUIDES.flatMap(blocks);
 

@@ -29,8 +29,8 @@ before(() => {
   mkdirSync(folder, { recursive: true });
   symlinkSync(`${here}node_modules`, `${folder}node_modules`, 'junction');
   for (const { tag, text } of parts) {
-    const [, file] = tag.match(/^js \.\/(\S+)$/) ?? [];
-    if (file !== undefined) writeFileSync(folder + file, text);
+    const [, file] = tag.match(/^js (entry|shim)$/) ?? [];
+    if (file !== undefined) writeFileSync(`${folder}${file}.js`, text);
   }
   for (const { tag, text } of parts) {
     if (tag === 'sh bundled') execFileSync('bash', ['-euc', text], { cwd: folder, stdio: 'pipe' });

@@ -89,7 +89,7 @@ for (const [library, { options }] of Object.entries(table('library', ['options',
     const { default: expected } = await import(pathToFileURL(outside).href);
     const inside = await runCode(source.replace("'lib'", "'./lib.js'"), { modules: { './lib.js': await readFile(bundle, 'utf8') } });
     assert.equal(inside.error, undefined);
-    // What crosses has plain prototypes, and so has a clone.
+    // Values that cross have plain prototypes, and so has a clone.
     assert.deepEqual(inside.result, structuredClone(expected));
   });
 }

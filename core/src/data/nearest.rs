@@ -22,7 +22,7 @@ pub(crate) fn misspelled<'a>(word: &str, names: impl Iterator<Item = &'a str>) -
         return None;
     }
     names
-        .filter(|name| name.len() <= 4 * LONGEST)
+        .filter(|name| name.chars().count().abs_diff(letters.len()) <= letters.len() / 4)
         .map(|name| (distance(&letters, &name.to_lowercase()), name))
         .filter(|(distance, name)| *name != word && *distance <= letters.len() / 4)
         .min_by_key(|(distance, _)| *distance)

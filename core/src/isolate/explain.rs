@@ -1,4 +1,4 @@
-//! What an error that the engine makes is about.
+//! The messages of errors that the engine makes.
 //!
 //! In: an error that the engine is making, and its call sites. Out: a message that names the expression, its value and
 //! what there is instead, and the place of the expression. [`Linker::suspects`] knows the expressions at the place;
@@ -100,9 +100,8 @@ pub(super) fn explain(
     let (_, room_bytes) = state.held_and_room_bytes();
     let suspects =
         suspects(state, file, &question, |question| linker.suspects(file, question, room_bytes))?;
-    let importable = linker.importable();
     drop(linker);
-    let scene = values::Scene { state, layout, frame: &frame, importable, class, called };
+    let scene = values::Scene { state, layout, frame: &frame, class, called };
     let (text, position) = wording::word(&scene, &question.failure, &message, &suspects)?;
     if let Some(text) = text {
         let text = cx.string(&bounded(text, MESSAGE_LIMIT)).ok()?;

@@ -24,7 +24,10 @@ use crate::{
     data::cause::Cause,
     isolate::{
         State,
-        engine::{Cx, Local, Outcome, Raw, Thrown, address_of, int_of, is_proxy, sys, undefined},
+        engine::{
+            Cx, Local, Outcome, Raw, Thrown, address_of, callable_class, int_of, is_proxy, sys,
+            undefined,
+        },
         memory::escape::{catch_panic, leave},
         state::Collected,
     },
@@ -118,21 +121,7 @@ pub(in crate::isolate) fn args<'a>(count: c_int, values: *mut Raw) -> &'a [Raw] 
 
 /// Registers the class of host functions: callable, and no constructor.
 pub(in crate::isolate) fn register_class(runtime: *mut sys::JSRuntime) -> Option<u32> {
-    let mut class = 0;
-    // SAFETY: the same function; the engine may be unwound through.
-    let call = unsafe { std::mem::transmute::<sys::ClassCall, sys::JSClassCall>(call_host) };
-    let definition = sys::JSClassDef {
-        class_name: c"Function".as_ptr(),
-        finalizer: None,
-        gc_mark: None,
-        call,
-        exotic: ptr::null_mut(),
-    };
-    // SAFETY: a live runtime; the engine copies the parts of the definition that it needs.
-    unsafe {
-        sys::JS_NewClassID(runtime, &raw mut class);
-        (sys::JS_NewClass(runtime, class, &raw const definition) == 0).then_some(class)
-    }
+    callable_class(runtime, call_host)
 }
 
 /// The built-in `report`.

@@ -103,8 +103,8 @@ impl Stack {
     /// The frames of a list that begins with that site.
     ///
     /// # Safety
-    /// The engine must be making an error on this thread, in the runtime of `cx`, and must have made this list. What is
-    /// returned must not be used later.
+    /// The engine must be making an error on this thread, in the runtime of `cx`, and must have made this list. The
+    /// frames must not be used later.
     pub(in crate::isolate) unsafe fn of(
         cx: Cx,
         layout: Layout,
@@ -184,8 +184,8 @@ impl Frame {
         Around { function: place(start), before: place(before), after: after.and_then(place) }
     }
 
-    /// The value of the only variable of that name which the function sees and which has a value; `None` where there is
-    /// none, or a choice.
+    /// The value of the only variable of that name that the function sees; `None` where there is none, or several, or no
+    /// value yet.
     pub(in crate::isolate) fn variable(&self, cx: Cx, name: &Atom) -> Option<Local> {
         let mut found = None;
         for (other, value) in self.variables() {
@@ -334,23 +334,9 @@ pub(in crate::isolate) fn install(
     error: Raw,
     function: sys::ClassCall,
 ) -> Option<()> {
-    let mut class = 0;
-    // SAFETY: the same function; the engine may be unwound through.
-    let call = unsafe { std::mem::transmute::<sys::ClassCall, sys::JSClassCall>(function) };
-    let definition = sys::JSClassDef {
-        class_name: c"Function".as_ptr(),
-        finalizer: None,
-        gc_mark: None,
-        call,
-        exotic: ptr::null_mut(),
-    };
-    // SAFETY: a live runtime and context; the engine copies the parts of the definition that it needs, and takes the
-    // reference of the object.
+    let class = super::callable_class(runtime, function)?;
+    // SAFETY: a live context; the engine takes the reference of the object.
     unsafe {
-        sys::JS_NewClassID(runtime, &raw mut class);
-        if sys::JS_NewClass(runtime, class, &raw const definition) != 0 {
-            return None;
-        }
         let object = cx.own(sys::JS_NewObjectClass(cx.0, class)).ok()?;
         let name = c"prepareStackTrace".as_ptr();
         (sys::JS_SetPropertyStr(cx.0, error, name, object.into_raw()) >= 0).then_some(())

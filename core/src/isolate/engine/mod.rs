@@ -390,6 +390,28 @@ impl Cx {
     }
 }
 
+/// Registers a class of functions that are no constructors: a call of its objects is a call of `function`.
+pub(super) fn callable_class(
+    runtime: *mut sys::JSRuntime,
+    function: sys::ClassCall,
+) -> Option<u32> {
+    let mut class = 0;
+    // SAFETY: the same function; the engine may be unwound through.
+    let call = unsafe { std::mem::transmute::<sys::ClassCall, sys::JSClassCall>(function) };
+    let definition = sys::JSClassDef {
+        class_name: c"Function".as_ptr(),
+        finalizer: None,
+        gc_mark: None,
+        call,
+        exotic: ptr::null_mut(),
+    };
+    // SAFETY: a live runtime; the engine copies the parts of the definition that it needs.
+    unsafe {
+        sys::JS_NewClassID(runtime, &raw mut class);
+        (sys::JS_NewClass(runtime, class, &raw const definition) == 0).then_some(class)
+    }
+}
+
 fn done(code: c_int) -> Outcome<bool> {
     if code < 0 { Err(Thrown) } else { Ok(code != 0) }
 }

@@ -34,15 +34,13 @@ pub(super) struct Scene<'s> {
     pub(super) state: &'s State,
     pub(super) layout: Layout,
     pub(super) frame: &'s Frame,
-    /// The specifiers that the caller gave.
-    pub(super) importable: Vec<String>,
     /// The name of the class that was called.
     pub(super) class: String,
     /// The functions that the place called: the class or builtin that failed, and builtins between.
     pub(super) called: Vec<Raw>,
 }
 
-/// What is known of an operand.
+/// The knowledge of an operand.
 pub(super) enum Known {
     Value(Local),
     Literal(Literal),
@@ -335,6 +333,11 @@ impl Scene<'_> {
             Some("Arguments") => false,
             _ => true,
         }
+    }
+
+    /// The specifiers that an import may name.
+    pub(super) fn importable(&self) -> Vec<String> {
+        self.state.linker.try_borrow().map(|linker| linker.importable()).unwrap_or_default()
     }
 
     /// Whether the failing function sees a variable of that name.

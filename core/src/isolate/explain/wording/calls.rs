@@ -5,7 +5,7 @@ use super::{
         remedies,
         values::{Known, Scene, literal_kind},
     },
-    Verdict, did_you_mean, has, is, kind, list, members, operators, with,
+    Verdict, did_you_mean, has, is, kind, members, operators, with,
 };
 use crate::{
     data::nearest::misspelled,
@@ -146,7 +146,7 @@ pub(super) fn builtin(
         (Some(_), None) => None,
     });
     let iterates = message == "value is not iterable" || message.contains("Symbol.iterator");
-    // What is wanted of the first argument, and whether it is known to be that.
+    // A message on the first argument, by whether the argument is right, as far as that is known.
     let judged = |said: String, right: Option<bool>| match right {
         Some(true) => Verdict::Innocent,
         Some(false) => Verdict::Guilty(said),
@@ -260,9 +260,4 @@ fn unchangeable(scene: &Scene<'_>, callee: &Operand, object: &Operand) -> Verdic
     };
     let said = format!("{} cannot change {text}", callee.text);
     Verdict::Guilty(with(said, Some(format!("{text} is frozen{instead}"))))
-}
-
-/// The specifiers that an import may name.
-pub(super) fn imports(scene: &Scene<'_>) -> Option<String> {
-    (!scene.importable.is_empty()).then(|| list(&scene.importable))
 }

@@ -2,7 +2,7 @@
 
 use super::{
     super::{remedies, values::Scene},
-    Verdict, calls, list, with,
+    Verdict, list, with,
 };
 use crate::{
     data::nearest::misspelled,
@@ -54,9 +54,9 @@ pub(super) fn absent(
         Some(Declared::Line(line)) => {
             format!("{message} here (it is declared on line {line}, in another block or function)")
         }
-        None if name == "require" => match calls::imports(scene) {
-            Some(known) => format!("{message}; use import, which knows: {known}"),
-            None => format!("{message}; there are no modules to import here"),
+        None if name == "require" => match scene.importable() {
+            none if none.is_empty() => format!("{message}; there are no modules to import here"),
+            known => format!("{message}; use import, which knows: {}", list(&known)),
         },
         None => match (
             remedies::absent_name(name),

@@ -1,11 +1,11 @@
 //! The messages of errors that the engine makes.
 //!
 //! In: an error that the engine is making, and its call sites. Out: a message that names the expression, its value and
-//! what there is instead, and the place of the expression. [`Linker::suspects`] knows the expressions at the place;
-//! [`values`] has the values of the variables, so that a suspect whose value is in order is left out. Runs no code of the
+//! what there is instead, and the place of the expression. [`Linker::candidates`] knows the expressions at the place;
+//! [`values`] has the values of the variables, so that a candidate whose value is in order is left out. Runs no code of the
 //! sandbox: it reads no getter and asks no Proxy.
 //!
-//! [`Linker::suspects`]: crate::modules::program::Linker::suspects
+//! [`Linker::candidates`]: crate::modules::program::Linker::candidates
 
 mod remedies;
 mod values;
@@ -25,7 +25,7 @@ use crate::{
         outcome::Position,
         text::{MESSAGE_LIMIT, bounded},
     },
-    modules::program::explain::{Failure, LONGEST, Question, Suspect},
+    modules::program::explain::{Candidate, Failure, LONGEST, Question},
 };
 
 /// The engine cuts its own messages at this length.
@@ -39,7 +39,7 @@ const MOST_READ_BYTES: usize = 4 << 20;
 pub(super) struct Explained {
     read_bytes: usize,
     /// The last question, for code that fails at one place again and again.
-    last: Option<(String, Question, Vec<Suspect>)>,
+    last: Option<(String, Question, Vec<Candidate>)>,
 }
 
 /// The correction of a stack.
@@ -98,11 +98,12 @@ pub(super) fn explain(
         after: around.after.and_then(original),
     };
     let (_, room_bytes) = state.held_and_room_bytes();
-    let suspects =
-        suspects(state, file, &question, |question| linker.suspects(file, question, room_bytes))?;
+    let candidates = candidates(state, file, &question, |question| {
+        linker.candidates(file, question, room_bytes)
+    })?;
     drop(linker);
-    let scene = values::Scene { state, layout, frame: &frame, class, called };
-    let (text, position) = wording::word(&scene, &question.failure, &message, &suspects)?;
+    let values = values::Values { state, layout, frame: &frame, class, called };
+    let (text, position) = wording::word(&values, &question.failure, &message, &candidates)?;
     if let Some(text) = text {
         let text = cx.string(&bounded(text, MESSAGE_LIMIT)).ok()?;
         let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
@@ -119,26 +120,26 @@ fn name(state: &State, site: &CallSite<'_>) -> String {
     if is_string(site.name()) { state.excerpt(site.name(), LONGEST) } else { String::new() }
 }
 
-fn suspects(
+fn candidates(
     state: &State,
     file: &str,
     question: &Question,
-    find: impl FnOnce(&Question) -> (Vec<Suspect>, usize),
-) -> Option<Vec<Suspect>> {
+    find: impl FnOnce(&Question) -> (Vec<Candidate>, usize),
+) -> Option<Vec<Candidate>> {
     let mut explained = state.explained.try_borrow_mut().ok()?;
-    if let Some((last_file, last, suspects)) = &explained.last
+    if let Some((last_file, last, candidates)) = &explained.last
         && last_file == file
         && last == question
     {
-        return Some(suspects.clone());
+        return Some(candidates.clone());
     }
     if explained.read_bytes + LONGEST > MOST_READ_BYTES {
         return None;
     }
-    let (suspects, bytes) = find(question);
+    let (candidates, bytes) = find(question);
     explained.read_bytes += bytes;
-    explained.last = Some((file.to_owned(), question.clone(), suspects.clone()));
-    Some(suspects)
+    explained.last = Some((file.to_owned(), question.clone(), candidates.clone()));
+    Some(candidates)
 }
 
 /// The failure that a message of the engine tells. `builtin` is the name of the builtin that made the error.

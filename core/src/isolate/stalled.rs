@@ -52,8 +52,8 @@ fn only_await(state: &State) -> Option<StackFrame> {
         after: None,
     };
     let (_, room_bytes) = state.held_and_room_bytes();
-    let (suspects, _) = linker.suspects(file, &question, room_bytes);
-    let [only] = suspects.as_slice() else { return None };
+    let (candidates, _) = linker.candidates(file, &question, room_bytes);
+    let [only] = candidates.as_slice() else { return None };
     Some(StackFrame {
         function: "<anonymous>".to_owned(),
         file: file.to_owned(),
@@ -81,8 +81,8 @@ fn waits_at(state: &State, frame: &Frame) -> Option<StackFrame> {
         after: around.after.and_then(original),
     };
     let (_, room_bytes) = state.held_and_room_bytes();
-    let (suspects, _) = linker.suspects(file, &question, room_bytes);
-    let position: Position = suspects.first().map_or(before, |suspect| suspect.position);
+    let (candidates, _) = linker.candidates(file, &question, room_bytes);
+    let position: Position = candidates.first().map_or(before, |candidate| candidate.position);
     let function = match state.function_name(frame.function()) {
         name if name.is_empty() => "<anonymous>".to_owned(),
         name => name,

@@ -14,7 +14,7 @@ use super::{
     cache::Cache,
     compile::{
         CompileError, CompiledModule,
-        explain::{Question, Suspect},
+        explain::{Candidate, Question},
     },
     link::{
         graph::{Graph, LinkError},
@@ -156,8 +156,12 @@ pub(crate) trait Linker: Send {
 
     /// The expressions of a module that a failure may be about, the likeliest first, and the bytes of text that were
     /// read for that. None if reading takes more than `room_bytes`.
-    fn suspects(&self, file: &str, question: &Question, room_bytes: usize)
-    -> (Vec<Suspect>, usize);
+    fn candidates(
+        &self,
+        file: &str,
+        question: &Question,
+        room_bytes: usize,
+    ) -> (Vec<Candidate>, usize);
 
     /// The specifiers that the caller gave: of bridges, then of modules.
     fn importable(&self) -> Vec<String>;
@@ -337,15 +341,15 @@ impl Linker for Program {
         self.graph.module(self.keys.get(file)?)?.call_around(place, constructing)
     }
 
-    fn suspects(
+    fn candidates(
         &self,
         file: &str,
         question: &Question,
         room_bytes: usize,
-    ) -> (Vec<Suspect>, usize) {
+    ) -> (Vec<Candidate>, usize) {
         let module = self.keys.get(file).and_then(|key| self.graph.module(key));
         let module = module.filter(|module| module.takes_bytes() <= room_bytes);
-        let found = module.map(|module| (module.suspects(question), module.text().len()));
+        let found = module.map(|module| (module.candidates(question), module.text().len()));
         found.unwrap_or_default()
     }
 

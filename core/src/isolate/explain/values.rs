@@ -30,7 +30,7 @@ const KEY: usize = 256;
 const PROTOTYPES: usize = 6;
 
 /// The place where an operation failed.
-pub(super) struct Scene<'s> {
+pub(super) struct Values<'s> {
     pub(super) state: &'s State,
     pub(super) layout: Layout,
     pub(super) frame: &'s Frame,
@@ -47,7 +47,7 @@ pub(super) enum Known {
     Nothing,
 }
 
-impl Scene<'_> {
+impl Values<'_> {
     pub(super) fn known(&self, operand: &Operand) -> Known {
         if let Some(literal) = operand.literal {
             return Known::Literal(literal);

@@ -1,6 +1,6 @@
 //! The words of an explanation.
 //!
-//! In: a failure, the engine's message and the suspects. Out: the message for the first suspect whose values allow the
+//! In: a failure, the engine's message and the candidates. Out: the message for the first candidate whose values allow the
 //! failure, and its place. `calls` has what fails when something is called, `members` properties and patterns, `names`
 //! variables, `operators` everything else.
 
@@ -9,10 +9,10 @@ mod members;
 mod names;
 mod operators;
 
-use super::values::{Known, Scene, literal_kind, nullish};
+use super::values::{Known, Values, literal_kind, nullish};
 use crate::{
     data::{outcome::Position, text::bounded},
-    modules::program::explain::{Act, Failure, Operand, Suspect},
+    modules::program::explain::{Act, Candidate, Failure, Operand},
 };
 
 /// The names that a message lists.
@@ -21,78 +21,78 @@ const LISTED: usize = 8;
 /// The longest list of names, in bytes.
 const LIST: usize = 200;
 
-/// The judgement of one suspect.
+/// The judgement of one candidate.
 enum Verdict {
     /// Its values prove that it failed, and this is the message.
-    Guilty(String),
+    Proven(String),
     /// It may have failed. Then this is the message, if there is more to say than the engine did.
-    Suspected(Option<String>),
+    Possible(Option<String>),
     /// Its values are in order.
-    Innocent,
+    Excluded,
 }
 
-/// The new message, if there is more to say than the engine did, and the place: those of the first suspect that failed
+/// The new message, if there is more to say than the engine did, and the place: those of the first candidate that failed
 /// for certain, else of the only one that may have.
 pub(super) fn word(
-    scene: &Scene<'_>,
+    values: &Values<'_>,
     failure: &Failure,
     message: &str,
-    suspects: &[Suspect],
+    candidates: &[Candidate],
 ) -> Option<(Option<String>, Position)> {
-    let mut suspected = Vec::new();
-    for suspect in suspects {
-        match judge(scene, failure, message, &suspect.act) {
-            Verdict::Guilty(text) => return Some((Some(text), suspect.position)),
-            Verdict::Suspected(text) => suspected.push((text, suspect.position)),
-            Verdict::Innocent => {}
+    let mut possible = Vec::new();
+    for candidate in candidates {
+        match judge(values, failure, message, &candidate.act) {
+            Verdict::Proven(text) => return Some((Some(text), candidate.position)),
+            Verdict::Possible(text) => possible.push((text, candidate.position)),
+            Verdict::Excluded => {}
         }
     }
-    let first = suspected.first()?;
-    let alone = suspected.iter().all(|(_, position)| *position == first.1);
+    let first = possible.first()?;
+    let alone = possible.iter().all(|(_, position)| *position == first.1);
     // Nothing more can be known of these; the first is the likeliest.
     let any = matches!(failure, Failure::Untold | Failure::Wait);
-    if alone || any { suspected.into_iter().next() } else { None }
+    if alone || any { possible.into_iter().next() } else { None }
 }
 
-fn judge(scene: &Scene<'_>, failure: &Failure, message: &str, act: &Act) -> Verdict {
+fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Verdict {
     match (act, failure) {
-        (Act::Call { callee, .. }, Failure::ClassCall) => calls::class(scene, callee),
-        (Act::Call { .. }, Failure::Untold) | (Act::Wait, _) => Verdict::Suspected(None),
+        (Act::Call { callee, .. }, Failure::ClassCall) => calls::class(values, callee),
+        (Act::Call { .. }, Failure::Untold) | (Act::Wait, _) => Verdict::Possible(None),
         (Act::Call { callee, first }, Failure::Builtin(_)) => {
-            calls::builtin(scene, message, callee, first.as_ref())
+            calls::builtin(values, message, callee, first.as_ref())
         }
-        (Act::Call { callee, .. }, _) => calls::value(scene, failure, callee),
+        (Act::Call { callee, .. }, _) => calls::value(values, failure, callee),
         (Act::Member { object, key }, _) => {
-            members::member(scene, failure, message, object, key.as_deref())
+            members::member(values, failure, message, object, key.as_deref())
         }
         (Act::Pattern { source, key }, _) => {
-            members::pattern(scene, source.as_ref(), key.as_deref())
+            members::pattern(values, source.as_ref(), key.as_deref())
         }
-        (Act::Iteration { value }, _) => operators::iteration(scene, message, value.as_ref()),
-        (Act::Variable { imported }, _) => names::constant(scene, failure, message, *imported),
-        (Act::Conversion { value }, _) => operators::conversion(scene, message, value),
+        (Act::Iteration { value }, _) => operators::iteration(values, message, value.as_ref()),
+        (Act::Variable { imported }, _) => names::constant(values, failure, message, *imported),
+        (Act::Conversion { value }, _) => operators::conversion(values, message, value),
         (Act::Binary { right, .. }, Failure::Relation) => {
-            operators::relation(scene, message, right)
+            operators::relation(values, message, right)
         }
-        (Act::Binary { left, right }, _) => operators::mixed(scene, left, right),
+        (Act::Binary { left, right }, _) => operators::mixed(values, left, right),
         (Act::Name { assigned, declared }, _) => {
-            names::absent(scene, failure, message, *assigned, *declared)
+            names::absent(values, failure, message, *assigned, *declared)
         }
     }
 }
 
 /// The words for an operand's value, where it is known.
-fn kind(scene: &Scene<'_>, operand: &Operand) -> Option<String> {
-    match scene.known(operand) {
-        Known::Value(value) => Some(scene.kind(value.raw())),
+fn kind(values: &Values<'_>, operand: &Operand) -> Option<String> {
+    match values.known(operand) {
+        Known::Value(value) => Some(values.kind(value.raw())),
         Known::Literal(literal) => Some(literal_kind(literal).to_owned()),
         Known::Nothing => None,
     }
 }
 
 /// `undefined` or `null`, if the operand is known to be that; an error if it is known to be something else.
-fn nothing(scene: &Scene<'_>, operand: &Operand) -> Result<Option<&'static str>, ()> {
-    match scene.known(operand) {
+fn nothing(values: &Values<'_>, operand: &Operand) -> Result<Option<&'static str>, ()> {
+    match values.known(operand) {
         Known::Value(value) => nullish(value.raw()).map(Some).ok_or(()),
         Known::Literal(literal) => match literal_kind(literal) {
             word @ ("undefined" | "null") => Ok(Some(word)),

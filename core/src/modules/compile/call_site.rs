@@ -6,7 +6,7 @@
 //! gives for other calls. Parses the text once more, so it is for errors alone.
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{CallExpression, Expression, NewExpression};
+use oxc_ast::ast::{CallExpression, Expression, MemberExpression, NewExpression};
 use oxc_ast_visit::{
     Visit,
     walk::{walk_call_expression, walk_new_expression},
@@ -82,9 +82,22 @@ impl<'a> Visit<'a> for Finder {
 }
 
 /// The engine's position for a call of this callee: the property, or the start of the callee.
-fn last_name(callee: &Expression<'_>) -> u32 {
-    match callee.get_inner_expression() {
+pub(super) fn last_name(callee: &Expression<'_>) -> u32 {
+    let callee = callee.get_inner_expression();
+    match callee {
         Expression::StaticMemberExpression(member) => member.property.span.start,
+        Expression::ChainExpression(chain) => {
+            chain.expression.as_member_expression().map_or(chain.span.start, property_place)
+        }
         _ => callee.span().start,
+    }
+}
+
+/// The place of a property in the text.
+pub(super) fn property_place(member: &MemberExpression<'_>) -> u32 {
+    match member {
+        MemberExpression::StaticMemberExpression(member) => member.property.span.start,
+        MemberExpression::ComputedMemberExpression(member) => member.expression.span().start,
+        MemberExpression::PrivateFieldExpression(member) => member.field.span.start,
     }
 }

@@ -76,7 +76,7 @@ pub(crate) struct Question {
 
 /// An expression that may have failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Suspect {
+pub(crate) struct Candidate {
     pub(crate) position: Position,
     pub(crate) act: Act,
 }
@@ -116,7 +116,7 @@ pub(crate) enum Declared {
 }
 
 /// The expressions of `module` that may have failed, the likeliest first.
-pub(super) fn find(module: &CompiledModule, question: &Question) -> Vec<Suspect> {
+pub(super) fn find(module: &CompiledModule, question: &Question) -> Vec<Candidate> {
     let (text, typescript) = (module.text(), module.typescript);
     if text.len() > LONGEST {
         return Vec::new();
@@ -132,15 +132,15 @@ pub(super) fn find(module: &CompiledModule, question: &Question) -> Vec<Suspect>
         let after = question.after.and_then(offset).filter(|after| *after > before);
         let function = question.function.and_then(offset);
         let search = Search::new(&program, &question.failure, function, before, after);
-        let suspects = search.suspects(&program);
+        let candidates = search.candidates(&program);
         let place = |(at, mut act): (u32, Act)| {
             if let Act::Name { declared: Some(Declared::Line(place)), .. } = &mut act {
                 // The search gives the offset.
                 *place = lines.position(*place as usize).line;
             }
-            Suspect { position: lines.position(at as usize), act }
+            Candidate { position: lines.position(at as usize), act }
         };
-        Some(suspects.into_iter().map(place).collect())
+        Some(candidates.into_iter().map(place).collect())
     });
     found.ok().flatten().unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use crate::data::outcome::Position;
 use super::{
     call_site,
     edits::Edits,
-    explain::{self, Question, Suspect},
+    explain::{self, Candidate, Question},
     lines::{self, Lines, Silent},
     regexps::{self, RegularExpression},
 };
@@ -161,7 +161,7 @@ impl CompiledModule {
     }
 
     /// The expressions that a failure may be about. Parses the text again: for errors alone.
-    pub(crate) fn suspects(&self, question: &Question) -> Vec<Suspect> {
+    pub(crate) fn candidates(&self, question: &Question) -> Vec<Candidate> {
         explain::find(self, question)
     }
 

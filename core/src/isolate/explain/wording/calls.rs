@@ -3,7 +3,7 @@
 use super::{
     super::{
         remedies,
-        values::{Known, Scene, literal_kind},
+        values::{Known, Values, literal_kind},
     },
     Verdict, did_you_mean, has, is, kind, members, operators, with,
 };
@@ -14,44 +14,44 @@ use crate::{
 };
 
 /// A value that is no function was called, or one that is no constructor was constructed.
-pub(super) fn value(scene: &Scene<'_>, failure: &Failure, callee: &Operand) -> Verdict {
+pub(super) fn value(values: &Values<'_>, failure: &Failure, callee: &Operand) -> Verdict {
     let constructs = matches!(failure, Failure::Construct | Failure::Extends);
-    let known = scene.known(callee);
+    let known = values.known(callee);
     let is_function = match &known {
-        Known::Value(value) => scene.state.realm().cx.is_function(value.raw()),
+        Known::Value(value) => values.state.realm().cx.is_function(value.raw()),
         Known::Literal(literal) => *literal == Literal::Function,
         Known::Nothing => false,
     };
     if is_function && !constructs {
-        return Verdict::Innocent;
+        return Verdict::Excluded;
     }
     let noun = if constructs { "constructor" } else { "function" };
     let said = format!("{} is not a {noun}", callee.text);
-    if let Some(promise) = scene.promise(callee) {
-        return Verdict::Guilty(with(said, Some(promise)));
+    if let Some(promise) = values.promise(callee) {
+        return Verdict::Proven(with(said, Some(promise)));
     }
     let detail = match (&known, &callee.of) {
         (Known::Value(value), Some((object, key)))
             if tag_of(value.raw()) == sys::JS_TAG_UNDEFINED =>
         {
-            owner(scene, object, key)
+            owner(values, object, key)
         }
         (Known::Nothing, Some((object, key))) => {
-            let detail = owner(scene, object, key);
+            let detail = owner(values, object, key);
             // The method of a promise, or one that is not known to be there.
-            let proven = scene.promise(object).is_some() && !of_promises(key);
+            let proven = values.promise(object).is_some() && !of_promises(key);
             let said = with(said, detail);
-            return if proven { Verdict::Guilty(said) } else { Verdict::Suspected(Some(said)) };
+            return if proven { Verdict::Proven(said) } else { Verdict::Possible(Some(said)) };
         }
-        (Known::Value(value), _) => match scene.kind(value.raw()).as_str() {
+        (Known::Value(value), _) => match values.kind(value.raw()).as_str() {
             "a function" => Some("it is an arrow function or a method".to_owned()),
             kind if kind == callee.text => None,
             kind => Some(format!("it is {kind}")),
         },
         (Known::Literal(_), _) => None,
-        (Known::Nothing, None) => return Verdict::Suspected(Some(said)),
+        (Known::Nothing, None) => return Verdict::Possible(Some(said)),
     };
-    Verdict::Guilty(with(said, detail))
+    Verdict::Proven(with(said, detail))
 }
 
 fn of_promises(key: &Key) -> bool {
@@ -59,14 +59,14 @@ fn of_promises(key: &Key) -> bool {
 }
 
 /// The object that lacks a method, in words.
-fn owner(scene: &Scene<'_>, object: &Operand, key: &Key) -> Option<String> {
+fn owner(values: &Values<'_>, object: &Operand, key: &Key) -> Option<String> {
     let text = &object.text;
-    if let Some(promise) = scene.promise(object) {
+    if let Some(promise) = values.promise(object) {
         return Some(promise);
     }
-    let key = scene.key(key);
+    let key = values.key(key);
     let key = key.as_deref().unwrap_or_default();
-    let value = match scene.known(object) {
+    let value = match values.known(object) {
         Known::Value(value) => value,
         Known::Literal(literal) => {
             let kind = literal_kind(literal);
@@ -75,17 +75,17 @@ fn owner(scene: &Scene<'_>, object: &Operand, key: &Key) -> Option<String> {
         }
         Known::Nothing => return None,
     };
-    if scene.has_getter(&value, key) {
+    if values.has_getter(&value, key) {
         return Some("it is a getter: read it without ()".to_owned());
     }
-    let kind = scene.kind(value.raw());
+    let kind = values.kind(value.raw());
     let meant = remedies::method(&kind, key).map(str::to_owned).or_else(|| {
-        let members = scene.members(&value);
+        let members = values.members(&value);
         misspelled(key, members.iter().map(String::as_str)).map(str::to_owned)
     });
     let hint = meant.map(|name| did_you_mean(&name)).unwrap_or_default();
     let names =
-        scene.names(value.raw()).filter(|_| matches!(kind.as_str(), "an object" | "a module"));
+        values.names(value.raw()).filter(|_| matches!(kind.as_str(), "an object" | "a module"));
     let said = match (names, kind.as_str()) {
         (Some(names), _) if names.iter().any(|name| name == key) => "it is undefined".to_owned(),
         (Some(names), _) => has(text, &names),
@@ -97,13 +97,13 @@ fn owner(scene: &Scene<'_>, object: &Operand, key: &Key) -> Option<String> {
 }
 
 /// A class was called without `new`, by the code or by the builtin that was called.
-pub(super) fn class(scene: &Scene<'_>, callee: &Operand) -> Verdict {
-    let name = if scene.class.is_empty() { &callee.text } else { &scene.class };
+pub(super) fn class(values: &Values<'_>, callee: &Operand) -> Verdict {
+    let name = if values.class.is_empty() { &callee.text } else { &values.class };
     let said = format!("{name} is a class: call it with new");
-    match scene.known(callee) {
-        Known::Value(value) if scene.was_called(value.raw()) => Verdict::Guilty(said),
-        Known::Nothing => Verdict::Suspected(Some(said)),
-        _ => Verdict::Innocent,
+    match values.known(callee) {
+        Known::Value(value) if values.was_called(value.raw()) => Verdict::Proven(said),
+        Known::Nothing => Verdict::Possible(Some(said)),
+        _ => Verdict::Excluded,
     }
 }
 
@@ -113,27 +113,27 @@ fn cannot_change(message: &str) -> bool {
 
 /// A builtin refused its first argument, or its object.
 pub(super) fn builtin(
-    scene: &Scene<'_>,
+    values: &Values<'_>,
     message: &str,
     callee: &Operand,
     first: Option<&Operand>,
 ) -> Verdict {
-    match scene.known(callee) {
-        Known::Value(value) if !scene.was_called(value.raw()) => return Verdict::Innocent,
-        Known::Literal(_) => return Verdict::Innocent,
-        Known::Nothing if callee.of.is_none() => return Verdict::Innocent,
+    match values.known(callee) {
+        Known::Value(value) if !values.was_called(value.raw()) => return Verdict::Excluded,
+        Known::Literal(_) => return Verdict::Excluded,
+        Known::Nothing if callee.of.is_none() => return Verdict::Excluded,
         _ => {}
     }
     let text = &callee.text;
     let object = callee.of.as_ref().map(|(object, _)| &**object);
     if cannot_change(message) {
         return object
-            .map_or(Verdict::Suspected(None), |object| unchangeable(scene, callee, object));
+            .map_or(Verdict::Possible(None), |object| unchangeable(values, callee, object));
     }
-    let given = first.map_or(Known::Literal(Literal::Undefined), |first| scene.known(first));
-    let promised = first.and_then(|first| scene.promise(first));
+    let given = first.map_or(Known::Literal(Literal::Undefined), |first| values.known(first));
+    let promised = first.and_then(|first| values.promise(first));
     let known = match &given {
-        Known::Value(value) => Some(scene.kind(value.raw())),
+        Known::Value(value) => Some(values.kind(value.raw())),
         Known::Literal(literal) => Some(literal_kind(*literal).to_owned()),
         Known::Nothing => promised.as_ref().map(|_| "a promise".to_owned()),
     };
@@ -148,34 +148,34 @@ pub(super) fn builtin(
     let iterates = message == "value is not iterable" || message.contains("Symbol.iterator");
     // A message on the first argument, by whether the argument is right, as far as that is known.
     let judged = |said: String, right: Option<bool>| match right {
-        Some(true) => Verdict::Innocent,
-        Some(false) => Verdict::Guilty(said),
-        None => Verdict::Suspected(Some(said)),
+        Some(true) => Verdict::Excluded,
+        Some(false) => Verdict::Proven(said),
+        None => Verdict::Possible(Some(said)),
     };
     match message {
         "must be called with new" => {
-            Verdict::Guilty(format!("{text} is a class: call it with new"))
+            Verdict::Proven(format!("{text} is a class: call it with new"))
         }
         "empty array" => {
             let said = format!("{text} of an empty array needs an initial value");
-            let count = object.and_then(|object| match scene.known(object) {
-                Known::Value(value) => scene.elements(value.raw()),
+            let count = object.and_then(|object| match values.known(object) {
+                Known::Value(value) => values.elements(value.raw()),
                 _ => None,
             });
             judged(said, count.map(|count| count > 0))
         }
         "Date value is NaN" => {
-            let Some(object) = object else { return Verdict::Suspected(None) };
-            let invalid = match scene.known(object) {
-                Known::Value(value) => scene.is_invalid_date(value.raw()),
+            let Some(object) = object else { return Verdict::Possible(None) };
+            let invalid = match values.known(object) {
+                Known::Value(value) => values.is_invalid_date(value.raw()),
                 _ => None,
             };
             judged(format!("{} is an invalid date", object.text), invalid.map(|invalid| !invalid))
         }
         "circular reference" => {
-            let Some(first) = first else { return Verdict::Innocent };
+            let Some(first) = first else { return Verdict::Excluded };
             let fact = format!("{} refers to itself, directly or through others", first.text);
-            Verdict::Suspected(Some(with(message.to_owned(), Some(fact))))
+            Verdict::Possible(Some(with(message.to_owned(), Some(fact))))
         }
         "not a function" => {
             let optional = first.is_none() && matches!(name_of(callee), "sort" | "toSorted");
@@ -184,7 +184,8 @@ pub(super) fn builtin(
         }
         "Cannot convert undefined or null to object" => {
             let absent = first.zip(known).and_then(|(first, word)| {
-                matches!(word, "undefined" | "null").then(|| members::absent(scene, first, word))?
+                matches!(word, "undefined" | "null")
+                    .then(|| members::absent(values, first, word))?
             });
             let right = known.map(|kind| !matches!(kind, "undefined" | "null"));
             judged(with(format!("{text} needs an object"), absent.or(fact)), right)
@@ -192,22 +193,22 @@ pub(super) fn builtin(
         "cannot convert BigInt to number" if known == Some("a bigint") => {
             let number = first.map(|first| format!(": Number({})", first.text)).unwrap_or_default();
             let fact = fact.map(|fact| fact + &number);
-            Verdict::Guilty(with(format!("{text} needs a number"), fact))
+            Verdict::Proven(with(format!("{text} needs a number"), fact))
         }
-        "" | "cannot convert BigInt to number" => Verdict::Suspected(None),
+        "" | "cannot convert BigInt to number" => Verdict::Possible(None),
         _ if iterates => match (first, &given) {
-            (None, _) => Verdict::Guilty(with(format!("{text} needs an iterable"), fact)),
-            (Some(_), Known::Nothing) if known.is_none() => Verdict::Suspected(None),
-            (Some(_), _) => operators::iteration(scene, message, first),
+            (None, _) => Verdict::Proven(with(format!("{text} needs an iterable"), fact)),
+            (Some(_), Known::Nothing) if known.is_none() => Verdict::Possible(None),
+            (Some(_), _) => operators::iteration(values, message, first),
         },
-        _ if text.ends_with("JSON.parse") => json(scene, message, &given, fact),
+        _ if text.ends_with("JSON.parse") => json(values, message, &given, fact),
         _ if text == "RegExp" => {
-            Verdict::Suspected(Some(format!("invalid regular expression: {message}")))
+            Verdict::Possible(Some(format!("invalid regular expression: {message}")))
         }
         _ if message.contains(text.as_str()) || message == "eval is not supported" => {
-            Verdict::Suspected(None)
+            Verdict::Possible(None)
         }
-        _ => Verdict::Suspected(Some(format!("{text}: {message}"))),
+        _ => Verdict::Possible(Some(format!("{text}: {message}"))),
     }
 }
 
@@ -220,44 +221,44 @@ fn name_of(callee: &Operand) -> &str {
 }
 
 /// The text that `JSON.parse` could not read.
-fn json(scene: &Scene<'_>, message: &str, given: &Known, fact: Option<String>) -> Verdict {
+fn json(values: &Values<'_>, message: &str, given: &Known, fact: Option<String>) -> Verdict {
     const SHOWN: usize = 16;
     let detail = match given {
         Known::Value(value) if is_string(value.raw()) => {
-            let start = scene.state.excerpt(value.raw(), SHOWN);
+            let start = values.state.excerpt(value.raw(), SHOWN);
             match start.trim_start() {
                 start if start.starts_with("```") => "the text is fenced in Markdown".to_owned(),
                 start if start.starts_with('<') => "the text is markup".to_owned(),
                 "" => "the text is empty".to_owned(),
-                _ => return Verdict::Suspected(None),
+                _ => return Verdict::Possible(None),
             }
         }
-        Known::Literal(Literal::String) | Known::Nothing => return Verdict::Suspected(None),
+        Known::Literal(Literal::String) | Known::Nothing => return Verdict::Possible(None),
         Known::Value(value) if is_object(value.raw()) && !is_promise(value.raw()) => {
             fact.map(|fact| fact + ", no text").unwrap_or_default()
         }
         _ => fact.unwrap_or_default(),
     };
-    Verdict::Guilty(with(message.to_owned(), Some(detail)))
+    Verdict::Proven(with(message.to_owned(), Some(detail)))
 }
 
 /// A builtin tried to change an object that cannot be changed.
-fn unchangeable(scene: &Scene<'_>, callee: &Operand, object: &Operand) -> Verdict {
-    match scene.known(object) {
-        Known::Value(value) if scene.is_frozen(value.raw()) => {}
-        Known::Nothing => return Verdict::Suspected(None),
-        _ => return Verdict::Innocent,
+fn unchangeable(values: &Values<'_>, callee: &Operand, object: &Operand) -> Verdict {
+    match values.known(object) {
+        Known::Value(value) if values.is_frozen(value.raw()) => {}
+        Known::Nothing => return Verdict::Possible(None),
+        _ => return Verdict::Excluded,
     }
     let text = &object.text;
     let instead = match name_of(callee) {
         "sort" => format!("; use {text}.toSorted"),
         "reverse" => format!("; use {text}.toReversed"),
         "splice" => format!("; use {text}.toSpliced"),
-        _ if kind(scene, object).as_deref() == Some("an array") => {
+        _ if kind(values, object).as_deref() == Some("an array") => {
             format!("; copy it: [...{text}]")
         }
         _ => String::new(),
     };
     let said = format!("{} cannot change {text}", callee.text);
-    Verdict::Guilty(with(said, Some(format!("{text} is frozen{instead}"))))
+    Verdict::Proven(with(said, Some(format!("{text} is frozen{instead}"))))
 }

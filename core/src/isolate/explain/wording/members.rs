@@ -1,7 +1,7 @@
 //! The words for properties and patterns that failed.
 
 use super::{
-    super::values::{Known, Scene},
+    super::values::{Known, Values},
     Verdict, did_you_mean, has, is, kind, nothing, quoted, with,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 /// A property was read or written where that is not possible.
 pub(super) fn member(
-    scene: &Scene<'_>,
+    values: &Values<'_>,
     failure: &Failure,
     message: &str,
     object: &Operand,
@@ -20,16 +20,16 @@ pub(super) fn member(
 ) -> Verdict {
     match failure {
         Failure::Assign(_) | Failure::Extend | Failure::Delete => {
-            return unchangeable(scene, failure, message, object, key);
+            return unchangeable(values, failure, message, object, key);
         }
-        Failure::Primitive => return primitive(scene, object, key),
+        Failure::Primitive => return primitive(values, object, key),
         _ => {}
     }
-    let (word, known) = match nothing(scene, object) {
+    let (word, known) = match nothing(values, object) {
         Ok(Some(word)) => (word, true),
         Ok(None) if message.ends_with("null") => ("null", false),
         Ok(None) => ("undefined", false),
-        Err(()) => return Verdict::Innocent,
+        Err(()) => return Verdict::Excluded,
     };
     let said = match (failure, key) {
         (Failure::Destructure, Some(key)) => {
@@ -37,22 +37,22 @@ pub(super) fn member(
         }
         _ => message.to_owned(),
     };
-    let said = with(said, absent(scene, object, word));
-    if known { Verdict::Guilty(said) } else { Verdict::Suspected(Some(said)) }
+    let said = with(said, absent(values, object, word));
+    if known { Verdict::Proven(said) } else { Verdict::Possible(Some(said)) }
 }
 
 /// A property of an object that exists was written or deleted, and must stay as it is.
 fn unchangeable(
-    scene: &Scene<'_>,
+    values: &Values<'_>,
     failure: &Failure,
     message: &str,
     object: &Operand,
     key: Option<&str>,
 ) -> Verdict {
     let text = &object.text;
-    let frozen = match scene.known(object) {
-        Known::Value(value) if scene.is_frozen(value.raw()) => {
-            Some(match scene.kind(value.raw()).as_str() {
+    let frozen = match values.known(object) {
+        Known::Value(value) if values.is_frozen(value.raw()) => {
+            Some(match values.kind(value.raw()).as_str() {
                 "a module" => format!("{text} is a module"),
                 _ => format!("{text} is frozen"),
             })
@@ -72,50 +72,50 @@ fn unchangeable(
             with(format!("cannot delete property {}", quoted(key)), frozen)
         }
         _ if known => with(message.to_owned(), frozen),
-        _ => return Verdict::Suspected(None),
+        _ => return Verdict::Possible(None),
     };
-    if known { Verdict::Guilty(said) } else { Verdict::Suspected(Some(said)) }
+    if known { Verdict::Proven(said) } else { Verdict::Possible(Some(said)) }
 }
 
 /// A property of a primitive value was written.
-fn primitive(scene: &Scene<'_>, object: &Operand, key: Option<&str>) -> Verdict {
-    let Some(kind) = kind(scene, object) else { return Verdict::Suspected(None) };
-    if matches!(scene.known(object), Known::Value(value) if is_object(value.raw())) {
-        return Verdict::Innocent;
+fn primitive(values: &Values<'_>, object: &Operand, key: Option<&str>) -> Verdict {
+    let Some(kind) = kind(values, object) else { return Verdict::Possible(None) };
+    if matches!(values.known(object), Known::Value(value) if is_object(value.raw())) {
+        return Verdict::Excluded;
     }
     let key = key.map(|key| format!(" {}", quoted(key))).unwrap_or_default();
-    Verdict::Guilty(with(format!("cannot set property{key} of {kind}"), is(&object.text, &kind)))
+    Verdict::Proven(with(format!("cannot set property{key} of {kind}"), is(&object.text, &kind)))
 }
 
 /// `order.lines is undefined; order has: id, items`.
-pub(super) fn absent(scene: &Scene<'_>, operand: &Operand, word: &str) -> Option<String> {
+pub(super) fn absent(values: &Values<'_>, operand: &Operand, word: &str) -> Option<String> {
     let said = is(&operand.text, word)?;
     let owner = operand.of.as_ref().filter(|_| word == "undefined");
-    Some(match owner.and_then(|(object, key)| lacks(scene, object, key)) {
+    Some(match owner.and_then(|(object, key)| lacks(values, object, key)) {
         Some(clause) => format!("{said}; {clause}"),
         None => said,
     })
 }
 
 /// The clause on an object without a property of that name.
-fn lacks(scene: &Scene<'_>, object: &Operand, key: &Key) -> Option<String> {
+fn lacks(values: &Values<'_>, object: &Operand, key: &Key) -> Option<String> {
     let text = &object.text;
-    if let Some(promise) = scene.promise(object) {
+    if let Some(promise) = values.promise(object) {
         return Some(promise);
     }
-    let Known::Value(value) = scene.known(object) else { return None };
-    let key = scene.key(key)?;
-    if let Some(count) = scene.elements(value.raw()) {
+    let Known::Value(value) = values.known(object) else { return None };
+    let key = values.key(key)?;
+    if let Some(count) = values.elements(value.raw()) {
         return key.parse::<u32>().is_ok().then(|| match count {
             0 => format!("{text} is empty"),
             1 => format!("{text} has 1 element"),
             _ => format!("{text} has {count} elements"),
         });
     }
-    if scene.kind(value.raw()) == "a Map" {
+    if values.kind(value.raw()) == "a Map" {
         return Some(format!("{text} is a Map: {text}.get({})", quoted(&key)));
     }
-    let names = scene.names(value.raw())?;
+    let names = values.names(value.raw())?;
     if names.contains(&key) {
         return None;
     }
@@ -124,22 +124,22 @@ fn lacks(scene: &Scene<'_>, object: &Operand, key: &Key) -> Option<String> {
 }
 
 /// A pattern took `undefined` or `null` apart.
-pub(super) fn pattern(scene: &Scene<'_>, source: Option<&Operand>, key: Option<&str>) -> Verdict {
+pub(super) fn pattern(values: &Values<'_>, source: Option<&Operand>, key: Option<&str>) -> Verdict {
     let key = key.map(|key| format!("{} of ", quoted(key))).unwrap_or_default();
     let unknown = format!("cannot destructure {key}undefined or null");
-    let Some(source) = source else { return Verdict::Suspected(Some(unknown)) };
-    if scene.promise(source).is_some() {
-        return Verdict::Innocent;
+    let Some(source) = source else { return Verdict::Possible(Some(unknown)) };
+    if values.promise(source).is_some() {
+        return Verdict::Excluded;
     }
-    match nothing(scene, source) {
-        Err(()) => Verdict::Innocent,
+    match nothing(values, source) {
+        Err(()) => Verdict::Excluded,
         Ok(Some(word)) => {
             let said = format!("cannot destructure {key}{word}");
-            Verdict::Guilty(with(said, absent(scene, source, word)))
+            Verdict::Proven(with(said, absent(values, source, word)))
         }
         Ok(None) => {
             let value = format!("the value of {}", source.text);
-            Verdict::Suspected(Some(with(unknown, Some(value))))
+            Verdict::Possible(Some(with(unknown, Some(value))))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The suspects of a failure.
+//! The candidates of a failure.
 //!
 //! In: a tree and the places around a failure. Out: every expression of that kind in the failing function, in order of
 //! likelihood: those that contain the last place that the engine noted, the smallest first, then those that follow it.
@@ -14,11 +14,12 @@ use oxc_span::{GetSpan, Span};
 
 use self::origins::Origins;
 use super::{
+    super::call_site::{last_name, property_place},
     Act, Declared, Failure, Key, Operand,
     operands::{name_in, property_key},
 };
 
-/// The most suspects that are given.
+/// The most candidates that are given.
 const MOST: usize = 8;
 
 /// Patterns within each other that are looked into.
@@ -35,7 +36,7 @@ pub(super) struct Search<'s> {
     functions: Vec<(bool, u32)>,
     /// Whether a function with that start was found.
     matched: bool,
-    /// The likeliest suspects in the function that failed, and elsewhere.
+    /// The likeliest candidates in the function that failed, and elsewhere.
     found: [Vec<Found>; 2],
     /// The first declaration of the name, and the first one after the failure.
     declared: [Option<u32>; 2],
@@ -53,7 +54,7 @@ struct Found {
     act: Act,
 }
 
-/// The likelihood of a suspect: the lowest is the likeliest.
+/// The likelihood of a candidate: the lowest is the likeliest.
 type Rank = (u8, u32);
 
 impl<'s> Search<'s> {
@@ -81,8 +82,8 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// The places and acts of all suspects.
-    pub(super) fn suspects(mut self, program: &Program<'_>) -> Vec<(u32, Act)> {
+    /// The places and acts of all candidates.
+    pub(super) fn candidates(mut self, program: &Program<'_>) -> Vec<(u32, Act)> {
         self.visit_program(program);
         let [here, elsewhere] = self.found;
         let found = if self.matched { here } else { merged(here, elsewhere) };
@@ -122,7 +123,7 @@ impl<'s> Search<'s> {
         Operand::of(expression, self.source)
     }
 
-    /// Adds a suspect. `span` is the text in which the last place before its failure may lie.
+    /// Adds a candidate. `span` is the text in which the last place before its failure may lie.
     fn add(&mut self, at: u32, span: Span, act: impl FnOnce(&Self) -> Option<Act>) {
         let Some(rank) = self.rank(at, span) else { return };
         let (here, _) = self.functions.last().copied().unwrap_or_default();
@@ -181,7 +182,7 @@ impl<'s> Search<'s> {
 
     fn call(&mut self, span: Span, callee: &Expression<'_>, first: Option<&Expression<'_>>) {
         let inner = callee.get_inner_expression();
-        self.add(last_name(inner), span, |search| {
+        self.add(last_name(callee), span, |search| {
             let callee = search.operand(inner);
             let first = first.map(|first| search.operand(first));
             search.may_be_builtin(&callee).then_some(Act::Call { callee, first })
@@ -341,29 +342,10 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The suspects of both lists, the likeliest first.
+/// The candidates of both lists, the likeliest first.
 fn merged(mut here: Vec<Found>, elsewhere: Vec<Found>) -> Vec<Found> {
     here.extend(elsewhere);
     here.sort_by_key(|found| found.rank);
     here.truncate(MOST);
     here
-}
-
-/// The engine's position for a call of this callee: the property, or the start of the callee.
-fn last_name(callee: &Expression<'_>) -> u32 {
-    match callee {
-        Expression::StaticMemberExpression(member) => member.property.span.start,
-        Expression::ChainExpression(chain) => {
-            chain.expression.as_member_expression().map_or(chain.span.start, property_place)
-        }
-        _ => callee.span().start,
-    }
-}
-
-fn property_place(member: &MemberExpression<'_>) -> u32 {
-    match member {
-        MemberExpression::StaticMemberExpression(member) => member.property.span.start,
-        MemberExpression::ComputedMemberExpression(member) => member.expression.span().start,
-        MemberExpression::PrivateFieldExpression(member) => member.field.span.start,
-    }
 }

@@ -1,4 +1,4 @@
-//! The walk over a tree, which offers each expression of the failure's kind as a suspect.
+//! The walk over a tree, which offers each expression of the failure's kind as a candidate.
 
 use oxc_ast::ast::{
     ArrowFunctionExpression, AssignmentExpression, AssignmentTarget,
@@ -19,10 +19,11 @@ use oxc_syntax::{
 
 use super::{
     super::{
+        super::call_site::{last_name, property_place},
         Act, Declared, Failure, Operand,
         operands::{key_of, name_in},
     },
-    DEEPEST, Search, last_name, property_place,
+    DEEPEST, Search,
 };
 
 impl<'a> VisitJs<'a> for Search<'_> {

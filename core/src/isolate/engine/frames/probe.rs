@@ -37,8 +37,8 @@ const FILE: &CStr = c"probe";
 
 /// The search, as `find` hands it over.
 struct Search {
-    /// The size of the runtime.
-    bytes: usize,
+    /// The words of the runtime while nothing runs in it.
+    idle: Vec<usize>,
     found: Cell<Option<Layout>>,
 }
 
@@ -68,7 +68,8 @@ fn find() -> Option<Layout> {
         let functions = heap.functions();
         // SAFETY: the runtime is a block of that allocator.
         let bytes = unsafe { functions.js_malloc_usable_size?(runtime.cast()) };
-        let search = Search { bytes: usize::try_from(bytes).ok()?, found: Cell::new(None) };
+        let idle = words(runtime, usize::try_from(bytes).ok()? / size_of::<usize>());
+        let search = Search { idle, found: Cell::new(None) };
         {
             let global = cx.global().ok()?;
             let error = cx.get_str(global.raw(), c"Error").ok()?;
@@ -103,13 +104,13 @@ unsafe extern "C-unwind" fn record(
         // SAFETY: there are two arguments.
         let (error, list) = unsafe { (*arguments, *arguments.add(1)) };
         let made = search.found.get().is_none() && is_object(error);
-        let found = examine(cx, list, search.bytes);
+        let found = examine(cx, list, &search.idle);
         search.found.set(found.filter(|layout| made && !has_stack(*layout, error)));
     }
     undefined()
 }
 
-fn examine(cx: Cx, list: Raw, runtime_bytes: usize) -> Option<Layout> {
+fn examine(cx: Cx, list: Raw, idle: &[usize]) -> Option<Layout> {
     let unproven = Layout { frame: 0 };
     let sites = cx.call_sites(unproven, list);
     let first = call_site(unproven, sites.first()?)?;
@@ -122,7 +123,7 @@ fn examine(cx: Cx, list: Raw, runtime_bytes: usize) -> Option<Layout> {
     if !named || sites.len() != 2 {
         return None;
     }
-    let layout = Layout { frame: innermost(cx, runtime_bytes, first.function())? };
+    let layout = Layout { frame: innermost(cx, idle, first.function())? };
     // SAFETY: the engine is making the program's error, and made this list.
     let stack = unsafe { Stack::of(cx, layout, &first) }?;
     let frame = stack.frame(0, &first).filter(|_| !stack.in_constructor)?;
@@ -142,25 +143,30 @@ fn examine(cx: Cx, list: Raw, runtime_bytes: usize) -> Option<Layout> {
     (agrees && waits).then_some(layout)
 }
 
-/// The offset of the only pointer in the runtime to a frame of this function on this thread's stack.
-fn innermost(cx: Cx, runtime_bytes: usize, function: Raw) -> Option<usize> {
+/// The first words of a runtime.
+fn words(runtime: *const sys::JSRuntime, count: usize) -> Vec<usize> {
+    // SAFETY: the caller gives the size of the block. The engine clears it when it makes the runtime.
+    (0..count).map(|index| unsafe { *runtime.cast::<usize>().add(index) }).collect()
+}
+
+/// The offset of the only pointer to a frame of this function: null while nothing runs, and now on this thread's stack.
+fn innermost(cx: Cx, idle: &[usize], function: Raw) -> Option<usize> {
     let here = 0_u8;
-    let near = |address: usize| {
-        address.is_multiple_of(align_of::<StackFrame>())
-            && address.abs_diff(ptr::from_ref(&here) as usize) < NEAR_BYTES
-    };
+    let here = ptr::from_ref(&here) as usize;
     // SAFETY: a live context.
     let runtime = unsafe { sys::JS_GetRuntime(cx.0) };
-    // SAFETY: within the runtime; a pointer into this thread's stack can be read.
-    let holds = |offset: &usize| unsafe {
-        let frame = *runtime.byte_add(*offset).cast::<*const StackFrame>();
-        near(frame as usize)
-            && is_object((*frame).function)
-            && address_of((*frame).function) == address_of(function)
+    let began = |(index, (before, now)): (usize, (&usize, usize))| {
+        let near = now.abs_diff(here) < NEAR_BYTES;
+        let pointer = near && now.is_multiple_of(align_of::<StackFrame>());
+        (*before == 0 && pointer).then_some((index * size_of::<usize>(), now))
     };
-    let last = runtime_bytes.checked_sub(size_of::<*const StackFrame>())?;
-    let mut offsets = (0..=last).step_by(align_of::<StackFrame>()).filter(holds);
-    offsets.next().filter(|_| offsets.next().is_none())
+    let now = words(runtime, idle.len());
+    let mut found = idle.iter().zip(now).enumerate().filter_map(began);
+    let (offset, frame) = found.next().filter(|_| found.next().is_none())?;
+    // SAFETY: the engine keeps one pointer to the stack while it runs, to its innermost frame.
+    let frame = unsafe { &*(frame as *const StackFrame) };
+    let same = is_object(frame.function) && address_of(frame.function) == address_of(function);
+    same.then_some(offset)
 }
 
 #[cfg(test)]

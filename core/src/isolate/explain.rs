@@ -187,8 +187,10 @@ fn failure(message: &str, builtin: Option<String>) -> Option<Failure> {
                 Failure::Assign(name)
             } else if name(" is not a constructor").is_some() {
                 Failure::Construct
+            } else if let Some(name) = name(" is not initialized") {
+                Failure::Uninitialized(name)
             } else {
-                Failure::Name(name(" is not defined").or_else(|| name(" is not initialized"))?)
+                Failure::Name(name(" is not defined")?)
             }
         }
     })

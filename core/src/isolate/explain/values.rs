@@ -58,7 +58,9 @@ impl Values<'_> {
     fn value(&self, operand: &Operand) -> Option<Local> {
         if let Some(root) = &operand.root {
             return match root {
-                Root::Name(name) => self.variable(name),
+                Root::Variable(name, _) => self.variable(name),
+                Root::Own(name) => self.variable(name),
+                Root::Global(name) => self.global(name).or_else(|| self.built_in(name)),
                 Root::Argument(index) => self.frame.argument(self.state.realm().cx, *index),
             };
         }
@@ -139,16 +141,17 @@ impl Values<'_> {
         if self.frame.names().contains(&atom.id) {
             return self.frame.variable(cx, &atom);
         }
-        if let Some(value) = self.global(name) {
-            return Some(value);
+        // The declaration may be for the type checker alone.
+        self.global(name).or_else(|| self.built_in(name))
+    }
+
+    /// The value of a name of the language, or of the sandbox.
+    fn built_in(&self, name: &str) -> Option<Local> {
+        let cx = self.state.realm().cx;
+        if name == "console" && !self.state.own_console {
+            return Some(cx.dup(self.state.realm().intrinsics.console));
         }
-        let built_in = match name {
-            "console" if !self.state.own_console => Some(self.state.realm().intrinsics.console),
-            _ => None,
-        };
-        if let Some(console) = built_in {
-            return Some(cx.dup(console));
-        }
+        let atom = cx.atom(name).ok()?;
         let global = cx.global().ok()?;
         match self.own(global.raw(), &atom).ok()? {
             Some(Property::Data(value)) => Some(value),
@@ -338,23 +341,6 @@ impl Values<'_> {
     /// The specifiers that an import may name.
     pub(super) fn importable(&self) -> Vec<String> {
         self.state.linker.try_borrow().map(|linker| linker.importable()).unwrap_or_default()
-    }
-
-    /// Whether the failing function sees a variable of that name.
-    pub(super) fn sees(&self, name: &str) -> bool {
-        let atom = self.state.realm().cx.atom(name);
-        atom.is_ok_and(|atom| self.frame.names().contains(&atom.id))
-    }
-
-    /// The names that the failing function sees.
-    pub(super) fn visible(&self) -> Vec<String> {
-        const MOST: usize = 500;
-        let atoms = self.frame.names().into_iter().take(MOST);
-        // The engine has variables of its own, with names that no code can have.
-        let is_name = |name: &String| {
-            name.chars().all(|char| char.is_alphanumeric() || matches!(char, '_' | '$'))
-        };
-        atoms.map(|atom| self.state.key_excerpt(atom, NAME)).filter(is_name).collect()
     }
 }
 

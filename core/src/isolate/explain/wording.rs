@@ -69,15 +69,21 @@ fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Ve
             members::pattern(values, source.as_ref(), key.as_deref())
         }
         (Act::Iteration { value }, _) => operators::iteration(values, message, value.as_ref()),
-        (Act::Variable { imported }, _) => names::constant(values, failure, message, *imported),
+        (Act::Variable { declared, imported }, _) => {
+            names::constant(values, failure, message, *declared, *imported)
+        }
         (Act::Conversion { value }, _) => operators::conversion(values, message, value),
         (Act::Binary { right, .. }, Failure::Relation) => {
             operators::relation(values, message, right)
         }
         (Act::Binary { left, right }, _) => operators::mixed(values, left, right),
-        (Act::Name { assigned, declared }, _) => {
-            names::absent(values, failure, message, *assigned, *declared)
+        (Act::Name { declared, .. }, Failure::Uninitialized(name)) => {
+            names::uninitialized(name, message, *declared)
         }
+        (Act::Name { assigned, declared, meant }, Failure::Name(name)) => {
+            names::absent(values, name, message, *assigned, *declared, meant.as_deref())
+        }
+        (Act::Name { .. }, _) => Verdict::Possible(None),
     }
 }
 

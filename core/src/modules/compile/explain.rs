@@ -10,9 +10,10 @@ mod search;
 
 use oxc_allocator::Allocator;
 use oxc_parser::Parser;
+use oxc_semantic::SemanticBuilder;
 
 pub(crate) use self::operands::{Key, Literal, Operand, Root};
-use self::search::Search;
+use self::search::{Places, Search};
 use super::{line_terminators, lines::Lines, module::CompiledModule, source_type, with_stack_for};
 use crate::data::outcome::Position;
 
@@ -56,8 +57,10 @@ pub(crate) enum Failure {
     Delete,
     /// A property of a primitive value was written.
     Primitive,
-    /// A name was used that is not declared, or not yet.
+    /// A name was used that is not declared there.
     Name(String),
+    /// A name was used before its declaration was reached, or `this` before `super()`.
+    Uninitialized(String),
     /// A function waits for ever.
     Wait,
 }
@@ -92,16 +95,17 @@ pub(crate) enum Act {
     Pattern { source: Option<Operand>, key: Option<String> },
     /// An iteration.
     Iteration { value: Option<Operand> },
-    /// The assignment of a variable.
-    Variable { imported: bool },
+    /// The assignment of a variable, or of a name that is not declared in the text.
+    Variable { declared: bool, imported: bool },
     /// An `await`.
     Wait,
     /// The conversion of a value.
     Conversion { value: Operand },
     /// An operation with two operands.
     Binary { left: Operand, right: Operand },
-    /// A name that is read or assigned, with its declaration, if there is one in the text.
-    Name { assigned: bool, declared: Option<Declared> },
+    /// A name that is read or assigned, with a declaration of it, and the name declared for that place that is nearly the
+    /// same.
+    Name { assigned: bool, declared: Option<Declared>, meant: Option<String> },
 }
 
 /// A declaration in the text.
@@ -131,7 +135,9 @@ pub(super) fn find(module: &CompiledModule, question: &Question) -> Vec<Candidat
         let before = offset(question.before)?;
         let after = question.after.and_then(offset).filter(|after| *after > before);
         let function = question.function.and_then(offset);
-        let search = Search::new(&program, &question.failure, function, before, after);
+        let scoping = SemanticBuilder::new().build(&program).semantic.into_scoping();
+        let places = Places { function, before, after };
+        let search = Search::new(&program, &scoping, &question.failure, places);
         let candidates = search.candidates(&program);
         let place = |(at, mut act): (u32, Act)| {
             if let Act::Name { declared: Some(Declared::Line(place)), .. } = &mut act {

@@ -15,11 +15,11 @@ pub(super) fn constant(
     values: &Values<'_>,
     failure: &Failure,
     message: &str,
+    declared: bool,
     imported: bool,
 ) -> Verdict {
     let Failure::Assign(name) = failure else { return Verdict::Possible(None) };
-    let of_the_host = values.globals().contains(name) && !values.sees(name);
-    let detail = if of_the_host {
+    let detail = if !declared && values.globals().contains(name) {
         "it is a global of this sandbox"
     } else if imported {
         "it is imported"
@@ -29,24 +29,27 @@ pub(super) fn constant(
     Verdict::Proven(with(message.to_owned(), Some(detail.to_owned())))
 }
 
-/// A name was used that is not declared, or not yet.
+/// A name was used before its declaration.
+pub(super) fn uninitialized(name: &str, message: &str, declared: Option<Declared>) -> Verdict {
+    match declared {
+        Some(Declared::Line(line)) => {
+            let fact = format!("it is declared on line {line}");
+            Verdict::Proven(with(message.to_owned(), Some(fact)))
+        }
+        _ if name == "this" => Verdict::Proven(format!("{message}: call super() first")),
+        _ => Verdict::Possible(None),
+    }
+}
+
+/// A name was used that is not declared. `meant` is the declared name that it nearly is.
 pub(super) fn absent(
     values: &Values<'_>,
-    failure: &Failure,
+    name: &str,
     message: &str,
     assigned: bool,
     declared: Option<Declared>,
+    meant: Option<&str>,
 ) -> Verdict {
-    let Failure::Name(name) = failure else { return Verdict::Possible(None) };
-    if message.ends_with("initialized") {
-        return Verdict::Proven(match declared {
-            Some(Declared::Line(line)) => {
-                with(message.to_owned(), Some(format!("it is declared on line {line}")))
-            }
-            _ if name == "this" => format!("{message}: call super() first"),
-            _ => return Verdict::Possible(None),
-        });
-    }
     let globals = values.globals();
     Verdict::Proven(match declared {
         Some(Declared::Type) => format!("{message} (it is a type)"),
@@ -58,10 +61,7 @@ pub(super) fn absent(
             none if none.is_empty() => format!("{message}; there are no modules to import here"),
             known => format!("{message}; use import, which knows: {}", list(&known)),
         },
-        None => match (
-            remedies::absent_name(name),
-            misspelled(name, known(values, &globals).iter().map(String::as_str)),
-        ) {
+        None => match (remedies::absent_name(name), nearest(name, meant, &globals)) {
             (Some(clause), _) if clause.starts_with("this sandbox") && !globals.is_empty() => {
                 format!("{message}; {clause}, its globals are: {}", list(&globals))
             }
@@ -73,8 +73,9 @@ pub(super) fn absent(
     })
 }
 
-/// The names that code may use there.
-fn known(values: &Values<'_>, globals: &[String]) -> Vec<String> {
-    let ours = ["console"].iter().chain(GLOBALS).map(|name| (*name).to_owned());
-    values.visible().into_iter().chain(globals.iter().cloned()).chain(ours).collect()
+/// The name that a name nearly is: a declared one, a global of the host, or one of the language.
+fn nearest<'n>(name: &str, meant: Option<&'n str>, globals: &'n [String]) -> Option<&'n str> {
+    let globals = globals.iter().map(String::as_str);
+    let known = meant.into_iter().chain(globals).chain(["console"]).chain(GLOBALS.iter().copied());
+    misspelled(name, known)
 }

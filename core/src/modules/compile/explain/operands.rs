@@ -2,7 +2,10 @@
 //!
 //! In: an expression of a tree. Out: a short text of it, and the variables and keys under which its value is found.
 
-use oxc_ast::ast::{CallExpression, Expression, MemberExpression, PropertyKey};
+use oxc_ast::ast::{
+    CallExpression, Expression, IdentifierReference, MemberExpression, PropertyKey,
+};
+use oxc_semantic::{Scoping, SymbolId};
 use oxc_span::GetSpan;
 
 use crate::data::text::bounded;
@@ -43,8 +46,12 @@ pub(crate) enum Key {
 /// A value that the failing function has at hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
-    /// A variable, or `this`.
-    Name(String),
+    /// A variable, by its name and by the offset of its declaration.
+    Variable(String, u32),
+    /// A name that is not declared in the text.
+    Global(String),
+    /// `this` or `arguments`.
+    Own(&'static str),
     /// An argument of the failing function, by its index.
     Argument(usize),
 }
@@ -64,27 +71,29 @@ pub(crate) enum Literal {
 }
 
 impl Operand {
-    pub(super) fn of(expression: &Expression<'_>, source: &str) -> Self {
-        Self::within(expression, source, DEEPEST)
+    pub(super) fn of(expression: &Expression<'_>, source: &str, scoping: &Scoping) -> Self {
+        Self::within(expression, source, scoping, DEEPEST)
     }
 
-    fn within(expression: &Expression<'_>, source: &str, depth: usize) -> Self {
+    fn within(expression: &Expression<'_>, source: &str, scoping: &Scoping, depth: usize) -> Self {
         let expression = expression.get_inner_expression();
         let text = bounded(text(expression, source, DEEPEST), TEXT);
         let Some(depth) = depth.checked_sub(1) else { return Self::without_value(text) };
         let origin = match expression {
-            Expression::CallExpression(call) => Some(Self::within(&call.callee, source, depth)),
+            Expression::CallExpression(call) => {
+                Some(Self::within(&call.callee, source, scoping, depth))
+            }
             _ => None,
         };
         let of = member_of(expression).and_then(|member| {
-            let object = Self::within(member.object(), source, depth);
-            Some((Box::new(object), key_in(member, source, depth)?))
+            let object = Self::within(member.object(), source, scoping, depth);
+            Some((Box::new(object), key_in(member, source, scoping, depth)?))
         });
         Self {
             text,
             root: match expression {
-                Expression::Identifier(name) => Some(Root::Name(name.name.to_string())),
-                Expression::ThisExpression(_) => Some(Root::Name("this".to_owned())),
+                Expression::Identifier(name) => Some(root(name, scoping)),
+                Expression::ThisExpression(_) => Some(Root::Own("this")),
                 _ => None,
             },
             of,
@@ -122,6 +131,20 @@ impl Operand {
     }
 }
 
+/// The declaration in the text that a name refers to.
+pub(super) fn symbol(scoping: &Scoping, name: &IdentifierReference<'_>) -> Option<SymbolId> {
+    scoping.get_reference(name.reference_id.get()?).symbol_id()
+}
+
+fn root(name: &IdentifierReference<'_>, scoping: &Scoping) -> Root {
+    let text = name.name.to_string();
+    match symbol(scoping, name) {
+        Some(symbol) => Root::Variable(text, scoping.symbol_span(symbol).start),
+        None if text == "arguments" => Root::Own("arguments"),
+        None => Root::Global(text),
+    }
+}
+
 /// The member expression that an expression is, within a chain of `?.` as well.
 fn member_of<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e MemberExpression<'a>> {
     match expression {
@@ -131,10 +154,16 @@ fn member_of<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e MemberExpress
 }
 
 /// The key of a member expression; `None` for a private one.
-fn key_in(member: &MemberExpression<'_>, source: &str, depth: usize) -> Option<Key> {
+fn key_in(
+    member: &MemberExpression<'_>,
+    source: &str,
+    scoping: &Scoping,
+    depth: usize,
+) -> Option<Key> {
     match member {
         MemberExpression::ComputedMemberExpression(computed) if name_in(member).is_none() => {
-            Some(Key::Value(Box::new(Operand::within(&computed.expression, source, depth))))
+            let key = Operand::within(&computed.expression, source, scoping, depth);
+            Some(Key::Value(Box::new(key)))
         }
         member => name_in(member).map(Key::Name),
     }

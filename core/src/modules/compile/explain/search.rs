@@ -10,14 +10,17 @@ use oxc_ast::ast::{
     AssignmentTarget, BindingPattern, Expression, IdentifierReference, MemberExpression, Program,
 };
 use oxc_ast_visit::VisitJs;
+use oxc_semantic::{ReferenceId, Scoping, SymbolId};
 use oxc_span::{GetSpan, Span};
+use oxc_syntax::symbol::SymbolFlags;
 
 use self::origins::Origins;
 use super::{
     super::call_site::{last_name, property_place},
     Act, Declared, Failure, Key, Operand,
-    operands::{name_in, property_key},
+    operands::{name_in, property_key, symbol},
 };
+use crate::data::nearest::misspelled;
 
 /// The most candidates that are given.
 const MOST: usize = 8;
@@ -25,13 +28,20 @@ const MOST: usize = 8;
 /// Patterns within each other that are looked into.
 const DEEPEST: usize = 16;
 
+/// The offsets of a question.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    /// The start of the failing function, if the engine told it.
+    pub(super) function: Option<u32>,
+    pub(super) before: u32,
+    pub(super) after: Option<u32>,
+}
+
 pub(super) struct Search<'s> {
     source: &'s str,
+    scoping: &'s Scoping,
     failure: &'s Failure,
-    /// The start of the failing function, if the engine told it.
-    function: Option<u32>,
-    before: u32,
-    after: Option<u32>,
+    places: Places,
     /// The functions around the place that is visited: whether each may be the one that failed, and its start.
     functions: Vec<(bool, u32)>,
     /// Whether a function with that start was found.
@@ -44,8 +54,8 @@ pub(super) struct Search<'s> {
     declared_for_types: Option<Declared>,
     /// Whether the place that is visited is for the type checker alone.
     ambient: bool,
-    /// Whether the assigned name is imported.
-    imported: bool,
+    /// The places where the name is used that is not declared.
+    uses: Vec<(u32, ReferenceId)>,
 }
 
 struct Found {
@@ -60,39 +70,42 @@ type Rank = (u8, u32);
 impl<'s> Search<'s> {
     pub(super) fn new(
         program: &Program<'s>,
+        scoping: &'s Scoping,
         failure: &'s Failure,
-        function: Option<u32>,
-        before: u32,
-        after: Option<u32>,
+        places: Places,
     ) -> Self {
-        let whole = function.is_none_or(|start| start == 0);
+        let whole = places.function.is_none_or(|start| start == 0);
         Self {
             source: program.source_text,
+            scoping,
             failure,
-            function,
-            before,
-            after,
+            places,
             functions: vec![(whole, 0)],
             matched: whole,
             found: [Vec::new(), Vec::new()],
             declared: [None, None],
             declared_for_types: None,
             ambient: false,
-            imported: false,
+            uses: Vec::new(),
         }
     }
 
     /// The places and acts of all candidates.
     pub(super) fn candidates(mut self, program: &Program<'_>) -> Vec<(u32, Act)> {
         self.visit_program(program);
-        let [here, elsewhere] = self.found;
+        let [here, elsewhere] = std::mem::take(&mut self.found);
         let found = if self.matched { here } else { merged(here, elsewhere) };
-        let (imported, [first, later]) = (self.imported, self.declared);
+        let [first, later] = self.declared;
         let line = later.or(first).map(Declared::Line);
-        let declared = line.or(self.declared_for_types);
+        let elsewhere = line.or(self.declared_for_types);
         let mut found: Vec<(u32, Act)> =
             found.into_iter().map(|found| (found.at, found.act)).collect();
-        let mut origins = Origins { source: self.source, operands: Vec::new() };
+        // The likeliest decides.
+        if let Some((at, Act::Name { meant, .. })) = found.first_mut() {
+            *meant = self.meant(*at);
+        }
+        let (source, scoping) = (self.source, self.scoping);
+        let mut origins = Origins { source, scoping, operands: Vec::new() };
         for (_, act) in &mut found {
             match act {
                 Act::Call { callee, first } => {
@@ -105,12 +118,15 @@ impl<'s> Search<'s> {
                 | Act::Conversion { value: operand }
                 | Act::Pattern { source: Some(operand), .. }
                 | Act::Iteration { value: Some(operand) } => origins.ask(operand),
-                Act::Variable { imported: is } => *is = imported,
+                Act::Name { declared, .. } if matches!(self.failure, Failure::Name(_)) => {
+                    *declared = elsewhere;
+                }
                 Act::Binary { .. }
+                | Act::Variable { .. }
                 | Act::Wait
                 | Act::Pattern { source: None, .. }
-                | Act::Iteration { value: None } => {}
-                Act::Name { declared: place, .. } => *place = declared,
+                | Act::Iteration { value: None }
+                | Act::Name { .. } => {}
             }
         }
         if !origins.operands.is_empty() {
@@ -120,7 +136,7 @@ impl<'s> Search<'s> {
     }
 
     fn operand(&self, expression: &Expression<'_>) -> Operand {
-        Operand::of(expression, self.source)
+        Operand::of(expression, self.source, self.scoping)
     }
 
     /// Adds a candidate. `span` is the text in which the last place before its failure may lie.
@@ -140,7 +156,7 @@ impl<'s> Search<'s> {
     }
 
     fn rank(&self, at: u32, span: Span) -> Option<Rank> {
-        let (before, after) = (self.before, self.after);
+        let Places { before, after, .. } = self.places;
         if at == before {
             Some((0, 0))
         } else if (span.start..span.end).contains(&before) {
@@ -166,7 +182,7 @@ impl<'s> Search<'s> {
 
     /// Visits the inside of a function that starts at one of these places.
     fn within(&mut self, starts: &[u32], visit: impl FnOnce(&mut Self)) {
-        let here = self.function.is_some_and(|start| starts.contains(&start));
+        let here = self.places.function.is_some_and(|start| starts.contains(&start));
         self.matched |= here;
         self.functions.push((here, starts.iter().copied().min().unwrap_or_default()));
         visit(self);
@@ -250,14 +266,62 @@ impl<'s> Search<'s> {
     fn assigned_variable(&mut self, name: &IdentifierReference<'_>) {
         self.named(name, name.span, true);
         if matches!(self.failure, Failure::Assign(wanted) if *wanted == name.name.as_str()) {
-            self.add(name.span.start, name.span, |_| Some(Act::Variable { imported: false }));
+            self.add(name.span.start, name.span, |search| {
+                let symbol = search.symbol(name);
+                let imported = symbol.is_some_and(|symbol| search.is_import(symbol));
+                Some(Act::Variable { declared: symbol.is_some(), imported })
+            });
         }
     }
 
     fn named(&mut self, name: &IdentifierReference<'_>, span: Span, assigned: bool) {
-        if matches!(self.failure, Failure::Name(wanted) if *wanted == name.name.as_str()) {
-            self.add(name.span.start, span, |_| Some(Act::Name { assigned, declared: None }));
+        let (wanted, declares) = match self.failure {
+            Failure::Name(wanted) => (wanted, false),
+            Failure::Uninitialized(wanted) => (wanted, true),
+            _ => return,
+        };
+        if *wanted != name.name.as_str() {
+            return;
         }
+        let reference = name.reference_id.get().filter(|_| !declares);
+        self.uses.extend(reference.map(|reference| (name.span.start, reference)));
+        self.add(name.span.start, span, |search| {
+            let symbol = search.symbol(name);
+            if !declares {
+                return Some(Act::Name { assigned, declared: None, meant: None });
+            }
+            // The names that no declaration in the text binds are initialized from the start. An imported name is declared in
+            // another text.
+            let symbol = symbol?;
+            let place = search.scoping.symbol_span(symbol).start;
+            let declared = (!search.is_import(symbol)).then_some(Declared::Line(place));
+            Some(Act::Name { assigned, declared, meant: None })
+        });
+    }
+
+    /// The declaration that a name refers to.
+    fn symbol(&self, name: &IdentifierReference<'_>) -> Option<SymbolId> {
+        symbol(self.scoping, name)
+    }
+
+    fn is_import(&self, symbol: SymbolId) -> bool {
+        self.scoping.symbol_flags(symbol).contains(SymbolFlags::Import)
+    }
+
+    /// The declared name that the name used at `at` nearly is, among those that code may use there.
+    fn meant(&self, at: u32) -> Option<String> {
+        let Failure::Name(name) = self.failure else { return None };
+        let (_, reference) = *self.uses.iter().find(|(place, _)| *place == at)?;
+        let scope = self.scoping.get_reference(reference).scope_id();
+        let scopes = self.scoping.scope_ancestors(scope);
+        let symbols = scopes.flat_map(|scope| self.scoping.get_bindings(scope).values().copied());
+        let is_value = |symbol: &SymbolId| {
+            let flags = self.scoping.symbol_flags(*symbol);
+            flags.intersects(SymbolFlags::Value | SymbolFlags::Import)
+                && !flags.contains(SymbolFlags::Ambient)
+        };
+        let names = symbols.filter(is_value).map(|symbol| self.scoping.symbol_name(symbol));
+        misspelled(name, names).map(str::to_owned)
     }
 
     fn converted(&mut self, span: Span, value: &Expression<'_>) {

@@ -4,18 +4,20 @@
 
 use oxc_ast::ast::{BindingPattern, Expression, VariableDeclaration, VariableDeclarator};
 use oxc_ast_visit::{VisitJs, walk_js};
+use oxc_semantic::Scoping;
 
 use super::super::{Operand, Root};
 
 /// The calls that variables have their values from, for the operands that ask for it.
 pub(super) struct Origins<'s, 'o> {
     pub(super) source: &'s str,
+    pub(super) scoping: &'s Scoping,
     pub(super) operands: Vec<&'o mut Operand>,
 }
 
 impl<'o> Origins<'_, 'o> {
     pub(super) fn ask(&mut self, operand: &'o mut Operand) {
-        if matches!(&operand.root, Some(Root::Name(_))) {
+        if matches!(&operand.root, Some(Root::Variable(..))) {
             self.operands.push(operand);
         } else if let Some((object, _)) = &mut operand.of {
             self.ask(object);
@@ -42,9 +44,10 @@ impl Origins<'_, '_> {
                 declarator.init.as_ref().map(Expression::get_inner_expression)
         {
             for operand in &mut self.operands {
-                let asked = matches!(&operand.root, Some(Root::Name(asked)) if *asked == name.name.as_str());
+                let asked =
+                    matches!(operand.root, Some(Root::Variable(_, at)) if at == name.span.start);
                 if asked && operand.origin.is_none() {
-                    operand.origin = Operand::of(init, self.source).origin;
+                    operand.origin = Operand::of(init, self.source, self.scoping).origin;
                 }
             }
         }

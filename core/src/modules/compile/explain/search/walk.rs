@@ -250,7 +250,7 @@ impl<'a> VisitJs<'a> for Search<'_> {
             }
             let [first, later] = &mut self.declared;
             *first = first.or(Some(name.span.start));
-            *later = later.or((name.span.start > self.before).then_some(name.span.start));
+            *later = later.or((name.span.start > self.places.before).then_some(name.span.start));
         }
     }
 
@@ -302,9 +302,6 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_import_declaration_specifier(&mut self, import: &ImportDeclarationSpecifier<'a>) {
-        if let Failure::Assign(wanted) = self.failure {
-            self.imported |= *wanted == import.name().as_str();
-        }
         if let ImportDeclarationSpecifier::ImportSpecifier(one) = import
             && one.import_kind.is_type()
         {
@@ -316,8 +313,8 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_this_expression(&mut self, this: &ThisExpression) {
-        if matches!(self.failure, Failure::Name(wanted) if wanted == "this") {
-            let act = Act::Name { assigned: false, declared: None };
+        if matches!(self.failure, Failure::Uninitialized(wanted) if wanted == "this") {
+            let act = Act::Name { assigned: false, declared: None, meant: None };
             self.add(this.span.start, this.span, |_| Some(act));
         }
     }

@@ -65,8 +65,19 @@ impl Values<'_> {
             };
         }
         let (object, key) = operand.of.as_ref()?;
-        let object = self.value(object).or_else(|| self.sample(object.literal?))?;
-        self.property(&object, &self.key(key)?)
+        let literal = object.literal;
+        let object = self.value(object).or_else(|| self.sample(literal?))?;
+        let name = self.key(key)?;
+        // The elements of a literal are not known.
+        let is_element = matches!(key, Key::Element(_)) || name.parse::<u32>().is_ok();
+        let has_others = match key {
+            Key::Element(_) => !is_array(object.raw()),
+            _ => false,
+        };
+        if has_others || (is_element && literal == Some(Literal::Array)) {
+            return None;
+        }
+        self.property(&object, &name)
     }
 
     /// A value with the properties that every literal of that kind has.
@@ -102,6 +113,7 @@ impl Values<'_> {
     pub(super) fn key(&self, key: &Key) -> Option<String> {
         match key {
             Key::Name(name) => Some(name.clone()),
+            Key::Element(index) => Some(index.to_string()),
             Key::Value(operand) => {
                 let value = self.value(operand)?;
                 match tag_of(value.raw()) {

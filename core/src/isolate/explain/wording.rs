@@ -51,7 +51,13 @@ pub(super) fn word(
     let alone = possible.iter().all(|(_, position)| *position == first.1);
     // Nothing more can be known of these; the first is the likeliest.
     let any = matches!(failure, Failure::Untold | Failure::Wait);
-    if alone || any { possible.into_iter().next() } else { None }
+    if alone || any {
+        return possible.into_iter().next();
+    }
+    // The engine's place is that of a name before the pattern, on whichever line.
+    let patterns = matches!(failure, Failure::Destructure | Failure::Iterate);
+    let on_one_line = possible.iter().all(|(_, position)| position.line == first.1.line);
+    (patterns && on_one_line).then_some((None, first.1))
 }
 
 fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Verdict {
@@ -67,6 +73,13 @@ fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Ve
         }
         (Act::Pattern { source, key }, _) => {
             members::pattern(values, source.as_ref(), key.as_deref())
+        }
+        // A call before it may have failed as well.
+        (Act::Iteration { value }, Failure::Call) => {
+            match operators::iteration(values, message, value.as_ref()) {
+                Verdict::Proven(text) => Verdict::Possible(Some(text)),
+                verdict => verdict,
+            }
         }
         (Act::Iteration { value }, _) => operators::iteration(values, message, value.as_ref()),
         (Act::Variable { declared, imported }, _) => {

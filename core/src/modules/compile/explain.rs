@@ -65,6 +65,17 @@ pub(crate) enum Failure {
     Wait,
 }
 
+impl Failure {
+    /// Whether the last place that the engine notes before the failure is that of the expression: it notes the place of every
+    /// call.
+    fn is_noted(&self) -> bool {
+        matches!(
+            self,
+            Self::Call | Self::Construct | Self::ClassCall | Self::Builtin(_) | Self::Untold
+        )
+    }
+}
+
 /// The question, in positions of the original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {

@@ -39,6 +39,8 @@ pub(crate) struct Operand {
 pub(crate) enum Key {
     /// As it is written in the text.
     Name(String),
+    /// The element that a pattern takes from an iterable; arrays have it under that index.
+    Element(usize),
     /// The value of an operand.
     Value(Box<Operand>),
 }
@@ -111,6 +113,19 @@ impl Operand {
     /// An operand in words alone.
     pub(super) fn without_value(text: String) -> Self {
         Self { text: bounded(text, TEXT), root: None, of: None, origin: None, literal: None }
+    }
+
+    /// The element of this one that a pattern takes.
+    pub(super) fn element(&self, index: usize) -> Self {
+        let Self { text, of, .. } = self.property(&index.to_string());
+        let of = of.map(|(object, _)| (object, Key::Element(index)));
+        Self { of, ..Self::without_value(text) }
+    }
+
+    /// The array of the elements that a pattern leaves.
+    pub(super) fn rest(&self) -> Self {
+        let words = format!("the rest of {}", self.text);
+        Self { literal: Some(Literal::Array), ..Self::without_value(words) }
     }
 
     /// The value of a property of this one.

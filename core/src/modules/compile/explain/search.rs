@@ -4,11 +4,10 @@
 //! likelihood: those that contain the last place that the engine noted, the smallest first, then those that follow it.
 
 mod origins;
+mod patterns;
 mod walk;
 
-use oxc_ast::ast::{
-    AssignmentTarget, BindingPattern, Expression, IdentifierReference, MemberExpression, Program,
-};
+use oxc_ast::ast::{Expression, IdentifierReference, MemberExpression, Program};
 use oxc_ast_visit::VisitJs;
 use oxc_semantic::{ReferenceId, Scoping, SymbolId};
 use oxc_span::{GetSpan, Span};
@@ -18,15 +17,12 @@ use self::origins::Origins;
 use super::{
     super::call_site::{last_name, property_place},
     Act, Declared, Failure, Key, Operand,
-    operands::{name_in, property_key, symbol},
+    operands::{name_in, symbol},
 };
 use crate::data::nearest::misspelled;
 
 /// The most candidates that are given.
 const MOST: usize = 8;
-
-/// Patterns within each other that are looked into.
-const DEEPEST: usize = 16;
 
 /// The offsets of a question.
 #[derive(Clone, Copy)]
@@ -54,6 +50,8 @@ pub(super) struct Search<'s> {
     declared_for_types: Option<Declared>,
     /// Whether the place that is visited is for the type checker alone.
     ambient: bool,
+    /// Whether the function around it is asynchronous. Arrows do not count: they are no generators.
+    asynchronous: bool,
     /// The places where the name is used that is not declared.
     uses: Vec<(u32, ReferenceId)>,
 }
@@ -86,6 +84,7 @@ impl<'s> Search<'s> {
             declared: [None, None],
             declared_for_types: None,
             ambient: false,
+            asynchronous: false,
             uses: Vec::new(),
         }
     }
@@ -141,7 +140,17 @@ impl<'s> Search<'s> {
 
     /// Adds a candidate. `span` is the text in which the last place before its failure may lie.
     fn add(&mut self, at: u32, span: Span, act: impl FnOnce(&Self) -> Option<Act>) {
-        let Some(rank) = self.rank(at, span) else { return };
+        let Some(rank) = self.rank(at, span, self.failure.is_noted()) else { return };
+        self.insert(rank, at, act);
+    }
+
+    /// Adds a candidate whose place the engine does not note when it fails.
+    fn add_unnoted(&mut self, at: u32, span: Span, act: impl FnOnce(&Self) -> Option<Act>) {
+        let Some(rank) = self.rank(at, span, false) else { return };
+        self.insert(rank, at, act);
+    }
+
+    fn insert(&mut self, rank: Rank, at: u32, act: impl FnOnce(&Self) -> Option<Act>) {
         let (here, _) = self.functions.last().copied().unwrap_or_default();
         let index = usize::from(!here);
         let found = &self.found[index];
@@ -155,21 +164,13 @@ impl<'s> Search<'s> {
         }
     }
 
-    fn rank(&self, at: u32, span: Span) -> Option<Rank> {
+    fn rank(&self, at: u32, span: Span, noted: bool) -> Option<Rank> {
         let Places { before, after, .. } = self.places;
         if at == before {
             Some((0, 0))
         } else if (span.start..span.end).contains(&before) {
             Some((1, span.size()))
-        } else if matches!(
-            self.failure,
-            Failure::Call
-                | Failure::Construct
-                | Failure::ClassCall
-                | Failure::Builtin(_)
-                | Failure::Untold
-        ) {
-            // The engine notes the place of every call.
+        } else if noted {
             None
         } else if at > before && after.is_none_or(|after| at.min(span.start) <= after) {
             Some((2, at - before))
@@ -324,84 +325,16 @@ impl<'s> Search<'s> {
         misspelled(name, names).map(str::to_owned)
     }
 
+    /// Whether the failure may be that of an iteration. The engine calls the method that an asynchronous one did not find.
+    fn may_iterate(&self, asynchronous: bool) -> bool {
+        *self.failure == Failure::Iterate || (asynchronous && *self.failure == Failure::Call)
+    }
+
     fn converted(&mut self, span: Span, value: &Expression<'_>) {
         if *self.failure == Failure::Convert {
             self.add(value.span().start, span, |search| {
                 Some(Act::Conversion { value: search.operand(value) })
             });
-        }
-    }
-
-    fn target(
-        &mut self,
-        span: Span,
-        target: &AssignmentTarget<'_>,
-        right: Option<&Expression<'_>>,
-    ) {
-        let operand = |search: &Self| right.map(|right| search.operand(right));
-        match target {
-            AssignmentTarget::ObjectAssignmentTarget(pattern)
-                if *self.failure == Failure::Destructure =>
-            {
-                self.add(pattern.span.start, span, |search| {
-                    Some(Act::Pattern { source: operand(search), key: None })
-                });
-            }
-            AssignmentTarget::ArrayAssignmentTarget(pattern)
-                if *self.failure == Failure::Iterate =>
-            {
-                let at = right.map_or(pattern.span.start, |right| right.span().start);
-                self.add(at, span, |search| Some(Act::Iteration { value: operand(search) }));
-            }
-            _ => {}
-        }
-    }
-
-    /// A pattern that takes `source` apart, within the text `span`, which also has the source.
-    fn pattern(
-        &mut self,
-        pattern: &BindingPattern<'_>,
-        source: Option<&Operand>,
-        place: Option<u32>,
-        span: Span,
-        depth: usize,
-    ) {
-        let Some(depth) = depth.checked_sub(1) else { return };
-        match pattern {
-            BindingPattern::ObjectPattern(object) => {
-                if *self.failure == Failure::Destructure {
-                    let first = object.properties.first();
-                    let at = first.map_or(object.span.start, |first| first.span.start);
-                    self.add(at, span, |_| {
-                        let key = first.and_then(|first| property_key(&first.key));
-                        Some(Act::Pattern { source: source.cloned(), key })
-                    });
-                }
-                for property in &object.properties {
-                    if property.value.is_binding_identifier() {
-                        continue;
-                    }
-                    let inner = source.zip(property_key(&property.key));
-                    let inner = inner.map(|(source, key)| source.property(&key));
-                    self.pattern(&property.value, inner.as_ref(), None, span, depth);
-                }
-            }
-            BindingPattern::ArrayPattern(array) => {
-                if *self.failure == Failure::Iterate {
-                    let at = place.unwrap_or(array.span.start);
-                    self.add(at, span, |_| Some(Act::Iteration { value: source.cloned() }));
-                }
-                for (index, element) in array.elements.iter().enumerate() {
-                    let inner = source.map(|source| source.property(&index.to_string()));
-                    if let Some(element) = element {
-                        self.pattern(element, inner.as_ref(), None, span, depth);
-                    }
-                }
-            }
-            BindingPattern::AssignmentPattern(default) => {
-                self.pattern(&default.left, None, None, span, depth);
-            }
-            BindingPattern::BindingIdentifier(_) => {}
         }
     }
 }

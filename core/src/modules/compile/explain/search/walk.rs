@@ -23,7 +23,8 @@ use super::{
         Act, Declared, Failure, Operand,
         operands::{key_of, name_in},
     },
-    DEEPEST, Search,
+    Search,
+    patterns::Pattern,
 };
 
 impl<'a> VisitJs<'a> for Search<'_> {
@@ -33,7 +34,9 @@ impl<'a> VisitJs<'a> for Search<'_> {
         }
         let name = function.id.as_ref().map_or(u32::MAX, |name| name.span.start);
         let starts = [function.span.start, function.params.span.start, name];
+        let outer = std::mem::replace(&mut self.asynchronous, function.r#async);
         self.within(&starts, |search| walk_js::walk_function(search, function, flags));
+        self.asynchronous = outer;
     }
 
     fn visit_arrow_function_expression(&mut self, function: &ArrowFunctionExpression<'a>) {
@@ -89,7 +92,12 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
-        self.target(assignment.span, &assignment.left, Some(&assignment.right));
+        let pattern = Pattern::Target(&assignment.left);
+        if self.wants_patterns() && !pattern.is_plain() {
+            let source = self.operand(&assignment.right);
+            let place = Some(assignment.right.span().start);
+            self.pattern(pattern, Some(&source), place, assignment.span);
+        }
         // The target is written after the right side has been evaluated.
         if let AssignmentTarget::AssignmentTargetIdentifier(name) = &assignment.left {
             self.named(name, assignment.span, true);
@@ -177,9 +185,9 @@ impl<'a> VisitJs<'a> for Search<'_> {
 
     fn visit_yield_expression(&mut self, yields: &YieldExpression<'a>) {
         if let Some(argument) = yields.argument.as_ref().filter(|_| yields.delegate)
-            && *self.failure == Failure::Iterate
+            && self.may_iterate(self.asynchronous)
         {
-            self.add(argument.span().start, yields.span, |search| {
+            self.add_unnoted(argument.span().start, yields.span, |search| {
                 Some(Act::Iteration { value: Some(search.operand(argument)) })
             });
         }
@@ -187,54 +195,57 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_for_of_statement(&mut self, each: &ForOfStatement<'a>) {
-        // The engine calls a method that `for await` did not find.
-        if *self.failure == Failure::Iterate || (each.r#await && *self.failure == Failure::Call) {
-            self.add(each.right.span().start, each.right.span(), |search| {
+        if self.may_iterate(each.r#await) {
+            self.add_unnoted(each.right.span().start, each.right.span(), |search| {
                 Some(Act::Iteration { value: Some(search.operand(&each.right)) })
             });
         }
         if each.r#await && *self.failure == Failure::Wait {
             self.add(each.span.start, each.span, |_| Some(Act::Wait));
         }
-        if let ForStatementLeft::VariableDeclaration(declaration) = &each.left
-            && matches!(self.failure, Failure::Destructure | Failure::Iterate)
-        {
+        if self.wants_patterns() {
             let whole = self.operand(&each.right).text;
             let element = Operand::without_value(format!("an element of {whole}"));
-            let head = Span::new(declaration.span.start, each.right.span().end);
-            for declarator in &declaration.declarations {
-                self.pattern(&declarator.id, Some(&element), None, head, DEEPEST);
+            let head = Span::new(each.left.span().start, each.right.span().end);
+            if let ForStatementLeft::VariableDeclaration(declaration) = &each.left {
+                for declarator in &declaration.declarations {
+                    self.pattern(Pattern::Binding(&declarator.id), Some(&element), None, head);
+                }
+            } else if let Some(target) = each.left.as_assignment_target() {
+                self.pattern(Pattern::Target(target), Some(&element), None, head);
             }
         }
         walk_js::walk_for_of_statement(self, each);
     }
 
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
-        if let Some(init) = &declarator.init {
-            let wanted = matches!(self.failure, Failure::Destructure | Failure::Iterate);
-            if wanted && !declarator.id.is_binding_identifier() {
-                let source = self.operand(init);
-                let place = Some(init.span().start);
-                self.pattern(&declarator.id, Some(&source), place, declarator.span, DEEPEST);
-            }
+        if let Some(init) = &declarator.init
+            && self.wants_patterns()
+            && !declarator.id.is_binding_identifier()
+        {
+            let source = self.operand(init);
+            let place = Some(init.span().start);
+            let pattern = Pattern::Binding(&declarator.id);
+            self.pattern(pattern, Some(&source), place, declarator.span);
         }
         walk_js::walk_variable_declarator(self, declarator);
     }
 
     fn visit_formal_parameters(&mut self, parameters: &FormalParameters<'a>) {
-        if matches!(self.failure, Failure::Destructure | Failure::Iterate) {
+        if self.wants_patterns() {
             let (_, start) = self.functions.last().copied().unwrap_or_default();
             let head = Span::new(start, parameters.span.end);
             for (index, parameter) in parameters.items.iter().enumerate() {
                 let argument = parameter.initializer.is_none().then(|| Operand::argument(index));
-                self.pattern(&parameter.pattern, argument.as_ref(), None, head, DEEPEST);
+                let pattern = Pattern::Binding(&parameter.pattern);
+                self.pattern(pattern, argument.as_ref(), None, head);
             }
         }
         walk_js::walk_formal_parameters(self, parameters);
     }
 
     fn visit_catch_parameter(&mut self, parameter: &CatchParameter<'a>) {
-        self.pattern(&parameter.pattern, None, None, parameter.span, DEEPEST);
+        self.pattern(Pattern::Binding(&parameter.pattern), None, None, parameter.span);
         walk_js::walk_catch_parameter(self, parameter);
     }
 

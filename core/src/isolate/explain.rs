@@ -175,6 +175,9 @@ fn failure(message: &str, builtin: Option<String>) -> Option<Failure> {
         "not an object" => Failure::Primitive,
         "cannot convert BigInt to number" => Failure::Mix,
         "parent class must be constructor" => Failure::Extends,
+        "BigInt operands are forbidden for >>>" => Failure::Shift,
+        "value has no property" => Failure::Change,
+        "bigint argument with unary +" => Failure::Convert,
         _ if CONVERSIONS.contains(&message) => Failure::Convert,
         "invalid 'in' operand" | "invalid 'instanceof' right operand" => Failure::Relation,
         _ => {

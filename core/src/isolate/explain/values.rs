@@ -387,6 +387,7 @@ pub(super) fn literal_kind(literal: Literal) -> &'static str {
         Literal::Boolean => "a boolean",
         Literal::Number => "a number",
         Literal::BigInt => "a bigint",
+        Literal::Symbol => "a symbol",
         Literal::String => "a string",
         Literal::Function => "a function",
         Literal::Array => "an array",

@@ -64,10 +64,12 @@ fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Ve
     match (act, failure) {
         (Act::Call { callee, .. }, Failure::ClassCall) => calls::class(values, callee),
         (Act::Call { .. }, Failure::Untold) | (Act::Wait, _) => Verdict::Possible(None),
-        (Act::Call { callee, first }, Failure::Builtin(_)) => {
+        (Act::Call { callee, first, .. }, Failure::Builtin(_)) => {
             calls::builtin(values, message, callee, first.as_ref())
         }
-        (Act::Call { callee, .. }, _) => calls::value(values, failure, callee),
+        (Act::Call { callee, constructs, .. }, _) => {
+            calls::value(values, failure, callee, *constructs)
+        }
         (Act::Member { object, key }, _) => {
             members::member(values, failure, message, object, key.as_deref())
         }
@@ -88,6 +90,9 @@ fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Ve
         (Act::Conversion { value }, _) => operators::conversion(values, message, value),
         (Act::Binary { right, .. }, Failure::Relation) => {
             operators::relation(values, message, right)
+        }
+        (Act::Binary { left, right }, Failure::Shift) => {
+            operators::shifted(values, message, left, right)
         }
         (Act::Binary { left, right }, _) => operators::mixed(values, left, right),
         (Act::Name { declared, .. }, Failure::Uninitialized(name)) => {

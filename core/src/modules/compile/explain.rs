@@ -51,6 +51,10 @@ pub(crate) enum Failure {
     Mix,
     /// A value was converted to a text or a number that cannot be.
     Convert,
+    /// A bigint was shifted to the right as if it had no sign.
+    Shift,
+    /// A property of `undefined` or `null` was read and written, by a key that is no text yet.
+    Change,
     /// `in` or `instanceof` has a value on its right that it cannot have.
     Relation,
     /// A property was deleted that must stay.
@@ -99,7 +103,7 @@ pub(crate) struct Candidate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// The call or construction of a value, with its first argument.
-    Call { callee: Operand, first: Option<Operand> },
+    Call { callee: Operand, first: Option<Operand>, constructs: bool },
     /// The reading or writing of a property; the key is only known where it is written in the text.
     Member { object: Operand, key: Option<String> },
     /// A pattern, with its first key, and the value that it takes apart.

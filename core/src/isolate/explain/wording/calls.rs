@@ -14,15 +14,19 @@ use crate::{
 };
 
 /// A value that is no function was called, or one that is no constructor was constructed.
-pub(super) fn value(values: &Values<'_>, failure: &Failure, callee: &Operand) -> Verdict {
-    let constructs = matches!(failure, Failure::Construct | Failure::Extends);
+pub(super) fn value(
+    values: &Values<'_>,
+    failure: &Failure,
+    callee: &Operand,
+    constructs: bool,
+) -> Verdict {
     let known = values.known(callee);
     let is_function = match &known {
         Known::Value(value) => values.state.realm().cx.is_function(value.raw()),
         Known::Literal(literal) => *literal == Literal::Function,
         Known::Nothing => false,
     };
-    if is_function && !constructs {
+    if is_function && *failure == Failure::Call {
         return Verdict::Excluded;
     }
     let noun = if constructs { "constructor" } else { "function" };
@@ -106,6 +110,9 @@ pub(super) fn class(values: &Values<'_>, callee: &Operand) -> Verdict {
         _ => Verdict::Excluded,
     }
 }
+
+/// The builtins that take an iterable of entries.
+const ENTRIES: [&str; 3] = ["Map", "WeakMap", "Object.fromEntries"];
 
 fn cannot_change(message: &str) -> bool {
     message.ends_with("' is read-only") || message == "object is not extensible"
@@ -196,6 +203,13 @@ pub(super) fn builtin(
             Verdict::Proven(with(format!("{text} needs a number"), fact))
         }
         "" | "cannot convert BigInt to number" => Verdict::Possible(None),
+        "not an object" if ENTRIES.contains(&text.as_str()) => {
+            let said = format!("{text} needs entries [key, value]");
+            match first.and_then(|first| no_entry(values, first)) {
+                Some(fact) => Verdict::Proven(with(said, Some(fact))),
+                None => Verdict::Possible(Some(said)),
+            }
+        }
         _ if iterates => match (first, &given) {
             (None, _) => Verdict::Proven(with(format!("{text} needs an iterable"), fact)),
             (Some(_), Known::Nothing) if known.is_none() => Verdict::Possible(None),
@@ -210,6 +224,21 @@ pub(super) fn builtin(
         }
         _ => Verdict::Possible(Some(format!("{text}: {message}"))),
     }
+}
+
+/// The first element of an array that is no object, in words.
+fn no_entry(values: &Values<'_>, array: &Operand) -> Option<String> {
+    const MOST: i64 = 200;
+    let Known::Value(value) = values.known(array) else { return None };
+    let count = values.elements(value.raw())?.min(MOST);
+    for index in 0..count {
+        let element = values.property(&value, &index.to_string())?;
+        if !is_object(element.raw()) {
+            let kind = values.kind(element.raw());
+            return Some(format!("element {index} of {} is {kind}", array.text));
+        }
+    }
+    None
 }
 
 /// The name of a method, where it is written in the text.

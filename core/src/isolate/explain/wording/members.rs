@@ -28,6 +28,7 @@ pub(super) fn member(
     let (word, known) = match nothing(values, object) {
         Ok(Some(word)) => (word, true),
         Ok(None) if message.ends_with("null") => ("null", false),
+        Ok(None) if *failure == Failure::Change => ("undefined or null", false),
         Ok(None) => ("undefined", false),
         Err(()) => return Verdict::Excluded,
     };
@@ -35,9 +36,12 @@ pub(super) fn member(
         (Failure::Destructure, Some(key)) => {
             format!("cannot delete property {} of {word}", quoted(key))
         }
+        (Failure::Change, Some(key)) => format!("cannot read property {} of {word}", quoted(key)),
+        (Failure::Change, None) => format!("cannot read a property of {word}"),
         _ => message.to_owned(),
     };
-    let said = with(said, absent(values, object, word));
+    let absent = absent(values, object, word).filter(|_| known || *failure != Failure::Change);
+    let said = with(said, absent);
     if known { Verdict::Proven(said) } else { Verdict::Possible(Some(said)) }
 }
 

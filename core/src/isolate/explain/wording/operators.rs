@@ -4,10 +4,7 @@ use super::{
     super::values::{Known, Values, is_iterable, literal_kind, nullish},
     Verdict, is, kind, members, with,
 };
-use crate::{
-    isolate::engine::{sys, tag_of},
-    modules::program::explain::Operand,
-};
+use crate::modules::program::explain::Operand;
 
 /// A value was iterated that is not iterable.
 pub(super) fn iteration(values: &Values<'_>, message: &str, value: Option<&Operand>) -> Verdict {
@@ -63,17 +60,44 @@ pub(super) fn mixed(values: &Values<'_>, left: &Operand, right: &Operand) -> Ver
     if certain { Verdict::Proven(said) } else { Verdict::Possible(Some(said)) }
 }
 
+/// A bigint was shifted to the right without a sign.
+pub(super) fn shifted(
+    values: &Values<'_>,
+    message: &str,
+    left: &Operand,
+    right: &Operand,
+) -> Verdict {
+    let mut facts = Vec::new();
+    for operand in [left, right] {
+        match kind(values, operand).as_deref() {
+            Some("a bigint") => facts.push(format!("{} is a bigint", operand.text)),
+            Some(_) => return Verdict::Excluded,
+            None => {}
+        }
+    }
+    let proven = facts.len() == 2;
+    let detail = (!facts.is_empty()).then(|| facts.join(", "));
+    let said = with(message.to_owned(), detail);
+    if proven { Verdict::Proven(said) } else { Verdict::Possible(Some(said)) }
+}
+
 /// A value was converted that cannot be.
 pub(super) fn conversion(values: &Values<'_>, message: &str, operand: &Operand) -> Verdict {
-    let Known::Value(value) = values.known(operand) else { return Verdict::Excluded };
     let text = &operand.text;
-    let symbol = tag_of(value.raw()) == sys::JS_TAG_SYMBOL;
-    match message {
-        "toPrimitive" if values.kind(value.raw()).starts_with("an object") => {
+    let Some(kind) = kind(values, operand) else { return Verdict::Excluded };
+    match (message, kind.as_str()) {
+        ("toPrimitive", kind) if kind.starts_with("an object") => {
             let said = "cannot convert an object to a text or a number".to_owned();
             Verdict::Proven(with(said, Some(format!("{text} has neither toString nor valueOf"))))
         }
-        _ if symbol && message != "toPrimitive" => {
+        ("bigint argument with unary +", "a bigint") => {
+            let converts = format!("{text} is a bigint: Number({text}) converts it");
+            Verdict::Proven(with(message.to_owned(), Some(converts)))
+        }
+        (message, "a symbol") if message.ends_with("to number") => {
+            Verdict::Proven(with(message.to_owned(), Some(format!("{text} is a symbol"))))
+        }
+        (message, "a symbol") if message.ends_with("to string") => {
             let converts = format!("{text} is a symbol: String({text}) converts it");
             Verdict::Proven(with(message.to_owned(), Some(converts)))
         }

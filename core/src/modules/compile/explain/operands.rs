@@ -4,6 +4,7 @@
 
 use oxc_ast::ast::{
     CallExpression, Expression, IdentifierReference, MemberExpression, PropertyKey,
+    SimpleAssignmentTarget,
 };
 use oxc_semantic::{Scoping, SymbolId};
 use oxc_span::GetSpan;
@@ -66,6 +67,7 @@ pub(crate) enum Literal {
     Boolean,
     Number,
     BigInt,
+    Symbol,
     String,
     Function,
     Array,
@@ -75,6 +77,23 @@ pub(crate) enum Literal {
 impl Operand {
     pub(super) fn of(expression: &Expression<'_>, source: &str, scoping: &Scoping) -> Self {
         Self::within(expression, source, scoping, DEEPEST)
+    }
+
+    /// The value that a target has before it is assigned; `None` for a target with a cast.
+    pub(super) fn of_target(
+        target: &SimpleAssignmentTarget<'_>,
+        source: &str,
+        scoping: &Scoping,
+    ) -> Option<Self> {
+        if let SimpleAssignmentTarget::AssignmentTargetIdentifier(name) = target {
+            let root = Some(root(name, scoping));
+            return Some(Self { root, ..Self::without_value(name.name.to_string()) });
+        }
+        let member = target.as_member_expression()?;
+        let object = Self::of(member.object(), source, scoping);
+        let key = key_in(member, source, scoping, DEEPEST);
+        let text = member_text(member, source, DEEPEST);
+        Some(Self { of: Some(Box::new(object)).zip(key), ..Self::without_value(text) })
     }
 
     fn within(expression: &Expression<'_>, source: &str, scoping: &Scoping, depth: usize) -> Self {
@@ -100,7 +119,7 @@ impl Operand {
             },
             of,
             origin: origin.map(Box::new),
-            literal: literal(expression),
+            literal: literal(expression, scoping),
         }
     }
 
@@ -139,6 +158,9 @@ impl Operand {
         let text = match (self.text.contains(' '), index) {
             (true, true) => format!("element {key} of {}", self.text),
             (true, false) => format!("{key} of {}", self.text),
+            (false, _) if self.literal == Some(Literal::Number) && !self.text.contains('.') => {
+                with_key(&format!("({})", self.text), key)
+            }
             (false, _) => with_key(&self.text, key),
         };
         let of = Some((Box::new(self.clone()), Key::Name(key.to_owned())));
@@ -208,33 +230,28 @@ fn with_key(object: &str, key: &str) -> String {
 }
 
 fn text(expression: &Expression<'_>, source: &str, depth: usize) -> String {
+    if let Some(member) = expression.as_member_expression() {
+        return member_text(member, source, depth);
+    }
     let Some(depth) = depth.checked_sub(1) else { return "…".to_owned() };
     let inner =
         |expression: &Expression<'_>| text(expression.get_inner_expression(), source, depth);
-    let link = |optional: bool| if optional { "?." } else { "" };
     match expression {
         Expression::Identifier(name) => name.name.to_string(),
         Expression::ThisExpression(_) => "this".to_owned(),
         Expression::Super(_) => "super".to_owned(),
-        Expression::StaticMemberExpression(member) => {
-            let dot = if member.optional { "?." } else { "." };
-            format!("{}{dot}{}", inner(&member.object), member.property.name)
-        }
-        Expression::ComputedMemberExpression(member) => {
-            let key = inner(&member.expression);
-            format!("{}{}[{key}]", inner(&member.object), link(member.optional))
-        }
-        Expression::PrivateFieldExpression(member) => {
-            let dot = if member.optional { "?." } else { "." };
-            format!("{}{dot}#{}", inner(&member.object), member.field.name)
-        }
         Expression::ChainExpression(_) => part(source, expression, TEXT),
         Expression::CallExpression(call) => {
-            format!("{}{}{}", inner(&call.callee), link(call.optional), arguments(call))
+            let callee = head(&call.callee, source, depth);
+            format!("{callee}{}{}", if call.optional { "?." } else { "" }, arguments(call))
         }
         Expression::NewExpression(new) => {
             let arguments = if new.arguments.is_empty() { "()" } else { "(…)" };
-            format!("new {}{arguments}", inner(&new.callee))
+            format!("new {}{arguments}", head(&new.callee, source, depth))
+        }
+        // `5.` is a number as well.
+        Expression::NumericLiteral(number) => {
+            part(source, &**number, PART).trim_end_matches('.').to_owned()
         }
         Expression::AwaitExpression(wait) => format!("(await {})", inner(&wait.argument)),
         Expression::ArrayExpression(array) if !array.elements.is_empty() => "[…]".to_owned(),
@@ -249,6 +266,49 @@ fn text(expression: &Expression<'_>, source: &str, depth: usize) -> String {
         | Expression::AssignmentExpression(_)
         | Expression::SequenceExpression(_) => format!("({})", part(source, expression, PART)),
         other => part(source, other, PART),
+    }
+}
+
+fn member_text(member: &MemberExpression<'_>, source: &str, depth: usize) -> String {
+    let Some(depth) = depth.checked_sub(1) else { return "…".to_owned() };
+    let object = head(member.object(), source, depth);
+    let dot = if member.optional() { "?." } else { "." };
+    match member {
+        MemberExpression::StaticMemberExpression(member) => {
+            format!("{object}{dot}{}", member.property.name)
+        }
+        MemberExpression::ComputedMemberExpression(computed) => {
+            let key = text(computed.expression.get_inner_expression(), source, depth);
+            let dot = if computed.optional { "?." } else { "" };
+            format!("{object}{dot}[{key}]")
+        }
+        MemberExpression::PrivateFieldExpression(member) => {
+            format!("{object}{dot}#{}", member.field.name)
+        }
+    }
+}
+
+/// The text of an expression that a property or a call follows.
+fn head(expression: &Expression<'_>, source: &str, depth: usize) -> String {
+    match expression.get_inner_expression() {
+        Expression::FunctionExpression(function) => {
+            let name = function.id.as_ref().map(|name| format!(" {}", name.name));
+            format!("(function{})", name.unwrap_or_default())
+        }
+        Expression::ArrowFunctionExpression(_) => "(() => …)".to_owned(),
+        Expression::ClassExpression(class) => {
+            let name = class.id.as_ref().map(|name| format!(" {}", name.name));
+            format!("(class{})", name.unwrap_or_default())
+        }
+        inner @ Expression::NumericLiteral(_) => {
+            let number = text(inner, source, depth);
+            if number.contains('.') { number } else { format!("({number})") }
+        }
+        inner @ (Expression::UnaryExpression(_)
+        | Expression::UpdateExpression(_)
+        | Expression::YieldExpression(_)
+        | Expression::ChainExpression(_)) => format!("({})", text(inner, source, depth)),
+        inner => text(inner, source, depth),
     }
 }
 
@@ -283,8 +343,9 @@ pub(super) fn property_key(key: &PropertyKey<'_>) -> Option<String> {
     key.static_name().map(|name| name.to_string())
 }
 
-fn literal(expression: &Expression<'_>) -> Option<Literal> {
+fn literal(expression: &Expression<'_>, scoping: &Scoping) -> Option<Literal> {
     Some(match expression {
+        Expression::CallExpression(call) if calls_symbol(call, scoping) => Literal::Symbol,
         Expression::Identifier(name) if name.name == "undefined" => Literal::Undefined,
         Expression::UnaryExpression(unary) if unary.operator.is_void() => Literal::Undefined,
         Expression::NullLiteral(_) => Literal::Null,
@@ -299,4 +360,10 @@ fn literal(expression: &Expression<'_>) -> Option<Literal> {
         Expression::ObjectExpression(_) => Literal::Object,
         _ => return None,
     })
+}
+
+/// Whether a call makes a symbol.
+fn calls_symbol(call: &CallExpression<'_>, scoping: &Scoping) -> bool {
+    let name = call.callee.get_identifier_reference().filter(|name| name.name == "Symbol");
+    name.is_some_and(|name| symbol(scoping, name).is_none())
 }

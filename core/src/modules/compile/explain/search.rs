@@ -7,11 +7,13 @@ mod origins;
 mod patterns;
 mod walk;
 
-use oxc_ast::ast::{Expression, IdentifierReference, MemberExpression, Program};
+use oxc_ast::ast::{
+    Expression, IdentifierReference, MemberExpression, Program, SimpleAssignmentTarget,
+};
 use oxc_ast_visit::VisitJs;
 use oxc_semantic::{ReferenceId, Scoping, SymbolId};
 use oxc_span::{GetSpan, Span};
-use oxc_syntax::symbol::SymbolFlags;
+use oxc_syntax::{operator::BinaryOperator, symbol::SymbolFlags};
 
 use self::origins::Origins;
 use super::{
@@ -107,7 +109,7 @@ impl<'s> Search<'s> {
         let mut origins = Origins { source, scoping, operands: Vec::new() };
         for (_, act) in &mut found {
             match act {
-                Act::Call { callee, first } => {
+                Act::Call { callee, first, .. } => {
                     origins.ask(callee);
                     if let Some(first) = first {
                         origins.ask(first);
@@ -197,12 +199,18 @@ impl<'s> Search<'s> {
         self.ambient = outer;
     }
 
-    fn call(&mut self, span: Span, callee: &Expression<'_>, first: Option<&Expression<'_>>) {
+    fn call(
+        &mut self,
+        span: Span,
+        callee: &Expression<'_>,
+        first: Option<&Expression<'_>>,
+        constructs: bool,
+    ) {
         let inner = callee.get_inner_expression();
         self.add(last_name(callee), span, |search| {
             let callee = search.operand(inner);
             let first = first.map(|first| search.operand(first));
-            search.may_be_builtin(&callee).then_some(Act::Call { callee, first })
+            search.may_be_builtin(&callee).then_some(Act::Call { callee, first, constructs })
         });
     }
 
@@ -246,6 +254,50 @@ impl<'s> Search<'s> {
     fn written(&mut self, span: Span, member: &MemberExpression<'_>) {
         if matches!(self.failure, Failure::Write(_)) {
             self.member(property_place(member), span, member.object(), name_in(member));
+        }
+    }
+
+    /// A target that is read and written, or read, changed and written.
+    fn changed(&mut self, span: Span, target: &SimpleAssignmentTarget<'_>) {
+        let computed = target.as_member_expression().filter(|member| member.is_computed());
+        if let Some(member) = computed.filter(|_| *self.failure == Failure::Change) {
+            self.add(property_place(member), span, |search| {
+                let (object, key) = (search.operand(member.object()), name_in(member));
+                Some(Act::Member { object, key })
+            });
+        }
+        if *self.failure == Failure::Convert {
+            self.add(target.span().start, span, |search| {
+                let value = Operand::of_target(target, search.source, search.scoping)?;
+                Some(Act::Conversion { value })
+            });
+        }
+    }
+
+    /// An operation with two operands.
+    fn operation(
+        &mut self,
+        operator: BinaryOperator,
+        span: Span,
+        left: impl FnOnce(&Self) -> Option<Operand>,
+        right: &Expression<'_>,
+    ) {
+        let wanted = match self.failure {
+            Failure::Mix => {
+                operator.is_arithmetic()
+                    || operator.is_bitwise()
+                    || operator == BinaryOperator::Addition
+            }
+            Failure::Shift => operator == BinaryOperator::ShiftRightZeroFill,
+            Failure::Relation => {
+                matches!(operator, BinaryOperator::In | BinaryOperator::Instanceof)
+            }
+            _ => false,
+        };
+        if wanted {
+            self.add(span.start, span, |search| {
+                Some(Act::Binary { left: left(search)?, right: search.operand(right) })
+            });
         }
     }
 

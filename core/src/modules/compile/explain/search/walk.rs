@@ -7,13 +7,13 @@ use oxc_ast::ast::{
     ForStatementLeft, FormalParameters, Function, IdentifierReference, ImportDeclaration,
     ImportDeclarationSpecifier, NewExpression, SimpleAssignmentTarget, SpreadElement, Statement,
     StaticMemberExpression, TSEnumDeclaration, TSGlobalDeclaration, TSNamespaceDeclaration,
-    TaggedTemplateExpression, TemplateLiteral, ThisExpression, UnaryExpression,
+    TaggedTemplateExpression, TemplateLiteral, ThisExpression, UnaryExpression, UpdateExpression,
     VariableDeclaration, VariableDeclarator, YieldExpression,
 };
 use oxc_ast_visit::{VisitJs, walk_js};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::{
-    operator::{BinaryOperator, UnaryOperator},
+    operator::{AssignmentOperator, UnaryOperator},
     scope::ScopeFlags,
 };
 
@@ -52,7 +52,7 @@ impl<'a> VisitJs<'a> for Search<'_> {
             Failure::Call | Failure::ClassCall | Failure::Builtin(_) | Failure::Untold
         ) {
             let first = call.arguments.first().and_then(|first| first.as_expression());
-            self.call(call.span, &call.callee, first);
+            self.call(call.span, &call.callee, first, false);
         }
         walk_js::walk_call_expression(self, call);
     }
@@ -60,14 +60,14 @@ impl<'a> VisitJs<'a> for Search<'_> {
     fn visit_new_expression(&mut self, new: &NewExpression<'a>) {
         if matches!(self.failure, Failure::Call | Failure::Construct | Failure::Builtin(_)) {
             let first = new.arguments.first().and_then(|first| first.as_expression());
-            self.call(new.span, &new.callee, first);
+            self.call(new.span, &new.callee, first, true);
         }
         walk_js::walk_new_expression(self, new);
     }
 
     fn visit_tagged_template_expression(&mut self, tagged: &TaggedTemplateExpression<'a>) {
         if matches!(self.failure, Failure::Call | Failure::ClassCall) {
-            self.call(tagged.span, &tagged.tag, None);
+            self.call(tagged.span, &tagged.tag, None, false);
         }
         walk_js::walk_tagged_template_expression(self, tagged);
     }
@@ -98,6 +98,17 @@ impl<'a> VisitJs<'a> for Search<'_> {
             let place = Some(assignment.right.span().start);
             self.pattern(pattern, Some(&source), place, assignment.span);
         }
+        if let Some(target) = assignment.left.as_simple_assignment_target() {
+            if assignment.operator != AssignmentOperator::Assign {
+                self.changed(assignment.span, target);
+            }
+            if let Some(operator) = assignment.operator.to_binary_operator() {
+                self.converted(assignment.span, &assignment.right);
+                let left =
+                    |search: &Self| Operand::of_target(target, search.source, search.scoping);
+                self.operation(operator, assignment.span, left, &assignment.right);
+            }
+        }
         // The target is written after the right side has been evaluated.
         if let AssignmentTarget::AssignmentTargetIdentifier(name) = &assignment.left {
             self.named(name, assignment.span, true);
@@ -107,6 +118,11 @@ impl<'a> VisitJs<'a> for Search<'_> {
             self.written(assignment.span, member);
         }
         walk_js::walk_assignment_expression(self, assignment);
+    }
+
+    fn visit_update_expression(&mut self, update: &UpdateExpression<'a>) {
+        self.changed(update.span, &update.argument);
+        walk_js::walk_update_expression(self, update);
     }
 
     fn visit_simple_assignment_target(&mut self, target: &SimpleAssignmentTarget<'a>) {
@@ -144,26 +160,17 @@ impl<'a> VisitJs<'a> for Search<'_> {
                 });
             }
         }
+        if unary.operator.is_arithmetic() || unary.operator.is_bitwise() {
+            self.converted(unary.span, &unary.argument);
+        }
         walk_js::walk_unary_expression(self, unary);
     }
 
     fn visit_binary_expression(&mut self, binary: &BinaryExpression<'a>) {
-        let arithmetic = binary.operator.is_arithmetic() || binary.operator.is_bitwise();
-        let wanted = match self.failure {
-            Failure::Mix => arithmetic || binary.operator == BinaryOperator::Addition,
-            Failure::Relation => {
-                matches!(binary.operator, BinaryOperator::In | BinaryOperator::Instanceof)
-            }
-            _ => false,
-        };
         self.converted(binary.span, &binary.left);
         self.converted(binary.span, &binary.right);
-        if wanted {
-            self.add(binary.span.start, binary.span, |search| {
-                let (left, right) = (search.operand(&binary.left), search.operand(&binary.right));
-                Some(Act::Binary { left, right })
-            });
-        }
+        let left = |search: &Self| Some(search.operand(&binary.left));
+        self.operation(binary.operator, binary.span, left, &binary.right);
         walk_js::walk_binary_expression(self, binary);
     }
 
@@ -269,7 +276,7 @@ impl<'a> VisitJs<'a> for Search<'_> {
         let parent = class.heritage.as_ref().map(|heritage| &heritage.expression);
         if let Some(parent) = parent.filter(|_| *self.failure == Failure::Extends) {
             self.add(last_name(parent.get_inner_expression()), class.span, |search| {
-                Some(Act::Call { callee: search.operand(parent), first: None })
+                Some(Act::Call { callee: search.operand(parent), first: None, constructs: true })
             });
         }
         if class.declare {

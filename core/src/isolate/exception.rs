@@ -10,7 +10,10 @@ use super::{
     State,
     backtrace::{self, Site},
     crossing::clone_out::{Crossing, clone_out, error_class},
-    engine::{Cx, Local, Raw, Thrown, is_error, is_object, is_proxy, is_string, sys, tag_of},
+    engine::{
+        Cx, Local, Raw, Thrown, address_of, frames, is_error, is_object, is_proxy, is_string, sys,
+        tag_of,
+    },
 };
 use crate::{
     data::{
@@ -23,6 +26,9 @@ use crate::{
 
 /// Bytes shown of a thrown object.
 const SHOWN_OBJECT: usize = 500;
+
+/// The message of an error of `Promise.any`.
+pub(super) const ALL_REJECTED: &str = "All promises were rejected";
 
 /// Describes the exception that ended a run.
 pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
@@ -229,11 +235,39 @@ fn described(
         let text = read(key).filter(|value| is_string(value.raw()));
         text.map(|text| state.excerpt(text.raw(), MESSAGE_LIMIT))
     };
-    let message = read(c"message");
+    let message = if is_of_promise_any(state, thrown) {
+        Some(ALL_REJECTED.to_owned())
+    } else {
+        read(c"message")
+    };
     if is_error(thrown) || message.is_some() {
         return (read(c"name").unwrap_or_else(plain), message.unwrap_or_default());
     }
     (plain(), shown(state, thrown))
+}
+
+/// Whether an error is one that `Promise.any` made and nobody threw yet. The engine gives it neither a message nor a
+/// stack; an error that code makes has a stack.
+pub(super) fn is_of_promise_any(state: &State, error: Raw) -> bool {
+    let realm = state.realm();
+    let made_by_engine = is_error(error)
+        && frames::probe::layout().is_some_and(|layout| !frames::has_stack(layout, error));
+    if !made_by_engine {
+        return false;
+    }
+    let key = realm.cx.atom("message");
+    let own = key.and_then(|key| realm.cx.own_property(error, key.id));
+    let found = own.and_then(|own| Ok((own.is_none(), realm.cx.prototype(error)?)));
+    match found {
+        Ok((unsaid, prototype)) => {
+            let expected = address_of(realm.intrinsics.aggregate_error_prototype);
+            unsaid && is_object(prototype.raw()) && address_of(prototype.raw()) == expected
+        }
+        Err(Thrown) => {
+            drop(realm.cx.exception());
+            false
+        }
+    }
 }
 
 fn primitive(state: &State, thrown: Raw) -> String {

@@ -19,6 +19,7 @@ use super::{
         frames::{self, CallSite, Layout, Stack},
         is_error, is_string, sys,
     },
+    exception,
 };
 use crate::{
     data::{
@@ -64,12 +65,16 @@ pub(super) fn explain(
     if stack.in_constructor || !is_error(error) || frames::has_stack(layout, error) {
         return None;
     }
+    let rejected = exception::is_of_promise_any(state, error);
+    if rejected {
+        set_message(state, error, exception::ALL_REJECTED.to_owned());
+    }
     let message = cx.own_data(error, c"message").filter(|message| is_string(message.raw()));
     let message = message.map(|message| state.excerpt(message.raw(), ENGINE_MESSAGE));
     let message = message.unwrap_or_default();
     let builtin = innermost.native().then(|| name(state, innermost));
     let in_builtin = builtin.is_some();
-    let failure = failure(&message, builtin)?;
+    let failure = if rejected { Failure::Wait } else { failure(&message, builtin)? };
     // The class or builtin, and builtins that called it, are not the place of the mistake.
     let callees = in_builtin || failure == Failure::ClassCall;
     let skipped = usize::from(callees);
@@ -105,13 +110,18 @@ pub(super) fn explain(
     let values = values::Values { state, layout, frame: &frame, class, called };
     let (text, position) = wording::word(&values, &question.failure, &message, &candidates)?;
     if let Some(text) = text {
-        let text = cx.string(&bounded(text, MESSAGE_LIMIT)).ok()?;
-        let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
-        if cx.define_str(error, "message", text, hidden).is_err() {
-            drop(cx.exception());
-        }
+        set_message(state, error, text);
     }
     Some(Correction { site: index, position })
+}
+
+fn set_message(state: &State, error: Raw, text: String) {
+    let cx = state.realm().cx;
+    let hidden = sys::JS_PROP_WRITABLE | sys::JS_PROP_CONFIGURABLE;
+    let text = cx.string(&bounded(text, MESSAGE_LIMIT));
+    if text.and_then(|text| cx.define_str(error, "message", text, hidden)).is_err() {
+        drop(cx.exception());
+    }
 }
 
 /// The name of a builtin.

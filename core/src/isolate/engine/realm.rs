@@ -105,6 +105,7 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) function_prototype: Raw,
     /// Prototypes of the error classes, in the order of `ErrorClass`.
     pub(in crate::isolate) error_prototypes: [Raw; 7],
+    pub(in crate::isolate) aggregate_error_prototype: Raw,
     /// The engine's own getter of `stack`, whose text has marks: see [`backtrace`].
     pub(in crate::isolate) error_stack: Raw,
     pub(in crate::isolate) map: Raw,
@@ -147,6 +148,7 @@ impl Intrinsics {
         let mut all = vec![
             self.object_prototype,
             self.function_prototype,
+            self.aggregate_error_prototype,
             self.error_stack,
             self.map,
             self.map_set,
@@ -354,6 +356,7 @@ fn capture(cx: Cx, compiler: Cx, global: Raw) -> Outcome<Intrinsics> {
             prototype(c"URIError")?,
             prototype(c"EvalError")?,
         ],
+        aggregate_error_prototype: prototype(c"AggregateError")?,
         error_stack: getter(c"Error", c"stack")?,
         map: constructor(c"Map")?.into_raw(),
         map_set: method(c"Map", c"set")?,

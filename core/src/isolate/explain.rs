@@ -102,11 +102,8 @@ pub(super) fn explain(
         before,
         after: around.after.and_then(original),
     };
-    let (_, room_bytes) = state.held_and_room_bytes();
-    let candidates = candidates(state, file, &question, |question| {
-        linker.candidates(file, question, room_bytes)
-    })?;
     drop(linker);
+    let candidates = candidates(state, file, &question)?;
     let values = values::Values { state, layout, frame: &frame, class, called };
     let (text, position) = wording::word(&values, &question.failure, &message, &candidates)?;
     if let Some(text) = text {
@@ -130,25 +127,33 @@ fn name(state: &State, site: &CallSite<'_>) -> String {
     if is_string(site.name()) { state.excerpt(site.name(), LONGEST) } else { String::new() }
 }
 
-fn candidates(
-    state: &State,
-    file: &str,
-    question: &Question,
-    find: impl FnOnce(&Question) -> (Vec<Candidate>, usize),
-) -> Option<Vec<Candidate>> {
-    let mut explained = state.explained.try_borrow_mut().ok()?;
-    if let Some((last_file, last, candidates)) = &explained.last
+fn candidates(state: &State, file: &str, question: &Question) -> Option<Vec<Candidate>> {
+    if let Some((last_file, last, candidates)) = &state.explained.try_borrow().ok()?.last
         && last_file == file
         && last == question
     {
         return Some(candidates.clone());
     }
+    let candidates = read_again(state, file, std::slice::from_ref(question))?.pop()?;
+    let mut explained = state.explained.try_borrow_mut().ok()?;
+    explained.last = Some((file.to_owned(), question.clone(), candidates.clone()));
+    Some(candidates)
+}
+
+/// The candidates of several failures in one text, which is read once; `None` if the run has had its texts read often.
+pub(super) fn read_again(
+    state: &State,
+    file: &str,
+    questions: &[Question],
+) -> Option<Vec<Vec<Candidate>>> {
+    let mut explained = state.explained.try_borrow_mut().ok()?;
     if explained.read_bytes + LONGEST > MOST_READ_BYTES {
         return None;
     }
-    let (candidates, bytes) = find(question);
+    let (_, room_bytes) = state.held_and_room_bytes();
+    let linker = state.linker.try_borrow().ok()?;
+    let (candidates, bytes) = linker.candidates(file, questions, room_bytes);
     explained.read_bytes += bytes;
-    explained.last = Some((file.to_owned(), question.clone(), candidates.clone()));
     Some(candidates)
 }
 

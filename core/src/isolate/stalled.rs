@@ -8,6 +8,7 @@ use super::{
     backtrace::label_of,
     engine::frames::{self, Frame, Place},
     exception::{self, StackFrame},
+    explain,
 };
 use crate::{
     data::outcome::{ExecutionError, Position},
@@ -31,39 +32,24 @@ pub(crate) fn without_place() -> ExecutionError {
 /// The error of this run.
 pub(super) fn error(state: &State) -> ExecutionError {
     let Some(layout) = frames::probe::layout() else { return without_place() };
-    let waiting = frames::suspended(state.realm().cx, layout);
-    let mut stack: Vec<StackFrame> =
-        waiting.iter().rev().filter_map(|frame| waits_at(state, frame)).take(MOST_FRAMES).collect();
+    let suspended = frames::suspended(state.realm().cx, layout);
+    let waiting = suspended.iter().rev().filter_map(|frame| waiting(state, frame));
+    let mut waiting: Vec<Waiting> = waiting.take(MOST_FRAMES).collect();
+    place(state, &mut waiting);
+    let mut stack: Vec<StackFrame> = waiting.into_iter().map(|waiting| waiting.frame).collect();
     if stack.is_empty() {
         stack.extend(only_await(state));
     }
     exception::placed(without_place(), &stack)
 }
 
-/// The only `await` of the entry. Nothing refers to a promise that nobody keeps, so the engine frees it, and the function
-/// that waits for it.
-fn only_await(state: &State) -> Option<StackFrame> {
-    let linker = state.linker.try_borrow().ok()?;
-    let file = linker.entry();
-    let question = Question {
-        failure: Failure::Wait,
-        function: None,
-        before: Position { line: 1, column: 1 },
-        after: None,
-    };
-    let (_, room_bytes) = state.held_and_room_bytes();
-    let (candidates, _) = linker.candidates(file, &question, room_bytes);
-    let [only] = candidates.as_slice() else { return None };
-    Some(StackFrame {
-        function: "<anonymous>".to_owned(),
-        file: file.to_owned(),
-        position: only.position,
-        corrected: true,
-    })
+/// A function that waits, at the place that the engine noted last.
+struct Waiting {
+    frame: StackFrame,
+    question: Question,
 }
 
-/// The `await` of a function.
-fn waits_at(state: &State, frame: &Frame) -> Option<StackFrame> {
+fn waiting(state: &State, frame: &Frame) -> Option<Waiting> {
     let cx = state.realm().cx;
     let file = cx.atom_text(frame.file()).ok()?.into_lossy();
     let file = label_of(&file);
@@ -80,12 +66,49 @@ fn waits_at(state: &State, frame: &Frame) -> Option<StackFrame> {
         before,
         after: around.after.and_then(original),
     };
-    let (_, room_bytes) = state.held_and_room_bytes();
-    let (candidates, _) = linker.candidates(file, &question, room_bytes);
-    let position: Position = candidates.first().map_or(before, |candidate| candidate.position);
     let function = match state.function_name(frame.function()) {
         name if name.is_empty() => "<anonymous>".to_owned(),
         name => name,
     };
-    Some(StackFrame { function, file: file.to_owned(), position, corrected: true })
+    let file = file.to_owned();
+    let frame = StackFrame { function, file, position: before, corrected: true };
+    Some(Waiting { frame, question })
+}
+
+/// Puts each function at its `await`. Each text is read once.
+fn place(state: &State, waiting: &mut [Waiting]) {
+    let mut files: Vec<String> = waiting.iter().map(|waiting| waiting.frame.file.clone()).collect();
+    files.sort_unstable();
+    files.dedup();
+    for file in files {
+        let here = || waiting.iter().filter(|waiting| waiting.frame.file == file);
+        let questions: Vec<Question> = here().map(|waiting| waiting.question.clone()).collect();
+        let answers = explain::read_again(state, &file, &questions).unwrap_or_default();
+        let here = waiting.iter_mut().filter(|waiting| waiting.frame.file == file);
+        for (waiting, candidates) in here.zip(answers) {
+            if let Some(candidate) = candidates.first() {
+                waiting.frame.position = candidate.position;
+            }
+        }
+    }
+}
+
+/// The only `await` of the entry. Nothing refers to a promise that nobody keeps, so the engine frees it, and the function
+/// that waits for it.
+fn only_await(state: &State) -> Option<StackFrame> {
+    let file = state.linker.try_borrow().ok()?.entry().to_owned();
+    let question = Question {
+        failure: Failure::Wait,
+        function: None,
+        before: Position { line: 1, column: 1 },
+        after: None,
+    };
+    let candidates = explain::read_again(state, &file, &[question])?.pop()?;
+    let [only] = candidates.as_slice() else { return None };
+    Some(StackFrame {
+        function: "<anonymous>".to_owned(),
+        file,
+        position: only.position,
+        corrected: true,
+    })
 }

@@ -154,14 +154,14 @@ pub(crate) trait Linker: Send {
         constructing: Option<&str>,
     ) -> Option<Position>;
 
-    /// The expressions of a module that a failure may be about, the likeliest first, and the bytes of text that were
-    /// read for that. None if reading takes more than `room_bytes`.
+    /// For each question the expressions of a module that the failure may be about, the likeliest first, and the bytes of
+    /// text that were read for all. None if reading takes more than `room_bytes`.
     fn candidates(
         &self,
         file: &str,
-        question: &Question,
+        questions: &[Question],
         room_bytes: usize,
-    ) -> (Vec<Candidate>, usize);
+    ) -> (Vec<Vec<Candidate>>, usize);
 
     /// The specifiers that the caller gave: of bridges, then of modules.
     fn importable(&self) -> Vec<String>;
@@ -344,12 +344,12 @@ impl Linker for Program {
     fn candidates(
         &self,
         file: &str,
-        question: &Question,
+        questions: &[Question],
         room_bytes: usize,
-    ) -> (Vec<Candidate>, usize) {
+    ) -> (Vec<Vec<Candidate>>, usize) {
         let module = self.keys.get(file).and_then(|key| self.graph.module(key));
         let module = module.filter(|module| module.takes_bytes() <= room_bytes);
-        let found = module.map(|module| (module.candidates(question), module.text().len()));
+        let found = module.map(|module| (module.candidates(questions), module.text().len()));
         found.unwrap_or_default()
     }
 

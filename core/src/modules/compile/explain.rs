@@ -9,8 +9,9 @@ mod operands;
 mod search;
 
 use oxc_allocator::Allocator;
+use oxc_ast::ast::Program;
 use oxc_parser::Parser;
-use oxc_semantic::SemanticBuilder;
+use oxc_semantic::{Scoping, SemanticBuilder};
 
 pub(crate) use self::operands::{Key, Literal, Operand, Root};
 use self::search::{Places, Search};
@@ -134,8 +135,8 @@ pub(crate) enum Declared {
     Alone,
 }
 
-/// The expressions of `module` that may have failed, the likeliest first.
-pub(super) fn find(module: &CompiledModule, question: &Question) -> Vec<Candidate> {
+/// The expressions of `module` that may have failed, for each question, the likeliest first.
+pub(super) fn find(module: &CompiledModule, questions: &[Question]) -> Vec<Vec<Candidate>> {
     let (text, typescript) = (module.text(), module.typescript);
     if text.len() > LONGEST {
         return Vec::new();
@@ -145,23 +146,32 @@ pub(super) fn find(module: &CompiledModule, question: &Question) -> Vec<Candidat
         let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
         let line_terminators = line_terminators::find(&program);
         let mut lines = Lines::new(text, &line_terminators);
-        let offset =
-            |place: Position| u32::try_from(lines.utf16_offset(place.line, place.column)?).ok();
-        let before = offset(question.before)?;
-        let after = question.after.and_then(offset).filter(|after| *after > before);
-        let function = question.function.and_then(offset);
         let scoping = SemanticBuilder::new().build(&program).semantic.into_scoping();
-        let places = Places { function, before, after };
-        let search = Search::new(&program, &scoping, &question.failure, places);
-        let candidates = search.candidates(&program);
-        let place = |(at, mut act): (u32, Act)| {
-            if let Act::Name { declared: Some(Declared::Line(place)), .. } = &mut act {
-                // The search gives the offset.
-                *place = lines.position(*place as usize).line;
-            }
-            Candidate { position: lines.position(at as usize), act }
-        };
-        Some(candidates.into_iter().map(place).collect())
+        let answer = |question| answer(question, &program, &scoping, &mut lines);
+        questions.iter().map(answer).map(Option::unwrap_or_default).collect()
     });
-    found.ok().flatten().unwrap_or_default()
+    found.unwrap_or_default()
+}
+
+fn answer(
+    question: &Question,
+    program: &Program<'_>,
+    scoping: &Scoping,
+    lines: &mut Lines<'_>,
+) -> Option<Vec<Candidate>> {
+    let mut offset =
+        |place: Position| u32::try_from(lines.utf16_offset(place.line, place.column)?).ok();
+    let before = offset(question.before)?;
+    let after = question.after.and_then(&mut offset).filter(|after| *after > before);
+    let function = question.function.and_then(offset);
+    let places = Places { function, before, after };
+    let candidates = Search::new(program, scoping, &question.failure, places).candidates(program);
+    let place = |(at, mut act): (u32, Act)| {
+        if let Act::Name { declared: Some(Declared::Line(place)), .. } = &mut act {
+            // The search gives the offset.
+            *place = lines.position(*place as usize).line;
+        }
+        Candidate { position: lines.position(at as usize), act }
+    };
+    Some(candidates.into_iter().map(place).collect())
 }

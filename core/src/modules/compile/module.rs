@@ -160,9 +160,9 @@ impl CompiledModule {
         regexps::find(self)
     }
 
-    /// The expressions that a failure may be about. Parses the text again: for errors alone.
-    pub(crate) fn candidates(&self, question: &Question) -> Vec<Candidate> {
-        explain::find(self, question)
+    /// The expressions that each failure may be about. Parses the text again, once: for errors alone.
+    pub(crate) fn candidates(&self, questions: &[Question]) -> Vec<Vec<Candidate>> {
+        explain::find(self, questions)
     }
 
     /// The place for the engine's bytecode of the code.

@@ -24,7 +24,10 @@ use super::{
     explain::{self, Correction},
 };
 
-use crate::os::process::{self, PerProcess};
+use crate::{
+    data::outcome::Position,
+    os::process::{self, PerProcess},
+};
 
 /// The first byte of the mark, which hardly any name has, so that it is found quickly.
 const FIRST: u8 = 2;
@@ -177,13 +180,24 @@ pub(super) unsafe extern "C-unwind" fn write_stack(
         let sites = elements.iter().filter_map(|element| frames::call_site(layout, element));
         // A parser lists the text that it reads, too, as a site without a function.
         let sites: Vec<CallSite<'_>> = sites.filter(|site| is_object(site.function())).collect();
-        let Some(first) = sites.first() else { return cx.string("") };
+        let Some(first) = sites.first() else { return cx.string_of_bytes(&import_text(state)) };
         // SAFETY: the engine calls this function while it makes the error.
         let stack = unsafe { Stack::of(cx, layout, first) };
         let correction =
             stack.and_then(|stack| explain::explain(state, layout, *error, stack, &sites));
         text_of(state, stack, &sites, correction)
     })
+}
+
+/// The stack of an error that no function makes: the `import()` that failed, which the engine runs on its own.
+fn import_text(state: &State) -> Vec<u8> {
+    let Some((file, Position { line, column })) = state.failed_import.take() else {
+        return Vec::new();
+    };
+    let mut file = marked(&file).into_bytes();
+    file[0] = CORRECTED;
+    let place = format!(":{line}:{column})\n");
+    [&b"    at <anonymous> ("[..], &file, place.as_bytes()].concat()
 }
 
 /// The stack as text.

@@ -26,7 +26,7 @@ use crate::{
         outcome::Position,
         text::{MESSAGE_LIMIT, bounded},
     },
-    modules::program::explain::{Candidate, Failure, LONGEST, Question},
+    modules::program::explain::{Act, Candidate, Failure, LONGEST, Question},
 };
 
 /// The engine cuts its own messages at this length.
@@ -110,6 +110,33 @@ pub(super) fn explain(
         set_message(state, error, text);
     }
     Some(Correction { site: index, position })
+}
+
+/// The place of the only `import()` in a file that may have asked for this specifier. With `written`, only an `import()`
+/// counts in which the specifier stands.
+pub(super) fn place_of_import(
+    state: &State,
+    file: &str,
+    specifier: &str,
+    written: bool,
+) -> Option<Position> {
+    let question = Question {
+        failure: Failure::Import(specifier.to_owned()),
+        function: None,
+        before: Position { line: 1, column: 1 },
+        after: None,
+    };
+    let candidates = candidates(state, file, &question)?;
+    let of = |wanted| {
+        let written = candidates.iter().map(|candidate| (&candidate.act, candidate.position));
+        let mut found = written.filter(|(act, _)| **act == Act::Import { written: wanted });
+        (found.next().map(|(_, position)| position), found.next().is_none())
+    };
+    match (of(true), of(false)) {
+        ((Some(position), true), _) => Some(position),
+        ((None, _), (Some(position), true)) if !written => Some(position),
+        _ => None,
+    }
 }
 
 fn set_message(state: &State, error: Raw, text: String) {

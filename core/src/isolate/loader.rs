@@ -20,12 +20,12 @@ use super::{
     backtrace::{label_of, marked},
     crossing::bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, c_string, sys},
-    exception,
+    exception, explain,
     state::Linking,
 };
 
 use crate::{
-    data::outcome::ExecutionError,
+    data::outcome::{ExecutionError, Position},
     modules::program::{Code, Module, Unlinked},
     testing::step_timer::{Step, lap},
     value::ErrorClass,
@@ -90,17 +90,25 @@ unsafe extern "C-unwind" fn normalize(
         // SAFETY: the engine passes two texts that live as long as the call.
         let (importer, specifier) =
             unsafe { (text(importer, usize::MAX), text(specifier, longest.saturating_add(1))) };
+        let importer = label_of(&importer);
         let (held, room) = state.held_and_room_bytes();
-        let found = state.linker.borrow_mut().resolve(label_of(&importer), &specifier, room);
+        let found = state.linker.borrow_mut().resolve(importer, &specifier, room);
         state.charge_compiled(held);
         match found {
             Ok(found) => {
+                if matches!(*state.linking.borrow(), Linking::Idle) {
+                    let request = (importer.to_owned(), specifier.into_owned());
+                    state.requested.replace(Some(request));
+                }
                 // SAFETY: copies a C string into memory that the engine frees.
                 name = unsafe { sys::js_strdup(ctx, c_string(&marked(&found)).as_ptr()) };
                 if name.is_null() { Err(Thrown) } else { Ok(Cx(ctx).dup(sys::JS_UNDEFINED)) }
             }
             Err(Unlinked::Memory(module)) => state.exhaust_by(*module),
-            Err(Unlinked::Error(error)) => Err(throw_link_error(state, &error)),
+            Err(Unlinked::Error(error)) => {
+                let place = import_place(state, importer, &specifier, false);
+                Err(throw_link_error(state, &error, place))
+            }
         }
     });
     name
@@ -214,10 +222,32 @@ fn throw_compile_error(state: &State, name: &str) -> Thrown {
     let thrown = compiler.exception();
     let described = exception::compile_error(state, compiler, thrown.raw(), name);
     drop(thrown);
-    throw_link_error(state, &described)
+    let request = state.requested.borrow().clone();
+    // The request may be that of a static import.
+    let place =
+        request.and_then(|(importer, specifier)| import_place(state, &importer, &specifier, true));
+    throw_link_error(state, &described, place)
 }
 
-fn throw_link_error(state: &State, error: &ExecutionError) -> Thrown {
+/// The file and the place of the `import()` that failed.
+fn import_place(
+    state: &State,
+    importer: &str,
+    specifier: &str,
+    written: bool,
+) -> Option<(String, Position)> {
+    if !matches!(*state.linking.borrow(), Linking::Idle) {
+        return None;
+    }
+    let place = explain::place_of_import(state, importer, specifier, written)?;
+    Some((importer.to_owned(), place))
+}
+
+fn throw_link_error(
+    state: &State,
+    error: &ExecutionError,
+    import: Option<(String, Position)>,
+) -> Thrown {
     let place = match (&error.filename, error.line, error.column) {
         (Some(file), Some(line), Some(column)) => format!(" ({file}:{line}:{column})"),
         _ => String::new(),
@@ -234,7 +264,10 @@ fn throw_link_error(state: &State, error: &ExecutionError) -> Thrown {
         *linking = Linking::Failed(Box::new(error.clone()));
     }
     drop(linking);
-    state.throw_error(class, &error.name, &format!("{}{place}", error.message))
+    state.failed_import.replace(import);
+    let thrown = state.throw_error(class, &error.name, &format!("{}{place}", error.message));
+    state.failed_import.take();
+    thrown
 }
 
 fn load_bridge(

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     binding::host::Refusal,
-    data::outcome::ExecutionError,
+    data::outcome::{ExecutionError, Position},
     modules::program::{Compiled, Linker, Oversized},
     value::{InFlight, Kinds, Value},
 };
@@ -64,6 +64,10 @@ pub(super) struct State {
     /// Bridged modules by address: their exports, and where their values start in `inputs`.
     pub(super) bridges: RefCell<Vec<(usize, Vec<String>, usize)>>,
     pub(super) linking: RefCell<Linking>,
+    /// The importer and the specifier that the engine asked for last, once the entry is loaded.
+    pub(super) requested: RefCell<Option<(String, String)>>,
+    /// The file and the place of the `import()` whose error is being made.
+    pub(super) failed_import: RefCell<Option<(String, Position)>>,
     pub(super) host_functions: RefCell<HashMap<u32, Local>>,
     pub(super) host_promises: RefCell<HashMap<u32, HostPromise>>,
     /// Calls of asynchronous host functions that the host has not been seen to take, and the number of the last of all.
@@ -120,6 +124,8 @@ impl State {
             inputs: RefCell::default(),
             bridges: RefCell::default(),
             linking: RefCell::default(),
+            requested: RefCell::default(),
+            failed_import: RefCell::default(),
             host_functions: RefCell::default(),
             host_promises: RefCell::default(),
             ahead: Cell::new(0),

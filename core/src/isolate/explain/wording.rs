@@ -63,7 +63,9 @@ pub(super) fn word(
 fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Verdict {
     match (act, failure) {
         (Act::Call { callee, .. }, Failure::ClassCall) => calls::class(values, callee),
-        (Act::Call { .. }, Failure::Untold) | (Act::Wait, _) => Verdict::Possible(None),
+        (Act::Call { .. }, Failure::Untold) | (Act::Wait | Act::Import { .. }, _) => {
+            Verdict::Possible(None)
+        }
         (Act::Call { callee, first, .. }, Failure::Builtin(_)) => {
             calls::builtin(values, message, callee, first.as_ref())
         }

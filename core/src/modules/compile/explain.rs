@@ -68,6 +68,8 @@ pub(crate) enum Failure {
     Uninitialized(String),
     /// A function waits for ever.
     Wait,
+    /// An `import()` of that specifier failed.
+    Import(String),
 }
 
 impl Failure {
@@ -115,6 +117,8 @@ pub(crate) enum Act {
     Variable { declared: bool, imported: bool },
     /// An `await`.
     Wait,
+    /// An `import()`, and whether the specifier is written in the text.
+    Import { written: bool },
     /// The conversion of a value.
     Conversion { value: Operand },
     /// An operation with two operands.

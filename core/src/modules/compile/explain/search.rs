@@ -125,6 +125,7 @@ impl<'s> Search<'s> {
                 Act::Binary { .. }
                 | Act::Variable { .. }
                 | Act::Wait
+                | Act::Import { .. }
                 | Act::Pattern { source: None, .. }
                 | Act::Iteration { value: None }
                 | Act::Name { .. } => {}
@@ -143,18 +144,24 @@ impl<'s> Search<'s> {
     /// Adds a candidate. `span` is the text in which the last place before its failure may lie.
     fn add(&mut self, at: u32, span: Span, act: impl FnOnce(&Self) -> Option<Act>) {
         let Some(rank) = self.rank(at, span, self.failure.is_noted()) else { return };
-        self.insert(rank, at, act);
+        let (here, _) = self.functions.last().copied().unwrap_or_default();
+        self.insert(usize::from(!here), rank, at, act);
     }
 
     /// Adds a candidate whose place the engine does not note when it fails.
     fn add_unnoted(&mut self, at: u32, span: Span, act: impl FnOnce(&Self) -> Option<Act>) {
         let Some(rank) = self.rank(at, span, false) else { return };
-        self.insert(rank, at, act);
+        let (here, _) = self.functions.last().copied().unwrap_or_default();
+        self.insert(usize::from(!here), rank, at, act);
     }
 
-    fn insert(&mut self, rank: Rank, at: u32, act: impl FnOnce(&Self) -> Option<Act>) {
-        let (here, _) = self.functions.last().copied().unwrap_or_default();
-        let index = usize::from(!here);
+    fn insert(
+        &mut self,
+        index: usize,
+        rank: Rank,
+        at: u32,
+        act: impl FnOnce(&Self) -> Option<Act>,
+    ) {
         let found = &self.found[index];
         let place = found.partition_point(|other| other.rank <= rank);
         if place < MOST
@@ -380,6 +387,18 @@ impl<'s> Search<'s> {
     /// Whether the failure may be that of an iteration. The engine calls the method that an asynchronous one did not find.
     fn may_iterate(&self, asynchronous: bool) -> bool {
         *self.failure == Failure::Iterate || (asynchronous && *self.failure == Failure::Call)
+    }
+
+    /// An `import()`, of a written specifier if there is one. Those of the wanted one come first.
+    fn imported(&mut self, at: u32, specifier: Option<&str>) {
+        if let Failure::Import(wanted) = self.failure
+            && specifier.is_none_or(|specifier| specifier == wanted)
+        {
+            let written = specifier.is_some();
+            let rank = (u8::from(!written), at);
+            // The engine does not say which function called it.
+            self.insert(0, rank, at, |_| Some(Act::Import { written }));
+        }
     }
 
     fn converted(&mut self, span: Span, value: &Expression<'_>) {

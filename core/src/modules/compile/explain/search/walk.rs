@@ -3,12 +3,13 @@
 use oxc_ast::ast::{
     ArrowFunctionExpression, AssignmentExpression, AssignmentTarget,
     AssignmentTargetPropertyIdentifier, AwaitExpression, BinaryExpression, BindingIdentifier,
-    CallExpression, CatchParameter, Class, ComputedMemberExpression, Declaration, ForOfStatement,
-    ForStatementLeft, FormalParameters, Function, IdentifierReference, ImportDeclaration,
-    ImportDeclarationSpecifier, NewExpression, SimpleAssignmentTarget, SpreadElement, Statement,
-    StaticMemberExpression, TSEnumDeclaration, TSGlobalDeclaration, TSNamespaceDeclaration,
-    TaggedTemplateExpression, TemplateLiteral, ThisExpression, UnaryExpression, UpdateExpression,
-    VariableDeclaration, VariableDeclarator, YieldExpression,
+    CallExpression, CatchParameter, Class, ComputedMemberExpression, Declaration, Expression,
+    ForOfStatement, ForStatementLeft, FormalParameters, Function, IdentifierReference,
+    ImportDeclaration, ImportDeclarationSpecifier, ImportExpression, NewExpression,
+    SimpleAssignmentTarget, SpreadElement, Statement, StaticMemberExpression, TSEnumDeclaration,
+    TSGlobalDeclaration, TSNamespaceDeclaration, TaggedTemplateExpression, TemplateLiteral,
+    ThisExpression, UnaryExpression, UpdateExpression, VariableDeclaration, VariableDeclarator,
+    YieldExpression,
 };
 use oxc_ast_visit::{VisitJs, walk_js};
 use oxc_span::{GetSpan, Span};
@@ -179,6 +180,16 @@ impl<'a> VisitJs<'a> for Search<'_> {
             self.add(wait.span.start, wait.span, |_| Some(Act::Wait));
         }
         walk_js::walk_await_expression(self, wait);
+    }
+
+    fn visit_import_expression(&mut self, import: &ImportExpression<'a>) {
+        let specifier = match import.source.get_inner_expression() {
+            Expression::StringLiteral(text) => Some(text.value.as_str()),
+            Expression::TemplateLiteral(text) => text.single_quasi().map(|text| text.as_str()),
+            _ => None,
+        };
+        self.imported(import.span.start, specifier);
+        walk_js::walk_import_expression(self, import);
     }
 
     fn visit_spread_element(&mut self, spread: &SpreadElement<'a>) {

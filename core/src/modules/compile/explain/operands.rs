@@ -183,7 +183,9 @@ fn root(name: &IdentifierReference<'_>, scoping: &Scoping) -> Root {
 }
 
 /// The member expression that an expression is, within a chain of `?.` as well.
-fn member_of<'e, 'a>(expression: &'e Expression<'a>) -> Option<&'e MemberExpression<'a>> {
+pub(super) fn member_of<'e, 'a>(
+    expression: &'e Expression<'a>,
+) -> Option<&'e MemberExpression<'a>> {
     match expression {
         Expression::ChainExpression(chain) => chain.expression.as_member_expression(),
         other => other.as_member_expression(),

@@ -18,13 +18,16 @@ use oxc_syntax::{operator::BinaryOperator, symbol::SymbolFlags};
 use self::origins::Origins;
 use super::{
     super::call_site::{last_name, property_place},
-    Act, Declared, Failure, Key, Operand,
-    operands::{name_in, symbol},
+    Act, Declared, Failure, Operand,
+    operands::{member_of, name_in, symbol},
 };
 use crate::data::nearest::misspelled;
 
 /// The most candidates that are given.
 const MOST: usize = 8;
+
+/// The operations that are described in the first walk. A text may have thousands, each likelier than the one before.
+const MOST_DESCRIBED: usize = 32;
 
 /// The offsets of a question.
 #[derive(Clone, Copy)]
@@ -46,6 +49,10 @@ pub(super) struct Search<'s> {
     matched: bool,
     /// The likeliest candidates in the function that failed, and elsewhere.
     found: [Vec<Found>; 2],
+    /// The descriptions that the first walk may still make.
+    room: usize,
+    /// In the second walk, the ranks of the last candidates that the first one found.
+    limits: Option<[Rank; 2]>,
     /// The first declaration of the name, and the first one after the failure.
     declared: [Option<u32>; 2],
     /// The declaration of the name that gives it no value.
@@ -61,7 +68,8 @@ pub(super) struct Search<'s> {
 struct Found {
     rank: Rank,
     at: u32,
-    act: Act,
+    /// `None` if the first walk had no room to describe it.
+    act: Option<Act>,
 }
 
 /// The likelihood of a candidate: the lowest is the likeliest.
@@ -83,6 +91,8 @@ impl<'s> Search<'s> {
             functions: vec![(whole, 0)],
             matched: whole,
             found: [Vec::new(), Vec::new()],
+            room: MOST_DESCRIBED,
+            limits: None,
             declared: [None, None],
             declared_for_types: None,
             ambient: false,
@@ -94,13 +104,23 @@ impl<'s> Search<'s> {
     /// The places and acts of all candidates.
     pub(super) fn candidates(mut self, program: &Program<'_>) -> Vec<(u32, Act)> {
         self.visit_program(program);
+        if self.room == 0 {
+            // Only the candidates that are left are described.
+            let last = |found: Vec<Found>| match found.get(MOST - 1) {
+                Some(last) => last.rank,
+                None => (u8::MAX, u32::MAX),
+            };
+            self.limits = Some(std::mem::take(&mut self.found).map(last));
+            self.uses.clear();
+            self.visit_program(program);
+        }
         let [here, elsewhere] = std::mem::take(&mut self.found);
         let found = if self.matched { here } else { merged(here, elsewhere) };
         let [first, later] = self.declared;
         let line = later.or(first).map(Declared::Line);
         let elsewhere = line.or(self.declared_for_types);
         let mut found: Vec<(u32, Act)> =
-            found.into_iter().map(|found| (found.at, found.act)).collect();
+            found.into_iter().filter_map(|found| Some((found.at, found.act?))).collect();
         // The likeliest decides.
         if let Some((at, Act::Name { meant, .. })) = found.first_mut() {
             *meant = self.meant(*at);
@@ -162,15 +182,33 @@ impl<'s> Search<'s> {
         at: u32,
         act: impl FnOnce(&Self) -> Option<Act>,
     ) {
-        let found = &self.found[index];
-        let place = found.partition_point(|other| other.rank <= rank);
-        if place < MOST
-            && let Some(act) = act(self)
-        {
-            let found = &mut self.found[index];
-            found.insert(place, Found { rank, at, act });
-            found.truncate(MOST);
+        if !self.has_room(index, rank) {
+            return;
         }
+        let mut described = None;
+        if self.may_describe() {
+            described = act(self);
+            if described.is_none() {
+                return;
+            }
+        }
+        let found = &mut self.found[index];
+        let place = found.partition_point(|other| other.rank <= rank);
+        found.insert(place, Found { rank, at, act: described });
+        found.truncate(MOST);
+    }
+
+    /// Whether a candidate of that rank would be one of the likeliest.
+    fn has_room(&self, index: usize, rank: Rank) -> bool {
+        self.limits.is_none_or(|limits| rank <= limits[index])
+            && self.found[index].partition_point(|other| other.rank <= rank) < MOST
+    }
+
+    /// Whether one more operation may be described in this walk.
+    fn may_describe(&mut self) -> bool {
+        let may = self.room > 0 || self.limits.is_some();
+        self.room = self.room.saturating_sub(1);
+        may
     }
 
     fn rank(&self, at: u32, span: Span, noted: bool) -> Option<Rank> {
@@ -214,19 +252,20 @@ impl<'s> Search<'s> {
         constructs: bool,
     ) {
         let inner = callee.get_inner_expression();
+        if !self.may_be_builtin(inner) {
+            return;
+        }
         self.add(last_name(callee), span, |search| {
             let callee = search.operand(inner);
             let first = first.map(|first| search.operand(first));
-            search.may_be_builtin(&callee).then_some(Act::Call { callee, first, constructs })
+            Some(Act::Call { callee, first, constructs })
         });
     }
 
     /// Whether a failed builtin may be the one called, by its name; anything may be, where none failed.
-    fn may_be_builtin(&self, callee: &Operand) -> bool {
-        match (self.failure, &callee.of) {
-            (Failure::Builtin(name), Some((_, Key::Name(key)))) => name == key,
-            _ => true,
-        }
+    fn may_be_builtin(&self, callee: &Expression<'_>) -> bool {
+        let Failure::Builtin(name) = self.failure else { return true };
+        member_of(callee).and_then(name_in).is_none_or(|key| key == *name)
     }
 
     fn member(&mut self, at: u32, span: Span, object: &Expression<'_>, key: Option<String>) {
@@ -313,13 +352,13 @@ impl<'s> Search<'s> {
         if !matches!(self.failure, Failure::Assign(_) | Failure::Extend | Failure::Primitive) {
             return;
         }
+        let key = name_in(member);
+        if matches!((self.failure, &key), (Failure::Assign(name), Some(key)) if name != key) {
+            return;
+        }
         self.add(property_place(member), span, |search| {
-            let (object, key) = (search.operand(member.object()), name_in(member));
-            let named = !matches!(
-                (search.failure, &key),
-                (Failure::Assign(name), Some(key)) if name != key
-            );
-            named.then_some(Act::Member { object, key })
+            let object = search.operand(member.object());
+            Some(Act::Member { object, key })
         });
     }
 
@@ -340,7 +379,8 @@ impl<'s> Search<'s> {
             Failure::Uninitialized(wanted) => (wanted, true),
             _ => return,
         };
-        if *wanted != name.name.as_str() {
+        // The names that no declaration in the text binds are initialized from the start.
+        if *wanted != name.name.as_str() || (declares && self.symbol(name).is_none()) {
             return;
         }
         let reference = name.reference_id.get().filter(|_| !declares);
@@ -350,8 +390,7 @@ impl<'s> Search<'s> {
             if !declares {
                 return Some(Act::Name { assigned, declared: None, meant: None });
             }
-            // The names that no declaration in the text binds are initialized from the start. An imported name is declared in
-            // another text.
+            // An imported name is declared in another text.
             let symbol = symbol?;
             let place = search.scoping.symbol_span(symbol).start;
             let declared = (!search.is_import(symbol)).then_some(Declared::Line(place));

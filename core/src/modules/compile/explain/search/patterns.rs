@@ -40,11 +40,11 @@ impl<'p, 'a> Pattern<'p, 'a> {
         matches!(self.inside(), Inside::Place)
     }
 
-    fn start(self) -> u32 {
+    fn span(self) -> Span {
         match self {
-            Self::Binding(pattern) => pattern.span().start,
-            Self::Target(target) => target.span().start,
-            Self::Defaulted(target) => target.span().start,
+            Self::Binding(pattern) => pattern.span(),
+            Self::Target(target) => target.span(),
+            Self::Defaulted(target) => target.span(),
         }
     }
 
@@ -128,18 +128,32 @@ impl Search<'_> {
         matches!(self.failure, Failure::Destructure | Failure::Iterate)
     }
 
-    /// A pattern that takes `source` apart, within the text `span`, which also has the source. The source may have a place
-    /// of its own.
+    /// A pattern that takes the value of `source` apart, within the text `span`, which also has the source. The source may
+    /// have a place of its own.
     pub(super) fn pattern(
         &mut self,
         pattern: Pattern<'_, '_>,
-        source: Option<&Operand>,
+        source: impl FnOnce(&Self) -> Option<Operand>,
         place: Option<u32>,
         span: Span,
     ) {
-        if self.wants_patterns() {
-            self.pattern_within(pattern, source, place, span, DEEPEST);
+        if self.wants_patterns() && !pattern.is_plain() {
+            let describes = self.may_hold(pattern, span) && self.may_describe();
+            let source = if describes { source(self) } else { None };
+            self.pattern_within(pattern, source.as_ref(), place, span, DEEPEST);
         }
+    }
+
+    /// Whether a pattern, or one within it, would be one of the likeliest candidates.
+    fn may_hold(&self, pattern: Pattern<'_, '_>, span: Span) -> bool {
+        let (here, _) = self.functions.last().copied().unwrap_or_default();
+        let inside = pattern.span();
+        let before = self.places.before;
+        if (inside.start..inside.end).contains(&before) {
+            return true;
+        }
+        let rank = self.rank(inside.start, span, self.failure.is_noted());
+        rank.is_some_and(|rank| self.has_room(usize::from(!here), rank))
     }
 
     fn pattern_within(
@@ -157,21 +171,22 @@ impl Search<'_> {
                     self.add(start, span, |_| Some(Act::Pattern { source: source.cloned(), key }));
                 }
                 for (key, inner) in properties {
-                    let property = source.zip(key);
+                    let property = source.filter(|_| self.may_hold(inner, span)).zip(key);
                     let property = property.map(|(source, key)| source.property(&key));
                     self.pattern_within(inner, property.as_ref(), None, span, depth);
                 }
             }
             Inside::Array(elements, rest) => {
                 if *self.failure == Failure::Iterate {
-                    let at = place.unwrap_or(pattern.start());
+                    let at = place.unwrap_or(pattern.span().start);
                     self.add(at, span, |_| Some(Act::Iteration { value: source.cloned() }));
                 }
                 for (index, inner) in elements {
                     if inner.is_plain() {
                         continue;
                     }
-                    let element = source.map(|source| source.element(index));
+                    let element = source.filter(|_| self.may_hold(inner, span));
+                    let element = element.map(|source| source.element(index));
                     self.pattern_within(inner, element.as_ref(), None, span, depth);
                 }
                 if let Some(rest) = rest {

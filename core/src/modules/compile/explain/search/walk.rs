@@ -93,12 +93,9 @@ impl<'a> VisitJs<'a> for Search<'_> {
     }
 
     fn visit_assignment_expression(&mut self, assignment: &AssignmentExpression<'a>) {
-        let pattern = Pattern::Target(&assignment.left);
-        if self.wants_patterns() && !pattern.is_plain() {
-            let source = self.operand(&assignment.right);
-            let place = Some(assignment.right.span().start);
-            self.pattern(pattern, Some(&source), place, assignment.span);
-        }
+        let source = |search: &Self| Some(search.operand(&assignment.right));
+        let place = Some(assignment.right.span().start);
+        self.pattern(Pattern::Target(&assignment.left), source, place, assignment.span);
         if let Some(target) = assignment.left.as_simple_assignment_target() {
             if assignment.operator != AssignmentOperator::Assign {
                 self.changed(assignment.span, target);
@@ -221,49 +218,43 @@ impl<'a> VisitJs<'a> for Search<'_> {
         if each.r#await && *self.failure == Failure::Wait {
             self.add(each.span.start, each.span, |_| Some(Act::Wait));
         }
-        if self.wants_patterns() {
-            let whole = self.operand(&each.right).text;
-            let element = Operand::without_value(format!("an element of {whole}"));
-            let head = Span::new(each.left.span().start, each.right.span().end);
-            if let ForStatementLeft::VariableDeclaration(declaration) = &each.left {
-                for declarator in &declaration.declarations {
-                    self.pattern(Pattern::Binding(&declarator.id), Some(&element), None, head);
-                }
-            } else if let Some(target) = each.left.as_assignment_target() {
-                self.pattern(Pattern::Target(target), Some(&element), None, head);
+        let head = Span::new(each.left.span().start, each.right.span().end);
+        let element = |search: &Self| {
+            let whole = search.operand(&each.right).text;
+            Some(Operand::without_value(format!("an element of {whole}")))
+        };
+        if let ForStatementLeft::VariableDeclaration(declaration) = &each.left {
+            for declarator in &declaration.declarations {
+                self.pattern(Pattern::Binding(&declarator.id), element, None, head);
             }
+        } else if let Some(target) = each.left.as_assignment_target() {
+            self.pattern(Pattern::Target(target), element, None, head);
         }
         walk_js::walk_for_of_statement(self, each);
     }
 
     fn visit_variable_declarator(&mut self, declarator: &VariableDeclarator<'a>) {
-        if let Some(init) = &declarator.init
-            && self.wants_patterns()
-            && !declarator.id.is_binding_identifier()
-        {
-            let source = self.operand(init);
-            let place = Some(init.span().start);
-            let pattern = Pattern::Binding(&declarator.id);
-            self.pattern(pattern, Some(&source), place, declarator.span);
+        if let Some(init) = &declarator.init {
+            let source = |search: &Self| Some(search.operand(init));
+            let (pattern, place) = (Pattern::Binding(&declarator.id), Some(init.span().start));
+            self.pattern(pattern, source, place, declarator.span);
         }
         walk_js::walk_variable_declarator(self, declarator);
     }
 
     fn visit_formal_parameters(&mut self, parameters: &FormalParameters<'a>) {
-        if self.wants_patterns() {
-            let (_, start) = self.functions.last().copied().unwrap_or_default();
-            let head = Span::new(start, parameters.span.end);
-            for (index, parameter) in parameters.items.iter().enumerate() {
-                let argument = parameter.initializer.is_none().then(|| Operand::argument(index));
-                let pattern = Pattern::Binding(&parameter.pattern);
-                self.pattern(pattern, argument.as_ref(), None, head);
-            }
+        let (_, start) = self.functions.last().copied().unwrap_or_default();
+        let head = Span::new(start, parameters.span.end);
+        for (index, parameter) in parameters.items.iter().enumerate() {
+            let defaulted = parameter.initializer.is_some();
+            let argument = |_: &Self| (!defaulted).then(|| Operand::argument(index));
+            self.pattern(Pattern::Binding(&parameter.pattern), argument, None, head);
         }
         walk_js::walk_formal_parameters(self, parameters);
     }
 
     fn visit_catch_parameter(&mut self, parameter: &CatchParameter<'a>) {
-        self.pattern(Pattern::Binding(&parameter.pattern), None, None, parameter.span);
+        self.pattern(Pattern::Binding(&parameter.pattern), |_| None, None, parameter.span);
         walk_js::walk_catch_parameter(self, parameter);
     }
 

@@ -229,8 +229,16 @@ impl<'s> Search<'s> {
     }
 
     /// Visits the inside of a function that starts at one of these places.
-    fn within(&mut self, starts: &[u32], visit: impl FnOnce(&mut Self)) {
-        let here = self.places.function.is_some_and(|start| starts.contains(&start));
+    fn within(&mut self, starts: &[u32], end: u32, visit: impl FnOnce(&mut Self)) {
+        let mut here = self.places.function.is_some_and(|start| starts.contains(&start));
+        let whole = self.functions.first().is_some_and(|(here, _)| *here);
+        if here && whole && self.places.before > 0 {
+            // A function that begins the text starts where the module does.
+            here = self.places.before < end;
+            if here && let Some((module, _)) = self.functions.first_mut() {
+                *module = false;
+            }
+        }
         self.matched |= here;
         self.functions.push((here, starts.iter().copied().min().unwrap_or_default()));
         visit(self);

@@ -36,13 +36,15 @@ impl<'a> VisitJs<'a> for Search<'_> {
         let name = function.id.as_ref().map_or(u32::MAX, |name| name.span.start);
         let starts = [function.span.start, function.params.span.start, name];
         let outer = std::mem::replace(&mut self.asynchronous, function.r#async);
-        self.within(&starts, |search| walk_js::walk_function(search, function, flags));
+        self.within(&starts, function.span.end, |search| {
+            walk_js::walk_function(search, function, flags);
+        });
         self.asynchronous = outer;
     }
 
     fn visit_arrow_function_expression(&mut self, function: &ArrowFunctionExpression<'a>) {
         let starts = [function.span.start, function.params.span.start];
-        self.within(&starts, |search| {
+        self.within(&starts, function.span.end, |search| {
             walk_js::walk_arrow_function_expression(search, function);
         });
     }

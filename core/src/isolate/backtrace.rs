@@ -103,15 +103,29 @@ pub(super) fn sites(text: &[u8], is_file: impl Fn(&str) -> bool) -> impl Iterato
     })
 }
 
-/// The text without marks, as sandbox code reads it; `None` if it has no mark.
-fn without_marks(text: &[u8]) -> Option<Vec<u8>> {
+/// The text without marks, as sandbox code reads it; `None` if it has no mark. `original` is the position in the original
+/// text of a place in the engine's.
+fn without_marks(
+    text: &[u8],
+    is_file: impl Fn(&str) -> bool,
+    original: impl Fn(&str, u32, u32) -> Option<Position>,
+) -> Option<Vec<u8>> {
     let mark = mark();
-    let (before, _, mut rest) = split(text, mark)?;
+    let (before, mut corrected, mut rest) = split(text, mark)?;
     let mut bare = Vec::with_capacity(text.len());
     bare.extend_from_slice(before);
-    while let Some((before, _, after)) = split(rest, mark) {
+    loop {
+        let found = if corrected { None } else { place(rest, &is_file) };
+        if let Some((file, line, column, length)) = found
+            && let Some(position) = original(file, line, column)
+        {
+            let Position { line, column } = position;
+            bare.extend_from_slice(format!("{file}:{line}:{column})\n").as_bytes());
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        let Some((before, next, after)) = split(rest, mark) else { break };
         bare.extend_from_slice(before);
-        rest = after;
+        (corrected, rest) = (next, after);
     }
     bare.extend_from_slice(rest);
     Some(bare)
@@ -259,7 +273,7 @@ pub(super) fn install(cx: Cx, error_prototype: Raw) -> Outcome<()> {
     cx.set_getter(error_prototype, c"stack", &getter)
 }
 
-/// The getter of `error.stack`: the engine's text, without marks.
+/// The getter of `error.stack`: the engine's text, without marks, in positions of the original.
 unsafe extern "C-unwind" fn read_stack(
     ctx: *mut sys::JSContext,
     this: Raw,
@@ -275,7 +289,11 @@ unsafe extern "C-unwind" fn read_stack(
         }
         let bare = cx.with_bytes(stack.raw(), |text| {
             state.charge(text.len());
-            let bare = without_marks(text).map(|bare| cx.string_of_bytes(&bare));
+            let linker = state.linker.try_borrow().ok();
+            let is_file = |file: &str| linker.as_ref().is_some_and(|linker| linker.knows(file));
+            let original = |file: &str, line, column| linker.as_ref()?.original(file, line, column);
+            let bare = without_marks(text, is_file, original);
+            let bare = bare.map(|bare| cx.string_of_bytes(&bare));
             state.discharge(text.len());
             bare
         })?;
@@ -334,8 +352,14 @@ mod tests {
         let odd = text.replace("main.js", "a:1:1)\nb");
         let found: Vec<_> = sites(odd.as_bytes(), |file| file == "a:1:1)\nb").collect();
         assert_eq!((found.len(), found[1].function, found[1].line), (2, &b"g"[..], 3));
-        let bare = without_marks(text.as_bytes()).expect("it has marks");
-        assert_eq!(bare, b"    at f (main.js:1:2)\n    at g (main.js:3:4)\n");
-        assert_eq!(without_marks(&bare), None);
+        let bare = |text: &[u8], by| {
+            let moved = |_: &str, line, column| Some(Position { line, column: column + by });
+            without_marks(text, |file| file == "main.js", moved)
+        };
+        let read = bare(text.as_bytes(), 0).expect("it has marks");
+        assert_eq!(read, b"    at f (main.js:1:2)\n    at g (main.js:3:4)\n");
+        assert_eq!(bare(&read, 0), None);
+        let moved = bare(text.as_bytes(), 10).expect("it has marks");
+        assert_eq!(moved, b"    at f (main.js:1:12)\n    at g (main.js:3:14)\n");
     }
 }

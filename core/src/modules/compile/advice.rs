@@ -124,6 +124,27 @@ impl Failure {
         Self { message: message.to_owned(), at: None, last: None, help: None }
     }
 
+    /// An error at a place.
+    pub(super) fn at(message: String, at: usize) -> Self {
+        Self { message, at: Some(at), last: None, help: None }
+    }
+
+    /// A name that is declared at one place and again at a later one. The parser has the same words.
+    pub(super) fn declared_twice(name: &str, first: usize, second: usize) -> Self {
+        let message = format!("Identifier `{name}` has already been declared");
+        Self { last: Some(second), ..Self::at(message, first) }
+    }
+
+    /// A name that is exported at one place and again at a later one. The parser has the same words.
+    pub(super) fn exported_twice(name: &str, first: usize, second: usize) -> Self {
+        let message = if name == "default" {
+            "A module cannot have multiple default exports.".to_owned()
+        } else {
+            format!("Duplicated export '{name}'")
+        };
+        Self { last: Some(second), ..Self::at(message, first) }
+    }
+
     /// The message with its remedy, and the offset of the mistake. `parses` tells whether a text, read as TypeScript or
     /// not, is a module without errors.
     pub(super) fn explain(

@@ -16,6 +16,7 @@ use oxc_semantic::Scoping;
 use oxc_span::GetSpan;
 
 use super::{
+    advice::Failure,
     blanks::{Blanks, place},
     fate::{self, Fate},
     namespaces::Namespaces,
@@ -227,11 +228,26 @@ impl Usage<'_, '_> {
     }
 }
 
+/// The first import whose name is that of a variable, a function or a class, too: TypeScript leaves this check to its type
+/// checker. The import may be one that is erased.
+pub(super) fn redeclared_import(program: &Program<'_>, scoping: &Scoping) -> Option<Failure> {
+    let imports = program.body.iter().filter_map(|statement| match statement {
+        Statement::ImportDeclaration(import) => import.specifiers.as_ref(),
+        _ => None,
+    });
+    imports.flatten().find_map(|specifier| {
+        let local = specifier.local();
+        let mut others = scoping.symbol_redeclarations(local.symbol_id()).iter();
+        let other = others.find(|other| {
+            other.span != local.span && other.flags.is_value() && !other.flags.is_ambient()
+        });
+        let (import, other) = (local.span.start as usize, other?.span.start as usize);
+        Some(Failure::declared_twice(&local.name, import.min(other), import.max(other)))
+    })
+}
+
 /// The first exported name without a declaration: TypeScript leaves this check to its type checker.
-pub(super) fn undefined_export(
-    program: &Program<'_>,
-    scoping: &Scoping,
-) -> Option<(String, usize)> {
+pub(super) fn undefined_export(program: &Program<'_>, scoping: &Scoping) -> Option<Failure> {
     let specifiers = program.body.iter().filter_map(|statement| match statement {
         Statement::ExportNamedDeclaration(export) => Some(&export.specifiers),
         _ => None,
@@ -240,7 +256,8 @@ pub(super) fn undefined_export(
         ModuleExportName::IdentifierReference(local) => {
             let reference = scoping.get_reference(local.reference_id.get()?);
             let undefined = reference.symbol_id().is_none();
-            undefined.then(|| (local.name.to_string(), local.span.start as usize))
+            let message = || format!("Export '{}' is not defined", local.name);
+            undefined.then(|| Failure::at(message(), local.span.start as usize))
         }
         _ => None,
     })

@@ -166,20 +166,18 @@ impl Compilation<'_> {
         }
         let (scoping, early) = analyze(&program, &census);
         let blanks = Blanks::new(self.text, &line_terminators);
-        let (record, code) = if typescript {
+        let compiled = if typescript {
+            let early = early.or_else(|| erase::redeclared_import(&program, &scoping));
             let compiled = self.typescript(&mut program, &scoping, &mut lines, blanks);
             let early = early.filter(|_| !self.runs_erased(compiled.as_ref().ok(), takes_bytes));
-            if let Some(failure) = early {
-                return Err(self.explain(failure, &program, takes_bytes, &mut lines));
-            }
-            compiled?
+            early.map_or(compiled, Err)
         } else {
-            if let Some(failure) = early {
-                return Err(self.explain(failure, &program, takes_bytes, &mut lines));
-            }
-            let record = record::read(&program, &mut lines, &HashSet::new())?;
-            (record, code(arrows::bracket(&program, blanks)))
+            let record = || record::read(&program, &mut lines, &HashSet::new());
+            let record = early.map_or_else(record, Err);
+            record.map(|record| (record, code(arrows::bracket(&program, blanks))))
         };
+        let (record, code) =
+            compiled.map_err(|failure| self.explain(failure, &program, takes_bytes, &mut lines))?;
         let bytecode = OnceLock::new();
         let text = self.text.into();
         Ok(CompiledModule {
@@ -224,10 +222,9 @@ impl Compilation<'_> {
         scoping: &Scoping,
         lines: &mut Lines<'_>,
         blanks: Blanks<'_>,
-    ) -> Result<(Record, Code), CompileError> {
-        if let Some((name, offset)) = erase::undefined_export(program, scoping) {
-            let message = format!("Export '{name}' is not defined");
-            return Err(CompileError::new(&message, lines.position(offset)));
+    ) -> Result<(Record, Code), Failure> {
+        if let Some(failure) = erase::undefined_export(program, scoping) {
+            return Err(failure);
         }
         let (mut blanks, namespaces) = types::erase(program, scoping, blanks);
         let erased =

@@ -12,10 +12,10 @@ use oxc_ast::ast::{
 use oxc_span::{GetSpan, Span};
 
 use super::{
+    advice::Failure,
     lines::Lines,
-    module::{CompileError, Export, ExportTarget, Imported, ImportedName, Record, Request},
+    module::{Export, ExportTarget, Imported, ImportedName, Record, Request},
 };
-use crate::data::outcome::Position;
 
 /// Reads the record of `program`; `unused` holds the local names without references.
 ///
@@ -24,13 +24,14 @@ pub(super) fn read(
     program: &Program<'_>,
     lines: &mut Lines<'_>,
     unused: &HashSet<String>,
-) -> Result<Record, CompileError> {
+) -> Result<Record, Failure> {
     let mut reader = Reader {
+        text: program.source_text,
         lines,
         unused,
         record: Record::default(),
         bound: HashMap::new(),
-        exported: HashSet::new(),
+        exported: HashMap::new(),
         declared: HashSet::new(),
         duplicate: None,
     };
@@ -40,25 +41,22 @@ pub(super) fn read(
     for statement in &program.body {
         reader.exports(statement);
     }
-    match reader.duplicate {
-        Some((name, position)) => {
-            Err(CompileError::new(&format!("Duplicate export '{name}'"), position))
-        }
-        None => Ok(reader.record),
-    }
+    reader.duplicate.map_or(Ok(reader.record), Err)
 }
 
 struct Reader<'r, 't> {
+    text: &'r str,
     lines: &'r mut Lines<'t>,
     unused: &'r HashSet<String>,
     record: Record,
     /// Imported bindings by local name: exporting one is a re-export.
     bound: HashMap<String, (usize, Imported)>,
-    exported: HashSet<String>,
+    /// Each exported name, and where it is exported first.
+    exported: HashMap<String, usize>,
     /// The names that exported declarations bind.
     declared: HashSet<String>,
     /// The first name that is exported a second time.
-    duplicate: Option<(String, Position)>,
+    duplicate: Option<Failure>,
 }
 
 impl Reader<'_, '_> {
@@ -149,7 +147,8 @@ impl Reader<'_, '_> {
                     _ => None,
                 };
                 let binding = binding.map_or("*default*", |name| name.as_str()).to_owned();
-                self.export("default", ExportTarget::Local { binding }, export.span);
+                let target = ExportTarget::Local { binding };
+                self.export("default", target, self.keyword("default", export.span));
             }
             _ => {}
         }
@@ -184,9 +183,20 @@ impl Reader<'_, '_> {
         self.record.requests.len() - 1
     }
 
+    /// The place of a keyword in a statement.
+    fn keyword(&self, keyword: &str, statement: Span) -> Span {
+        let text = self.text.get(statement.start as usize..).unwrap_or_default();
+        let offset = text.find(keyword).and_then(|offset| u32::try_from(offset).ok());
+        let start = statement.start + offset.unwrap_or_default();
+        Span::new(start, statement.end)
+    }
+
     fn export(&mut self, name: &str, target: ExportTarget, span: Span) {
-        if !self.exported.insert(name.to_owned()) && self.duplicate.is_none() {
-            self.duplicate = Some((name.to_owned(), self.lines.position(span.start as usize)));
+        let at = span.start as usize;
+        if let Some(first) = self.exported.insert(name.to_owned(), at)
+            && self.duplicate.is_none()
+        {
+            self.duplicate = Some(Failure::exported_twice(name, first, at));
         }
         self.record.exports.push(Export { name: name.to_owned(), target });
     }

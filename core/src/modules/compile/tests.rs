@@ -220,7 +220,10 @@ fn no_name_is_exported_twice() {
         assert!(compile(text, Language::JavaScript, &[], usize::MAX).is_err(), "{text}");
     }
     let text = "export default 1;\nexport default 2;";
-    assert_eq!(ts_error(text), ("Duplicate export 'default'".to_owned(), 2, 1));
+    assert_eq!(
+        ts_error(text),
+        ("A module cannot have multiple default exports; the first is on line 1".to_owned(), 2, 8)
+    );
     let text = "export default function f(): void;\nexport default function f() {}";
     assert_eq!(exports(&ts(text)), ["default"]);
 }

@@ -161,12 +161,14 @@ pub(super) fn types(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
         .then(|| Advice::new("this source is run as JavaScript: leave the types out"))
 }
 
-/// A name that is declared twice, or a second default export: the second one is the mistake.
+/// A name that is declared or exported twice: the second one is the mistake.
 pub(super) fn declared_twice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     let message = &source.failure.message;
     let verb = if message.ends_with("has already been declared") {
         "it is declared"
-    } else if message.ends_with("multiple default exports.") {
+    } else if message.ends_with("multiple default exports.")
+        || message.starts_with("Duplicated export")
+    {
         "the first is"
     } else {
         return None;

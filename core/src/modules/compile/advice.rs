@@ -76,7 +76,15 @@ struct Source<'s, 'a, 'l> {
     tokens: Tokens<'a>,
     program: &'s Program<'a>,
     lines: &'s mut Lines<'l>,
-    parses: &'s dyn Fn(&str, bool) -> bool,
+    reader: &'s Reader<'s>,
+}
+
+/// Answers about other texts.
+pub(super) struct Reader<'r> {
+    /// Whether a text, read as TypeScript or not, is a module without errors.
+    pub(super) parses: &'r dyn Fn(&str, bool) -> bool,
+    /// Whether a text of TypeScript is a module of JavaScript as soon as its types are blanks.
+    pub(super) runs_without_types: &'r dyn Fn(&str) -> bool,
 }
 
 type Rule = fn(&mut Source<'_, '_, '_>) -> Option<Advice>;
@@ -89,6 +97,7 @@ const RULES: &[Rule] = &[
     formats::diff,
     formats::html,
     formats::json,
+    formats::types,
     characters::escaped,
     characters::look_alike,
     characters::entity,
@@ -98,7 +107,6 @@ const RULES: &[Rule] = &[
     literals::advice,
     other_languages::advice,
     formats::jsx,
-    formats::types,
     formats::prose,
     words::misspelled,
     words::reserved,
@@ -145,14 +153,13 @@ impl Failure {
         Self { last: Some(second), ..Self::at(message, first) }
     }
 
-    /// The message with its remedy, and the offset of the mistake. `parses` tells whether a text, read as TypeScript or
-    /// not, is a module without errors.
+    /// The message with its remedy, and the offset of the mistake.
     pub(super) fn explain(
         self,
         program: &Program<'_>,
         typescript: bool,
         lines: &mut Lines<'_>,
-        parses: &dyn Fn(&str, bool) -> bool,
+        reader: &Reader<'_>,
     ) -> (String, Option<usize>) {
         let text = program.source_text;
         let Some(at) = self.at.filter(|at| text.len() <= LONGEST && *at <= text.len()) else {
@@ -160,7 +167,7 @@ impl Failure {
         };
         let tokens = Tokens::before(text, at);
         let failure = &self;
-        let mut source = Source { text, typescript, at, failure, tokens, program, lines, parses };
+        let mut source = Source { text, typescript, at, failure, tokens, program, lines, reader };
         let Some(advice) = RULES.iter().find_map(|rule| rule(&mut source)) else {
             return (self.message, self.at);
         };

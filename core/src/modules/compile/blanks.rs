@@ -21,6 +21,13 @@ pub(super) fn between(from: u32, to: u32) -> Range<usize> {
     from as usize..to as usize
 }
 
+/// Whether a code has nothing but blanks and semicolons in place of some of its source.
+pub(super) fn are_all(code: &str, source: &str) -> bool {
+    let erased = |byte: u8| matches!(byte, b' ' | b';');
+    let mut bytes = code.bytes().zip(source.bytes());
+    code.len() == source.len() && bytes.all(|(left, byte)| left == byte || erased(left))
+}
+
 /// A text and its copy, which is made at the first place that is erased.
 pub(super) struct Blanks<'t> {
     text: &'t str,

@@ -48,7 +48,7 @@ use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{LabeledSpan, SourceType};
 
-use self::advice::Failure;
+use self::advice::{Failure, Reader};
 use self::blanks::Blanks;
 use self::census::Census;
 use self::erase::Erased;
@@ -211,7 +211,14 @@ impl Compilation<'_> {
         let room = self.room_bytes.saturating_sub(takes_bytes);
         let parses =
             |text: &str, typescript| is_module_within(text, typescript, room, advice::MOST_LEVELS);
-        let (message, offset) = failure.explain(program, typescript, lines, &parses);
+        let runs_without_types = |text: &str| {
+            let is_left = |code: &str| code != text && blanks::are_all(code, text);
+            let compiled = || compile(text, Language::TypeScript, &[], room);
+            parses(text, true)
+                && compiled().is_ok_and(|it| is_left(it.code()) && parses(it.code(), false))
+        };
+        let reader = Reader { parses: &parses, runs_without_types: &runs_without_types };
+        let (message, offset) = failure.explain(program, typescript, lines, &reader);
         let position = offset.map(|offset| lines.position(offset));
         CompileError { position, ..CompileError::without_position(&message) }
     }

@@ -92,7 +92,7 @@ fn begins_code(line: &str) -> bool {
 fn is_module(source: &Source<'_, '_, '_>, text: &str) -> bool {
     text.len() <= LONGEST_PARSED
         && !text.trim().is_empty()
-        && (source.parses)(text, source.typescript)
+        && (source.reader.parses)(text, source.typescript)
 }
 
 /// Markers that a merge left.
@@ -157,7 +157,7 @@ fn is_tag(text: &str) -> bool {
 /// A source of TypeScript that is run as JavaScript.
 pub(super) fn types(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     let short = source.text.len() <= LONGEST_PARSED;
-    (!source.typescript && short && (source.parses)(source.text, true))
+    (!source.typescript && short && (source.reader.runs_without_types)(source.text))
         .then(|| Advice::new("this source is run as JavaScript: leave the types out"))
 }
 

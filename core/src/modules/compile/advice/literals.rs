@@ -1,6 +1,6 @@
 //! Strings, templates, numbers and objects that are not written as they must be.
 
-use super::{Advice, Source, first_word};
+use super::{Advice, Source, first_word, is_name};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     template(source)
@@ -126,11 +126,23 @@ fn number(source: &Source<'_, '_, '_>) -> Option<Advice> {
 fn object(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     let brace = source.tokens.innermost().filter(|bracket| bracket.text == "{")?;
     let rest = source.rest();
-    if rest.starts_with(':') && brace.before.text == "=>" {
+    let inside = source.text.get(brace.at + 1..source.at).unwrap_or_default().trim_start();
+    if rest.starts_with(':') && brace.before.text == "=>" && begins_with_key(inside) {
         return Some(Advice::at("an object after => takes parentheses: ({ … })", brace.at));
     }
     let name = first_word(rest);
     let assigns = rest.get(name.len()..).unwrap_or_default().trim_start().starts_with('=');
     let literal = source.failure.message.contains("object literal");
     (literal && assigns).then(|| Advice::new("write ':' in place of '='"))
+}
+
+/// Whether the text of an object up to a colon begins with a key, and has no statements.
+fn begins_with_key(text: &str) -> bool {
+    let quoted = |quote: char| text.strip_prefix(quote)?.split_once(quote);
+    let after = match quoted('"').or_else(|| quoted('\'')) {
+        Some((_, after)) => after,
+        None => text.trim_start_matches(is_name),
+    };
+    let after = after.trim_start();
+    (after.is_empty() || after.starts_with(':')) && !text.contains(';')
 }

@@ -227,6 +227,23 @@ fn first_word(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// Whether a name or a keyword begins a text.
+fn begins_name(text: &str) -> bool {
+    text.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '$'))
+}
+
+/// Whether a text has a name, other than that of a member and before one of C.
+fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = text.split_at(at);
+        let after = after.get(name.len()..).unwrap_or_default();
+        !before.ends_with(|char: char| is_name(char) || char == '.')
+            && !before.ends_with("->")
+            && !after.starts_with(is_name)
+            && !after.starts_with("->")
+    })
+}
+
 fn is_name(char: char) -> bool {
     char.is_alphanumeric() || matches!(char, '_' | '$')
 }

@@ -1,6 +1,6 @@
 //! Imports and exports in a form that the language does not have.
 
-use super::{Advice, Source, first_word, shown};
+use super::{Advice, Source, begins_name, first_word, shown};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     declared(source).or_else(|| misformed(source))
@@ -88,7 +88,6 @@ fn ends_statement(text: &str) -> bool {
 }
 
 /// Whether a word can be a name.
-fn is_plain(word: &str) -> bool {
-    word.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '$'))
-        && !super::words::is_reserved(word)
+pub(super) fn is_plain(word: &str) -> bool {
+    begins_name(word) && !super::words::is_reserved(word)
 }

@@ -1,6 +1,6 @@
 //! Strings, templates, numbers and objects that are not written as they must be.
 
-use super::{Advice, Source, first_word, is_name};
+use super::{Advice, Source, first_word, is_name, tokens::Bracket};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     template(source)
@@ -108,7 +108,10 @@ fn number(source: &Source<'_, '_, '_>) -> Option<Advice> {
     let before = source.to(source.at);
     let word = first_word(source.from(source.at));
     if let Some(whole) = before.strip_suffix(',') {
-        let group = whole.ends_with(|char: char| char.is_ascii_digit());
+        // In a list the comma may as well separate two values.
+        let listed = |bracket: &Bracket<'_>| matches!(bracket.text, "(" | "[");
+        let group = whole.ends_with(|char: char| char.is_ascii_digit())
+            && !source.tokens.innermost().is_some_and(listed);
         return (group && word.len() == 3 && is_digits(word))
             .then(|| Advice::new("write the number without a comma"));
     }

@@ -98,6 +98,7 @@ const RULES: &[Rule] = &[
     formats::html,
     formats::json,
     formats::types,
+    formats::sentence,
     characters::escaped,
     characters::look_alike,
     characters::entity,

@@ -1,6 +1,6 @@
 //! Characters that a program does not have: look-alikes, escapes, entities of HTML.
 
-use super::{Advice, Source};
+use super::{Advice, Source, literals::may_follow_literal};
 
 /// Characters that look like one of the language, with that one.
 const LOOK_ALIKES: &[(&str, &str)] = &[
@@ -37,11 +37,14 @@ const ENTITIES: &[(&str, &str)] = &[
 
 /// A character from a text processor, or from another script.
 pub(super) fn look_alike(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
-    let quoted = source.rest().starts_with(['\'', '"']);
+    let quote = ["'", "\""].into_iter().find(|quote| source.rest().starts_with(quote));
     let line = source.rest().lines().next().unwrap_or_default();
-    let found = if quoted && source.failure.message.starts_with("Unterminated") {
+    let found = if quote.is_some() && source.failure.message.starts_with("Unterminated") {
         // The string has a closing quote, but of another kind.
-        line.char_indices().find(|(_, char)| matches!(meant(*char), Some("\"" | "'")))
+        line.char_indices().find(|(at, char)| {
+            let after = line.get(at + char.len_utf8()..).unwrap_or_default();
+            meant(*char) == quote && may_follow_literal(after)
+        })
     } else {
         line.char_indices().next()
     };

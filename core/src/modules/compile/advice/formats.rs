@@ -22,11 +22,24 @@ pub(super) fn fence(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     (fenced || behind).then(|| Advice::at(format!("the {clause}"), fence))
 }
 
-/// A sentence before or after the code.
+/// A sentence before or after the code, from its first letter to the point.
+pub(super) fn sentence(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
+    let line = source.error_line();
+    let begins = line.trim_start_matches(MARKS).starts_with(char::is_uppercase);
+    let ends = line.trim_end_matches('*').ends_with(['.', ':', '!', '?']);
+    if begins && ends && is_prose(line) { around(source) } else { None }
+}
+
+/// Words before or after the code.
 pub(super) fn prose(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     if !is_prose(source.error_line()) || source.failure.message.starts_with("Unterminated") {
         return None;
     }
+    around(source)
+}
+
+/// The remedy for a line of words, if the rest is a program, or if there is nothing else.
+fn around(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     let start = source.line_start();
     let after = || {
         let mut at = start;
@@ -48,6 +61,10 @@ pub(super) fn prose(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     alone.then(|| Advice::at(format!("line {line} is no code: send the code alone"), start))
 }
 
+/// The marks of a list, a heading or a quotation.
+const MARKS: &[char] =
+    &['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '-', '#', '>', '.', ')', ' ', '*'];
+
 /// Words as in a sentence, and no sign of a program.
 fn is_prose(line: &str) -> bool {
     // The marks of a list, a heading or bold words; a comment that lost its beginning is none.
@@ -56,8 +73,7 @@ fn is_prose(line: &str) -> bool {
         return false;
     }
     let line = bold.map_or_else(|| line.to_owned(), |line| line.replace("**", ""));
-    let line =
-        line.trim_start_matches(|char: char| char.is_ascii_digit() || "-#>.) ".contains(char));
+    let line = line.trim_start_matches(MARKS);
     let words = || line.split(' ').take(40);
     let plain = |word: &&str| {
         let word = word.trim_end_matches(['.', ',', ':', '!', '?']);

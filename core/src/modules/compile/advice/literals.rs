@@ -43,10 +43,19 @@ fn string(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     if rest.lines().nth(1).is_none() {
         return Some(Advice::new("the text ends within it"));
     }
-    // The line with the closing quote has no other one.
+    // The line with the closing quote has no other one, and the first line ends no statement.
     let closing = lines.find(|line| line.contains(quote))?;
-    (closing.matches(quote).count() == 1)
+    let single = closing.matches(quote).count() == 1;
+    let closes = closing.split(quote).nth(1).is_some_and(may_follow_literal);
+    let ends = rest.lines().next().is_some_and(|line| line.trim_end().ends_with(';'));
+    (single && closes && !ends)
         .then(|| Advice::new("a string ends on its line: write a template in backticks"))
+}
+
+/// Whether a text goes on as it may behind a string: no operand is next.
+pub(super) fn may_follow_literal(text: &str) -> bool {
+    let next = text.trim_start_matches([' ', '\t']).chars().next();
+    next.is_none_or(|char| !is_name(char) && !"'\"`#@\\".contains(char))
 }
 
 /// `'It's'`, and a backtick in a template: the literal ends right before a word.

@@ -93,8 +93,12 @@ fn word_after(source: &Source<'_, '_, '_>) -> Option<Advice> {
         "for" if listed && line.contains(" in ") => "a list is made of another with map and filter",
         _ => return None,
     };
-    // After an operand alone; a statement may begin with any word on a line of its own.
+    // After an operand alone; a statement may begin with any word on a line of its own. Right behind a string the word may
+    // be a part of that.
     let operand = source.tokens.back(0)?;
+    if source.from(operand.end).starts_with(word) && operand.text.ends_with(['\'', '"', '`']) {
+        return None;
+    }
     let same_line = !source.from(operand.end).starts_with(['\n', '\r']);
     same_line.then(|| Advice::at(clause, source.text.len() - rest.len()))
 }

@@ -1,6 +1,6 @@
 //! Keywords that are misspelled, and keywords that are used as names.
 
-use super::{Advice, Source, first_word};
+use super::{Advice, Source, first_word, is_name};
 
 /// Keywords that begin a statement, and that another word follows.
 const OF_STATEMENTS: &[&str] = &[
@@ -24,12 +24,21 @@ const OF_STATEMENTS: &[&str] = &[
 const OF_EXPRESSIONS: &[&str] = &["function", "class", "async", "await", "typeof", "new"];
 
 /// Keywords that a bracket and a block follow.
-const BEFORE_A_BLOCK: &[&str] = &["while", "switch", "for", "catch", "function", "if"];
+const BEFORE_A_BLOCK: &[&str] = &["while", "switch", "for", "function", "if"];
+
+/// Keywords that follow the block of `try`.
+const BEHIND_TRY: &[&str] = &["catch", "finally"];
 
 /// `cosnt rows = []`, `whlie (…) {`.
 pub(super) fn misspelled(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     let tokens = &source.tokens;
     let rest = source.rest();
+    if source.failure.message.starts_with("Missing catch or finally") {
+        let rest = rest.trim_start();
+        let near = nearest(first_word(rest), BEHIND_TRY)?;
+        let at = source.text.len() - rest.len();
+        return Some(Advice::at(format!("did you mean '{near}'?"), at));
+    }
     let last = *tokens.back(0)?;
     let (word, keywords): (_, &[&str]) = if rest.starts_with('{') && tokens.closed.is_some() {
         (tokens.closed.filter(|bracket| bracket.text == "(")?.before, BEFORE_A_BLOCK)
@@ -38,11 +47,22 @@ pub(super) fn misspelled(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     } else {
         return None;
     };
-    if is_reserved(word.text) || OF_STATEMENTS.contains(&word.text) {
+    let known = is_reserved(word.text) || OF_STATEMENTS.contains(&word.text);
+    if known || is_variable(source.text, word.text) {
         return None;
     }
     let near = nearest(word.text, keywords)?;
     Some(Advice::at(format!("did you mean '{near}'?"), word.start))
+}
+
+/// Whether a text uses a name elsewhere as no keyword can be used.
+fn is_variable(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let (before, after) = text.split_at(at);
+        let after = after.get(name.len()..).unwrap_or_default();
+        let whole = !before.ends_with(is_name) && !after.starts_with(is_name);
+        whole && after.trim_start().starts_with(['=', '.', ',', ';', ')', ':', '+', '-', '?'])
+    })
 }
 
 fn is_operand(char: char) -> bool {
@@ -82,7 +102,7 @@ fn nearest(word: &str, keywords: &[&'static str]) -> Option<&'static str> {
         return None;
     }
     let lower = word.to_ascii_lowercase();
-    let most = if length < 6 { 1 } else { 2 };
+    let most = if length < 8 { 1 } else { 2 };
     let near = keywords.iter().map(|keyword| (slips(&lower, keyword), *keyword));
     let (slips, keyword) = near.min_by_key(|(slips, _)| *slips)?;
     // A short word is near to many.

@@ -167,7 +167,9 @@ impl Compilation<'_> {
         let (scoping, early) = analyze(&program, &census);
         let blanks = Blanks::new(self.text, &line_terminators);
         let compiled = if typescript {
-            let early = early.or_else(|| erase::redeclared_import(&program, &scoping));
+            let early = early
+                .or_else(|| census.misplaced())
+                .or_else(|| erase::redeclared_import(&program, &scoping));
             let compiled = self.typescript(&mut program, &scoping, &mut lines, blanks);
             let early = early.filter(|_| !self.runs_erased(compiled.as_ref().ok(), takes_bytes));
             early.map_or(compiled, Err)

@@ -49,7 +49,7 @@ fn misformed(source: &Source<'_, '_, '_>) -> Option<Advice> {
             "within an expression write await import(…)".to_owned()
         }
         (_, "import") if !after.starts_with(['(', '.']) && source.is_within_function() => {
-            "within a function write await import(…)".to_owned()
+            "move it to the top of the module".to_owned()
         }
         _ if rest.starts_with(':') && in_names(source) => {
             "an import is renamed with 'as'".to_owned()

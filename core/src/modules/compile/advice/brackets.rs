@@ -1,6 +1,6 @@
 //! Brackets that are not closed, and texts that end too early.
 
-use super::{Advice, Source, first_word, tokens::Bracket};
+use super::{Advice, LONGEST_PARSED, Source, first_word, tokens::Bracket};
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     if !source.tokens.complete || source.failure.message.starts_with("Unterminated") {
@@ -20,7 +20,13 @@ pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
             {
                 return Some(Advice::new(format!("no '{opening}' is open here")));
             }
-            crossed(source, opening)
+            match crossed(source, closing) {
+                Some(Crossed::TooMany) => {
+                    return Some(Advice::new(format!("leave the '{closing}' out")));
+                }
+                Some(Crossed::Open(bracket)) => Some(bracket),
+                None => None,
+            }
         }
         Some(_) => interrupted(source),
     }?;
@@ -39,19 +45,33 @@ fn opening(closing: char) -> char {
     }
 }
 
+/// The mistake where a bracket is closed and another one is open within it.
+enum Crossed<'a> {
+    /// The closing bracket is one too many.
+    TooMany,
+    /// The bracket within is not closed.
+    Open(Bracket<'a>),
+}
+
 /// The innermost bracket, which is of another kind than the closing one at the error. Where a block of several lines is
 /// open, that one may as well be one too many, unless it begins a line.
-fn crossed<'a>(source: &mut Source<'_, 'a, '_>, opening: char) -> Option<Bracket<'a>> {
+fn crossed<'a>(source: &mut Source<'_, 'a, '_>, closing: char) -> Option<Crossed<'a>> {
     let innermost = *source.tokens.innermost()?;
+    let (here, opening) = (source.text.len() - source.rest().len(), opening(closing));
+    let left_out = format!("{}{}", source.to(here), source.from(here + 1));
+    if left_out.len() <= LONGEST_PARSED && (source.reader.parses)(&left_out, source.typescript) {
+        return Some(Crossed::TooMany);
+    }
     let begins_line = source.text.get(source.line_start()..source.at)?.trim().is_empty();
     let near = innermost.at >= source.line_start() || begins_line;
-    if innermost.text.ends_with(opening) {
+    let open = if innermost.text.ends_with(opening) {
         None
     } else if innermost.text == "{" {
         source.tokens.suspect.or(near.then_some(innermost))
     } else {
         Some(innermost)
-    }
+    };
+    open.map(Crossed::Open)
 }
 
 /// The bracket that is open where a statement ends or begins.

@@ -42,7 +42,7 @@ fn a_doubt_leaves_the_message_alone() {
         // A string next to a name, without another quote on the line.
         "const a = 'It's",
         // Brackets that may as well be one too many.
-        "f(() => {\n  b(c));\n});",
+        "f(() => {\n  b(c));\n  d[0);\n});",
         // Words after code, though the code before them is none.
         "const a = ;\nThis adds the prices.",
         "x y\n```\n(",
@@ -71,6 +71,81 @@ fn a_doubt_leaves_the_message_alone() {
     ] {
         assert_eq!(ts(text), "", "{text}");
     }
+}
+
+#[test]
+fn a_thin_arrow_leads_to_a_member_or_to_a_body() {
+    for (text, expected) in [
+        ("const n = user->name;", "."),
+        ("user->save();", "."),
+        ("$user->save();", "."),
+        ("this->x = 5;", "."),
+        ("const n = load()->name;", "."),
+        ("const n = rows[0]->id;", "."),
+        ("f(1)(2)->bar();", "."),
+        ("const n = user->a + user->b;", "."),
+        ("if (user->active) {}", "."),
+        ("const user = 1;\nf(user->name);", "."),
+        ("const d = (n) -> n * 2;", "=>"),
+        ("const d = n -> n * 2;", "=>"),
+        ("rows.map(r->r.id);", "=>"),
+        ("const d = () -> 5;", "=>"),
+        ("const d = (a, b)->load();", "=>"),
+        ("const d = (a) -> load();", "=>"),
+        ("const d = (a)->{\n  return 1;\n};", "=>"),
+        ("rows.filter(_->true);", "=>"),
+        ("const d = async(n)->n * 2;", "=>"),
+        ("const d = ({ id }) -> id;", "=>"),
+    ] {
+        let clause = format!("write {expected} in place of ->");
+        assert_eq!([ts(text), js(text)], [clause.as_str(); 2], "{text}");
+    }
+}
+
+#[test]
+fn types_are_what_blanks_can_replace() {
+    const CLAUSE: &str = "this source is run as JavaScript: leave the types out";
+    for (text, expected) in [
+        ("const a: number = 1;", CLAUSE),
+        ("const f = () => {\n  let a: number[] = [];\n};", CLAUSE),
+        ("export type A = 1;", CLAUSE),
+        ("let é: string = 'ü';", CLAUSE),
+        ("enum A { B }", ""),
+        ("namespace A { export const b = 1; }", ""),
+        ("class A { constructor(private a) {} }", ""),
+        ("export = 1;", ""),
+        ("import a = require('a');", ""),
+        ("export { a };", ""),
+        ("function f() {\n  export const a = 1;\n}", ""),
+    ] {
+        assert_eq!(js(text), expected, "{text}");
+    }
+}
+
+/// The cases of the contract, each in both languages. Those that have types are left out: as JavaScript they have a second
+/// mistake.
+#[test]
+fn remedies_are_the_same_in_both_languages() {
+    const CASES: &str = include_str!("../../../../../tests/contract/mistakes-syntax.md");
+    let mut compared = 0;
+    for case in CASES.split("\n## ").skip(1) {
+        let fence = ["\n```js\n", "\n```ts\n"].into_iter().find_map(|fence| case.split_once(fence));
+        let (_, code) = fence.expect("a case has an entry");
+        let code = code.split_once("\n```").map_or(code, |(code, _)| code);
+        let code =
+            code.replace("⟦u0060⟧", "`").replace("⟦u005C⟧", "\\").replace("⟦u2060⟧", "\u{2060}");
+        let clause = |language| {
+            let error = compile(&code, language, &[], usize::MAX).err()?;
+            Some(error.message.split_once("; ").map(|(_, clause)| clause.to_owned()))
+        };
+        let (js, ts) = (clause(Language::JavaScript), clause(Language::TypeScript));
+        let typed = [": number", "[]", "enum ", "import shop =", "export ="];
+        if ts.is_some() && !typed.iter().any(|sign| code.contains(sign)) {
+            assert_eq!(js, ts, "{case}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 150, "{compared}");
 }
 
 #[test]
@@ -119,6 +194,10 @@ fn the_bracket_that_is_not_closed_is_named() {
         ("f(1))", "no '(' is open here"),
         ("if (a) {\n  b(c));\n}", "no '(' is open here"),
         ("a]", "no '[' is open here"),
+        ("f(() => {\n  b(c));\n});", "leave the ')' out"),
+        ("f({ a: [1, 2]] });", "no '[' is open here"),
+        ("f([1, 2]]);", "leave the ']' out"),
+        ("f(g(1, 2]);", "the '(' on line 1 is not closed"),
         ("const a =", "the text ends within a statement"),
         ("for (let i = 0; i < 1", "the '(' on line 1 is not closed"),
     ] {

@@ -22,7 +22,10 @@ use oxc_diagnostics::OxcDiagnostic;
 use oxc_span::LabeledSpan;
 
 use self::tokens::Tokens;
-use super::lines::Lines;
+use super::{
+    lines::Lines,
+    module::{IfGiven, one_line},
+};
 
 pub(super) use self::formats::begins_with_fence;
 
@@ -54,15 +57,25 @@ pub(super) struct Advice {
     clause: String,
     /// The place of the mistake, where that is not the place of the error.
     at: Option<usize>,
+    /// A specifier, and the clause if the run has a module of that name.
+    if_given: Option<(String, String)>,
+}
+
+/// An error with its remedy.
+pub(super) struct Explained {
+    pub(super) message: String,
+    /// The offset of the mistake.
+    pub(super) at: Option<usize>,
+    pub(super) if_given: Option<IfGiven>,
 }
 
 impl Advice {
     fn new(clause: impl Into<String>) -> Self {
-        Self { clause: clause.into(), at: None }
+        Self { clause: clause.into(), at: None, if_given: None }
     }
 
     fn at(clause: impl Into<String>, at: usize) -> Self {
-        Self { clause: clause.into(), at: Some(at) }
+        Self { at: Some(at), ..Self::new(clause) }
     }
 }
 
@@ -154,26 +167,29 @@ impl Failure {
         Self { last: Some(second), ..Self::at(message, first) }
     }
 
-    /// The message with its remedy, and the offset of the mistake.
+    /// The error with its remedy.
     pub(super) fn explain(
         self,
         program: &Program<'_>,
         typescript: bool,
         lines: &mut Lines<'_>,
         reader: &Reader<'_>,
-    ) -> (String, Option<usize>) {
+    ) -> Explained {
         let text = program.source_text;
         let Some(at) = self.at.filter(|at| text.len() <= LONGEST && *at <= text.len()) else {
-            return (self.message, self.at);
+            return Explained { message: self.message, at: self.at, if_given: None };
         };
         let tokens = Tokens::before(text, at);
         let failure = &self;
         let mut source = Source { text, typescript, at, failure, tokens, program, lines, reader };
         let Some(advice) = RULES.iter().find_map(|rule| rule(&mut source)) else {
-            return (self.message, self.at);
+            return Explained { message: self.message, at: self.at, if_given: None };
         };
-        let Advice { clause, at } = advice;
-        (format!("{}; {clause}", self.message.trim_end_matches('.')), at.or(self.at))
+        let with = |clause| format!("{}; {clause}", self.message.trim_end_matches('.'));
+        let if_given = advice
+            .if_given
+            .map(|(specifier, clause)| IfGiven { specifier, message: one_line(&with(clause)) });
+        Explained { message: with(advice.clause), at: advice.at.or(self.at), if_given }
     }
 }
 

@@ -48,7 +48,7 @@ use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{LabeledSpan, SourceType};
 
-use self::advice::{Failure, Reader};
+use self::advice::{Explained, Failure, Reader};
 use self::blanks::Blanks;
 use self::census::Census;
 use self::erase::Erased;
@@ -220,9 +220,10 @@ impl Compilation<'_> {
                 && compiled().is_ok_and(|it| is_left(it.code()) && parses(it.code(), false))
         };
         let reader = Reader { parses: &parses, runs_without_types: &runs_without_types };
-        let (message, offset) = failure.explain(program, typescript, lines, &reader);
-        let position = offset.map(|offset| lines.position(offset));
-        CompileError { position, ..CompileError::without_position(&message) }
+        let Explained { message, at, if_given } =
+            failure.explain(program, typescript, lines, &reader);
+        let position = at.map(|offset| lines.position(offset));
+        CompileError { position, if_given, ..CompileError::without_position(&message) }
     }
 
     fn typescript(

@@ -26,6 +26,17 @@ pub(crate) struct CompileError {
     pub(crate) position: Option<Position>,
     /// The bytes that compiling takes, where there is no room for them. The source may be valid.
     pub(crate) needed_bytes: Option<usize>,
+    /// Another message, where the remedy depends on the modules of the run.
+    pub(crate) if_given: Option<IfGiven>,
+}
+
+/// The message of an error if the run has a module of some name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IfGiven {
+    /// The specifier of that module.
+    pub(crate) specifier: String,
+    /// One line, bounded.
+    pub(crate) message: String,
 }
 
 /// The name under which a statement imports a binding from another module.
@@ -260,7 +271,7 @@ impl CompileError {
     /// An error without a position.
     pub(super) fn without_position(message: &str) -> Self {
         let message = one_line(message);
-        Self { name: "SyntaxError", message, position: None, needed_bytes: None }
+        Self { name: "SyntaxError", message, position: None, needed_bytes: None, if_given: None }
     }
 
     /// The error of a source that takes more memory than there is.

@@ -332,9 +332,11 @@ impl Graph {
     }
 
     fn compile_error(&self, key: &ModuleKey, error: CompileError) -> LinkError {
+        let means_one = |specifier: &str| self.specifiers.resolve(key, specifier).is_ok();
+        let if_given = error.if_given.filter(|given| means_one(&given.specifier));
         LinkError {
             name: error.name,
-            message: error.message,
+            message: if_given.map_or(error.message, |given| given.message),
             specifier: None,
             filename: self.label(key),
             position: error.position,

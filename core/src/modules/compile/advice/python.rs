@@ -1,8 +1,11 @@
 //! Python in place of JavaScript.
 
-use super::{Advice, Source, first_word, shown};
+use super::{Advice, Source, first_word, is_name};
 
 const PYTHON: &str = "this is Python: write JavaScript or TypeScript";
+
+/// Longer imports are not written anew.
+const LONGEST_LINE: usize = 200;
 
 pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
     import(source)
@@ -13,28 +16,41 @@ pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
         .or_else(|| word_before(source))
 }
 
-/// `from shop import orders`, `import json`, `import numpy as np`.
+/// `from shop import orders`, `import json`, `import numpy as np`. The form of JavaScript is a remedy only for a module
+/// of the run.
 fn import(source: &Source<'_, '_, '_>) -> Option<Advice> {
     let start = source.tokens.backwards().find(|token| token.first)?;
-    let line = source.from(start.start).lines().next()?;
-    let mut words = line.split([' ', ',']).filter(|word| !word.is_empty());
-    let module =
-        |word: &str| word.chars().all(|char| char.is_alphanumeric() || "._".contains(char));
-    let (first, name) = (words.next()?, words.next().filter(|name| module(name))?);
-    let clause = match (first, words.next(), words.next()) {
-        ("from", Some("import"), Some(import)) if module(import) => {
-            let names: Vec<&str> = std::iter::once(import).chain(words).take(8).collect();
-            format!("write import {{ {} }} from '{}'", shown(&names.join(", ")), shown(name))
-        }
-        ("import", None, None) if !name.contains('.') => {
-            format!("write import * as {0} from '{0}'", shown(name))
-        }
-        ("import", Some("as"), Some(local)) if module(local) => {
-            format!("write import * as {} from '{}'", shown(local), shown(name))
-        }
+    let line = source.from(start.start).lines().next()?.trim_end();
+    let (keyword, rest) = line.split_once(' ')?;
+    let (module, names) = match keyword {
+        "from" => rest.trim_start().split_once(" import ")?,
+        "import" => rest.split_once(" as ").unwrap_or((rest, "")),
         _ => return None,
     };
-    Some(Advice::at(clause, start.start))
+    let (module, names) = (module.trim(), names.trim());
+    let several = keyword == "import" && module.split(',').all(|module| is_module(module.trim()));
+    if !is_module(module) && !several || !names.split(',').all(|name| is_named(name.trim())) {
+        return None;
+    }
+    let form = match (keyword, names) {
+        ("import", "") | ("from", "*") => format!("* as {module}"),
+        ("import", local) => format!("* as {local}"),
+        _ => format!("{{ {names} }}"),
+    };
+    let named = || (module.to_owned(), format!("write import {form} from '{module}'"));
+    let if_given = (line.len() <= LONGEST_LINE).then(named);
+    Some(Advice { if_given, ..Advice::at(PYTHON, start.start) })
+}
+
+fn is_module(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || "._".contains(char))
+}
+
+/// Whether a text is nothing, a star, a name, or a name with another one.
+fn is_named(text: &str) -> bool {
+    let words = text.split_ascii_whitespace();
+    let plain = |word: &str| word.chars().all(is_name);
+    text == "*" || words.clone().count() <= 3 && words.clone().all(plain)
 }
 
 /// A line that begins a block of Python: `def total(rows):`.

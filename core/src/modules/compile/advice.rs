@@ -244,6 +244,11 @@ fn first_word(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// Whether a text can be the name of a variable.
+pub(crate) fn can_be_name(text: &str) -> bool {
+    imports::is_plain(text) && text.chars().all(is_name)
+}
+
 /// Whether a name or a keyword begins a text.
 fn begins_name(text: &str) -> bool {
     text.starts_with(|char: char| char.is_alphabetic() || matches!(char, '_' | '$'))

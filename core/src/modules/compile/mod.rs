@@ -13,6 +13,7 @@ mod blanks;
 mod call_site;
 mod census;
 mod constants;
+mod default_export;
 mod edits;
 mod enums;
 mod erase;
@@ -48,6 +49,7 @@ use oxc_parser::Parser;
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{LabeledSpan, SourceType};
 
+pub(crate) use self::advice::can_be_name;
 use self::advice::{Explained, Failure, Reader};
 use self::blanks::Blanks;
 use self::census::Census;

@@ -9,6 +9,7 @@ use crate::data::outcome::Position;
 
 use super::{
     call_site,
+    default_export::{self, DefaultExport},
     edits::Edits,
     explain::{self, Candidate, Question},
     lines::{self, Lines, Silent},
@@ -169,6 +170,11 @@ impl CompiledModule {
     /// The regular expressions of the text, in source order. Parses the text again: for errors alone.
     pub(crate) fn regular_expressions(&self) -> Vec<RegularExpression> {
         regexps::find(self)
+    }
+
+    /// The default export, as far as the text shows it. Parses the text again: for errors alone.
+    pub(crate) fn default_export(&self) -> DefaultExport {
+        default_export::find(self)
     }
 
     /// The expressions that each failure may be about. Parses the text again, once: for errors alone.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use crate::{
     data::outcome::Position,
-    modules::compile::{CompileError, CompiledModule, Imported, ImportedName, Request},
+    modules::compile::{
+        CompileError, CompiledModule, Imported, ImportedName, Request, can_be_name,
+    },
 };
 
 use super::{
@@ -293,15 +295,40 @@ impl Graph {
         } else {
             format!("it exports {}", list(names.iter().copied()))
         };
-        let remedy = match &imported.local {
-            Some(local) => remedy(name, local, &names),
-            None => None,
+        let remedy = match (&imported.local, names.as_slice()) {
+            (Some(local), ["default"]) => self.of_default(request, target, name, local),
+            (Some(local), _) => remedy(name, local, &names),
+            (None, _) => None,
         };
         let remedy = remedy.map(|remedy| format!("; {remedy}")).unwrap_or_default();
         if name == "default" {
             return format!("Module {module} has no default export; {offer}{remedy}");
         }
         format!("Module {module} has no export {}; {offer}{remedy}", quote(name))
+    }
+
+    /// The import to write of a module that has a default export alone, if that has the name, or a property of the name.
+    fn of_default(
+        &self,
+        request: &Request,
+        target: &Target,
+        name: &str,
+        local: &str,
+    ) -> Option<String> {
+        let Target::Node(index) = target else { return None };
+        let default = self.nodes.get(*index)?.module.default_export();
+        let bounded = |name: &str| name.len() <= 200;
+        if default.name.as_deref() == Some(name) {
+            return bounded(local).then(|| format!("write import {local}"));
+        }
+        let is_member = default.members.iter().any(|member| member == name);
+        let of_file = || {
+            let file = request.specifier.rsplit('/').next()?;
+            file.split('.').next().map(str::to_owned)
+        };
+        let object = default.name.or_else(of_file).filter(|object| can_be_name(object))?;
+        let named = is_member && bounded(&object) && can_be_name(name) && bounded(name);
+        named.then(|| format!("write import {object}, then {object}.{name}"))
     }
 
     /// Compiles again the modules that import types without the keyword and without using them.
@@ -374,7 +401,6 @@ fn remedy(name: &str, local: &str, names: &[&str]) -> Option<String> {
             Some(near) => format!("did you mean import {{ {near} }}?"),
             None => format!("write import * as {local}"),
         }),
-        (_, ["default"]) => bounded(local).then(|| format!("write import {local}")),
         (_, [_]) => None,
         _ => nearest(name, names).map(|near| format!("did you mean {}?", quote(near))),
     }

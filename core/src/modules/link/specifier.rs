@@ -199,9 +199,24 @@ impl Specifiers {
         let candidates = [Some(&key), source.as_ref()];
         let found = candidates.into_iter().flatten().find_map(|key| self.module(key));
         found.map(Resolved::Module).ok_or_else(|| {
-            let hint = self.hint_module(directory, specifier, &key);
+            let hint = match self.bridge_of_that_name(specifier) {
+                Some(bridge) => format!("; did you mean {}?", quote(bridge)),
+                None => self.hint_module(directory, specifier, &key),
+            };
             format!("Cannot find module {} imported from {from}{hint}", quote(specifier))
         })
+    }
+
+    /// The import that a relative specifier would mean without its path, if no module has such a name.
+    fn bridge_of_that_name(&self, specifier: &str) -> Option<&str> {
+        let name = specifier.trim_start_matches("../").trim_start_matches("./");
+        let wanted = [name, stem(name)];
+        let near = |key: &String| stem(label(key)).ends_with(stem(name));
+        if self.modules.iter().take(HINTED).any(near) {
+            return None;
+        }
+        let (key, _) = wanted.into_iter().find_map(|name| self.bridges.get_key_value(name))?;
+        Some(key)
     }
 
     /// Names the existing modules as a file in that directory would import them. `key` is the requested key.

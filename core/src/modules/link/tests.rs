@@ -167,7 +167,7 @@ fn names_resolve_as_ecmascript_says() {
         ),
         (
             "{ main } from './only.js'",
-            "main.ts:1:10: SyntaxError: Module './only.js' has no export 'main'; it exports 'default'; write import main",
+            "main.ts:1:10: SyntaxError: Module './only.js' has no export 'main'; it exports 'default'",
         ),
         (
             "'fss'",

@@ -33,6 +33,11 @@ fn a_doubt_leaves_the_message_alone() {
         // Names that are near to no keyword, or that are at no place for one.
         "items total = 1",
         "const x = counts rows;",
+        "report total",
+        "expect x",
+        "match (a) {\n}",
+        "watch (a) {\n}",
+        "const cost = 1;\ncost rows = 1",
         "a b",
         // A line of its own begins a statement.
         "foo(a\nand b",
@@ -41,6 +46,18 @@ fn a_doubt_leaves_the_message_alone() {
         "switch (a) { case 1: const }",
         // A string next to a name, without another quote on the line.
         "const a = 'It's",
+        // Quotation marks that close nothing.
+        "const a = 'it’s nice;\nb",
+        "const a = \"Ada’;\nb",
+        "f('the users’ rows, 1);\nb",
+        "const a = 'b;\n// don't",
+        "const a = 'b;\nconst c = d';",
+        // Statements in the braces of an arrow.
+        "const f = (a) => { a.x: 5; }",
+        "const f = () => { a ? b : : c };",
+        "const f = () => { g(); a ? b : : c };",
+        // A sign of JSX that nothing closes.
+        "return <>;",
         // Brackets that may as well be one too many.
         "f(() => {\n  b(c));\n  d[0);\n});",
         // Words after code, though the code before them is none.
@@ -57,7 +74,15 @@ fn a_doubt_leaves_the_message_alone() {
         "$ = 1;\nconst b = ;",
         // A number after a comma, a `>` after a minus, a body after no parameters.
         "f(1,0 x)",
+        "f(1,000)",
+        "const a = [1,000];",
+        "let a -= 1;",
         "const a = b - > c;",
+        // A thin arrow that may lead to a member or to a body.
+        "f(user->name);",
+        "rows.forEach(row->save());",
+        "x = user -> name;",
+        "class A {\n  m(a)->number {\n  }\n}",
         "if (a) b() { c }",
         "const a = 5-01-1;",
         // A template that lost its beginning, a comment that lost its own, a private name.

@@ -50,6 +50,17 @@ pub(super) fn absent_name(name: &str) -> Option<&'static str> {
     })
 }
 
+/// The character that an entity of HTML stands for.
+pub(super) fn entity(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "lt" => "<",
+        "gt" => ">",
+        "amp" => "&",
+        "quot" => "\"",
+        _ => return None,
+    })
+}
+
 /// The method of the language that a method of another language or library means.
 pub(super) fn method(kind: &str, name: &str) -> Option<&'static str> {
     Some(match (kind, name) {

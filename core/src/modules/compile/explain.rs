@@ -137,6 +137,8 @@ pub(crate) enum Declared {
     Type,
     /// For the type checker alone: `declare`, a signature, an imported type.
     Alone,
+    /// As no name: the text has an entity of HTML there, as in `i &lt; 3`.
+    Entity,
 }
 
 /// The expressions of `module` that may have failed, for each question, the likeliest first.

@@ -54,6 +54,10 @@ pub(super) fn absent(
     Verdict::Proven(match declared {
         Some(Declared::Type) => format!("{message} (it is a type)"),
         Some(Declared::Alone) => format!("{message} (it is declared without a value)"),
+        Some(Declared::Entity) => {
+            let meant = remedies::entity(name).unwrap_or_default();
+            format!("{message}; '&{name};' is HTML: write {meant}")
+        }
         Some(Declared::Line(line)) => {
             format!("{message} here (it is declared on line {line}, in another block or function)")
         }

@@ -127,7 +127,8 @@ impl<'s> Search<'s> {
         }
         let (source, scoping) = (self.source, self.scoping);
         let mut origins = Origins { source, scoping, operands: Vec::new() };
-        for (_, act) in &mut found {
+        for (at, act) in &mut found {
+            let entity = || is_entity(source, *at).then_some(Declared::Entity);
             match act {
                 Act::Call { callee, first, .. } => {
                     origins.ask(callee);
@@ -140,7 +141,7 @@ impl<'s> Search<'s> {
                 | Act::Pattern { source: Some(operand), .. }
                 | Act::Iteration { value: Some(operand) } => origins.ask(operand),
                 Act::Name { declared, .. } if matches!(self.failure, Failure::Name(_)) => {
-                    *declared = elsewhere;
+                    *declared = elsewhere.or_else(entity);
                 }
                 Act::Binary { .. }
                 | Act::Variable { .. }
@@ -463,4 +464,11 @@ fn merged(mut here: Vec<Found>, elsewhere: Vec<Found>) -> Vec<Found> {
     here.sort_by_key(|found| found.rank);
     here.truncate(MOST);
     here
+}
+
+/// Whether the name at a place is that of an entity of HTML.
+fn is_entity(source: &str, at: u32) -> bool {
+    let around = source.split_at_checked(at as usize);
+    let named = |name: &str| ["lt;", "gt;", "amp;", "quot;"].iter().any(|it| name.starts_with(it));
+    around.is_some_and(|(before, name)| before.ends_with('&') && named(name))
 }

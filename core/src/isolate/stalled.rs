@@ -97,12 +97,9 @@ fn place(state: &State, waiting: &mut [Waiting]) {
 /// that waits for it.
 fn only_await(state: &State) -> Option<StackFrame> {
     let file = state.linker.try_borrow().ok()?.entry().to_owned();
-    let question = Question {
-        failure: Failure::Wait,
-        function: None,
-        before: Position { line: 1, column: 1 },
-        after: None,
-    };
+    let start = Position { line: 1, column: 1 };
+    let question =
+        Question { failure: Failure::Wait, function: Some(start), before: start, after: None };
     let candidates = explain::read_again(state, &file, &[question])?.pop()?;
     let [only] = candidates.as_slice() else { return None };
     Some(StackFrame {

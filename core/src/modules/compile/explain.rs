@@ -87,7 +87,8 @@ impl Failure {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) failure: Failure,
-    /// The start of the function that failed, as far as the engine knows it.
+    /// The start of the function that failed, as the engine gives it: `search/functions.rs` says what it means. There is
+    /// none for the function that makes the fields of a class.
     pub(crate) function: Option<Position>,
     /// The last place that the engine noted before the failure.
     pub(crate) before: Position,

@@ -3,6 +3,7 @@
 //! In: a tree and the places around a failure. Out: every expression of that kind in the failing function, in order of
 //! likelihood: those that contain the last place that the engine noted, the smallest first, then those that follow it.
 
+mod functions;
 mod origins;
 mod patterns;
 mod walk;
@@ -15,7 +16,7 @@ use oxc_semantic::{ReferenceId, Scoping, SymbolId};
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::{operator::BinaryOperator, symbol::SymbolFlags};
 
-use self::origins::Origins;
+use self::{functions::Failed, origins::Origins};
 use super::{
     super::call_site::{last_name, property_place},
     Act, Declared, Failure, Operand,
@@ -43,10 +44,10 @@ pub(super) struct Search<'s> {
     scoping: &'s Scoping,
     failure: &'s Failure,
     places: Places,
+    /// The functions that may have failed, where that is known.
+    failed: Option<Failed>,
     /// The functions around the place that is visited: whether each may be the one that failed, and its start.
     functions: Vec<(bool, u32)>,
-    /// Whether a function with that start was found.
-    matched: bool,
     /// The likeliest candidates in the function that failed, and elsewhere.
     found: [Vec<Found>; 2],
     /// The descriptions that the first walk may still make.
@@ -82,14 +83,15 @@ impl<'s> Search<'s> {
         failure: &'s Failure,
         places: Places,
     ) -> Self {
-        let whole = places.function.is_none_or(|start| start == 0);
+        let failed = functions::failed(program, places);
+        let whole = failed.as_ref().is_some_and(|failed| failed.program);
         Self {
             source: program.source_text,
             scoping,
             failure,
             places,
+            failed,
             functions: vec![(whole, 0)],
-            matched: whole,
             found: [Vec::new(), Vec::new()],
             room: MOST_DESCRIBED,
             limits: None,
@@ -115,7 +117,7 @@ impl<'s> Search<'s> {
             self.visit_program(program);
         }
         let [here, elsewhere] = std::mem::take(&mut self.found);
-        let found = if self.matched { here } else { merged(here, elsewhere) };
+        let found = if self.failed.is_some() { here } else { merged(here, elsewhere) };
         let [first, later] = self.declared;
         let line = later.or(first).map(Declared::Line);
         let elsewhere = line.or(self.declared_for_types);
@@ -201,7 +203,9 @@ impl<'s> Search<'s> {
 
     /// Whether a candidate of that rank would be one of the likeliest.
     fn has_room(&self, index: usize, rank: Rank) -> bool {
-        self.limits.is_none_or(|limits| rank <= limits[index])
+        let known = self.failed.is_some();
+        (index == 0 || !known)
+            && self.limits.is_none_or(|limits| rank <= limits[index])
             && self.found[index].partition_point(|other| other.rank <= rank) < MOST
     }
 
@@ -229,19 +233,12 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Visits the inside of a function that starts at one of these places.
-    fn within(&mut self, starts: &[u32], end: u32, visit: impl FnOnce(&mut Self)) {
-        let mut here = self.places.function.is_some_and(|start| starts.contains(&start));
-        let whole = self.functions.first().is_some_and(|(here, _)| *here);
-        if here && whole && self.places.before > 0 {
-            // A function that begins the text starts where the module does.
-            here = self.places.before < end;
-            if here && let Some((module, _)) = self.functions.first_mut() {
-                *module = false;
-            }
-        }
-        self.matched |= here;
-        self.functions.push((here, starts.iter().copied().min().unwrap_or_default()));
+    /// Visits the inside of a function, or of the definition of a field.
+    fn within(&mut self, span: Span, visit: impl FnOnce(&mut Self)) {
+        let here = self.failed.as_ref().is_some_and(|failed| failed.contains(span));
+        // The engine's start may be that of the key.
+        let start = self.places.function.filter(|_| here).unwrap_or(span.start);
+        self.functions.push((here, start.min(span.start)));
         visit(self);
         self.functions.pop();
     }

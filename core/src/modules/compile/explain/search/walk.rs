@@ -6,10 +6,10 @@ use oxc_ast::ast::{
     CallExpression, CatchParameter, Class, ComputedMemberExpression, Declaration, Expression,
     ForOfStatement, ForStatementLeft, FormalParameters, Function, IdentifierReference,
     ImportDeclaration, ImportDeclarationSpecifier, ImportExpression, NewExpression,
-    SimpleAssignmentTarget, SpreadElement, Statement, StaticMemberExpression, TSEnumDeclaration,
-    TSGlobalDeclaration, TSNamespaceDeclaration, TaggedTemplateExpression, TemplateLiteral,
-    ThisExpression, UnaryExpression, UpdateExpression, VariableDeclaration, VariableDeclarator,
-    YieldExpression,
+    PropertyDefinition, SimpleAssignmentTarget, SpreadElement, Statement, StaticBlock,
+    StaticMemberExpression, TSEnumDeclaration, TSGlobalDeclaration, TSNamespaceDeclaration,
+    TaggedTemplateExpression, TemplateLiteral, ThisExpression, UnaryExpression, UpdateExpression,
+    VariableDeclaration, VariableDeclarator, YieldExpression,
 };
 use oxc_ast_visit::{VisitJs, walk_js};
 use oxc_span::{GetSpan, Span};
@@ -33,20 +33,26 @@ impl<'a> VisitJs<'a> for Search<'_> {
         if function.body.is_none() {
             return self.ambient(|search| walk_js::walk_function(search, function, flags));
         }
-        let name = function.id.as_ref().map_or(u32::MAX, |name| name.span.start);
-        let starts = [function.span.start, function.params.span.start, name];
         let outer = std::mem::replace(&mut self.asynchronous, function.r#async);
-        self.within(&starts, function.span.end, |search| {
-            walk_js::walk_function(search, function, flags);
-        });
+        self.within(function.span, |search| walk_js::walk_function(search, function, flags));
         self.asynchronous = outer;
     }
 
     fn visit_arrow_function_expression(&mut self, function: &ArrowFunctionExpression<'a>) {
-        let starts = [function.span.start, function.params.span.start];
-        self.within(&starts, function.span.end, |search| {
+        self.within(function.span, |search| {
             walk_js::walk_arrow_function_expression(search, function);
         });
+    }
+
+    fn visit_static_block(&mut self, block: &StaticBlock<'a>) {
+        self.within(block.span, |search| walk_js::walk_static_block(search, block));
+    }
+
+    fn visit_property_definition(&mut self, field: &PropertyDefinition<'a>) {
+        self.visit_property_key(&field.key);
+        if let Some(value) = &field.value {
+            self.within(field.span, |search| search.visit_expression(value));
+        }
     }
 
     fn visit_call_expression(&mut self, call: &CallExpression<'a>) {

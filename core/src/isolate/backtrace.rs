@@ -51,6 +51,8 @@ pub(super) struct Site<'t> {
     pub(super) file: &'t str,
     pub(super) line: u32,
     pub(super) column: u32,
+    /// The name of the builtin that it called, if the frame before it is one. Any function may have such a name.
+    pub(super) builtin: Option<&'t [u8]>,
     /// Whether line and column are those of the original text.
     pub(super) corrected: bool,
 }
@@ -95,8 +97,8 @@ pub(super) fn sites(text: &[u8], is_file: impl Fn(&str) -> bool) -> impl Iterato
             rest = after;
             if let Some((file, line, column, length)) = place(after, &is_file) {
                 rest = &after[length..];
-                let function = function(before, skipped);
-                return Some(Site { function, file, line, column, corrected });
+                let (function, builtin) = function(before, skipped);
+                return Some(Site { function, file, line, column, builtin, corrected });
             }
             skipped = true;
         }
@@ -157,17 +159,22 @@ fn place(text: &[u8], is_file: impl Fn(&str) -> bool) -> Option<(&str, u32, u32,
     })
 }
 
-/// The name in `    at name (`. Frames without a position may stand before it, and it may look like several of those:
-/// then the text after the last one is the name.
-fn function(before: &[u8], skipped: bool) -> &[u8] {
+/// The name in `    at name (`, and that of the builtin before it. Frames without a position may stand before it, and
+/// it may look like several of those: then the text after the last one is the name.
+fn function(before: &[u8], skipped: bool) -> (&[u8], Option<&[u8]>) {
     const AT: &[u8] = b"    at ";
+    const BUILTIN: &[u8] = b" (native)";
     let frame = before.strip_suffix(b" (").unwrap_or(before);
     let placeless = skipped
         || [&b" (native)\n"[..], b" (missing)\n"].iter().any(|end| last(frame, end).is_some());
     if placeless && let Some(line) = last(frame, b"\n    at ") {
-        return &frame[line + 1 + AT.len()..];
+        let builtin = frame[..line].strip_suffix(BUILTIN).and_then(|builtin| {
+            let start = last(builtin, AT)?;
+            Some(&builtin[start + AT.len()..])
+        });
+        return (&frame[line + 1 + AT.len()..], builtin);
     }
-    frame.strip_prefix(AT).unwrap_or(frame)
+    (frame.strip_prefix(AT).unwrap_or(frame), None)
 }
 
 /// The position of the last occurrence of a text in another.

@@ -21,7 +21,10 @@ use crate::{
         outcome::{ExecutionError, Position},
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
     },
-    modules::program::RegularExpression,
+    modules::program::{
+        RegularExpression,
+        call_site::{Call, Called},
+    },
 };
 
 /// Bytes shown of a thrown object.
@@ -56,27 +59,52 @@ pub(super) fn placed(error: ExecutionError, stack: &[StackFrame]) -> ExecutionEr
 }
 
 /// The frames of an error, each at the call in progress. The engine puts a call at its arguments if they name anything;
-/// this corrects it.
+/// this corrects it. Each text is read once.
 fn call_sites(state: &State, error: Raw) -> Vec<StackFrame> {
+    let mut frames = frames(state, error);
+    let calls = calls(state, error, &frames);
+    let mut files: Vec<String> =
+        calls.iter().map(|(index, _)| frames[*index].file.clone()).collect();
+    files.sort_unstable();
+    files.dedup();
+    let (_, room_bytes) = state.held_and_room_bytes();
+    for file in files {
+        let here = calls.iter().filter(|(index, _)| frames[*index].file == file);
+        let (indices, here): (Vec<usize>, Vec<Call>) = here.cloned().unzip();
+        let places = state.linker.borrow().calls(&file, &here, room_bytes);
+        for (index, place) in indices.into_iter().zip(places) {
+            frames[index].position = place.unwrap_or(frames[index].position);
+        }
+    }
+    frames
+}
+
+/// The frames whose places are not yet those of their calls, by their index.
+fn calls(state: &State, error: Raw, frames: &[StackFrame]) -> Vec<(usize, Call)> {
     /// The engine's message about a call that it could not make.
     const NO_FUNCTION: &str = "not a function";
-    let mut frames = frames(state, error);
     let message = state.realm().cx.data(error, c"message").filter(|text| is_string(text.raw()));
     let no_function = message
         .is_some_and(|message| state.excerpt(message.raw(), 2 * NO_FUNCTION.len()) == NO_FUNCTION);
-    // The innermost frame is the place where the error was made: by `new`, or by the engine.
-    let class = error_class(state, error).name();
-    let mut constructing = (!no_function).then_some(class);
-    let mut within_getter = false;
-    for StackFrame { function, file, position, corrected } in &mut frames {
-        if !within_getter && !*corrected {
-            let around = state.linker.borrow().call_around(file, *position, constructing);
-            *position = around.unwrap_or(*position);
+    let mut calls = Vec::new();
+    for (index, frame) in frames.iter().enumerate() {
+        let inner = index.checked_sub(1).map(|inner| frames[inner].function.as_str());
+        let called = match (&frame.builtin, inner) {
+            (Some(builtin), _) => Called::Function(builtin.clone()),
+            // No call runs an accessor.
+            (None, Some(inner)) if inner.starts_with("get ") || inner.starts_with("set ") => {
+                continue;
+            }
+            (None, Some(inner)) => Called::Function(inner.to_owned()),
+            (None, None) if no_function => Called::Unknown,
+            // The innermost frame is the place where the error was made: by `new`, or by the engine.
+            (None, None) => Called::Class(error_class(state, error).name().to_owned()),
+        };
+        if !frame.corrected {
+            calls.push((index, Call { place: frame.position, called }));
         }
-        constructing = None;
-        within_getter = function.starts_with("get ");
     }
-    frames
+    calls
 }
 
 /// The stack of an error in the sandbox, one frame a line, `None` where there is none.
@@ -146,6 +174,8 @@ pub(super) struct StackFrame {
     pub(super) function: String,
     pub(super) file: String,
     pub(super) position: Position,
+    /// The builtin that it called, if it was calling one.
+    pub(super) builtin: Option<String>,
     /// Whether the position is that of the expression already.
     pub(super) corrected: bool,
 }
@@ -177,6 +207,7 @@ fn frame(state: &State, site: &Site<'_>) -> StackFrame {
         } else {
             original(state, site.file, site.line, site.column)
         },
+        builtin: site.builtin.map(shown_name),
         corrected: site.corrected,
     }
 }

@@ -71,7 +71,7 @@ fn waiting(state: &State, frame: &Frame) -> Option<Waiting> {
         name => name,
     };
     let file = file.to_owned();
-    let frame = StackFrame { function, file, position: before, corrected: true };
+    let frame = StackFrame { function, file, position: before, builtin: None, corrected: true };
     Some(Waiting { frame, question })
 }
 
@@ -106,6 +106,7 @@ fn only_await(state: &State) -> Option<StackFrame> {
         function: "<anonymous>".to_owned(),
         file,
         position: only.position,
+        builtin: None,
         corrected: true,
     })
 }

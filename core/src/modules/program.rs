@@ -9,11 +9,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub(crate) use super::compile::{RegularExpression, explain};
+pub(crate) use super::compile::{RegularExpression, call_site, explain};
 use super::{
     cache::Cache,
     compile::{
         CompileError, CompiledModule,
+        call_site::Call,
         explain::{Candidate, Question},
     },
     link::{
@@ -145,14 +146,9 @@ pub(crate) trait Linker: Send {
     /// Maps a place in compiled code (line from 1, column from 1 in bytes) to the author's text.
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position>;
 
-    /// The position of the call whose arguments contain an original position. With `constructing`, only of a `new` of
-    /// that name.
-    fn call_around(
-        &self,
-        file: &str,
-        place: Position,
-        constructing: Option<&str>,
-    ) -> Option<Position>;
+    /// The positions of calls in a module, `None` where the given one stays. None if reading takes more than
+    /// `room_bytes`.
+    fn calls(&self, file: &str, calls: &[Call], room_bytes: usize) -> Vec<Option<Position>>;
 
     /// For each question the expressions of a module that the failure may be about, the likeliest first, and the bytes of
     /// text that were read for all. None if reading takes more than `room_bytes`.
@@ -332,13 +328,10 @@ impl Linker for Program {
         self.graph.module(self.keys.get(file)?)?.original(line, column)
     }
 
-    fn call_around(
-        &self,
-        file: &str,
-        place: Position,
-        constructing: Option<&str>,
-    ) -> Option<Position> {
-        self.graph.module(self.keys.get(file)?)?.call_around(place, constructing)
+    fn calls(&self, file: &str, calls: &[Call], room_bytes: usize) -> Vec<Option<Position>> {
+        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
+        let module = module.filter(|module| module.takes_bytes() <= room_bytes);
+        module.map(|module| module.calls(calls)).unwrap_or_default()
     }
 
     fn candidates(

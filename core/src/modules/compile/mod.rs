@@ -10,7 +10,7 @@
 mod advice;
 mod arrows;
 mod blanks;
-mod call_site;
+pub(crate) mod call_site;
 mod census;
 mod constants;
 mod default_export;

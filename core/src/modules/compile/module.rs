@@ -8,7 +8,7 @@ use std::{
 use crate::data::outcome::Position;
 
 use super::{
-    call_site,
+    call_site::{self, Call},
     default_export::{self, DefaultExport},
     edits::Edits,
     explain::{self, Candidate, Question},
@@ -228,14 +228,9 @@ impl CompiledModule {
 }
 
 impl CompiledModule {
-    /// The position of the call whose arguments contain an original position. With `constructing`, only of a `new` of
-    /// that name. Parses the text again: for errors alone.
-    pub(crate) fn call_around(
-        &self,
-        place: Position,
-        constructing: Option<&str>,
-    ) -> Option<Position> {
-        call_site::find(self, place, constructing)
+    /// The position of each call, `None` where the given one stays. Parses the text again, once: for errors alone.
+    pub(crate) fn calls(&self, calls: &[Call]) -> Vec<Option<Position>> {
+        call_site::find(self, calls)
     }
 }
 

@@ -17,8 +17,8 @@ use super::{
     State,
     crossing::bridge,
     engine::{
-        Cx, Local, Outcome, Raw, frames,
-        frames::{CallSite, Stack},
+        Cx, Local, Outcome, Raw, Thrown, frames,
+        frames::{CallSite, Caller, Stack},
         is_object, is_string, sys,
     },
     explain::{self, Correction},
@@ -219,6 +219,28 @@ fn import_text(state: &State) -> Vec<u8> {
     file[0] = CORRECTED;
     let place = format!(":{line}:{column})\n");
     [&b"    at <anonymous> ("[..], &file, place.as_bytes()].concat()
+}
+
+/// Gives an error of the host the stack of the call that it answers.
+pub(super) fn set_call(state: &State, error: &Local, function: Raw, callers: &[Caller]) {
+    let Some(layout) = frames::probe::layout() else { return };
+    let cx = state.realm().cx;
+    let mut text = format!("    at {} (native)\n", state.function_name(function)).into_bytes();
+    for caller in callers {
+        let (Some((line, column)), Ok(file)) = (caller.place(), cx.atom_text(caller.file())) else {
+            continue;
+        };
+        let name = match state.function_name(caller.function()) {
+            name if name.is_empty() => "<anonymous>".to_owned(),
+            name => name,
+        };
+        let file = file.into_lossy();
+        text.extend_from_slice(format!("    at {name} ({file}:{line}:{column})\n").as_bytes());
+    }
+    match cx.string_of_bytes(&text) {
+        Ok(stack) => frames::set_stack(layout, error, stack),
+        Err(Thrown) => drop(cx.exception()),
+    }
 }
 
 /// The stack as text.

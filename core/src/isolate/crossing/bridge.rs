@@ -23,10 +23,11 @@ use crate::{
     },
     data::cause::Cause,
     isolate::{
-        State,
+        State, backtrace,
         engine::{
-            Cx, Local, Outcome, Raw, Thrown, address_of, callable_class, int_of, is_proxy, sys,
-            undefined,
+            Cx, Local, Outcome, Raw, Thrown, address_of, callable_class,
+            frames::{self, Caller},
+            int_of, is_error, is_proxy, sys, undefined,
         },
         memory::escape::{catch_panic, leave},
         state::Collected,
@@ -68,6 +69,21 @@ pub(in crate::isolate) struct HostPromise {
     /// Bytes charged while it is pending: for its entries here and at the host, and for the arguments of the call that
     /// it answers, which the host may need until then.
     charged: usize,
+    /// The call that it answers, for the stack of an error.
+    call: Option<HostCall>,
+}
+
+/// A call of a host function that gave a promise.
+struct HostCall {
+    function: Local,
+    callers: Vec<Caller>,
+}
+
+impl HostCall {
+    /// Upper bound of the memory that it takes.
+    fn size_bytes(&self) -> usize {
+        self.callers.capacity() * size_of::<Caller>()
+    }
 }
 
 /// Bytes that a host function with its number takes on the host's side, measured on Node.js.
@@ -136,21 +152,21 @@ pub(in crate::isolate) fn collector(cx: Cx) -> Outcome<Local> {
 
 unsafe extern "C-unwind" fn call_host(
     ctx: *mut sys::JSContext,
-    function: Raw,
+    object: Raw,
     _this: Raw,
     argc: c_int,
     argv: *mut Raw,
     _flags: c_int,
 ) -> Raw {
     enter(ctx, |state| {
-        let number = state.host_function_number(function).ok_or(Thrown)?;
+        let number = state.host_function_number(object).ok_or(Thrown)?;
         state.still_running();
         state.forget_large_throw(number);
         let args = clone_args_out(state, args(argc, argv), Crossing::Live, "arguments")?;
         let held = args.held_bytes();
         let function = number & !ASYNC_FUNCTION;
         if number != function && held <= LARGE_ARGS_BYTES && state.ahead.get() < MOST_AHEAD {
-            return state.start_call(function, args, held);
+            return state.start_call(object, function, args, held);
         }
         let cause = state.number_call(function);
         let asked = Instant::now();
@@ -169,6 +185,9 @@ unsafe extern "C-unwind" fn call_host(
             // The call's arguments stay charged, with the exception.
             Answer::Kept => return Err(Thrown),
         };
+        if let Some(number) = pending {
+            state.note_call(number, object);
+        }
         let mut promises = state.host_promises.borrow_mut();
         match pending.and_then(|number| promises.get_mut(&number)) {
             Some(promise) => {
@@ -300,8 +319,28 @@ impl State {
         u32::try_from(opaque.addr().checked_sub(1)?).ok()
     }
 
+    /// Notes the call that a promise of the host answers.
+    fn note_call(&self, promise: u32, function: Raw) {
+        let Some(layout) = frames::probe::layout() else { return };
+        let mut promises = self.host_promises.borrow_mut();
+        // A host may give one promise twice.
+        if let Some(known) = promises.get_mut(&promise).filter(|known| known.call.is_none()) {
+            let cx = self.realm().cx;
+            let callers = frames::callers(cx, layout);
+            let call = HostCall { function: cx.dup(function), callers };
+            self.keep(call.size_bytes());
+            known.call = Some(call);
+        }
+    }
+
     /// Calls an asynchronous function of the host; the sandbox does not wait for it.
-    fn start_call(&self, function: u32, args: Value, held_bytes: usize) -> Outcome<Local> {
+    fn start_call(
+        &self,
+        object: Raw,
+        function: u32,
+        args: Value,
+        held_bytes: usize,
+    ) -> Outcome<Local> {
         self.ahead.set(self.ahead.get() + 1);
         self.last_started.set(self.last_started.get().wrapping_add(1) & !ASYNC_FUNCTION);
         // These numbers differ from those that the host gives to promises.
@@ -317,6 +356,7 @@ impl State {
             known.charged += held_bytes;
             self.keep_charged(held_bytes);
         }
+        self.note_call(number, object);
         if !self.embedder().start(function, args, number) {
             leave();
         }
@@ -331,7 +371,7 @@ impl State {
         let charged = HOST_PROMISE_BYTES;
         self.keep(charged);
         let (promise, settle) = self.realm().cx.promise()?;
-        let known = HostPromise { promise: promise.clone(), settle, charged };
+        let known = HostPromise { promise: promise.clone(), settle, charged, call: None };
         self.host_promises.borrow_mut().insert(number, known);
         Ok(promise)
     }
@@ -467,8 +507,18 @@ impl State {
             Err(value) => (false, clone_in(self, value)),
         };
         let known = self.host_promises.borrow_mut().remove(&number);
-        let Some(HostPromise { settle: [resolve, reject], charged, .. }) = known else { return };
+        let Some(HostPromise { settle: [resolve, reject], charged, call, .. }) = known else {
+            return;
+        };
         self.let_go(charged);
+        if let Some(call) = call {
+            self.let_go(call.size_bytes());
+            if let (false, Ok(thrown)) = (is_value, &value)
+                && is_error(thrown.raw())
+            {
+                backtrace::set_call(self, thrown, call.function.raw(), &call.callers);
+            }
+        }
         if let (false, Ok(thrown)) = (is_value, &value) {
             let args_bytes = charged.saturating_sub(HOST_PROMISE_BYTES);
             self.charge(args_bytes);

@@ -169,19 +169,9 @@ impl Frame {
     /// The places around the instruction that failed.
     pub(in crate::isolate) fn around(&self) -> Around {
         let bytecode = self.bytecode();
-        let start = (bytecode.line, bytecode.column);
-        let place = |(line, column): RawPlace| {
-            let line = u32::try_from(line).ok().filter(|line| *line > 0)?;
-            Some((line, u32::try_from(column).ok()?))
-        };
-        // SAFETY: the frame lives, and the engine wrote the table.
-        let (pc, table) = unsafe {
-            let length = usize::try_from(bytecode.places_length).unwrap_or(0);
-            ((*self.state).pc as usize, slice(bytecode.places, length))
-        };
-        let pc = pc.saturating_sub(bytecode.code as usize + 1);
-        let (before, after) = places::around(table, start, pc);
-        Around { function: place(start), before: place(before), after: after.and_then(place) }
+        // SAFETY: the frame lives.
+        let pc = unsafe { (*self.state).pc as usize };
+        around(bytecode, pc.saturating_sub(bytecode.code as usize + 1))
     }
 
     /// The value of the only variable of that name that the function sees; `None` where there is none, or several, or no
@@ -249,6 +239,82 @@ impl Frame {
     }
 }
 
+/// The places around the instruction at `pc`.
+fn around(bytecode: &Bytecode, pc: usize) -> Around {
+    let start = (bytecode.line, bytecode.column);
+    let place = |(line, column): RawPlace| {
+        let line = u32::try_from(line).ok().filter(|line| *line > 0)?;
+        Some((line, u32::try_from(column).ok()?))
+    };
+    // SAFETY: the engine wrote the table.
+    let table =
+        unsafe { slice(bytecode.places, usize::try_from(bytecode.places_length).unwrap_or(0)) };
+    let (before, after) = places::around(table, start, pc);
+    Around { function: place(start), before: place(before), after: after.and_then(place) }
+}
+
+/// A function of the sandbox that was calling another one, kept for later.
+pub(in crate::isolate) struct Caller {
+    function: Local,
+    /// The instruction.
+    pc: usize,
+}
+
+impl Caller {
+    fn bytecode(&self) -> &Bytecode {
+        let object = super::address_of(self.function.raw) as *const FunctionObject;
+        // SAFETY: `callers` saw that it is a function with bytecode, and it is kept alive.
+        unsafe { &*(*object).bytecode }
+    }
+
+    /// The function.
+    pub(in crate::isolate) fn function(&self) -> Raw {
+        self.function.raw
+    }
+
+    /// The name of the file that the function is in.
+    pub(in crate::isolate) fn file(&self) -> sys::JSAtom {
+        self.bytecode().file
+    }
+
+    /// The last place that the engine noted before the call.
+    pub(in crate::isolate) fn place(&self) -> Option<Place> {
+        around(self.bytecode(), self.pc).before
+    }
+}
+
+/// The functions of the sandbox that run, the innermost first.
+pub(in crate::isolate) fn callers(cx: Cx, layout: Layout) -> Vec<Caller> {
+    /// As many as the engine lists of an error.
+    const MOST: usize = 10;
+    /// Further frames are not looked at: builtins may be between.
+    const MOST_FRAMES: usize = 64;
+    let mut found = Vec::new();
+    // SAFETY: `probe` found the field there, and compared the structures. The engine links live frames.
+    unsafe {
+        let runtime = sys::JS_GetRuntime(cx.0);
+        let mut frame = *runtime.byte_add(layout.frame).cast::<*const StackFrame>();
+        for _ in 0..MOST_FRAMES {
+            let Some(here) = frame.as_ref() else { break };
+            let function = here.function;
+            let is_ours = is_object(function)
+                && layout.functions.contains(&super::class_of(function))
+                && !here.pc.is_null();
+            if is_ours {
+                let object = super::address_of(function) as *const FunctionObject;
+                let code = (*(*object).bytecode).code as usize;
+                let pc = (here.pc as usize).saturating_sub(code + 1);
+                found.push(Caller { function: cx.dup(function), pc });
+            }
+            if found.len() == MOST {
+                break;
+            }
+            frame = here.previous;
+        }
+    }
+    found
+}
+
 /// At least so many of the functions that wait are given.
 const MOST_SUSPENDED: usize = 10;
 
@@ -313,6 +379,16 @@ pub(in crate::isolate) fn has_stack(_layout: Layout, error: Raw) -> bool {
     // SAFETY: the caller gives an error, and `probe` compared the structures.
     let stack = unsafe { (*object).stack };
     tag_of(stack) != sys::JS_TAG_UNDEFINED
+}
+
+/// Gives an error its stack.
+pub(in crate::isolate) fn set_stack(_layout: Layout, error: &Local, stack: Local) {
+    let object = super::address_of(error.raw) as *mut ErrorObject;
+    // SAFETY: the caller gives an error, and `probe` compared the structures. The field owns its reference.
+    unsafe {
+        let old = std::mem::replace(&mut (*object).stack, stack.into_raw());
+        drop(Local { cx: error.cx, raw: old });
+    }
 }
 
 /// The properties that an object's own table has room for. Reads no property.

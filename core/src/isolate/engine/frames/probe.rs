@@ -11,11 +11,12 @@ use std::{
 };
 
 use super::{
-    Around, Stack, call_site, has_stack, install, property_count, structures::StackFrame, suspended,
+    Around, Stack, call_site, callers, has_stack, install, property_count, structures::StackFrame,
+    suspended,
 };
 use crate::{
     isolate::{
-        engine::{Cx, Local, Raw, address_of, is_object, sys, undefined},
+        engine::{Cx, Local, Raw, address_of, class_of, is_object, sys, undefined},
         memory::{escape, heap::Heap, instance},
     },
     os::process::PerProcess,
@@ -26,6 +27,8 @@ use crate::{
 pub(in crate::isolate) struct Layout {
     /// The offset, in the engine's runtime, of the pointer to the innermost frame.
     pub(super) frame: usize,
+    /// The classes of functions with bytecode that call others: of plain and of async ones.
+    pub(super) functions: [u32; 2],
 }
 
 /// Calls an async function, which waits; and a function with two arguments, a variable and a captured variable, which
@@ -111,7 +114,7 @@ unsafe extern "C-unwind" fn record(
 }
 
 fn examine(cx: Cx, list: Raw, idle: &[usize]) -> Option<Layout> {
-    let unproven = Layout { frame: 0 };
+    let unproven = Layout { frame: 0, functions: [0; 2] };
     let sites = cx.call_sites(unproven, list);
     let first = call_site(unproven, sites.first()?)?;
     let text = |value: Raw| cx.text(value).ok().map(crate::isolate::engine::Text::into_lossy);
@@ -123,7 +126,8 @@ fn examine(cx: Cx, list: Raw, idle: &[usize]) -> Option<Layout> {
     if !named || sites.len() != 2 {
         return None;
     }
-    let layout = Layout { frame: innermost(cx, idle, first.function())? };
+    let frame = innermost(cx, idle, first.function())?;
+    let layout = Layout { frame, functions: [class_of(first.function()), 0] };
     // SAFETY: the engine is making the program's error, and made this list.
     let stack = unsafe { Stack::of(cx, layout, &first) }?;
     let frame = stack.frame(0, &first).filter(|_| !stack.in_constructor)?;
@@ -137,10 +141,13 @@ fn examine(cx: Cx, list: Raw, idle: &[usize]) -> Option<Layout> {
         && variable("outer").is_some_and(|outer| cx.is_function(outer.raw()))
         && variable("absent").is_none();
     let mut waiting = suspended(cx, layout).into_iter();
-    let name = waiting.next().and_then(|frame| cx.own_data(frame.function(), c"name"));
-    let waits = name.and_then(|name| text(name.raw())).as_deref() == Some("waits")
-        && waiting.next().is_none();
-    (agrees && waits).then_some(layout)
+    let waits = waiting.next().filter(|_| waiting.next().is_none())?;
+    let name = cx.own_data(waits.function(), c"name");
+    let waits_there = name.and_then(|name| text(name.raw())).as_deref() == Some("waits");
+    let layout = Layout { functions: [layout.functions[0], class_of(waits.function())], ..layout };
+    let mut callers = callers(cx, layout).into_iter();
+    let calls = callers.next().and_then(|caller| caller.place()) == Some((3, 11));
+    (agrees && waits_there && calls && callers.len() == 1).then_some(layout)
 }
 
 /// The first words of a runtime.

@@ -93,19 +93,24 @@ fn place(state: &State, waiting: &mut [Waiting]) {
     }
 }
 
-/// The only `await` of the entry. Nothing refers to a promise that nobody keeps, so the engine frees it, and the function
-/// that waits for it.
+/// The only `await` of all modules that is in no function. Nothing refers to a promise that nobody keeps, so the engine
+/// frees it, and the function that waits for it.
 fn only_await(state: &State) -> Option<StackFrame> {
-    let file = state.linker.try_borrow().ok()?.entry().to_owned();
+    let files = state.linker.try_borrow().ok()?.awaiting();
     let start = Position { line: 1, column: 1 };
     let question =
         Question { failure: Failure::Wait, function: Some(start), before: start, after: None };
-    let candidates = explain::read_again(state, &file, &[question])?.pop()?;
-    let [only] = candidates.as_slice() else { return None };
+    let mut found = Vec::new();
+    for file in files {
+        let candidates =
+            explain::read_again(state, &file, std::slice::from_ref(&question))?.pop()?;
+        found.extend(candidates.into_iter().map(|candidate| (file.clone(), candidate.position)));
+    }
+    let [(file, position)] = found.as_slice() else { return None };
     Some(StackFrame {
         function: "<anonymous>".to_owned(),
-        file,
-        position: only.position,
+        file: file.clone(),
+        position: *position,
         builtin: None,
         corrected: true,
     })

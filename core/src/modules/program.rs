@@ -140,6 +140,9 @@ pub(crate) trait Linker: Send {
     /// A classic script, with the bytecode that earlier runs made of the same text.
     fn script(&self, text: String) -> Code;
 
+    /// The files in whose texts the word `await` is.
+    fn awaiting(&self) -> Vec<String>;
+
     /// Whether a stack may name this file.
     fn knows(&self, file: &str) -> bool;
 
@@ -318,6 +321,13 @@ impl Linker for Program {
 
     fn script(&self, text: String) -> Code {
         Code::Script(self.sources.cache.script(text))
+    }
+
+    fn awaiting(&self) -> Vec<String> {
+        let awaits =
+            |key| self.graph.module(key).is_some_and(|module| module.text().contains("await"));
+        let files = self.keys.iter().filter(|(_, key)| awaits(*key));
+        files.map(|(file, _)| file.clone()).collect()
     }
 
     fn knows(&self, file: &str) -> bool {

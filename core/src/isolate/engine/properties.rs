@@ -190,6 +190,26 @@ impl Cx {
         Ok(Some(Property::Accessor(local(found.getter))))
     }
 
+    /// Whether an object has an own property of that key that is written without a setter.
+    pub(in crate::isolate) fn is_writable(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
+        let mut found = sys::JSPropertyDescriptor {
+            flags: 0,
+            value: undefined(),
+            getter: undefined(),
+            setter: undefined(),
+        };
+        // SAFETY: live value and atom, and a place for the descriptor.
+        let code = unsafe { sys::JS_GetOwnProperty(self.0, &raw mut found, object, key) };
+        if !done(code)? {
+            return Ok(false);
+        }
+        for raw in [found.value, found.getter, found.setter] {
+            drop(Local { cx: self, raw });
+        }
+        let kind = (sys::JS_PROP_GETSET | sys::JS_PROP_WRITABLE).cast_signed();
+        Ok(found.flags & kind == sys::JS_PROP_WRITABLE.cast_signed())
+    }
+
     /// The getter of an own accessor property.
     pub(in crate::isolate) fn own_getter(self, object: Raw, key: &CStr) -> Outcome<Local> {
         let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;

@@ -49,6 +49,11 @@ pub(super) enum Known {
 
 impl Values<'_> {
     pub(super) fn known(&self, operand: &Operand) -> Known {
+        if operand.defaulted
+            && let Some(value) = self.value(operand)
+        {
+            return Known::Value(value);
+        }
         if let Some(literal) = operand.literal {
             return Known::Literal(literal);
         }
@@ -56,6 +61,13 @@ impl Values<'_> {
     }
 
     fn value(&self, operand: &Operand) -> Option<Local> {
+        let value = self.present(operand)?;
+        let replaced = operand.defaulted && tag_of(value.raw()) == sys::JS_TAG_UNDEFINED;
+        (!replaced).then_some(value)
+    }
+
+    /// The value before a default takes its place.
+    fn present(&self, operand: &Operand) -> Option<Local> {
         if let Some(root) = &operand.root {
             return match root {
                 Root::Variable(name, _) => self.variable(name),
@@ -247,11 +259,18 @@ impl Values<'_> {
         plain.to_owned()
     }
 
+    fn is_namespace(&self, value: Raw) -> bool {
+        let cx = self.state.realm().cx;
+        let plain = cx.object().map_err(|Thrown| drop(cx.exception()));
+        plain.is_ok_and(|plain| class_of(plain.raw()) != class_of(value))
+    }
+
     fn object_kind(&self, value: Raw) -> String {
         let class = self.state.realm().cx.class_name(class_of(value));
         match class.as_deref() {
             Some("Arguments") => return "an object like an array".to_owned(),
-            Some("Module") => return "a module".to_owned(),
+            // The engine gives the namespaces of modules a class of their own with the name of the plain one.
+            Some("Object") if self.is_namespace(value) => return "a module".to_owned(),
             _ => {}
         }
         match describe(self.state, value) {
@@ -261,9 +280,25 @@ impl Values<'_> {
         }
     }
 
+    /// Whether an object takes no new properties and none can be written, as far as a few of them tell.
+    pub(super) fn is_frozen(&self, value: Raw) -> bool {
+        const ASKED: usize = 16;
+        let cx = self.state.realm().cx;
+        let names =
+            if is_array(value) { Some(vec!["length".to_owned()]) } else { self.names(value) };
+        let writable = |name: &String| {
+            let key = cx.atom(name);
+            key.and_then(|key| cx.is_writable(value, key.id)).unwrap_or_else(|Thrown| {
+                drop(cx.exception());
+                false
+            })
+        };
+        self.is_closed(value) && names.is_some_and(|names| !names.iter().take(ASKED).any(writable))
+    }
+
     /// Whether an object takes no new properties; `false` where it is none.
     #[expect(unsafe_code, reason = "asks the engine")]
-    pub(super) fn is_frozen(&self, value: Raw) -> bool {
+    pub(super) fn is_closed(&self, value: Raw) -> bool {
         // SAFETY: a live object that is no Proxy.
         is_object(value)
             && !is_proxy(value)

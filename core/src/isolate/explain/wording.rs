@@ -66,8 +66,8 @@ fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Ve
         (Act::Call { .. }, Failure::Untold) | (Act::Wait | Act::Import { .. }, _) => {
             Verdict::Possible(None)
         }
-        (Act::Call { callee, first, .. }, Failure::Builtin(_)) => {
-            calls::builtin(values, message, callee, first.as_ref())
+        (Act::Call { callee, arguments, .. }, Failure::Builtin(_)) => {
+            calls::builtin(values, message, callee, arguments)
         }
         (Act::Call { callee, constructs, .. }, _) => {
             calls::value(values, failure, callee, *constructs)
@@ -98,10 +98,10 @@ fn judge(values: &Values<'_>, failure: &Failure, message: &str, act: &Act) -> Ve
         }
         (Act::Binary { left, right }, _) => operators::mixed(values, left, right),
         (Act::Name { declared, .. }, Failure::Uninitialized(name)) => {
-            names::uninitialized(name, message, *declared)
+            names::uninitialized(name, message, declared.as_ref())
         }
         (Act::Name { assigned, declared, meant }, Failure::Name(name)) => {
-            names::absent(values, name, message, *assigned, *declared, meant.as_deref())
+            names::absent(values, name, message, *assigned, declared.as_ref(), meant.as_deref())
         }
         (Act::Name { .. }, _) => Verdict::Possible(None),
     }

@@ -106,8 +106,8 @@ pub(crate) struct Candidate {
 /// The operation that failed, with its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// The call or construction of a value, with its first argument.
-    Call { callee: Operand, first: Option<Operand>, constructs: bool },
+    /// The call or construction of a value, with its first two arguments.
+    Call { callee: Operand, arguments: [Option<Operand>; 2], constructs: bool },
     /// The reading or writing of a property; the key is only known where it is written in the text.
     Member { object: Operand, key: Option<String> },
     /// A pattern, with its first key, and the value that it takes apart.
@@ -130,7 +130,7 @@ pub(crate) enum Act {
 }
 
 /// A declaration in the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Declared {
     /// On that line.
     Line(u32),
@@ -140,6 +140,8 @@ pub(crate) enum Declared {
     Alone,
     /// As no name: the text has an entity of HTML there, as in `i &lt; 3`.
     Entity,
+    /// By an import of that specifier.
+    Import(String),
 }
 
 /// The expressions of `module` that may have failed, for each question, the likeliest first.

@@ -102,7 +102,8 @@ fn owner(values: &Values<'_>, object: &Operand, key: &Key) -> Option<String> {
 
 /// A class was called without `new`, by the code or by the builtin that was called.
 pub(super) fn class(values: &Values<'_>, callee: &Operand) -> Verdict {
-    let name = if values.class.is_empty() { &callee.text } else { &values.class };
+    let nameless = matches!(values.class.as_str(), "" | "default");
+    let name = if nameless { &callee.text } else { &values.class };
     let said = format!("{name} is a class: call it with new");
     match values.known(callee) {
         Known::Value(value) if values.was_called(value.raw()) => Verdict::Proven(said),
@@ -118,12 +119,15 @@ fn cannot_change(message: &str) -> bool {
     message.ends_with("' is read-only") || message == "object is not extensible"
 }
 
-/// A builtin refused its first argument, or its object.
+/// The builtins whose second argument is a function.
+const SECOND: [&str; 4] = ["Array.from", "Array.fromAsync", "Object.groupBy", "Map.groupBy"];
+
+/// A builtin refused an argument, or its object.
 pub(super) fn builtin(
     values: &Values<'_>,
     message: &str,
     callee: &Operand,
-    first: Option<&Operand>,
+    arguments: &[Option<Operand>; 2],
 ) -> Verdict {
     match values.known(callee) {
         Known::Value(value) if !values.was_called(value.raw()) => return Verdict::Excluded,
@@ -132,6 +136,8 @@ pub(super) fn builtin(
         _ => {}
     }
     let text = &callee.text;
+    let second = message == "not a function" && SECOND.contains(&text.as_str());
+    let first = arguments[usize::from(second)].as_ref();
     let object = callee.of.as_ref().map(|(object, _)| &**object);
     if cannot_change(message) {
         return object
@@ -146,6 +152,7 @@ pub(super) fn builtin(
     };
     let known = known.as_deref();
     let fact = promised.or_else(|| match (first, known) {
+        (None, _) if second => Some("there is no second argument".to_owned()),
         (None, _) => Some("there is no argument".to_owned()),
         (Some(first), Some(kind)) => {
             Some(is(&first.text, kind).unwrap_or_else(|| format!("it got {kind}")))
@@ -273,12 +280,16 @@ fn json(values: &Values<'_>, message: &str, given: &Known, fact: Option<String>)
 
 /// A builtin tried to change an object that cannot be changed.
 fn unchangeable(values: &Values<'_>, callee: &Operand, object: &Operand) -> Verdict {
+    let frozen;
     match values.known(object) {
-        Known::Value(value) if values.is_frozen(value.raw()) => {}
+        Known::Value(value) if values.is_closed(value.raw()) => {
+            frozen = values.is_frozen(value.raw());
+        }
         Known::Nothing => return Verdict::Possible(None),
         _ => return Verdict::Excluded,
     }
     let text = &object.text;
+    let state = if frozen { "is frozen" } else { "takes no new properties" };
     let instead = match name_of(callee) {
         "sort" => format!("; use {text}.toSorted"),
         "reverse" => format!("; use {text}.toReversed"),
@@ -289,5 +300,5 @@ fn unchangeable(values: &Values<'_>, callee: &Operand, object: &Operand) -> Verd
         _ => String::new(),
     };
     let said = format!("{} cannot change {text}", callee.text);
-    Verdict::Proven(with(said, Some(format!("{text} is frozen{instead}"))))
+    Verdict::Proven(with(said, Some(format!("{text} {state}{instead}"))))
 }

@@ -55,10 +55,18 @@ fn unchangeable(
 ) -> Verdict {
     let text = &object.text;
     let frozen = match values.known(object) {
-        Known::Value(value) if values.is_frozen(value.raw()) => {
+        Known::Value(value) if message.starts_with("no setter") => {
+            // Another one of several assignments may have failed.
+            match key {
+                Some(key) if !values.has_getter(&value, key) => return Verdict::Excluded,
+                _ => None,
+            }
+        }
+        Known::Value(value) if values.is_closed(value.raw()) => {
             Some(match values.kind(value.raw()).as_str() {
                 "a module" => format!("{text} is a module"),
-                _ => format!("{text} is frozen"),
+                _ if values.is_frozen(value.raw()) => format!("{text} is frozen"),
+                _ => format!("{text} takes no new properties"),
             })
         }
         _ => None,
@@ -94,7 +102,8 @@ fn primitive(values: &Values<'_>, object: &Operand, key: Option<&str>) -> Verdic
 /// `order.lines is undefined; order has: id, items`.
 pub(super) fn absent(values: &Values<'_>, operand: &Operand, word: &str) -> Option<String> {
     let said = is(&operand.text, word)?;
-    let owner = operand.of.as_ref().filter(|_| word == "undefined");
+    let owner = operand.of.as_ref().or(operand.taken.as_ref());
+    let owner = owner.filter(|_| word == "undefined");
     Some(match owner.and_then(|(object, key)| lacks(values, object, key)) {
         Some(clause) => format!("{said}; {clause}"),
         None => said,
@@ -142,8 +151,15 @@ pub(super) fn pattern(values: &Values<'_>, source: Option<&Operand>, key: Option
             Verdict::Proven(with(said, absent(values, source, word)))
         }
         Ok(None) => {
+            let owner = source.of.as_ref().filter(|(_, key)| !matches!(key, Key::Element(_)));
+            if let Some(promise) = owner.and_then(|(object, _)| values.promise(object)) {
+                let said = format!("cannot destructure {key}undefined");
+                return Verdict::Proven(with(said, Some(promise)));
+            }
             let value = format!("the value of {}", source.text);
-            Verdict::Possible(Some(with(unknown, Some(value))))
+            // A default may have taken its place.
+            let value = (!source.defaulted).then_some(value);
+            Verdict::Possible(Some(with(unknown, value)))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     super::{remedies, values::Values},
-    Verdict, list, with,
+    Verdict, list, quoted, with,
 };
 use crate::{
     data::nearest::misspelled,
@@ -30,8 +30,13 @@ pub(super) fn constant(
 }
 
 /// A name was used before its declaration.
-pub(super) fn uninitialized(name: &str, message: &str, declared: Option<Declared>) -> Verdict {
+pub(super) fn uninitialized(name: &str, message: &str, declared: Option<&Declared>) -> Verdict {
     match declared {
+        Some(Declared::Import(specifier)) => {
+            let fact =
+                format!("{} has not run yet: the modules import each other", quoted(specifier));
+            Verdict::Proven(with(message.to_owned(), Some(fact)))
+        }
         Some(Declared::Line(line)) => {
             let fact = format!("it is declared on line {line}");
             Verdict::Proven(with(message.to_owned(), Some(fact)))
@@ -47,7 +52,7 @@ pub(super) fn absent(
     name: &str,
     message: &str,
     assigned: bool,
-    declared: Option<Declared>,
+    declared: Option<&Declared>,
     meant: Option<&str>,
 ) -> Verdict {
     let globals = values.globals();
@@ -61,6 +66,7 @@ pub(super) fn absent(
         Some(Declared::Line(line)) => {
             format!("{message} here (it is declared on line {line}, in another block or function)")
         }
+        Some(Declared::Import(_)) => return Verdict::Possible(None),
         None if name == "require" => match values.importable() {
             none if none.is_empty() => format!("{message}; there are no modules to import here"),
             known => format!("{message}; use import, which knows: {}", list(&known)),

@@ -31,8 +31,12 @@ pub(crate) struct Operand {
     pub(crate) of: Option<(Box<Self>, Key)>,
     /// The function that its value came from: `load` of `load()`, and of `rows` after `const rows = load()`.
     pub(crate) origin: Option<Box<Self>>,
-    /// The kind of value that a literal is.
+    /// The kind of value that a literal is, or a literal that is the default.
     pub(crate) literal: Option<Literal>,
+    /// Whether another value takes its place if it is `undefined`.
+    pub(crate) defaulted: bool,
+    /// The call that a pattern took its value from, with the key.
+    pub(crate) taken: Option<(Box<Self>, Key)>,
 }
 
 /// The key of a property.
@@ -120,7 +124,14 @@ impl Operand {
             of,
             origin: origin.map(Box::new),
             literal: literal(expression, scoping),
+            defaulted: false,
+            taken: None,
         }
+    }
+
+    /// The value of a pattern with a default.
+    pub(super) fn defaulted(&self) -> Self {
+        Self { defaulted: true, ..self.clone() }
     }
 
     /// An argument of the failing function.
@@ -131,7 +142,15 @@ impl Operand {
 
     /// An operand in words alone.
     pub(super) fn without_value(text: String) -> Self {
-        Self { text: bounded(text, TEXT), root: None, of: None, origin: None, literal: None }
+        Self {
+            text: bounded(text, TEXT),
+            root: None,
+            of: None,
+            origin: None,
+            literal: None,
+            defaulted: false,
+            taken: None,
+        }
     }
 
     /// The element of this one that a pattern takes.

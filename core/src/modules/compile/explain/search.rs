@@ -9,7 +9,8 @@ mod patterns;
 mod walk;
 
 use oxc_ast::ast::{
-    Expression, IdentifierReference, MemberExpression, Program, SimpleAssignmentTarget,
+    Argument, Expression, IdentifierReference, MemberExpression, Program, SimpleAssignmentTarget,
+    Statement,
 };
 use oxc_ast_visit::VisitJs;
 use oxc_semantic::{ReferenceId, Scoping, SymbolId};
@@ -120,7 +121,7 @@ impl<'s> Search<'s> {
         let found = if self.failed.is_some() { here } else { merged(here, elsewhere) };
         let [first, later] = self.declared;
         let line = later.or(first).map(Declared::Line);
-        let elsewhere = line.or(self.declared_for_types);
+        let elsewhere = line.or(self.declared_for_types.take());
         let mut found: Vec<(u32, Act)> =
             found.into_iter().filter_map(|found| Some((found.at, found.act?))).collect();
         // The likeliest decides.
@@ -132,10 +133,10 @@ impl<'s> Search<'s> {
         for (at, act) in &mut found {
             let entity = || is_entity(source, *at).then_some(Declared::Entity);
             match act {
-                Act::Call { callee, first, .. } => {
+                Act::Call { callee, arguments, .. } => {
                     origins.ask(callee);
-                    if let Some(first) = first {
-                        origins.ask(first);
+                    for argument in arguments.iter_mut().flatten() {
+                        origins.ask(argument);
                     }
                 }
                 Act::Member { object: operand, .. }
@@ -143,7 +144,14 @@ impl<'s> Search<'s> {
                 | Act::Pattern { source: Some(operand), .. }
                 | Act::Iteration { value: Some(operand) } => origins.ask(operand),
                 Act::Name { declared, .. } if matches!(self.failure, Failure::Name(_)) => {
-                    *declared = elsewhere.or_else(entity);
+                    *declared = elsewhere.clone().or_else(entity);
+                }
+                Act::Name { declared: Some(declared), .. } => {
+                    if let Declared::Line(place) = *declared
+                        && let Some(specifier) = imported_from(program, place)
+                    {
+                        *declared = Declared::Import(specifier);
+                    }
                 }
                 Act::Binary { .. }
                 | Act::Variable { .. }
@@ -254,7 +262,7 @@ impl<'s> Search<'s> {
         &mut self,
         span: Span,
         callee: &Expression<'_>,
-        first: Option<&Expression<'_>>,
+        arguments: &[Argument<'_>],
         constructs: bool,
     ) {
         let inner = callee.get_inner_expression();
@@ -263,8 +271,9 @@ impl<'s> Search<'s> {
         }
         self.add(last_name(callee), span, |search| {
             let callee = search.operand(inner);
-            let first = first.map(|first| search.operand(first));
-            Some(Act::Call { callee, first, constructs })
+            let argument =
+                |index: usize| Some(search.operand(arguments.get(index)?.as_expression()?));
+            Some(Act::Call { callee, arguments: [argument(0), argument(1)], constructs })
         });
     }
 
@@ -396,10 +405,8 @@ impl<'s> Search<'s> {
             if !declares {
                 return Some(Act::Name { assigned, declared: None, meant: None });
             }
-            // An imported name is declared in another text.
-            let symbol = symbol?;
-            let place = search.scoping.symbol_span(symbol).start;
-            let declared = (!search.is_import(symbol)).then_some(Declared::Line(place));
+            let place = search.scoping.symbol_span(symbol?).start;
+            let declared = Some(Declared::Line(place));
             Some(Act::Name { assigned, declared, meant: None })
         });
     }
@@ -453,6 +460,18 @@ impl<'s> Search<'s> {
             });
         }
     }
+}
+
+/// The specifier of the import that declares the name at `place`.
+fn imported_from(program: &Program<'_>, place: u32) -> Option<String> {
+    program.body.iter().find_map(|statement| match statement {
+        Statement::ImportDeclaration(import)
+            if (import.span.start..import.span.end).contains(&place) =>
+        {
+            Some(import.source.value.to_string())
+        }
+        _ => None,
+    })
 }
 
 /// The candidates of both lists, the likeliest first.

@@ -1,12 +1,13 @@
 //! The functions that values came from.
 //!
-//! In: operands. Out: for each variable among them whose declaration calls a function, that function.
+//! In: operands. Out: for each variable among them whose declaration calls a function, that function; and for each one
+//! that a pattern takes from the result of a call, that call.
 
 use oxc_ast::ast::{BindingPattern, Expression, VariableDeclaration, VariableDeclarator};
 use oxc_ast_visit::{VisitJs, walk_js};
 use oxc_semantic::Scoping;
 
-use super::super::{Operand, Root};
+use super::super::{Key, Operand, Root, operands::property_key};
 
 /// The calls that variables have their values from, for the operands that ask for it.
 pub(super) struct Origins<'s, 'o> {
@@ -39,9 +40,20 @@ impl<'a> VisitJs<'a> for Origins<'_, '_> {
 
 impl Origins<'_, '_> {
     fn declared(&mut self, declarator: &VariableDeclarator<'_>) {
+        let init = declarator.init.as_ref().map(Expression::get_inner_expression);
+        if let BindingPattern::ObjectPattern(object) = &declarator.id
+            && let Some(init @ Expression::CallExpression(_)) = init
+        {
+            for property in &object.properties {
+                if let BindingPattern::BindingIdentifier(name) = &property.value
+                    && let Some(key) = property_key(&property.key)
+                {
+                    self.taken(name.span.start, init, &key);
+                }
+            }
+        }
         if let BindingPattern::BindingIdentifier(name) = &declarator.id
-            && let Some(init @ Expression::CallExpression(_)) =
-                declarator.init.as_ref().map(Expression::get_inner_expression)
+            && let Some(init @ Expression::CallExpression(_)) = init
         {
             for operand in &mut self.operands {
                 let asked =
@@ -49,6 +61,15 @@ impl Origins<'_, '_> {
                 if asked && operand.origin.is_none() {
                     operand.origin = Operand::of(init, self.source, self.scoping).origin;
                 }
+            }
+        }
+    }
+
+    fn taken(&mut self, declared: u32, from: &Expression<'_>, key: &str) {
+        for operand in &mut self.operands {
+            if matches!(operand.root, Some(Root::Variable(_, at)) if at == declared) {
+                let object = Operand::of(from, self.source, self.scoping);
+                operand.taken = Some((Box::new(object), Key::Name(key.to_owned())));
             }
         }
     }

@@ -194,7 +194,10 @@ impl Search<'_> {
                     self.pattern_within(rest, operand.as_ref(), None, span, depth);
                 }
             }
-            Inside::Default(inner) => self.pattern_within(inner, None, None, span, depth),
+            Inside::Default(inner) => {
+                let source = source.map(Operand::defaulted);
+                self.pattern_within(inner, source.as_ref(), None, span, depth);
+            }
             Inside::Place => {}
         }
     }

@@ -60,23 +60,21 @@ impl<'a> VisitJs<'a> for Search<'_> {
             self.failure,
             Failure::Call | Failure::ClassCall | Failure::Builtin(_) | Failure::Untold
         ) {
-            let first = call.arguments.first().and_then(|first| first.as_expression());
-            self.call(call.span, &call.callee, first, false);
+            self.call(call.span, &call.callee, &call.arguments, false);
         }
         walk_js::walk_call_expression(self, call);
     }
 
     fn visit_new_expression(&mut self, new: &NewExpression<'a>) {
         if matches!(self.failure, Failure::Call | Failure::Construct | Failure::Builtin(_)) {
-            let first = new.arguments.first().and_then(|first| first.as_expression());
-            self.call(new.span, &new.callee, first, true);
+            self.call(new.span, &new.callee, &new.arguments, true);
         }
         walk_js::walk_new_expression(self, new);
     }
 
     fn visit_tagged_template_expression(&mut self, tagged: &TaggedTemplateExpression<'a>) {
         if matches!(self.failure, Failure::Call | Failure::ClassCall) {
-            self.call(tagged.span, &tagged.tag, None, false);
+            self.call(tagged.span, &tagged.tag, &[], false);
         }
         walk_js::walk_tagged_template_expression(self, tagged);
     }
@@ -254,8 +252,17 @@ impl<'a> VisitJs<'a> for Search<'_> {
         let (_, start) = self.functions.last().copied().unwrap_or_default();
         let head = Span::new(start, parameters.span.end);
         for (index, parameter) in parameters.items.iter().enumerate() {
-            let defaulted = parameter.initializer.is_some();
-            let argument = |_: &Self| (!defaulted).then(|| Operand::argument(index));
+            let default = parameter.initializer.as_ref();
+            let argument = |search: &Self| {
+                let argument = Operand::argument(index);
+                Some(match default {
+                    Some(default) => {
+                        let literal = search.operand(default).literal;
+                        Operand { literal, ..argument.defaulted() }
+                    }
+                    None => argument,
+                })
+            };
             self.pattern(Pattern::Binding(&parameter.pattern), argument, None, head);
         }
         walk_js::walk_formal_parameters(self, parameters);
@@ -286,7 +293,11 @@ impl<'a> VisitJs<'a> for Search<'_> {
         let parent = class.heritage.as_ref().map(|heritage| &heritage.expression);
         if let Some(parent) = parent.filter(|_| *self.failure == Failure::Extends) {
             self.add(last_name(parent.get_inner_expression()), class.span, |search| {
-                Some(Act::Call { callee: search.operand(parent), first: None, constructs: true })
+                Some(Act::Call {
+                    callee: search.operand(parent),
+                    arguments: [None, None],
+                    constructs: true,
+                })
             });
         }
         if class.declare {

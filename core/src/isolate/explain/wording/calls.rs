@@ -122,6 +122,15 @@ fn cannot_change(message: &str) -> bool {
 /// The builtins whose second argument is a function.
 const SECOND: [&str; 4] = ["Array.from", "Array.fromAsync", "Object.groupBy", "Map.groupBy"];
 
+/// Whether an expression may be the builtin that failed.
+fn may_be_called(values: &Values<'_>, callee: &Operand) -> bool {
+    match values.known(callee) {
+        Known::Value(value) => values.was_called(value.raw()),
+        Known::Literal(_) => false,
+        Known::Nothing => callee.of.is_some(),
+    }
+}
+
 /// A builtin refused an argument, or its object.
 pub(super) fn builtin(
     values: &Values<'_>,
@@ -129,11 +138,8 @@ pub(super) fn builtin(
     callee: &Operand,
     arguments: &[Option<Operand>; 2],
 ) -> Verdict {
-    match values.known(callee) {
-        Known::Value(value) if !values.was_called(value.raw()) => return Verdict::Excluded,
-        Known::Literal(_) => return Verdict::Excluded,
-        Known::Nothing if callee.of.is_none() => return Verdict::Excluded,
-        _ => {}
+    if !may_be_called(values, callee) {
+        return Verdict::Excluded;
     }
     let text = &callee.text;
     let second = message == "not a function" && SECOND.contains(&text.as_str());
@@ -280,14 +286,11 @@ fn json(values: &Values<'_>, message: &str, given: &Known, fact: Option<String>)
 
 /// A builtin tried to change an object that cannot be changed.
 fn unchangeable(values: &Values<'_>, callee: &Operand, object: &Operand) -> Verdict {
-    let frozen;
-    match values.known(object) {
-        Known::Value(value) if values.is_closed(value.raw()) => {
-            frozen = values.is_frozen(value.raw());
-        }
+    let frozen = match values.known(object) {
+        Known::Value(value) if values.is_closed(value.raw()) => values.is_frozen(value.raw()),
         Known::Nothing => return Verdict::Possible(None),
         _ => return Verdict::Excluded,
-    }
+    };
     let text = &object.text;
     let state = if frozen { "is frozen" } else { "takes no new properties" };
     let instead = match name_of(callee) {

@@ -37,10 +37,32 @@ pub(super) fn advice(source: &mut Source<'_, '_, '_>) -> Option<Advice> {
         "await" if !around.asynchronous => Some(source.asynchronous(&around)),
         "yield" if !around.generator => Some(generator(&around)),
         "break" | "continue" if around.name == Some(Name::Callback("forEach")) => {
-            Some(Advice::new("a callback is no loop: write for (const … of …)"))
+            Some(Advice::new(NO_LOOP))
         }
         _ => None,
     }
+}
+
+const NO_LOOP: &str = "a callback is no loop: write for (const … of …)";
+
+/// Whether a method of arrays uses what its callback returns at once: it does not wait for a promise.
+fn uses_at_once(method: &str) -> bool {
+    matches!(
+        method,
+        "every"
+            | "filter"
+            | "find"
+            | "findIndex"
+            | "findLast"
+            | "findLastIndex"
+            | "flatMap"
+            | "forEach"
+            | "reduce"
+            | "reduceRight"
+            | "some"
+            | "sort"
+            | "toSorted"
+    )
 }
 
 impl Source<'_, '_, '_> {
@@ -48,9 +70,21 @@ impl Source<'_, '_, '_> {
         Advice::new(match around.name {
             Some(Name::Fixed(kind)) => format!("a {kind} cannot be async"),
             Some(Name::Function(name)) => format!("mark '{}' as async", shown(name)),
-            _ => {
+            Some(Name::Callback("forEach")) => NO_LOOP.to_owned(),
+            Some(Name::Callback(method)) if uses_at_once(method) => {
+                format!(
+                    "'{method}' does not wait for its callback: await before it, or write a loop"
+                )
+            }
+            name => {
                 let line = self.line(around.span.start as usize);
-                format!("mark the function that begins on line {line} as async")
+                let mark = format!("mark the function that begins on line {line} as async");
+                match name {
+                    Some(Name::Callback("map")) => {
+                        format!("{mark}, and await Promise.all(…) of the results")
+                    }
+                    _ => mark,
+                }
             }
         })
     }
@@ -58,6 +92,9 @@ impl Source<'_, '_, '_> {
 
 fn generator(around: &Around<'_>) -> Advice {
     Advice::new(match around.name {
+        Some(Name::Callback(method)) if uses_at_once(method) || method == "map" => {
+            NO_LOOP.to_owned()
+        }
         _ if around.arrow => "an arrow function is no generator: write function*".to_owned(),
         Some(Name::Function(name)) => {
             format!("make '{}' a generator: write function*", shown(name))

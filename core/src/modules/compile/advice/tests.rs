@@ -184,10 +184,17 @@ fn functions_are_named_as_far_as_they_have_a_name() {
         ("class A { get f() { await 1 } }", "a getter cannot be async"),
         ("class A { set f(a) { await 1 } }", "a setter cannot be async"),
         ("\n(() => { await 1 })()", "mark the function that begins on line 2 as async"),
-        ("a.map(\n(b) => await b)", "mark the function that begins on line 2 as async"),
+        (
+            "a.map(\n(b) => await b)",
+            "mark the function that begins on line 2 as async, and await Promise.all(…) of the results",
+        ),
         (
             "async function f() { function g() {} a.forEach(b => { await b }) }",
-            "mark the function that begins on line 1 as async",
+            "a callback is no loop: write for (const … of …)",
+        ),
+        (
+            "a.some((b) => await b)",
+            "'some' does not wait for its callback: await before it, or write a loop",
         ),
         (
             "const f = g(function () { await 1 })",
@@ -196,8 +203,9 @@ fn functions_are_named_as_far_as_they_have_a_name() {
         ("function f() { const g = (a) => a; await 1 }", "mark 'f' as async"),
         (
             "function* f() { a.map((b) => { yield b }) }",
-            "an arrow function is no generator: write function*",
+            "a callback is no loop: write for (const … of …)",
         ),
+        ("const f = () => { yield 1 }", "an arrow function is no generator: write function*"),
         ("(function () { yield 1 })()", "make its function a generator: write function*"),
         ("a.map(() => { break })", ""),
     ] {

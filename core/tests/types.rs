@@ -176,11 +176,11 @@ fn places_are_those_of_the_original() {
 
 #[test]
 fn a_stack_inside_is_that_of_the_original() {
-    // The engine's columns are bytes, and a call of a name with arguments stands at its parenthesis.
+    // A call of a name with arguments stands at its parenthesis.
     let text = "interface A { b: 'é' }\n\
         const f = <T extends A>(a: T, c?: number): string => new Error().stack!;\n\
         const é: 'ü' = null as any; export default f<A>({ b: 'é' } as A)";
-    let stack = "    at f (<runCode>:2:58)\n    at <anonymous> (<runCode>:3:50)\n";
+    let stack = "    at f (<runCode>:2:58)\n    at <anonymous> (<runCode>:3:48)\n";
     assert_eq!(value(text), Ok(json!(stack)));
 }
 

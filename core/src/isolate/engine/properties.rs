@@ -22,6 +22,13 @@ pub(in crate::isolate) enum Property {
     Accessor(Local),
 }
 
+/// The parts of an own property that are asked for. Those that it does not have are `undefined`.
+struct Descriptor {
+    flags: c_int,
+    value: Local,
+    getter: Local,
+}
+
 /// The result of a search for a property.
 enum Found {
     Property(Property),
@@ -170,6 +177,28 @@ impl Cx {
         object: Raw,
         key: sys::JSAtom,
     ) -> Outcome<Option<Property>> {
+        let Some(Descriptor { flags, value, getter }) = self.descriptor(object, key)? else {
+            return Ok(None);
+        };
+        let is_data = flags & sys::JS_PROP_GETSET.cast_signed() == 0;
+        Ok(Some(if is_data { Property::Data(value) } else { Property::Accessor(getter) }))
+    }
+
+    /// Whether an object has an own property of that key that is written without a setter.
+    pub(in crate::isolate) fn is_writable(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
+        let kind = (sys::JS_PROP_GETSET | sys::JS_PROP_WRITABLE).cast_signed();
+        let found = self.descriptor(object, key)?;
+        Ok(found.is_some_and(|it| it.flags & kind == sys::JS_PROP_WRITABLE.cast_signed()))
+    }
+
+    /// The getter of an own accessor property.
+    pub(in crate::isolate) fn own_getter(self, object: Raw, key: &CStr) -> Outcome<Local> {
+        let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;
+        self.descriptor(object, key.id)?.map(|found| found.getter).ok_or(Thrown)
+    }
+
+    /// The descriptor of an own property, as [`Cx::own_property`].
+    fn descriptor(self, object: Raw, key: sys::JSAtom) -> Outcome<Option<Descriptor>> {
         let mut found = sys::JSPropertyDescriptor {
             flags: 0,
             value: undefined(),
@@ -181,51 +210,9 @@ impl Cx {
         if !done(code)? {
             return Ok(None);
         }
-        let local = |raw| Local { cx: self, raw };
-        if found.flags & sys::JS_PROP_GETSET.cast_signed() == 0 {
-            // The other two fields are `undefined`, and hold nothing.
-            return Ok(Some(Property::Data(local(found.value))));
-        }
-        drop(local(found.setter));
-        Ok(Some(Property::Accessor(local(found.getter))))
-    }
-
-    /// Whether an object has an own property of that key that is written without a setter.
-    pub(in crate::isolate) fn is_writable(self, object: Raw, key: sys::JSAtom) -> Outcome<bool> {
-        let mut found = sys::JSPropertyDescriptor {
-            flags: 0,
-            value: undefined(),
-            getter: undefined(),
-            setter: undefined(),
-        };
-        // SAFETY: live value and atom, and a place for the descriptor.
-        let code = unsafe { sys::JS_GetOwnProperty(self.0, &raw mut found, object, key) };
-        if !done(code)? {
-            return Ok(false);
-        }
-        for raw in [found.value, found.getter, found.setter] {
-            drop(Local { cx: self, raw });
-        }
-        let kind = (sys::JS_PROP_GETSET | sys::JS_PROP_WRITABLE).cast_signed();
-        Ok(found.flags & kind == sys::JS_PROP_WRITABLE.cast_signed())
-    }
-
-    /// The getter of an own accessor property.
-    pub(in crate::isolate) fn own_getter(self, object: Raw, key: &CStr) -> Outcome<Local> {
-        let key = self.atom(key.to_str().map_err(|_| Thrown)?)?;
-        let mut found = sys::JSPropertyDescriptor {
-            flags: 0,
-            value: undefined(),
-            getter: undefined(),
-            setter: undefined(),
-        };
-        // SAFETY: live value and atom, and a place for the descriptor.
-        let code = unsafe { sys::JS_GetOwnProperty(self.0, &raw mut found, object, key.id) };
-        if code <= 0 {
-            return Err(Thrown);
-        }
-        drop([found.value, found.setter].map(|raw| Local { cx: self, raw }));
-        Ok(Local { cx: self, raw: found.getter })
+        let [value, getter, _setter] =
+            [found.value, found.getter, found.setter].map(|raw| Local { cx: self, raw });
+        Ok(Some(Descriptor { flags: found.flags, value, getter }))
     }
 
     /// Replaces the getter of an own accessor by one of ours, and keeps its setter.

@@ -10,7 +10,7 @@ use oxc_ast::ast::{
 };
 use oxc_parser::Parser;
 
-use super::{module::CompiledModule, source_type, with_stack_for};
+use super::{explain::LONGEST, module::CompiledModule, source_type, with_stack_for};
 
 /// A default export.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -21,9 +21,12 @@ pub(crate) struct DefaultExport {
     pub(crate) members: Vec<String>,
 }
 
-/// The default export of a module.
+/// The default export of a module. A long text is not read: code can make the same import fail again and again.
 pub(super) fn find(module: &CompiledModule) -> DefaultExport {
     let (text, typescript) = (module.text(), module.typescript);
+    if text.len() > LONGEST {
+        return DefaultExport::default();
+    }
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
         let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
@@ -77,4 +80,20 @@ fn members(object: &ObjectExpression<'_>) -> Vec<String> {
         _ => None,
     });
     keys.map(|key| key.to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{data::source::Language, modules::compile::compile};
+
+    #[test]
+    fn a_long_text_is_not_read() {
+        let short = "export default { parse() {} }".to_owned();
+        let long = format!("{short}\n{}", "f();\n".repeat(LONGEST / 5));
+        for (text, members) in [(short, vec!["parse".to_owned()]), (long, Vec::new())] {
+            let module = compile(&text, Language::JavaScript, &[], usize::MAX).expect("a module");
+            assert_eq!(find(&module), DefaultExport { name: None, members });
+        }
+    }
 }

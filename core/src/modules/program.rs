@@ -146,6 +146,12 @@ pub(crate) trait Linker: Send {
     /// Whether a stack may name this file.
     fn knows(&self, file: &str) -> bool;
 
+    /// Whether the engine has another text of a file than the author's.
+    fn is_edited(&self, file: &str) -> bool;
+
+    /// The author's text of a part of compiled code (`text`) that has this place in it.
+    fn written(&self, file: &str, place: (u32, u32), text: &str) -> Option<&str>;
+
     /// Maps a place in compiled code (line from 1, column from 1 in bytes) to the author's text.
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position>;
 
@@ -332,6 +338,15 @@ impl Linker for Program {
 
     fn knows(&self, file: &str) -> bool {
         self.keys.contains_key(file)
+    }
+
+    fn is_edited(&self, file: &str) -> bool {
+        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
+        module.is_some_and(|module| module.is_edited())
+    }
+
+    fn written(&self, file: &str, place: (u32, u32), text: &str) -> Option<&str> {
+        self.graph.module(self.keys.get(file)?)?.written(place, text)
     }
 
     fn original(&self, file: &str, line: u32, column: u32) -> Option<Position> {

@@ -17,6 +17,7 @@ use super::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, frames, int, sys, u
 use crate::isolate::{
     State, backtrace, console,
     crossing::{bridge, structured_clone},
+    function_text,
     globals::Defaults,
     locale,
 };
@@ -108,6 +109,8 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) aggregate_error_prototype: Raw,
     /// The engine's own getter of `stack`, whose text has marks: see [`backtrace`].
     pub(in crate::isolate) error_stack: Raw,
+    /// The engine's own functions for the text of a function: see [`function_text`].
+    pub(in crate::isolate) function_text: function_text::Originals,
     pub(in crate::isolate) map: Raw,
     pub(in crate::isolate) map_set: Raw,
     pub(in crate::isolate) map_for_each: Raw,
@@ -174,6 +177,7 @@ impl Intrinsics {
             self.report,
         ];
         all.extend(self.error_prototypes);
+        all.extend(self.function_text.all());
         all.extend(self.locale_methods);
         all.extend(self.regexp_flags.map(|(_, getter)| getter));
         all.extend(self.value_of.map(|(_, function)| function));
@@ -282,11 +286,12 @@ fn furnish(cx: Cx, compiler: Cx, runtime: *mut sys::JSRuntime) -> Outcome<Intrin
     }
     let function = cx.get_str(global.raw(), c"Function")?;
     let prototype = cx.get_str(function.raw(), c"prototype")?;
+    let function_text = function_text::install(cx, prototype.raw())?;
     for name in FUNCTION_PLACES {
         cx.delete(prototype.raw(), name)?;
     }
     structured_clone::install(cx, global.raw())?;
-    let intrinsics = capture(cx, compiler, global.raw())?;
+    let intrinsics = capture(cx, compiler, global.raw(), function_text)?;
     backtrace::install(cx, intrinsics.error_prototypes[0])?;
     Ok(intrinsics)
 }
@@ -321,7 +326,12 @@ fn own_names(cx: Cx, object: Raw) -> Outcome<Vec<String>> {
     }
 }
 
-fn capture(cx: Cx, compiler: Cx, global: Raw) -> Outcome<Intrinsics> {
+fn capture(
+    cx: Cx,
+    compiler: Cx,
+    global: Raw,
+    function_text: function_text::Originals,
+) -> Outcome<Intrinsics> {
     let constructor = |name: &CStr| cx.get_str(global, name);
     let method = |class: &CStr, name: &CStr| -> Outcome<Raw> {
         let prototype = cx.get_str(constructor(class)?.raw(), c"prototype")?;
@@ -358,6 +368,7 @@ fn capture(cx: Cx, compiler: Cx, global: Raw) -> Outcome<Intrinsics> {
         ],
         aggregate_error_prototype: prototype(c"AggregateError")?,
         error_stack: getter(c"Error", c"stack")?,
+        function_text,
         map: constructor(c"Map")?.into_raw(),
         map_set: method(c"Map", c"set")?,
         map_for_each: method(c"Map", c"forEach")?,

@@ -208,6 +208,32 @@ impl CompiledModule {
         size_of::<Self>() + self.text.len() + code + names + self.record.exports.len() * 96
     }
 
+    /// Whether the text for the engine is not the original.
+    pub(crate) fn is_edited(&self) -> bool {
+        matches!(self.code, Code::Edited(_))
+    }
+
+    /// The original of a function, of which `part` is the code and the place (line and column from 1) the engine's: the
+    /// last name up to its first bracket, or a name within.
+    pub(crate) fn written(&self, (line, column): (u32, u32), part: &str) -> Option<&str> {
+        /// So often a part may occur within itself.
+        const MOST_TRIES: usize = 64;
+        let Code::Edited(Edited { code, edits }) = &self.code else { return None };
+        let column = engine_column(code, line, column);
+        let lines = Lines::new(&self.text, &self.line_terminators);
+        let place = edits.code(lines.offset(line, 1)?) + usize::try_from(column).ok()?.max(1) - 1;
+        let place = code.floor_char_boundary(place);
+        let next = |from: usize| Some(from + code.get(from..)?.find(part)?);
+        let mut from = code.floor_char_boundary(place.saturating_sub(part.len()));
+        if part.starts_with('(') {
+            from = place;
+        }
+        let starts =
+            std::iter::successors(next(from), |start| next(code.ceil_char_boundary(start + 1)));
+        let start = starts.take(MOST_TRIES).find(|start| start + part.len() > place)?;
+        self.text.get(edits.source(start)..edits.source(start + part.len()))
+    }
+
     /// The original position of a place that the engine reports in `code`: line and column from 1, the column in bytes.
     /// Reads the whole text, so it is for errors alone.
     pub(crate) fn original(&self, line: u32, column: u32) -> Option<Position> {

@@ -12,7 +12,7 @@
 import { constants, type Buffer } from 'node:buffer';
 
 import { Container, path, type Frame } from './decode-frames.js';
-import { ElementIndex, Elements, element, indexOf, sparse, tabled } from './elements.js';
+import { ElementIndex, ElementScan, Elements, element, indexOf, sparse, tabled } from './elements.js';
 import { now } from './event-loop.js';
 import { notCloneable } from './serialization-error.js';
 import { ERROR_CLASSES, Key, Tag, VIEW_KINDS } from './wire.js';
@@ -49,6 +49,8 @@ const SHORT_STRING = 13;
 const PIECE_BYTES = 1024 * 1024;
 /** A text of more bytes than this is read in several steps. */
 const LONG_BYTES = 2 * PIECE_BYTES;
+/** V8 converts this many elements of an array in some 35 ms. */
+const MOST_CONVERTED = 640 * 1024;
 /** Bytes of nodes between two checks of the clock. */
 const STRIDE = 4096;
 
@@ -80,6 +82,8 @@ export class Decoder {
   private prerequisite: (() => boolean) | undefined;
   /** The long texts of that step that have been read, by their first byte; undefined for one that is too long. */
   private texts: Map<number, string | undefined> | undefined;
+  /** The elements of the long array of that step. */
+  private elements: ElementScan | undefined;
 
   constructor(bytes: Buffer, at: number) {
     this.bytes = bytes;
@@ -190,11 +194,13 @@ export class Decoder {
               this.objects.push(value);
               opened = { kind: Container.Object, target: value, left: 0, key: 0, up: frame };
               break;
-            case Tag.Array:
-              value = [];
+            case Tag.Array: {
+              const length = this.varint();
+              value = length > MOST_CONVERTED ? this.longArray(length) : [];
               this.objects.push(value);
-              opened = { kind: Container.Array, target: value, left: this.varint(), key: 0, up: frame };
+              opened = { kind: Container.Array, target: value, left: length, key: 0, up: frame };
               break;
+            }
             case Tag.SparseArray: {
               const length = this.varint();
               value = sparse(length);
@@ -411,6 +417,18 @@ export class Decoder {
     const { blobs } = this;
     if (number >= blobs.list.length) this.later(() => blobs.list.length > number || !blobs.more() && malformed());
     return blobs.list[number] as Uint8Array<ArrayBuffer>;
+  }
+
+  /** An empty array that takes the elements which follow without a conversion. */
+  private longArray(length: number): unknown[] {
+    const { at, elements } = this;
+    if (elements?.start === at) {
+      this.elements = undefined;
+      return elements.array();
+    }
+    const scan = new ElementScan(this.bytes, at, length);
+    this.elements = scan;
+    return this.later(() => scan.go());
   }
 
   /** Abandons this step. It is repeated after `prerequisite`, which may take several slices. */

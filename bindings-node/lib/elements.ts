@@ -1,9 +1,11 @@
 // Elements of arrays and objects in no more memory than their run was charged for.
 //
 // In: elements with their indexes, which a sandbox chose. Out: arrays and objects with them. V8 allocates room up to the
-// highest index, so elements with gaps are stored in a table.
+// highest index, so elements with gaps are stored in a table. V8 also converts all elements of an array when the first
+// comes that is of another kind, so a long array has the final kind from the start.
 
 import type { Frame } from './decode-frames.js';
+import { Tag } from './wire.js';
 
 /** In place of a key's index. */
 export const enum ElementIndex {
@@ -50,6 +52,69 @@ export function tabled(target: object, index: number, value: unknown): void {
   // V8 moves the elements to a table when one of them is not enumerable, and never moves them back.
   Object.defineProperty(target, index, { __proto__: null, value, writable: true, enumerable: false, configurable: true } as PropertyDescriptor);
   Object.defineProperty(target, index, { __proto__: null, enumerable: true } as PropertyDescriptor);
+}
+
+/** Nodes that are scanned in one step. */
+const SCANNED_NODES = 1 << 18;
+const DOUBLE_BYTES = 9;
+
+/** A scan of the elements of a long array, for their kind in V8: integers, numbers, or any values. */
+export class ElementScan {
+  private readonly bytes: Uint8Array;
+  /** The byte at which the next element begins. */
+  private at: number;
+  /** The number of elements that follow; 0 if the kind is known. */
+  private left: number;
+  private isAny = false;
+  private hasDoubles = false;
+
+  /** @param start The byte at which the first of `length` elements begins. */
+  constructor(
+    bytes: Uint8Array,
+    readonly start: number,
+    length: number,
+  ) {
+    this.bytes = bytes;
+    this.at = start;
+    this.left = length;
+  }
+
+  /** Scans some elements; returns whether the kind is known. */
+  go(): boolean {
+    const { bytes } = this;
+    let { at } = this;
+    const rest = Math.max(0, this.left - SCANNED_NODES);
+    let { left } = this;
+    while (left > rest) {
+      const before = left;
+      for (; left > rest && bytes[at] === Tag.Double; left -= 1) at += DOUBLE_BYTES;
+      if (left < before) this.hasDoubles = true;
+      else if (bytes[at] === Tag.Int) {
+        do at += 1;
+        while ((bytes[at] as number) >= 0x80);
+        at += 1;
+        left -= 1;
+      } else if (bytes[at] === Tag.Hole) {
+        at += 1;
+        left -= 1;
+      } else {
+        // So does the end of a malformed message.
+        this.isAny = true;
+        left = 0;
+        break;
+      }
+    }
+    this.at = at;
+    this.left = left;
+    return left === 0;
+  }
+
+  /** An empty array of that kind. V8 never makes the kind of an array narrower again. */
+  array(): unknown[] {
+    const array: unknown[] = this.isAny ? [undefined] : this.hasDoubles ? [0.5] : [];
+    array.length = 0;
+    return array;
+  }
 }
 
 /** The key as an index, or {@link ElementIndex.Named}. */

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { runCode } from '../isolation.mjs';
+import { Standstill } from '../meter/standstill.mjs';
 
 const LIMIT = { memoryLimitBytes: 2 ** 30 };
 const RECORDS = 'Array.from({ length: 300_000 }, (_, i) => ({ i, s: "x" + i }))';
@@ -140,11 +141,41 @@ test('promises and calls that a run leaves behind by the hundred thousand are al
   assert.ok(turns > 3, `${turns} turns`);
 });
 
+test('a long array whose last element is of another kind keeps no turn of the loop for long', async () => {
+  const source = 'const a = new Array(6e6).fill(0.5); a[1] = 300; a[2] = -7; a.push("last"); export default a;';
+  const longestMs = [];
+  // The host's collector may need a turn of its own, but not each time.
+  for (let times = 0; times < 4; times += 1) {
+    const still = new Standstill();
+    const { status, result, error } = await runCode(source, LIMIT);
+    longestMs.push(still.end());
+    assert.equal(status, 'success', error?.message);
+    assert.deepStrictEqual([result.length, result.slice(0, 4), result.slice(-2)], [6e6 + 1, [0.5, 300, -7, 0.5], [0.5, 'last']]);
+    assert.ok(result.every((element, at) => element === 0.5 || at < 3 || at === 6e6));
+  }
+  assert.ok(Math.min(...longestMs) < 150, `${longestMs} ms`);
+});
+
+test('long arrays of integers, of numbers and of other values are what they were', async () => {
+  const source = `
+    const make = (from) => Array.from({ length: 700_000 }, from);
+    export default [make((_, i) => i * 3_001 - 1e9), make((_, i) => (i % 5 === 0 ? i / 2 : i)), make((_, i) => (i === 650_000 ? [i] : i + 0.5))];`;
+  const { status, result, error } = await runCode(source, LIMIT);
+  assert.equal(status, 'success', error?.message);
+  const [integers, numbers, others] = result;
+  assert.ok(integers.every((element, i) => element === i * 3_001 - 1e9));
+  assert.ok(numbers.every((element, i) => element === (i % 5 === 0 ? i / 2 : i)));
+  assert.ok(others.every((element, i) => (i === 650_000 ? element[0] === i : element === i + 0.5)));
+  assert.deepStrictEqual(result.map((list) => list.length), [700_000, 700_000, 700_000]);
+});
+
 test('a value that V8 cannot build in proportion to its bytes is refused inside', async () => {
   const colliding = 'new Set(Array.from({ length: 60_000 }, (_, i) => (BigInt(i) << 64n) | 1n))';
   const long = 'new Set(Array.from({ length: 3_000 }, (_, i) => "x".repeat(16_400) + (10_000 + i)))';
+  const longer = 'new Set(["\u4e00".repeat(17e6) + 1, "\u4e00".repeat(17e6) + 2])';
   const pattern = 'new RegExp("[\\\\p{L}]".repeat(500), "iv")';
-  for (const [value, what] of [[colliding, 'a Set whose members collide'], [long, 'a Set whose members collide'], [pattern, 'a RegExp that Node.js would take too long to parse']]) {
+  const collide = 'a Set whose members collide';
+  for (const [value, what] of [[colliding, collide], [long, collide], [longer, collide], [pattern, 'a RegExp that Node.js would take too long to parse']]) {
     const source = `
       try { take({ list: [${value}] }); } catch (error) { report([error.name, error.message]); }
       console.log('in a log', ${value});

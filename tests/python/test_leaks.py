@@ -193,3 +193,66 @@ PROMISES = '''
 def test_values_of_promises_that_nobody_keeps_are_not_kept() -> None:
     """The run is charged for each value that it holds itself: the host must not hold more."""
     assert run_program(PROMISES, ceiling_s=60) == ["fine"]
+
+
+REJECTIONS = '''
+    import asyncio, gc, isolane
+
+    ROUNDS, BYTES, ALLOWED_BYTES = 400, 1_000_000, 60_000_000
+    gc.disable()
+
+    def resident_bytes():
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * 4096
+
+    async def main():
+        resident = []
+        source = f"""
+            const value = new Uint8Array({BYTES});
+            for (let round = 0; round < {ROUNDS}; round++) {{
+                await catches(Promise.reject(value));
+                await catches_later(Promise.reject(value));
+                await gathers(Promise.reject(value));
+                await calls(() => {{ throw value; }});
+                await passes(Promise.reject(value)).catch(() => {{}});
+                await turn();
+            }}
+            export default 1;
+        """
+        async def catches(promise):
+            try:
+                await promise
+            except isolane.SandboxError as error:
+                assert error.value == bytes(BYTES)
+        async def catches_later(promise):
+            while not promise.done():
+                await asyncio.sleep(0)
+            await catches(promise)
+            assert promise.exception().value == bytes(BYTES)
+        async def gathers(promise):
+            (error,) = await asyncio.gather(promise, return_exceptions=True)
+            await catches(asyncio.shield(promise))
+        async def calls(function):
+            future = function()
+            await catches(future)
+            await catches(future)
+        async def passes(promise):
+            await promise
+        async def turn():
+            resident.append(resident_bytes())
+        result = await isolane.run_code(
+            source,
+            globals={f.__name__: f for f in (catches, catches_later, gathers, calls, passes, turn)},
+            memory_limit_bytes=64 << 20,
+        )
+        result.raise_for_status()
+        grown = resident[-1] - resident[ROUNDS // 4]
+        print("fine" if grown < ALLOWED_BYTES else f"{grown} bytes")
+
+    asyncio.run(main())
+'''
+
+
+def test_exceptions_that_were_caught_are_not_kept() -> None:
+    """Nor without the garbage collector: it does not know how large an exception's value is."""
+    assert run_program(REJECTIONS, ceiling_s=60) == ["fine"]

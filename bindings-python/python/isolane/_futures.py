@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from ._errors import SandboxError
@@ -17,10 +18,57 @@ from ._isolane import Message
 if TYPE_CHECKING:
     from ._run import Run
 
+_result = asyncio.Future.result
+
 SETTLED = "the run has settled; nothing in its sandbox can be called any more"
 
 # How many futures fail in one turn of the loop.
 _MOST_FUTURES = 1000
+
+
+class SandboxFuture(asyncio.Future[Any]):
+    """A future that the sandbox settles. It raises a copy of its exception each time.
+
+    An exception that was raised holds the frames that it passed, and so their variables. One of
+    these is usually the future. If the future held that exception, only the garbage collector would
+    free both, and the thrown value with them, which no limit counts any more."""
+
+    _thrown: SandboxError | None = None
+
+    def set_exception(self, exception: type | BaseException, /) -> None:
+        """Fails it, as `asyncio.Future.set_exception` does."""
+        super().set_exception(exception)
+        if type(exception) is SandboxError:
+            self._thrown = exception
+
+    def exception(self) -> BaseException | None:
+        """The exception, or None; raises as `asyncio.Future.exception` does."""
+        exception = super().exception()
+        return exception if self._thrown is None else _copy(self._thrown)
+
+    def result(self) -> Any:
+        """The value; raises as `asyncio.Future.result` does."""
+        if self._thrown is not None:
+            raise _copy(self._thrown)
+        return _result(self)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        # The method of asyncio raises the future's own exception.
+        if self.done():
+            return self.result()
+        self._asyncio_future_blocking = True
+        # A task throws the exception here.
+        yield self
+        return _result(self)
+
+    __iter__ = __await__
+
+
+def _copy(thrown: SandboxError) -> SandboxError:
+    """The same exception, without a traceback."""
+    copied = SandboxError.__new__(SandboxError, *thrown.args)
+    copied.__dict__.update(thrown.__dict__)
+    return copied
 
 
 def outcome(future: asyncio.Future[Any]) -> tuple[bool, Any]:

@@ -12,7 +12,7 @@ import types
 from collections.abc import Awaitable, Coroutine, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ._futures import SETTLED, fail, outcome, settle
+from ._futures import SETTLED, SandboxFuture, fail, outcome, settle
 from ._isolane import Message
 from ._throws import Answered
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _EAGER = sys.version_info >= (3, 12)
 
 # The futures of asyncio: they run their callbacks in a later turn of the loop.
-_OWN_FUTURES = (asyncio.Future, asyncio.Task)
+_OWN_FUTURES = (asyncio.Future, asyncio.Task, SandboxFuture)
 
 
 class Promises:
@@ -142,7 +142,7 @@ class Promises:
         known = self._of_sandbox.get(number)
         if known is not None:
             return known
-        future = run.loop.create_future()
+        future = SandboxFuture(loop=run.loop)
         if not run.has_ended:
             self._of_sandbox[number] = future
         else:

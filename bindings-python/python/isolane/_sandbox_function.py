@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, final
 
-from ._futures import SETTLED, fail, settle
+from ._futures import SETTLED, SandboxFuture, fail, settle
 from ._isolane import Message
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class SandboxFunctions:
         """Calls the function with that number."""
         if asyncio.get_running_loop() is not run.loop:
             raise RuntimeError("a function of the sandbox has to be called on the loop of its run")
-        future = run.loop.create_future()
+        future = SandboxFuture(loop=run.loop)
         if run.has_ended:
             fail(future, RuntimeError(SETTLED))
             return future

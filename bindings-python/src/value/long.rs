@@ -7,15 +7,12 @@
 use std::os::raw::c_char;
 
 use isolane::value::{Malformed, Unchecked};
-use pyo3::{
-    ffi,
-    prelude::*,
-    types::{PyBytes, PyString},
-};
+use pyo3::{ffi, prelude::*, types::PyString};
 
 use super::{
     budget::Budget,
     decode::{Part, malformed},
+    utf16::utf16,
 };
 
 /// Bytes above which a text or a buffer is read in pieces.
@@ -160,9 +157,9 @@ impl<'a> LongText<'a> {
                 if is_pair(&units[end - 2..]) {
                     end += 2;
                 }
-                let piece = PyBytes::new(py, &units[self.read..end]);
+                let piece = utf16(py, &units[self.read..end]);
                 self.read = end;
-                Ok(piece.call_method1("decode", ("utf-16-le", "surrogatepass"))?.cast_into()?)
+                piece
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! `encode` writes and `decode` reads messages; `suspended` reads a large message in slices with a `budget` each, and
 //! `long` reads its long texts and buffers. `limits` and `probes` refuse values that Python cannot represent.
-//! `functions` keeps the host functions that crossed, and `classes` looks up Python classes.
+//! `utf16` makes texts with lone surrogates. `functions` keeps the host functions that crossed, and `classes` looks up
+//! Python classes.
 
 mod budget;
 mod classes;
@@ -13,6 +14,7 @@ mod limits;
 mod long;
 mod probes;
 mod suspended;
+mod utf16;
 
 use isolane::{
     SourceText, Value,

@@ -9,7 +9,7 @@ use pyo3::{
     types::{PyBytes, PyFloat, PyInt, PyString},
 };
 
-use crate::value::classes::DATETIME;
+use crate::value::{classes::DATETIME, utf16::utf16};
 
 /// An `int` if it is a safe integer, else a `float`; `-0` is a `float`.
 pub(super) fn number(py: Python<'_>, value: f64) -> PyResult<Bound<'_, PyAny>> {
@@ -38,11 +38,7 @@ pub(super) fn bigint<'py>(
 pub(super) fn string<'py>(py: Python<'py>, text: Str<'_>) -> PyResult<Bound<'py, PyString>> {
     match text {
         Str::Utf8(text) => Ok(PyString::new(py, text)),
-        Str::Utf16(units) => {
-            let bytes = PyBytes::new(py, units);
-            let text = bytes.call_method1("decode", ("utf-16-le", "surrogatepass"))?;
-            Ok(text.cast_into()?)
-        }
+        Str::Utf16(units) => utf16(py, units),
     }
 }
 

@@ -269,6 +269,18 @@ def test_a_map_of_very_many_entries_is_refused() -> None:
     assert result.error.message == "result: a Map of 2000001 entries cannot be cloned"
 
 
+def test_a_key_that_takes_long_to_hash_is_refused() -> None:
+    for make, what in [
+        ("new Set([long])", "a Set with a member"),
+        ("new Map([[long, 1]])", "a Map with a key"),
+        ("new Set([new Uint8Array(2 ** 26 + 1)])", "a Set with a member"),
+    ]:
+        source = f"const long = 'a'.repeat(2 ** 26 + 1); export default {make};"
+        result = isolane.run_code_sync(source, memory_limit_bytes=1 << 30)
+        assert result.error is not None
+        assert result.error.message == f"result: {what} of more than 64 MiB cannot be cloned"
+
+
 def test_a_host_function_is_no_key() -> None:
     class Tool:
         """Its hash is code of the host, which the sandbox must not be able to run."""

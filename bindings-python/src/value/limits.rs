@@ -26,6 +26,10 @@ const BYTES_PER_HOLE: usize = 8;
 /// The most numbers in one dict or set that share a hash.
 const MOST_COLLISIONS: u32 = 64;
 
+/// The most bytes of a text or a buffer that is a key. Python hashes it in one step, with up to 4 bytes for each of
+/// these.
+const MOST_KEY_BYTES: usize = 64 << 20;
+
 /// The first and the last millisecond of `datetime`.
 const FIRST_MS: f64 = -62_135_596_800_000.0;
 const LAST_MS: f64 = 253_402_300_799_999.0;
@@ -96,6 +100,18 @@ enum Key<'a> {
     Date(u64),
     /// An object that Python compares by identity.
     Object(u32),
+}
+
+impl Key<'_> {
+    /// Whether Python takes too long for its hash.
+    fn is_long(&self) -> bool {
+        let bytes = match self {
+            Self::Text(text) => text.len(),
+            Self::Text16(bytes) | Self::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        bytes > MOST_KEY_BYTES
+    }
 }
 
 /// The key that an object of the message makes.
@@ -169,10 +185,21 @@ impl<'a> MessageVisitor<'a> for Limits<'a> {
     fn key(&mut self, event: &Event<'a>) -> Result<(), Refused> {
         let key = self.hashed(event);
         let Some(keys) = self.open.last_mut() else { return Ok(()) };
-        let (unhashable, colliding) = match keys.collection {
-            Collection::Map => ("a Map with an unhashable key", "a Map whose keys collide"),
-            Collection::Set => ("a Set with an unhashable member", "a Set whose members collide"),
+        let (unhashable, colliding, long) = match keys.collection {
+            Collection::Map => (
+                "a Map with an unhashable key",
+                "a Map whose keys collide",
+                "a Map with a key of more than 64 MiB",
+            ),
+            Collection::Set => (
+                "a Set with an unhashable member",
+                "a Set whose members collide",
+                "a Set with a member of more than 64 MiB",
+            ),
         };
+        if key.as_ref().is_some_and(Key::is_long) {
+            return Err(long);
+        }
         match key.map(|key| keys.take(key)) {
             Some(true) => Ok(()),
             Some(false) => Err(colliding),

@@ -69,6 +69,16 @@ test('terminate works while a loop computes and while a host function is being a
   assert.equal((await waiting).error.message, 'wait');
 });
 
+test('a run that was ended while it waited has its peak of memory', async () => {
+  const source = 'const bytes = new Uint8Array(2e6); await stop(); export default bytes;';
+  const handle = runCode(source, { globals: { stop: async () => { handle.terminate(); await never(); } } });
+  const waiting = runCode(source, { globals: { stop: () => { setTimeout(() => waiting.terminate(), 20); return never(); } } });
+  for (const result of [await handle, await waiting]) {
+    assert.equal(result.status, 'terminated');
+    assert.ok(result.memoryUsedBytes > 2e6 && result.memoryUsedBytes < 6e6, `${result.memoryUsedBytes}`);
+  }
+});
+
 test('no host function starts once terminate was called', async () => {
   const calls = [];
   const handle = runCode('for (let i = 0; ; i++) call(i)', {

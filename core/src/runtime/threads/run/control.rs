@@ -43,11 +43,16 @@ impl Run {
         shared.record.ask(reason);
         self.termination.raise();
         let computing = matches!(shared.phase, Phase::Computing);
-        let (mut parked, mut request) = (false, None);
+        let (mut parked, mut request, mut peak_bytes) = (false, None, None);
         match std::mem::replace(&mut shared.phase, Phase::Over) {
             Phase::Parked(isolate) => {
+                peak_bytes = Some(isolate.peak_bytes());
                 shared.phase = Phase::Woken(isolate);
                 parked = true;
+            }
+            Phase::Woken(isolate) => {
+                peak_bytes = Some(isolate.peak_bytes());
+                shared.phase = Phase::Woken(isolate);
             }
             // The run stays in the queue, and holds nothing any more.
             Phase::Queued(unused) => request = Some(unused),
@@ -61,7 +66,7 @@ impl Run {
             self.resources.watchdog.watch_ending(self);
             return;
         }
-        self.settle(End::Asked, None);
+        self.settle(End::Asked, peak_bytes);
         if parked {
             // A thread of the runtime gives its isolate back; that is no work for the caller's thread.
             self.resources.scheduler.enqueue(Arc::clone(self));

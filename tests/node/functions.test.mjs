@@ -97,6 +97,27 @@ test('nothing that outlives a run keeps its reports, its sink or its functions a
   assert.equal(kept.length, 3);
 });
 
+test('values of settled promises do not stay with a host that keeps none', { timeout: 60_000 }, async () => {
+  setFlagsFromString('--expose-gc');
+  const gc = vm.runInNewContext('gc');
+  const held = [];
+  const globals = {
+    take: (promise) => void promise.catch(() => {}),
+    turn: async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      gc();
+      held.push(process.memoryUsage().arrayBuffers);
+    },
+  };
+  const source = `
+    const value = new Uint8Array(1e6);
+    for (let round = 0; round < 60; round += 1) { take(round % 2 ? Promise.resolve(value) : Promise.reject(value)); await turn(); }
+    export default 1;`;
+  const { status, error } = await runCode(source, { globals, memoryLimitBytes: 16 * 2 ** 20 });
+  assert.equal(status, 'success', error?.message);
+  assert.ok(Math.max(...held) - held[0] < 20e6, `${held}`);
+});
+
 test('a function handed back is the host’s own again, and a sandbox function the same each time', async () => {
   const got = [];
   const own = () => 'own';

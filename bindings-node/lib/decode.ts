@@ -51,6 +51,9 @@ const PIECE_BYTES = 1024 * 1024;
 const LONG_BYTES = 2 * PIECE_BYTES;
 /** V8 converts this many elements of an array in some 35 ms. */
 const MOST_CONVERTED = 640 * 1024;
+/** A big integer of at most so many bytes is read word by word, which is faster than by way of its digits. */
+const SHORT_BIGINT = 256;
+const WORD_BYTES = 8;
 /** Bytes of nodes between two checks of the clock. */
 const STRIDE = 4096;
 
@@ -458,9 +461,22 @@ export class Decoder {
     const size = this.varint();
     const start = this.take(size);
     if (size === 0) return 0n;
-    const hex = Uint8Array.prototype.slice.call(this.bytes, start, start + size).reverse();
-    const value = BigInt(`0x${(hex as Buffer).toString('hex')}`);
+    const last = start + size - 1 - ((size - 1) % WORD_BYTES);
+    const isShort = size <= SHORT_BIGINT && last + WORD_BYTES <= this.bytes.length;
+    const value = isShort ? this.words(start, last, size) : this.digits(start, size);
     return negative ? -value : value;
+  }
+
+  /** The words from `start` to `last` as a big integer of `size` bytes. */
+  private words(start: number, last: number, size: number): bigint {
+    let value = BigInt.asUintN(8 * (start + size - last), this.data.getBigUint64(last, true));
+    for (let at = last - WORD_BYTES; at >= start; at -= WORD_BYTES) value = (value << 64n) | this.data.getBigUint64(at, true);
+    return value;
+  }
+
+  private digits(start: number, size: number): bigint {
+    const hex = Uint8Array.prototype.slice.call(this.bytes, start, start + size).reverse();
+    return BigInt(`0x${(hex as Buffer).toString('hex')}`);
   }
 
   /** The number of the next key of an object, or -1 at its end. */

@@ -1,6 +1,6 @@
 // Cases of the meter, one after the other, in this process alone.
 //
-// In: `--seed` of the first, `--count`, `--isolation`, `--most` bytes of a value. Out: on standard output a line of
+// In: `--seed` of the first, `--count`, `--isolation`, `--most` bytes of a value, `--limit` of a run in MiB. Out: on standard output a line of
 // JSON before each case and one after it: the values handed out and their way, the memory that this process held of
 // them after a collection, the run's charge, and the longest standstill of the event loop, in CPU time of this thread.
 // Run with `--expose-gc`.
@@ -14,14 +14,13 @@ import { Runtime } from 'isolane';
 import { Standstill } from './standstill.mjs';
 
 const GENERATE = readFileSync(new URL('generate.js', import.meta.url), 'utf8');
-const LIMIT_BYTES = 320 * 1024 * 1024;
-const BALLAST_BYTES = 64 * 1024 * 1024;
 /** A value is handed out again until about so much is held: far above the noise of a collected heap. */
 const HELD_BYTES = 4 * 1024 * 1024;
+/** A value that holds less is within the bounds, whatever its charge. */
+const FREE_BYTES = 1024 * 1024;
 const MOST_COPIES = 200;
 /** The maximum number of times that each fresh copy is handed out. */
 const MOST_TIMES = 50;
-const RUN_MS = 5_000;
 /** The approximate time for the copies: the sandbox may take far longer to make a value than the host to read it. */
 const CASE_MS = 600;
 
@@ -43,8 +42,13 @@ const { values: options } = parseArgs({
     count: { type: 'string', default: '1' },
     isolation: { type: 'string', default: 'thread' },
     most: { type: 'string', default: '3000000' },
+    limit: { type: 'string', default: '320' },
   },
 });
+const LIMIT_BYTES = Number(options.limit) * 1024 * 1024;
+/** More than the sandbox takes while it makes a value. */
+const BALLAST_BYTES = Math.max(64 * 1024 * 1024, 2 * Number(options.most));
+const RUN_MS = Math.max(5_000, Number(options.most) / 4_000);
 const runtime = new Runtime({ isolation: options.isolation });
 const first = Number(options.seed);
 await hand('report', 0, 0);
@@ -62,7 +66,11 @@ async function one(seed) {
   const { kept, once } = WAYS[way];
   const began = performance.now();
   const single = await hand(way, seed, 1);
-  if (once || single.status === 'terminated' || single.status === 'memory') return row(seed, way, 1, single);
+  if (single.status === 'terminated' || single.status === 'memory') return row(seed, way, 1, single);
+  if (once) {
+    if (single.held > FREE_BYTES) single.charged = await own(way, seed, 1, 1);
+    return row(seed, way, 1, single);
+  }
   const each = Math.max(1, single.charged - empty, single.held);
   const affordable = Math.ceil(CASE_MS / (performance.now() - began));
   const wanted = Math.min(MOST_COPIES, Math.ceil(HELD_BYTES / each));
@@ -71,16 +79,26 @@ async function one(seed) {
   const many = await hand(way, seed, fresh, times);
   const worst = { ...many, stoodMs: Math.max(single.stoodMs, many.stoodMs) };
   // Only a successful run allocated its ballast.
-  if (kept && many.status === 'success') worst.charged -= empty;
+  if (many.status === 'success') {
+    if (kept) worst.charged -= empty;
+    else if (many.held > FREE_BYTES) worst.charged = await own(way, seed, fresh, times);
+  }
   return row(seed, way, fresh * times, worst);
+}
+
+/** The charge for what a run hands out, without that for its own values: at its peak, it holds both and ballast. */
+async function own(way, seed, copies, times) {
+  const handed = await hand(way, seed, copies, times, true);
+  const made = await hand(way, seed, 1, 0, true);
+  return Math.max(0, handed.charged - made.charged);
 }
 
 function row(seed, way, copies, { status, failure, kind, held, charged, stoodMs }) {
   return { seed, way, isolation: options.isolation, copies, status, failure, kind, held, charged, ratio: held / Math.max(charged, 1), stoodMs };
 }
 
-/** A run that hands out so many fresh copies, each so many times, and its result. */
-async function hand(way, seed, copies, times = 1) {
+/** A run that hands out so many fresh copies, each so many times, and its result; `early` if beside its ballast. */
+async function hand(way, seed, copies, times = 1, early = false) {
   const { live = false, text = false, give } = WAYS[way];
   const made = { live: live || text, text, most: Number(options.most) };
   const source = `
@@ -90,14 +108,17 @@ async function hand(way, seed, copies, times = 1) {
     const give = async (copy) => {
       const { kind, value } = make(copy);
       if (copy === 0) say(kind);
+      ${early ? 'hold();' : ''}
       for (let time = 0; time < ${times}; time += 1) {
         ${give};
       }
     };
+    let ballast;
+    const hold = () => (ballast ??= new ArrayBuffer(${BALLAST_BYTES}));
     for (let copy = 0; copy < ${copies}; copy += 1) await give(copy);
     // Above whatever the run took on the way: at its peak it holds this and what it gave away.
-    const ballast = new ArrayBuffer(${BALLAST_BYTES});
-    await parked(ballast.byteLength);
+    hold();
+    await parked();
     export default answer;`;
   let kind = '';
   // The host's own code keeps only the last of them.

@@ -1,12 +1,12 @@
 // Values of every kind and shape, from a seed.
 //
-// In: `generate(seed, options)`. `without` lists kinds that must not occur (a Python host refuses `regexp`, and `dates`
-// out of its range), `live` allows functions and promises, `text` allows symbols, which a log shows as text, `most` is
-// about the largest size of the value in the sandbox in bytes, and `from` is the first of the numbers that make keys
-// and texts unique, so that copies of a value differ in them. Out: `{ kind, value }`: the value, the same for the same
-// seed and options, and a text that describes it. Runs inside the sandbox, as a module of the program with a host in
-// any language, so it is independent of the host. Sizes range from nothing to megabytes, and strange shapes are
-// frequent: the search is for values that take more of a host than their charge.
+// In: `generate(seed, options)`. `without` lists kinds that must not occur, `live` allows functions and promises, `text`
+// allows symbols, which a log shows as text, `most` is about the largest size of the value in the sandbox in bytes (the
+// bounds of its parts grow with it), and `from` is the first of the numbers that make keys and texts unique, so that
+// copies of a value differ in them. Out: `{ kind, value }`: the value, the same for the same seed and options, and a
+// text that describes it. Runs inside the sandbox, as a module of the program with a host in any language, so it is
+// independent of the host. Sizes range from nothing to megabytes, and strange shapes are frequent: the search is for
+// values that take more of a host than their charge.
 
 const VIEWS = ['DataView', 'Int8Array', 'Uint8Array', 'Uint8ClampedArray', 'Int16Array', 'Uint16Array', 'Int32Array', 'Uint32Array', 'BigInt64Array', 'BigUint64Array', 'Float16Array', 'Float32Array', 'Float64Array'];
 const ERRORS = [Error, RangeError, ReferenceError, SyntaxError, TypeError, URIError, EvalError];
@@ -16,6 +16,10 @@ const LENGTHS = [1, 2, 17, 18, 100, 256, 300, 1023, 1024, 1025, 5000, 1e5, 33_55
 const COUNTS = [1, 2, 3, 4, 5, 6, 8, 9, 12, 13, 16, 17, 18, 20, 22, 30, 33, 64, 65, 128, 129, 200, 1000, 1021, 1500];
 const ODD_KEYS = ['__proto__', 'constructor', 'prototype', 'toString', 'valueOf', 'hasOwnProperty', 'length', 'name', 'then', '', ' ', '-1', '-0', '01', '1e21', 'a\0b', '\ud800', '\udc00x', '😀', 'é'];
 const DEEPEST = 6;
+/** The bytes up to which no part of a value is bounded any further. */
+const USUAL_BYTES = 3e6;
+/** Longer arrays do not cross. */
+const MOST_ELEMENTS = 2 ** 23;
 
 /** Elements of containers, by description: functions of a context and a number of bytes. */
 const SCALARS = {
@@ -35,13 +39,15 @@ const KINDS = {
   array: (context, bytes) => filled([], context, bytes),
   holes: (context) => holes(context),
   sparse: (context) => sparse(context),
+  'changing array': (context, bytes) => changing(context, bytes),
   map: (context, bytes) => collection(new Map(), context, bytes),
   set: (context, bytes) => collection(new Set(), context, bytes),
   collisions: (context, bytes) => collisions(context, bytes),
+  'long texts': (context, bytes) => longTexts(context, bytes),
   dates: ({ random }) => new Date(random.pick([0, NaN, 1e12, 8.64e15, -8.64e15, random.below(2 ** 40)])),
   regexp: (context, bytes) => regexp(context, bytes),
   error: (context, bytes) => error(context, bytes),
-  buffer: ({ random }, bytes) => new Uint8Array(random.pick([0, 1, 8, Math.min(bytes, 3e6) >>> 0])).fill(random.below(256)).buffer,
+  buffer: ({ random, scale }, bytes) => new Uint8Array(random.pick([0, 1, 8, Math.min(bytes, 3e6 * scale) >>> 0])).fill(random.below(256)).buffer,
   view: (context, bytes) => view(context, bytes),
 };
 const LIVE = {
@@ -52,10 +58,10 @@ const LIVE = {
   promise: (context, bytes) => promise(context, bytes),
 };
 const TEXT = {
-  symbol: ({ shape, say: tell }, bytes) => {
+  symbol: ({ shape, scale, say: tell }, bytes) => {
     const unit = shape.pick(Object.keys(UNITS));
     tell(`of ${bytes} ${unit}`);
-    return Symbol(UNITS[unit].repeat(Math.min(bytes, 3e6)));
+    return Symbol(UNITS[unit].repeat(Math.min(bytes, 3e6 * scale)));
   },
 };
 const CONTAINERS = ['object', 'array', 'map', 'set'];
@@ -64,7 +70,8 @@ const CONTAINERS = ['object', 'array', 'map', 'set'];
 export function generate(seed, { without = [], live = false, text = false, most = 2_000_000, from = 0 } = {}) {
   const random = randomness(seed);
   const kinds = Object.keys({ ...KINDS, ...(live ? LIVE : {}), ...(text ? TEXT : {}) }).filter((kind) => !without.includes(kind));
-  const context = { random, kinds, said: [], depth: 0, keys: new Map(), pool: [], number: counter(from) };
+  const scale = Math.max(1, most / USUAL_BYTES);
+  const context = { random, kinds, scale, said: [], depth: 0, keys: new Map(), pool: [], number: counter(from) };
   // Some are small under any limit; of the others as many have 3 KB as have 3 MB.
   const bytes = random.chance(0.2) ? random.log(2000) : Math.floor(1000 * Math.exp(random.next() * Math.log(Math.max(1, most / 1000))));
   const value = random.weighted({ many: 6, mix: 2, deep: 1, shared: 1, one: 2, unheld: without.includes('unheld') ? 0 : 0.3 })({ many, mix, deep, shared, one, unheld })(context, bytes);
@@ -76,9 +83,9 @@ export function generate(seed, { without = [], live = false, text = false, most 
 /** The same shape many times, each fresh, so that a wrong weight adds up. */
 function many(context, bytes) {
   const { random } = context;
-  const each = Math.min(random.log(bytes), 100_000);
+  const each = Math.min(random.log(bytes), 100_000 * context.scale);
   const make = maker(context, each);
-  const most = Math.min(bytes / Math.max(each, 16), 20_000);
+  const most = Math.min(bytes / Math.max(each, 16), 20_000 * context.scale);
   const list = [];
   say(context, `up to ${Math.ceil(most)} of ${each} bytes:`);
   // The size of an element is known only after it is made.
@@ -198,10 +205,10 @@ function tree(context, bytes, depth) {
 
 // Kinds.
 
-function string({ random, shape, number, say: tell }, bytes) {
+function string({ random, shape, scale, number, say: tell }, bytes) {
   const unit = shape.pick(Object.keys(UNITS));
   const ends = shape.pick([unit, unit, unit, 'ASCII', 'two-byte']);
-  const length = shape.chance(0.3) ? shape.below(20) : Math.min(bytes, 3e6) >>> 0;
+  const length = shape.chance(0.3) ? shape.below(20) : Math.min(bytes, 3e6 * scale) >>> 0;
   tell(`of ${length} ${unit}, then ${ends}`);
   return `${UNITS[unit].repeat(Math.max(0, length - 5))}${length < 2 ? '' : number() + random.below(10)}${UNITS[ends]}`.slice(0, Math.max(1, length));
 }
@@ -247,12 +254,23 @@ function integerKeys(context, bytes) {
 }
 
 function filled(list, context, bytes) {
-  const { shape } = context;
-  const count = Math.min(shape.chance(0.4) ? shape.below(20) : bytes / 8, 200_000) >>> 0;
+  const { shape, scale } = context;
+  const count = Math.min(shape.chance(0.4) ? shape.below(20) : bytes / 8, 200_000 * scale) >>> 0;
   context.say(`of ${count}`);
   const make = element(context);
   const last = shape.chance(0.2) ? element(context) : make;
   for (let at = 0; at < count; at += 1) list.push(at + 1 === count ? last() : make());
+  return list;
+}
+
+/** Many elements of one kind, and one of another kind that makes V8 convert all before it. */
+function changing(context, bytes) {
+  const { shape } = context;
+  const count = Math.min(bytes / 8, MOST_ELEMENTS - 1) >>> 0;
+  const [from, to] = [shape.pick(['small integers', 'doubles', 'large integers']), shape.pick(['doubles', 'undefined, null, true', 'string'])];
+  context.say(`${count} ${from}, then ${to}`);
+  const list = new Array(count).fill(SCALARS[from](context));
+  list.splice(shape.pick([count, count, count / 2]), 0, to === 'string' ? 'other' : SCALARS[to](context));
   return list;
 }
 
@@ -280,8 +298,8 @@ function sparse(context) {
 }
 
 function collection(target, context, bytes) {
-  const { shape } = context;
-  const count = Math.min(shape.chance(0.5) ? shape.pick([0, ...COUNTS]) : bytes / 30, 100_000) >>> 0;
+  const { shape, scale } = context;
+  const count = Math.min(shape.chance(0.5) ? shape.pick([0, ...COUNTS]) : bytes / 30, 100_000 * scale) >>> 0;
   context.say(`of ${count}`);
   const [key, make] = [element(context), element(context)];
   for (let at = 0; at < count; at += 1) {
@@ -298,7 +316,7 @@ function collection(target, context, bytes) {
 function collisions(context, bytes) {
   const { shape } = context;
   const how = shape.pick(['bigints', 'integers', 'doubles', 'numeric strings']);
-  const count = Math.min(bytes / 24, 60_000) >>> 0;
+  const count = Math.min(bytes / 24, 60_000 * context.scale) >>> 0;
   const bits = Math.max(1, Math.ceil(Math.log2(count + 1)));
   context.say(`${count} ${how}`);
   const member = {
@@ -308,6 +326,19 @@ function collisions(context, bytes) {
     'numeric strings': (at) => `${at * 2 ** bits}`,
   }[how];
   const list = Array.from({ length: count }, (_, at) => member(at));
+  return shape.chance(0.5) ? new Set(list) : new Map(list.map((key) => [key, 0]));
+}
+
+/** A few texts of one length in a Map or a Set. V8 compares such texts, because it hashes them by their length. */
+function longTexts(context, bytes) {
+  const { shape, number } = context;
+  const unit = shape.pick(Object.keys(UNITS));
+  const count = shape.pick([1, 2, 2, 3, 10]);
+  const length = Math.max(1, bytes / 2 / count) >>> 0;
+  const where = shape.pick(['start', 'end']);
+  context.say(`${count} of ${length} ${unit}, which differ at the ${where}`);
+  const same = UNITS[unit].repeat(length);
+  const list = Array.from({ length: count }, () => (where === 'start' ? number() + same : same + number()));
   return shape.chance(0.5) ? new Set(list) : new Map(list.map((key) => [key, 0]));
 }
 
@@ -344,9 +375,9 @@ function error(context, bytes) {
   return made;
 }
 
-function view({ random, shape, say: tell }, bytes) {
+function view({ random, shape, scale, say: tell }, bytes) {
   const kind = shape.pick(VIEWS);
-  const size = shape.pick([0, 8, 64, Math.min(bytes, 1e6)]) & ~7;
+  const size = shape.pick([0, 8, 64, Math.min(bytes, 1e6 * scale)]) & ~7;
   const views = shape.pick([1, 1, 1, 2, 10, 100]);
   tell(`${views} ${kind} over ${size}, ${shape.pick(['', 'the whole too'])}`);
   const buffer = new ArrayBuffer(size);

@@ -1,7 +1,7 @@
 // The meter: memory that a run hands over, against the run's charge, over random values.
 //
 // In: `--seconds` (30), `--seed` of the first value, `--isolation thread|process|both`, `--jobs n` at a time,
-// `--most bytes` of a value, `--only seed` to measure one alone. Out: the worst ten by memory that the host really
+// `--most bytes` of a value, `--limit` of a run in MiB, `--only seed` to measure one alone. Out: the worst ten by memory that the host really
 // holds for each charged byte, and the worst ten by standstill of the event loop, on the standard output and in
 // RESULTS.md beside this; a non-zero exit code if a value held more than twice its charge and 1 MiB, blocked the loop
 // for more than 100 ms of CPU time, or ended its process. Cases run in processes of their own, so that one that ends
@@ -22,8 +22,9 @@ const FREE_BYTES = 1024 * 1024;
 const MOST_STANDSTILL_MS = 100;
 /** The number of cases of one process, so that the leftovers of one affect only a few. */
 const BATCH = 20;
-/** A case that has not been measured by then has blocked its process: its own run is asked to end after 5 s. */
-const CASE_CEILING_MS = 30_000;
+/** A case that has not been measured by then has blocked its process: its own runs are asked to end long before. */
+const LEAST_CEILING_MS = 30_000;
+const BYTES_PER_MS_OF_CEILING = 500;
 const SHOWN = 10;
 const SHOWN_KIND = 160;
 /** Random numbers and noise are not the value's fault, so the best of so many counts. */
@@ -37,8 +38,10 @@ const { values: options } = parseArgs({
     isolation: { type: 'string', default: 'thread' },
     jobs: { type: 'string', default: '1' },
     most: { type: 'string' },
+    limit: { type: 'string' },
   },
 });
+const CASE_CEILING_MS = Math.max(LEAST_CEILING_MS, Number(options.most ?? 0) / BYTES_PER_MS_OF_CEILING);
 const isolations = options.isolation === 'both' ? ['thread', 'process'] : [options.isolation];
 const seed = Number(options.only ?? options.seed ?? Date.now() % 2 ** 30);
 const rows = [];
@@ -94,6 +97,7 @@ async function batch(from, count, isolation, deadline = Infinity, into = rows) {
 async function inProcess(from, count, isolation, deadline, into) {
   const args = ['--expose-gc', CASE, '--seed', `${from}`, '--count', `${count}`, '--isolation', isolation];
   if (options.most !== undefined) args.push('--most', options.most);
+  if (options.limit !== undefined) args.push('--limit', options.limit);
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
   const errors = text(child.stderr);

@@ -1,11 +1,12 @@
 """The meter for Python: memory that a run hands over, against the run's charge.
 
-In: `--seconds` (30), `--seed` of the first value, `--isolation thread|process|both`, `--only seed`
-to measure one alone. Out: the worst ten by memory that the host really holds for each charged byte,
-and the worst ten by standstill of the event loop, on the standard output and in RESULTS.md beside
-this; a failure if a value held more than twice its charge and 1 MiB, blocked the loop for more than
-100 ms of CPU time, or ended its process. The values are those of `generate.js`, in the same ways as
-in `meter.mjs`. A case over a bound is measured again, alone, and the best result counts.
+In: `--seconds` (30), `--seed` of the first value, `--isolation thread|process|both`, `--most` bytes
+of a value, `--limit` of a run in MiB, `--only seed` to measure one alone. Out: the worst ten by
+memory that the host really holds for each charged byte, and the worst ten by standstill of the
+event loop, on the standard output and in RESULTS.md beside this; a failure if a value held more
+than twice its charge and 1 MiB, blocked the loop for more than 100 ms of CPU time, or ended its
+process. The values are those of `generate.js`, in the same ways as in `meter.mjs`. A case over a
+bound is measured again, alone, and the best result counts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import isolane
 
@@ -29,8 +30,9 @@ RESULTS = HERE / "RESULTS.md"
 MOST_RATIO = 2.0
 FREE_BYTES = 1 << 20
 MOST_STANDSTILL_MS = 100.0
-LIMIT_BYTES = 320 << 20
-BALLAST_BYTES = 64 << 20
+LIMIT_MIB = 320
+MOST_BYTES = 3_000_000
+LEAST_BALLAST_BYTES = 64 << 20
 # A value is handed out again until about so much is held: far above the noise of allocators.
 HELD_BYTES = 8 << 20
 MOST_COPIES = 200
@@ -54,9 +56,6 @@ WAYS = {
 # The first stay charged as long as the result is held; the others hand out only one value.
 KEPT = ("report", "log")
 ONCE = ("result", "thrown")
-# Values that Python refuses would hide all others.
-WITHOUT = ["regexp", "unheld", "collisions", "dates"]
-
 SOURCE = """
     import {{ generate }} from './generate.js';
     let answer;
@@ -64,12 +63,17 @@ SOURCE = """
     const give = async (copy) => {{
       const {{ kind, value }} = make(copy);
       if (copy === 0) say(kind);
-      {give};
+      if ({early}) hold();
+      for (let time = 0; time < {times}; time += 1) {{
+        {give};
+      }}
     }};
+    let ballast;
+    const hold = () => (ballast ??= new ArrayBuffer({ballast}));
     for (let copy = 0; copy < {copies}; copy += 1) await give(copy);
     // Above whatever the run took on the way: at its peak it holds this and what it gave away.
-    const ballast = new ArrayBuffer({ballast});
-    await parked(ballast.byteLength);
+    hold();
+    await parked();
     export default answer;
 """
 
@@ -110,12 +114,35 @@ class Standstill:
         return self.longest_s * 1e3
 
 
-async def hand(runtime: isolane.Runtime, way: str, seed: int, copies: int) -> dict[str, Any]:
-    """A run that hands out so many copies, and its result."""
+class Sizes(NamedTuple):
+    """The largest size of a value, and the limit of a run."""
+
+    most_bytes: int
+    limit_mib: int
+
+
+async def hand(
+    runtime: isolane.Runtime,
+    sizes: Sizes,
+    way: str,
+    seed: int,
+    copies: int,
+    times: int = 1,
+    early: bool = False,
+) -> dict[str, Any]:
+    """A run that hands out so many copies, each so many times, and its result; `early` if beside
+    its ballast."""
     live = way not in (*KEPT, *ONCE)
-    made = {"live": live or way == "log", "text": way == "log", "most": 3e6, "without": WITHOUT}
+    made = {"live": live or way == "log", "text": way == "log", "most": sizes.most_bytes}
     source = SOURCE.format(
-        seed=seed, made=json.dumps(made), give=WAYS[way], copies=copies, ballast=BALLAST_BYTES
+        seed=seed,
+        made=json.dumps(made),
+        give=WAYS[way],
+        copies=copies,
+        times=times,
+        early=json.dumps(early),
+        # More than the sandbox takes while it makes a value.
+        ballast=max(LEAST_BALLAST_BYTES, 2 * sizes.most_bytes),
     )
     kind: list[str] = []
     # The host's own code keeps only the last of them.
@@ -145,7 +172,7 @@ async def hand(runtime: isolane.Runtime, way: str, seed: int, copies: int) -> di
         except Exception as raised:
             keep[0] = raised
 
-    async def parked(_: int) -> None:
+    async def parked() -> None:
         nonlocal held
         if live:
             still.mark()
@@ -160,12 +187,14 @@ async def hand(runtime: isolane.Runtime, way: str, seed: int, copies: int) -> di
     run = runtime.run_code(
         source,
         language="javascript",
-        memory_limit_bytes=LIMIT_BYTES,
+        memory_limit_bytes=sizes.limit_mib << 20,
         modules={"./generate.js": (HERE / "generate.js").read_text()},
         globals={"say": kind.append, "take": take, "call": call, "tick": tick, "parked": parked},
         report=lambda _: None,
     )
-    timer = asyncio.get_running_loop().call_later(RUN_S, run.terminate, "too long to measure")
+    timer = asyncio.get_running_loop().call_later(
+        max(RUN_S, sizes.most_bytes / 4e6), run.terminate, "too long to measure"
+    )
     go_on.set()
     result = await run
     timer.cancel()
@@ -182,40 +211,58 @@ async def hand(runtime: isolane.Runtime, way: str, seed: int, copies: int) -> di
     }
 
 
-async def one(runtime: isolane.Runtime, seed: int, empty: int) -> dict[str, Any]:
+async def one(runtime: isolane.Runtime, sizes: Sizes, seed: int, empty: int) -> dict[str, Any]:
     """One seed, handed out in its way."""
     way = list(WAYS)[seed % len(WAYS)]
     copies = 1
-    row = single = await hand(runtime, way, seed, 1)
+    row = single = await hand(runtime, sizes, way, seed, 1)
     if way not in ONCE and single["status"] == "success":
         each = max(1, single["charged"] - empty, single["held"])
         copies = 1 + min(MOST_COPIES, max(4, HELD_BYTES // each))
-        row = await hand(runtime, way, seed, copies)
+        row = await hand(runtime, sizes, way, seed, copies)
         row["stood_ms"] = max(row["stood_ms"], single["stood_ms"])
-        # Only a successful run allocated its ballast.
+    # Only a run that was not ended allocated its ballast.
+    if row["status"] in ("success", "error"):
         if way in KEPT and row["status"] == "success":
             row["charged"] -= empty
+        elif way not in KEPT and row["held"] > FREE_BYTES:
+            row["charged"] = await own(runtime, sizes, way, seed, copies)
+            # The allocator of Python keeps an arena for a few blocks that are in use. What stays
+            # does so each time.
+            for _ in range(AGAIN):
+                if row["held"] > MOST_RATIO * row["charged"] + FREE_BYTES:
+                    same = await hand(runtime, sizes, way, seed, copies)
+                    row["held"] = min(row["held"], same["held"])
     return {"seed": seed, "way": way, "copies": copies, **row}
 
 
-async def some(first: int, count: int, isolation: Any) -> None:
+async def own(runtime: isolane.Runtime, sizes: Sizes, way: str, seed: int, copies: int) -> int:
+    """The charge for what a run hands out, without that for its own values: at its peak, it holds
+    both and ballast."""
+    handed = await hand(runtime, sizes, way, seed, copies, early=True)
+    made = await hand(runtime, sizes, way, seed, 1, times=0, early=True)
+    return max(0, int(handed["charged"]) - int(made["charged"]))
+
+
+async def some(first: int, count: int, isolation: Any, sizes: Sizes) -> None:
     """Some cases; prints a line of JSON when each has begun and when it has been measured."""
     async with isolane.Runtime(isolation=isolation) as runtime:
-        await hand(runtime, "report", 0, 0)
-        empty = (await hand(runtime, "report", 0, 0))["charged"]
+        await hand(runtime, sizes, "report", 0, 0)
+        empty = (await hand(runtime, sizes, "report", 0, 0))["charged"]
         for seed in range(first, first + count):
             print(json.dumps({"began": seed}), flush=True)
-            row = await one(runtime, seed, empty)
+            row = await one(runtime, sizes, seed, empty)
             row |= {"isolation": isolation, "ratio": row["held"] / max(row["charged"], 1)}
             print(json.dumps(row), flush=True)
 
 
-def batch(first: int, count: int, isolation: str) -> list[dict[str, Any]]:
+def batch(first: int, count: int, isolation: str, sizes: Sizes) -> list[dict[str, Any]]:
     """Some cases in processes of their own: a new process after each that ended early."""
     rows: list[dict[str, Any]] = []
     end = first + count
     while first < end:
         command = [sys.executable, __file__, "--cases", str(first), str(end - first), isolation]
+        command += ["--most", str(sizes.most_bytes), "--limit", str(sizes.limit_mib)]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=BATCH_CEILING_S, check=False
@@ -247,12 +294,12 @@ def wrong(row: dict[str, Any]) -> list[str]:
     return found
 
 
-def again(row: dict[str, Any]) -> None:
+def again(row: dict[str, Any], sizes: Sizes) -> None:
     """Measures a case over a bound again alone, and keeps the best."""
     for _ in range(AGAIN):
         if "crash" in row or not wrong(row):
             return
-        alone = batch(row["seed"], 1, row["isolation"])[0]
+        alone = batch(row["seed"], 1, row["isolation"], sizes)[0]
         if "crash" in alone:
             return
         if alone["ratio"] < row["ratio"]:
@@ -311,18 +358,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", type=int, default=None)
     parser.add_argument("--isolation", default="both", choices=["thread", "process", "both"])
+    parser.add_argument("--most", type=lambda text: int(float(text)), default=MOST_BYTES)
+    parser.add_argument("--limit", type=int, default=LIMIT_MIB)
     parser.add_argument("--cases", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    sizes = Sizes(options.most, options.limit)
     if options.cases:
         first, count, isolation = options.cases
-        asyncio.run(some(int(first), int(count), isolation))
+        asyncio.run(some(int(first), int(count), isolation, sizes))
         return 0
     both = ["thread", "process"]
     isolations = both if options.isolation == "both" else [options.isolation]
     rows: list[dict[str, Any]] = []
     if options.only is not None:
         for isolation in isolations:
-            rows += batch(options.only, 1, isolation)
+            rows += batch(options.only, 1, isolation, sizes)
         for row in rows:
             print(json.dumps(row, indent=2), *wrong(row), sep="\n")
         return int(any(map(wrong, rows)))
@@ -330,10 +380,10 @@ def main() -> int:
     deadline, next_ = time.monotonic() + options.seconds, seed
     while time.monotonic() < deadline:
         for isolation in isolations:
-            rows += batch(next_, BATCH, isolation)
+            rows += batch(next_, BATCH, isolation, sizes)
         next_ += BATCH
     for row in rows:
-        again(row)
+        again(row, sizes)
     section = report(rows, seed, isolations)
     print(section)
     write(section)

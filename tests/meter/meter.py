@@ -237,22 +237,26 @@ async def one(runtime: isolane.Runtime, sizes: Sizes, seed: int, empty: int) -> 
         if way in KEPT and row["status"] == "success":
             row["charged"] -= empty
         elif way not in KEPT and row["held"] > FREE_BYTES:
-            row["charged"] = await own(runtime, sizes, way, seed, copies)
+            row["charged"], made = await own(runtime, sizes, way, seed, copies)
+            # Under isolation by thread this process also has the sandbox that made the values.
+            row["held"] = max(0, row["held"] - made)
             # The allocator of Python keeps an arena for a few blocks that are in use. What stays
             # does so each time.
             for _ in range(AGAIN):
                 if row["held"] > MOST_RATIO * row["charged"] + FREE_BYTES:
                     same = await hand(runtime, sizes, way, seed, copies)
-                    row["held"] = min(row["held"], same["held"])
+                    row["held"] = min(row["held"], max(0, same["held"] - made))
     return {"seed": seed, "way": way, "copies": copies, **row}
 
 
-async def own(runtime: isolane.Runtime, sizes: Sizes, way: str, seed: int, copies: int) -> int:
+async def own(
+    runtime: isolane.Runtime, sizes: Sizes, way: str, seed: int, copies: int
+) -> tuple[int, int]:
     """The charge for what a run hands out, without that for its own values: at its peak, it holds
-    both and ballast."""
+    both and ballast. And the memory of a run that makes the values and hands out none."""
     handed = await hand(runtime, sizes, way, seed, copies, early=True)
-    made = await hand(runtime, sizes, way, seed, 1, times=0, early=True)
-    return max(0, int(handed["charged"]) - int(made["charged"]))
+    made = await hand(runtime, sizes, way, seed, copies, times=0, early=True)
+    return max(0, int(handed["charged"]) - int(made["charged"])), int(made["held"])
 
 
 async def some(first: int, count: int, isolation: Any, sizes: Sizes) -> None:

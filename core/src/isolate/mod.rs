@@ -7,8 +7,8 @@
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
 //! names that modules see, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
 //! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
-//! `backtrace` writes and reads stacks, `function_text` gives functions their text, `excerpt` the beginnings of texts, `settle` goes from evaluation to the end, and `stalled` finds the place at
-//! which a run waits for ever.
+//! `backtrace` writes and reads stacks, `function_text` gives functions their text, `excerpt` gives the beginnings of
+//! texts, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
 //! `null_embedder` is the embedder of our own programs.
 
 mod backtrace;

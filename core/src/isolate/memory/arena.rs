@@ -17,7 +17,7 @@
 
 use super::{
     range::{self, LARGE_PAGE_BYTES, LARGE_PAGES_FROM_BYTES, PAGE_BYTES, Range},
-    returned::Returned,
+    returned::{Returned, ReturnedPages},
 };
 use std::{alloc::Layout, cell::Cell, mem, ptr, ptr::NonNull};
 
@@ -86,6 +86,26 @@ pub(crate) struct Arena {
     returned: Returned,
 }
 
+/// The state of an arena that lies outside of its range, for an arena whose range's content is exchanged.
+#[derive(Clone)]
+pub(in crate::isolate) struct ArenaState {
+    high: usize,
+    ceiling: usize,
+    expected: usize,
+    large_from: usize,
+    touched: usize,
+    until_sweep: usize,
+    chunks: usize,
+    returned: ReturnedPages,
+}
+
+impl ArenaState {
+    /// Whether the system has the page of the range with that number.
+    pub(in crate::isolate) fn has_returned(&self, page: usize) -> bool {
+        self.returned.has(page)
+    }
+}
+
 impl Arena {
     /// Makes all of `range`, which reads as zero, one free block; `None` if it is too small.
     pub(crate) fn new(range: &Range) -> Option<Self> {
@@ -143,6 +163,37 @@ impl Arena {
     /// Forbids blocks that end more than `bytes` above the start.
     pub(crate) fn set_ceiling(&self, bytes: usize) {
         self.ceiling.set(self.start.saturating_add(bytes));
+    }
+
+    /// The state outside of the range.
+    pub(crate) fn state(&self) -> ArenaState {
+        ArenaState {
+            high: self.high.get(),
+            ceiling: self.ceiling.get(),
+            expected: self.expected.get(),
+            large_from: self.large_from.get(),
+            touched: self.touched.get(),
+            until_sweep: self.until_sweep.get(),
+            chunks: self.chunks.get(),
+            returned: self.returned.record(),
+        }
+    }
+
+    /// Sets the state that belongs to the content which the range has by now.
+    pub(crate) fn set_state(&self, state: &ArenaState) {
+        self.high.set(state.high);
+        self.ceiling.set(state.ceiling);
+        self.expected.set(state.expected);
+        self.large_from.set(state.large_from);
+        self.touched.set(state.touched);
+        self.until_sweep.set(state.until_sweep);
+        self.chunks.set(state.chunks);
+        self.returned.set(&state.returned);
+    }
+
+    /// Gives the pages of large free blocks back to the system. Reads the header of every block.
+    pub(crate) fn give_back_free(&self) {
+        self.give_back_holes(LARGE_BYTES);
     }
 
     /// Makes large blocks begin with the first large page from that offset on. The first of them leaves the memory

@@ -104,21 +104,42 @@ impl Heap {
     /// Starts the accounting of a run. Allocates nothing and cannot fail: a limit below the use of the pristine realm
     /// has been hit already.
     pub(crate) fn arm(&self, limit_bytes: usize, termination: Arc<Termination>) {
+        self.accounting().charged_bytes.set(0);
+        self.rearm(limit_bytes, termination);
+    }
+
+    /// Starts the accounting of a further run in a heap with the remains of earlier ones, which stay charged.
+    pub(crate) fn rearm(&self, limit_bytes: usize, termination: Arc<Termination>) {
         let accounting = self.accounting();
-        let used = accounting.used_bytes.get();
+        let held = accounting.used_bytes.get() + accounting.charged_bytes.get();
         accounting.limit_bytes.set(limit_bytes);
-        accounting.charged_bytes.set(0);
-        accounting.peak_bytes.set(used);
-        accounting.exhausted.set(used > limit_bytes);
-        accounting.part_with_termination();
-        // SAFETY: `set_countdown`'s caller vouches for the counter, and the heap detaches the flag
-        // when the next one takes its place, when it is disarmed and when it is dropped.
-        unsafe { termination.attach(accounting.countdown.get()) };
-        accounting.termination.replace(Some(termination));
+        accounting.peak_bytes.set(held);
+        accounting.exhausted.set(held > limit_bytes);
+        self.set_termination(Some(termination));
         if let Blocks::Arena(arena) = &accounting.blocks {
             arena.expect(limit_bytes);
             arena.set_ceiling(ceiling_bytes(limit_bytes));
         }
+    }
+
+    /// Replaces the flag that asks the run to end, and connects it with the engine.
+    pub(super) fn set_termination(&self, termination: Option<Arc<Termination>>) {
+        let accounting = self.accounting();
+        accounting.part_with_termination();
+        if let Some(termination) = &termination {
+            // SAFETY: `set_countdown`'s caller vouches for the counter, and the heap detaches the flag
+            // when the next one takes its place, when it is disarmed and when it is dropped.
+            unsafe { termination.attach(accounting.countdown.get()) };
+        }
+        accounting.termination.replace(termination);
+    }
+
+    /// Ends the accounting of a run whose remains stay, and stay charged.
+    pub(crate) fn rest(&self) {
+        let accounting = self.accounting();
+        accounting.part_with_termination();
+        accounting.limit_bytes.set(usize::MAX);
+        accounting.exhausted.set(false);
     }
 
     /// Makes large blocks of an arena begin with the first large page from that offset on.
@@ -275,7 +296,7 @@ impl Heap {
         }
     }
 
-    fn accounting(&self) -> &Accounting {
+    pub(super) fn accounting(&self) -> &Accounting {
         // SAFETY: allocated by `over`, freed by `drop`, and only ever shared.
         unsafe { self.accounting.as_ref() }
     }

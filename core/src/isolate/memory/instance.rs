@@ -9,8 +9,9 @@
 use super::{
     calibrate::{self, Fields},
     escape::{self, Left},
+    exchange::{Account, Figures},
     heap::Heap,
-    interrupt::{self, Hook, PollState},
+    interrupt::{self, Hook, PollSeat, PollState},
     slot::Slot,
     termination::Termination,
 };
@@ -67,14 +68,51 @@ pub(crate) struct Instance<R: Realm> {
     runtime: *mut qjs::JSRuntime,
     realm: R,
     fields: Fields,
-    /// Owned; at one address for life, because the engine keeps the address.
-    polls: NonNull<PollState>,
+    build: Build<R>,
+    /// Owned, with the state in it; at one address for life, because the engine keeps the address.
+    polls: NonNull<PollSeat>,
     heap: Heap,
     /// The range under `heap`, so dropped after it; `None` in a plain instance.
     slot: Option<Slot>,
     /// How many entries are on the stack.
     entries: Cell<usize>,
     poisoned: Cell<bool>,
+    /// Changes whenever the engine may have written to its memory.
+    epoch: Cell<u64>,
+}
+
+/// A run while the instance has the content of another: everything about it that lies outside of the range.
+pub(crate) struct Away {
+    account: Account,
+    figures: Figures,
+    /// Owned.
+    polls: NonNull<PollState>,
+    entries: usize,
+    poisoned: bool,
+}
+
+// SAFETY: as for `Instance`, to which all of it belongs.
+unsafe impl Send for Away {}
+
+impl Away {
+    /// No run, in a heap with such a content.
+    pub(crate) fn at_rest<R: Realm>(instance: &Instance<R>, figures: Figures) -> Self {
+        // SAFETY: the instance's seat lives; a copy of its state's parts that are the same for all runs.
+        let polls = unsafe { (*instance.seat().state()).at_rest() };
+        let polls = NonNull::from(Box::leak(Box::new(polls)));
+        Self { account: Account::default(), figures, polls, entries: 0, poisoned: false }
+    }
+
+    pub(crate) fn figures(&self) -> &Figures {
+        &self.figures
+    }
+}
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        // SAFETY: leaked by whoever made it; in no seat.
+        drop(unsafe { Box::from_raw(self.polls.as_ptr()) });
+    }
 }
 
 // SAFETY: it owns all that it points at. It is not `Sync`, so one thread at a time uses it, and on entry the engine
@@ -117,13 +155,25 @@ impl<R: Realm> Instance<R> {
         // used; the state is freed when the runtime is never used again.
         let polls = unsafe {
             heap.set_countdown(countdown);
-            let polls = NonNull::from(Box::leak(Box::new(PollState::new(&heap, countdown))));
+            let state = NonNull::from(Box::leak(Box::new(PollState::new(&heap, countdown))));
+            let polls = NonNull::from(Box::leak(Box::new(PollSeat::new(state))));
             let handler: Option<qjs::InterruptHandler> = Some(interrupt::handler);
             qjs::JS_SetInterruptHandler(runtime, handler, polls.as_ptr().cast());
             polls
         };
-        let (entries, poisoned) = (Cell::new(0), Cell::new(false));
-        Some(Self { runtime, realm, fields, polls, heap, slot: None, entries, poisoned })
+        let (entries, poisoned, epoch) = (Cell::new(0), Cell::new(false), Cell::new(0));
+        Some(Self {
+            runtime,
+            realm,
+            fields,
+            build,
+            polls,
+            heap,
+            slot: None,
+            entries,
+            poisoned,
+            epoch,
+        })
     }
 
     /// Prepares a run: accounting, interrupts, random numbers. Allocates nothing in the heap and cannot fail.
@@ -133,9 +183,30 @@ impl<R: Realm> Instance<R> {
             slot.expect(run.limit_bytes);
         }
         self.heap.arm(run.limit_bytes, run.termination);
+        self.arm_engine(run.hook, run.host);
+    }
+
+    /// As `arm`, for a further run which finds what earlier ones left. No restore in between: that stays charged, and the
+    /// size of pages stays as it is.
+    pub(crate) fn rearm(&self, run: Run) {
+        debug_assert_eq!(self.entries.get(), 0, "armed while code runs");
+        self.heap.rearm(run.limit_bytes, run.termination);
+        self.arm_engine(run.hook, run.host);
+    }
+
+    /// Ends a run whose remains stay. Up to the next `rearm` there is no limit, and nothing ends what runs.
+    pub(crate) fn rest(&self) {
+        debug_assert_eq!(self.entries.get(), 0, "ended while code runs");
+        // SAFETY: no code runs, so no poll does.
+        unsafe { (*self.seat().state()).disarm() };
+        self.heap.rest();
+    }
+
+    fn arm_engine(&self, hook: Option<Hook>, host: *mut c_void) {
+        self.epoch.set(self.epoch.get() + 1);
         interrupt::heed_limit(self.runtime, &self.heap);
         // SAFETY: no code runs, so no poll does.
-        unsafe { (*self.polls.as_ptr()).arm(run.hook, run.host) };
+        unsafe { (*self.seat().state()).arm(hook, host) };
         if let Some(random_state) = field::<u64, R>(self.realm, self.fields.random_state) {
             // SAFETY: the field is in the realm's context, aligned, and a `u64`.
             unsafe { *random_state = process::random().max(1) };
@@ -175,7 +246,7 @@ impl<R: Realm> Instance<R> {
         // SAFETY: the instance is not entered, because an entry borrows it. No value made in it is used again, because
         // only the realm may be kept.
         unsafe {
-            (*self.polls.as_ptr()).disarm();
+            (*self.seat().state()).disarm();
             slot.restore(&self.heap);
         }
         Some(self)
@@ -198,11 +269,65 @@ impl<R: Realm> Instance<R> {
     /// hooks.
     pub(crate) fn skip_clock(&self, waited: Duration) {
         // SAFETY: a host call is no poll, so nothing else refers to the state.
-        unsafe { (*self.polls.as_ptr()).skip(waited) }
+        unsafe { (*self.seat().state()).skip(waited) }
+    }
+
+    /// Takes everything outside of the range that belongs to the run. The content of the range may then be exchanged for
+    /// that of the run which `move_in` gets. The run may be in the middle of an entry: then its thread must wait until
+    /// the run is back.
+    ///
+    /// # Panics
+    /// In a plain instance, whose content nobody can exchange.
+    pub(crate) fn move_out(&self) -> Away {
+        // SAFETY: the seat lives.
+        let rest = Box::new(unsafe { (*self.seat().state()).at_rest() });
+        let account = self.heap.take_account();
+        Away {
+            account,
+            figures: self.heap.figures().expect("an instance in a slot"),
+            polls: self.seat().replace(NonNull::from(Box::leak(rest))),
+            entries: self.entries.replace(0),
+            poisoned: self.poisoned.replace(false),
+        }
+    }
+
+    /// Goes on with a run whose content the range has by now.
+    pub(crate) fn move_in(&self, away: Away) {
+        let mut away = away;
+        self.heap.set_figures(&away.figures);
+        self.heap.set_account(std::mem::take(&mut away.account));
+        self.entries.set(away.entries);
+        self.poisoned.set(away.poisoned);
+        // What was in the seat is dropped with `away`.
+        away.polls = self.seat().replace(away.polls);
+    }
+
+    /// Builds a plain instance anew in the place of this one; false if the realm cannot be built.
+    pub(crate) fn rebuild(&mut self) -> bool {
+        debug_assert!(self.slot.is_none() && self.entries.get() == 0, "plain, and not in use");
+        let epoch = self.epoch.get() + 1;
+        let Some(instance) = Self::plain(self.build) else { return false };
+        *self = instance;
+        self.epoch.set(epoch);
+        true
+    }
+
+    /// A number that differs from an earlier one if the engine may have written to its memory since.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.get()
+    }
+
+    /// Whether code is on a stack.
+    pub(crate) fn is_entered(&self) -> bool {
+        self.entries.get() > 0
+    }
+
+    fn seat(&self) -> &PollSeat {
+        // SAFETY: leaked by `start`, freed by `drop`, and only ever shared.
+        unsafe { self.polls.as_ref() }
     }
 
     /// The slot, unless this is a plain instance.
-    #[cfg(test)]
     pub(crate) fn slot(&self) -> Option<&Slot> {
         self.slot.as_ref()
     }
@@ -242,8 +367,11 @@ impl<R: Realm> Drop for Instance<R> {
             }
             debug_assert_eq!(self.heap.used_bytes(), 0, "bytes that nobody freed");
         }
-        // SAFETY: leaked by `start`; the runtime is never used again.
-        drop(unsafe { Box::from_raw(self.polls.as_ptr()) });
+        // SAFETY: leaked by `start` or `move_out`; the runtime is never used again.
+        unsafe {
+            drop(Box::from_raw(self.seat().state()));
+            drop(Box::from_raw(self.polls.as_ptr()));
+        }
     }
 }
 
@@ -276,6 +404,7 @@ impl<'a, R: Realm> Entry<'a, R> {
 impl<R: Realm> Drop for Entry<'_, R> {
     fn drop(&mut self) {
         let entries = self.instance.entries.get() - 1;
+        self.instance.epoch.set(self.instance.epoch.get() + 1);
         self.instance.entries.set(entries);
         self.instance.heap.set_leaves(entries > 0);
         if !self.left && !escape::has_left() {

@@ -10,8 +10,10 @@
 
 use super::{escape, heap::Heap};
 use crate::isolate::engine::sys as qjs;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -65,6 +67,21 @@ impl PollState {
         }
     }
 
+    /// The state of no run, in the same heap.
+    pub(crate) fn at_rest(&self) -> Self {
+        Self {
+            now: self.now,
+            gap: Duration::ZERO,
+            polls: 0,
+            host: std::ptr::null_mut(),
+            hook: None,
+            // SAFETY: as long as this state, whose maker vouched for it.
+            heap: unsafe { self.heap.alias() },
+            countdown: self.countdown,
+            period: FIRST_PERIOD,
+        }
+    }
+
     /// Resets the state for a run.
     pub(crate) fn arm(&mut self, hook: Option<Hook>, host: *mut c_void) {
         self.now = Instant::now();
@@ -109,6 +126,25 @@ impl PollState {
     }
 }
 
+/// The place where the handler finds its state: at one address for as long as the runtime lives, while the runs whose
+/// states these are may take turns.
+pub(crate) struct PollSeat(Cell<NonNull<PollState>>);
+
+impl PollSeat {
+    pub(crate) fn new(state: NonNull<PollState>) -> Self {
+        Self(Cell::new(state))
+    }
+
+    pub(crate) fn state(&self) -> *mut PollState {
+        self.0.get().as_ptr()
+    }
+
+    /// Seats another state; returns the one before.
+    pub(crate) fn replace(&self, state: NonNull<PollState>) -> NonNull<PollState> {
+        self.0.replace(state)
+    }
+}
+
 fn next_period(period: i32, gap: Duration) -> i32 {
     if gap > LONG_GAP {
         (period / 8).max(1)
@@ -139,14 +175,15 @@ fn bytes(size: qjs::size_t) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// For `JS_SetInterruptHandler`, with a `PollState` as its opaque pointer.
+/// For `JS_SetInterruptHandler`, with a `PollSeat` as its opaque pointer.
 pub(crate) unsafe extern "C-unwind" fn handler(
     runtime: *mut qjs::JSRuntime,
     opaque: *mut c_void,
 ) -> c_int {
-    // SAFETY: the instance that set the handler keeps the state for as long as the runtime lives. It touches the state
-    // only while no code runs, or from within a host call, which is no poll.
-    unsafe { &mut *opaque.cast::<PollState>() }.poll(runtime);
+    // SAFETY: the instance that set the handler keeps the seat and its state for as long as the runtime lives. It touches
+    // the state only while no code runs, or from within a host call, which is no poll. A run that steps aside within a
+    // poll takes its state along.
+    unsafe { &mut *(*opaque.cast::<PollSeat>()).state() }.poll(runtime);
     0
 }
 

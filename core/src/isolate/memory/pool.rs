@@ -89,6 +89,13 @@ impl<R: Realm> Deref for Lease<R> {
     }
 }
 
+impl<R: Realm> Lease<R> {
+    /// Builds a plain instance anew; false if that cannot be done.
+    pub(super) fn rebuild(&mut self) -> bool {
+        self.instance.rebuild()
+    }
+}
+
 impl<R: Realm> Pool<R> {
     /// A pool with nothing in it yet.
     pub(crate) fn new(build: Build<R>, options: PoolOptions) -> Self {

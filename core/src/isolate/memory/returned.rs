@@ -16,6 +16,21 @@ pub(in crate::isolate) struct Returned {
     count: Cell<usize>,
 }
 
+/// The record of a range at one time.
+#[derive(Clone)]
+pub(in crate::isolate) struct ReturnedPages {
+    pages: Vec<u64>,
+    count: usize,
+}
+
+impl ReturnedPages {
+    /// Whether the system has the page with that number.
+    pub(in crate::isolate) fn has(&self, page: usize) -> bool {
+        let word = self.pages.get(page / PAGES_PER_WORD);
+        word.is_some_and(|word| word >> (page % PAGES_PER_WORD) & 1 == 1)
+    }
+}
+
 impl Returned {
     pub(in crate::isolate) fn bytes(&self) -> usize {
         self.count.get() * PAGE_BYTES
@@ -33,6 +48,20 @@ impl Returned {
         if self.count.replace(0) > 0 {
             self.pages.take();
         }
+    }
+
+    /// The record as it is now.
+    pub(in crate::isolate) fn record(&self) -> ReturnedPages {
+        let count = self.count.get();
+        // Without a returned page all bits are zero.
+        let pages = if count > 0 { self.pages.borrow().clone() } else { Vec::new() };
+        ReturnedPages { pages, count }
+    }
+
+    /// Goes back to a record.
+    pub(in crate::isolate) fn set(&self, record: &ReturnedPages) {
+        self.pages.borrow_mut().clone_from(&record.pages);
+        self.count.set(record.count);
     }
 
     /// Records that the system has these pages back; both are offsets of pages.

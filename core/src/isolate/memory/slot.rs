@@ -18,13 +18,17 @@ use std::cell::Cell;
 #[cfg(test)]
 use std::slice;
 
+pub(crate) type Page = [u8; PAGE_BYTES];
+
+static ZERO_PAGE: Page = [0; PAGE_BYTES];
+
 /// Addresses, not memory: several times the most that a run may use, because an arena spreads.
 const RANGE_BYTES: usize = 2 << 30;
 /// The largest limit for which a slot has the addresses; runs with a larger one get a plain instance.
 pub(crate) const LARGEST_LIMIT_BYTES: usize = RANGE_BYTES / 4;
 /// Bytes above the image that are cleared by hand after a run. That is quicker than mapping them anew (2 µs a page on
 /// the machine this was measured on), and a parked slot keeps them.
-const CLEARED_BY_HAND_BYTES: usize = 1 << 20;
+pub(crate) const CLEARED_BY_HAND_BYTES: usize = 1 << 20;
 /// How far above the ceiling for new blocks a block may grow, as a share of the limit: once for all of it, and once
 /// more while it is moved.
 const GROWTH: usize = 2;
@@ -121,6 +125,52 @@ impl Slot {
             heap.rewind(self.mark);
         }
         self.last_high_bytes.set(high_bytes);
+    }
+
+    /// The page with that number, as it is now.
+    pub(crate) fn page(&self, number: usize) -> *mut Page {
+        debug_assert!((number + 1) * PAGE_BYTES <= self.range.bytes());
+        // SAFETY: within the range.
+        unsafe { self.range.start().add(number * PAGE_BYTES).cast() }
+    }
+
+    /// The page with that number, as the image has it.
+    pub(crate) fn pristine(&self, number: usize) -> &Page {
+        if number >= self.image_pages() {
+            return &ZERO_PAGE;
+        }
+        // SAFETY: within the image, which nobody writes; its last page is zero behind the image's end.
+        unsafe { &*self.image.start().add(number * PAGE_BYTES).cast::<Page>() }
+    }
+
+    /// The number of pages that the image has.
+    pub(crate) fn image_pages(&self) -> usize {
+        self.image_bytes.div_ceil(PAGE_BYTES)
+    }
+
+    /// The mark of the last block.
+    pub(crate) fn tail(&self) -> [u8; TAIL_BYTES] {
+        // SAFETY: within the range.
+        unsafe { tail_of(&self.range).cast::<[u8; TAIL_BYTES]>().read() }
+    }
+
+    /// Writes the mark of the last block, and notes how far up the range was written, for the check.
+    ///
+    /// # Safety
+    /// No code of the runtime runs.
+    pub(crate) unsafe fn set_tail(&self, tail: [u8; TAIL_BYTES], high_bytes: usize) {
+        // SAFETY: within the range.
+        unsafe { tail_of(&self.range).cast::<[u8; TAIL_BYTES]>().write(tail) };
+        self.last_high_bytes.set(high_bytes);
+    }
+
+    /// Clears pages and gives their memory back.
+    ///
+    /// # Safety
+    /// Nothing may refer to anything in there.
+    pub(crate) unsafe fn give_back(&self, first: usize, end: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.range.give_back(first * PAGE_BYTES, (end - first) * PAGE_BYTES) }
     }
 
     /// Checks that the range equals the image, byte for byte, and is zero above as far as the last run wrote.

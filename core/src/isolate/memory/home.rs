@@ -1,0 +1,387 @@
+//! A home: an instance in which sessions take turns.
+//!
+//! In: a lease of the pool. Out: [`Tenant`]s, each with a state of its own, of which one at a time is *in place*: in the
+//! instance. All others are at rest, as snapshots. A state consists of the content of the slot and of everything that
+//! the instance keeps beside it: the accounting, the polls, the flag that asks the run to end.
+//!
+//! A tenant belongs to one home for life, because the engine's values are addresses. A fork belongs to the home of its
+//! parent. A tenant stays in place until another one comes, so a session that is alone in its home is never moved. A
+//! plain instance has no snapshots, so it is the home of one tenant.
+#![expect(unsafe_code, reason = "hands an instance from thread to thread")]
+
+use super::{
+    instance::{Away, Instance, Realm},
+    pool::Lease,
+    slot::CLEARED_BY_HAND_BYTES,
+    snapshot::Snapshot,
+};
+use crate::os::sync::{Condvar, Mutex};
+use std::cell::{RefCell, UnsafeCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An instance and its queue.
+pub(crate) struct Home<R: Realm> {
+    /// Differs from that of every other home of the process.
+    number: u64,
+    /// The state of the instance as the pool gave it; `None` for a plain instance.
+    pristine: Option<Snapshot>,
+    /// Of the thread that made `queue` busy.
+    place: Place<R>,
+    queue: Mutex<Queue>,
+    left: Condvar,
+}
+
+// SAFETY: `place` is used by one thread at a time: the one that found the queue idle and made it busy. The queue's lock
+// orders these threads. The rest is `Sync`.
+unsafe impl<R: Realm> Sync for Home<R> {}
+
+/// In cells, because a thread that steps aside keeps its reference to the instance.
+struct Place<R: Realm> {
+    lease: UnsafeCell<Lease<R>>,
+    /// The tenant whose state is in the instance.
+    resident: RefCell<Option<Arc<State>>>,
+    /// The snapshot that the range is equal to, where there is no resident and it is known.
+    vacant: RefCell<Option<Snapshot>>,
+}
+
+/// Threads take turns in the order in which they came.
+#[derive(Default)]
+struct Queue {
+    busy: bool,
+    next_ticket: u64,
+    served: u64,
+    /// Whether it ever had a tenant.
+    let_out: bool,
+}
+
+/// The state of a tenant, as far as it is outside of the instance. The lock is never waited for: it is taken by the
+/// thread that has the home.
+struct State(Mutex<AtRest>);
+
+struct AtRest {
+    /// The last snapshot, or the tenant's origin; `None` in a plain instance.
+    snapshot: Option<Snapshot>,
+    /// The instance's epoch when it was equal to the snapshot, for the resident.
+    epoch: u64,
+    /// `None` for the resident, and for a tenant that was never in place.
+    away: Option<Away>,
+    /// The tenant is dropped, so nobody needs its state.
+    gone: bool,
+}
+
+/// A state in a home. Dropped with everything in it; snapshots and forks stay.
+pub(crate) struct Tenant<R: Realm> {
+    home: Arc<Home<R>>,
+    state: Arc<State>,
+}
+
+/// A tenant in its place: this thread alone uses the instance.
+pub(crate) struct Occupied<'a, R: Realm> {
+    tenant: &'a Tenant<R>,
+}
+
+impl<R: Realm> Home<R> {
+    /// Makes a home of an instance that was just taken from the pool.
+    pub(crate) fn new(lease: Lease<R>) -> Arc<Self> {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        let pristine = lease.slot().and_then(|slot| {
+            // Small pages: a snapshot is made of these.
+            slot.expect(0);
+            Snapshot::pristine(number, slot, lease.heap())
+        });
+        let place = Place {
+            lease: UnsafeCell::new(lease),
+            resident: RefCell::default(),
+            vacant: RefCell::new(pristine.clone()),
+        };
+        Arc::new(Self { number, pristine, place, queue: Mutex::default(), left: Condvar::new() })
+    }
+
+    /// Whether it can have several tenants, and snapshots of them.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.pristine.is_some()
+    }
+
+    /// Waits until no other thread uses the instance.
+    fn enter(&self) {
+        let mut queue = self.queue.lock();
+        let ticket = queue.next_ticket;
+        queue.next_ticket += 1;
+        while queue.busy || queue.served != ticket {
+            queue = self.left.wait(queue);
+        }
+        queue.served += 1;
+        queue.busy = true;
+    }
+
+    /// As `enter`, if nobody uses the instance or waits for it.
+    fn try_enter(&self) -> bool {
+        let mut queue = self.queue.lock();
+        if queue.busy || queue.served != queue.next_ticket {
+            return false;
+        }
+        queue.next_ticket += 1;
+        queue.served += 1;
+        queue.busy = true;
+        true
+    }
+
+    fn leave(&self) {
+        self.queue.lock().busy = false;
+        self.left.notify_all();
+    }
+}
+
+impl<R: Realm> Place<R> {
+    /// # Safety
+    /// This thread made the queue busy, and `rebuild` is not called while the reference is used.
+    unsafe fn instance(&self) -> &Instance<R> {
+        // SAFETY: as the caller promises. Others may refer to the instance without using it.
+        unsafe { &*self.lease.get() }
+    }
+
+    /// Puts the state of a tenant into the instance, and the resident's to rest.
+    ///
+    /// # Safety
+    /// This thread made the queue busy.
+    unsafe fn seat(&self, state: &Arc<State>) {
+        if self.has(state) {
+            return;
+        }
+        // SAFETY: as the caller promises.
+        let instance = unsafe { self.instance() };
+        let live = match self.resident.take() {
+            Some(resident) => resident.move_out(instance),
+            None => self.vacant.take(),
+        };
+        state.move_in(instance, live.as_ref());
+        self.resident.replace(Some(Arc::clone(state)));
+    }
+
+    fn has(&self, state: &Arc<State>) -> bool {
+        self.resident.borrow().as_ref().is_some_and(|resident| Arc::ptr_eq(resident, state))
+    }
+
+    /// Forgets the resident, and the memory that only it needed.
+    ///
+    /// # Safety
+    /// This thread made the queue busy.
+    unsafe fn vacate(&self, pristine: &Snapshot) {
+        // SAFETY: as the caller promises.
+        let instance = unsafe { self.instance() };
+        let Some(slot) = instance.slot() else { return };
+        self.resident.take();
+        let away = instance.move_out();
+        let high_bytes = away.figures().high_bytes();
+        drop(away);
+        if high_bytes > pristine.figures().high_bytes() + CLEARED_BY_HAND_BYTES {
+            // SAFETY: this thread has the instance, and the tenant is gone.
+            unsafe { pristine.put(slot, None, high_bytes) };
+            instance.heap().set_figures(pristine.figures());
+            self.vacant.replace(Some(pristine.clone()));
+        }
+    }
+}
+
+impl State {
+    fn new(snapshot: Option<Snapshot>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(AtRest { snapshot, epoch: 0, away: None, gone: false })))
+    }
+
+    /// Puts the resident to rest; returns the snapshot that the range is equal to.
+    fn move_out<R: Realm>(&self, instance: &Instance<R>) -> Option<Snapshot> {
+        let mut rest = self.0.lock();
+        if rest.gone {
+            drop(instance.move_out());
+            return None;
+        }
+        if !instance.is_poisoned() {
+            instance.heap().give_back_free();
+        }
+        let is_entered = instance.is_entered();
+        let away = instance.move_out();
+        // SAFETY: this thread has the instance, and the flag of the run is detached.
+        unsafe { rest.catch_up(instance, is_entered) };
+        rest.away = Some(away);
+        rest.snapshot.clone()
+    }
+
+    /// Puts the tenant into the instance. `live`: the snapshot that the range is equal to.
+    fn move_in<R: Realm>(&self, instance: &Instance<R>, live: Option<&Snapshot>) {
+        let mut rest = self.0.lock();
+        let (Some(slot), Some(snapshot)) = (instance.slot(), rest.snapshot.clone()) else { return };
+        let high_bytes = instance.heap().mark().high_bytes();
+        // SAFETY: this thread has the instance, and the former resident has been moved out.
+        unsafe { snapshot.put(slot, live, high_bytes) };
+        let away = rest.away.take();
+        let away = away.unwrap_or_else(|| Away::at_rest(instance, snapshot.figures().clone()));
+        instance.move_in(away);
+        rest.epoch = instance.epoch();
+    }
+}
+
+impl AtRest {
+    /// Brings the snapshot up to date with the instance.
+    ///
+    /// # Safety
+    /// This thread has the instance, and no other thread writes to its range.
+    unsafe fn catch_up<R: Realm>(&mut self, instance: &Instance<R>, is_entered: bool) {
+        let (Some(slot), Some(snapshot)) = (instance.slot(), &self.snapshot) else { return };
+        let next = if is_entered || self.epoch != instance.epoch() {
+            // SAFETY: as the caller promises.
+            unsafe { snapshot.next(slot, instance.heap()) }
+        } else {
+            snapshot.with_figures(instance.heap())
+        };
+        self.snapshot = next;
+        self.epoch = instance.epoch();
+    }
+}
+
+impl<R: Realm> Tenant<R> {
+    /// A tenant with the pristine state. `None` if this is a plain instance and had its tenant.
+    pub(crate) fn new(home: &Arc<Home<R>>) -> Option<Self> {
+        let had_one = std::mem::replace(&mut home.queue.lock().let_out, true);
+        (!had_one || home.is_shared()).then(|| Self::with(home, home.pristine.clone()))
+    }
+
+    /// A tenant of the same home with the state of a snapshot.
+    pub(crate) fn fork(&self, snapshot: &Snapshot) -> Self {
+        assert_eq!(snapshot.home(), self.home.number, "a snapshot belongs to its home");
+        Self::with(&self.home, Some(snapshot.clone()))
+    }
+
+    fn with(home: &Arc<Home<R>>, snapshot: Option<Snapshot>) -> Self {
+        Self { home: Arc::clone(home), state: State::new(snapshot) }
+    }
+
+    pub(crate) fn home(&self) -> &Arc<Home<R>> {
+        &self.home
+    }
+
+    /// Waits for the home if another tenant has it, and puts this one in place. Waits for ever where this thread has it.
+    pub(crate) fn occupy(&self) -> Occupied<'_, R> {
+        self.home.enter();
+        // SAFETY: this thread just made the queue busy.
+        unsafe { self.home.place.seat(&self.state) };
+        Occupied { tenant: self }
+    }
+
+    /// As `occupy`, unless that would mean to wait.
+    pub(crate) fn try_occupy(&self) -> Option<Occupied<'_, R>> {
+        if !self.home.try_enter() {
+            return None;
+        }
+        // SAFETY: this thread just made the queue busy.
+        unsafe { self.home.place.seat(&self.state) };
+        Some(Occupied { tenant: self })
+    }
+
+    /// Whether threads wait for the home.
+    pub(crate) fn is_wanted(&self) -> bool {
+        let queue = self.home.queue.lock();
+        queue.served != queue.next_ticket
+    }
+
+    /// Leaves the home to others while the function runs, and then occupies it again. The code may be in the middle of
+    /// an entry.
+    ///
+    /// # Safety
+    /// This thread has occupied the tenant. The function does not use the instance, nor anything of the engine in it.
+    pub(crate) unsafe fn step_aside<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let _back = Back(self);
+        self.home.leave();
+        wait()
+    }
+}
+
+/// Occupies the tenant again, after a panic too.
+struct Back<'a, R: Realm>(&'a Tenant<R>);
+
+impl<R: Realm> Drop for Back<'_, R> {
+    fn drop(&mut self) {
+        std::mem::forget(self.0.occupy());
+    }
+}
+
+impl<R: Realm> Drop for Tenant<R> {
+    fn drop(&mut self) {
+        let mut rest = self.state.0.lock();
+        rest.gone = true;
+        (rest.snapshot, rest.away) = (None, None);
+        drop(rest);
+        // Otherwise the next tenant finds that this one is gone.
+        if self.home.try_enter() {
+            if let Some(pristine) = &self.home.pristine
+                && self.home.place.has(&self.state)
+            {
+                // SAFETY: this thread just made the queue busy.
+                unsafe { self.home.place.vacate(pristine) };
+            }
+            self.home.leave();
+        }
+    }
+}
+
+impl<R: Realm> Occupied<'_, R> {
+    pub(crate) fn instance(&self) -> &Instance<R> {
+        // SAFETY: this thread made the queue busy, and `rebuild` is called by a function that borrows `self` for itself.
+        unsafe { self.tenant.home.place.instance() }
+    }
+
+    /// Takes a snapshot of the state between two runs. `None` in a plain instance.
+    ///
+    /// Gives free memory back where it is much, and shares all pages that are as they were at the last snapshot.
+    pub(crate) fn checkpoint(&self) -> Option<Snapshot> {
+        let instance = self.instance();
+        assert!(!instance.is_entered(), "no snapshot while code runs");
+        let mut rest = self.tenant.state.0.lock();
+        let heap = instance.heap();
+        // Nobody hurries the engine meanwhile: that writes to the range.
+        let account = heap.take_account();
+        heap.give_back_free();
+        // SAFETY: this thread has the instance, and the flag of the run is detached.
+        unsafe { rest.catch_up(instance, false) };
+        heap.set_account(account);
+        rest.snapshot.clone()
+    }
+
+    /// Puts the state of a snapshot in place, whatever happened since. The run is over; the next one must `rearm`.
+    pub(crate) fn recall(&mut self, snapshot: &Snapshot) {
+        assert_eq!(snapshot.home(), self.tenant.home.number, "a snapshot belongs to its home");
+        let instance = self.instance();
+        assert!(!instance.is_entered(), "no rolling back while code runs");
+        let Some(slot) = instance.slot() else { return };
+        let high_bytes = instance.heap().mark().high_bytes();
+        drop(instance.move_out());
+        // SAFETY: this thread has the instance, and the flag of the run is detached.
+        unsafe { snapshot.put(slot, None, high_bytes) };
+        instance.move_in(Away::at_rest(instance, snapshot.figures().clone()));
+        let mut rest = self.tenant.state.0.lock();
+        rest.snapshot = Some(snapshot.clone());
+        rest.epoch = instance.epoch();
+    }
+
+    /// Puts the pristine state in place. False if this is a plain instance and no other one can be made.
+    pub(crate) fn recall_pristine(&mut self) -> bool {
+        if let Some(pristine) = &self.tenant.home.pristine {
+            self.recall(pristine);
+            return true;
+        }
+        // SAFETY: this thread made the queue busy, and nobody else has borrowed `self`. A plain instance has one tenant, so
+        // no thread has stepped aside.
+        unsafe { &mut *self.tenant.home.place.lease.get() }.rebuild()
+    }
+}
+
+impl<R: Realm> Drop for Occupied<'_, R> {
+    fn drop(&mut self) {
+        self.tenant.home.leave();
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
+#[path = "home_tests.rs"]
+mod tests;

@@ -1,0 +1,255 @@
+//! A snapshot: the state of a session at rest.
+//!
+//! In: a slot with a heap that code left, and an earlier snapshot of the same home. Out: a snapshot, which holds the
+//! pages that differ from the slot's image; and that state again, in the same slot, byte for byte. Snapshots share equal
+//! pages, so a copy of a session costs nothing, and a checkpoint costs the pages that were written.
+//!
+//! The engine's values are addresses, so a snapshot belongs to one slot. It may outlive it, as plain memory.
+#![expect(unsafe_code, reason = "copies raw memory")]
+
+use super::{
+    arena::TAIL_BYTES,
+    exchange::Figures,
+    heap::Heap,
+    range::PAGE_BYTES,
+    slot::{CLEARED_BY_HAND_BYTES, Page, Slot},
+};
+use std::{ptr, sync::Arc};
+
+/// Pages that a snapshot shares with another as one.
+const CHUNK_PAGES: usize = 64;
+/// The least number of pages to clear that are worth a system call.
+const MANY_PAGES: usize = 8;
+
+/// The pages of a stretch of the range. A page that is none is as the image has it.
+#[derive(Clone)]
+struct Chunk([Option<Arc<Page>>; CHUNK_PAGES]);
+
+/// Pages of a slot that differ from its image, and the figures of the heap. A clone is the same snapshot.
+#[derive(Clone)]
+pub(crate) struct Snapshot(Arc<Content>);
+
+struct Content {
+    home: u64,
+    chunks: Vec<Option<Arc<Chunk>>>,
+    tail: [u8; TAIL_BYTES],
+    figures: Figures,
+}
+
+impl Snapshot {
+    /// The snapshot of a slot which is as its image. `None` if the heap has no range.
+    pub(super) fn pristine(home: u64, slot: &Slot, heap: &Heap) -> Option<Self> {
+        let figures = heap.figures()?;
+        Some(Self(Arc::new(Content { home, chunks: Vec::new(), tail: slot.tail(), figures })))
+    }
+
+    /// Takes a snapshot. Compares the range with an earlier one, `self`, and shares the pages that are equal.
+    ///
+    /// # Safety
+    /// `heap` is the heap in that slot. No code of its runtime runs, and no other thread writes to the range.
+    pub(super) unsafe fn next(&self, slot: &Slot, heap: &Heap) -> Option<Self> {
+        let figures = heap.figures()?;
+        let pages = figures.high_bytes().div_ceil(PAGE_BYTES);
+        let chunks = (0..pages.div_ceil(CHUNK_PAGES)).map(|number| {
+            let first = number * CHUNK_PAGES;
+            let end = pages.min(first + CHUNK_PAGES);
+            // SAFETY: as the caller promises; the pages are below the high mark.
+            unsafe { next_chunk(self.chunk(number), slot, &figures, first, end) }
+        });
+        let chunks = chunks.collect();
+        Some(Self(Arc::new(Content { home: self.0.home, chunks, tail: slot.tail(), figures })))
+    }
+
+    /// The same pages, with the present figures of the heap, for a range that nobody wrote to.
+    pub(super) fn with_figures(&self, heap: &Heap) -> Option<Self> {
+        let content = &*self.0;
+        let (chunks, figures) = (content.chunks.clone(), heap.figures()?);
+        Some(Self(Arc::new(Content { home: content.home, chunks, tail: content.tail, figures })))
+    }
+
+    /// Puts this state into the range. `live`: the snapshot that the range is equal to, where there is one.
+    /// `high_bytes`: how far up the range was written. The caller sets the figures of the heap.
+    ///
+    /// # Safety
+    /// The snapshot is one of that slot. No code of its runtime runs, no other thread writes to the range, and no value
+    /// in there is used again before the state to which it belongs is back.
+    pub(super) unsafe fn put(&self, slot: &Slot, live: Option<&Self>, high_bytes: usize) {
+        let own_pages = self.0.figures.high_bytes().div_ceil(PAGE_BYTES);
+        let mut live_pages = high_bytes.div_ceil(PAGE_BYTES);
+        let by_hand = own_pages + CLEARED_BY_HAND_BYTES / PAGE_BYTES;
+        let mut clearing = Clearing { slot, figures: &self.0.figures, first: 0, end: 0 };
+        // SAFETY: as the caller promises, and all pages are within the range.
+        unsafe {
+            if live.is_none() && live_pages > by_hand {
+                slot.give_back(by_hand, live_pages);
+                live_pages = by_hand;
+            }
+            for number in 0..own_pages.max(live_pages).div_ceil(CHUNK_PAGES) {
+                if live.is_none_or(|live| !same(self.chunk(number), live.chunk(number))) {
+                    self.put_chunk(number, live, &mut clearing, own_pages.max(live_pages));
+                }
+            }
+            clearing.flush();
+            slot.set_tail(self.0.tail, high_bytes.max(self.0.figures.high_bytes()));
+        }
+    }
+
+    /// Writes the pages of a chunk that differ, up to the page `end`.
+    ///
+    /// # Safety
+    /// As for [`Snapshot::put`].
+    unsafe fn put_chunk(
+        &self,
+        number: usize,
+        live: Option<&Self>,
+        clearing: &mut Clearing,
+        end: usize,
+    ) {
+        let (slot, chunk) = (clearing.slot, self.chunk(number));
+        for index in 0..CHUNK_PAGES.min(end - number * CHUNK_PAGES) {
+            let page = page_of(chunk, index);
+            if live.is_some_and(|live| same(page, page_of(live.chunk(number), index))) {
+                continue;
+            }
+            let number = number * CHUNK_PAGES + index;
+            let content = page.map_or_else(|| slot.pristine(number), |page| &**page);
+            let place = slot.page(number);
+            // SAFETY: two pages that do not overlap; the caller vouches for the range.
+            unsafe {
+                if live.is_none() && *place == *content {
+                    continue;
+                }
+                if page.is_none() && number >= slot.image_pages() {
+                    clearing.add(number);
+                } else {
+                    ptr::copy_nonoverlapping(ptr::from_ref(content), place, 1);
+                }
+            }
+        }
+    }
+
+    pub(super) fn figures(&self) -> &Figures {
+        &self.0.figures
+    }
+
+    /// The number of the home that it belongs to.
+    pub(super) fn home(&self) -> u64 {
+        self.0.home
+    }
+
+    /// Bytes that counted against the limit when it was taken: those that the engine held, and those that the code made
+    /// others hold.
+    pub(crate) fn counted_bytes(&self) -> usize {
+        self.0.figures.held_bytes()
+    }
+
+    /// Bytes of its pages, those that it shares with others included.
+    pub(crate) fn page_bytes(&self) -> usize {
+        let chunks = self.0.chunks.iter().flatten();
+        let pages = chunks.map(|chunk| chunk.0.iter().flatten().count());
+        pages.sum::<usize>() * PAGE_BYTES
+    }
+
+    fn chunk(&self, number: usize) -> Option<&Arc<Chunk>> {
+        self.0.chunks.get(number)?.as_ref()
+    }
+}
+
+/// Whether both are the same, without a look at the content.
+fn same<T>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
+    one.map(Arc::as_ptr) == other.map(Arc::as_ptr)
+}
+
+fn page_of(chunk: Option<&Arc<Chunk>>, index: usize) -> Option<&Arc<Page>> {
+    chunk?.0.get(index)?.as_ref()
+}
+
+/// Compares pages with those of an earlier snapshot; the same chunk if all of them are equal.
+///
+/// # Safety
+/// As for [`Snapshot::next`].
+unsafe fn next_chunk(
+    earlier: Option<&Arc<Chunk>>,
+    slot: &Slot,
+    figures: &Figures,
+    first: usize,
+    end: usize,
+) -> Option<Arc<Chunk>> {
+    let mut changed: Option<Chunk> = None;
+    for number in first..end {
+        let known = page_of(earlier, number - first);
+        let pristine = slot.pristine(number);
+        // A page that the system has is zero, as is the image above its end. To read it would map it.
+        let returned = number >= slot.image_pages() && figures.has_returned(number);
+        // SAFETY: within the range; nobody writes to it meanwhile, as the caller promises.
+        let live = if returned { pristine } else { unsafe { &*slot.page(number) } };
+        if live == known.map_or(pristine, |page| &**page) {
+            continue;
+        }
+        let page = if live == pristine { None } else { copy_of(live) };
+        if page.is_some() || known.is_some() {
+            let chunk = changed.get_or_insert_with(|| match earlier {
+                Some(chunk) => Chunk::clone(chunk),
+                None => Chunk([const { None }; CHUNK_PAGES]),
+            });
+            if let Some(place) = chunk.0.get_mut(number - first) {
+                *place = page;
+            }
+        }
+    }
+    // Pages above the high mark are zero.
+    if let Some(earlier) = earlier.filter(|_| end - first < CHUNK_PAGES)
+        && earlier.0[end - first..].iter().any(Option::is_some)
+    {
+        let chunk = changed.get_or_insert_with(|| Chunk::clone(earlier));
+        chunk.0[end - first..].fill(None);
+    }
+    let Some(chunk) = changed else { return earlier.map(Arc::clone) };
+    chunk.0.iter().any(Option::is_some).then(|| Arc::new(chunk))
+}
+
+/// Copied straight to its place: a page is too large to travel over the stack.
+fn copy_of(page: &Page) -> Option<Arc<Page>> {
+    Arc::<[u8]>::from(page.as_slice()).try_into().ok()
+}
+
+/// Pages that are to be zero, collected so that many go back to the system at once.
+struct Clearing<'a> {
+    slot: &'a Slot,
+    /// Those of the state which is put into the range.
+    figures: &'a Figures,
+    first: usize,
+    end: usize,
+}
+
+impl Clearing<'_> {
+    /// # Safety
+    /// As for [`Snapshot::put`]; the page is above the image.
+    unsafe fn add(&mut self, number: usize) {
+        if number != self.end {
+            // SAFETY: as the caller promises.
+            unsafe { self.flush() };
+            self.first = number;
+        }
+        self.end = number + 1;
+    }
+
+    /// # Safety
+    /// As for [`Snapshot::put`].
+    unsafe fn flush(&mut self) {
+        let (first, end) = (self.first, self.end);
+        self.first = self.end;
+        if first == end {
+            return;
+        }
+        let returned = (first..end).any(|page| self.figures.has_returned(page));
+        // SAFETY: as the caller promises.
+        unsafe {
+            if returned || end - first >= MANY_PAGES {
+                self.slot.give_back(first, end);
+            } else {
+                self.slot.page(first).write_bytes(0, end - first);
+            }
+        }
+    }
+}

@@ -12,13 +12,18 @@
 use super::{
     instance::{Away, Instance, Realm},
     pool::Lease,
+    range::PAGE_BYTES,
     slot::CLEARED_BY_HAND_BYTES,
-    snapshot::Snapshot,
+    snapshot::{Live, Snapshot},
+    written::{Watch, Written},
 };
 use crate::os::sync::{Condvar, Mutex};
-use std::cell::{RefCell, UnsafeCell};
+use std::cell::{OnceCell, RefCell, UnsafeCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The pages of smaller heaps are all compared: that is quicker than to note the writes to them.
+const WATCHED_FROM_BYTES: usize = 2 << 20;
 
 /// An instance and its queue.
 pub(crate) struct Home<R: Realm> {
@@ -43,6 +48,9 @@ struct Place<R: Realm> {
     resident: RefCell<Option<Arc<State>>>,
     /// The snapshot that the range is equal to, where there is no resident and it is known.
     vacant: RefCell<Option<Snapshot>>,
+    /// Whether the system may be asked to note writes, and where it does.
+    watches: bool,
+    watch: OnceCell<Option<Watch>>,
 }
 
 /// Threads take turns in the order in which they came.
@@ -64,6 +72,8 @@ struct AtRest {
     snapshot: Option<Snapshot>,
     /// The instance's epoch when it was equal to the snapshot, for the resident.
     epoch: u64,
+    /// Whether the resident's writes since then are noted.
+    is_watched: bool,
     /// `None` for the resident, and for a tenant that was never in place.
     away: Option<Away>,
     /// The tenant is dropped, so nobody needs its state.
@@ -82,8 +92,9 @@ pub(crate) struct Occupied<'a, R: Realm> {
 }
 
 impl<R: Realm> Home<R> {
-    /// Makes a home of an instance that was just taken from the pool.
-    pub(crate) fn new(lease: Lease<R>) -> Arc<Self> {
+    /// Makes a home of an instance that was just taken from the pool. `watches`: whether the process may use the calls of
+    /// the system that note writes (`written`), for which a confined process is killed.
+    pub(crate) fn new(lease: Lease<R>, watches: bool) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let pristine = lease.slot().and_then(|slot| {
@@ -95,6 +106,8 @@ impl<R: Realm> Home<R> {
             lease: UnsafeCell::new(lease),
             resident: RefCell::default(),
             vacant: RefCell::new(pristine.clone()),
+            watches,
+            watch: OnceCell::new(),
         };
         Arc::new(Self { number, pristine, place, queue: Mutex::default(), left: Condvar::new() })
     }
@@ -153,11 +166,26 @@ impl<R: Realm> Place<R> {
         // SAFETY: as the caller promises.
         let instance = unsafe { self.instance() };
         let live = match self.resident.take() {
-            Some(resident) => resident.move_out(instance),
-            None => self.vacant.take(),
+            Some(resident) => resident.move_out(self, instance),
+            None => Live {
+                high_bytes: instance.heap().mark().high_bytes(),
+                snapshot: self.vacant.take(),
+                written: None,
+            },
         };
-        state.move_in(instance, live.as_ref());
+        state.move_in(self, instance, &live);
         self.resident.replace(Some(Arc::clone(state)));
+    }
+
+    /// The pages that were written since the last look, where the system notes that and the heap is large enough.
+    fn look(&self, instance: &Instance<R>) -> Option<Written> {
+        let high_bytes = instance.heap().mark().high_bytes();
+        if !self.watches || high_bytes < WATCHED_FROM_BYTES {
+            return None;
+        }
+        let slot = instance.slot()?;
+        let watch = self.watch.get_or_init(|| Watch::begin(slot.range()));
+        watch.as_ref()?.look(high_bytes.div_ceil(PAGE_BYTES))
     }
 
     fn has(&self, state: &Arc<State>) -> bool {
@@ -178,7 +206,7 @@ impl<R: Realm> Place<R> {
         drop(away);
         if high_bytes > pristine.figures().high_bytes() + CLEARED_BY_HAND_BYTES {
             // SAFETY: this thread has the instance, and the tenant is gone.
-            unsafe { pristine.put(slot, None, high_bytes) };
+            unsafe { pristine.put(slot, &Live { high_bytes, ..Live::default() }) };
             instance.heap().set_figures(pristine.figures());
             self.vacant.replace(Some(pristine.clone()));
         }
@@ -187,56 +215,90 @@ impl<R: Realm> Place<R> {
 
 impl State {
     fn new(snapshot: Option<Snapshot>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(AtRest { snapshot, epoch: 0, away: None, gone: false })))
+        Arc::new(Self(Mutex::new(AtRest {
+            snapshot,
+            epoch: 0,
+            is_watched: false,
+            away: None,
+            gone: false,
+        })))
     }
 
-    /// Puts the resident to rest; returns the snapshot that the range is equal to.
-    fn move_out<R: Realm>(&self, instance: &Instance<R>) -> Option<Snapshot> {
+    /// Puts the resident to rest; returns the content of the range.
+    fn move_out<R: Realm>(&self, place: &Place<R>, instance: &Instance<R>) -> Live {
         let mut rest = self.0.lock();
+        let high_bytes = instance.heap().mark().high_bytes();
         if rest.gone {
             drop(instance.move_out());
-            return None;
+            return Live { high_bytes, ..Live::default() };
         }
-        if !instance.is_poisoned() {
-            instance.heap().give_back_free();
-        }
-        let is_entered = instance.is_entered();
+        let is_behind = rest.prepare(instance);
         let away = instance.move_out();
-        // SAFETY: this thread has the instance, and the flag of the run is detached.
-        unsafe { rest.catch_up(instance, is_entered) };
+        if is_behind {
+            // SAFETY: this thread has the instance, and the flag of the run is detached.
+            unsafe { rest.catch_up(place, instance) };
+        }
         rest.away = Some(away);
-        rest.snapshot.clone()
+        Live { high_bytes, snapshot: rest.snapshot.clone(), written: None }
     }
 
-    /// Puts the tenant into the instance. `live`: the snapshot that the range is equal to.
-    fn move_in<R: Realm>(&self, instance: &Instance<R>, live: Option<&Snapshot>) {
+    /// Puts the tenant into the instance, whose range has that content.
+    fn move_in<R: Realm>(&self, place: &Place<R>, instance: &Instance<R>, live: &Live) {
         let mut rest = self.0.lock();
-        let (Some(slot), Some(snapshot)) = (instance.slot(), rest.snapshot.clone()) else { return };
-        let high_bytes = instance.heap().mark().high_bytes();
-        // SAFETY: this thread has the instance, and the former resident has been moved out.
-        unsafe { snapshot.put(slot, live, high_bytes) };
+        let Some(snapshot) = rest.snapshot.clone() else { return };
         let away = rest.away.take();
-        let away = away.unwrap_or_else(|| Away::at_rest(instance, snapshot.figures().clone()));
-        instance.move_in(away);
-        rest.epoch = instance.epoch();
+        // SAFETY: this thread has the instance, and the former resident has been moved out.
+        unsafe { rest.put(place, instance, snapshot, live, away) };
     }
 }
 
 impl AtRest {
+    /// Whether the snapshot is behind the instance. If so, gives free memory back first.
+    fn prepare<R: Realm>(&self, instance: &Instance<R>) -> bool {
+        let is_behind = instance.is_entered() || self.epoch != instance.epoch();
+        if is_behind && !instance.is_poisoned() {
+            instance.heap().give_back_free();
+        }
+        is_behind
+    }
+
     /// Brings the snapshot up to date with the instance.
     ///
     /// # Safety
     /// This thread has the instance, and no other thread writes to its range.
-    unsafe fn catch_up<R: Realm>(&mut self, instance: &Instance<R>, is_entered: bool) {
+    unsafe fn catch_up<R: Realm>(&mut self, place: &Place<R>, instance: &Instance<R>) {
         let (Some(slot), Some(snapshot)) = (instance.slot(), &self.snapshot) else { return };
-        let next = if is_entered || self.epoch != instance.epoch() {
-            // SAFETY: as the caller promises.
-            unsafe { snapshot.next(slot, instance.heap()) }
-        } else {
-            snapshot.with_figures(instance.heap())
-        };
+        let written = place.look(instance);
+        let known = written.as_ref().filter(|_| self.is_watched);
+        // SAFETY: as the caller promises.
+        let next = unsafe { snapshot.next(slot, instance.heap(), known) };
         self.snapshot = next;
+        self.is_watched = written.is_some();
         self.epoch = instance.epoch();
+    }
+
+    /// Puts a snapshot into the instance, whose range has the content `live`. `away`: the run that goes on, if any.
+    ///
+    /// # Safety
+    /// This thread has the instance. No run is in it, and no other thread writes to its range.
+    unsafe fn put<R: Realm>(
+        &mut self,
+        place: &Place<R>,
+        instance: &Instance<R>,
+        snapshot: Snapshot,
+        live: &Live,
+        away: Option<Away>,
+    ) {
+        let Some(slot) = instance.slot() else { return };
+        // SAFETY: as the caller promises.
+        unsafe { snapshot.put(slot, live) };
+        instance.heap().set_figures(snapshot.figures());
+        // Before any other thread may hurry the engine.
+        self.is_watched = place.look(instance).is_some();
+        let away = away.unwrap_or_else(|| Away::at_rest(instance, snapshot.figures().clone()));
+        instance.move_in(away);
+        self.epoch = instance.epoch();
+        self.snapshot = Some(snapshot);
     }
 }
 
@@ -339,12 +401,16 @@ impl<R: Realm> Occupied<'_, R> {
         assert!(!instance.is_entered(), "no snapshot while code runs");
         let mut rest = self.tenant.state.0.lock();
         let heap = instance.heap();
-        // Nobody hurries the engine meanwhile: that writes to the range.
-        let account = heap.take_account();
-        heap.give_back_free();
-        // SAFETY: this thread has the instance, and the flag of the run is detached.
-        unsafe { rest.catch_up(instance, false) };
-        heap.set_account(account);
+        if rest.prepare(instance) {
+            // Nobody hurries the engine meanwhile: that writes to the range.
+            let account = heap.take_account();
+            // SAFETY: this thread has the instance, and the flag of the run is detached.
+            unsafe { rest.catch_up(&self.tenant.home.place, instance) };
+            heap.set_account(account);
+        } else if let Some(snapshot) = &rest.snapshot {
+            // The tables of a run may have changed without the engine.
+            rest.snapshot = snapshot.with_figures(heap);
+        }
         rest.snapshot.clone()
     }
 
@@ -353,15 +419,15 @@ impl<R: Realm> Occupied<'_, R> {
         assert_eq!(snapshot.home(), self.tenant.home.number, "a snapshot belongs to its home");
         let instance = self.instance();
         assert!(!instance.is_entered(), "no rolling back while code runs");
-        let Some(slot) = instance.slot() else { return };
+        let place = &self.tenant.home.place;
+        let mut rest = self.tenant.state.0.lock();
+        let written = if rest.is_watched { place.look(instance) } else { None };
+        let known = rest.snapshot.take().filter(|_| written.is_some());
         let high_bytes = instance.heap().mark().high_bytes();
+        let live = Live { high_bytes, snapshot: known, written };
         drop(instance.move_out());
         // SAFETY: this thread has the instance, and the flag of the run is detached.
-        unsafe { snapshot.put(slot, None, high_bytes) };
-        instance.move_in(Away::at_rest(instance, snapshot.figures().clone()));
-        let mut rest = self.tenant.state.0.lock();
-        rest.snapshot = Some(snapshot.clone());
-        rest.epoch = instance.epoch();
+        unsafe { rest.put(place, instance, snapshot.clone(), &live, None) };
     }
 
     /// Puts the pristine state in place. False if this is a plain instance and no other one can be made.

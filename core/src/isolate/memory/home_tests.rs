@@ -17,9 +17,13 @@ use std::time::{Duration, Instant};
 const LIMIT: usize = 32 << 20;
 
 fn home() -> Arc<Home<TestRealm>> {
+    watching_home(true)
+}
+
+fn watching_home(watches: bool) -> Arc<Home<TestRealm>> {
     let options = PoolOptions { ready: 1, max_slots: 8, ..PoolOptions::default() };
     let pool = Pool::new(build, options);
-    Home::new(pool.take(LIMIT, false).expect("an instance"))
+    Home::new(pool.take(LIMIT, false).expect("an instance"), watches)
 }
 
 fn tenant(home: &Arc<Home<TestRealm>>) -> Tenant<TestRealm> {
@@ -103,12 +107,17 @@ fn any_cell(occupied: &Occupied<'_, TestRealm>, seed: &mut u64) -> String {
 
 #[test]
 fn a_recalled_state_is_the_same_byte_for_byte() {
-    let home = home();
-    let tenant = tenant(&home);
+    for watches in [false, true] {
+        recalled_states_are_the_same(&watching_home(watches));
+    }
+}
+
+fn recalled_states_are_the_same(home: &Arc<Home<TestRealm>>) {
+    let tenant = tenant(home);
     let mut seed = 11;
     let mut occupied = tenant.occupy();
     let mut kept = Vec::new();
-    for round in 0..300 {
+    for round in 0..150 {
         // A state that was left in the middle of its work is not one to go on with.
         if any_cell(&occupied, &mut seed) == LEFT {
             if let Some((snapshot, _)) = kept.last() {
@@ -136,6 +145,40 @@ fn a_recalled_state_is_the_same_byte_for_byte() {
     assert!(occupied.recall_pristine());
     let slot = occupied.instance().slot().expect("a slot");
     slot.check_pristine().expect("pristine");
+}
+
+#[test]
+fn tenants_in_any_order_find_their_own_bytes() {
+    for watches in [false, true] {
+        let home = watching_home(watches);
+        let mut seed = 23;
+        let mut tenants: Vec<_> = (0..4).map(|_| (tenant(&home), None)).collect();
+        for round in 0..80 {
+            let index = random(&mut seed) % tenants.len();
+            let (tenant, left) = &mut tenants[index];
+            let mut occupied = tenant.occupy();
+            if let Some((snapshot, bytes)) = left {
+                assert!(bytes_of(&occupied) == *bytes, "round {round}: another state");
+                if random(&mut seed).is_multiple_of(4) {
+                    any_cell(&occupied, &mut seed);
+                    occupied.recall(snapshot);
+                    assert!(bytes_of(&occupied) == *bytes, "round {round}: another state");
+                }
+            }
+            while any_cell(&occupied, &mut seed) == LEFT {
+                assert!(occupied.recall_pristine());
+            }
+            let snapshot = occupied.checkpoint().expect("a snapshot");
+            *left = Some((snapshot.clone(), bytes_of(&occupied)));
+            drop(occupied);
+            if round % 20 == 7 {
+                let fork = tenant.fork(&snapshot);
+                let left = left.clone();
+                let _gone = tenants.swap_remove(random(&mut seed) % tenants.len());
+                tenants.push((fork, left));
+            }
+        }
+    }
 }
 
 #[test]
@@ -349,7 +392,7 @@ fn limits_and_charges_move_with_their_tenant() {
 #[test]
 fn a_plain_instance_has_one_tenant_and_no_snapshots() {
     let pool = Pool::new(build, PoolOptions::default());
-    let home = Home::new(pool.take(LARGEST_LIMIT_BYTES + 1, false).expect("an instance"));
+    let home = Home::new(pool.take(LARGEST_LIMIT_BYTES + 1, false).expect("an instance"), true);
     assert!(!home.is_shared());
     let tenant = tenant(&home);
     assert!(Tenant::new(&home).is_none() && Arc::ptr_eq(tenant.home(), &home));

@@ -4,7 +4,8 @@
 //! the system has back, `accounting` and `heap` count the bytes held, `slot` takes and restores images, `calibrate`
 //! finds two fields of the engine, `termination` asks code to stop, `interrupt` handles the engine's polls, `escape`
 //! leaves the engine. An `instance` combines them with a pristine realm, and `pool` keeps instances ready.
-//! `home` lets sessions take turns in one: `snapshot` holds their content meanwhile, and `exchange` their figures.
+//! `home` lets sessions take turns in one: `snapshot` holds their content meanwhile, `exchange` their figures, and
+//! `written` finds the pages that changed.
 
 #![cfg_attr(not(test), expect(dead_code, reason = "sessions use it from the next commits on"))]
 
@@ -24,6 +25,7 @@ pub(super) mod slot;
 pub(super) mod snapshot;
 pub(super) mod system;
 pub(super) mod termination;
+pub(super) mod written;
 
 #[cfg(test)]
 pub(super) mod test_realm;

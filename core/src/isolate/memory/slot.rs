@@ -127,6 +127,10 @@ impl Slot {
         self.last_high_bytes.set(high_bytes);
     }
 
+    pub(crate) fn range(&self) -> &Range {
+        &self.range
+    }
+
     /// The page with that number, as it is now.
     pub(crate) fn page(&self, number: usize) -> *mut Page {
         debug_assert!((number + 1) * PAGE_BYTES <= self.range.bytes());

@@ -13,11 +13,12 @@ use super::{
     heap::Heap,
     range::PAGE_BYTES,
     slot::{CLEARED_BY_HAND_BYTES, Page, Slot},
+    written::Written,
 };
 use std::{ptr, sync::Arc};
 
-/// Pages that a snapshot shares with another as one.
-const CHUNK_PAGES: usize = 64;
+/// Pages that a snapshot shares with another as one: those of a word of [`Written`].
+const CHUNK_PAGES: usize = u64::BITS as usize;
 /// The least number of pages to clear that are worth a system call.
 const MANY_PAGES: usize = 8;
 
@@ -36,6 +37,31 @@ struct Content {
     figures: Figures,
 }
 
+/// The content that a range has.
+#[derive(Default)]
+pub(super) struct Live {
+    /// How far up it was written.
+    pub(super) high_bytes: usize,
+    /// The snapshot that it is equal to, except for pages that were written since.
+    pub(super) snapshot: Option<Snapshot>,
+    /// The pages that may have been written since; `None` if it is equal.
+    pub(super) written: Option<Written>,
+}
+
+impl Live {
+    fn is_equal(&self) -> bool {
+        self.snapshot.is_some() && self.written.is_none()
+    }
+
+    /// The chunk of the snapshot, if it is known that the range is equal to its pages in `mask`.
+    #[expect(clippy::option_option, reason = "the outer one says whether it is known")]
+    fn chunk(&self, number: usize, mask: u64) -> Option<Option<&Arc<Chunk>>> {
+        let written = self.written.as_ref().map_or(0, |written| written.word(number));
+        let snapshot = self.snapshot.as_ref().filter(|_| written & mask == 0)?;
+        Some(snapshot.chunk(number))
+    }
+}
+
 impl Snapshot {
     /// The snapshot of a slot which is as its image. `None` if the heap has no range.
     pub(super) fn pristine(home: u64, slot: &Slot, heap: &Heap) -> Option<Self> {
@@ -43,16 +69,25 @@ impl Snapshot {
         Some(Self(Arc::new(Content { home, chunks: Vec::new(), tail: slot.tail(), figures })))
     }
 
-    /// Takes a snapshot. Compares the range with an earlier one, `self`, and shares the pages that are equal.
+    /// Takes a snapshot. Compares the range with an earlier one, `self`, and shares the pages that are equal. `written`:
+    /// the pages that may differ from that one, if they are known.
     ///
     /// # Safety
     /// `heap` is the heap in that slot. No code of its runtime runs, and no other thread writes to the range.
-    pub(super) unsafe fn next(&self, slot: &Slot, heap: &Heap) -> Option<Self> {
+    pub(super) unsafe fn next(
+        &self,
+        slot: &Slot,
+        heap: &Heap,
+        written: Option<&Written>,
+    ) -> Option<Self> {
         let figures = heap.figures()?;
         let pages = figures.high_bytes().div_ceil(PAGE_BYTES);
         let chunks = (0..pages.div_ceil(CHUNK_PAGES)).map(|number| {
             let first = number * CHUNK_PAGES;
             let end = pages.min(first + CHUNK_PAGES);
+            if written.is_some_and(|written| written.word(number) == 0) {
+                return self.chunk(number).map(Arc::clone);
+            }
             // SAFETY: as the caller promises; the pages are below the high mark.
             unsafe { next_chunk(self.chunk(number), slot, &figures, first, end) }
         });
@@ -67,30 +102,30 @@ impl Snapshot {
         Some(Self(Arc::new(Content { home: content.home, chunks, tail: content.tail, figures })))
     }
 
-    /// Puts this state into the range. `live`: the snapshot that the range is equal to, where there is one.
-    /// `high_bytes`: how far up the range was written. The caller sets the figures of the heap.
+    /// Puts this state into the range. The caller sets the figures of the heap.
     ///
     /// # Safety
     /// The snapshot is one of that slot. No code of its runtime runs, no other thread writes to the range, and no value
     /// in there is used again before the state to which it belongs is back.
-    pub(super) unsafe fn put(&self, slot: &Slot, live: Option<&Self>, high_bytes: usize) {
+    pub(super) unsafe fn put(&self, slot: &Slot, live: &Live) {
         let own_pages = self.0.figures.high_bytes().div_ceil(PAGE_BYTES);
-        let mut live_pages = high_bytes.div_ceil(PAGE_BYTES);
+        let mut live_pages = live.high_bytes.div_ceil(PAGE_BYTES);
         let by_hand = own_pages + CLEARED_BY_HAND_BYTES / PAGE_BYTES;
         let mut clearing = Clearing { slot, figures: &self.0.figures, first: 0, end: 0 };
         // SAFETY: as the caller promises, and all pages are within the range.
         unsafe {
-            if live.is_none() && live_pages > by_hand {
+            if !live.is_equal() && live_pages > by_hand {
                 slot.give_back(by_hand, live_pages);
                 live_pages = by_hand;
             }
             for number in 0..own_pages.max(live_pages).div_ceil(CHUNK_PAGES) {
-                if live.is_none_or(|live| !same(self.chunk(number), live.chunk(number))) {
+                if live.chunk(number, u64::MAX).is_none_or(|chunk| !same(self.chunk(number), chunk))
+                {
                     self.put_chunk(number, live, &mut clearing, own_pages.max(live_pages));
                 }
             }
             clearing.flush();
-            slot.set_tail(self.0.tail, high_bytes.max(self.0.figures.high_bytes()));
+            slot.set_tail(self.0.tail, live.high_bytes.max(self.0.figures.high_bytes()));
         }
     }
 
@@ -98,17 +133,12 @@ impl Snapshot {
     ///
     /// # Safety
     /// As for [`Snapshot::put`].
-    unsafe fn put_chunk(
-        &self,
-        number: usize,
-        live: Option<&Self>,
-        clearing: &mut Clearing,
-        end: usize,
-    ) {
+    unsafe fn put_chunk(&self, number: usize, live: &Live, clearing: &mut Clearing, end: usize) {
         let (slot, chunk) = (clearing.slot, self.chunk(number));
         for index in 0..CHUNK_PAGES.min(end - number * CHUNK_PAGES) {
             let page = page_of(chunk, index);
-            if live.is_some_and(|live| same(page, page_of(live.chunk(number), index))) {
+            let known = live.chunk(number, 1 << index);
+            if known.is_some_and(|chunk| same(page, page_of(chunk, index))) {
                 continue;
             }
             let number = number * CHUNK_PAGES + index;
@@ -116,7 +146,7 @@ impl Snapshot {
             let place = slot.page(number);
             // SAFETY: two pages that do not overlap; the caller vouches for the range.
             unsafe {
-                if live.is_none() && *place == *content {
+                if known.is_none() && *place == *content {
                     continue;
                 }
                 if page.is_none() && number >= slot.image_pages() {

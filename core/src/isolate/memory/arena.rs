@@ -19,7 +19,7 @@ use super::{
     range::{self, LARGE_PAGE_BYTES, LARGE_PAGES_FROM_BYTES, PAGE_BYTES, Range},
     returned::{Returned, ReturnedPages},
 };
-use std::{alloc::Layout, cell::Cell, mem, ptr, ptr::NonNull};
+use std::{alloc::Layout, cell::Cell, mem, ops, ptr, ptr::NonNull};
 
 /// 16-byte steps in 27 doublings: blocks of up to 4 GiB.
 type Blocks = rlsf::Tlsf<'static, u32, u16, 27, 16>;
@@ -194,6 +194,21 @@ impl Arena {
     /// Gives the pages of large free blocks back to the system. Reads the header of every block.
     pub(crate) fn give_back_free(&self) {
         self.give_back_holes(LARGE_BYTES);
+    }
+
+    /// Clears the whole pages within free blocks. Reads the header of every block.
+    pub(crate) fn clear_free(&self) {
+        self.each_free(|start, end| {
+            for page in pages_within(start, end).step_by(PAGE_BYTES) {
+                let offset = page - self.start;
+                if !self.returned.has_all(offset, offset + PAGE_BYTES) {
+                    // SAFETY: a whole page of a free block; its header and links stay.
+                    unsafe {
+                        self.blocks.as_ptr().cast::<u8>().add(offset).write_bytes(0, PAGE_BYTES);
+                    };
+                }
+            }
+        });
     }
 
     /// Makes large blocks begin with the first large page from that offset on. The first of them leaves the memory
@@ -372,22 +387,27 @@ impl Arena {
 
     /// Gives back whole pages of free blocks that have at least `least_bytes` of them; returns the number of bytes.
     fn give_back_holes(&self, least_bytes: usize) -> usize {
+        let mut given_bytes = 0;
+        self.each_free(|start, end| {
+            // SAFETY: a free block; its header and links stay.
+            given_bytes += unsafe { self.give_back(start, end, least_bytes) };
+        });
+        given_bytes
+    }
+
+    /// Calls the function with the addresses of each free block, below `high` and without its header.
+    fn each_free(&self, mut each: impl FnMut(usize, usize)) {
         let state_bytes = size_of::<Blocks>().next_multiple_of(MARGIN_BYTES);
         let (start, high) = (self.start + state_bytes, self.high.get().min(self.end));
-        let mut given_bytes = 0;
         let pool = self.blocks.as_ptr().cast::<u8>().wrapping_add(state_bytes);
-        let Some(pool) = NonNull::new(pool) else { return 0 };
+        let Some(pool) = NonNull::new(pool) else { return };
         let pool = NonNull::slice_from_raw_parts(pool, self.end - start);
         // SAFETY: the pool as `new` inserted it, which no one changes while it is walked.
         let blocks = unsafe { (*self.blocks.as_ptr()).iter_blocks(pool) };
         for block in blocks.filter(|block| !block.is_occupied()) {
             let start = block.as_ptr().addr().get() + BLOCK_OVERHEAD_BYTES;
-            // SAFETY: a free block; its header and links stay.
-            given_bytes += unsafe {
-                self.give_back(start, (start + block.max_payload_size()).min(high), least_bytes)
-            };
+            each(start, (start + block.max_payload_size()).min(high));
         }
-        given_bytes
     }
 
     /// Counts pages that may be written from now on as held.
@@ -414,8 +434,7 @@ impl Arena {
     /// # Safety
     /// The addresses are those of such a block, below `high`.
     unsafe fn give_back(&self, start: usize, end: usize, least_bytes: usize) -> usize {
-        let start = (start + MARGIN_BYTES).next_multiple_of(PAGE_BYTES);
-        let end = end / PAGE_BYTES * PAGE_BYTES;
+        let ops::Range { start, end } = pages_within(start, end);
         if end < start.saturating_add(least_bytes)
             || self.returned.has_all(start - self.start, end - self.start)
         {
@@ -462,6 +481,11 @@ impl Arena {
         }
         end <= self.ceiling.get()
     }
+}
+
+/// The whole pages within a free block, without the first bytes: the allocator writes there.
+fn pages_within(start: usize, end: usize) -> ops::Range<usize> {
+    (start + MARGIN_BYTES).next_multiple_of(PAGE_BYTES)..end / PAGE_BYTES * PAGE_BYTES
 }
 
 /// A layout whose block has a size that the allocator sorts by. The allocator would not find a free block of any other

@@ -104,6 +104,13 @@ impl Heap {
         }
     }
 
+    /// Clears the whole pages within free blocks, so that a snapshot leaves them out.
+    pub(crate) fn clear_free(&self) {
+        if let Blocks::Arena(arena) = &self.accounting().blocks {
+            arena.clear_free();
+        }
+    }
+
     /// Gives the pages of free blocks back to the system where these are much of what the process holds.
     pub(crate) fn give_back_free(&self) {
         let accounting = self.accounting();

@@ -24,6 +24,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The pages of smaller heaps are all compared: that is quicker than to note the writes to them.
 const WATCHED_FROM_BYTES: usize = 2 << 20;
+/// The bytes of free blocks that a snapshot may have: a share of those in use, and some more.
+const FREE_SHARE: usize = 16;
+const FREE_BYTES: usize = 64 << 10;
 
 /// An instance and its queue.
 pub(crate) struct Home<R: Realm> {
@@ -72,6 +75,8 @@ struct AtRest {
     snapshot: Option<Snapshot>,
     /// The instance's epoch when it was equal to the snapshot, for the resident.
     epoch: u64,
+    /// The bytes of the last snapshot that was taken without free pages, which is not worth it at each.
+    tidy_page_bytes: usize,
     /// Whether the resident's writes since then are noted.
     is_watched: bool,
     /// `None` for the resident, and for a tenant that was never in place.
@@ -218,6 +223,7 @@ impl State {
         Arc::new(Self(Mutex::new(AtRest {
             snapshot,
             epoch: 0,
+            tidy_page_bytes: 0,
             is_watched: false,
             away: None,
             gone: false,
@@ -262,6 +268,14 @@ impl AtRest {
         is_behind
     }
 
+    /// Whether much of a snapshot is the content of free blocks.
+    fn is_untidy<R: Realm>(&self, instance: &Instance<R>, snapshot: Option<&Snapshot>) -> bool {
+        let tidy_bytes = self.tidy_page_bytes.max(instance.heap().used_bytes());
+        let most_bytes = tidy_bytes + tidy_bytes / FREE_SHARE + FREE_BYTES;
+        let has_many = snapshot.is_some_and(|snapshot| snapshot.page_bytes() > most_bytes);
+        has_many && !instance.is_entered() && !instance.is_poisoned()
+    }
+
     /// Brings the snapshot up to date with the instance.
     ///
     /// # Safety
@@ -271,9 +285,19 @@ impl AtRest {
         let written = place.look(instance);
         let known = written.as_ref().filter(|_| self.is_watched);
         // SAFETY: as the caller promises.
-        let next = unsafe { snapshot.next(slot, instance.heap(), known) };
-        self.snapshot = next;
+        let mut next = unsafe { snapshot.next(slot, instance.heap(), known) };
         self.is_watched = written.is_some();
+        if self.is_untidy(instance, next.as_ref()) {
+            instance.heap().clear_free();
+            let written = place.look(instance);
+            // SAFETY: as the caller promises.
+            let tidy =
+                |next: &Snapshot| unsafe { next.next(slot, instance.heap(), written.as_ref()) };
+            next = next.as_ref().and_then(tidy);
+            self.is_watched = written.is_some();
+            self.tidy_page_bytes = next.as_ref().map_or(0, Snapshot::page_bytes);
+        }
+        self.snapshot = next;
         self.epoch = instance.epoch();
     }
 

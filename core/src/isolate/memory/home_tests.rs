@@ -297,6 +297,26 @@ fn large_heaps_with_returned_pages_come_back() {
 }
 
 #[test]
+fn a_snapshot_leaves_out_what_is_free() {
+    let home = home();
+    let tenant = tenant(&home);
+    let occupied = tenant.occupy();
+    let keep = "globalThis.k = Array.from({ length: 3000 }, (_, i) => ({ i })); k.length";
+    cell(&occupied, keep);
+    let before = occupied.checkpoint().expect("a snapshot");
+    let waste = "for (let i = 0; i < 40; i++) 'xyz'.repeat(i * 400).split('y').map(x => [x]); 1";
+    cell(&occupied, waste);
+    let after = occupied.checkpoint().expect("a snapshot");
+    let most_bytes = after.counted_bytes() * 9 / 8 + (64 << 10);
+    println!("{} and {} bytes of pages", before.page_bytes(), after.page_bytes());
+    assert!(after.page_bytes() <= most_bytes, "{} of {most_bytes}", after.page_bytes());
+    let bytes = bytes_of(&occupied);
+    drop(occupied);
+    drop(super::Tenant::new(&home).expect("another").occupy());
+    assert!(bytes_of(&tenant.occupy()) == bytes, "another state");
+}
+
+#[test]
 fn a_run_steps_aside_in_the_middle() {
     let home = home();
     let (one, other) = (tenant(&home), tenant(&home));

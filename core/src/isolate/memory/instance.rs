@@ -97,9 +97,7 @@ unsafe impl Send for Away {}
 impl Away {
     /// No run, in a heap with such a content.
     pub(crate) fn at_rest<R: Realm>(instance: &Instance<R>, figures: Figures) -> Self {
-        // SAFETY: the instance's seat lives; a copy of its state's parts that are the same for all runs.
-        let polls = unsafe { (*instance.seat().state()).at_rest() };
-        let polls = NonNull::from(Box::leak(Box::new(polls)));
+        let polls = instance.new_polls();
         Self { account: Account::default(), figures, polls, entries: 0, poisoned: false }
     }
 
@@ -279,13 +277,11 @@ impl<R: Realm> Instance<R> {
     /// # Panics
     /// In a plain instance, whose content nobody can exchange.
     pub(crate) fn move_out(&self) -> Away {
-        // SAFETY: the seat lives.
-        let rest = Box::new(unsafe { (*self.seat().state()).at_rest() });
         let account = self.heap.take_account();
         Away {
             account,
             figures: self.heap.figures().expect("an instance in a slot"),
-            polls: self.seat().replace(NonNull::from(Box::leak(rest))),
+            polls: self.seat().replace(self.new_polls()),
             entries: self.entries.replace(0),
             poisoned: self.poisoned.replace(false),
         }
@@ -320,6 +316,15 @@ impl<R: Realm> Instance<R> {
     /// Whether code is on a stack.
     pub(crate) fn is_entered(&self) -> bool {
         self.entries.get() > 0
+    }
+
+    /// The polls of no run, for the seat; leaked.
+    fn new_polls(&self) -> NonNull<PollState> {
+        let countdown = field::<i32, R>(self.realm, self.fields.interrupt_counter);
+        let countdown = countdown.unwrap_or(ptr::null_mut());
+        // SAFETY: the counter is in the realm's context. Context and heap live for as long as the engine polls.
+        let polls = unsafe { PollState::new(&self.heap, countdown) };
+        NonNull::from(Box::leak(Box::new(polls)))
     }
 
     fn seat(&self) -> &PollSeat {

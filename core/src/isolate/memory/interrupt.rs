@@ -67,21 +67,6 @@ impl PollState {
         }
     }
 
-    /// The state of no run, in the same heap.
-    pub(crate) fn at_rest(&self) -> Self {
-        Self {
-            now: self.now,
-            gap: Duration::ZERO,
-            polls: 0,
-            host: std::ptr::null_mut(),
-            hook: None,
-            // SAFETY: as long as this state, whose maker vouched for it.
-            heap: unsafe { self.heap.alias() },
-            countdown: self.countdown,
-            period: FIRST_PERIOD,
-        }
-    }
-
     /// Resets the state for a run.
     pub(crate) fn arm(&mut self, hook: Option<Hook>, host: *mut c_void) {
         self.now = Instant::now();

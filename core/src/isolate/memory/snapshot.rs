@@ -24,7 +24,11 @@ const MANY_PAGES: usize = 8;
 
 /// The pages of a stretch of the range. A page that is none is as the image has it.
 #[derive(Clone)]
-struct Chunk([Option<Arc<Page>>; CHUNK_PAGES]);
+struct Chunk {
+    pages: [Option<Arc<Page>>; CHUNK_PAGES],
+    /// The number of them.
+    count: usize,
+}
 
 /// Pages of a slot that differ from its image, and the figures of the heap. A clone is the same snapshot.
 #[derive(Clone)]
@@ -176,8 +180,7 @@ impl Snapshot {
     /// Bytes of its pages, those that it shares with others included.
     pub(crate) fn page_bytes(&self) -> usize {
         let chunks = self.0.chunks.iter().flatten();
-        let pages = chunks.map(|chunk| chunk.0.iter().flatten().count());
-        pages.sum::<usize>() * PAGE_BYTES
+        chunks.map(|chunk| chunk.count).sum::<usize>() * PAGE_BYTES
     }
 
     fn chunk(&self, number: usize) -> Option<&Arc<Chunk>> {
@@ -191,7 +194,7 @@ fn same<T>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
 }
 
 fn page_of(chunk: Option<&Arc<Chunk>>, index: usize) -> Option<&Arc<Page>> {
-    chunk?.0.get(index)?.as_ref()
+    chunk?.pages.get(index)?.as_ref()
 }
 
 /// Compares pages with those of an earlier snapshot; the same chunk if all of them are equal.
@@ -220,22 +223,23 @@ unsafe fn next_chunk(
         if page.is_some() || known.is_some() {
             let chunk = changed.get_or_insert_with(|| match earlier {
                 Some(chunk) => Chunk::clone(chunk),
-                None => Chunk([const { None }; CHUNK_PAGES]),
+                None => Chunk { pages: [const { None }; CHUNK_PAGES], count: 0 },
             });
-            if let Some(place) = chunk.0.get_mut(number - first) {
+            if let Some(place) = chunk.pages.get_mut(number - first) {
                 *place = page;
             }
         }
     }
     // Pages above the high mark are zero.
     if let Some(earlier) = earlier.filter(|_| end - first < CHUNK_PAGES)
-        && earlier.0[end - first..].iter().any(Option::is_some)
+        && earlier.pages[end - first..].iter().any(Option::is_some)
     {
         let chunk = changed.get_or_insert_with(|| Chunk::clone(earlier));
-        chunk.0[end - first..].fill(None);
+        chunk.pages[end - first..].fill(None);
     }
-    let Some(chunk) = changed else { return earlier.map(Arc::clone) };
-    chunk.0.iter().any(Option::is_some).then(|| Arc::new(chunk))
+    let Some(mut chunk) = changed else { return earlier.map(Arc::clone) };
+    chunk.count = chunk.pages.iter().flatten().count();
+    (chunk.count > 0).then(|| Arc::new(chunk))
 }
 
 /// Copied straight to its place: a page is too large to travel over the stack.

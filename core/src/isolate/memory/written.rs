@@ -9,7 +9,7 @@
 #![expect(unsafe_code, reason = "speaks to the operating system about raw memory")]
 
 use super::range::{PAGE_BYTES, Range};
-use crate::os::process::PerProcess;
+use crate::os::process::{PerProcess, Process};
 
 /// Pages that a word of [`Written`] stands for.
 const PAGES_PER_WORD: usize = u64::BITS as usize;
@@ -36,6 +36,8 @@ impl Written {
 /// A range whose written pages the system notes.
 pub(super) struct Watch {
     start: usize,
+    /// A child that is forked from this process has the range, and the system notes nothing there.
+    process: Process,
     tracking: &'static system::Tracking,
 }
 
@@ -46,12 +48,15 @@ impl Watch {
         let tracking = TRACKING.get_or_init(system::Tracking::begin).as_ref()?;
         let start = range.start().expose_provenance();
         tracking.add(start, range.bytes())?;
-        Some(Self { start, tracking })
+        Some(Self { start, process: Process::current(), tracking })
     }
 
     /// The pages, of so many from the start, that may have been written since the last look; at which it noted those up
     /// to there. `None` if the system fails; then nothing is known, as before the first look.
     pub(super) fn look(&self, pages: usize) -> Option<Written> {
+        if !self.process.is_current() {
+            return None;
+        }
         let mut written = Written(vec![0; pages.div_ceil(PAGES_PER_WORD)]);
         let end = self.start + pages * PAGE_BYTES;
         self.tracking.take_written(self.start, end, |from, to| {

@@ -1,6 +1,7 @@
 //! Plain data that every room shares: sources, options, results and their texts.
 
 pub(crate) mod cause;
+pub(crate) mod cell;
 pub(crate) mod inspect;
 pub(crate) mod nearest;
 pub(crate) mod options;

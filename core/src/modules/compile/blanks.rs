@@ -89,6 +89,12 @@ impl<'t> Blanks<'t> {
         self.insertions.push(Insertion { at: saturate(at), start, end });
     }
 
+    /// Inserts text before all else.
+    pub(super) fn prepend(&mut self, text: &str) {
+        self.insert(0, text);
+        self.insertions.rotate_right(1);
+    }
+
     /// Erases a place, and writes text in its stead. Only as much is inserted as does not fit on the line.
     pub(super) fn replace(&mut self, place: Range<usize>, text: &str) {
         let start = place.start;

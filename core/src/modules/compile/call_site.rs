@@ -17,12 +17,11 @@ use oxc_ast_visit::{
         walk_property_definition, walk_static_block,
     },
 };
-use oxc_parser::Parser;
 use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 
 use super::{
-    explain::LONGEST, line_terminators, lines::Lines, module::CompiledModule, source_type,
+    explain::LONGEST, line_terminators, lines::Lines, module::CompiledModule, parser,
     with_stack_for,
 };
 use crate::data::outcome::Position;
@@ -53,7 +52,7 @@ pub(super) fn find(module: &CompiledModule, calls: &[Call]) -> Vec<Option<Positi
     }
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
-        let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
+        let program = parser(&allocator, text, typescript, true).parse().program;
         let line_terminators = line_terminators::find(&program);
         let mut lines = Lines::new(text, &line_terminators);
         let sites = calls.iter().map(|call| {

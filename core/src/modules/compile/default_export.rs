@@ -8,9 +8,8 @@ use oxc_ast::ast::{
     ExportDefaultDeclarationKind, Expression, ObjectExpression, ObjectPropertyKind, Program,
     Statement,
 };
-use oxc_parser::Parser;
 
-use super::{explain::LONGEST, module::CompiledModule, source_type, with_stack_for};
+use super::{explain::LONGEST, module::CompiledModule, parser, with_stack_for};
 
 /// A default export.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub(super) fn find(module: &CompiledModule) -> DefaultExport {
     }
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
-        let program = Parser::new(&allocator, text, source_type(typescript)).parse().program;
+        let program = parser(&allocator, text, typescript, true).parse().program;
         program.body.iter().find_map(|statement| exported(statement, &program))
     });
     // The module was parsed before, so it does not nest too deeply.

@@ -33,6 +33,23 @@ impl Edits {
         Self { insertions: packed.into_boxed_slice() }
     }
 
+    /// The insertions into a text without two parentheses, at the places where these are inserted now. Here they are
+    /// part of the source, one place before `open` and one behind `close`.
+    pub(super) fn within_parentheses(&self, open: usize, close: usize) -> Self {
+        let saturated = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+        let (open, close) = (saturated(open), saturated(close));
+        let mut lengths = Vec::with_capacity(self.insertions.len() + 2);
+        let mut before = 0;
+        for Insertion { at, total } in &self.insertions {
+            let shift = u32::from(*at > open) + u32::from(*at > close.saturating_add(1));
+            lengths.push((at - shift, total - before));
+            before = *total;
+        }
+        lengths.extend([(open, 1), (close, 1)]);
+        lengths.sort_by_key(|(at, _)| *at);
+        Self::new(lengths.into_iter())
+    }
+
     /// The place in the source of a place in the code; of inserted text, the place where it was inserted.
     pub(super) fn source(&self, code: usize) -> usize {
         let starts = |insertion: &Insertion| self.code(insertion.at as usize) <= code;

@@ -111,7 +111,7 @@ fn static_name<'a>(id: &TSEnumMemberName<'a>) -> &'a str {
 }
 
 /// The same literal, a string or a template, without line terminators.
-fn on_one_line(literal: &str) -> String {
+pub(super) fn on_one_line(literal: &str) -> String {
     let mut line = String::with_capacity(literal.len());
     let mut chars = literal.chars().peekable();
     while let Some(char) = chars.next() {

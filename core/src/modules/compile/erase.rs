@@ -41,9 +41,10 @@ pub(super) fn erase_type_imports(
     erase: &[String],
     namespaces: &Namespaces<'_>,
     blanks: &mut Blanks<'_>,
+    is_cell: bool,
 ) -> Erased {
     let erase: HashSet<&str> = erase.iter().map(String::as_str).collect();
-    let usage = Usage { scoping, namespaces };
+    let usage = Usage { scoping, namespaces, is_cell };
     let mut erased = Erased::default();
     for statement in &program.body {
         erased.note_exports(statement);
@@ -69,7 +70,7 @@ pub(super) fn erase_type_exports(
     namespaces: &Namespaces<'_>,
     blanks: &mut Blanks<'_>,
 ) {
-    let usage = Usage { scoping, namespaces };
+    let usage = Usage { scoping, namespaces, is_cell: false };
     program.body.retain_mut(|statement| {
         let kept = match statement {
             Statement::ExportNamedDeclaration(export) => {
@@ -82,7 +83,7 @@ pub(super) fn erase_type_exports(
             Statement::ExportDefaultDeclaration(export)
                 if let ExportDefaultDeclarationKind::Identifier(name) = &export.declaration =>
             {
-                !usage.is_type(name)
+                !is_type(name, scoping, namespaces)
             }
             // The walk erased the text of the others.
             other => return fate::of_statement(other, namespaces) != Fate::Erased,
@@ -128,6 +129,8 @@ impl Erased {
 struct Usage<'s, 'a> {
     scoping: &'s Scoping,
     namespaces: &'s Namespaces<'a>,
+    /// In a cell an import stays for later cells unless its module says that it is a type.
+    is_cell: bool,
 }
 
 impl Usage<'_, '_> {
@@ -143,30 +146,13 @@ impl Usage<'_, '_> {
         specifiers.retain(|specifier| {
             let kept = !specifier.export_kind.is_type()
                 && !matches!(&specifier.local, ModuleExportName::IdentifierReference(local)
-                    if self.is_type(local));
+                    if is_type(local, self.scoping, self.namespaces));
             if !kept {
                 blanks.erase_element(place(specifier.span));
             }
             kept
         });
         !specifiers.is_empty()
-    }
-
-    /// Whether an exported name is that of a type, or of something that is declared only.
-    fn is_type(&self, name: &IdentifierReference<'_>) -> bool {
-        let reference = name.reference_id.get().map(|id| self.scoping.get_reference(id));
-        let Some((reference, symbol)) =
-            reference.and_then(|found| Some((found, found.symbol_id()?)))
-        else {
-            return false;
-        };
-        let flags = self.scoping.symbol_flags(symbol);
-        let declared = || {
-            let mut others = self.scoping.symbol_redeclarations(symbol).iter();
-            flags.is_ambient() && others.all(|other| other.flags.is_ambient())
-        };
-        let is_value = flags.is_value() || flags.is_import();
-        reference.is_type() || !is_value || self.namespaces.names_erased(symbol) || declared()
     }
 
     fn keeps_import(
@@ -216,16 +202,37 @@ impl Usage<'_, '_> {
         }
         let local = specifier.local();
         let symbol = local.symbol_id();
-        let unused = self.scoping.get_resolved_reference_ids(symbol).is_empty();
+        let is_used = self.namespaces.is_used(symbol, self.scoping);
+        let unused = if self.is_cell {
+            !is_used
+        } else {
+            self.scoping.get_resolved_reference_ids(symbol).is_empty()
+        };
         if unused {
             erased.unused.insert(local.name.to_string());
         }
-        if unused {
-            !erase.contains(local.name.as_str())
-        } else {
-            self.namespaces.is_used(symbol, self.scoping)
-        }
+        if unused { !erase.contains(local.name.as_str()) } else { is_used }
     }
+}
+
+/// Whether an exported name is that of a type, or of something that is declared only.
+pub(super) fn is_type(
+    name: &IdentifierReference<'_>,
+    scoping: &Scoping,
+    namespaces: &Namespaces<'_>,
+) -> bool {
+    let reference = name.reference_id.get().map(|id| scoping.get_reference(id));
+    let Some((reference, symbol)) = reference.and_then(|found| Some((found, found.symbol_id()?)))
+    else {
+        return false;
+    };
+    let flags = scoping.symbol_flags(symbol);
+    let declared = || {
+        let mut others = scoping.symbol_redeclarations(symbol).iter();
+        flags.is_ambient() && others.all(|other| other.flags.is_ambient())
+    };
+    let is_value = flags.is_value() || flags.is_import();
+    reference.is_type() || !is_value || namespaces.names_erased(symbol) || declared()
 }
 
 /// The first import whose name is that of a variable, a function or a class, too: TypeScript leaves this check to its type

@@ -11,6 +11,7 @@ mod advice;
 mod arrows;
 mod blanks;
 pub(crate) mod call_site;
+pub(crate) mod cell;
 mod census;
 mod constants;
 mod default_export;
@@ -45,13 +46,14 @@ use std::collections::HashSet;
 use oxc_allocator::Allocator;
 use oxc_ast::ast::Program;
 use oxc_diagnostics::{Diagnostics, Severity};
-use oxc_parser::Parser;
+use oxc_parser::{ParseOptions, Parser};
 use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{LabeledSpan, SourceType};
 
 pub(crate) use self::advice::can_be_name;
 use self::advice::{Explained, Failure, Reader};
 use self::blanks::Blanks;
+use self::cell::{Cell, CellPlan};
 use self::census::Census;
 use self::erase::Erased;
 use self::lines::{Lines, Silent};
@@ -89,7 +91,32 @@ pub(crate) fn compile(
     erase: &[String],
     room_bytes: usize,
 ) -> Result<CompiledModule, CompileError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    compile_as(without_mark(text), language, erase, room_bytes, Goal::Module)
+        .map(|(module, _)| module)
+}
+
+/// The kind of program that a text is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    Module,
+    Cell,
+    /// A module that may return at the top.
+    Returning,
+}
+
+/// A text without a byte order mark.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Compiles a text without a byte order mark. A cell has a plan.
+fn compile_as(
+    text: &str,
+    language: Language,
+    erase: &[String],
+    room_bytes: usize,
+    goal: Goal,
+) -> Result<(CompiledModule, Option<CellPlan>), CompileError> {
     if text.len() > MAX_BYTES {
         return Err(CompileError::without_position("The source is longer than 1 GiB"));
     }
@@ -102,7 +129,7 @@ pub(crate) fn compile(
         if weight.bytes > room_bytes {
             return Err(CompileError::out_of_memory(weight.bytes));
         }
-        Compilation { text, erase, weight, room_bytes }.run(typescript)
+        Compilation { text, erase, weight, room_bytes, goal }.run(typescript)
     };
     with_stack_for(text, typescript, compilation).map_err(|deep| {
         let position = Lines::new(text, &Silent::default()).position(deep.offset);
@@ -137,17 +164,31 @@ fn source_type(typescript: bool) -> SourceType {
     if typescript { SourceType::ts().with_module(true) } else { SourceType::mjs() }
 }
 
+/// A parser. Only a cell may return at its top.
+fn parser<'a>(
+    allocator: &'a Allocator,
+    text: &'a str,
+    typescript: bool,
+    returns: bool,
+) -> Parser<'a> {
+    let options =
+        ParseOptions { allow_return_outside_function: returns, ..ParseOptions::default() };
+    Parser::new(allocator, text, source_type(typescript)).with_options(options)
+}
+
+#[derive(Clone, Copy)]
 struct Compilation<'c> {
     text: &'c str,
     erase: &'c [String],
     weight: Weight,
     room_bytes: usize,
+    goal: Goal,
 }
 
 impl Compilation<'_> {
-    fn run(&self, typescript: bool) -> Result<CompiledModule, CompileError> {
+    fn run(&self, typescript: bool) -> Result<(CompiledModule, Option<CellPlan>), CompileError> {
         let allocator = Allocator::default();
-        let parsed = Parser::new(&allocator, self.text, source_type(typescript)).parse();
+        let parsed = parser(&allocator, self.text, typescript, self.returns()).parse();
         let mut program = parsed.program;
         let line_terminators = line_terminators::find(&program);
         let mut lines = Lines::new(self.text, &line_terminators);
@@ -168,23 +209,31 @@ impl Compilation<'_> {
         }
         let (scoping, early) = analyze(&program, &census);
         let blanks = Blanks::new(self.text, &line_terminators);
-        let compiled = if typescript {
-            let early = early
+        let early = if typescript {
+            early
                 .or_else(|| census.misplaced())
-                .or_else(|| erase::redeclared_import(&program, &scoping));
+                .or_else(|| erase::redeclared_import(&program, &scoping))
+        } else {
+            early
+        };
+        let compiled = if self.goal == Goal::Cell {
+            let early = early.filter(|_| !typescript || !self.is_returning_module());
+            let cell = || self.cell(&mut program, &scoping, &mut lines, blanks);
+            early.map_or_else(cell, Err)
+        } else if typescript {
             let compiled = self.typescript(&mut program, &scoping, &mut lines, blanks);
             let early = early.filter(|_| !self.runs_erased(compiled.as_ref().ok(), takes_bytes));
-            early.map_or(compiled, Err)
+            early.map_or(compiled, Err).map(|(record, code)| (record, code, None))
         } else {
             let record = || record::read(&program, &mut lines, &HashSet::new());
             let record = early.map_or_else(record, Err);
-            record.map(|record| (record, code(arrows::bracket(&program, blanks))))
+            record.map(|record| (record, code(arrows::bracket(&program, blanks)), None))
         };
-        let (record, code) =
+        let (record, code, plan) =
             compiled.map_err(|failure| self.explain(failure, &program, takes_bytes, &mut lines))?;
         let bytecode = OnceLock::new();
         let text = self.text.into();
-        Ok(CompiledModule {
+        let module = CompiledModule {
             text,
             typescript,
             code,
@@ -192,14 +241,51 @@ impl Compilation<'_> {
             record,
             bytecode,
             takes_bytes,
-        })
+        };
+        Ok((module, plan))
+    }
+
+    fn returns(&self) -> bool {
+        self.goal != Goal::Module
+    }
+
+    /// Whether the text of a cell is a module, but for its `return`.
+    fn is_returning_module(&self) -> bool {
+        Self { goal: Goal::Returning, ..*self }.run(true).is_ok()
+    }
+
+    fn cell(
+        &self,
+        program: &mut Program<'_>,
+        scoping: &Scoping,
+        lines: &mut Lines<'_>,
+        blanks: Blanks<'_>,
+    ) -> Result<(Record, Code, Option<CellPlan>), Failure> {
+        let typescript = program.source_type.is_typescript();
+        if let Some(failure) = erase::undefined_export(program, scoping).filter(|_| typescript) {
+            return Err(failure);
+        }
+        let (end, cell) = (cell::end_of(program), Cell::of(self.text, scoping));
+        let (mut blanks, namespaces, cell) = types::erase_cell(program, scoping, blanks, cell);
+        let mut unused = HashSet::new();
+        if typescript {
+            let erase = self.erase;
+            let erased =
+                erase::erase_type_imports(program, scoping, erase, &namespaces, &mut blanks, true);
+            erase::erase_type_exports(program, scoping, &namespaces, &mut blanks);
+            unused = erased.unused;
+        }
+        let mut record = record::read(program, lines, &unused)?;
+        let finish = |cell: Cell<'_>| cell.finish(program, end, &mut record, &mut blanks);
+        let plan = cell.map(finish).transpose()?;
+        Ok((record, code(blanks), plan))
     }
 
     /// Whether an early error is one that only the types of the source have. For TypeScript's own compiler, too, a program
     /// is what is left without types: oxc refuses a function of the name of a parameter, or two methods of one name.
     fn runs_erased(&self, compiled: Option<&(Record, Code)>, takes_bytes: usize) -> bool {
         let room = self.room_bytes.saturating_sub(takes_bytes);
-        let runs = |text| is_module_within(text, false, room, usize::MAX);
+        let runs = |text| is_module_within(text, false, self.returns(), room, usize::MAX);
         compiled.is_some_and(|(_, code)| runs(code.text(self.text)))
     }
 
@@ -213,13 +299,15 @@ impl Compilation<'_> {
     ) -> CompileError {
         let typescript = program.source_type.is_typescript();
         let room = self.room_bytes.saturating_sub(takes_bytes);
-        let parses =
-            |text: &str, typescript| is_module_within(text, typescript, room, advice::MOST_LEVELS);
+        let parses = |text: &str, typescript| {
+            is_module_within(text, typescript, self.returns(), room, advice::MOST_LEVELS)
+        };
         let runs_without_types = |text: &str| {
             let is_left = |code: &str| code != text && blanks::are_all(code, text);
-            let compiled = || compile(text, Language::TypeScript, &[], room);
+            let goal = if self.returns() { Goal::Returning } else { Goal::Module };
+            let compiled = || compile_as(text, Language::TypeScript, &[], room, goal);
             parses(text, true)
-                && compiled().is_ok_and(|it| is_left(it.code()) && parses(it.code(), false))
+                && compiled().is_ok_and(|(it, _)| is_left(it.code()) && parses(it.code(), false))
         };
         let reader = Reader { parses: &parses, runs_without_types: &runs_without_types };
         let Explained { message, at, if_given } =
@@ -239,8 +327,14 @@ impl Compilation<'_> {
             return Err(failure);
         }
         let (mut blanks, namespaces) = types::erase(program, scoping, blanks);
-        let erased =
-            erase::erase_type_imports(program, scoping, self.erase, &namespaces, &mut blanks);
+        let erased = erase::erase_type_imports(
+            program,
+            scoping,
+            self.erase,
+            &namespaces,
+            &mut blanks,
+            false,
+        );
         erase::erase_type_exports(program, scoping, &namespaces, &mut blanks);
         let record = finish_record(record::read(program, lines, &erased.unused)?, erased);
         Ok((record, code(blanks)))
@@ -272,16 +366,29 @@ fn analyze(program: &Program<'_>, census: &Census<'_>) -> (Scoping, Option<Failu
 }
 
 /// Whether a text is a module without errors, which takes at most so much memory and nests in at most so many levels.
-fn is_module_within(text: &str, typescript: bool, room_bytes: usize, levels: usize) -> bool {
+fn is_module_within(
+    text: &str,
+    typescript: bool,
+    returns: bool,
+    room_bytes: usize,
+    levels: usize,
+) -> bool {
     let fits = |weight: &Weight| weight.bytes <= room_bytes && weight.levels <= levels;
-    let parses = |weight: Weight| fits(&weight) && is_module(text, typescript, &weight, room_bytes);
+    let parses =
+        |weight: Weight| fits(&weight) && is_module(text, typescript, returns, &weight, room_bytes);
     with_stack_for(text, typescript, parses) == Ok(true)
 }
 
 /// Whether a text is a module without an error that is known before it runs, and its analysis takes at most `room_bytes`.
-fn is_module(text: &str, typescript: bool, weight: &Weight, room_bytes: usize) -> bool {
+fn is_module(
+    text: &str,
+    typescript: bool,
+    returns: bool,
+    weight: &Weight,
+    room_bytes: usize,
+) -> bool {
     let allocator = Allocator::default();
-    let parsed = Parser::new(&allocator, text, source_type(typescript)).parse();
+    let parsed = parser(&allocator, text, typescript, returns).parse();
     if first_error(&parsed.diagnostics, parsed.panicked).is_some() {
         return false;
     }

@@ -85,10 +85,11 @@ impl<'a> Alias<'a> {
 }
 
 impl<'a> Namespaces<'a> {
-    pub(super) fn new(program: &Program<'a>, scoping: &Scoping) -> Self {
+    /// In a cell, an alias that nothing refers to stays for later cells.
+    pub(super) fn new(program: &Program<'a>, scoping: &Scoping, is_cell: bool) -> Self {
         let mut namespaces = Self::default();
         namespaces.statements(&program.body, None);
-        namespaces.resolve_aliases(scoping);
+        namespaces.resolve_aliases(scoping, is_cell);
         namespaces
     }
 
@@ -231,7 +232,11 @@ impl<'a> Namespaces<'a> {
 
     /// Erases each alias that names a type, or that is used only as one. The latter from the last to the first, since
     /// one may name another.
-    fn resolve_aliases(&mut self, scoping: &Scoping) {
+    fn resolve_aliases(&mut self, scoping: &Scoping, is_cell: bool) {
+        let is_unused = |symbol| {
+            scoping.symbol_scope_id(symbol) == scoping.root_scope_id()
+                && scoping.get_resolved_reference_ids(symbol).is_empty()
+        };
         let aliases = std::mem::take(&mut self.aliases);
         for alias in &aliases {
             let head = alias.head.and_then(|head| self.target_of(head, scoping));
@@ -247,7 +252,9 @@ impl<'a> Namespaces<'a> {
             }
         }
         for alias in aliases.iter().rev() {
-            let kept = alias.exported || self.is_used(alias.symbol, scoping);
+            let kept = alias.exported
+                || self.is_used(alias.symbol, scoping)
+                || (is_cell && is_unused(alias.symbol));
             if !kept || alias.is_type {
                 self.erased.insert(alias.symbol);
             }

@@ -156,6 +156,9 @@ impl<'a> Types<'_, 'a, '_> {
             other => (other.as_declaration(), false),
         };
         let site = Site { statement: statement.span(), exported, in_list };
+        if let Some(declaration) = declaration {
+            self.note_produced(declaration);
+        }
         match declaration {
             Some(Declaration::TSEnumDeclaration(declaration)) => {
                 self.enumeration(declaration, site);
@@ -214,7 +217,8 @@ impl<'a> Types<'_, 'a, '_> {
     /// exports it, if its name was bound by another statement, which does not export it.
     pub(super) fn head(&mut self, id: &BindingIdentifier<'_>, site: Site) -> (usize, String) {
         let (start, symbol) = (site.statement.start as usize, id.symbol_id());
-        let exports = site.exported && self.blocks.is_empty() && self.exports.insert(symbol);
+        let in_module = site.exported && self.blocks.is_empty() && self.cell.is_none();
+        let exports = in_module && self.exports.insert(symbol);
         if !exports {
             (start, String::new())
         } else if self.bound.contains(&symbol) {
@@ -233,7 +237,11 @@ impl<'a> Types<'_, 'a, '_> {
     ) -> Frame {
         let (name, symbol) = (id.name.as_str(), id.symbol_id());
         let parameter = self.parameter(name, body);
-        let opening = if self.bound.insert(symbol) {
+        let first = self.bound.insert(symbol);
+        if let Some(closing) = self.cell_object(symbol, name, first) {
+            return Frame { opening: format!(";(function ({parameter}) "), closing, parameter };
+        }
+        let opening = if first {
             let in_module = self.scoping.symbol_scope_id(symbol) == self.scoping.root_scope_id();
             let word = if in_module { "var" } else { "let" };
             format!("{word} {name};(function ({parameter}) ")
@@ -259,7 +267,10 @@ impl<'a> Types<'_, 'a, '_> {
     fn alias(&mut self, alias: &TSImportEqualsDeclaration<'a>, site: Site) {
         let object = self.exporter(site).map(|block| block.parameter.clone());
         let (start, _) = self.head(&alias.id, site);
-        let written = object.map_or("var ".to_owned(), |object| format!(";{object}."));
+        let written = match object {
+            Some(object) => format!(";{object}."),
+            None => self.cell_alias(alias.id.symbol_id()).unwrap_or_else(|| "var ".to_owned()),
+        };
         self.blanks.replace(start..alias.id.span.start as usize, &written);
         let head = match &alias.module_reference {
             TSModuleReference::IdentifierReference(id) => Some(id),

@@ -10,13 +10,13 @@ use oxc_allocator::ArenaVec;
 use oxc_ast::ast::{
     ArrowFunctionExpression, AssignmentTargetPropertyIdentifier, BinaryExpression, BinaryOperator,
     BindingPattern, CallExpression, CatchParameter, Class, ClassElement, ExportDefaultDeclaration,
-    Expression, ExpressionStatement, ForOfStatement, FormalParameter, FormalParameterRest,
-    Function, IdentifierReference, MethodDefinition, MethodDefinitionType, NewExpression,
-    ObjectProperty, Program, PropertyDefinition, PropertyDefinitionType, PropertyKey,
-    ReturnStatement, Statement, TSAsExpression, TSInstantiationExpression, TSNonNullExpression,
-    TSSatisfiesExpression, TSTypeAnnotation, TSTypeAssertion, TaggedTemplateExpression,
-    ThrowStatement, VariableDeclaration, VariableDeclarationKind, VariableDeclarator,
-    YieldExpression,
+    Expression, ExpressionStatement, ForOfStatement, ForStatementLeft, FormalParameter,
+    FormalParameterRest, Function, IdentifierReference, MethodDefinition, MethodDefinitionType,
+    NewExpression, ObjectProperty, Program, PropertyDefinition, PropertyDefinitionType,
+    PropertyKey, ReturnStatement, Statement, TSAsExpression, TSInstantiationExpression,
+    TSNonNullExpression, TSSatisfiesExpression, TSTypeAnnotation, TSTypeAssertion,
+    TaggedTemplateExpression, ThrowStatement, VariableDeclaration, VariableDeclarationKind,
+    VariableDeclarator, YieldExpression,
 };
 use oxc_ast_visit::{VisitJs, walk_js};
 use oxc_semantic::{Scoping, SymbolId};
@@ -29,6 +29,7 @@ use oxc_syntax::{
 use super::{
     arrows,
     blanks::{Blanks, between, place},
+    cell::Cell,
     constants::{Constant, Constants},
     fate::{self, Fate},
     names::Names,
@@ -43,21 +44,45 @@ pub(super) fn erase<'a, 't>(
     scoping: &Scoping,
     blanks: Blanks<'t>,
 ) -> (Blanks<'t>, Namespaces<'a>) {
-    let mut types = Types {
-        blanks,
-        scoping,
-        namespaces: Namespaces::new(program, scoping),
-        constants: Constants::default(),
-        has_enums: program.source_text.contains("enum"),
-        blocks: Vec::new(),
-        bound: HashSet::new(),
-        exports: HashSet::new(),
-        names: Names::default(),
-        leftmost: (u32::MAX, Leftmost::Statement),
-        in_list: true,
-    };
+    let mut types = Types::new(program, scoping, blanks, None);
     types.visit_program(program);
     (types.blanks, types.namespaces)
+}
+
+/// Erases the types of a cell, and writes its declarations as a cell's.
+pub(super) fn erase_cell<'a, 't>(
+    program: &Program<'a>,
+    scoping: &Scoping,
+    blanks: Blanks<'t>,
+    cell: Cell<'a>,
+) -> (Blanks<'t>, Namespaces<'a>, Option<Cell<'a>>) {
+    let mut types = Types::new(program, scoping, blanks, Some(cell));
+    types.visit_cell(program);
+    (types.blanks, types.namespaces, types.cell)
+}
+
+impl<'w, 'a, 't> Types<'w, 'a, 't> {
+    fn new(
+        program: &Program<'a>,
+        scoping: &'w Scoping,
+        blanks: Blanks<'t>,
+        cell: Option<Cell<'a>>,
+    ) -> Self {
+        Self {
+            blanks,
+            scoping,
+            namespaces: Namespaces::new(program, scoping, cell.is_some()),
+            constants: Constants::default(),
+            has_enums: program.source_text.contains("enum"),
+            blocks: Vec::new(),
+            bound: HashSet::new(),
+            exports: HashSet::new(),
+            names: Names::default(),
+            leftmost: (u32::MAX, Leftmost::Statement),
+            in_list: true,
+            cell,
+        }
+    }
 }
 
 /// The place of the expression whose first token may be erased.
@@ -92,6 +117,8 @@ pub(super) struct Types<'w, 'a, 't> {
     leftmost: (u32, Leftmost),
     /// Whether the last statement is one of a list.
     in_list: bool,
+    /// The cell that the program is.
+    pub(super) cell: Option<Cell<'a>>,
 }
 
 impl<'a> Types<'_, 'a, '_> {
@@ -103,7 +130,7 @@ impl<'a> Types<'_, 'a, '_> {
         self.leftmost = (expression.span().start, leftmost);
     }
 
-    fn statement(&mut self, statement: &Statement<'a>, in_list: bool) {
+    pub(super) fn statement(&mut self, statement: &Statement<'a>, in_list: bool) {
         match fate::of_statement(statement, &self.namespaces) {
             Fate::Produces => return self.produce(statement, in_list),
             Fate::Erased => return self.blanks.erase_statement(place(statement.span()), in_list),
@@ -166,6 +193,24 @@ impl<'a> Types<'_, 'a, '_> {
             // A string that a name stands for is not written there.
             let value = if value == Constant::Text { Constant::String } else { value };
             self.constants.variables.insert(id.symbol_id(), value);
+        }
+    }
+
+    /// Visits what a `for (of)` assigns.
+    pub(super) fn for_of_target(&mut self, left: &ForStatementLeft<'a>) {
+        // `for (async of` is no loop.
+        let target = left.as_assignment_target();
+        let target = target.and_then(|target| target.as_simple_assignment_target());
+        let name = target.and_then(|target| target.get_expression()).map(without_types);
+        let name = name.and_then(Expression::get_identifier_reference);
+        let bracketed = name.is_some_and(|name| name.name == "async");
+        let place = place(left.span());
+        if bracketed {
+            self.blanks.insert(place.start, "(");
+        }
+        self.visit_for_statement_left(left);
+        if bracketed {
+            self.blanks.insert(place.end, ")");
         }
     }
 
@@ -292,20 +337,7 @@ impl<'a> VisitJs<'a> for Types<'_, 'a, '_> {
     }
 
     fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
-        // `for (async of` is no loop.
-        let target = statement.left.as_assignment_target();
-        let target = target.and_then(|target| target.as_simple_assignment_target());
-        let name = target.and_then(|target| target.get_expression()).map(without_types);
-        let name = name.and_then(Expression::get_identifier_reference);
-        let bracketed = name.is_some_and(|name| name.name == "async");
-        let left = statement.left.span();
-        if bracketed {
-            self.blanks.insert(left.start as usize, "(");
-        }
-        self.visit_for_statement_left(&statement.left);
-        if bracketed {
-            self.blanks.insert(left.end as usize, ")");
-        }
+        self.for_of_target(&statement.left);
         self.visit_expression(&statement.right);
         self.visit_statement(&statement.body);
     }

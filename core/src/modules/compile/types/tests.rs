@@ -27,10 +27,10 @@ fn printed(text: &str) -> String {
         SemanticBuilder::new().with_enum_eval(true).build(&program).semantic.into_scoping();
     let mut options = TransformOptions::default();
     options.typescript.only_remove_type_imports = true;
-    let namespaces = Namespaces::new(&program, &scoping);
+    let namespaces = Namespaces::new(&program, &scoping, false);
     let silent = Silent::default();
     let mut ignored = Blanks::new(text, &silent);
-    erase::erase_type_imports(&mut program, &scoping, &[], &namespaces, &mut ignored);
+    erase::erase_type_imports(&mut program, &scoping, &[], &namespaces, &mut ignored, false);
     let transformer = Transformer::new(&allocator, Path::new(""), &options);
     let transformed = transformer.build_with_scoping(scoping, &mut program);
     assert!(transformed.diagnostics.is_empty(), "{text}");

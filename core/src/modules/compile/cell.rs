@@ -1,0 +1,169 @@
+//! Cells of a session, compiled from source text.
+//!
+//! In: the text of a cell and its language. Out: the text of a module for the engine, and a plan of the names that the
+//! cell declares. The module's default export is a function. Its parameter has a setter for each name, which binds the
+//! name in the session; so a declaration becomes an assignment, and names that are read stay as they are. Its result is
+//! the cell's value. A result without `p[1] = 0` before it is that of a top-level `return`. All of this is edited in
+//! place, so every line is that of the source. Keeps the promises of sessions on declarations and values.
+//!
+//! `hidden` finds names that the source does not have, `plan` lists the declared names, `statements` walks what is not
+//! in functions, `completion` finds the value of the last statement, `variables` and `declarations` write declarations,
+//! `module` writes imports, exports, and what goes around the source.
+
+#![cfg_attr(not(test), expect(dead_code, reason = "sessions use it from the next commits on"))]
+
+mod completion;
+mod declarations;
+mod hidden;
+mod module;
+mod plan;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod variables;
+
+use oxc_allocator::Allocator;
+use oxc_ast::ast::{Expression, Statement};
+
+use self::hidden::Hidden;
+pub(super) use self::{module::end_of, plan::Cell};
+use super::{
+    CompileError, Goal, blanks::Blanks, compile_as, first_error, lines::Silent, module::Code,
+    module::CompiledModule, module::Imported, nesting, parser, with_stack_for, without_mark,
+};
+use crate::data::{cell::NameKind, source::Language};
+
+/// A cell ready to be linked and run.
+#[derive(Clone, Debug)]
+pub(crate) struct CompiledCell {
+    /// Its text for the engine, and its requests. Nothing can be imported from it.
+    pub(crate) module: CompiledModule,
+    pub(crate) plan: CellPlan,
+}
+
+/// The names that a cell declares, and the place of its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CellPlan {
+    /// In source order, each name once.
+    pub(crate) names: Vec<Declared>,
+    /// The source of the value, unless the cell returns.
+    pub(crate) value: CellValue,
+}
+
+/// A name that a cell declares at its top level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declared {
+    pub(crate) name: String,
+    pub(crate) kind: NameKind,
+    /// Of an import: the request, by its index in the record, and the name there.
+    pub(crate) import: Option<(usize, Imported)>,
+}
+
+/// The source of a cell's value, unless the cell returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CellValue {
+    /// It has none.
+    #[default]
+    None,
+    /// `export default`.
+    Default,
+    /// The last statement, which is an expression.
+    Expression,
+    /// Other statements, as far as they gave one.
+    Completion,
+}
+
+/// Compiles one cell. `erase` lists imported names that are types in their module, as linking found out.
+///
+/// Costs about what [`super::compile`] costs, with the same limits.
+pub(crate) fn compile_cell(
+    text: &str,
+    language: Language,
+    erase: &[String],
+    room_bytes: usize,
+) -> Result<CompiledCell, CompileError> {
+    let text = without_mark(text);
+    let compiled = |text: &str| compile_as(text, language, erase, room_bytes, Goal::Cell);
+    let object = braces(text, language).and_then(|braces| {
+        let bracketed = braces.bracketed(text);
+        let compiled = compiled(&bracketed).ok()?;
+        Some((braces.restored(compiled.0, text), compiled.1))
+    });
+    let (module, plan) = object.map_or_else(|| compiled(text), Ok)?;
+    Ok(CompiledCell { module, plan: plan.unwrap_or_default() })
+}
+
+impl Default for CellPlan {
+    fn default() -> Self {
+        Self { names: Vec::new(), value: CellValue::None }
+    }
+}
+
+/// The braces that a source begins and ends with, if it is an object.
+#[derive(Clone, Copy)]
+struct Braces {
+    open: usize,
+    close: usize,
+}
+
+fn braces(text: &str, language: Language) -> Option<Braces> {
+    let open = Blanks::new(text, &Silent::default()).next_token(0);
+    let typescript = language == Language::TypeScript;
+    if text.as_bytes().get(open) != Some(&b'{') {
+        return None;
+    }
+    let mut close = open;
+    nesting::read(text, typescript, |token| close = close.max(token.start)).ok()?;
+    if text.as_bytes().get(close) != Some(&b'}') {
+        return None;
+    }
+    let braces = Braces { open, close };
+    let bracketed = braces.bracketed(text);
+    let is_object = with_stack_for(&bracketed, typescript, |_| {
+        let allocator = Allocator::default();
+        let parsed = parser(&allocator, &bracketed, typescript, true).parse();
+        let fails = first_error(&parsed.diagnostics, parsed.panicked).is_some();
+        match parsed.program.body.as_slice() {
+            [Statement::ExpressionStatement(statement)] if !fails => match &statement.expression {
+                Expression::ParenthesizedExpression(inner) => match &inner.expression {
+                    Expression::ObjectExpression(object) => {
+                        (object.span.start as usize, object.span.end as usize)
+                            == (open + 1, close + 2)
+                    }
+                    _ => false,
+                },
+                _ => false,
+            },
+            _ => false,
+        }
+    });
+    is_object.unwrap_or_default().then_some(braces)
+}
+
+impl Braces {
+    /// The text with parentheses around the braces.
+    fn bracketed(self, text: &str) -> String {
+        let part = |place| text.get(place).unwrap_or_default();
+        let (before, after) = (part(0..self.open), part(self.close + 1..text.len()));
+        format!("{before}({}){after}", part(self.open..self.close + 1))
+    }
+
+    /// The module of the bracketed text as that of the text itself, in which the parentheses are inserted.
+    fn restored(self, mut module: CompiledModule, text: &str) -> CompiledModule {
+        let (open, close) = (self.open, self.close + 1);
+        if let Code::Edited(edited) = &mut module.code {
+            edited.edits = edited.edits.within_parentheses(open, close);
+        }
+        let place = |at: usize| match at {
+            at if at > close + 1 => at - 2,
+            at if at > open => at - 1,
+            at => at,
+        };
+        let silent = &mut module.line_terminators;
+        for span in silent.spans.iter_mut().chain(&mut silent.comments) {
+            *span = place(span.start)..place(span.end);
+        }
+        module.text = text.into();
+        module
+    }
+}

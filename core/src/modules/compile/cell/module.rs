@@ -1,0 +1,111 @@
+//! The module around a cell.
+//!
+//! In: the edited statements, and the imports and exports that are no types. Out: the finished edits, the record and the
+//! plan. Imports are erased where they stand and written on the first line, which also hands over imports and functions.
+//! Exports by name are erased: the record keeps their requests, so that linking checks them.
+
+use oxc_ast::ast::{ImportDeclarationSpecifier, Program, Statement};
+use oxc_semantic::Scoping;
+use oxc_span::GetSpan;
+
+use super::{
+    super::{
+        advice::Failure,
+        blanks::{Blanks, place},
+        enums::on_one_line,
+        module::{Imported, Record},
+    },
+    Cell, CellPlan, Hidden,
+};
+
+impl<'a> Cell<'a> {
+    pub(in super::super) fn of(text: &str, scoping: &Scoping) -> Self {
+        Self::new(Hidden::of(text, scoping))
+    }
+
+    /// Finishes a cell, whose last token ends at `end`.
+    pub(in super::super) fn finish(
+        mut self,
+        program: &Program<'a>,
+        end: usize,
+        record: &mut Record,
+        blanks: &mut Blanks<'_>,
+    ) -> Result<CellPlan, Failure> {
+        let mut opening = self.imports_of(program, blanks);
+        record.exports.clear();
+        record.stars.clear();
+        if let Some(hashbang) = &program.hashbang {
+            blanks.erase(place(hashbang.span));
+        }
+        let hidden = &self.hidden;
+        let (parameter, names) = (hidden.parameter(), hidden.names());
+        let (completion, default) = (hidden.completion(), hidden.default());
+        opening
+            .push_str(&format!("export default async({parameter})=>{{let {completion},{default};"));
+        for (name, request) in self.imports() {
+            opening.push_str(&format!("{names}{name}={};", hidden.import(request)));
+        }
+        let beginning = hidden.function();
+        for name in &self.functions {
+            opening.push_str(&format!("{names}{name}={beginning}{name};"));
+        }
+        if let Some(name) = self.default_function {
+            opening.push_str(&format!("{default}={beginning}{name};"));
+        }
+        blanks.prepend(&opening);
+        let value = if self.value == super::CellValue::Default { default } else { completion };
+        blanks.insert(end, &format!(";{parameter}[1]=0;return {value}}}"));
+        self.into_plan()
+    }
+
+    /// Notes and erases imports, and erases exports by name. Returns the imports anew.
+    fn imports_of(&mut self, program: &Program<'a>, blanks: &mut Blanks<'_>) -> String {
+        let mut written = String::new();
+        let mut request = 0;
+        for statement in &program.body {
+            match statement {
+                Statement::ImportDeclaration(import) => {
+                    let from = on_one_line(blanks.source(place(import.source.span)));
+                    let specifiers = import.specifiers.as_ref().filter(|list| !list.is_empty());
+                    if specifiers.is_some() {
+                        let namespace = self.hidden.import(request);
+                        written.push_str(&format!("import*as {namespace} from{from};"));
+                    } else {
+                        written.push_str(&format!("import{from};"));
+                    }
+                    for specifier in specifiers.into_iter().flatten() {
+                        let local = specifier.local();
+                        let imported = imported(specifier);
+                        self.import(local.name.as_str(), local.span.start, request, imported);
+                    }
+                }
+                Statement::ExportFromDeclaration(_)
+                | Statement::ExportAllDeclaration(_)
+                | Statement::ExportNamedDeclaration(_) => {}
+                _ => continue,
+            }
+            request += usize::from(!matches!(statement, Statement::ExportNamedDeclaration(_)));
+            blanks.erase_statement(place(statement.span()), true);
+        }
+        written
+    }
+}
+
+fn imported(specifier: &ImportDeclarationSpecifier<'_>) -> Imported {
+    match specifier {
+        ImportDeclarationSpecifier::ImportSpecifier(named) => {
+            Imported::Name(named.imported.name().to_string())
+        }
+        ImportDeclarationSpecifier::ImportDefaultSpecifier(_) => {
+            Imported::Name("default".to_owned())
+        }
+        ImportDeclarationSpecifier::ImportNamespaceSpecifier(_) => Imported::Namespace,
+    }
+}
+
+/// Where the last token of a program ends. Only comments follow.
+pub(in super::super) fn end_of(program: &Program<'_>) -> usize {
+    let statement = program.body.last().map(|statement| statement.span().end);
+    let directive = program.directives.last().map(|directive| directive.span.end);
+    statement.or(directive).unwrap_or_default() as usize
+}

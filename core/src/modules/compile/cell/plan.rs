@@ -1,0 +1,107 @@
+//! The names that a cell declares, as they are found.
+//!
+//! In: a declaration, its kind, its place. Out: each name once, in source order; or the error of a name that is declared
+//! twice. The parser finds most of these errors; here no engine would, since the declarations become assignments.
+
+use std::collections::HashMap;
+
+use super::{super::advice::Failure, CellPlan, CellValue, Declared, Hidden};
+use crate::{data::cell::NameKind, modules::compile::Imported};
+
+/// A cell while its text is edited.
+pub(in super::super) struct Cell<'a> {
+    pub(super) hidden: Hidden,
+    names: Vec<Found<'a>>,
+    index: HashMap<&'a str, usize>,
+    /// The first name that is declared a second time.
+    clash: Option<Failure>,
+    /// The functions at the top.
+    pub(super) functions: Vec<&'a str>,
+    /// The function that is the cell's value.
+    pub(super) default_function: Option<&'a str>,
+    pub(super) value: CellValue,
+    /// Whether the value of a statement is kept.
+    pub(super) completes: bool,
+    /// The number of resources so far.
+    pub(super) resources: usize,
+    /// The parameters of `catch` around, each with the number of those.
+    pub(super) caught: HashMap<&'a str, usize>,
+}
+
+struct Found<'a> {
+    name: &'a str,
+    kind: NameKind,
+    at: u32,
+    import: Option<(usize, Imported)>,
+}
+
+impl<'a> Cell<'a> {
+    pub(super) fn new(hidden: Hidden) -> Self {
+        Self {
+            hidden,
+            names: Vec::new(),
+            index: HashMap::new(),
+            clash: None,
+            functions: Vec::new(),
+            default_function: None,
+            value: CellValue::None,
+            completes: false,
+            resources: 0,
+            caught: HashMap::new(),
+        }
+    }
+
+    /// Notes a declaration at a place.
+    pub(super) fn declare(&mut self, name: &'a str, kind: NameKind, at: u32) {
+        let Some(known) = self.index.get(name).and_then(|index| self.names.get_mut(*index)) else {
+            return self.add(Found { name, kind, at, import: None });
+        };
+        match (known.kind, kind) {
+            (NameKind::Var, NameKind::Var)
+            | (NameKind::Enum, NameKind::Enum)
+            | (
+                NameKind::Namespace | NameKind::Function | NameKind::Class | NameKind::Enum,
+                NameKind::Namespace,
+            ) => {}
+            (NameKind::Namespace, NameKind::Function | NameKind::Class | NameKind::Enum) => {
+                known.kind = kind;
+            }
+            _ => {
+                let (first, second) = (known.at.min(at) as usize, known.at.max(at) as usize);
+                let clash = || Failure::declared_twice(name, first, second);
+                self.clash.get_or_insert_with(clash);
+            }
+        }
+    }
+
+    /// Notes an imported name.
+    pub(super) fn import(&mut self, name: &'a str, at: u32, request: usize, imported: Imported) {
+        if self.index.contains_key(name) {
+            self.declare(name, NameKind::Import, at);
+        } else {
+            self.add(Found { name, kind: NameKind::Import, at, import: Some((request, imported)) });
+        }
+    }
+
+    fn add(&mut self, found: Found<'a>) {
+        self.index.insert(found.name, self.names.len());
+        self.names.push(found);
+    }
+
+    /// The functions and imports in source order.
+    pub(super) fn imports(&self) -> impl Iterator<Item = (&'a str, usize)> {
+        self.names.iter().filter_map(|found| Some((found.name, found.import.as_ref()?.0)))
+    }
+
+    /// The plan, unless a name is declared twice.
+    pub(super) fn into_plan(mut self) -> Result<CellPlan, Failure> {
+        if let Some(clash) = self.clash {
+            return Err(clash);
+        }
+        self.names.sort_by_key(|found| found.at);
+        let declared =
+            |Found { name, kind, import, .. }| Declared { name: str::to_owned(name), kind, import };
+        let names = self.names.into_iter().map(declared).collect();
+        Ok(CellPlan { names, value: self.value })
+    }
+}

@@ -316,3 +316,5 @@ fn errors_are_those_of_a_module() {
         assert!(message.starts_with("Identifier `A` has already been declared"), "{message}");
     }
 }
+
+mod oracle;

@@ -93,11 +93,22 @@ pub(crate) fn compile_cell(
     Ok(CompiledCell { module, plan: plan.unwrap_or_default() })
 }
 
+impl CellPlan {
+    /// The approximate memory in bytes that it holds, and held while the cell was compiled.
+    pub(crate) fn size_bytes(&self) -> usize {
+        const PER_NAME: usize = 256;
+        let name = |declared: &Declared| PER_NAME + declared.name.len();
+        self.names.iter().map(name).sum()
+    }
+}
+
 impl Default for CellPlan {
     fn default() -> Self {
         Self { names: Vec::new(), value: CellValue::None }
     }
 }
+
+const LINE_TERMINATORS: [char; 4] = ['\n', '\r', '\u{2028}', '\u{2029}'];
 
 /// The braces that a source begins and ends with, if it is an object.
 #[derive(Clone, Copy)]
@@ -107,7 +118,8 @@ struct Braces {
 }
 
 fn braces(text: &str, language: Language) -> Option<Braces> {
-    let open = Blanks::new(text, &Silent::default()).next_token(0);
+    let line = if text.starts_with("#!") { text.find(LINE_TERMINATORS)? } else { 0 };
+    let open = Blanks::new(text, &Silent::default()).next_token(line);
     let typescript = language == Language::TypeScript;
     if text.as_bytes().get(open) != Some(&b'{') {
         return None;

@@ -231,6 +231,14 @@ impl Compilation<'_> {
         };
         let (record, code, plan) =
             compiled.map_err(|failure| self.explain(failure, &program, takes_bytes, &mut lines))?;
+        let mut takes_bytes = takes_bytes;
+        if let Some(plan) = &plan {
+            takes_bytes =
+                takes_bytes.saturating_add(plan.size_bytes() + code.added_bytes(self.text));
+            if takes_bytes > self.room_bytes {
+                return Err(CompileError::out_of_memory(takes_bytes));
+            }
+        }
         let bytecode = OnceLock::new();
         let text = self.text.into();
         let module = CompiledModule {

@@ -147,6 +147,12 @@ pub(super) struct Edited {
 }
 
 impl Code {
+    /// The bytes of what was inserted, while it is and after.
+    pub(super) fn added_bytes(&self, original: &str) -> usize {
+        let Self::Edited(edited) = self else { return 0 };
+        2 * edited.code.len().saturating_sub(original.len()) + 4 * edited.edits.size()
+    }
+
     /// The text to give to the engine.
     pub(super) fn text<'t>(&'t self, original: &'t str) -> &'t str {
         match self {

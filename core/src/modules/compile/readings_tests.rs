@@ -9,7 +9,7 @@ use std::{
 use oxc_allocator::Allocator;
 use oxc_parser::{Kind, Parser, config::TokensParserConfig};
 
-use super::{STACK_BASE, STACK_PER_WEIGHT, compile, nesting, source_type};
+use super::{STACK_BASE, STACK_PER_WEIGHT, cell::compile_cell, compile, nesting, source_type};
 use crate::data::source::Language;
 
 /// Numbers that look random and are the same for the same seed.
@@ -458,6 +458,7 @@ fn stack_of(text: String, language: Language) -> Option<(usize, usize)> {
     let measured = thread.spawn(move || {
         let before = touched_stack();
         let _ = compile(&text, language, &[], usize::MAX);
+        let _ = compile_cell(&text, language, &[], usize::MAX);
         touched_stack() - before
     });
     Some((measured.expect("a thread").join().expect("it is measured"), weight.levels))

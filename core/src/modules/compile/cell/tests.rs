@@ -132,6 +132,7 @@ const CELLS: &[(&str, &str, &str, CellValue)] = &[
     ),
     ("{ function f() {} class A {} }", "{ function f() {} class A {} }~", "", CellValue::None),
     // Objects.
+    ("#!x\n{}", "\n$iv=(({}));~", "", CellValue::Expression),
     ("{}", "$iv=(({}));~", "", CellValue::Expression),
     (
         "/* x */ { a, b: 2, ['c']() {} } // }",
@@ -317,4 +318,5 @@ fn errors_are_those_of_a_module() {
     }
 }
 
+mod hostile;
 mod oracle;

@@ -8,7 +8,7 @@ use std::{fmt::Write as _, process::Command};
 
 use super::*;
 
-const SEQUENCES: usize = 3_000;
+const SEQUENCES: usize = 1_000;
 
 /// A writer of programs.
 struct Writer {
@@ -159,8 +159,7 @@ impl Writer {
             return self.simple();
         }
         let inner = depth - 1;
-        match self.below(24) {
-            0..=4 => self.simple(),
+        match self.below(26) {
             5 | 6 => {
                 let text = self.variables("var");
                 self.put(&text);

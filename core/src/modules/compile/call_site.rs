@@ -21,8 +21,7 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 
 use super::{
-    explain::LONGEST, line_terminators, lines::Lines, module::CompiledModule, parser,
-    with_stack_for,
+    cell, explain::LONGEST, line_terminators, lines::Lines, module::CompiledModule, with_stack_for,
 };
 use crate::data::outcome::Position;
 
@@ -52,7 +51,7 @@ pub(super) fn find(module: &CompiledModule, calls: &[Call]) -> Vec<Option<Positi
     }
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
-        let program = parser(&allocator, text, typescript, true).parse().program;
+        let program = cell::parse_again(module, &allocator);
         let line_terminators = line_terminators::find(&program);
         let mut lines = Lines::new(text, &line_terminators);
         let sites = calls.iter().map(|call| {

@@ -23,13 +23,17 @@ mod tests;
 mod variables;
 
 use oxc_allocator::Allocator;
-use oxc_ast::ast::{Expression, Statement};
+use oxc_ast::{
+    ast::{Expression, Program, Statement},
+    builder::AstBuilder,
+};
+use oxc_span::GetSpan;
 
 use self::hidden::Hidden;
 pub(super) use self::{module::end_of, plan::Cell};
 use super::{
-    CompileError, Goal, blanks::Blanks, compile_as, first_error, lines::Silent, module::Code,
-    module::CompiledModule, module::Imported, nesting, parser, with_stack_for, without_mark,
+    CompileError, Goal, blanks::Blanks, compile_as, lines::Silent, module::Code,
+    module::CompiledModule, module::Imported, parser, with_stack_for, without_mark,
 };
 use crate::data::{cell::NameKind, source::Language};
 
@@ -84,7 +88,7 @@ pub(crate) fn compile_cell(
 ) -> Result<CompiledCell, CompileError> {
     let text = without_mark(text);
     let compiled = |text: &str| compile_as(text, language, erase, room_bytes, Goal::Cell);
-    let object = braces(text, language).and_then(|braces| {
+    let object = braces(text, language, room_bytes).and_then(|braces| {
         let bracketed = braces.bracketed(text);
         let compiled = compiled(&bracketed).ok()?;
         Some((braces.restored(compiled.0, text), compiled.1))
@@ -117,39 +121,40 @@ struct Braces {
     close: usize,
 }
 
-fn braces(text: &str, language: Language) -> Option<Braces> {
+fn braces(text: &str, language: Language, room_bytes: usize) -> Option<Braces> {
     let line = if text.starts_with("#!") { text.find(LINE_TERMINATORS)? } else { 0 };
-    let open = Blanks::new(text, &Silent::default()).next_token(line);
+    let rest = text.get(line..)?;
+    let first = Blanks::new(rest, &Silent::default()).next_token(0);
     let typescript = language == Language::TypeScript;
-    if text.as_bytes().get(open) != Some(&b'{') {
+    if rest.as_bytes().get(first) != Some(&b'{') {
         return None;
     }
-    let mut close = open;
-    nesting::read(text, typescript, |token| close = close.max(token.start)).ok()?;
-    if text.as_bytes().get(close) != Some(&b'}') {
-        return None;
-    }
-    let braces = Braces { open, close };
-    let bracketed = braces.bracketed(text);
-    let is_object = with_stack_for(&bracketed, typescript, |_| {
+    let object = with_stack_for(rest, typescript, |weight| {
         let allocator = Allocator::default();
-        let parsed = parser(&allocator, &bracketed, typescript, true).parse();
-        let fails = first_error(&parsed.diagnostics, parsed.panicked).is_some();
-        match parsed.program.body.as_slice() {
-            [Statement::ExpressionStatement(statement)] if !fails => match &statement.expression {
-                Expression::ParenthesizedExpression(inner) => match &inner.expression {
-                    Expression::ObjectExpression(object) => {
-                        (object.span.start as usize, object.span.end as usize)
-                            == (open + 1, close + 2)
-                    }
-                    _ => false,
-                },
-                _ => false,
-            },
-            _ => false,
+        let fits = weight.bytes <= room_bytes;
+        let parsed = fits.then(|| parser(&allocator, rest, typescript, true).parse_expression());
+        match parsed {
+            Some(Ok(Expression::ObjectExpression(object))) => Some(object.span),
+            _ => None,
         }
     });
-    is_object.unwrap_or_default().then_some(braces)
+    let span = object.ok().flatten()?;
+    Some(Braces { open: line + span.start as usize, close: line + span.end as usize - 1 })
+}
+
+/// The tree of a module that was compiled before.
+pub(super) fn parse_again<'a>(module: &'a CompiledModule, allocator: &'a Allocator) -> Program<'a> {
+    let parser = || parser(allocator, module.text(), module.typescript, true);
+    let mut program = parser().parse().program;
+    if module.is_object
+        && let Ok(object) = parser().parse_expression()
+    {
+        let builder = AstBuilder::new(allocator);
+        program.directives.clear();
+        program.body.clear();
+        program.body.push(Statement::new_expression_statement(object.span(), object, &builder));
+    }
+    program
 }
 
 impl Braces {
@@ -176,6 +181,7 @@ impl Braces {
             *span = place(span.start)..place(span.end);
         }
         module.text = text.into();
+        module.is_object = true;
         module
     }
 }

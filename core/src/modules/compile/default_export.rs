@@ -9,7 +9,7 @@ use oxc_ast::ast::{
     Statement,
 };
 
-use super::{explain::LONGEST, module::CompiledModule, parser, with_stack_for};
+use super::{cell, explain::LONGEST, module::CompiledModule, with_stack_for};
 
 /// A default export.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) fn find(module: &CompiledModule) -> DefaultExport {
     }
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
-        let program = parser(&allocator, text, typescript, true).parse().program;
+        let program = cell::parse_again(module, &allocator);
         program.body.iter().find_map(|statement| exported(statement, &program))
     });
     // The module was parsed before, so it does not nest too deeply.

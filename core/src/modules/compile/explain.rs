@@ -14,7 +14,7 @@ use oxc_semantic::{Scoping, SemanticBuilder};
 
 pub(crate) use self::operands::{Key, Literal, Operand, Root};
 use self::search::{Places, Search};
-use super::{line_terminators, lines::Lines, module::CompiledModule, parser, with_stack_for};
+use super::{cell, line_terminators, lines::Lines, module::CompiledModule, with_stack_for};
 use crate::data::outcome::Position;
 
 /// Texts longer than this are not parsed again: that would take more than some milliseconds.
@@ -151,7 +151,7 @@ pub(super) fn find(module: &CompiledModule, questions: &[Question]) -> Vec<Vec<C
     }
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
-        let program = parser(&allocator, text, typescript, true).parse().program;
+        let program = cell::parse_again(module, &allocator);
         let line_terminators = line_terminators::find(&program);
         let mut lines = Lines::new(text, &line_terminators);
         let scoping = SemanticBuilder::new().build(&program).semantic.into_scoping();

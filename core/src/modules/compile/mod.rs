@@ -245,6 +245,7 @@ impl Compilation<'_> {
             text,
             typescript,
             code,
+            is_object: false,
             line_terminators,
             record,
             bytecode,

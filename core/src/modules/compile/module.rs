@@ -122,6 +122,8 @@ pub(crate) struct CompiledModule {
     pub(super) text: Box<str>,
     pub(super) typescript: bool,
     pub(super) code: Code,
+    /// Whether the text is a cell that is an object, in braces that would be those of a block.
+    pub(super) is_object: bool,
     pub(super) line_terminators: Silent,
     pub(super) record: Record,
     /// The engine's bytecode of the code, stored by the first isolate that loads it. Opaque here.

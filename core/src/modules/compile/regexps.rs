@@ -8,7 +8,7 @@ use oxc_allocator::Allocator;
 use oxc_ast::ast::RegExpLiteral;
 use oxc_ast_visit::Visit;
 
-use super::{line_terminators, lines::Lines, module::CompiledModule, parser, with_stack_for};
+use super::{cell, line_terminators, lines::Lines, module::CompiledModule, with_stack_for};
 use crate::data::outcome::Position;
 
 /// A literal in a source text.
@@ -27,7 +27,7 @@ pub(super) fn find(module: &CompiledModule) -> Vec<RegularExpression> {
     let (text, typescript) = (module.text(), module.typescript);
     let found = with_stack_for(text, typescript, |_| {
         let allocator = Allocator::default();
-        let program = parser(&allocator, text, typescript, true).parse().program;
+        let program = cell::parse_again(module, &allocator);
         let line_terminators = line_terminators::find(&program);
         let mut finder = Finder { lines: Lines::new(text, &line_terminators), found: Vec::new() };
         finder.visit_program(&program);

@@ -277,6 +277,22 @@ fn places_lead_back_to_the_source() {
 }
 
 #[test]
+fn objects_are_parsed_again_as_objects() {
+    for text in ["{ a: u.v(), b: /x/ }", "/* c */ { a: u.v(), b: /x/ } // }"] {
+        let module = cell(text, Language::TypeScript).module;
+        let place = |at: usize| {
+            let column = u32::try_from(at + 1).expect("a short text");
+            crate::data::outcome::Position { line: 1, column }
+        };
+        let at = |part: &str| place(text.find(part).expect("there"));
+        let called = crate::modules::compile::call_site::Called::Function("v".to_owned());
+        let call = crate::modules::compile::call_site::Call { place: at("v()"), called };
+        assert_eq!(module.calls(&[call]), [Some(at("v()"))]);
+        assert_eq!(module.regular_expressions().len(), 1);
+    }
+}
+
+#[test]
 fn errors_are_those_of_a_module() {
     for text in [
         "let a; let a",

@@ -36,6 +36,7 @@ pub use binding::native::{
 };
 pub use binding::visit::{Collection, MessageVisitor, Refused, refusal};
 pub use data::cause::{Cause, KEPT_THROWS, LARGE_THROW_BYTES};
+pub use data::cell::{CellOutcome, Name, NameKind, SessionState, ValueFrom};
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::status_error::StatusError;
 pub use data::{
@@ -46,12 +47,13 @@ pub use data::{
 pub use error::{Error, ErrorKind};
 pub use isolane_confine::Confinement;
 pub use modules::request::Request;
-pub use runtime::{Runtime, Stats};
+pub use modules::session_request::{CallRequest, CellRequest, SessionRequest, UpdateRequest};
+pub use runtime::{Runtime, SessionHandle, Stats, WeakSessionHandle};
 pub use rust::{
-    BoxedError, Callable, ErrorCode, Execute, Execution, ExecutionOptions, Fallible,
-    FutureCallable, HostError, HostFunction, HostPromise, Input, Inputs, IntoOutput, Parameters,
-    Plain, Report, Reports, Returned, SandboxCall, SandboxFunction, SandboxPromise, Terminator,
-    run_code,
+    Answer, BoxedError, CallOptions, Callable, CellOptions, ErrorCode, Execute, Execution,
+    ExecutionOptions, Fallible, FutureCallable, HostError, HostFunction, HostPromise, Input,
+    Inputs, IntoOutput, Parameters, Plain, Report, Reports, Returned, SandboxCall, SandboxFunction,
+    SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, run_code,
 };
 pub use value::path::Step;
 pub use value::{Charge, Value};

@@ -11,12 +11,16 @@
 mod case;
 #[path = "contract/compare.rs"]
 mod compare;
+#[path = "contract/event_loop.rs"]
+mod event_loop;
 #[path = "contract/functions.rs"]
 mod functions;
 #[path = "contract/js.rs"]
 mod js;
 #[path = "contract/parse.rs"]
 mod parse;
+#[path = "contract/remote.rs"]
+mod remote;
 #[path = "contract/tagged.rs"]
 mod tagged;
 

@@ -9,8 +9,8 @@ use std::{
 };
 
 use isolane::{
-    Execution, ExecutionOptions, ExecutionResult, HostFunction, Inputs, Runtime, RuntimeOptions,
-    Status,
+    CellOptions, Execution, ExecutionOptions, ExecutionResult, HostFunction, Inputs, Runtime,
+    RuntimeOptions, Session, SessionOptions, SessionState, Status,
 };
 use tokio::sync::oneshot;
 
@@ -180,4 +180,45 @@ fn threads_of_lowest_priority() -> usize {
             after_name.split(' ').nth(16) == Some("19")
         })
         .count()
+}
+
+/// Its thread keeps the memory of the session, which begins anew in another one.
+#[test]
+fn a_session_whose_thread_does_not_return_is_reset() {
+    in_a_process_of_its_own("a_session_whose_thread_does_not_return_is_reset", || {
+        let runtime = runtime(4.0);
+        let (tell, begun) = mpsc::channel();
+        let tell = HostFunction::new(move || tell.send(()).expect("the test listens"));
+        let globals = Inputs::new().with("begun", tell);
+        let session = runtime.session(SessionOptions { globals, ..Default::default() });
+        let session = session.expect("valid options");
+        let cell = |session: &Session, source: &str| {
+            let result = wait(session.run(source, CellOptions::default()));
+            let state = result.cell.expect("a cell").session;
+            (result.status, result.error.map(|error| error.name), state)
+        };
+        let kept = (Status::Success, None, SessionState::Kept);
+        assert_eq!(cell(&session, "const n = 1"), kept);
+        let stuck = session.run(ENDLESS, CellOptions::default());
+        let next = session.run("typeof n === 'undefined' && begun()", CellOptions::default());
+        begun.recv_timeout(CEILING).expect("it begins");
+        thread::sleep(Duration::from_millis(20));
+        let since = Instant::now();
+        stuck.terminate(None);
+        let stuck = wait(stuck);
+        assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+        assert_eq!(stuck.status, Status::Terminated);
+        assert_eq!(stuck.cell.expect("a cell").session, SessionState::Reset);
+        assert_eq!(wait(next).status, Status::Success);
+        begun.recv_timeout(CEILING).expect("the names are gone, and the globals are there");
+        assert_eq!(cell(&session, "const n = 2"), kept);
+        assert_eq!(cell(&session, "begun()"), kept);
+        assert_eq!(runtime.stats().stuck_threads, 1);
+        // Other sessions do not get the memory of the stuck one.
+        for _ in 0..40 {
+            let other = runtime.session(SessionOptions::default()).expect("valid options");
+            assert_eq!(cell(&other, "1"), kept);
+            std::mem::forget(other);
+        }
+    });
 }

@@ -30,17 +30,39 @@ const ROOMS: &[(&str, &[&str])] = &[
 const FILES: &[(&str, &[&str])] = &[
     (
         "runtime",
-        &["options", "stats", "prepare", "record", "registry", "executor", "threads", "processes"],
+        &[
+            "options",
+            "stats",
+            "prepare",
+            "record",
+            "registry",
+            "session",
+            "executor",
+            "threads",
+            "processes",
+        ],
     ),
     (
         "runtime/threads",
-        &["stack", "scheduler", "watchdog", "seams", "resources", "run", "executor"],
+        &[
+            "stack",
+            "scheduler",
+            "watchdog",
+            "seams",
+            "homes",
+            "resources",
+            "run",
+            "sessions",
+            "executor",
+        ],
     ),
     (
         "runtime/processes",
         &[
             "lost",
             "ledger",
+            "dealings",
+            "calls",
             "timer",
             "host_polling",
             "zygote",

@@ -7,6 +7,8 @@
 mod case;
 #[path = "../../tests/contract/compare.rs"]
 mod compare;
+#[path = "../../tests/contract/event_loop.rs"]
+mod event_loop;
 #[path = "../../tests/contract/functions.rs"]
 mod functions;
 #[path = "../../tests/contract/js.rs"]
@@ -14,6 +16,8 @@ mod js;
 #[expect(dead_code, reason = "cases come as JSON here, and not as Markdown")]
 #[path = "../../tests/contract/parse.rs"]
 mod parse;
+#[path = "../../tests/contract/remote.rs"]
+mod remote;
 #[path = "../../tests/contract/tagged.rs"]
 mod tagged;
 
@@ -22,6 +26,7 @@ mod canonical;
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
     thread,
 };
 
@@ -30,7 +35,8 @@ use serde_json::Value as Json;
 
 use crate::{
     canonical::{canonical, record, text},
-    functions::{Tables, line},
+    event_loop::line,
+    functions::Tables,
     parse::{Case, Expected},
 };
 
@@ -106,7 +112,8 @@ fn outcome(case: &Case) -> Fields {
 }
 
 fn settled(result: &ExecutionResult, remote: &RunHandle) -> Fields {
-    let value = |message: &Value| canonical(&js::read(message, remote).expect("a whole message"));
+    let remote: Rc<dyn remote::Remote> = Rc::new(remote.clone());
+    let value = |message: &Value| canonical(&js::read(message, &remote).expect("a whole message"));
     let reports: Vec<String> = result.reports.iter().map(value).collect();
     let logs = result.logs.iter();
     let logs: Vec<String> =

@@ -12,10 +12,19 @@ use crate::{
     value::{Charge, Value},
 };
 
+/// A run or a session, as a sender of the host's messages sees it.
+pub(crate) trait Recipient: Send + Sync {
+    /// Delivers a message of the host.
+    fn deliver(self: Arc<Self>, inbound: Inbound);
+
+    /// Charges bytes that somebody holds for it. If there is no room for them, it ends the run and returns `None`.
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge>;
+}
+
 /// Control over a run, wherever its isolate is.
 ///
 /// In a process that was forked from the run's own, only `is_here` and `running` may be called: they wait for no lock.
-pub(crate) trait RunControl: fmt::Debug + Send + Sync {
+pub(crate) trait RunControl: Recipient + fmt::Debug {
     /// Whether it belongs to this process.
     fn is_here(&self) -> bool;
 
@@ -25,14 +34,8 @@ pub(crate) trait RunControl: fmt::Debug + Send + Sync {
     /// Terminates it for its caller.
     fn terminate(self: Arc<Self>, reason: Option<&str>);
 
-    /// Delivers a message of the host.
-    fn deliver(self: Arc<Self>, inbound: Inbound);
-
     /// Answers its call of that number; an answer that comes too late is dropped.
     fn reply(self: Arc<Self>, call: u64, completion: Completion);
-
-    /// Charges bytes that somebody holds for it. If there is no room for them, it ends the run and returns `None`.
-    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge>;
 
     /// The reports from that index on that the host has not taken out.
     fn reports_since(&self, index: usize) -> Vec<Arc<Value>>;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::handle::RunControl;
+use crate::data::cell::SessionState;
 use crate::value::{
     ErrorClass, Kinds, Value, Writer,
     path::{self, Step},
@@ -61,6 +62,13 @@ pub trait Host: Send + Sync + 'static {
     /// host with the same outcome.
     fn promise_settled(&self, promise: u32, completion: Completion);
 
+    /// The cell whose events this host receives is over, with that effect on its session; or a cell of the session's own
+    /// is. Called right before [`Host::settled`]. If the session was rolled back, promises of the sandbox that arrived
+    /// since the last cell that was kept never settle; if it was reset, none that arrived before does.
+    fn concluded(&self, state: SessionState) {
+        let _ = state;
+    }
+
     /// The run has settled; its result can be taken. This is the last call of a run, except for one that was under way
     /// when somebody else ended the run: drop such late calls.
     fn settled(&self);
@@ -108,6 +116,15 @@ pub struct HostCall {
 impl HostCall {
     pub(crate) fn new(run: Arc<dyn RunControl>, number: u64) -> Self {
         Self { run, number, answered: false }
+    }
+
+    /// The oldest report of the caller that nobody has taken, for a call of [`REPORT_SINK`]; as
+    /// [`RunHandle::take_report`], for a host that has no handle on the run: the host of a session.
+    ///
+    /// [`RunHandle::take_report`]: crate::RunHandle::take_report
+    #[must_use]
+    pub fn take_report(&self) -> Option<Value> {
+        if self.run.is_here() { self.run.take_report() } else { None }
     }
 
     /// Answers: the call returns the value, or throws it. Late answers are dropped, and so are those of a forked child,

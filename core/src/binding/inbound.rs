@@ -27,6 +27,29 @@ impl Inbound {
         true
     }
 
+    /// The promise of the host whose outcome it is.
+    pub(crate) fn settles(&self) -> Option<u32> {
+        match self {
+            Self::PromiseSettled { promise, .. } => Some(*promise),
+            Self::FunctionCall { .. } | Self::FunctionReleased { .. } => None,
+        }
+    }
+
+    /// The same message for a copy of the session; it does not count as under way.
+    pub(crate) fn copy(&self) -> Self {
+        match self {
+            Self::PromiseSettled { promise, completion } => {
+                Self::PromiseSettled { promise: *promise, completion: completion.clone() }
+            }
+            Self::FunctionCall { function, args, call } => {
+                Self::FunctionCall { function: *function, args: args.clone(), call: *call }
+            }
+            Self::FunctionReleased { function, times } => {
+                Self::FunctionReleased { function: *function, times: *times }
+            }
+        }
+    }
+
     /// The bytes that its message holds.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {

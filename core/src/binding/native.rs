@@ -22,11 +22,12 @@ use tokio::task::AbortHandle;
 
 use super::{
     executor,
-    handle::RunControl,
+    handle::Recipient,
     host::{ASYNC_FUNCTION, Completion, Host, HostCall, Refusal},
     inbound::Inbound,
 };
 use crate::{
+    data::cell::SessionState,
     os::sync::Mutex,
     value::{Charge, ErrorClass, Kinds, Value, Writer},
 };
@@ -129,7 +130,8 @@ impl NativeCall {
     }
 }
 
-/// The run that calls a [`NativeFunction`]. Cheap to clone; keeps nothing of the run alive.
+/// The run that calls a [`NativeFunction`]; all cells of a session are one. Cheap to clone; keeps nothing of the run
+/// alive.
 #[derive(Clone)]
 pub struct NativeRun(Arc<RunState>);
 
@@ -281,11 +283,11 @@ impl fmt::Debug for NativeFunctions {
     }
 }
 
-/// The state that the native functions of a run share.
+/// The state that the native functions of a run, or of a session, share.
 struct RunState {
     number: u64,
     over: AtomicBool,
-    control: OnceLock<Weak<dyn RunControl>>,
+    control: OnceLock<Weak<dyn Recipient>>,
     next_promise: AtomicU32,
     /// Keys of hooks and tasks.
     next_key: AtomicU64,
@@ -297,7 +299,7 @@ struct RunState {
 
 impl RunState {
     /// The run; `None` when it is gone. It is known before its first call.
-    fn control(&self) -> Option<Arc<dyn RunControl>> {
+    fn control(&self) -> Option<Arc<dyn Recipient>> {
         self.control.get()?.upgrade()
     }
 
@@ -317,10 +319,14 @@ impl fmt::Debug for RunState {
 }
 
 /// The host of a run that has native functions: it answers their calls and passes all others on.
+///
+/// All cells of a session share the state of one such host: to a native function, they are one run.
 pub(crate) struct NativeHost {
     host: Arc<dyn Host>,
     functions: NativeFunctions,
     run: NativeRun,
+    /// Whether it is that of a cell, whose end is not the end of the session.
+    is_cell: bool,
 }
 
 impl NativeHost {
@@ -335,11 +341,33 @@ impl NativeHost {
             ends: Mutex::default(),
             tasks: Mutex::default(),
         };
-        Self { host, functions, run: NativeRun(Arc::new(state)) }
+        Self { host, functions, run: NativeRun(Arc::new(state)), is_cell: false }
+    }
+
+    /// The host of a cell of this one's session.
+    pub(crate) fn cell(&self, host: Arc<dyn Host>) -> Self {
+        Self { host, functions: self.functions.clone(), run: self.run.clone(), is_cell: true }
+    }
+
+    /// This moment, for [`NativeHost::undo`].
+    pub(crate) fn now(&self) -> u64 {
+        self.run.0.key()
+    }
+
+    /// Ends all work that has begun since that moment: the cell that it is for was rolled back.
+    pub(crate) fn undo(&self, since: u64) {
+        let run = &self.run.0;
+        let hooks: Vec<_> = run.ends.lock().extract_if(|key, _| *key >= since).collect();
+        let tasks: Vec<_> = run.tasks.lock().extract_if(|key, _| *key >= since).collect();
+        tasks.into_iter().filter_map(|(_, task)| task).for_each(|task| task.abort());
+        for (_, hook) in hooks {
+            // A panic here is a bug of the function; the cell is over all the same.
+            let _ = catch_unwind(AssertUnwindSafe(hook));
+        }
     }
 
     /// Receives the run before it begins, and so before its first call.
-    pub(crate) fn started(&self, run: &Arc<dyn RunControl>) {
+    pub(crate) fn started(&self, run: &Arc<dyn Recipient>) {
         let _ = self.run.0.control.set(Arc::downgrade(run));
     }
 
@@ -420,6 +448,9 @@ impl Host for NativeHost {
     }
 
     fn settled(&self) {
+        if self.is_cell {
+            return self.host.settled();
+        }
         let run = &self.run.0;
         let hooks = {
             let mut ends = run.ends.lock();
@@ -433,6 +464,10 @@ impl Host for NativeHost {
             let _ = catch_unwind(AssertUnwindSafe(hook));
         }
         self.host.settled();
+    }
+
+    fn concluded(&self, state: SessionState) {
+        self.host.concluded(state);
     }
 
     fn validated_kinds(&self) -> Kinds {

@@ -71,16 +71,28 @@ pub enum OptionSet {
     Execute,
     /// The options of a `Runtime`.
     Runtime,
+    /// The options of a session.
+    Session,
+    /// The options of a cell.
+    Cell,
+    /// The first argument of a session's `call`, if it is not just a name.
+    Call,
+    /// The parts of a session's update.
+    Update,
 }
 
 impl OptionSet {
-    /// The set with that name: `run`, `execute` or `runtime`.
+    /// The set with that name: `run`, `execute`, `runtime`, `session`, `cell`, `call` or `update`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "run" => Some(Self::Run),
             "execute" => Some(Self::Execute),
             "runtime" => Some(Self::Runtime),
+            "session" => Some(Self::Session),
+            "cell" => Some(Self::Cell),
+            "call" => Some(Self::Call),
+            "update" => Some(Self::Update),
             _ => None,
         }
     }
@@ -92,9 +104,16 @@ impl OptionSet {
             Self::Run => RUN,
             Self::Execute => EXECUTE,
             Self::Runtime => RuntimeOptions::DECLARATIONS,
+            Self::Session => SESSION,
+            Self::Cell => CELL,
+            Self::Call => CALL,
+            Self::Update => UPDATE,
         }
     }
 }
+
+/// The values of `language`.
+const LANGUAGE: OptionKind = OptionKind::Choice(&["javascript", "typescript"]);
 
 const fn option(name: &'static str, kind: OptionKind) -> OptionDeclaration {
     OptionDeclaration { name, kind }
@@ -106,10 +125,46 @@ const RUN: &[OptionDeclaration] = &[
     option("imports", OptionKind::Other),
     option("modules", OptionKind::Other),
     option("globals", OptionKind::Other),
-    option("language", OptionKind::Choice(&["javascript", "typescript"])),
+    option("language", LANGUAGE),
     option("memory_limit_bytes", OptionKind::Count { least: 1 }),
     option("filename", OptionKind::Text),
     option("report", OptionKind::Other),
+];
+
+/// The options of a session; [`SessionRequest`](crate::SessionRequest) has their values.
+const SESSION: &[OptionDeclaration] = &[
+    option("imports", OptionKind::Other),
+    option("modules", OptionKind::Other),
+    option("globals", OptionKind::Other),
+    option("language", LANGUAGE),
+    option("memory_limit_bytes", OptionKind::Count { least: 1 }),
+    option("report", OptionKind::Other),
+    option("cells", OptionKind::Choice(&["queue", "interleave"])),
+    option("checkpoint_bytes", OptionKind::Count { least: 0 }),
+];
+
+/// The options of a cell; [`CellRequest`](crate::CellRequest) has their values. `signal` is for Node alone.
+const CELL: &[OptionDeclaration] = &[
+    option("filename", OptionKind::Text),
+    option("language", LANGUAGE),
+    option("report", OptionKind::Other),
+    option("timeout_ms", OptionKind::Count { least: 1 }),
+    option("signal", OptionKind::Other),
+];
+
+/// The options of a call; [`CallRequest`](crate::CallRequest) has their values. `signal` is for Node alone.
+const CALL: &[OptionDeclaration] = &[
+    option("name", OptionKind::Text),
+    option("timeout_ms", OptionKind::Count { least: 1 }),
+    option("signal", OptionKind::Other),
+    option("report", OptionKind::Other),
+];
+
+/// The parts of an update; [`UpdateRequest`](crate::UpdateRequest) has their values.
+const UPDATE: &[OptionDeclaration] = &[
+    option("globals", OptionKind::Other),
+    option("imports", OptionKind::Other),
+    option("modules", OptionKind::Other),
 ];
 
 const EXECUTE: &[OptionDeclaration] =

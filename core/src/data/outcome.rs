@@ -4,7 +4,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::cause::Cause;
+use super::{cause::Cause, cell::CellOutcome};
 use crate::value::Value;
 
 /// The end of a run.
@@ -116,7 +116,7 @@ impl ExecutionLog {
 pub struct ExecutionResult {
     /// The status of the run.
     pub status: Status,
-    /// The resolved export; present exactly on success.
+    /// The resolved export; present exactly on success, except for a cell whose value cannot cross.
     pub result: Option<Value>,
     /// The values that went through the built-in `report`, in call order.
     pub reports: Vec<Value>,
@@ -128,4 +128,6 @@ pub struct ExecutionResult {
     pub duration_ms: f64,
     /// The peak of all bytes that count against the limit.
     pub memory_used_bytes: Option<u64>,
+    /// The rest of the result of a cell; present exactly if this is one.
+    pub cell: Option<Box<CellOutcome>>,
 }

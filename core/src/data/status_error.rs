@@ -126,6 +126,7 @@ mod tests {
             error,
             duration_ms: 1.5,
             memory_used_bytes: Some(7),
+            cell: None,
         }
     }
 

@@ -26,6 +26,7 @@ use super::{
 
 use crate::{
     data::outcome::Position,
+    modules::program::{GENERATION, shown},
     os::process::{self, PerProcess},
 };
 
@@ -121,9 +122,11 @@ fn without_marks(
         if let Some((file, line, column, length)) = found
             && let Some(position) = original(file, line, column)
         {
-            let Position { line, column } = position;
+            let (file, Position { line, column }) = (shown(file), position);
             bare.extend_from_slice(format!("{file}:{line}:{column})\n").as_bytes());
             rest = rest.get(length..).unwrap_or_default();
+        } else {
+            rest = shown_bytes(rest);
         }
         let Some((before, next, after)) = split(rest, mark) else { break };
         bare.extend_from_slice(before);
@@ -131,6 +134,18 @@ fn without_marks(
     }
     bare.extend_from_slice(rest);
     Some(bare)
+}
+
+/// The text that begins with the name of a file, as [`shown`].
+fn shown_bytes(text: &[u8]) -> &[u8] {
+    /// The longest number.
+    const DIGITS: usize = 10;
+    let sign = GENERATION as u8;
+    let label = text.strip_prefix(&[sign]).and_then(|rest| {
+        let end = rest.iter().take(DIGITS + 1).position(|byte| *byte == sign)?;
+        rest.get(end + 1..)
+    });
+    label.unwrap_or(text)
 }
 
 /// The text before the next mark, whether it is that of a corrected place, and the text after it.

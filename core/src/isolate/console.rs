@@ -165,7 +165,7 @@ fn write(state: &State, level: LogLevel, args: &[Raw]) -> Outcome<()> {
     // It stays charged: the host keeps it until the run ends.
     let args = clone_args_out(state, args, Crossing::Log, "arguments")?;
     let args = if state.refusal(&args).is_some() { held(state, &args) } else { args };
-    state.keep(LOG_BYTES);
+    state.keep_for_now(LOG_BYTES);
     state.embedder().log(level, args);
     Ok(())
 }
@@ -289,7 +289,7 @@ impl State {
         writer.string(text);
         let args = writer.finish();
         self.charge(args.held_bytes());
-        self.keep(LOG_BYTES);
+        self.keep_for_now(LOG_BYTES);
         self.embedder().log(level, args);
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
     },
     modules::program::{
-        RegularExpression,
+        self, RegularExpression,
         call_site::{Call, Called},
     },
 };
@@ -50,7 +50,7 @@ pub(super) fn execution_error(state: &State, thrown: Raw) -> ExecutionError {
 pub(super) fn placed(error: ExecutionError, stack: &[StackFrame]) -> ExecutionError {
     let first = stack.first();
     ExecutionError {
-        filename: first.map(|frame| frame.file.clone()),
+        filename: first.map(|frame| program::shown(&frame.file).to_owned()),
         line: first.map(|frame| frame.position.line),
         column: first.map(|frame| frame.position.column),
         stack: (!stack.is_empty()).then(|| join(stack)),
@@ -148,7 +148,7 @@ pub(super) fn compile_error(
     ExecutionError {
         name: "SyntaxError".to_owned(),
         message: message.unwrap_or_default(),
-        filename: Some(file.to_owned()),
+        filename: Some(program::shown(file).to_owned()),
         line: position.map(|position| position.line),
         column: position.map(|position| position.column),
         ..ExecutionError::default()
@@ -235,6 +235,7 @@ fn join(frames: &[StackFrame]) -> String {
     let lines: Vec<String> = frames
         .iter()
         .map(|StackFrame { function, file, position: Position { line, column }, .. }| {
+            let file = program::shown(file);
             format!("    at {function} ({file}:{line}:{column})")
         })
         .collect();

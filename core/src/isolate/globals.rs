@@ -77,7 +77,7 @@ pub(super) fn declare(state: &State) -> Outcome<()> {
     }
     let mut names = task.globals.clone();
     let mut values: Vec<Local> = state.inputs.borrow().iter().take(names.len()).cloned().collect();
-    if !state.own_console {
+    if !state.own_console.get() {
         names.push("console".to_owned());
         values.push(cx.dup(intrinsics.console));
     }

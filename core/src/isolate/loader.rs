@@ -26,7 +26,7 @@ use super::{
 
 use crate::{
     data::outcome::{ExecutionError, Position},
-    modules::program::{Code, Module, Unlinked},
+    modules::program::{Code, Module, Unlinked, shown},
     testing::step_timer::{Step, lap},
     value::ErrorClass,
 };
@@ -45,8 +45,66 @@ pub(super) fn install(runtime: *mut sys::JSRuntime) {
 
 /// Loads the entry and all its imports; nothing runs yet. So any exception here is a link error, and no later one is.
 pub(super) fn load_entry(state: &State) -> Result<Local, Box<ExecutionError>> {
+    linking(state, load_static)
+}
+
+/// The function that is the code of a session's cell.
+pub(super) enum Body {
+    /// The default export of this module.
+    Module(Local),
+    Function(Local),
+}
+
+/// Loads a cell and all its imports, as [`load_entry`].
+pub(super) fn load_cell(state: &State) -> Result<Body, Box<ExecutionError>> {
+    linking(state, |state| {
+        let name = state.linker.borrow().entry().to_owned();
+        let found = state.linker.borrow().module(&name);
+        let Some(Module::Source(code)) = found else { return Err(Thrown) };
+        match script_of(code.text()) {
+            Some(script) => load_script(state, &name, &script).map(Body::Function),
+            None => load_static(state).map(Body::Module),
+        }
+    })
+}
+
+/// The beginning of a cell without imports, and that of a script of the same length. The engine frees what is left of a
+/// script, and never frees a module. The function of the script is a method because code at the top of a script, unlike
+/// that of a module, has a `this`.
+const MODULE: &str = "export default ";
+const SCRIPT: [&str; 2] = ["({f(){return   ", "\n}})"];
+
+/// Texts that may mean something else in a script, or nothing.
+const OF_MODULES: [&str; 5] = ["meta", "arguments", "<!--", "-->", "\\u"];
+
+/// The text of a cell as a script, if it means the same.
+fn script_of(text: &str) -> Option<String> {
+    let rest = text.strip_prefix(MODULE)?;
+    let [begin, end] = SCRIPT;
+    let differs = OF_MODULES.iter().any(|part| rest.contains(part));
+    (!differs).then(|| [begin, rest, end].concat())
+}
+
+/// The function of a script. Evaluating it runs no code of the sandbox.
+fn load_script(state: &State, name: &str, script: &str) -> Outcome<Local> {
+    let realm = state.realm();
+    state.keep_for_now(script.len());
+    let kind = sys::JS_EVAL_TYPE_GLOBAL | sys::JS_EVAL_FLAG_STRICT;
+    let compiled = realm.compiler.compile(script, &c_string(&marked(name)), kind);
+    let Ok(bytecode) = compiled else { return Err(throw_compile_error(state, name)) };
+    state.keep_for_now(bytecode.len());
+    let object = realm.cx.evaluate(realm.cx.load(&bytecode)?)?;
+    let method = realm.cx.get_str(object.raw(), c"f")?;
+    realm.cx.call(method.raw(), sys::JS_UNDEFINED, &[])
+}
+
+/// Loads something. The exception of a failure is a link error.
+fn linking<T>(
+    state: &State,
+    load: impl FnOnce(&State) -> Outcome<T>,
+) -> Result<T, Box<ExecutionError>> {
     state.linking.replace(Linking::Entry);
-    let loaded = load_static(state);
+    let loaded = load(state);
     let linking = state.linking.take();
     loaded.map_err(|Thrown| {
         let thrown = state.realm().cx.exception();
@@ -169,7 +227,7 @@ fn load_module(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {
         None => Err(state.throw_error(
             ErrorClass::Error,
             "Error",
-            &format!("Cannot find module '{name}'"),
+            &format!("Cannot find module '{}'", shown(name)),
         )),
     }
 }
@@ -183,7 +241,7 @@ fn load_source(state: &State, name: &str, code: &Code) -> Outcome<*mut sys::JSMo
     let definition = unsafe { sys::JS_VALUE_GET_PTR(module.raw()) }.cast();
     // SAFETY: a live context and a live module.
     let meta = cx.own(unsafe { sys::JS_GetImportMeta(cx.0, definition) })?;
-    let url = cx.string(&format!("sandbox:{name}"))?;
+    let url = cx.string(&format!("sandbox:{}", shown(name)))?;
     cx.define_str(meta.raw(), "url", url, sys::JS_PROP_C_W_E)?;
     Ok(definition)
 }

@@ -131,7 +131,7 @@ impl State {
     /// Logs, once for each method, that it ignores its locale.
     fn warn_of_locale(&self, number: usize, method: &Method) {
         let mut warned = self.warned_locale_methods.get();
-        if self.own_console || std::mem::replace(&mut warned[number], true) {
+        if self.own_console.get() || std::mem::replace(&mut warned[number], true) {
             return;
         }
         self.warned_locale_methods.set(warned);

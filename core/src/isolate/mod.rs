@@ -9,7 +9,7 @@
 //! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
 //! `backtrace` writes and reads stacks, `function_text` gives functions their text, `excerpt` gives the beginnings of
 //! texts, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
-//! `null_embedder` is the embedder of our own programs.
+//! `null_embedder` is the embedder of our own programs, and `session/` lets an isolate stay for many cells.
 
 mod backtrace;
 mod console;
@@ -23,9 +23,9 @@ mod globals;
 mod loader;
 mod locale;
 mod memory;
-#[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
 mod null_embedder;
 mod rejections;
+pub(crate) mod session;
 mod settle;
 mod stalled;
 mod state;
@@ -39,15 +39,16 @@ mod stop_tests;
 
 use std::{sync::Arc, time::Instant};
 
-#[cfg(any(test, target_os = "linux", target_os = "macos", windows))]
-pub(crate) use self::null_embedder::NullEmbedder;
 pub(crate) use self::{
     engine::realm::{Realm, STACK_LIMIT_BYTES},
     memory::{
+        home::{Home, Tenant},
         pool::{Pool, PoolOptions},
+        slot::LARGEST_LIMIT_BYTES as LARGEST_SLOT_LIMIT_BYTES,
         termination::Termination,
     },
-    settle::{End, Turn},
+    null_embedder::NullEmbedder,
+    settle::{CellEnd, End, Turn},
     stalled::without_place,
 };
 use self::{
@@ -216,10 +217,11 @@ impl Isolate {
 
 /// Called by the engine now and then while code runs.
 fn on_poll(polls: &mut interrupt::PollState) -> bool {
+    let now = polls.now;
     #[expect(unsafe_code, reason = "the hook's own pointer")]
     // SAFETY: set by `Isolate::new` to the state, which lives for as long as the run is armed.
     let state = unsafe { &*polls.host.cast::<State>() };
-    if escape::catch_panic(|| state.embedder().poll(polls.now)).is_err() {
+    if escape::catch_panic(|| state.outside(|embedder| embedder.poll(now))).is_err() {
         state.fail();
     }
     state.must_end()

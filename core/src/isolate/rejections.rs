@@ -55,7 +55,7 @@ impl State {
 
     /// Logs an exception out of a bare job.
     pub(super) fn log_uncaught(&self, prefix: &str, thrown: &Local) {
-        if self.own_console {
+        if self.own_console.get() {
             return;
         }
         let text = format!("{prefix} {}", exception::headline(self, thrown.raw()));

@@ -16,11 +16,12 @@ use super::{
         clone_out::{Crossing, clone_out},
     },
     engine::{Cx, Local, Outcome, Raw, Thrown, is_proxy, sys, undefined},
-    exception, globals, loader,
+    exception, globals, loader, session,
 };
 
 use crate::{
     data::{
+        cell::ValueFrom,
         outcome::{ExecutionError, Status},
         text::{MESSAGE_LIMIT, bounded},
     },
@@ -34,6 +35,8 @@ use crate::{
 pub(crate) enum End {
     /// The selected export resolved to this.
     Success(Value),
+    /// A cell of a session came to its end.
+    Cell(Box<CellEnd>),
     /// Linking failed, or sandbox code threw.
     Failed(Status, Box<ExecutionError>),
     /// The limit was hit.
@@ -44,6 +47,19 @@ pub(crate) enum End {
     Asked,
     /// This crate itself failed.
     Broken,
+}
+
+/// The outcome of a cell that came to its end.
+#[derive(Debug, Default)]
+pub(crate) struct CellEnd {
+    /// The value, `undefined` if the cell has none; `None` if the value cannot cross.
+    pub(crate) value: Option<Value>,
+    /// The text that a console would show of the value; `None` for `undefined`.
+    pub(crate) text: Option<String>,
+    /// The message of the error that says why the value cannot cross.
+    pub(crate) uncloned: Option<String>,
+    /// The part of the cell that the value is from; `None` if there is no value.
+    pub(crate) value_from: Option<ValueFrom>,
 }
 
 /// The result of a turn of the isolate.
@@ -60,20 +76,27 @@ pub(crate) enum Turn {
 
 /// The outcome of a promise that the run waits for.
 pub(super) struct Signal {
-    what: c_int,
-    value: Local,
+    pub(super) what: c_int,
+    pub(super) value: Local,
 }
 
-const EVALUATED: c_int = 0;
-const RESOLVED: c_int = 1;
+pub(super) const EVALUATED: c_int = 0;
+pub(super) const RESOLVED: c_int = 1;
 const REJECTED: c_int = 2;
+/// A call of the host has settled which is the work of a session's cell.
+pub(super) const HELD: c_int = 3;
 
 /// The most exports that a message about a missing one names.
 const NAMED_EXPORTS: usize = 20;
 
 /// Brings the caller's values in, loads the module graph and evaluates the entry.
 pub(super) fn start(state: &State) -> Turn {
-    match evaluate(state) {
+    go_on_from(state, evaluate(state))
+}
+
+/// Goes on from the start of the evaluation.
+pub(super) fn go_on_from(state: &State, started: Result<(), NotStarted>) -> Turn {
+    match started {
         Ok(()) => go_on(state),
         Err(NotStarted::Unlinked(error)) => {
             Turn::Ended(finish(state, End::Failed(Status::LinkError, error)))
@@ -83,7 +106,7 @@ pub(super) fn start(state: &State) -> Turn {
 }
 
 /// The reason why the run could not start.
-enum NotStarted {
+pub(super) enum NotStarted {
     /// The static graph could not be loaded; nothing has run.
     Unlinked(Box<ExecutionError>),
     /// An exception is pending.
@@ -133,7 +156,7 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
 }
 
 /// Makes the engine notify the run when a promise settles; a rejection ends the run.
-fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
+pub(super) fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
     let cx = state.realm().cx;
     if let Some(value) = cx.fulfilled(promise)
         && is_next(cx)
@@ -148,7 +171,7 @@ fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome<()> {
 
 /// Whether a job queued now would run next. Then a known reaction need not be queued: no code could tell the
 /// difference.
-fn is_next(cx: Cx) -> bool {
+pub(super) fn is_next(cx: Cx) -> bool {
     // SAFETY: a live runtime, entered on this thread.
     unsafe { !sys::JS_IsJobPending(sys::JS_GetRuntime(cx.0)) }
 }
@@ -169,7 +192,11 @@ unsafe extern "C-unwind" fn signal(
     })
 }
 
-fn take_signal(state: &State, Signal { what, value }: Signal) -> Outcome<Option<End>> {
+fn take_signal(state: &State, signal: Signal) -> Outcome<Option<End>> {
+    if state.session.is_some() {
+        return session::take_signal(state, signal);
+    }
+    let Signal { what, value } = signal;
     match what {
         EVALUATED => select(state),
         RESOLVED => {

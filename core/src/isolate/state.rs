@@ -6,6 +6,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
+    ptr::NonNull,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -19,7 +20,8 @@ use super::{
     engine::{Local, realm::Realm},
     explain::Explained,
     locale,
-    memory::{escape::leave, instance::Instance},
+    memory::{escape::leave, home::Tenant, instance::Instance},
+    session::Session,
     settle::Signal,
 };
 use crate::{
@@ -52,13 +54,13 @@ pub(super) enum Linking {
 /// The state of one run, on the thread that computes it.
 pub(super) struct State {
     realm: Realm,
-    embedder: Arc<dyn Embedder>,
+    embedder: RefCell<Arc<dyn Embedder>>,
     /// The run's instance; outlives this.
     instance: *const Instance<Realm>,
     pub(super) linker: RefCell<Box<dyn Linker>>,
     pub(super) task: RefCell<Task>,
     /// Whether the caller gave a console of its own.
-    pub(super) own_console: bool,
+    pub(super) own_console: Cell<bool>,
     /// The caller's values: globals, then exports of bridges, then the array of arguments.
     pub(super) inputs: RefCell<Vec<Local>>,
     /// Bridged modules by address: their exports, and where their values start in `inputs`.
@@ -93,12 +95,18 @@ pub(super) struct State {
     pub(super) timers: RefCell<HashMap<Box<str>, Instant>>,
     /// The locale methods of which the run was warned.
     pub(super) warned_locale_methods: Cell<[bool; locale::METHOD_COUNT]>,
-    in_flight: Arc<InFlight>,
-    kept: Cell<usize>,
+    in_flight: RefCell<Arc<InFlight>>,
+    pub(super) kept: Cell<usize>,
+    /// Those of them that only the present run needs.
+    pub(super) passing: Cell<usize>,
     /// The entry, once it is loaded.
     pub(super) module: RefCell<Option<Local>>,
     /// The outcome of a promise that the run waits for.
     pub(super) signal: RefCell<Option<Signal>>,
+    /// The place in memory that the run leaves to others while it waits for the host, if it has one to leave.
+    pub(super) tenant: Cell<Option<NonNull<Tenant<Realm>>>>,
+    /// The tables of a session, if the run is one of its cells.
+    pub(super) session: Option<Session>,
     /// A panic of this crate was caught on its way into the engine.
     failed: Cell<bool>,
     /// The module that the run had no room to compile.
@@ -116,10 +124,10 @@ impl State {
     ) -> Self {
         Self {
             realm: instance.realm(),
-            embedder,
+            embedder: RefCell::new(embedder),
             instance: std::ptr::from_ref(instance),
             linker: RefCell::new(linker),
-            own_console: task.globals.iter().any(|name| name == "console"),
+            own_console: Cell::new(task.globals.iter().any(|name| name == "console")),
             task: RefCell::new(task),
             inputs: RefCell::default(),
             bridges: RefCell::default(),
@@ -144,10 +152,13 @@ impl State {
             counts: RefCell::default(),
             timers: RefCell::default(),
             warned_locale_methods: Cell::default(),
-            in_flight,
+            in_flight: RefCell::new(in_flight),
             module: RefCell::default(),
             signal: RefCell::default(),
             kept: Cell::new(0),
+            passing: Cell::new(0),
+            tenant: Cell::new(None),
+            session: None,
             failed: Cell::new(false),
             oversized: RefCell::default(),
         }
@@ -157,13 +168,35 @@ impl State {
         &self.realm
     }
 
-    pub(super) fn embedder(&self) -> &dyn Embedder {
-        &*self.embedder
+    pub(super) fn embedder(&self) -> Arc<dyn Embedder> {
+        Arc::clone(&self.embedder.borrow())
+    }
+
+    /// Goes on with another host, which messages are under way to.
+    pub(super) fn set_embedder(&self, embedder: Arc<dyn Embedder>, in_flight: Arc<InFlight>) {
+        self.in_flight.replace(in_flight);
+        // The former one is dropped when nothing is borrowed.
+        drop(self.embedder.replace(embedder));
+    }
+
+    /// Calls a function of the host that may wait. Other sessions may use the instance meanwhile.
+    pub(super) fn outside<T>(&self, call: impl FnOnce(&dyn Embedder) -> T) -> T {
+        let embedder = self.embedder();
+        match self.tenant.get() {
+            #[expect(
+                unsafe_code,
+                reason = "the tenant is borrowed for longer than the compiler can see"
+            )]
+            // SAFETY: a session sets the tenant that it has occupied, and takes it back before it leaves. A function of
+            // the host has messages alone, which are not in the engine's memory.
+            Some(tenant) => unsafe { tenant.as_ref().step_aside(|| call(&*embedder)) },
+            None => call(&*embedder),
+        }
     }
 
     /// The part of a message that the host cannot hold, if there is one.
     pub(super) fn refusal(&self, message: &Value) -> Option<Refusal> {
-        if message.kinds() == Kinds::NONE { None } else { self.embedder.refusal(message) }
+        if message.kinds() == Kinds::NONE { None } else { self.embedder().refusal(message) }
     }
 
     /// Leaves the engine if the run must end.
@@ -213,6 +246,12 @@ impl State {
         self.kept.set(self.kept.get() + bytes);
     }
 
+    /// Counts bytes that the run keeps to its end, and a session no longer than its cell.
+    pub(super) fn keep_for_now(&self, bytes: usize) {
+        self.keep(bytes);
+        self.passing.set(self.passing.get() + bytes);
+    }
+
     /// Counts bytes that are charged already as kept from now on.
     pub(super) fn keep_charged(&self, bytes: usize) {
         self.kept.set(self.kept.get() + bytes);
@@ -245,7 +284,7 @@ impl State {
     /// The same message, counted as in flight until the host has taken it.
     pub(super) fn send(&self, message: Value) -> Value {
         self.discharge(message.held_bytes());
-        message.sent(&self.in_flight)
+        message.sent(&self.in_flight.borrow())
     }
 
     pub(super) fn discharge(&self, bytes: usize) {
@@ -261,6 +300,29 @@ impl State {
     pub(super) fn fail(&self) {
         self.failed.set(true);
         self.instance().mark_odd();
+    }
+
+    /// Frees what only one cell of a session needs.
+    pub(super) fn leave_cell(&self) {
+        self.unhandled.take();
+        self.forget_throws();
+        self.module.take();
+        self.signal.take();
+        self.explained.take();
+        self.requested.take();
+        self.failed_import.take();
+        self.ahead.set(0);
+        if let Some(session) = &self.session {
+            session.leave_cell();
+        }
+        let passing = self.passing.take();
+        self.kept.set(self.kept.get().saturating_sub(passing));
+    }
+
+    /// Takes back that this crate failed: the heap is as it was before.
+    pub(super) fn mend(&self) {
+        self.failed.set(false);
+        self.oversized.take();
     }
 
     pub(super) fn failed(&self) -> bool {

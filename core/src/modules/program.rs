@@ -9,7 +9,6 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-pub(crate) use super::compile::{RegularExpression, call_site, explain};
 use super::{
     cache::Cache,
     compile::{
@@ -22,6 +21,10 @@ use super::{
         specifier::{self, ModuleKey, Resolved, Specifiers},
     },
     request::Request,
+};
+pub(crate) use super::{
+    compile::{RegularExpression, call_site, explain},
+    session_program::SessionProgram,
 };
 use crate::data::{
     outcome::{ExecutionError, Position},
@@ -140,24 +143,45 @@ pub(crate) trait Linker: Send {
     /// A classic script, with the bytecode that earlier runs made of the same text.
     fn script(&self, text: String) -> Code;
 
+    /// The compiled module of a file.
+    fn compiled(&self, file: &str) -> Option<&Arc<CompiledModule>>;
+
+    /// Every file.
+    fn files(&self) -> Box<dyn Iterator<Item = &str> + '_>;
+
     /// The files in whose texts the word `await` is.
-    fn awaiting(&self) -> Vec<String>;
+    fn awaiting(&self) -> Vec<String> {
+        let awaits =
+            |file: &&str| self.compiled(file).is_some_and(|module| module.text().contains("await"));
+        self.files().filter(awaits).map(str::to_owned).collect()
+    }
 
     /// Whether a stack may name this file.
-    fn knows(&self, file: &str) -> bool;
+    fn knows(&self, file: &str) -> bool {
+        self.compiled(file).is_some()
+    }
 
     /// Whether the engine has another text of a file than the author's.
-    fn is_edited(&self, file: &str) -> bool;
+    fn is_edited(&self, file: &str) -> bool {
+        self.compiled(file).is_some_and(|module| module.is_edited())
+    }
 
     /// The author's text of a part of compiled code (`text`) that has this place in it.
-    fn written(&self, file: &str, place: (u32, u32), text: &str) -> Option<&str>;
+    fn written(&self, file: &str, place: (u32, u32), text: &str) -> Option<&str> {
+        self.compiled(file)?.written(place, text)
+    }
 
     /// Maps a place in compiled code (line from 1, column from 1 in bytes) to the author's text.
-    fn original(&self, file: &str, line: u32, column: u32) -> Option<Position>;
+    fn original(&self, file: &str, line: u32, column: u32) -> Option<Position> {
+        self.compiled(file)?.original(line, column)
+    }
 
     /// The positions of calls in a module, `None` where the given one stays. None if reading takes more than
     /// `room_bytes`.
-    fn calls(&self, file: &str, calls: &[Call], room_bytes: usize) -> Vec<Option<Position>>;
+    fn calls(&self, file: &str, calls: &[Call], room_bytes: usize) -> Vec<Option<Position>> {
+        let module = self.compiled(file).filter(|module| module.takes_bytes() <= room_bytes);
+        module.map(|module| module.calls(calls)).unwrap_or_default()
+    }
 
     /// For each question the expressions of a module that the failure may be about, the likeliest first, and the bytes of
     /// text that were read for all. None if reading takes more than `room_bytes`.
@@ -166,13 +190,24 @@ pub(crate) trait Linker: Send {
         file: &str,
         questions: &[Question],
         room_bytes: usize,
-    ) -> (Vec<Vec<Candidate>>, usize);
+    ) -> (Vec<Vec<Candidate>>, usize) {
+        let module = self.compiled(file).filter(|module| module.takes_bytes() <= room_bytes);
+        let found = module.map(|module| (module.candidates(questions), module.text().len()));
+        found.unwrap_or_default()
+    }
 
     /// The specifiers that the caller gave: of bridges, then of modules.
     fn importable(&self) -> Vec<String>;
 
     /// The regular expressions of a module. The engine does not say which one it refuses.
-    fn regular_expressions(&self, file: &str) -> Vec<RegularExpression>;
+    fn regular_expressions(&self, file: &str) -> Vec<RegularExpression> {
+        self.compiled(file).map(|module| module.regular_expressions()).unwrap_or_default()
+    }
+
+    /// The modules of a session, if this is one.
+    fn session(&mut self) -> Option<&mut SessionProgram> {
+        None
+    }
 }
 
 /// Compiles the entry and every module that it statically reaches, and checks every import.
@@ -207,7 +242,7 @@ struct Sources {
 }
 
 /// Prefix of a bridge's key in its engine name. No file name starts with it.
-const BRIDGE: char = '\u{1}';
+pub(super) const BRIDGE: char = '\u{1}';
 
 impl Program {
     fn new(cache: &Arc<Cache>, request: Request) -> Self {
@@ -261,7 +296,9 @@ impl Sources {
     ) -> Result<Arc<CompiledModule>, CompileError> {
         static EMPTY: SourceText = SourceText { text: String::new(), lone_surrogate: None };
         let (label, source, language) = match key {
-            ModuleKey::Entry => (self.filename.as_str(), &self.entry, self.language),
+            ModuleKey::Entry | ModuleKey::Cell(_) => {
+                (self.filename.as_str(), &self.entry, self.language)
+            }
             ModuleKey::Module(key) => {
                 let typescript = specifier::is_typescript_name(key);
                 let language = if typescript { Language::TypeScript } else { self.language };
@@ -329,70 +366,48 @@ impl Linker for Program {
         Code::Script(self.sources.cache.script(text))
     }
 
-    fn awaiting(&self) -> Vec<String> {
-        let awaits =
-            |key| self.graph.module(key).is_some_and(|module| module.text().contains("await"));
-        let files = self.keys.iter().filter(|(_, key)| awaits(*key));
-        files.map(|(file, _)| file.clone()).collect()
+    fn compiled(&self, file: &str) -> Option<&Arc<CompiledModule>> {
+        self.graph.module(self.keys.get(file)?)
     }
 
-    fn knows(&self, file: &str) -> bool {
-        self.keys.contains_key(file)
-    }
-
-    fn is_edited(&self, file: &str) -> bool {
-        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
-        module.is_some_and(|module| module.is_edited())
-    }
-
-    fn written(&self, file: &str, place: (u32, u32), text: &str) -> Option<&str> {
-        self.graph.module(self.keys.get(file)?)?.written(place, text)
-    }
-
-    fn original(&self, file: &str, line: u32, column: u32) -> Option<Position> {
-        self.graph.module(self.keys.get(file)?)?.original(line, column)
-    }
-
-    fn calls(&self, file: &str, calls: &[Call], room_bytes: usize) -> Vec<Option<Position>> {
-        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
-        let module = module.filter(|module| module.takes_bytes() <= room_bytes);
-        module.map(|module| module.calls(calls)).unwrap_or_default()
-    }
-
-    fn candidates(
-        &self,
-        file: &str,
-        questions: &[Question],
-        room_bytes: usize,
-    ) -> (Vec<Vec<Candidate>>, usize) {
-        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
-        let module = module.filter(|module| module.takes_bytes() <= room_bytes);
-        let found = module.map(|module| (module.candidates(questions), module.text().len()));
-        found.unwrap_or_default()
+    fn files(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        Box::new(self.keys.keys().map(String::as_str))
     }
 
     fn importable(&self) -> Vec<String> {
-        let mut bridges: Vec<String> = self.bridges.keys().cloned().collect();
-        let mut modules: Vec<String> =
-            self.sources.modules.keys().map(|key| format!("./{key}")).collect();
-        bridges.sort_unstable();
-        modules.sort_unstable();
-        bridges.append(&mut modules);
-        bridges
-    }
-
-    fn regular_expressions(&self, file: &str) -> Vec<RegularExpression> {
-        let module = self.keys.get(file).and_then(|key| self.graph.module(key));
-        module.map(|module| module.regular_expressions()).unwrap_or_default()
+        importable(self.bridges.keys(), self.sources.modules.keys())
     }
 }
 
-/// A label in the form of the engine's C strings.
-fn engine_name(label: &str) -> String {
-    label.replace('\0', "\u{2400}")
+/// The specifiers of bridges, then of modules.
+pub(super) fn importable<'k>(
+    bridges: impl Iterator<Item = &'k String>,
+    modules: impl Iterator<Item = &'k String>,
+) -> Vec<String> {
+    let mut bridges: Vec<String> = bridges.cloned().collect();
+    let mut modules: Vec<String> = modules.map(|key| format!("./{key}")).collect();
+    bridges.sort_unstable();
+    modules.sort_unstable();
+    bridges.append(&mut modules);
+    bridges
 }
 
-fn unlinked(error: LinkError) -> Unlinked {
+/// A label in the form of the engine's C strings, and without the sign by which [`shown`] knows a generation.
+pub(super) fn engine_name(label: &str) -> String {
+    label.replace('\0', "\u{2400}").replace(GENERATION, "\u{2404}")
+}
+
+/// Stands before and after the number in the name of a cell, or of a module that was replaced: several files of a
+/// session may have one label.
+pub(crate) const GENERATION: char = '\u{4}';
+
+/// The label of a file, without what tells it from others of that label.
+pub(crate) fn shown(file: &str) -> &str {
+    let rest = file.strip_prefix(GENERATION).and_then(|rest| rest.split_once(GENERATION));
+    rest.map_or(file, |(_, label)| label)
+}
+
+pub(super) fn unlinked(error: LinkError) -> Unlinked {
     if let Some(needed_bytes) = error.needed_bytes {
         let filename = bounded(error.filename, SHOWN_FILENAME);
         return Unlinked::Memory(Box::new(Oversized {
@@ -413,7 +428,7 @@ fn unlinked(error: LinkError) -> Unlinked {
 }
 
 /// The line and column of a place counted in UTF-16 code units.
-fn position_of(text: &str, utf16_offset: usize) -> Position {
+pub(super) fn position_of(text: &str, utf16_offset: usize) -> Position {
     let (mut line, mut column, mut at) = (1, 1, 0);
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {

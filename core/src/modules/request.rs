@@ -130,14 +130,14 @@ impl Request {
     }
 }
 
-fn non_empty(value: Option<&str>, option: &str) -> Result<(), Error> {
+pub(super) fn non_empty(value: Option<&str>, option: &str) -> Result<(), Error> {
     match value {
         Some("") => Err(type_error(format!("{option} must not be empty"))),
         _ => Ok(()),
     }
 }
 
-fn check_memory_limit(limit: f64, spelling: Spelling) -> Result<(), Error> {
+pub(super) fn check_memory_limit(limit: f64, spelling: Spelling) -> Result<(), Error> {
     const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
     if limit.fract() == 0.0 && (1.0..=MAX_SAFE_INTEGER).contains(&limit) {
         return Ok(());
@@ -149,7 +149,7 @@ fn check_memory_limit(limit: f64, spelling: Spelling) -> Result<(), Error> {
     ))
 }
 
-fn check_global_name(name: &str) -> Result<(), Error> {
+pub(super) fn check_global_name(name: &str) -> Result<(), Error> {
     let shown = shown(name);
     if FIXED_GLOBALS.contains(&name) {
         return Err(type_error(format!(

@@ -1,10 +1,14 @@
-//! Messages between a host and a worker about one run.
+//! Messages between a host and a worker about one run, or about the cells of one session.
 //!
 //! In: [`ToWorker`] and [`ToHost`], the acts of the trait `Embedder` and of a host, as values. Out: frames, and back. A
-//! worker trusts its host. A host checks every message of a worker that it can check.
+//! worker trusts its host. A host checks every message of a worker that it can check. `session` has the messages that
+//! only sessions have.
+
+pub(crate) mod session;
 
 use std::time::Duration;
 
+use self::session::{Cell, Open};
 use super::frame::{Fields, Frame, Unreadable};
 use crate::{
     binding::native::NativeFunctions,
@@ -14,12 +18,13 @@ use crate::{
     },
     data::{
         cause::Cause,
+        cell::{Name, SessionState},
         outcome::{ExecutionError, ExecutionLog, LogLevel, Status},
         source::{Language, SourceText},
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
     },
     isolate::End,
-    modules::{program::Oversized, request::Request},
+    modules::{program::Oversized, request::Request, session_request::UpdateRequest},
     value::{Kinds, Purpose, Value, path::Step},
 };
 
@@ -34,6 +39,16 @@ pub(crate) enum ToWorker {
     Inbound(Inbound),
     /// The verdict whether the host can hold a value.
     Verdict(Option<Refusal>),
+    /// The session: the first message to a worker that serves nothing else from then on.
+    Open(Box<Open>),
+    /// More for its session, or less. Between cells.
+    Update(Box<UpdateRequest>),
+    /// The next cell.
+    Cell(Box<Cell>),
+    /// The cell must end. A worker that has no cell ignores it: the cell has ended meanwhile.
+    End,
+    /// The question for the names. Between cells.
+    Names,
 }
 
 /// A run as its worker receives it.
@@ -85,6 +100,19 @@ pub(crate) enum ToHost {
         end: WorkersEnd,
         peak_bytes: Option<u64>,
     },
+    /// The last message of a cell: its end, and its effect on the session. Of the unasked messages that the worker has
+    /// taken in all its cells, the first `handed` have reached the sandbox.
+    CellEnded {
+        end: WorkersEnd,
+        peak_bytes: u64,
+        state: SessionState,
+        handed: u64,
+    },
+    /// Names that cells have declared. More follow unless these are the last.
+    Names {
+        names: Vec<Name>,
+        are_last: bool,
+    },
 }
 
 /// The end of a run, as its worker sees it.
@@ -103,6 +131,11 @@ const PROMISE: u8 = 3;
 const FUNCTION_CALL: u8 = 4;
 const FUNCTION_RELEASED: u8 = 5;
 const VERDICT: u8 = 6;
+const OPEN: u8 = 7;
+const UPDATE: u8 = 8;
+const CELL: u8 = 9;
+const END: u8 = 10;
+const NAMES_ASKED: u8 = 11;
 
 const CALL: u8 = 1;
 const START: u8 = 2;
@@ -113,6 +146,8 @@ const FUNCTION_SETTLED: u8 = 6;
 const PROMISE_SETTLED: u8 = 7;
 const PARKED: u8 = 8;
 const ENDED: u8 = 9;
+const CELL_ENDED: u8 = 10;
+const NAMES: u8 = 11;
 
 const SUCCESS: u8 = 0;
 const ERROR: u8 = 1;
@@ -123,6 +158,7 @@ const BROKEN: u8 = 5;
 const CAP: u8 = 6;
 const STALLED: u8 = 7;
 const OVERSIZED: u8 = 8;
+const CAME_TO_ITS_END: u8 = 9;
 
 const THROWN_BY_CALL: u8 = 0;
 const THROWN_BY_PROMISE: u8 = 1;
@@ -144,6 +180,11 @@ impl ToWorker {
             Self::Verdict(refusal) => Frame::new(VERDICT).option(refusal, |frame, refusal| {
                 frame.list(refusal.path.into_iter(), write_step).text(&refusal.what)
             }),
+            Self::Open(open) => session::write_open(Frame::new(OPEN), *open),
+            Self::Update(update) => session::write_update(Frame::new(UPDATE), *update),
+            Self::Cell(cell) => session::write_cell(Frame::new(CELL), *cell),
+            Self::End => Frame::new(END),
+            Self::Names => Frame::new(NAMES_ASKED),
         }
     }
 
@@ -168,6 +209,11 @@ impl ToWorker {
                 let path = fields.list(read_step)?;
                 Ok(Refusal { path, what: fields.text()? })
             })?),
+            OPEN => Self::Open(Box::new(session::read_open(&mut fields)?)),
+            UPDATE => Self::Update(Box::new(session::read_update(&mut fields)?)),
+            CELL => Self::Cell(Box::new(session::read_cell(&mut fields)?)),
+            END => Self::End,
+            NAMES_ASKED => Self::Names,
             _ => return Err(Unreadable::Broken),
         };
         fields.end()?;
@@ -196,6 +242,13 @@ impl ToHost {
             Self::Parked { taken } => Frame::new(PARKED).u64(taken),
             Self::Ended { end, peak_bytes } => {
                 write_end(Frame::new(ENDED).option(peak_bytes, Frame::u64), end)
+            }
+            Self::CellEnded { end, peak_bytes, state, handed } => {
+                let frame = Frame::new(CELL_ENDED).u64(peak_bytes).u64(handed);
+                write_end(session::write_state(frame, state), end)
+            }
+            Self::Names { names, are_last } => {
+                Frame::new(NAMES).u8(u8::from(are_last)).list(names.iter(), session::write_name)
             }
         }
     }
@@ -244,6 +297,16 @@ impl ToHost {
                 let end = read_end(&mut fields, most_bytes)?;
                 Self::Ended { end, peak_bytes }
             }
+            CELL_ENDED => {
+                let (peak_bytes, handed) = (fields.u64()?, fields.u64()?);
+                let state = session::read_state(&mut fields)?;
+                let end = read_end(&mut fields, most_bytes)?;
+                Self::CellEnded { end, peak_bytes, state, handed }
+            }
+            NAMES => {
+                let are_last = fields.u8()? != 0;
+                Self::Names { names: fields.list(session::read_name)?, are_last }
+            }
             _ => return Err(Unreadable::Broken),
         };
         fields.end()?;
@@ -281,11 +344,9 @@ fn write_begin(begin: Begin) -> Frame {
         .option(request.filename, text)
         .option(request.function, text)
         .list([&request.source].into_iter(), write_source)
-        .list(request.modules.iter(), |frame, (key, source)| write_source(frame.text(key), source))
+        .list(request.modules.iter(), write_module)
         .list(request.globals.into_iter(), text)
-        .list(request.imports.into_iter(), |frame, (key, exports)| {
-            frame.text(&key).list(exports.into_iter(), text)
-        })
+        .list(request.imports.into_iter(), write_bridge)
         .value(request.inputs)
 }
 
@@ -303,9 +364,9 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
         filename,
         language: if typescript { Language::TypeScript } else { Language::JavaScript },
         function,
-        modules: fields.list(|fields| Ok((fields.text()?, read_source(fields)?)))?,
+        modules: fields.list(read_module)?,
         globals: fields.list(Fields::text)?,
-        imports: fields.list(|fields| Ok((fields.text()?, fields.list(Fields::text)?)))?,
+        imports: fields.list(read_bridge)?,
         inputs: fields.value()?,
         report,
         memory_limit_bytes,
@@ -313,6 +374,22 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
         spelling: crate::data::options::Spelling::default(),
     };
     Ok(Begin { request, safety_cap, validated_kinds })
+}
+
+fn write_module(frame: Frame, (key, source): &(String, SourceText)) -> Frame {
+    write_source(frame.text(key), source)
+}
+
+fn read_module(fields: &mut Fields) -> Result<(String, SourceText), Unreadable> {
+    Ok((fields.text()?, read_source(fields)?))
+}
+
+fn write_bridge(frame: Frame, (key, exports): (String, Vec<String>)) -> Frame {
+    frame.text(&key).list(exports.into_iter(), |frame, name| frame.text(&name))
+}
+
+fn read_bridge(fields: &mut Fields) -> Result<(String, Vec<String>), Unreadable> {
+    Ok((fields.text()?, fields.list(Fields::text)?))
 }
 
 fn write_source(frame: Frame, source: &SourceText) -> Frame {
@@ -365,6 +442,7 @@ fn write_end(frame: Frame, end: WorkersEnd) -> Frame {
             frame.u8(OVERSIZED).text(&filename).u64(needed_bytes)
         }
         WorkersEnd::End(End::Asked) => frame.u8(ASKED),
+        WorkersEnd::End(End::Cell(end)) => session::write_cell_end(frame.u8(CAME_TO_ITS_END), *end),
         WorkersEnd::End(End::Broken) => frame.u8(BROKEN),
         WorkersEnd::Cap => frame.u8(CAP),
         WorkersEnd::Stalled(error) => write_error(frame.u8(STALLED), *error),
@@ -385,6 +463,10 @@ fn read_end(fields: &mut Fields, most_bytes: usize) -> Result<WorkersEnd, Unread
         }
         ASKED => WorkersEnd::End(End::Asked),
         BROKEN => WorkersEnd::End(End::Broken),
+        CAME_TO_ITS_END => {
+            let end = session::read_cell_end(fields, most_bytes)?;
+            WorkersEnd::End(End::Cell(Box::new(end)))
+        }
         CAP => WorkersEnd::Cap,
         STALLED => WorkersEnd::Stalled(Box::new(read_error(fields)?)),
         _ => return Err(Unreadable::Broken),

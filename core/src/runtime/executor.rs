@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use super::{registry::Runs, stats::Stats};
+use super::{registry::Runs, session::SessionControl, stats::Stats};
 use crate::{
-    binding::{handle::RunControl, native::NativeHost},
+    binding::{handle::RunControl, host::Host, native::NativeHost},
     error::Error,
-    modules::request::Request,
+    modules::{request::Request, session_request::SessionRequest},
     os::process::Process,
 };
 
@@ -30,6 +30,16 @@ pub(crate) trait Executor: Send + Sync {
     /// # Errors
     /// The system lacks a resource that every run needs.
     fn start(&self, request: Request, host: Arc<NativeHost>) -> Result<Arc<dyn RunControl>, Error>;
+
+    /// Opens a session, whose events outside of cells go to that host.
+    ///
+    /// # Errors
+    /// This executor has no such sessions, or the system lacks a resource that every cell needs.
+    fn session(
+        &self,
+        request: SessionRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn SessionControl>, Error>;
 
     /// Its runs were [closed](Runs::close): frees everything as soon as the last of them has ended, and calls the
     /// closers.

@@ -1,8 +1,8 @@
 //! Everything that outlives a run: threads, ready isolates, compiled modules, and the caps that all runs share.
 //!
 //! A [`Runtime`] admits runs and has an [`Executor`] compute them: `threads/` is the one on threads of this process,
-//! `processes/` the one on worker processes. `options` has the settings of both, `registry` their runs, and `stats`
-//! their statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
+//! `processes/` the one on worker processes. `options` has the settings of both, `registry` their runs, `session`
+//! the handle on a session, and `stats` their statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
 
 mod executor;
 pub(crate) mod options;
@@ -11,6 +11,7 @@ pub(crate) mod prepare;
 pub(crate) mod processes;
 pub(crate) mod record;
 mod registry;
+pub(crate) mod session;
 mod stats;
 pub(crate) mod threads;
 
@@ -18,13 +19,16 @@ use std::sync::Arc;
 
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 use self::processes::Processes;
-pub use self::stats::Stats;
 use self::{executor::Executor, options::RuntimeSettings, registry::CLOSED, threads::Threads};
+pub use self::{
+    session::{SessionHandle, WeakSessionHandle},
+    stats::Stats,
+};
 use crate::{
     binding::{handle::RunHandle, host::Host, native::NativeHost},
     data::{outcome::Status, runtime_options::RuntimeOptions},
     error::{Error, ErrorKind},
-    modules::request::Request,
+    modules::{request::Request, session_request::SessionRequest},
     os::process::{PerProcess, Process},
 };
 
@@ -101,6 +105,27 @@ impl Runtime {
             Arc::clone(&run).terminate(Some(CLOSED));
         }
         Ok(RunHandle::new(run))
+    }
+
+    /// Opens a session. `host` receives the events that belong to no cell of the caller's: calls that functions of the
+    /// sandbox make which the host calls between cells, and the outcomes of those. [`Host::settled`] tells it that the
+    /// session has ended. Returns at once; the first cell builds the isolate.
+    ///
+    /// # Errors
+    /// Misuse of an option; a runtime that is closed, has no sessions, or was made before this process was forked.
+    pub fn open_session(
+        &self,
+        request: SessionRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<SessionHandle, Error> {
+        request.check()?;
+        self.admit()?;
+        let session = self.executor.session(request, host)?;
+        if self.executor.runs().is_closed() {
+            // Another thread closed it meanwhile, and may not have seen this session.
+            Arc::clone(&session).close(Box::new(|()| {}));
+        }
+        Ok(SessionHandle::new(self.clone(), session))
     }
 
     /// Whether one more run may start.

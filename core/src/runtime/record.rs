@@ -12,6 +12,7 @@ use std::{
 
 use crate::{
     data::{
+        cell::{CellOutcome, SessionState},
         outcome::{ExecutionError, ExecutionLog, ExecutionResult, Status},
         text::{MESSAGE_LIMIT, bounded},
     },
@@ -25,6 +26,12 @@ use crate::{
 pub(crate) enum Reason {
     Terminated(String),
     SafetyCap(String),
+    /// The cell took longer than its caller allows.
+    Timeout(Duration),
+    /// The session of the cell was reset.
+    Reset,
+    /// The session of the cell was closed.
+    Closed,
     /// Nothing can resume the run, and this is its error.
     Stalled(Box<ExecutionError>),
 }
@@ -44,6 +51,12 @@ impl Reason {
         ))
     }
 }
+
+/// The name and the message of cells that end because their session was reset.
+pub(crate) const RESET: (&str, &str) = ("SessionReset", "the session was reset");
+
+/// The name and the message of cells that end because their session was closed.
+pub(crate) const CLOSED: (&str, &str) = ("SessionClosed", "the session was closed");
 
 /// The record of one run.
 #[derive(Debug)]
@@ -83,6 +96,11 @@ impl Record {
         self.end.get_or_insert(reason);
     }
 
+    /// Takes the reason back: it came when the cell had ended by itself.
+    pub(crate) fn withdraw(&mut self) {
+        self.end = None;
+    }
+
     pub(crate) fn report(&mut self, value: Value) {
         self.reports.push_back(Arc::new(value));
     }
@@ -114,10 +132,31 @@ impl Record {
         self.result.take()
     }
 
-    /// Settles the run, which happens once.
-    pub(crate) fn settle(&mut self, end: End, peak_bytes: Option<u64>) -> Status {
+    /// Whether a cell that comes to this end leaves its effects in the session.
+    pub(crate) fn keeps(&self, end: &End) -> bool {
+        !self.is_asked() && matches!(end, End::Success(_) | End::Cell(_) | End::Failed(..))
+    }
+
+    /// Whether its session is being reset.
+    pub(crate) fn is_reset(&self) -> bool {
+        matches!(self.end, Some(Reason::Reset))
+    }
+
+    /// The error, once it has settled without success.
+    pub(crate) fn error(&self) -> Option<&ExecutionError> {
+        self.result.as_ref()?.error.as_ref()
+    }
+
+    /// Settles the run, which happens once. `cell`: the effect on the session, if the run is a cell.
+    pub(crate) fn settle(
+        &mut self,
+        mut end: End,
+        peak_bytes: Option<u64>,
+        cell: Option<SessionState>,
+    ) -> Status {
         // Compiling would have taken all that is left, and more.
         let refused_bytes = matches!(end, End::Oversized(_)).then_some(self.memory_limit);
+        let cell = cell.map(|session| Box::new(self.outcome(session, &mut end)));
         let (status, result, error) = self.judge(end);
         self.result = Some(ExecutionResult {
             status,
@@ -130,8 +169,22 @@ impl Record {
             error,
             duration_ms: self.called.elapsed().as_secs_f64() * 1e3,
             memory_used_bytes: peak_bytes.max(refused_bytes),
+            cell,
         });
         status
+    }
+
+    /// The part of the result that only a cell has.
+    fn outcome(&self, session: SessionState, end: &mut End) -> CellOutcome {
+        let mut outcome = CellOutcome::without_value(session);
+        if !self.is_asked()
+            && let End::Cell(end) = end
+        {
+            outcome.text = end.text.take();
+            outcome.uncloned = end.uncloned.take();
+            outcome.value_from = end.value_from.take();
+        }
+        outcome
     }
 
     fn judge(&self, end: End) -> (Status, Option<Value>, Option<ExecutionError>) {
@@ -160,10 +213,21 @@ impl Record {
             (_, Some(Reason::SafetyCap(message))) => {
                 (Status::Terminated, None, failed("SafetyCap", message.clone()))
             }
+            (_, Some(Reason::Timeout(after))) => {
+                let message = format!("the cell took longer than {} ms", after.as_millis());
+                (Status::Terminated, None, failed("Timeout", message))
+            }
+            (_, Some(Reason::Reset)) => {
+                (Status::Terminated, None, failed(RESET.0, RESET.1.to_owned()))
+            }
+            (_, Some(Reason::Closed)) => {
+                (Status::Terminated, None, failed(CLOSED.0, CLOSED.1.to_owned()))
+            }
             (_, Some(Reason::Stalled(error))) => {
                 (Status::Terminated, None, Some(error.as_ref().clone()))
             }
             (End::Success(value), None) => (Status::Success, Some(value), None),
+            (End::Cell(end), None) => (Status::Success, end.value, None),
             (End::Failed(status, error), None) => (status, None, Some(*error)),
             (End::Asked | End::Broken, None) => {
                 let message = "the sandbox itself failed; please report this".to_owned();

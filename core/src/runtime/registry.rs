@@ -105,11 +105,16 @@ impl<R: RunControl> Registry<R> {
         self.runs.lock().iter().filter(|(_, run)| are(run)).count()
     }
 
-    /// Counts a run that has settled, and forgets it.
-    pub(crate) fn settle(&self, place: usize, status: Status) {
-        self.settled[status as usize].fetch_add(1, Ordering::Relaxed);
+    /// Forgets a run that is none: a task of a session.
+    pub(crate) fn forget(&self, place: usize) {
         let run = self.runs.lock().try_remove(place);
         self.live.fetch_sub(1, Ordering::Relaxed);
         drop(run);
+    }
+
+    /// Counts a run that has settled, and forgets it.
+    pub(crate) fn settle(&self, place: usize, status: Status) {
+        self.settled[status as usize].fetch_add(1, Ordering::Relaxed);
+        self.forget(place);
     }
 }

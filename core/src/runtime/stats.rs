@@ -22,6 +22,8 @@ pub struct Stats {
     pub terminated: u64,
     /// Runs that ended as `link_error`.
     pub link_error: u64,
+    /// Sessions that are open.
+    pub sessions: usize,
     /// Isolates that are pristine and wait for a run.
     pub ready_isolates: usize,
     /// Threads of the runtime.

@@ -5,8 +5,10 @@
 //!
 //! `input` makes the values that go in, `function` makes host functions of closures, and `output` converts their
 //! results. `side` answers the isolate, `sandbox` has the functions and promises that the isolate lends, `handle` is
-//! the caller's handle, and `reports` streams reports to the caller.
+//! the caller's handle, and `reports` streams reports to the caller. `session` has sessions, with their `session_options`,
+//! and `answer` the answers that they give later.
 
+mod answer;
 mod function;
 mod handle;
 mod host_error;
@@ -15,12 +17,15 @@ mod output;
 mod reports;
 mod run_options;
 mod sandbox;
+mod session;
+mod session_options;
 mod side;
 
 use std::sync::Arc;
 
 use self::side::HostSide;
 pub use self::{
+    answer::Answer,
     function::{Callable, FutureCallable, HostFunction, HostPromise, Parameters},
     handle::{Execution, Terminator},
     host_error::{ErrorCode, HostError},
@@ -29,6 +34,8 @@ pub use self::{
     reports::Reports,
     run_options::{Execute, ExecutionOptions, Report},
     sandbox::{SandboxCall, SandboxFunction, SandboxPromise},
+    session::Session,
+    session_options::{CallOptions, CellOptions, SessionOptions, SessionUpdate},
 };
 use crate::{Error, Runtime};
 

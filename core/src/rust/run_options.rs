@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{HostFunction, Input, Inputs, side::HostSide};
+use super::{HostFunction, Input, Inputs, session_options::write_values, side::HostSide};
 use crate::{
     Error, ErrorKind, Language, Request, Spelling,
-    value::{Message, Writer, path::Step},
+    value::{Writer, path::Step},
 };
 
 /// The options of a run: its modules, and everything that is handed to it. The default runs an entry on its own.
@@ -50,6 +50,23 @@ pub enum Report {
     To(HostFunction),
 }
 
+impl Report {
+    /// Whether the sandbox has a `report`.
+    pub(super) fn is_given(&self) -> bool {
+        !matches!(self, Self::Off)
+    }
+
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if let Self::To(sink) = self
+            && sink.is_native()
+        {
+            let text = "report must not be a native function: call it from a closure";
+            return Err(Error::new(ErrorKind::Type, text));
+        }
+        Ok(())
+    }
+}
+
 impl From<HostFunction> for Report {
     fn from(function: HostFunction) -> Self {
         Self::To(function)
@@ -83,12 +100,7 @@ impl Execute {
 impl ExecutionOptions {
     pub(super) fn into_request(self, source: String, side: &HostSide) -> Result<Request, Error> {
         let inputs = self.inputs(side)?;
-        if let Report::To(sink) = &self.report
-            && sink.is_native()
-        {
-            let text = "report must not be a native function: call it from a closure";
-            return Err(Error::new(ErrorKind::Type, text));
-        }
+        self.report.check()?;
         #[expect(clippy::cast_precision_loss, reason = "a number that is rounded is out of range")]
         let memory_limit_bytes = self.memory_limit_bytes.map(|bytes| bytes as f64);
         let names = |inputs: &Inputs| inputs.iter().map(|(name, _)| name.to_owned()).collect();
@@ -105,7 +117,7 @@ impl ExecutionOptions {
                 .map(|(key, exports)| (key.clone(), names(exports)))
                 .collect(),
             inputs,
-            report: !matches!(self.report, Report::Off),
+            report: self.report.is_given(),
             memory_limit_bytes,
             native: side.native.clone(),
             spelling: Spelling::Snake,
@@ -118,21 +130,7 @@ impl ExecutionOptions {
         let count = u32::try_from(self.globals.len() + exports + 1).unwrap_or(u32::MAX);
         let mut writer = Writer::new();
         writer.array(count);
-        let mut put = |input: &Input, name: &str| {
-            let message: &Message = input.message()?;
-            side.write(message, &mut writer, name)
-        };
-        for (name, input) in self.globals.iter() {
-            let done = put(input, name).map_err(|fault| fault.at(Step::Key(name.to_owned())));
-            done.map_err(|fault| fault.into_error("globals"))?;
-        }
-        for (specifier, exports) in &self.imports {
-            for (name, input) in exports.iter() {
-                let done = put(input, name).map_err(|fault| fault.at(Step::Key(name.to_owned())));
-                let done = done.map_err(|fault| fault.at(Step::Key(specifier.clone())));
-                done.map_err(|fault| fault.into_error("imports"))?;
-            }
-        }
+        write_values(side, &mut writer, &self.globals, &self.imports)?;
         let args = u32::try_from(self.execute.args.len()).unwrap_or(u32::MAX);
         writer.array(args);
         for (index, input) in self.execute.args.iter().enumerate() {

@@ -21,7 +21,7 @@ use super::{
     side::HostSide,
 };
 use crate::{
-    Completion, Value,
+    Completion, SessionHandle, Value,
     os::sync::Mutex,
     value::{
         Event, Fault, LOCAL, Links, Message, Writer, copy_message, from_value,
@@ -60,6 +60,14 @@ pub(super) struct Borrowed {
     side: Arc<HostSide>,
     pub(super) number: u32,
     lent: Lent,
+    /// Keeps its session open.
+    _session: Option<SessionHandle>,
+}
+
+impl Borrowed {
+    fn new(side: &Arc<HostSide>, number: u32, lent: Lent) -> Arc<Self> {
+        Arc::new(Self { side: Arc::clone(side), number, lent, _session: side.session_handle() })
+    }
 }
 
 enum Lent {
@@ -279,8 +287,7 @@ impl Received {
             Event::SandboxPromise(number) => promises.push(*number),
             _ => {}
         });
-        let borrowed =
-            |number, lent| (number, Arc::new(Borrowed { side: Arc::clone(side), number, lent }));
+        let borrowed = |number, lent| (number, Borrowed::new(side, number, lent));
         for number in promises {
             let waiter = side.sandbox_promise(number);
             if outcome_of == Some(number) {
@@ -324,7 +331,7 @@ impl Links for Received {
             Event::SandboxPromise(number) => match &self.itself {
                 Some((itself, waiter)) if itself == number => {
                     let (side, lent) = (self.side.clone()?, Lent::Promise(waiter.upgrade()?));
-                    Some(Arc::new(Borrowed { side, number: *number, lent }))
+                    Some(Borrowed::new(&side, *number, lent))
                 }
                 _ => self.promises.get(number).map(|lent| Arc::clone(lent) as HostObject),
             },

@@ -3,6 +3,12 @@
 //! In: the numbers that the sandbox calls. Out: closures called, futures spawned, their outcomes delivered. Everything
 //! that the host lent to a run is in one table here, which is emptied when the run settles. So neither side keeps the
 //! other alive.
+//!
+//! A session has a side of its own, and so has each cell. A cell's side has its reports and its end, and uses the
+//! tables of the session's.
+
+mod remote;
+mod session;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,6 +24,7 @@ use std::{
 use rustc_hash::FxHashMap;
 use tokio::{runtime::Handle, task::AbortHandle};
 
+pub(super) use self::remote::Remote;
 use super::{
     HostError, Report, Returned,
     function::{Call, Function, Pending, Promised},
@@ -26,7 +33,7 @@ use super::{
 };
 use crate::{
     ASYNC_FUNCTION, Cause, Completion, ExecutionResult, Host, HostCall, KEPT_THROWS,
-    LARGE_THROW_BYTES, NativeFunctions, REPORT_SINK, RunHandle, Value,
+    LARGE_THROW_BYTES, NativeFunctions, REPORT_SINK, RunHandle, SessionState, Value,
     binding::{adaptive_spin::AdaptiveSpin, executor},
     error::Source,
     os::{
@@ -40,6 +47,8 @@ use crate::{
 static END_SPIN: AdaptiveSpin = AdaptiveSpin::new();
 
 pub(super) struct HostSide {
+    /// The session's side, if this is a cell's.
+    session: Option<Arc<HostSide>>,
     /// For tasks, which must keep the side alive.
     me: Weak<HostSide>,
     stage: Mutex<Stage>,
@@ -68,12 +77,12 @@ pub(super) struct HostSide {
 enum Stage {
     /// `Runtime::start` has not returned yet; promises that have settled meanwhile.
     Starting(Vec<(u32, Completion)>),
-    Running(RunHandle, Option<Waker>),
+    Running(Remote, Option<Waker>),
     Over,
 }
 
 /// Everything that was lent to the run, by number.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Tables {
     over: bool,
     report: Option<Arc<Function>>,
@@ -92,38 +101,52 @@ struct Tables {
     calls: FxHashMap<u32, Arc<Waiter>>,
     /// Promises of the sandbox that have not settled.
     sandbox_promises: HashMap<u32, Arc<Waiter>>,
+    /// Those of them that arrived since a cell was last kept, in a session.
+    fresh_promises: Vec<u32>,
 }
 
 impl HostSide {
     pub(super) fn new(process: Process, report: &Report) -> Arc<Self> {
+        let native = NativeFunctions::new();
+        Self::with(process, report, None, (native, Handle::try_current().ok()))
+    }
+
+    fn with(
+        process: Process,
+        report: &Report,
+        session: Option<Arc<Self>>,
+        (native, tokio): (NativeFunctions, Option<Handle>),
+    ) -> Arc<Self> {
         let report = match report {
             Report::To(function) => Some(Arc::clone(&function.0)),
             Report::Off | Report::On => None,
         };
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
+            session,
             stage: Mutex::new(Stage::Starting(Vec::new())),
             staged: Condvar::new(),
             over: AtomicBool::new(false),
-            native: NativeFunctions::new(),
+            native,
             tables: Mutex::new(Tables { report, ..Tables::default() }),
             called: AtomicU64::new(0),
             thrown: Mutex::default(),
             has_large: AtomicBool::new(false),
             feed: Feed::default(),
             process,
-            tokio: Handle::try_current().ok(),
+            tokio,
         })
     }
 
     /// The run has started, and may have ended already.
-    pub(super) fn started(&self, remote: &RunHandle) {
+    pub(super) fn started(&self, remote: impl Into<Remote>) {
+        let remote = remote.into();
         let mut stage = self.stage.lock();
         if let Stage::Starting(early) = &mut *stage {
             for (promise, completion) in early.drain(..) {
                 remote.settle_promise(promise, completion);
             }
-            *stage = Stage::Running(remote.clone(), None);
+            *stage = Stage::Running(remote, None);
             self.staged.notify_all();
         }
     }
@@ -185,7 +208,7 @@ impl HostSide {
 
     /// The run; `None` if it has ended, and in a forked child. Waits for `Runtime::start` to return, which it does at
     /// once; so the thread that starts the run must not call this.
-    pub(super) fn remote(&self) -> Option<RunHandle> {
+    pub(super) fn remote(&self) -> Option<Remote> {
         if !self.is_here() {
             return None;
         }
@@ -312,7 +335,8 @@ impl HostSide {
     /// The result of the run, once, with the host's own error if one of those ended it.
     pub(super) fn take_result(&self, remote: &RunHandle) -> Option<ExecutionResult> {
         let mut result = self.feed.take_result(remote)?;
-        let thrown = std::mem::take(&mut *self.thrown.lock());
+        let root = self.session.as_deref().unwrap_or(self);
+        let thrown = std::mem::take(&mut *root.thrown.lock());
         if let Some(error) = &mut result.error {
             error.cause = error.cause.take().and_then(|cause| match cause {
                 Cause::Error(_) => Some(cause),
@@ -437,7 +461,11 @@ impl HostSide {
     /// The waiter for a promise of the sandbox, from when it first arrived until it settles.
     pub(super) fn sandbox_promise(&self, number: u32) -> Arc<Waiter> {
         let mut tables = self.tables.lock();
-        let waiter = Arc::clone(tables.sandbox_promises.entry(number).or_default());
+        let Tables { sandbox_promises, fresh_promises, .. } = &mut *tables;
+        let waiter = Arc::clone(sandbox_promises.entry(number).or_insert_with(|| {
+            fresh_promises.push(number);
+            Arc::default()
+        }));
         if tables.over {
             waiter.close();
         }
@@ -501,12 +529,14 @@ fn panicked() -> Returned {
 
 impl Host for HostSide {
     fn call(&self, function: u32, args: Value, call: HostCall) {
-        self.note_size(&args);
-        self.forget_thrown();
-        let number = self.called.fetch_add(1, Ordering::Relaxed) + 1;
+        // The side with the tables.
+        let root = self.session.as_deref().unwrap_or(self);
+        root.note_size(&args);
+        root.forget_thrown();
+        let number = root.called.fetch_add(1, Ordering::Relaxed) + 1;
         if function != REPORT_SINK {
-            match self.function(function) {
-                Some(function) => self.run_function(&function, args, call, number),
+            match root.function(function) {
+                Some(function) => root.run_function(&function, args, call, number),
                 None => {
                     let error = HostError::new("TypeError", "the host does not know this function");
                     call.reply(Err(error.to_value()));
@@ -521,13 +551,18 @@ impl Host for HostSide {
         };
         self.feed.wake_readers();
         let Some(sink) = sink else { return call.reply(Ok(Value::undefined())) };
-        let newest = self.remote().and_then(|remote| remote.reports_since(index).pop());
+        let newest = match self.remote() {
+            Some(Remote::Run(run)) => run.reports_since(index).pop(),
+            // A report of a call between cells: nobody else sees it.
+            Some(Remote::Session(_)) => call.take_report(),
+            None => None,
+        };
         let Some(newest) = newest else { return };
         let mut writer = Writer::new();
         writer.array(1);
         let message = Message { value: newest, links: Vec::new() };
-        match self.write(&message, &mut writer, "") {
-            Ok(()) => self.run_function(&sink, writer.finish(), call, number),
+        match root.write(&message, &mut writer, "") {
+            Ok(()) => root.run_function(&sink, writer.finish(), call, number),
             Err(fault) => {
                 call.reply(Err(HostError::serialization(fault, "report").to_value()));
             }
@@ -535,6 +570,9 @@ impl Host for HostSide {
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {
+        if let Some(session) = &self.session {
+            return session.function_settled(call, completion);
+        }
         let (Ok(value) | Err(value)) = &completion;
         let received = self.received(value, None);
         let waiter = self.tables.lock().calls.remove(&call);
@@ -544,12 +582,19 @@ impl Host for HostSide {
     }
 
     fn promise_settled(&self, promise: u32, completion: Completion) {
+        if let Some(session) = &self.session {
+            return session.promise_settled(promise, completion);
+        }
         let (Ok(value) | Err(value)) = &completion;
         let received = self.received(value, Some(promise));
         let waiter = self.tables.lock().sandbox_promises.remove(&promise);
         if let Some(waiter) = waiter {
             waiter.settle(completion, received);
         }
+    }
+
+    fn concluded(&self, state: SessionState) {
+        self.session.as_deref().unwrap_or(self).conclude(state);
     }
 
     fn settled(&self) {

@@ -1,7 +1,8 @@
 //! The embedder of an isolate in a worker: it passes every request on to the host.
 //!
 //! In: the acts of an isolate. Out: frames to the host, and its answers. The host ends a run by closing its side of the
-//! socket, which the worker checks while code computes.
+//! socket, which the worker checks while code computes. It ends a cell of a session by a frame, because the session
+//! stays; so while a cell computes, the worker reads frames.
 
 use std::{
     sync::{
@@ -11,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::wire::{Heard, Wait, Wire};
+use super::{
+    outcomes::Outcomes,
+    wire::{Heard, Wait, Wire},
+};
 use crate::{
     binding::{
         adaptive_spin::AdaptiveSpin,
@@ -22,7 +26,7 @@ use crate::{
     isolate::{Embedder, Termination},
     os::{clock::ThreadTime, sync::Mutex},
     protocol::messages::{ToHost, ToWorker},
-    value::{Kinds, Value},
+    value::{InFlight, Kinds, Value},
 };
 
 /// The interval at which code that computes checks its host and its time.
@@ -39,9 +43,18 @@ pub(crate) struct RemoteEmbedder {
     looked: Mutex<Instant>,
     inbox: Mutex<Vec<Inbound>>,
     /// The number of unasked messages that this worker has taken.
-    taken: AtomicU64,
+    taken: Arc<AtomicU64>,
+    /// For a cell, the outcomes that its session has sent.
+    outcomes: Option<Arc<Mutex<Outcomes>>>,
     capped: AtomicBool,
     spin: AdaptiveSpin,
+}
+
+/// What the cells of a session share.
+pub(crate) struct Shared {
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) taken: Arc<AtomicU64>,
+    pub(crate) outcomes: Arc<Mutex<Outcomes>>,
 }
 
 /// The settings of an embedder's run.
@@ -64,10 +77,28 @@ impl RemoteEmbedder {
             began: ThreadTime::now(),
             looked: Mutex::new(Instant::now()),
             inbox: Mutex::default(),
-            taken: AtomicU64::new(0),
+            taken: Arc::default(),
+            outcomes: None,
             capped: AtomicBool::new(false),
             spin: AdaptiveSpin::new(),
         }
+    }
+
+    /// The embedder of a cell.
+    pub(crate) fn of_cell(wire: Arc<Mutex<Wire>>, about: &About, shared: &Shared) -> Self {
+        Self {
+            termination: Arc::new(Termination::of_cell(Arc::clone(&shared.in_flight))),
+            taken: Arc::clone(&shared.taken),
+            outcomes: Some(Arc::clone(&shared.outcomes)),
+            ..Self::new(wire, about)
+        }
+    }
+
+    /// The messages that were taken and not handed to the isolate, and how many were handed to it in all.
+    pub(crate) fn left(&self) -> (Vec<Inbound>, u64) {
+        let left = std::mem::take(&mut *self.inbox.lock());
+        let handed = self.taken.load(Ordering::Relaxed) - left.len() as u64;
+        (left, handed)
     }
 
     /// Whether the run computed for longer than it may.
@@ -106,19 +137,34 @@ impl RemoteEmbedder {
         heard
     }
 
-    /// Stores an unasked message. False if it is another one.
+    /// Stores an unasked message. False if there was none, or the run must end.
     fn note(&self, heard: Heard) -> bool {
         let told = match heard {
             Heard::Nothing => return false,
             Heard::Frame(frame) => ToWorker::from_frame(frame).ok(),
             Heard::Closed => None,
         };
-        let Some(ToWorker::Inbound(inbound)) = told else {
-            self.termination.raise();
-            return false;
-        };
-        self.keep(inbound);
-        true
+        match told {
+            Some(ToWorker::Inbound(inbound)) => {
+                self.keep(inbound);
+                true
+            }
+            _ => {
+                // Among these is the frame that ends a cell.
+                self.termination.raise();
+                false
+            }
+        }
+    }
+
+    /// Takes the messages that have arrived while a cell computes.
+    fn note_all(&self) {
+        while self.wire.lock().has_more() {
+            let heard = self.wire.lock().hear(Wait::No);
+            if !self.note(heard) {
+                return;
+            }
+        }
     }
 
     fn keep(&self, mut inbound: Inbound) {
@@ -204,10 +250,16 @@ impl Embedder for RemoteEmbedder {
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {
+        if self.outcomes.as_ref().is_some_and(|sent| !sent.lock().function(call)) {
+            return;
+        }
         self.tell_soon(ToHost::FunctionSettled { call, completion });
     }
 
     fn promise_settled(&self, promise: u32, completion: Completion) {
+        if self.outcomes.as_ref().is_some_and(|sent| !sent.lock().promise(promise)) {
+            return;
+        }
         self.tell_soon(ToHost::PromiseSettled { promise, completion });
     }
 
@@ -219,10 +271,18 @@ impl Embedder for RemoteEmbedder {
             }
             *looked = now;
         }
-        let mut wire = self.wire.lock();
-        if wire.flush().is_err() || wire.is_closing() {
+        let is_ending = {
+            let mut wire = self.wire.lock();
+            wire.flush().is_err() || (self.outcomes.is_none() && wire.is_closing())
+        };
+        if is_ending {
             self.termination.raise();
-        } else if self.began.elapsed() > self.safety_cap {
+            return;
+        }
+        if self.outcomes.is_some() {
+            self.note_all();
+        }
+        if self.began.elapsed() > self.safety_cap {
             self.capped.store(true, Ordering::Relaxed);
             self.termination.raise();
         }

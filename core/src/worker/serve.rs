@@ -10,15 +10,17 @@ use isolane_confine::{Worker, exit, room_bytes};
 
 use super::{
     embedder::{About, RemoteEmbedder},
-    warm_up,
+    session, warm_up,
     wire::{Heard, Wait, Wire},
 };
 use crate::{
-    isolate::{Embedder, End, Isolate, Pool, Realm, Turn},
+    binding::inbound::Inbound,
+    data::outcome::ExecutionError,
+    isolate::{Embedder, End, Isolate, Pool, Realm, Turn, session::SessionIsolate},
     modules::{cache::Cache, request::Request},
     os::sync::Mutex,
     protocol::{
-        messages::{Begin, ToHost, ToWorker, WorkersEnd},
+        messages::{Begin, ToHost, ToWorker, WorkersEnd, session::Open},
         sockets::Stream,
     },
     runtime::prepare::{Prepared, prepare},
@@ -41,7 +43,11 @@ pub(crate) fn serve(
         warm_up::warm_up(pool, cache);
     }
     for left in (0..runs).rev() {
-        let Some(prepare) = next(&wire) else { return };
+        let prepare = match next(&wire) {
+            Some(Task::Run(prepare)) => *prepare,
+            Some(Task::Session(open)) => return session::serve(*open, &wire, worker, pool, cache),
+            None => return,
+        };
         let isolate = run(prepare, &wire, worker, pool, cache, (left + 1 == runs).then_some(runs));
         match isolate {
             Some(isolate) if left > 0 => pool.give_back(isolate.finish()),
@@ -68,14 +74,22 @@ fn set_os_limits(
     worker.limit(given_back as u64, room_bytes, safety_cap)
 }
 
-/// The next run. Ignores late messages to the run before.
-fn next(wire: &Mutex<Wire>) -> Option<Begin> {
+/// What a worker is given to do.
+enum Task {
+    Run(Box<Begin>),
+    /// It serves the session for as long as that lives.
+    Session(Box<Open>),
+}
+
+/// The next task. Ignores late messages to the run before.
+fn next(wire: &Mutex<Wire>) -> Option<Task> {
     loop {
         let Heard::Frame(frame) = wire.lock().hear(Wait::Ever) else { return None };
         match ToWorker::from_frame(frame) {
-            Ok(ToWorker::Begin(prepare)) => return Some(*prepare),
+            Ok(ToWorker::Begin(prepare)) => return Some(Task::Run(prepare)),
+            Ok(ToWorker::Open(open)) => return Some(Task::Session(open)),
             Ok(ToWorker::Inbound(_)) => {}
-            Ok(ToWorker::Answer(_) | ToWorker::Verdict(_)) | Err(_) => return None,
+            Ok(_) | Err(_) => return None,
         }
     }
 }
@@ -101,7 +115,10 @@ fn run(
     let (end, isolate) =
         match prepare(request, cache, pool, isolates, Arc::clone(&embedder.termination)) {
             Prepared::Over(end) => (WorkersEnd::End(end), None),
-            Prepared::Isolate(mut isolate) => (compute(&mut isolate, &embedder), Some(isolate)),
+            Prepared::Isolate(mut isolate) => {
+                let turn = isolate.start();
+                (compute(&mut *isolate, turn, &embedder), Some(isolate))
+            }
         };
     let peak_bytes = isolate.as_ref().map(|isolate| isolate.peak_bytes() as u64);
     let ended = ToHost::Ended { end, peak_bytes };
@@ -110,9 +127,42 @@ fn run(
     isolate
 }
 
-/// Runs the isolate, turn by turn, to its end.
-fn compute(isolate: &mut Isolate, embedder: &RemoteEmbedder) -> WorkersEnd {
-    let mut turn = isolate.start();
+/// An isolate that computes turn by turn.
+pub(super) trait Turns {
+    /// As [`Isolate::turn`].
+    fn turn(&mut self, inbox: Vec<Inbound>) -> Turn;
+
+    /// As [`Isolate::stalled`].
+    fn stalled(&mut self) -> Box<ExecutionError>;
+}
+
+impl Turns for Isolate {
+    fn turn(&mut self, inbox: Vec<Inbound>) -> Turn {
+        self.turn(inbox)
+    }
+
+    fn stalled(&mut self) -> Box<ExecutionError> {
+        Self::stalled(self)
+    }
+}
+
+impl Turns for SessionIsolate {
+    fn turn(&mut self, inbox: Vec<Inbound>) -> Turn {
+        self.turn(inbox)
+    }
+
+    fn stalled(&mut self) -> Box<ExecutionError> {
+        self.stalled()
+    }
+}
+
+/// Runs an isolate that has had its first turn to its end.
+pub(super) fn compute(
+    isolate: &mut dyn Turns,
+    first: Turn,
+    embedder: &RemoteEmbedder,
+) -> WorkersEnd {
+    let mut turn = first;
     loop {
         match turn {
             Turn::Ended(End::Asked) if embedder.is_capped() => return WorkersEnd::Cap,

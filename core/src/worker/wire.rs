@@ -70,6 +70,9 @@ impl Wire {
 
     /// Whether there is something to read.
     pub(crate) fn has_more(&self) -> bool {
+        if !self.unread.is_empty() {
+            return true;
+        }
         let mut asked = [PollFd::new(&self.stream, PollFlags::IN)];
         matches!(poll(&mut asked, Some(&NOW)), Ok(ready) if ready > 0)
     }

@@ -3,7 +3,7 @@
 //! In: a [`Case`]. Out: nothing, or the difference from the expected result. The options are read as in a binding of a
 //! language without types: errors have the words of the core, with options spelled as in JavaScript.
 
-use std::sync::mpsc::Receiver;
+use std::{rc::Rc, sync::mpsc::Receiver};
 
 use isolane::{
     Error, ErrorKind, ExecutionResult, Language, OptionSet, Request, RunHandle, Runtime,
@@ -13,9 +13,11 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     compare::compare_some,
-    functions::{Event, EventLoop, Tables, line},
+    event_loop::{Event, EventLoop, line},
+    functions::Tables,
     js::{Js, Outgoing, key_step, read},
     parse::{Case, Expected},
+    remote::Remote,
     tagged::{Values, entries, tag},
 };
 
@@ -65,7 +67,8 @@ fn misuse(expected: &Json, error: &Error) -> Result<(), String> {
 }
 
 fn result(expected: &Json, got: &ExecutionResult, remote: &RunHandle) -> Result<(), String> {
-    let value = |message| read(message, remote).map_err(|malformed| malformed.to_string());
+    let remote: Rc<dyn Remote> = Rc::new(remote.clone());
+    let value = |message| read(message, &remote).map_err(|malformed| malformed.to_string());
     let expected = expected.as_object().ok_or("the result is no object")?;
     let mut logs = Vec::new();
     for log in &got.logs {

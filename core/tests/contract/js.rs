@@ -10,10 +10,9 @@ use std::{
     rc::Rc,
 };
 
-use isolane::{
-    RunHandle,
-    value::{ErrorClass, Event, Malformed, Reader, Value, ViewKind, Writer},
-};
+use isolane::value::{ErrorClass, Event, Malformed, Reader, Value, ViewKind, Writer};
+
+use crate::remote::Remote;
 
 /// Any value.
 #[derive(Clone)]
@@ -59,10 +58,10 @@ pub(crate) enum Object {
     Instance(String),
 }
 
-/// A function of the sandbox. Dropping it tells the run.
+/// A function of the sandbox. Dropping it tells the sandbox.
 pub(crate) struct Callback {
     pub(crate) number: u32,
-    remote: RunHandle,
+    pub(crate) remote: Rc<dyn Remote>,
 }
 
 impl Drop for Callback {
@@ -338,8 +337,8 @@ pub(crate) fn key_step(key: &str) -> String {
     }
 }
 
-/// Reads a message. Functions of the sandbox in it belong to `remote`'s run.
-pub(crate) fn read(message: &Value, remote: &RunHandle) -> Result<Js, Malformed> {
+/// Reads a message. Functions of the sandbox in it belong to `remote`.
+pub(crate) fn read(message: &Value, remote: &Rc<dyn Remote>) -> Result<Js, Malformed> {
     let mut incoming = Incoming {
         reader: message.reader(),
         blobs: message.blobs().iter().cloned().map(Rc::new).collect(),
@@ -354,7 +353,7 @@ struct Incoming<'m> {
     reader: Reader<'m>,
     blobs: Vec<Rc<Vec<u8>>>,
     objects: Vec<Rc<RefCell<Object>>>,
-    remote: &'m RunHandle,
+    remote: &'m Rc<dyn Remote>,
 }
 
 impl Incoming<'_> {
@@ -438,7 +437,7 @@ impl Incoming<'_> {
             }
             Event::SandboxFunction(number) => {
                 self.reader.text()?;
-                let remote = self.remote.clone();
+                let remote = Rc::clone(self.remote);
                 Object::SandboxFunction(Rc::new(Callback { number, remote }))
             }
             Event::HostPromise(number) => Object::HostPromise(number),

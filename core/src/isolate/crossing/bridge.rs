@@ -30,6 +30,7 @@ use crate::{
             int_of, is_error, is_proxy, sys, undefined,
         },
         memory::escape::{catch_panic, leave},
+        session,
         state::Collected,
     },
     value::{EXPORTED_BYTES, ErrorClass, HOST_PROMISE_BYTES, Value, Writer},
@@ -52,6 +53,20 @@ pub(in crate::isolate) struct ExportedPromise {
     promise: Local,
     /// Whether the host will be notified of its outcome.
     watched: bool,
+}
+
+impl Exported {
+    /// As [`Local::image`].
+    pub(in crate::isolate) fn image(&self) -> Self {
+        Self { function: self.function.image(), sent: self.sent }
+    }
+}
+
+impl ExportedPromise {
+    /// As [`Local::image`].
+    pub(in crate::isolate) fn image(&self) -> Self {
+        Self { promise: self.promise.image(), watched: self.watched }
+    }
 }
 
 /// The outcome of a call of the host.
@@ -77,6 +92,18 @@ pub(in crate::isolate) struct HostPromise {
 struct HostCall {
     function: Local,
     callers: Vec<Caller>,
+}
+
+impl HostPromise {
+    /// As [`Local::image`].
+    pub(in crate::isolate) fn image(&self) -> Self {
+        let call = self.call.as_ref().map(|call| HostCall {
+            function: call.function.image(),
+            callers: call.callers.iter().map(Caller::image).collect(),
+        });
+        let settle = self.settle.each_ref().map(Local::image);
+        Self { promise: self.promise.image(), settle, charged: self.charged, call }
+    }
 }
 
 impl HostCall {
@@ -170,7 +197,7 @@ unsafe extern "C-unwind" fn call_host(
         }
         let cause = state.number_call(function);
         let asked = Instant::now();
-        let answer = state.embedder().call(function, args);
+        let answer = state.outside(|embedder| embedder.call(function, args));
         state.skip_clock(asked.elapsed());
         state.ahead.set(0);
         let pending = match &answer {
@@ -213,7 +240,7 @@ unsafe extern "C-unwind" fn report(
         // The report stays charged: the host keeps it in `reports` while the run is running.
         let value = clone_out(state, value, Crossing::Final, "report")?;
         let cause = state.number_call(REPORT_SINK);
-        match state.answer(state.embedder().report(value), cause, 0) {
+        match state.answer(state.outside(|embedder| embedder.report(value)), cause, 0) {
             Answer::Returned(answer) => answer,
             Answer::Kept => Err(Thrown),
         }
@@ -275,7 +302,10 @@ unsafe extern "C-unwind" fn settled(
                 state.forget_promise(number, link_bytes);
                 state.embedder().promise_settled(number, completion);
             }
-            _ => state.embedder().function_settled(number, completion),
+            _ => {
+                state.embedder().function_settled(number, completion);
+                session::settled(state, number);
+            }
         }
         Ok(Cx(ctx).dup(undefined()))
     })
@@ -470,8 +500,7 @@ impl State {
             Inbound::FunctionCall { function, args, call } => {
                 if let Err(Thrown) = self.call_exported(function, &args, call) {
                     let thrown = self.realm().cx.exception();
-                    let completion = self.completion_of(Err(thrown.raw()));
-                    self.embedder().function_settled(call, completion);
+                    self.settle_call(call, Err(thrown.raw()));
                 }
             }
             Inbound::FunctionReleased { function, times } => self.release_function(function, times),
@@ -538,7 +567,19 @@ impl State {
         }
     }
 
-    fn call_exported(&self, function: u32, args: &Value, call: u32) -> Outcome<()> {
+    /// Gives the host the outcome of its call.
+    pub(in crate::isolate) fn settle_call(&self, call: u32, outcome: Result<Raw, Raw>) {
+        let completion = self.completion_of(outcome);
+        self.embedder().function_settled(call, completion);
+    }
+
+    /// Calls a function that the host holds. The outcome will be sent to the host.
+    pub(in crate::isolate) fn call_exported(
+        &self,
+        function: u32,
+        args: &Value,
+        call: u32,
+    ) -> Outcome<()> {
         let cx = self.realm().cx;
         let function = self.imported_function(function)?;
         let args = clone_args_in(self, args)?;

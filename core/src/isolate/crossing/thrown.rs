@@ -94,6 +94,12 @@ impl State {
         found.map(|throw| throw.cause.clone())
     }
 
+    /// Forgets all throws, and counts calls from the start again: those of a session's next cell are other ones.
+    pub(in crate::isolate) fn forget_throws(&self) {
+        let throws = std::mem::take(&mut *self.throws.borrow_mut());
+        throws.kept.iter().chain(&throws.large).for_each(|throw| self.forget_throw(Some(throw)));
+    }
+
     fn forget_throw(&self, throw: Option<&Throw>) {
         if let Some(Throw { charged, .. }) = throw {
             self.let_go(*charged);

@@ -267,6 +267,11 @@ impl Caller {
         unsafe { &*(*object).bytecode }
     }
 
+    /// As [`Local::image`].
+    pub(in crate::isolate) fn image(&self) -> Self {
+        Self { function: self.function.image(), pc: self.pc }
+    }
+
     /// The function.
     pub(in crate::isolate) fn function(&self) -> Raw {
         self.function.raw

@@ -2,14 +2,17 @@
 //!
 //! In: raw values and contexts of the engine. Out: [`Local`]s, which give their reference back when dropped, and
 //! [`Thrown`] where an exception is pending. Only this folder depends on which calls take a reference and which do not:
-//! `strings` has text and property keys, `properties` the properties of objects, `frames` the functions that run.
+//! `strings` has text and property keys, `properties` the properties of objects, `frames` the functions that run,
+//! `lexical` the object of global declarations, and `exotic` makes classes of objects with properties of ours.
 //!
 //! Every function here must be called on the thread that has entered the isolate, and every `Local` must be gone before
 //! the isolate's memory is.
 
 #![expect(unsafe_code, reason = "calls the engine's C functions")]
 
+pub(super) mod exotic;
 pub(super) mod frames;
+pub(super) mod lexical;
 mod properties;
 pub(super) mod realm;
 mod strings;
@@ -63,6 +66,11 @@ impl Clone for Local {
 impl Local {
     pub(super) fn raw(&self) -> Raw {
         self.raw
+    }
+
+    /// The same reference once more, uncounted: for an image of the tables that refer to an image of the heap.
+    pub(super) fn image(&self) -> Self {
+        Self { cx: self.cx, raw: self.raw }
     }
 
     /// Gives the reference to the engine.
@@ -194,6 +202,12 @@ impl Cx {
         // SAFETY: a live array and a place for its length.
         done(unsafe { sys::JS_GetLength(self.0, array, &raw mut length) })?;
         Ok(length)
+    }
+
+    /// An object of a class of ours.
+    pub(super) fn object_of(self, class: u32, prototype: Raw) -> Outcome<Local> {
+        // SAFETY: a live prototype, or null, and a registered class.
+        self.own(unsafe { sys::JS_NewObjectProtoClass(self.0, prototype, class) })
     }
 
     pub(super) fn date(self, epoch_ms: f64) -> Outcome<Local> {

@@ -300,6 +300,32 @@ impl Cx {
         done(unsafe { sys::JS_DeleteProperty(self.0, object, key.id, 0) }).map(drop)
     }
 
+    /// Gives an own property that may be reconfigured another value; the rest of it stays.
+    pub(in crate::isolate) fn redefine(
+        self,
+        object: Raw,
+        key: sys::JSAtom,
+        value: Raw,
+    ) -> Outcome<()> {
+        let flags = sys::JS_PROP_HAS_VALUE.cast_signed();
+        let none = undefined();
+        // SAFETY: live values and a live atom.
+        let code = unsafe { sys::JS_DefineProperty(self.0, object, key, value, none, none, flags) };
+        done(code).map(drop)
+    }
+
+    /// Deletes an own property.
+    pub(in crate::isolate) fn delete_key(self, object: Raw, key: sys::JSAtom) -> Outcome<()> {
+        // SAFETY: live value and atom.
+        done(unsafe { sys::JS_DeleteProperty(self.0, object, key, 0) }).map(drop)
+    }
+
+    /// Forbids new properties.
+    pub(in crate::isolate) fn prevent_extensions(self, object: Raw) -> Outcome<()> {
+        // SAFETY: a live object.
+        done(unsafe { sys::JS_PreventExtensions(self.0, object) }).map(drop)
+    }
+
     pub(in crate::isolate) fn set_prototype(self, object: Raw, prototype: Raw) -> Outcome<()> {
         // SAFETY: live values.
         done(unsafe { sys::JS_SetPrototype(self.0, object, prototype) }).map(drop)

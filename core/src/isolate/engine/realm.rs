@@ -20,6 +20,7 @@ use crate::isolate::{
     function_text,
     globals::Defaults,
     locale,
+    session::names,
 };
 
 /// Bytes of a thread's stack that the engine may use.
@@ -114,9 +115,11 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) map: Raw,
     pub(in crate::isolate) map_set: Raw,
     pub(in crate::isolate) map_for_each: Raw,
+    pub(in crate::isolate) map_size: Raw,
     pub(in crate::isolate) set: Raw,
     pub(in crate::isolate) set_add: Raw,
     pub(in crate::isolate) set_for_each: Raw,
+    pub(in crate::isolate) set_size: Raw,
     pub(in crate::isolate) date_get_time: Raw,
     pub(in crate::isolate) regexp: Raw,
     pub(in crate::isolate) regexp_source: Raw,
@@ -134,6 +137,7 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) data_view_byte_offset: Raw,
     pub(in crate::isolate) data_view_byte_length: Raw,
     pub(in crate::isolate) typed_array_byte_length: Raw,
+    pub(in crate::isolate) typed_array_length: Raw,
     /// The engine's own locale methods: see [`locale`].
     pub(in crate::isolate) locale_methods: [Raw; locale::METHOD_COUNT],
     /// `valueOf` of Number, String, Boolean and BigInt, each with the class of its boxed values.
@@ -156,9 +160,11 @@ impl Intrinsics {
             self.map,
             self.map_set,
             self.map_for_each,
+            self.map_size,
             self.set,
             self.set_add,
             self.set_for_each,
+            self.set_size,
             self.date_get_time,
             self.regexp,
             self.regexp_source,
@@ -173,6 +179,7 @@ impl Intrinsics {
             self.data_view_byte_offset,
             self.data_view_byte_length,
             self.typed_array_byte_length,
+            self.typed_array_length,
             self.console,
             self.report,
         ];
@@ -196,6 +203,8 @@ pub(crate) struct Realm {
     /// The class of the functions that call the host.
     pub(in crate::isolate) host_function_class: u32,
     pub(in crate::isolate) intrinsics: Intrinsics,
+    /// The parts that sessions need; `None` if the engine is not known well enough for them.
+    pub(in crate::isolate) session: Option<names::Parts>,
 }
 
 // SAFETY: one thread at a time enters a realm, the one that holds its isolate.
@@ -233,7 +242,8 @@ impl Realm {
             crate::isolate::rejections::install(runtime);
             let cx = Cx(cx);
             let intrinsics = furnish(cx, Cx(compiler), runtime).ok()?;
-            Some(Self { cx, compiler: Cx(compiler), host_function_class, intrinsics })
+            let session = names::Parts::build(cx, runtime);
+            Some(Self { cx, compiler: Cx(compiler), host_function_class, intrinsics, session })
         }
     }
 }
@@ -372,9 +382,11 @@ fn capture(
         map: constructor(c"Map")?.into_raw(),
         map_set: method(c"Map", c"set")?,
         map_for_each: method(c"Map", c"forEach")?,
+        map_size: getter(c"Map", c"size")?,
         set: constructor(c"Set")?.into_raw(),
         set_add: method(c"Set", c"add")?,
         set_for_each: method(c"Set", c"forEach")?,
+        set_size: getter(c"Set", c"size")?,
         date_get_time: method(c"Date", c"getTime")?,
         regexp: constructor(c"RegExp")?.into_raw(),
         regexp_source: getter(c"RegExp", c"source")?,
@@ -397,7 +409,8 @@ fn capture(
         data_view_buffer: getter(c"DataView", c"buffer")?,
         data_view_byte_offset: getter(c"DataView", c"byteOffset")?,
         data_view_byte_length: getter(c"DataView", c"byteLength")?,
-        typed_array_byte_length: typed_array_byte_length(cx, global)?,
+        typed_array_byte_length: typed_array_getter(cx, global, c"byteLength")?,
+        typed_array_length: typed_array_getter(cx, global, c"length")?,
         locale_methods: locale::install(cx, global)?,
         value_of: [
             boxed(c"Number", int(1))?,
@@ -413,12 +426,12 @@ fn capture(
     })
 }
 
-/// The getter that all typed arrays inherit from a prototype without a name.
-fn typed_array_byte_length(cx: Cx, global: Raw) -> Outcome<Raw> {
+/// A getter that all typed arrays inherit from a prototype without a name.
+fn typed_array_getter(cx: Cx, global: Raw, name: &CStr) -> Outcome<Raw> {
     let class = cx.get_str(global, c"Uint8Array")?;
     let typed_array = cx.prototype(class.raw())?;
     let prototype = cx.get_str(typed_array.raw(), c"prototype")?;
-    cx.own_getter(prototype.raw(), c"byteLength").map(Local::into_raw)
+    cx.own_getter(prototype.raw(), name).map(Local::into_raw)
 }
 
 /// The engine's classes with the names `Object` and `Arguments`.

@@ -24,6 +24,13 @@ impl Drop for Atom {
     }
 }
 
+impl Atom {
+    /// As [`Local::image`].
+    pub(in crate::isolate) fn image(&self) -> Self {
+        Self { cx: self.cx, id: self.id }
+    }
+}
+
 /// Text of the engine, in the form in which the engine offers it.
 #[derive(Debug)]
 pub(in crate::isolate) enum Text {

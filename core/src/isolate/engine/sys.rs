@@ -247,6 +247,7 @@ unsafe extern "C-unwind" {
         argv: *mut JSValue,
         array_type: JSTypedArrayEnum,
     ) -> JSValue;
+    pub(in crate::isolate) fn JS_PreventExtensions(ctx: *mut JSContext, obj: JSValue) -> c_int;
     pub(in crate::isolate) fn JS_PromiseThen(
         ctx: *mut JSContext,
         promise: JSValue,

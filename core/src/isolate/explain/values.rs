@@ -172,7 +172,7 @@ impl Values<'_> {
     /// The value of a name of the language, or of the sandbox.
     fn built_in(&self, name: &str) -> Option<Local> {
         let cx = self.state.realm().cx;
-        if name == "console" && !self.state.own_console {
+        if name == "console" && !self.state.own_console.get() {
             return Some(cx.dup(self.state.realm().intrinsics.console));
         }
         let atom = cx.atom(name).ok()?;
@@ -183,8 +183,11 @@ impl Values<'_> {
         }
     }
 
-    /// The value of a global of the host.
+    /// The value of a global of the host, or of a name that an earlier cell has declared.
     pub(super) fn global(&self, name: &str) -> Option<Local> {
+        if self.state.session.is_some() {
+            return self.state.known_value(name);
+        }
         let task = self.state.task.try_borrow().ok()?;
         let index = task.globals.iter().position(|global| global == name)?;
         self.state.inputs.try_borrow().ok()?.get(index).cloned()
@@ -192,7 +195,15 @@ impl Values<'_> {
 
     /// The names of the host's globals.
     pub(super) fn globals(&self) -> Vec<String> {
+        if self.state.session.is_some() {
+            return self.state.given_names();
+        }
         self.state.task.try_borrow().map(|task| task.globals.clone()).unwrap_or_default()
+    }
+
+    /// The names that earlier cells have declared.
+    pub(super) fn declared(&self) -> Vec<String> {
+        self.state.declared_names()
     }
 
     /// The value of a property, `undefined` where there is none; `None` where code would have to run.

@@ -58,6 +58,19 @@ pub(in crate::isolate) fn has_left() -> bool {
     LEFT.get()
 }
 
+/// Runs a function that drops values of the engine whose references do not count any more, because their heap has
+/// another content by now. It must not call the engine.
+pub(in crate::isolate) fn forgetting<T>(body: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            LEFT.set(self.0);
+        }
+    }
+    let _before = Before(LEFT.replace(true));
+    body()
+}
+
 impl Drop for Left {
     fn drop(&mut self) {
         LEFT.set(false);

@@ -215,7 +215,7 @@ impl Heap {
         self.accounting().used_bytes.get()
     }
 
-    #[cfg(test)]
+    /// Bytes that the run makes others hold.
     pub(crate) fn charged_bytes(&self) -> usize {
         self.accounting().charged_bytes.get()
     }

@@ -39,6 +39,11 @@ impl Default for Termination {
 }
 
 impl Termination {
+    /// The flags of one cell of a session. All cells of the session count the same messages.
+    pub(crate) fn of_cell(in_flight: Arc<InFlight>) -> Self {
+        Self { in_flight, ..Self::default() }
+    }
+
     /// Asks the run to end. May be called again if the run does not react.
     pub(crate) fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);

@@ -10,8 +10,6 @@
 //! in functions, `completion` finds the value of the last statement, `variables` and `declarations` write declarations,
 //! `module` writes imports, exports, and what goes around the source.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "sessions use it from the next commits on"))]
-
 mod completion;
 mod declarations;
 mod hidden;

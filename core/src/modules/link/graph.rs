@@ -5,7 +5,7 @@
 //! import, and its names are checked on the way back. Nothing recurses, so cycles and thousands of modules are fine. A
 //! failed extension changes nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::{
@@ -132,8 +132,78 @@ impl Graph {
     pub(crate) fn label(&self, key: &ModuleKey) -> String {
         match key {
             ModuleKey::Entry => self.filename.clone(),
+            ModuleKey::Cell(number) => self.specifiers.cell_label(*number).to_owned(),
             ModuleKey::Module(key) => specifier::label(key).to_owned(),
         }
+    }
+
+    /// Adds a cell with every module that it reaches. The cell itself is not kept, since nothing imports it.
+    pub(crate) fn extend_by_cell(
+        &mut self,
+        number: u32,
+        label: &str,
+        compile: &mut Compile<'_>,
+    ) -> Result<(), LinkError> {
+        self.specifiers.add_cell(number, label);
+        let key = ModuleKey::Cell(number);
+        self.extend(&key, compile)?;
+        self.index.remove(&key);
+        if self.nodes.last().is_some_and(|node| node.key == key) {
+            self.nodes.pop();
+        }
+        Ok(())
+    }
+
+    /// Exchanges the modules and bridges that specifiers may mean. Forgets the modules among `replaced`, those of which
+    /// an import means something else by now, and everything that imports one of these. Returns their keys: they are
+    /// compiled and checked again by the next import.
+    pub(crate) fn replace(
+        &mut self,
+        modules: impl IntoIterator<Item = String>,
+        bridges: impl IntoIterator<Item = (String, Vec<String>)>,
+        replaced: &HashSet<Resolved>,
+    ) -> HashSet<ModuleKey> {
+        self.specifiers = std::mem::take(&mut self.specifiers).replaced(modules, bridges);
+        let mut importers: HashMap<usize, Vec<usize>> = HashMap::new();
+        let mut stale = Vec::new();
+        for &index in self.index.values() {
+            let Some(node) = self.nodes.get(index) else { continue };
+            for target in &node.targets {
+                if let Target::Node(below) = target {
+                    importers.entry(*below).or_default().push(index);
+                }
+            }
+            if self.is_stale(node, replaced) {
+                stale.push(index);
+            }
+        }
+        let mut forgotten = HashSet::new();
+        while let Some(index) = stale.pop() {
+            let Some(node) = self.nodes.get(index) else { continue };
+            if self.index.remove(&node.key).is_some() {
+                forgotten.insert(node.key.clone());
+                stale.extend(importers.get(&index).into_iter().flatten());
+            }
+        }
+        forgotten
+    }
+
+    /// Whether a module was replaced, or imports something that was.
+    fn is_stale(&self, node: &Node, replaced: &HashSet<Resolved>) -> bool {
+        let requests = node.module.record().requests.iter().zip(&node.targets);
+        replaced.contains(&Resolved::Module(node.key.clone()))
+            || requests.into_iter().any(|(request, target)| {
+                let now = self.specifiers.resolve(&node.key, &request.specifier);
+                match (now, target) {
+                    (Ok(Resolved::Module(key)), Target::Node(index)) => {
+                        self.nodes.get(*index).is_none_or(|below| below.key != key)
+                    }
+                    (Ok(Resolved::Bridge(key)), Target::Bridge(old)) => {
+                        key != *old || replaced.contains(&Resolved::Bridge(key))
+                    }
+                    _ => true,
+                }
+            })
     }
 
     fn node(&self, key: &ModuleKey) -> Option<&Node> {

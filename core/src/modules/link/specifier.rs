@@ -15,6 +15,8 @@ pub(crate) type Reason = &'static str;
 pub(crate) enum ModuleKey {
     /// The source that `runCode` was called with.
     Entry,
+    /// A cell of a session, by its number. Nothing imports it.
+    Cell(u32),
     /// An entry of `modules`, by its normalized key.
     Module(String),
 }
@@ -80,6 +82,8 @@ pub(crate) struct Specifiers {
     /// The entry's label.
     filename: String,
     entry: Option<String>,
+    /// The labels of cells, with the paths at which they sit.
+    cells: BTreeMap<u32, (String, Option<String>)>,
     modules: BTreeSet<String>,
     /// Bridges by key, with their export names.
     bridges: BTreeMap<String, BTreeSet<String>>,
@@ -105,10 +109,40 @@ impl Specifiers {
         Self {
             filename: filename.to_owned(),
             entry: entry_path(filename),
+            cells: BTreeMap::new(),
             most_bytes: longest.max(filename.len()).max(LONG_BYTES),
             modules,
             bridges,
         }
+    }
+
+    /// The same cells, with other modules and bridges.
+    pub(crate) fn replaced(
+        self,
+        modules: impl IntoIterator<Item = String>,
+        bridges: impl IntoIterator<Item = (String, Vec<String>)>,
+    ) -> Self {
+        Self { cells: self.cells, ..Self::new(&self.filename, modules, bridges) }
+    }
+
+    /// Adds a cell.
+    pub(crate) fn add_cell(&mut self, number: u32, label: &str) {
+        self.cells.insert(number, (label.to_owned(), entry_path(label)));
+    }
+
+    /// The label of a cell.
+    pub(crate) fn cell_label(&self, number: u32) -> &str {
+        self.cells.get(&number).map(|(label, _)| label.as_str()).unwrap_or_default()
+    }
+
+    /// The key at which a file sits, or would sit.
+    fn base<'k>(&'k self, importer: &'k ModuleKey) -> &'k str {
+        let path = match importer {
+            ModuleKey::Entry => self.entry.as_deref(),
+            ModuleKey::Cell(number) => self.cells.get(number).and_then(|(_, path)| path.as_deref()),
+            ModuleKey::Module(key) => Some(key.as_str()),
+        };
+        path.unwrap_or("./")
     }
 
     /// A longer specifier means nothing, whatever its text.
@@ -165,10 +199,7 @@ impl Specifiers {
 
     /// Names the module that a bare specifier would mean with `./` before it.
     fn module_of_that_name(&self, importer: &ModuleKey, specifier: &str) -> Option<String> {
-        let base = match importer {
-            ModuleKey::Entry => self.entry.as_deref().unwrap_or("./"),
-            ModuleKey::Module(key) => key,
-        };
+        let base = self.base(importer);
         let directory = label(base).rfind('/').and_then(|end| label(base).get(..end));
         let key = format!("./{}", join(directory.unwrap_or_default(), specifier)?);
         let mut keys = self.modules.iter().take(HINTED);
@@ -178,10 +209,7 @@ impl Specifiers {
     }
 
     fn resolve_relative(&self, importer: &ModuleKey, specifier: &str) -> Result<Resolved, String> {
-        let base = match importer {
-            ModuleKey::Entry => self.entry.as_deref().unwrap_or("./"),
-            ModuleKey::Module(key) => key,
-        };
+        let base = self.base(importer);
         let from = self.importer_label(importer);
         let directory = label(base).rfind('/').and_then(|end| label(base).get(..end));
         let directory = directory.unwrap_or_default();
@@ -247,6 +275,7 @@ impl Specifiers {
     fn importer_label(&self, importer: &ModuleKey) -> String {
         match importer {
             ModuleKey::Entry => quote(&self.filename),
+            ModuleKey::Cell(number) => quote(self.cell_label(*number)),
             ModuleKey::Module(key) => quote(label(key)),
         }
     }
@@ -445,6 +474,7 @@ mod tests {
         };
         match specifiers(filename).resolve(&importer, specifier) {
             Ok(Resolved::Module(ModuleKey::Entry)) => "entry".to_owned(),
+            Ok(Resolved::Module(ModuleKey::Cell(_))) => "cell".to_owned(),
             Ok(Resolved::Module(ModuleKey::Module(key))) => key,
             Ok(Resolved::Bridge(key)) => format!("bridge {key}"),
             Err(message) => message,

@@ -32,7 +32,7 @@ impl World {
     fn graph(&self) -> Graph {
         let keys = self.sources.keys().filter_map(|key| match key {
             ModuleKey::Module(key) => Some(key.clone()),
-            ModuleKey::Entry => None,
+            ModuleKey::Entry | ModuleKey::Cell(_) => None,
         });
         let bridges = [
             ("fs".to_owned(), vec!["readFile".to_owned(), "writeFile".to_owned()]),

@@ -2,17 +2,26 @@
 
 use std::{io, sync::Arc};
 
-use super::{driver, run::Run, workers::Workers};
+use super::{
+    driver,
+    run::{Run, Session, Start},
+    workers::Workers,
+};
 use crate::{
-    binding::{handle::RunControl, host::Host, native::NativeHost},
+    binding::{
+        handle::{Recipient, RunControl},
+        host::Host,
+        native::NativeHost,
+    },
     error::{Error, ErrorKind},
-    modules::request::Request,
+    modules::{request::Request, session_request::SessionRequest},
     os::process::Process,
     protocol::readiness::Readiness,
     runtime::{
         executor::Executor,
         options::{RuntimeSettings, WorkerSettings},
         registry::Runs,
+        session::SessionControl,
         stats::Stats,
     },
 };
@@ -54,12 +63,22 @@ impl Executor for Processes {
         let validated_kinds = host.validated_kinds();
         let workers = &self.0;
         let native = Arc::clone(&host);
-        let make = |place| Run::new(Arc::clone(workers), place, request, host, validated_kinds);
-        let started = |run: &Arc<Run>| native.started(&(Arc::clone(run) as Arc<dyn RunControl>));
+        let start = Start::of_program(request, host, validated_kinds);
+        let make = |place| Run::new(Arc::clone(workers), place, start);
+        let started = |run: &Arc<Run>| native.started(&(Arc::clone(run) as Arc<dyn Recipient>));
         Ok(workers.start(make, started))
     }
 
+    fn session(
+        &self,
+        request: SessionRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn SessionControl>, Error> {
+        Ok(Session::open(Arc::clone(&self.0), request, host)?)
+    }
+
     fn close(&self) {
+        self.0.close_sessions();
         self.0.close();
     }
 
@@ -72,6 +91,7 @@ impl Drop for Processes {
     fn drop(&mut self) {
         if self.0.is_here() {
             self.0.registry().close(Box::new(|| {}));
+            self.0.close_sessions();
             self.0.close();
         }
     }

@@ -27,6 +27,19 @@ pub(crate) struct Ledger {
     pending: HashMap<u32, usize>,
     /// Calls of the host that the sandbox has not finished.
     calls: HashSet<u32>,
+    /// The bytes of chains of promises, which stay counted.
+    chain_bytes: usize,
+    /// The entries of the present cell, if this is the ledger of a session: they go if the cell is rolled back.
+    journal: Option<Journal>,
+}
+
+/// The entries that a cell has made.
+#[derive(Debug, Default)]
+struct Journal {
+    functions: Vec<u32>,
+    promises: Vec<u32>,
+    pending: Vec<(u32, usize)>,
+    chain_bytes_before: usize,
 }
 
 impl Ledger {
@@ -39,7 +52,48 @@ impl Ledger {
             promises: HashSet::new(),
             pending: HashMap::new(),
             calls: HashSet::new(),
+            chain_bytes: 0,
+            journal: None,
         }
+    }
+
+    /// The ledger of a session that may hold so much.
+    pub(crate) fn of_session(most_bytes: usize) -> Self {
+        Self { journal: Some(Journal::default()), ..Self::new(most_bytes) }
+    }
+
+    /// The present cell is over, and its entries stay.
+    pub(crate) fn keep(&mut self) {
+        let chain_bytes_before = self.chain_bytes;
+        self.journal = Some(Journal { chain_bytes_before, ..Journal::default() });
+    }
+
+    /// The present cell is over, and was rolled back: the sandbox does not have its entries any more.
+    pub(crate) fn undo(&mut self) {
+        let Some(journal) = self.journal.take() else { return };
+        for function in journal.functions {
+            self.functions.remove(&function);
+        }
+        for promise in journal.promises {
+            self.promises.remove(&promise);
+        }
+        for (promise, drawn) in journal.pending {
+            let Some(held) = self.pending.get_mut(&promise) else { continue };
+            *held -= drawn.min(*held);
+            if *held == 0 {
+                self.pending.remove(&promise);
+            }
+        }
+        self.chain_bytes = journal.chain_bytes_before;
+        let exported = (self.functions.len() + self.promises.len()).saturating_mul(EXPORTED_BYTES);
+        let pending = self.pending.values().fold(0, |sum: usize, held| sum.saturating_add(*held));
+        self.bytes = exported.saturating_add(pending).saturating_add(self.chain_bytes);
+        self.keep();
+    }
+
+    /// The session has begun anew.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::of_session(self.most_bytes);
     }
 
     /// The host receives a message, with the functions and promises in it. Returns how many of the promises it did not
@@ -48,20 +102,28 @@ impl Ledger {
         if !message.may_lend() {
             return Ok(0);
         }
-        let (mut new, mut promises) = (0_usize, 0_usize);
+        let (mut functions, mut promises) = (Vec::new(), Vec::new());
         let see = |event: &Event<'_>| match *event {
             Event::SandboxFunction(number) => {
                 let times = self.functions.entry(number).or_insert(0);
                 *times = times.saturating_add(1);
-                new += usize::from(*times == 1);
+                if *times == 1 {
+                    functions.push(number);
+                }
             }
-            Event::SandboxPromise(number) => promises += usize::from(self.promises.insert(number)),
+            Event::SandboxPromise(number) if self.promises.insert(number) => promises.push(number),
             _ => {}
         };
         // It was checked, so it can be read, and names no more than the run may hold.
         walk(message, see).map_err(|_| Overdrawn)?;
-        self.draw((new + promises).saturating_mul(EXPORTED_BYTES))?;
-        Ok(promises)
+        let new_promises = promises.len();
+        let bytes = (functions.len() + new_promises).saturating_mul(EXPORTED_BYTES);
+        if let Some(journal) = &mut self.journal {
+            journal.functions.append(&mut functions);
+            journal.promises.append(&mut promises);
+        }
+        self.draw(bytes)?;
+        Ok(new_promises)
     }
 
     /// The sandbox starts a call that settles that promise; its host keeps the arguments until then.
@@ -70,6 +132,9 @@ impl Ledger {
         // A number that is in use is paid for twice.
         let held = self.pending.entry(promise).or_insert(0);
         *held = held.saturating_add(bytes);
+        if let Some(journal) = &mut self.journal {
+            journal.pending.push((promise, bytes));
+        }
         self.draw(bytes)
     }
 
@@ -104,9 +169,13 @@ impl Ledger {
         link_bytes: Option<usize>,
     ) -> Result<bool, Overdrawn> {
         let waits = self.promises.remove(&promise);
+        let exported = if waits { EXPORTED_BYTES } else { 0 };
         match link_bytes {
-            Some(bytes) => self.draw(bytes)?,
-            None => self.bytes -= if waits { EXPORTED_BYTES } else { 0 },
+            Some(bytes) => {
+                self.chain_bytes = self.chain_bytes.saturating_add(bytes).saturating_add(exported);
+                self.draw(bytes)?;
+            }
+            None => self.bytes -= exported,
         }
         Ok(waits)
     }
@@ -130,7 +199,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Writer;
+    use crate::{binding::host::ASYNC_FUNCTION, value::Writer};
 
     const ARGS: usize = 1_000;
     const PENDING: usize = HOST_PROMISE_BYTES + ARGS;
@@ -217,5 +286,40 @@ mod tests {
             assert_eq!(ledger.bytes, 0);
         }
         assert_eq!(ledger.receive(&message(&[], &[1, 2, 3])), Err(Overdrawn));
+    }
+
+    #[test]
+    fn a_session_forgets_what_a_cell_did_that_is_rolled_back() {
+        let mut ledger = Ledger::of_session(usize::MAX);
+        assert!(ledger.receive(&message(&[1], &[2])).is_ok());
+        assert_eq!(ledger.start(3 | ASYNC_FUNCTION, ARGS), Ok(()));
+        ledger.keep();
+        let kept = ledger.bytes;
+        assert!(ledger.receive(&message(&[1, 4], &[2, 5])).is_ok());
+        assert_eq!(ledger.start(3 | ASYNC_FUNCTION, ARGS), Ok(()));
+        assert_eq!(ledger.start(6 | ASYNC_FUNCTION, ARGS), Ok(()));
+        assert_eq!(ledger.finish_promise(5, Some(10)), Ok(true));
+        ledger.call(8);
+        ledger.undo();
+        assert_eq!(ledger.bytes, kept);
+        assert_eq!(ledger.finish_promise(5, None), Ok(false));
+        assert_eq!(ledger.finish_promise(2, None), Ok(true));
+        ledger.settle(3 | ASYNC_FUNCTION);
+        ledger.release(4, 1);
+        ledger.release(1, 2);
+        ledger.reset();
+        assert_eq!(ledger.bytes, 0);
+        assert!(!ledger.finish_call(8));
+    }
+
+    #[test]
+    fn a_session_counts_no_cell_twice_that_is_rolled_back_often() {
+        let mut ledger = Ledger::of_session(4 * EXPORTED_BYTES + PENDING);
+        for number in 0..1_000 {
+            assert!(ledger.receive(&message(&[number], &[number])).is_ok());
+            assert_eq!(ledger.start(number | ASYNC_FUNCTION, ARGS), Ok(()));
+            ledger.undo();
+            assert_eq!(ledger.bytes, 0);
+        }
     }
 }

@@ -5,9 +5,13 @@
 //! against what may be sent now, and a worker that sends anything else is killed. It can spoil its own run, and later
 //! runs, if it is given any.
 //!
-//! Everything is behind one lock, which is never held while the host is called.
+//! Everything is behind one lock, which is never held while the host is called. The cells of sessions are runs too:
+//! `cell` has the steps in which they differ.
 
+pub(crate) mod cell;
 mod incoming;
+mod session;
+mod session_worker;
 
 use std::{
     fmt,
@@ -21,26 +25,31 @@ use std::{
 
 use isolane_confine::Ended;
 
+use self::cell::{InSession, Kind, Place};
+pub(crate) use self::session::Session;
 use super::{
-    ledger::Ledger,
+    dealings::Dealings,
     lost::Lost,
     worker_socket::{FrameSink, WorkerSocket},
     workers::{Begun, Job, Workers},
 };
 use crate::{
     binding::{
-        handle::{Poller, RunControl},
+        handle::{Poller, Recipient, RunControl},
         host::{Completion, Host},
         inbound::Inbound,
     },
-    data::outcome::{ExecutionError, ExecutionResult, Status},
+    data::{
+        cell::SessionState,
+        outcome::{ExecutionError, ExecutionResult, Status},
+    },
     isolate::End,
     modules::request::Request,
     os::sync::Mutex,
     protocol::{
         control::ZygoteCommand,
         frame::{Frame, Unreadable},
-        messages::{Begin, ToWorker},
+        messages::{Begin, ToWorker, session::Cell},
     },
     runtime::record::{Reason, Record},
     value::{Charge, InFlight, Kinds, Value},
@@ -48,6 +57,10 @@ use crate::{
 
 /// How long a run computes before others need not wait for it.
 const SLICE: Duration = Duration::from_millis(10);
+
+/// How long a worker has for ending a run, and for ending a cell: to kill it costs the session's state.
+const GRACE: Duration = Duration::from_millis(50);
+const GRACE_OF_CELL: Duration = Duration::from_millis(200);
 
 pub(crate) struct Run {
     workers: Arc<Workers<Self>>,
@@ -59,7 +72,48 @@ pub(crate) struct Run {
     /// Messages that the host has not taken yet.
     in_flight: Arc<InFlight>,
     settled: AtomicBool,
+    /// If it is a part of a session.
+    cell: Option<InSession>,
     shared: Mutex<Shared>,
+}
+
+/// The work of a run.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Program(Box<Request>),
+    Cell(Box<Cell>),
+    /// The question for the names that cells have declared.
+    Names,
+}
+
+/// A new run.
+pub(crate) struct Start {
+    pub(crate) work: Work,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) memory_limit: u64,
+    pub(crate) report: bool,
+    pub(crate) validated_kinds: Kinds,
+    pub(crate) in_flight: Arc<InFlight>,
+    pub(crate) cell: Option<InSession>,
+}
+
+impl Start {
+    /// A run of a source in an isolate of its own.
+    pub(crate) fn of_program(
+        request: Request,
+        host: Arc<dyn Host>,
+        validated_kinds: Kinds,
+    ) -> Self {
+        Self {
+            host,
+            memory_limit: request.memory_limit(),
+            report: request.report,
+            validated_kinds,
+            in_flight: Arc::default(),
+            cell: None,
+            work: Work::Program(Box::new(request)),
+        }
+    }
 }
 
 struct Shared {
@@ -67,19 +121,22 @@ struct Shared {
     phase: Phase,
     /// The run's worker, while it has one.
     link: Option<Arc<WorkerSocket>>,
-    request: Option<Box<Request>>,
+    /// The work, until a worker has it.
+    work: Option<Work>,
+    /// When the worker got it.
+    began: Option<Instant>,
     /// The frames that the host sent before the run had a worker.
     early: Vec<Frame>,
     calls: u64,
     /// The bytes of the last call's arguments, while the worker waits for its answer.
     calling: Option<usize>,
-    ledger: Ledger,
+    /// The accounts with its worker. All cells in one worker share them.
+    dealings: Arc<Mutex<Dealings>>,
+    /// Calls of the host that were sent during this cell, and which message each was; in the end those that came too
+    /// late.
+    placed: Vec<(u64, u32)>,
     /// The message that the host validated last, and accepted.
     accepted: Option<Value>,
-    /// How many messages the host has sent of its own accord.
-    sent: u64,
-    /// The least number of them that the worker must have taken when it waits the next time.
-    next_parked: u64,
     /// The bytes of reports and logs that are kept.
     kept_bytes: usize,
     /// Whether it is counted as computing.
@@ -106,14 +163,9 @@ impl fmt::Debug for Run {
 }
 
 impl Run {
-    pub(crate) fn new(
-        workers: Arc<Workers<Self>>,
-        place: usize,
-        request: Request,
-        host: Arc<dyn Host>,
-        validated_kinds: Kinds,
-    ) -> Self {
-        let bytes = request.memory_limit();
+    pub(crate) fn new(workers: Arc<Workers<Self>>, place: usize, start: Start) -> Self {
+        let Start { work, host, memory_limit: bytes, report, validated_kinds, in_flight, cell } =
+            start;
         let memory_limit = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
             workers,
@@ -121,21 +173,22 @@ impl Run {
             validated_kinds,
             host,
             memory_limit,
-            report: request.report,
-            in_flight: Arc::default(),
+            report,
+            in_flight,
             settled: AtomicBool::new(false),
+            cell,
             shared: Mutex::new(Shared {
                 record: Record::new(bytes),
                 phase: Phase::Queued,
                 link: None,
-                request: Some(Box::new(request)),
+                work: Some(work),
+                began: None,
                 early: Vec::new(),
                 calls: 0,
                 calling: None,
-                ledger: Ledger::new(most_bytes(memory_limit)),
+                dealings: Arc::new(Mutex::new(Dealings::of_run(most_bytes(memory_limit)))),
+                placed: Vec::new(),
                 accepted: None,
-                sent: 0,
-                next_parked: 0,
                 kept_bytes: 0,
                 permit: false,
             }),
@@ -162,42 +215,95 @@ impl Run {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// Settles the run. Only the first call does, and gets the worker that the run had.
-    fn settle(&self, end: End, peak_bytes: Option<u64>) -> Option<u32> {
+    /// Asks the run to end; the first reason stays.
+    pub(crate) fn end(self: &Arc<Self>, reason: Reason) {
+        let mut shared = self.shared.lock();
+        if self.is_settled() || shared.record.is_asked() {
+            return;
+        }
+        shared.record.ask(reason);
+        let Some(link) = shared.link.clone() else {
+            drop(shared);
+            self.settle(End::Asked, None, Place::Untouched);
+            return;
+        };
+        if self.cell.is_some() {
+            // Also to a worker that waits for its turn: it ends the cell without computing.
+            link.release();
+            link.send(ToWorker::End.into_frame());
+        } else {
+            link.close();
+        }
+        drop(shared);
+        let grace = if self.cell.is_some() { GRACE_OF_CELL } else { GRACE };
+        self.workers.watch_ending(self, grace);
+    }
+
+    /// Settles the run. Only the first call does, and gets the worker that the run had. `place`: of its session, if it
+    /// has one.
+    fn settle(&self, end: End, peak_bytes: Option<u64>, place: Place) -> Option<u32> {
+        if let Some(part) = &self.cell
+            && place.state() != SessionState::Kept
+            && !self.is_settled()
+        {
+            part.undo_native();
+        }
         let mut shared = self.shared.lock();
         if self.is_settled() {
             return None;
         }
-        let status = shared.record.settle(end, peak_bytes);
+        let state = self.cell.as_ref().map(|_| place.state());
+        let status = shared.record.settle(end, peak_bytes, state);
+        let error = shared.record.error().filter(|_| self.cell.is_some());
+        let error = error.map(|error| (error.name.clone(), error.message.clone()));
         self.settled.store(true, Ordering::Release);
         shared.phase = Phase::Over;
         let permit = std::mem::take(&mut shared.permit);
         let link = shared.link.take();
         let worker = link.as_ref().map(|link| link.worker);
         let early = std::mem::take(&mut shared.early);
-        let unused = (shared.request.take(), early, shared.accepted.take(), link);
+        let late = std::mem::take(&mut shared.placed);
+        let unused = (shared.work.take(), early, shared.accepted.take(), link);
         drop(shared);
         drop(unused);
         if permit {
             self.workers.give_back_permit();
         }
-        self.workers.settle(self.place, status);
+        let kind = self.kind();
+        let counted = kind != Some(Kind::Question);
+        self.workers.settle(self.place, counted.then_some(status));
         // This thread is not the host's, so a panic of the host must not reach it.
-        drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
+        drop(catch_unwind(AssertUnwindSafe(|| {
+            if let Some(state) = state.filter(|_| counted) {
+                self.host.concluded(state);
+            }
+            if kind.is_none_or(|kind| kind == Kind::Cell) {
+                self.host.settled();
+            }
+        })));
+        if let Some(part) = &self.cell {
+            if let Some((_, message)) = &error {
+                self.answer_not(message);
+            }
+            part.session.leave(self, place, error, late.into_iter().map(|(_, call)| call));
+        }
         worker
     }
 }
 
 impl Job for Run {
     fn begin(self: &Arc<Self>, link: &Arc<WorkerSocket>) -> Begun {
+        if let Some(part) = &self.cell {
+            return part.session.begin(self, Some(link));
+        }
         let mut shared = self.shared.lock();
-        if self.is_settled() || shared.record.is_asked() || shared.request.is_none() {
+        if self.is_settled() || shared.record.is_asked() || shared.work.is_none() {
             return Begun::NotNeeded;
         }
         if !link.take(Arc::<Self>::clone(self)) {
             return Begun::NoWorker;
         }
-        let Some(request) = shared.request.take() else { return Begun::NotNeeded };
+        let Some(Work::Program(request)) = shared.work.take() else { return Begun::NotNeeded };
         shared.phase = Phase::Computing(Instant::now());
         shared.permit = true;
         shared.link = Some(Arc::clone(link));
@@ -212,7 +318,12 @@ impl Job for Run {
         Begun::Yes
     }
 
-    fn resume(&self) -> bool {
+    fn resume(self: &Arc<Self>) -> bool {
+        if let Some(part) = &self.cell
+            && self.is_waiting()
+        {
+            return part.session.resume(self);
+        }
         let mut shared = self.shared.lock();
         if shared.phase != Phase::Woken {
             return false;
@@ -232,7 +343,8 @@ impl Job for Run {
             return false;
         }
         shared.permit = false;
-        let link = shared.link.clone();
+        // A worker is demoted for good, which would not be fair to later cells.
+        let link = shared.link.clone().filter(|_| self.cell.is_none());
         drop(shared);
         if let Some(link) = link.filter(|link| link.demote()) {
             self.workers.order(ZygoteCommand::Demote(link.worker));
@@ -241,7 +353,15 @@ impl Job for Run {
     }
 
     fn give_up(&self) -> Option<u32> {
-        self.settle(End::Asked, None)
+        self.settle(End::Asked, None, Place::Lost(SessionState::Reset))
+    }
+
+    fn waits_in_session(&self) -> bool {
+        self.cell.as_ref().is_some_and(|part| part.waits() && self.running())
+    }
+
+    fn needs_new_worker(&self) -> bool {
+        self.cell.is_some()
     }
 
     fn parked(&self) -> bool {
@@ -275,43 +395,19 @@ impl FrameSink for Run {
                 End::Failed(Status::Error, Box::new(error))
             }
         };
-        self.settle(end, None)
+        self.settle(end, None, Place::Lost(SessionState::Reset))
     }
 
     fn break_down(&self) {
-        self.settle(End::Broken, None);
+        self.settle(End::Broken, None, Place::Lost(SessionState::Reset));
     }
 }
 
-impl RunControl for Run {
-    fn is_here(&self) -> bool {
-        self.workers.is_here()
-    }
-
-    fn running(&self) -> bool {
-        !self.is_settled()
-    }
-
-    fn terminate(self: Arc<Self>, reason: Option<&str>) {
-        let mut shared = self.shared.lock();
-        if self.is_settled() || shared.record.is_asked() {
-            return;
-        }
-        shared.record.ask(Reason::of_caller(reason));
-        let link = shared.link.clone();
-        drop(shared);
-        match link {
-            None => {
-                self.settle(End::Asked, None);
-            }
-            Some(link) => {
-                link.close();
-                self.workers.watch_ending(&self);
-            }
-        }
-    }
-
+impl Recipient for Run {
     fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
+        if let Some(part) = &self.cell {
+            return Arc::clone(&part.session).charge(bytes);
+        }
         let charge = self.in_flight.charge(bytes, self.most_bytes());
         if charge.is_none() && !self.is_settled() {
             self.workers.kill(&self, &Lost::TooLarge);
@@ -320,6 +416,9 @@ impl RunControl for Run {
     }
 
     fn deliver(self: Arc<Self>, inbound: Inbound) {
+        if let Some(part) = &self.cell {
+            return Arc::clone(&part.session).deliver(inbound);
+        }
         if self.is_settled() {
             return;
         }
@@ -334,18 +433,22 @@ impl RunControl for Run {
             self.workers.kill(&self, &Lost::TooLarge);
             return;
         }
-        {
-            let mut shared = self.shared.lock();
-            shared.sent += 1;
-            match &inbound {
-                Inbound::PromiseSettled { promise, .. } => shared.ledger.settle(*promise),
-                Inbound::FunctionCall { call, .. } => shared.ledger.call(*call),
-                Inbound::FunctionReleased { function, times } => {
-                    shared.ledger.release(*function, *times);
-                }
-            }
-        }
+        self.shared.lock().dealings.lock().send(&inbound);
         self.send(ToWorker::Inbound(inbound).into_frame());
+    }
+}
+
+impl RunControl for Run {
+    fn is_here(&self) -> bool {
+        self.workers.is_here()
+    }
+
+    fn running(&self) -> bool {
+        !self.is_settled()
+    }
+
+    fn terminate(self: Arc<Self>, reason: Option<&str>) {
+        self.end(Reason::of_caller(reason));
     }
 
     fn reply(self: Arc<Self>, call: u64, completion: Completion) {
@@ -355,9 +458,9 @@ impl RunControl for Run {
                 return;
             }
             let Some(args_bytes) = shared.calling.take() else { return };
-            completion
-                .as_ref()
-                .is_ok_and(|answer| shared.ledger.answer(args_bytes, answer).is_err())
+            completion.as_ref().is_ok_and(|answer| {
+                shared.dealings.lock().ledger.answer(args_bytes, answer).is_err()
+            })
         };
         if overdrawn {
             self.workers.kill(&self, &Lost::TooLarge);

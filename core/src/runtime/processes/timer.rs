@@ -1,6 +1,15 @@
 //! The timers of the driver.
 
-use std::{cmp::Ordering, sync::Weak, time::Instant};
+use std::{
+    cmp::Ordering,
+    sync::{Arc, Weak},
+    time::Instant,
+};
+
+/// Something to check at a certain time.
+pub(crate) trait Check: Send + Sync {
+    fn check(self: Arc<Self>, now: Instant);
+}
 
 /// Something that is due at that time.
 pub(crate) struct Timer<J> {
@@ -11,6 +20,7 @@ pub(crate) struct Timer<J> {
 pub(crate) enum What<J> {
     /// Settle that run if it has not ended, and kill its worker.
     End(Weak<J>),
+    Check(Weak<dyn Check>),
     /// Find the runs that compute for long.
     Tick,
     /// Find the workers that are idle.

@@ -11,13 +11,14 @@ use std::{
     collections::{BinaryHeap, HashSet, VecDeque},
     fmt,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use isolane_confine::Confinement;
+use slab::Slab;
 
 pub(crate) use self::job::{Begun, Job};
 use super::{
@@ -37,12 +38,10 @@ use crate::{
     runtime::{
         options::{RuntimeSettings, WorkerSettings},
         registry::Registry,
+        session::SessionControl,
         stats::Stats,
     },
 };
-
-/// How long a worker has for ending a run that was asked to end, before it is killed.
-const GRACE: Duration = Duration::from_millis(50);
 
 /// The time between two checks for runs that compute for long, while others wait.
 const TICK: Duration = Duration::from_millis(5);
@@ -52,6 +51,8 @@ pub(crate) struct Workers<J> {
     settings: RuntimeSettings,
     pub(crate) worker: WorkerSettings,
     registry: Registry<J>,
+    /// The sessions that are open.
+    pub(crate) sessions: Mutex<Slab<Weak<dyn SessionControl>>>,
     pub(crate) driver: Arc<Readiness>,
     /// The driver, for a thread of the host that polls in its place; `None` once the driver has ended.
     poller: Mutex<Option<Arc<dyn Listener>>>,
@@ -143,6 +144,7 @@ impl<J: Job> Workers<J> {
             settings,
             worker,
             registry: Registry::default(),
+            sessions: Mutex::default(),
             driver,
             poller: Mutex::new(None),
             host_polling: HostPolling::default(),
@@ -180,17 +182,30 @@ impl<J: Job> Workers<J> {
     ) -> Arc<J> {
         let run = self.registry.admit(make);
         started(&run);
+        self.enqueue(Arc::clone(&run));
+        run
+    }
+
+    /// Queues a run that needs a worker.
+    pub(crate) fn enqueue(&self, run: Arc<J>) {
         let no_zygote = {
             let mut state = self.state.lock();
             state.warm = true;
-            state.fresh.push_back(Arc::clone(&run));
+            state.fresh.push_back(run);
             state.control.is_none()
         };
         if no_zygote {
             self.driver.ring();
         }
         self.dispatch();
-        run
+    }
+
+    /// Closes the sessions that are open.
+    pub(crate) fn close_sessions(&self) {
+        let open: Vec<_> = self.sessions.lock().iter().filter_map(|(_, it)| it.upgrade()).collect();
+        for session in open {
+            session.close(Box::new(|()| {}));
+        }
     }
 
     /// Its runs were closed: calls the closers as soon as no process is left.
@@ -234,10 +249,13 @@ impl<J: Job> Workers<J> {
     /// Its current activity, without the counts of settled runs.
     pub(crate) fn stats(&self) -> Stats {
         let parked = self.registry.count(J::parked);
+        let in_sessions = self.registry.count(J::waits_in_session);
+        let sessions = self.sessions.lock().len();
         let state = self.state.lock();
         let live = |runs: &VecDeque<Arc<J>>| runs.iter().filter(|run| run.running()).count();
-        let queued = live(&state.fresh) + live(&state.woken);
+        let queued = live(&state.fresh) + live(&state.woken) + in_sessions;
         Stats {
+            sessions,
             computing: self.registry.live().saturating_sub(parked + queued),
             parked,
             queued,
@@ -303,26 +321,38 @@ impl<J: Job> Workers<J> {
         self.dispatch();
     }
 
-    pub(crate) fn settle(&self, place: usize, status: Status) {
-        self.registry.settle(place, status);
+    /// Forgets a run that has settled. A question to a session has no status.
+    pub(crate) fn settle(&self, place: usize, status: Option<Status>) {
+        match status {
+            Some(status) => self.registry.settle(place, status),
+            None => self.registry.forget(place),
+        }
         self.dispatch();
         if self.is_over() {
             self.driver.ring();
         }
     }
 
-    /// Gives a run that was asked to end a moment to do so.
-    pub(crate) fn watch_ending(&self, run: &Arc<J>) {
+    /// Gives a run that was asked to end that time to do so, before its worker is killed.
+    pub(crate) fn watch_ending(&self, run: &Arc<J>, grace: Duration) {
         let what = What::End(Arc::downgrade(run));
-        self.state.lock().timers.push(Timer { at: Instant::now() + GRACE, what });
+        self.set_timer(Timer { at: Instant::now() + grace, what });
+    }
+
+    pub(crate) fn set_timer(&self, timer: Timer<J>) {
+        self.state.lock().timers.push(timer);
         self.driver.ring();
     }
 
     /// Settles a run and kills its worker, in this order: the kill must not count as the reason.
     pub(crate) fn kill(&self, run: &J, why: &Lost) {
         if let Some(worker) = run.lost(why) {
-            self.order(ZygoteCommand::Kill(worker));
+            self.kill_worker(worker);
         }
+    }
+
+    pub(crate) fn kill_worker(&self, worker: u32) {
+        self.order(ZygoteCommand::Kill(worker));
     }
 
     /// Handles the timers that are due; returns the time of the next one.
@@ -338,7 +368,12 @@ impl<J: Job> Workers<J> {
             match due.map(|timer| timer.what) {
                 Some(What::End(run)) => {
                     if let Some(worker) = run.upgrade().and_then(|run| run.give_up()) {
-                        self.order(ZygoteCommand::Kill(worker));
+                        self.kill_worker(worker);
+                    }
+                }
+                Some(What::Check(checked)) => {
+                    if let Some(checked) = checked.upgrade() {
+                        checked.check(now);
                     }
                 }
                 Some(What::Tick) => self.tick(now),
@@ -426,7 +461,12 @@ impl<J: Job> State<J> {
         if !self.fresh.front()?.running() {
             return self.fresh.pop_front().map(Grant::Over);
         }
-        let ready = self.ready.pop()?;
+        let ready = if self.fresh.front()?.needs_new_worker() {
+            let place = self.ready.iter().rposition(|ready| ready.is_new)?;
+            self.ready.remove(place)
+        } else {
+            self.ready.pop()?
+        };
         let run = self.fresh.pop_front()?;
         self.computing += 1;
         Some(Grant::Begin(run, ready))

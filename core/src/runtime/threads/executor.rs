@@ -2,13 +2,25 @@
 
 use std::sync::Arc;
 
-use super::{resources::Resources, run::Run, scheduler::SchedulerStats};
+use super::{
+    resources::Resources,
+    run::{Run, Start},
+    scheduler::SchedulerStats,
+    sessions::Session,
+};
 use crate::{
-    binding::{handle::RunControl, native::NativeHost},
-    error::{Error, ErrorKind},
-    modules::request::Request,
+    binding::{
+        handle::{Recipient, RunControl},
+        host::Host,
+        native::NativeHost,
+    },
+    error::Error,
+    modules::{request::Request, session_request::SessionRequest},
     os::process::Process,
-    runtime::{executor::Executor, options::RuntimeSettings, registry::Runs, stats::Stats},
+    runtime::{
+        executor::Executor, options::RuntimeSettings, registry::Runs, session::SessionControl,
+        stats::Stats,
+    },
 };
 
 /// Computes runs on threads of this process. They start with the first run, and end some time after the last.
@@ -35,21 +47,27 @@ impl Executor for Threads {
 
     fn start(&self, request: Request, host: Arc<NativeHost>) -> Result<Arc<dyn RunControl>, Error> {
         let Resources { registry, scheduler, watchdog, .. } = &*self.0;
-        // Both are needed, or the run could wait for ever for a thread that never comes.
-        if !watchdog.has_thread() || !scheduler.has_threads() {
-            let message = "the system has no thread left for the runtime";
-            return Err(Error::new(ErrorKind::Unavailable, message));
-        }
+        self.0.ensure_threads()?;
         let run = registry.admit(|place| {
-            Run::new(Arc::clone(&self.0), place, request, Arc::<NativeHost>::clone(&host))
+            let start = Start::of_program(request, Arc::<NativeHost>::clone(&host));
+            Run::new(Arc::clone(&self.0), place, start)
         });
-        host.started(&(Arc::clone(&run) as Arc<dyn RunControl>));
+        host.started(&(Arc::clone(&run) as Arc<dyn Recipient>));
         watchdog.attend();
         scheduler.enqueue(Arc::clone(&run));
         Ok(run)
     }
 
+    fn session(
+        &self,
+        request: SessionRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn SessionControl>, Error> {
+        Ok(Session::open(Arc::clone(&self.0), request, host)?)
+    }
+
     fn close(&self) {
+        self.0.close_sessions();
         self.0.close_when_idle();
     }
 
@@ -63,6 +81,7 @@ impl Executor for Threads {
             ready_isolates: pool.stats().ready,
             threads,
             stuck_threads: stuck,
+            sessions: self.0.sessions.lock().len(),
             compile_cache_bytes: cache.held_bytes(),
             uncached_modules: cache.too_large(),
             ..Stats::default()

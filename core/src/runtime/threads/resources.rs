@@ -5,16 +5,20 @@ use std::{
     time::Duration,
 };
 
+use slab::Slab;
+
 use super::{
+    homes::{Guest, Homes},
     scheduler::{self, Job, Scheduler},
     watchdog::{self, Watchdog, Watched},
 };
 use crate::{
     binding::{adaptive_spin::AdaptiveSpin, handle::RunControl},
+    error::{Error, ErrorKind},
     isolate::{Pool, PoolOptions, Realm},
     modules::cache::Cache,
-    os::process::Process,
-    runtime::{options::RuntimeSettings, registry::Registry},
+    os::{process::Process, sync::Mutex},
+    runtime::{options::RuntimeSettings, registry::Registry, session::SessionControl},
 };
 
 /// The most slots at once. Parked runs beyond them use plain isolates, which hold less.
@@ -27,7 +31,7 @@ const KEPT_SLOTS: usize = 16;
 const RUNS_PER_SLOT: u32 = 10_000;
 
 /// The resources of runs, and the threads that compute them.
-pub(crate) struct Resources<R> {
+pub(crate) struct Resources<R: Guest> {
     /// The process of its threads. In a child of that process nothing here is touched, nor freed: a lock that a thread
     /// held at the fork is held there for ever.
     pub(crate) process: Process,
@@ -40,9 +44,13 @@ pub(crate) struct Resources<R> {
     pub(crate) safety_cap: Duration,
     pub(crate) max_stuck_threads: usize,
     pub(crate) registry: Registry<R>,
+    /// The homes of sessions.
+    pub(crate) homes: Arc<Homes<R>>,
+    /// The sessions that are open.
+    pub(crate) sessions: Mutex<Slab<Weak<dyn SessionControl>>>,
 }
 
-impl<R: RunControl + Job + Watched> Resources<R> {
+impl<R: RunControl + Job + Watched + Guest> Resources<R> {
     pub(crate) fn new(settings: &RuntimeSettings) -> Arc<Self> {
         let options = PoolOptions {
             ready: settings.ready_isolates,
@@ -61,6 +69,8 @@ impl<R: RunControl + Job + Watched> Resources<R> {
             safety_cap: settings.safety_cap,
             max_stuck_threads: settings.max_stuck_threads,
             registry: Registry::default(),
+            homes: Arc::default(),
+            sessions: Mutex::default(),
         })
     }
 
@@ -68,6 +78,26 @@ impl<R: RunControl + Job + Watched> Resources<R> {
     /// its holder is not there.
     pub(crate) fn is_here(&self) -> bool {
         self.process.is_current()
+    }
+
+    /// Makes sure that runs find the threads that they need.
+    ///
+    /// # Errors
+    /// The system has no thread left: a run could wait for ever for one.
+    pub(crate) fn ensure_threads(&self) -> Result<(), Error> {
+        if self.watchdog.has_thread() && self.scheduler.has_threads() {
+            return Ok(());
+        }
+        let message = "the system has no thread left for the runtime";
+        Err(Error::new(ErrorKind::Unavailable, message))
+    }
+
+    /// Closes the sessions that are open.
+    pub(crate) fn close_sessions(&self) {
+        let open: Vec<_> = self.sessions.lock().iter().filter_map(|(_, it)| it.upgrade()).collect();
+        for session in open {
+            session.close(Box::new(|()| {}));
+        }
     }
 
     /// Frees everything and calls the closers, if it is closed and no thread has a run any more.
@@ -78,6 +108,7 @@ impl<R: RunControl + Job + Watched> Resources<R> {
         let closers = self.registry.take_closers();
         if !closers.is_empty() {
             self.scheduler.close();
+            self.homes.close();
             self.pool.close();
             self.cache.clear();
             self.watchdog.close();
@@ -88,7 +119,7 @@ impl<R: RunControl + Job + Watched> Resources<R> {
     }
 }
 
-impl<R: RunControl + Job + Watched> scheduler::Owner<R> for Resources<R> {
+impl<R: RunControl + Job + Watched + Guest> scheduler::Owner<R> for Resources<R> {
     fn scheduler(&self) -> &Scheduler<R> {
         &self.scheduler
     }
@@ -102,7 +133,7 @@ impl<R: RunControl + Job + Watched> scheduler::Owner<R> for Resources<R> {
     }
 }
 
-impl<R: RunControl + Job + Watched> watchdog::Owner<R> for Resources<R> {
+impl<R: RunControl + Job + Watched + Guest> watchdog::Owner<R> for Resources<R> {
     fn watchdog(&self) -> &Watchdog<R> {
         &self.watchdog
     }

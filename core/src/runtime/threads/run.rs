@@ -7,9 +7,14 @@
 //! A run is shared by the thread that computes it, the threads that deliver to it or end it, and the watchdog.
 //! Everything that they share is behind one lock, which is never held while the engine or the host is called. The first
 //! of them that settles the run decides its result.
+//!
+//! The cells of sessions are runs too. `cell` has the steps in which they differ.
 
+pub(crate) mod cell;
 mod control;
 mod embedder;
+mod home;
+mod isolate;
 mod slice;
 
 use std::{
@@ -23,7 +28,12 @@ use std::{
     time::Duration,
 };
 
-use self::{embedder::RunEmbedder, slice::Slice};
+use self::{
+    cell::{Failure, InSession, Kind, Task},
+    embedder::RunEmbedder,
+    isolate::RunIsolate,
+    slice::Slice,
+};
 use super::{
     resources::Resources,
     scheduler::{Job, Stage},
@@ -35,8 +45,8 @@ use crate::{
         host::{Completion, Host},
         inbound::Inbound,
     },
-    data::outcome::ExecutionError,
-    isolate::{Embedder, End, Isolate, Termination, Turn},
+    data::{cell::SessionState, outcome::ExecutionError},
+    isolate::{Embedder, End, Termination, Turn, session::Work as CellWork},
     modules::request::Request,
     os::sync::{Condvar, Mutex},
     runtime::{
@@ -59,6 +69,8 @@ pub(crate) struct Run {
     /// The number of the call that has its answer, readable without the lock.
     answer_of: AtomicU64,
     settled: AtomicBool,
+    /// If it is a part of a session.
+    cell: Option<InSession>,
     /// Since when the run computes, on the thread that does.
     slice: Mutex<Option<Slice>>,
     /// For the scheduler.
@@ -79,26 +91,62 @@ struct Shared {
     parkings: u64,
     /// The error of the run if nothing resumes it, while it is parked.
     stalled: Option<Box<ExecutionError>>,
+    /// Whether it is decided how a cell ends, and its session is being told.
+    claimed: bool,
 }
 
 enum Phase {
     /// In the queue, not started.
-    Queued(Box<Request>),
+    Queued(Box<Work>),
     /// In the queue, to resume.
-    Woken(Box<Isolate>),
+    Woken(RunIsolate),
     /// A thread has the isolate.
     Computing,
     /// Waits for the host.
-    Parked(Box<Isolate>),
+    Parked(RunIsolate),
     /// Settled; the isolate is gone or on its way.
     Over,
+}
+
+/// The work of a run.
+pub(crate) enum Work {
+    Program(Request),
+    Cell(CellWork),
+    Task(Task),
 }
 
 /// The outcome of parking.
 enum Next {
     Parked,
-    Over(Box<Isolate>),
-    GoOn(Box<Isolate>, Vec<Inbound>),
+    Over(RunIsolate),
+    Ended(RunIsolate),
+    GoOn(RunIsolate, Vec<Inbound>),
+}
+
+/// A new run.
+pub(crate) struct Start {
+    pub(crate) work: Work,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) termination: Arc<Termination>,
+    pub(crate) memory_limit: u64,
+    pub(crate) report: bool,
+    pub(crate) seams: Seams,
+    pub(crate) cell: Option<InSession>,
+}
+
+impl Start {
+    /// A run of a source in an isolate of its own.
+    pub(crate) fn of_program(request: Request, host: Arc<dyn Host>) -> Self {
+        Self {
+            host,
+            termination: Arc::default(),
+            memory_limit: request.memory_limit(),
+            report: request.report,
+            seams: Seams::of(request.filename()),
+            cell: None,
+            work: Work::Program(request),
+        }
+    }
 }
 
 impl fmt::Debug for Run {
@@ -108,33 +156,31 @@ impl fmt::Debug for Run {
 }
 
 impl Run {
-    pub(crate) fn new(
-        resources: Arc<Resources<Self>>,
-        place: usize,
-        request: Request,
-        host: Arc<dyn Host>,
-    ) -> Self {
+    pub(crate) fn new(resources: Arc<Resources<Self>>, place: usize, start: Start) -> Self {
+        let Start { work, host, termination, memory_limit, report, seams, cell } = start;
         Self {
             resources,
             place,
             host,
-            termination: Arc::default(),
-            memory_limit: request.memory_limit(),
-            report: request.report,
-            seams: Seams::of(request.filename()),
+            termination,
+            memory_limit,
+            report,
+            seams,
             shared: Mutex::new(Shared {
-                record: Record::new(request.memory_limit()),
-                phase: Phase::Queued(Box::new(request)),
+                record: Record::new(memory_limit),
+                phase: Phase::Queued(Box::new(work)),
                 inbox: Vec::new(),
                 calls: 0,
                 answer: None,
                 computed: Duration::ZERO,
                 parkings: 0,
                 stalled: None,
+                claimed: false,
             }),
             answered: Condvar::new(),
             answer_of: AtomicU64::new(0),
             settled: AtomicBool::new(false),
+            cell,
             slice: Mutex::new(None),
             stage: Stage::default(),
         }
@@ -148,18 +194,17 @@ impl Job for Run {
         self.seams.pass(Seam::Started);
         loop {
             match turn {
-                Turn::Ended(end) => {
-                    finishing.set(self.resources.scheduler.finishing(self));
-                    self.seams.pass(Seam::Ended);
-                    self.settle(end, Some(isolate.peak_bytes()));
-                    self.seams.pass(Seam::Settled);
-                    self.let_go(isolate);
-                    self.seams.pass(Seam::LetGo);
-                    return;
-                }
+                Turn::Ended(end) => return self.finish(isolate, end, finishing),
                 Turn::Idle { waits_for_host } => match self.park(isolate, waits_for_host) {
-                    Next::Parked => return self.seams.pass(Seam::Parked),
+                    Next::Parked => {
+                        self.leave_home();
+                        return self.seams.pass(Seam::Parked);
+                    }
                     Next::Over(isolate) => return self.let_go(isolate),
+                    Next::Ended(same) => {
+                        isolate = same;
+                        turn = Turn::Ended(End::Asked);
+                    }
                     Next::GoOn(same, inbox) => {
                         isolate = same;
                         turn = isolate.turn(inbox);
@@ -170,12 +215,16 @@ impl Job for Run {
     }
 
     /// Settles it because this crate itself failed.
-    fn break_down(&self) {
-        self.settle(End::Broken, None);
+    fn break_down(self: &Arc<Self>) {
+        let error = self.settle(End::Broken, None, SessionState::Reset);
         self.slice.lock().take();
         // Its isolate, if it was parked, is not given back, but dropped.
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Over);
         drop(phase);
+        if let Some(part) = &self.cell {
+            self.lose(part, error);
+        }
+        self.leave_home();
     }
 
     fn has_ended(&self) -> bool {
@@ -197,20 +246,27 @@ impl Job for Run {
 
 impl Run {
     /// From the queue into the engine: the first turn, or the next one.
-    fn start(self: &Arc<Self>) -> Option<(Box<Isolate>, Turn)> {
+    fn start(self: &Arc<Self>) -> Option<(RunIsolate, Turn)> {
         self.check_threads();
         let phase = std::mem::replace(&mut self.shared.lock().phase, Phase::Computing);
         self.begin_slice();
         match phase {
             // Messages that the host has sent by now wait for the end of the first turn. Before it, the isolate has
             // none of the promises that they may be about.
-            Phase::Queued(request) => self.first_turn(*request),
+            Phase::Queued(work) => self.begin(*work),
             Phase::Woken(mut isolate) | Phase::Parked(mut isolate) => {
                 if self.is_settled() {
                     self.let_go(isolate);
                     return None;
                 }
-                let inbox = std::mem::take(&mut self.shared.lock().inbox);
+                let inbox = {
+                    let mut shared = self.shared.lock();
+                    if shared.record.is_asked() {
+                        // A cell that was ended while it waited: there is nothing left to interrupt.
+                        return Some((isolate, Turn::Ended(End::Asked)));
+                    }
+                    std::mem::take(&mut shared.inbox)
+                };
                 let turn = isolate.turn(inbox);
                 Some((isolate, turn))
             }
@@ -221,11 +277,23 @@ impl Run {
         }
     }
 
-    fn first_turn(self: &Arc<Self>, request: Request) -> Option<(Box<Isolate>, Turn)> {
+    fn begin(self: &Arc<Self>, work: Work) -> Option<(RunIsolate, Turn)> {
         if self.is_settled() {
             self.shared.lock().phase = Phase::Over;
             return None;
         }
+        match (work, &self.cell) {
+            (Work::Cell(work), Some(part)) => self.first_turn_of_cell(part, work),
+            (Work::Task(task), Some(part)) => {
+                self.perform(part, task);
+                None
+            }
+            (Work::Program(request), _) => self.first_turn(request),
+            (Work::Cell(_) | Work::Task(_), None) => None,
+        }
+    }
+
+    fn first_turn(self: &Arc<Self>, request: Request) -> Option<(RunIsolate, Turn)> {
         let embedder: Arc<dyn Embedder> = Arc::new(RunEmbedder(Arc::clone(self)));
         let resources = &self.resources;
         let begun = prepare::prepare(
@@ -238,10 +306,10 @@ impl Run {
         match begun {
             Prepared::Isolate(mut isolate) => {
                 let turn = isolate.start();
-                Some((isolate, turn))
+                Some((RunIsolate::Own(isolate), turn))
             }
             Prepared::Over(end) => {
-                self.settle(end, None);
+                self.settle(end, None, SessionState::Kept);
                 self.shared.lock().phase = Phase::Over;
                 None
             }
@@ -249,7 +317,7 @@ impl Run {
     }
 
     /// Parks the isolate until the host sends something, unless it already has.
-    fn park(self: &Arc<Self>, isolate: Box<Isolate>, waits_for_host: bool) -> Next {
+    fn park(self: &Arc<Self>, mut isolate: RunIsolate, waits_for_host: bool) -> Next {
         let stalled = (!waits_for_host).then(|| isolate.stalled());
         let mut shared = self.shared.lock();
         if self.is_settled() {
@@ -260,9 +328,7 @@ impl Run {
         }
         if shared.record.is_asked() {
             // It was asked to end between two turns: there is nothing left to interrupt.
-            drop(shared);
-            self.settle(End::Asked, Some(isolate.peak_bytes()));
-            return Next::Over(isolate);
+            return Next::Ended(isolate);
         }
         shared.stalled = stalled;
         shared.parkings += 1;
@@ -276,10 +342,30 @@ impl Run {
         Next::Parked
     }
 
-    fn let_go(&self, isolate: Box<Isolate>) {
+    /// Settles it, and gives its isolate back.
+    fn finish(self: &Arc<Self>, isolate: RunIsolate, end: End, finishing: &Cell<bool>) {
+        match (isolate, &self.cell) {
+            (RunIsolate::Session(isolate), Some(part)) => self.conclude(part, isolate, end),
+            (isolate, _) => {
+                finishing.set(self.resources.scheduler.finishing(self));
+                self.seams.pass(Seam::Ended);
+                self.settle(end, Some(isolate.peak_bytes()), SessionState::Kept);
+                self.seams.pass(Seam::Settled);
+                self.let_go(isolate);
+            }
+        }
+        self.seams.pass(Seam::LetGo);
+    }
+
+    fn let_go(&self, isolate: RunIsolate) {
         self.slice.lock().take();
-        self.resources.pool.give_back(isolate.finish());
+        match isolate {
+            RunIsolate::Own(isolate) => self.resources.pool.give_back(isolate.finish()),
+            // The session has begun anew, without it.
+            RunIsolate::Session(isolate) => drop(isolate),
+        }
         self.shared.lock().phase = Phase::Over;
+        self.leave_home();
     }
 
     /// Ends the run if the runtime has too many stuck threads for it to start, or to resume.
@@ -313,20 +399,58 @@ impl Run {
         self.settled.load(Ordering::Acquire)
     }
 
-    /// Settles the run; only the first call does.
-    fn settle(&self, end: End, peak_bytes: Option<usize>) {
+    /// Decides how a cell ends that came to `end`: whether its session keeps its effects, and whether the session is
+    /// reset. From here on nobody can end it otherwise. `None` if somebody has.
+    fn claim(&self, end: &End) -> Option<(bool, bool)> {
+        let mut shared = self.shared.lock();
+        if shared.claimed || self.is_settled() {
+            return None;
+        }
+        shared.claimed = true;
+        Some((shared.record.keeps(end), shared.record.is_reset()))
+    }
+
+    /// Settles the run; only the first call does. `state`: the effect on the session, if it has one. Returns the error
+    /// with which it settled, if it is a part of a session.
+    fn settle(&self, end: End, peak_bytes: Option<usize>, state: SessionState) -> Option<Failure> {
         let mut shared = self.shared.lock();
         if self.is_settled() {
-            return;
+            return None;
         }
-        let status = shared.record.settle(end, peak_bytes.map(|bytes| bytes as u64));
-        shared.inbox.clear();
+        let kind = self.kind();
+        let cell = kind.map(|_| state);
+        let status = shared.record.settle(end, peak_bytes.map(|bytes| bytes as u64), cell);
+        let error = shared.record.error().filter(|_| kind.is_some());
+        let error = error.map(|error| (error.name.clone(), error.message.clone()));
+        if kind.is_none() {
+            shared.inbox.clear();
+        }
         self.settled.store(true, Ordering::Release);
         drop(shared);
-        self.resources.registry.settle(self.place, status);
+        if kind == Some(Kind::Task) {
+            self.resources.registry.forget(self.place);
+        } else {
+            self.resources.registry.settle(self.place, status);
+        }
         self.answered.notify_all();
         // This thread (the caller's, the watchdog's) is not the host's, so a panic of the host must not reach it.
-        drop(catch_unwind(AssertUnwindSafe(|| self.host.settled())));
+        drop(catch_unwind(AssertUnwindSafe(|| {
+            if matches!(kind, Some(Kind::Cell | Kind::Held)) {
+                self.host.concluded(state);
+            }
+            if kind.is_none_or(|kind| kind == Kind::Cell) {
+                self.host.settled();
+            }
+        })));
+        error
+    }
+
+    /// Has a thread take it.
+    fn enqueue(self: &Arc<Self>) {
+        match &self.cell {
+            Some(part) => part.session.enqueue(self),
+            None => self.resources.scheduler.enqueue(Arc::clone(self)),
+        }
     }
 
     fn begin_slice(&self) {

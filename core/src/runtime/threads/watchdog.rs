@@ -19,6 +19,9 @@ const GRACE: Duration = Duration::from_millis(40);
 /// How long a run may be stalled.
 const STALLED: Duration = Duration::from_secs(1);
 
+/// How many deadlines are kept, at least, before those of runs that are gone are dropped.
+const MOST_DEADLINES: usize = 1_000;
+
 /// How often computing runs are checked.
 const TICK: Duration = Duration::from_millis(500);
 
@@ -26,6 +29,9 @@ const TICK: Duration = Duration::from_millis(500);
 pub(crate) trait Watched: Send + Sync + 'static {
     /// Settles a run whose thread does not return from the engine, if it has not settled.
     fn force(self: &Arc<Self>);
+
+    /// Ends a cell that takes longer than its caller allows.
+    fn end_overdue(self: &Arc<Self>);
 
     /// Ends a run that is still in that parking: nothing can resume it.
     fn end_stalled(self: &Arc<Self>, parking: u64);
@@ -54,6 +60,8 @@ pub(crate) struct Watchdog<R> {
 
 struct Watch<R> {
     deadlines: BinaryHeap<Reverse<Deadline<R>>>,
+    /// How many deadlines there may be until those of runs that are gone are dropped.
+    most: usize,
     started: bool,
     /// Whether the thread sleeps without a limit.
     asleep: bool,
@@ -72,6 +80,8 @@ enum What {
     Termination,
     /// End it if it is still in that parking.
     Stalled(u64),
+    /// End it if it has not settled.
+    Timeout,
 }
 
 impl<R> PartialEq for Deadline<R> {
@@ -96,14 +106,24 @@ impl<R> Ord for Deadline<R> {
 
 impl<R: Watched> Watchdog<R> {
     pub(crate) fn new(owner: Weak<dyn Owner<R>>) -> Self {
-        let watch =
-            Watch { deadlines: BinaryHeap::new(), started: false, asleep: false, closed: false };
+        let watch = Watch {
+            deadlines: BinaryHeap::new(),
+            most: MOST_DEADLINES,
+            started: false,
+            asleep: false,
+            closed: false,
+        };
         Self { owner, watch: Mutex::new(watch), wake: Condvar::new() }
     }
 
     /// Settles the run soon if its own thread does not.
     pub(crate) fn watch_ending(&self, run: &Arc<R>) {
         self.add(run, GRACE, What::Termination);
+    }
+
+    /// Ends the cell unless it settles in that time.
+    pub(crate) fn watch_timeout(&self, run: &Arc<R>, after: Duration) {
+        self.add(run, after, What::Timeout);
     }
 
     /// Ends the run unless it resumes within a second.
@@ -135,8 +155,15 @@ impl<R: Watched> Watchdog<R> {
     }
 
     fn add(&self, run: &Arc<R>, after: Duration, what: What) {
-        let deadline = Deadline { at: Instant::now() + after, run: Arc::downgrade(run), what };
+        // A time beyond the clock's range never comes.
+        let Some(at) = Instant::now().checked_add(after) else { return };
+        let deadline = Deadline { at, run: Arc::downgrade(run), what };
         let mut watch = self.watch.lock();
+        if watch.deadlines.len() >= watch.most {
+            // Long timeouts of short cells would pile up.
+            watch.deadlines.retain(|Reverse(deadline)| deadline.run.strong_count() > 0);
+            watch.most = MOST_DEADLINES.max(2 * watch.deadlines.len());
+        }
         let next = watch.deadlines.peek().is_none_or(|Reverse(first)| deadline.at < first.at);
         watch.deadlines.push(Reverse(deadline));
         if next {
@@ -190,6 +217,7 @@ fn watch<R: Watched>(owner: &Weak<dyn Owner<R>>) {
             match (run.upgrade(), what) {
                 (Some(run), What::Termination) => run.force(),
                 (Some(run), What::Stalled(parking)) => run.end_stalled(parking),
+                (Some(run), What::Timeout) => run.end_overdue(),
                 (None, _) => {}
             }
         }
@@ -219,6 +247,10 @@ mod tests {
     impl Watched for Toy {
         fn force(self: &Arc<Self>) {
             self.tell("forced");
+        }
+
+        fn end_overdue(self: &Arc<Self>) {
+            self.tell("overdue");
         }
 
         fn end_stalled(self: &Arc<Self>, parking: u64) {

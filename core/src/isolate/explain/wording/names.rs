@@ -71,7 +71,7 @@ pub(super) fn absent(
             none if none.is_empty() => format!("{message}; there are no modules to import here"),
             known => format!("{message}; use import, which knows: {}", list(&known)),
         },
-        None => match (remedies::absent_name(name), nearest(name, meant, &globals)) {
+        None => match (remedies::absent_name(name), nearest(values, name, meant, &globals)) {
             (Some(clause), _) if clause.starts_with("this sandbox") && !globals.is_empty() => {
                 format!("{message}; {clause}, its globals are: {}", list(&globals))
             }
@@ -84,8 +84,14 @@ pub(super) fn absent(
 }
 
 /// The name that a name nearly is: a declared one, a global of the host, or one of the language.
-fn nearest<'n>(name: &str, meant: Option<&'n str>, globals: &'n [String]) -> Option<&'n str> {
-    let globals = globals.iter().map(String::as_str);
-    let known = meant.into_iter().chain(globals).chain(["console"]).chain(GLOBALS.iter().copied());
-    misspelled(name, known)
+fn nearest(
+    values: &Values<'_>,
+    name: &str,
+    meant: Option<&str>,
+    globals: &[String],
+) -> Option<String> {
+    let declared = values.declared();
+    let given = declared.iter().chain(globals).map(String::as_str);
+    let known = meant.into_iter().chain(given).chain(["console"]).chain(GLOBALS.iter().copied());
+    misspelled(name, known).map(str::to_owned)
 }

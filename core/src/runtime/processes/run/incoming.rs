@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use super::{Phase, Run, Shared};
+use super::{
+    Phase, Run, Shared,
+    cell::{Kind, Place},
+};
 use crate::{
     binding::{
         handle::RunControl,
@@ -19,7 +22,7 @@ use crate::{
     },
     runtime::{
         processes::{ledger::Overdrawn, worker_socket::FrameSink},
-        record::{Reason, Record},
+        record::Reason,
     },
     value::{Kinds, Value},
 };
@@ -29,12 +32,22 @@ const MOST_BYTES_TOLD: u64 = (1 << 53) - 1;
 
 impl Run {
     /// Takes a frame of the worker; returns whether that ended the run.
-    pub(super) fn take(self: &Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
+    pub(in crate::runtime::processes) fn take(
+        self: &Arc<Self>,
+        frame: Frame,
+    ) -> Result<bool, Unreadable> {
         if self.is_settled() {
             return Ok(false);
         }
         let message = ToHost::from_frame(frame, self.most_bytes())?;
         let ends = matches!(message, ToHost::Ended { .. });
+        let is_ending_cell = matches!(message, ToHost::CellEnded { .. } | ToHost::Names { .. });
+        if (ends && self.cell.is_some()) || (is_ending_cell && self.cell.is_none()) {
+            return Err(Unreadable::Broken);
+        }
+        if self.kind() == Some(Kind::Question) && !is_ending_cell {
+            return Err(Unreadable::Broken);
+        }
         self.handle(message).map(|()| ends)
     }
 
@@ -53,9 +66,9 @@ impl Run {
                 }
                 let (args, _) = self.take_in(args)?;
                 let asked = {
-                    let mut shared = self.shared.lock();
-                    shared.ledger.start(promise, args.held_bytes())?;
-                    shared.record.is_asked()
+                    let shared = self.shared.lock();
+                    shared.dealings.lock().ledger.start(promise, args.held_bytes())?;
+                    self.is_ending(&shared)
                 };
                 if !asked {
                     self.host.start(function, args, promise);
@@ -68,11 +81,12 @@ impl Run {
                 if waits != self.report {
                     return Err(Unreadable::Broken);
                 }
-                self.keep(|record| {
-                    if !record.is_asked() {
-                        record.report(value);
+                {
+                    let mut shared = self.shared.lock();
+                    if !self.is_settled() && !self.is_ending(&shared) {
+                        shared.record.report(value);
                     }
-                });
+                }
                 if waits { self.calls(REPORT_SINK, Value::undefined()) } else { Ok(()) }
             }
             ToHost::Ask(message) => {
@@ -100,25 +114,40 @@ impl Run {
                         .map_err(|_| Unreadable::Broken)?;
                 }
                 self.check_kept(&log.args)?;
-                self.keep(|record| record.log(log));
+                let mut shared = self.shared.lock();
+                if !self.is_settled() {
+                    shared.record.log(log);
+                }
                 Ok(())
             }
             ToHost::FunctionSettled { call, completion } => {
                 let (completion, _) = self.take_in_completion(completion)?;
-                waited_for(self.shared.lock().ledger.finish_call(call))?;
-                self.host.function_settled(call, completion);
+                waited_for(self.shared.lock().dealings.lock().ledger.finish_call(call))?;
+                // The call may have ended with the cell that it was in.
+                let session = self.cell.as_ref().map(|part| &part.session);
+                if session.is_none_or(|session| session.takes_outcome(call)) {
+                    self.host.function_settled(call, completion);
+                }
                 Ok(())
             }
             ToHost::PromiseSettled { promise, completion } => {
                 let (completion, new_promises) = self.take_in_completion(completion)?;
                 let (Ok(outcome) | Err(outcome)) = &completion;
                 let link_bytes = (new_promises > 0).then(|| outcome.held_bytes());
-                waited_for(self.shared.lock().ledger.finish_promise(promise, link_bytes)?)?;
+                let waits = {
+                    let shared = self.shared.lock();
+                    shared.dealings.lock().ledger.finish_promise(promise, link_bytes)?
+                };
+                waited_for(waits)?;
                 self.host.promise_settled(promise, completion);
                 Ok(())
             }
             ToHost::Parked { taken } => self.parks(taken),
             ToHost::Ended { end, peak_bytes } => self.ended(end, peak_bytes),
+            ToHost::CellEnded { end, peak_bytes, state, handed } => {
+                self.cell_ended(end, peak_bytes.min(MOST_BYTES_TOLD), state, handed)
+            }
+            ToHost::Names { names, are_last } => self.named(names, are_last),
         }
     }
 
@@ -150,13 +179,17 @@ impl Run {
     fn parks(&self, taken: u64) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
         // Between two parkings the worker has taken something.
-        let is_news = taken >= shared.next_parked && taken <= shared.sent;
-        if !is_news || !matches!(shared.phase, Phase::Computing(_)) {
-            return Err(Unreadable::Broken);
-        }
-        shared.next_parked = taken + 1;
+        let sent = {
+            let mut dealings = shared.dealings.lock();
+            let is_news = taken >= dealings.next_parked && taken <= dealings.sent;
+            if !is_news || !matches!(shared.phase, Phase::Computing(_)) {
+                return Err(Unreadable::Broken);
+            }
+            dealings.next_parked = taken + 1;
+            dealings.sent
+        };
         // Otherwise a message is under way that resumes the worker.
-        if taken == shared.sent {
+        if taken == sent {
             self.waits(&mut shared);
             drop(shared);
             self.workers.dispatch();
@@ -190,7 +223,7 @@ impl Run {
         if under_way > self.most_bytes() {
             return Err(Unreadable::TooLarge);
         }
-        let new_promises = self.shared.lock().ledger.receive(&message)?;
+        let new_promises = self.shared.lock().dealings.lock().ledger.receive(&message)?;
         Ok((message.sent(&self.in_flight), new_promises))
     }
 
@@ -212,7 +245,7 @@ impl Run {
 
     /// A worker asks before it sends a message that a host may refuse. A host that has accepted a message is not asked
     /// again, because it may count what it accepts.
-    fn check_refusal(&self, message: &Value) -> Result<(), Unreadable> {
+    pub(super) fn check_refusal(&self, message: &Value) -> Result<(), Unreadable> {
         if !message.kinds().intersects(self.validated_kinds) {
             return Ok(());
         }
@@ -225,24 +258,36 @@ impl Run {
 
     /// Checks that reports and logs, which are kept to the end, stay within what the run may hold.
     fn check_kept(&self, message: &Value) -> Result<(), Unreadable> {
+        self.check_room(message.held_bytes())
+    }
+
+    /// Counts bytes that the host keeps to the end.
+    pub(super) fn check_room(&self, bytes: usize) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
-        shared.kept_bytes = shared.kept_bytes.saturating_add(message.held_bytes());
+        shared.kept_bytes = shared.kept_bytes.saturating_add(bytes);
         if shared.kept_bytes > self.most_bytes() { Err(Unreadable::TooLarge) } else { Ok(()) }
     }
 
-    /// Keeps a report or a log, unless the run has settled.
-    fn keep(&self, keep: impl FnOnce(&mut Record)) {
-        let mut shared = self.shared.lock();
-        if !self.is_settled() {
-            keep(&mut shared.record);
-        }
+    /// Whether somebody has asked the run to end. A cell may come to its end all the same, and what it has done by
+    /// then counts.
+    fn is_ending(&self, shared: &Shared) -> bool {
+        self.cell.is_none() && shared.record.is_asked()
     }
 
     fn ended(&self, end: WorkersEnd, peak_bytes: Option<u64>) -> Result<(), Unreadable> {
-        if let WorkersEnd::End(End::Success(value)) = &end {
-            self.check_refusal(value)?;
+        match &end {
+            WorkersEnd::End(End::Success(value)) => self.check_refusal(value)?,
+            WorkersEnd::End(End::Cell(_)) => return Err(Unreadable::Broken),
+            _ => {}
         }
-        let end = match end {
+        let end = self.judge(end);
+        self.settle(end, peak_bytes.map(|bytes| bytes.min(MOST_BYTES_TOLD)), Place::Untouched);
+        Ok(())
+    }
+
+    /// The end of a run, whose reason is noted if the worker has ended it.
+    pub(super) fn judge(&self, end: WorkersEnd) -> End {
+        match end {
             WorkersEnd::End(end) => end,
             WorkersEnd::Cap => {
                 self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
@@ -255,9 +300,7 @@ impl Run {
                 self.shared.lock().record.ask(Reason::Stalled(Box::new(place)));
                 End::Asked
             }
-        };
-        self.settle(end, peak_bytes.map(|bytes| bytes.min(MOST_BYTES_TOLD)));
-        Ok(())
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) trait Job: RunControl + FrameSink + 'static {
     fn begin(self: &Arc<Self>, link: &Arc<WorkerSocket>) -> Begun;
 
     /// Resumes the worker, with a permit; false if the run needs none any more.
-    fn resume(&self) -> bool;
+    fn resume(self: &Arc<Self>) -> bool;
 
     /// Whether the run has computed for so long that others need not wait for it. If so it loses its permit, and its
     /// worker is demoted.
@@ -30,6 +30,12 @@ pub(crate) trait Job: RunControl + FrameSink + 'static {
 
     /// Settles a run that its worker did not end in time; the worker is being killed.
     fn give_up(&self) -> Option<u32>;
+
+    /// Whether it waits for other runs of its session.
+    fn waits_in_session(&self) -> bool;
+
+    /// Whether only a worker will do that has had no run.
+    fn needs_new_worker(&self) -> bool;
 
     /// Whether the run waits for its host and for nothing else.
     fn parked(&self) -> bool;

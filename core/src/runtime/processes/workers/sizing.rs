@@ -191,7 +191,9 @@ impl<J: Job> Workers<J> {
             self.driver.ring();
         }
         let wanted = self.settings.ready_isolates + state.fresh.len().min(AHEAD);
-        let missing = wanted.saturating_sub(state.ready.len() + state.coming);
+        let needs_new = state.fresh.front().is_some_and(|run| run.needs_new_worker());
+        let ready = state.ready.iter().filter(|ready| ready.is_new || !needs_new).count();
+        let missing = wanted.saturating_sub(ready + state.coming);
         // Several are ordered at once: each time the zygote wakes it takes a processor from somebody.
         if missing == 0 || (missing < wanted / SOME && state.fresh.is_empty()) {
             return;

@@ -5,10 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Phase, Run, Shared};
+use super::{
+    Phase, Run, Shared, Work,
+    cell::{Failure, InSession},
+};
 use crate::{
-    binding::{handle::RunControl, host::Completion, inbound::Inbound},
-    data::outcome::ExecutionResult,
+    binding::{
+        handle::{Recipient, RunControl},
+        host::Completion,
+        inbound::Inbound,
+    },
+    data::{cell::SessionState, outcome::ExecutionResult},
+    error::{Error, ErrorKind},
     isolate::End,
     runtime::{record::Reason, threads::watchdog::Watched},
     value::{Charge, Value},
@@ -28,22 +36,22 @@ impl Run {
             Phase::Parked(isolate) => {
                 shared.phase = Phase::Woken(isolate);
                 drop(shared);
-                self.resources.scheduler.enqueue(Arc::clone(self));
+                self.enqueue();
             }
             other => shared.phase = other,
         }
     }
 
     /// Asks the run to end; the first reason stays.
-    pub(super) fn end(self: &Arc<Self>, reason: Reason) {
+    pub(crate) fn end(self: &Arc<Self>, reason: Reason) {
         let mut shared = self.shared.lock();
-        if self.is_settled() || shared.record.is_asked() {
+        if self.is_settled() || shared.claimed || shared.record.is_asked() {
             return;
         }
         shared.record.ask(reason);
         self.termination.raise();
         let computing = matches!(shared.phase, Phase::Computing);
-        let (mut parked, mut request, mut peak_bytes) = (false, None, None);
+        let (mut parked, mut unused, mut peak_bytes) = (false, None, None);
         match std::mem::replace(&mut shared.phase, Phase::Over) {
             Phase::Parked(isolate) => {
                 peak_bytes = Some(isolate.peak_bytes());
@@ -55,22 +63,76 @@ impl Run {
                 shared.phase = Phase::Woken(isolate);
             }
             // The run stays in the queue, and holds nothing any more.
-            Phase::Queued(unused) => request = Some(unused),
+            Phase::Queued(work) => unused = Some(work),
             other => shared.phase = other,
         }
         drop(shared);
-        drop(request);
         self.answered.notify_all();
         if computing {
             self.resources.scheduler.wake_ended(self);
             self.resources.watchdog.watch_ending(self);
             return;
         }
-        self.settle(End::Asked, peak_bytes);
+        // A cell that has begun settles when its session has been rolled back, on a thread of the runtime.
+        if self.cell.is_none() || unused.is_some() {
+            let error = self.settle(End::Asked, peak_bytes, SessionState::Kept);
+            self.drop_unused(unused, error);
+        }
         if parked {
             // A thread of the runtime gives its isolate back; that is no work for the caller's thread.
-            self.resources.scheduler.enqueue(Arc::clone(self));
+            self.enqueue();
         }
+    }
+
+    /// Drops the work of a run that was ended before it began, and tells its session.
+    fn drop_unused(self: &Arc<Self>, unused: Option<Box<Work>>, error: Option<Failure>) {
+        let (Some(work), part) = (unused, &self.cell) else { return };
+        if let Work::Task(task) = *work {
+            let why = error.as_ref().map_or_else(String::new, |(_, message)| message.clone());
+            task(Err(Error::new(ErrorKind::Unavailable, why)));
+        }
+        if let Some(part) = part {
+            self.skip(part, error);
+        }
+    }
+
+    /// Puts a message into the inbox, and resumes the run if it is parked.
+    pub(super) fn take_in(
+        self: &Arc<Self>,
+        mut shared: MutexGuard<'_, Shared>,
+        mut inbound: Inbound,
+    ) {
+        if inbound.count(&self.termination.in_flight, self.limit_bytes()) {
+            shared.inbox.push(inbound);
+        } else {
+            // The run finds that out as soon as it resumes.
+            self.termination.exhaust();
+        }
+        self.wake(shared);
+    }
+}
+
+impl Recipient for Run {
+    fn deliver(self: Arc<Self>, inbound: Inbound) {
+        if let Some(part) = &self.cell {
+            return Arc::clone(&part.session).deliver(inbound);
+        }
+        let shared = self.shared.lock();
+        if !self.is_settled() {
+            self.take_in(shared, inbound);
+        }
+    }
+
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
+        let charge = self.termination.in_flight.charge(bytes, self.limit_bytes());
+        if charge.is_none() {
+            self.termination.exhaust();
+            let shared = self.shared.lock();
+            if !self.is_settled() {
+                self.wake(shared);
+            }
+        }
+        charge
     }
 }
 
@@ -85,33 +147,6 @@ impl RunControl for Run {
 
     fn terminate(self: Arc<Self>, reason: Option<&str>) {
         self.end(Reason::of_caller(reason));
-    }
-
-    fn deliver(self: Arc<Self>, mut inbound: Inbound) {
-        let mut shared = self.shared.lock();
-        if self.is_settled() {
-            return;
-        }
-        let limit = self.limit_bytes();
-        if inbound.count(&self.termination.in_flight, limit) {
-            shared.inbox.push(inbound);
-        } else {
-            // The run finds that out as soon as it resumes.
-            self.termination.exhaust();
-        }
-        self.wake(shared);
-    }
-
-    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
-        let charge = self.termination.in_flight.charge(bytes, self.limit_bytes());
-        if charge.is_none() {
-            self.termination.exhaust();
-            let shared = self.shared.lock();
-            if !self.is_settled() {
-                self.wake(shared);
-            }
-        }
-        charge
     }
 
     fn reply(self: Arc<Self>, call: u64, completion: Completion) {
@@ -140,12 +175,26 @@ impl RunControl for Run {
 
 impl Watched for Run {
     fn force(self: &Arc<Self>) {
-        if !self.is_settled() {
+        if self.cell.as_ref().is_some_and(|part| part.home.waits()) {
+            // It ends as soon as it is back in the home of its session.
+            return self.resources.watchdog.watch_ending(self);
+        }
+        // The end of a cell that is decided takes no time that matters.
+        let end = if self.termination.is_exhausted() { End::Memory } else { End::Asked };
+        if self.claim(&end).is_some() {
             self.resources.scheduler.abandon(self);
-            let exhausted = self.termination.is_exhausted();
-            self.settle(if exhausted { End::Memory } else { End::Asked }, None);
+            let error = self.settle(end, None, SessionState::Reset);
+            if let Some(part) = &self.cell {
+                self.lose(part, error);
+            }
             // It may have been the last run that a closed runtime waited for.
             self.resources.close_when_idle();
+        }
+    }
+
+    fn end_overdue(self: &Arc<Self>) {
+        if let Some(timeout) = self.cell.as_ref().and_then(InSession::timeout) {
+            self.end(Reason::Timeout(timeout));
         }
     }
 

@@ -38,17 +38,7 @@ impl Embedder for RunEmbedder {
             shared.answer = None;
             shared.calls
         };
-        run.host.call(function, args, HostCall::new(Arc::clone(run) as Arc<dyn RunControl>, call));
-        let started = Instant::now();
-        let spin = &run.resources.spin;
-        let is_there = || run.answer_of.load(Ordering::Acquire) == call;
-        let must_sleep =
-            || run.resources.scheduler.others_wait() && started.elapsed() > SHARED_SPIN;
-        spin.spin(started, || is_there() || must_sleep());
-        let found = is_there();
-        let answer = self.await_answer(call);
-        spin.learn(started.elapsed(), found);
-        answer
+        run.lend_home(|| self.ask(function, args, call))
     }
 
     fn start(&self, function: u32, args: Value, promise: u32) -> bool {
@@ -91,8 +81,10 @@ impl Embedder for RunEmbedder {
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {
-        if !self.0.is_settled() {
-            self.0.host.function_settled(call, completion);
+        let run = &self.0;
+        let wanted = run.cell.as_ref().is_none_or(|part| part.session.takes_outcome(call));
+        if wanted && !run.is_settled() {
+            run.host.function_settled(call, completion);
         }
     }
 
@@ -112,13 +104,33 @@ impl Embedder for RunEmbedder {
         } else if run.resources.scheduler.others_wait() {
             let computed = run.end_slice();
             run.shared.lock().computed += computed;
-            run.resources.scheduler.step_aside(run);
-            run.begin_slice();
+            run.lend_home(|| {
+                run.resources.scheduler.step_aside(run);
+                run.begin_slice();
+            });
+        } else if run.home_is_wanted() {
+            run.lend_home(|| ());
         }
     }
 }
 
 impl RunEmbedder {
+    /// Calls the host and waits for its answer.
+    fn ask(&self, function: u32, args: Value, call: u64) -> Option<Completion> {
+        let run = &self.0;
+        run.host.call(function, args, HostCall::new(Arc::clone(run) as Arc<dyn RunControl>, call));
+        let started = Instant::now();
+        let spin = &run.resources.spin;
+        let is_there = || run.answer_of.load(Ordering::Acquire) == call;
+        let must_sleep =
+            || run.resources.scheduler.others_wait() && started.elapsed() > SHARED_SPIN;
+        spin.spin(started, || is_there() || must_sleep());
+        let found = is_there();
+        let answer = self.await_answer(call);
+        spin.learn(started.elapsed(), found);
+        answer
+    }
+
     fn await_answer(&self, call: u64) -> Option<Completion> {
         let run = &self.0;
         let mut shared = run.shared.lock();

@@ -17,7 +17,7 @@ pub(crate) trait Job: Send + Sync + 'static {
     fn compute(self: &Arc<Self>, finishing: &Cell<bool>);
 
     /// Called after a panic in [`Job::compute`], which is a bug of ours.
-    fn break_down(&self);
+    fn break_down(self: &Arc<Self>);
 
     /// Whether it is over.
     fn has_ended(&self) -> bool;

@@ -40,7 +40,7 @@ impl Job for Toy {
         }
     }
 
-    fn break_down(&self) {}
+    fn break_down(self: &Arc<Self>) {}
 
     fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::Relaxed)

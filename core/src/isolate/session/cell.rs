@@ -1,0 +1,231 @@
+//! The way of a cell, from its linked module to its end.
+//!
+//! In: a linked cell, or the call of something that cells have made. Out: an [`End`], with the value, its text, and the
+//! part of the cell that it is from. A value that cannot leave is no failure. Keeps the promises of sessions on values.
+
+use std::{cell::Cell, sync::Arc};
+
+use super::names::Slots;
+use crate::{
+    data::{
+        cell::ValueFrom,
+        inspect::inspect,
+        outcome::{ExecutionError, Status},
+        text::{MESSAGE_LIMIT, bounded},
+    },
+    isolate::{
+        State,
+        crossing::{
+            clone_in::clone_args_in,
+            clone_out::{Crossing, clone_out},
+        },
+        engine::{Local, Outcome, Raw, Thrown, is_proxy, sys, tag_of, undefined},
+        exception,
+        loader::{self, Body},
+        settle::{
+            CellEnd, EVALUATED, End, HELD, NotStarted, RESOLVED, Signal, await_promise, is_next,
+        },
+    },
+    modules::{compile::cell::CellValue, session_program::LinkedCell},
+    value::{ErrorClass, Value},
+};
+
+/// Bytes of the text of a value.
+const TEXT_LIMIT: usize = 16 << 10;
+
+/// The most names that a message about a missing one lists.
+const LISTED_NAMES: usize = 20;
+
+/// The cell that runs.
+pub(super) struct Present {
+    pub(super) slots: Slots,
+    /// Whether it came to its end, without a `return`.
+    pub(super) came_to_end: Cell<bool>,
+    /// The source of its value then.
+    value: CellValue,
+    /// The host's call that it is, if the host called a function.
+    held: Option<u32>,
+}
+
+/// The work of a cell, ready to begin.
+pub(super) enum Ready {
+    /// A cell and its code, which is loaded with everything that it imports.
+    Source(LinkedCell, Body),
+    Call {
+        name: String,
+        args: Value,
+    },
+    Held {
+        function: u32,
+        args: Value,
+        call: u32,
+    },
+}
+
+/// Begins a cell. The names of a source are declared when its imports have been evaluated.
+pub(super) fn begin(state: &State, ready: Ready) -> Result<(), NotStarted> {
+    let cx = state.realm().cx;
+    match ready {
+        Ready::Source(cell, Body::Function(body)) => Ok(run(state, &cell, &body)?),
+        Ready::Source(cell, Body::Module(module)) => {
+            state.session()?.linked.replace(Some(cell));
+            state.module.replace(Some(module.clone()));
+            let promise = cx.evaluate(module)?;
+            Ok(await_promise(state, promise.raw(), EVALUATED)?)
+        }
+        Ready::Call { name, args } => {
+            state.arrive(Slots::default(), CellValue::None, None)?;
+            call(state, &name, &args)
+        }
+        Ready::Held { function, args, call } => {
+            state.arrive(Slots::default(), CellValue::None, Some(call))?;
+            if let Err(Thrown) = state.call_exported(function, &args, call) {
+                let thrown = cx.exception();
+                state.settle_call(call, Err(thrown.raw()));
+                settled(state, call);
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Notes that a call of the host has its outcome.
+pub(in crate::isolate) fn settled(state: &State, call: u32) {
+    let Ok(session) = state.session() else { return };
+    let is_held = session.present.borrow().as_ref().is_some_and(|cell| cell.held == Some(call));
+    if is_held {
+        let value = state.realm().cx.dup(undefined());
+        state.signal.replace(Some(Signal { what: HELD, value }));
+    }
+}
+
+/// Goes on after a promise that the cell waited for has settled.
+pub(in crate::isolate) fn take_signal(
+    state: &State,
+    Signal { what, value }: Signal,
+) -> Outcome<Option<End>> {
+    match what {
+        EVALUATED => run_module(state).map(|()| None),
+        HELD => Ok(Some(End::Cell(Box::default()))),
+        RESOLVED => end(state, value.raw()).map(Some),
+        _ => {
+            let error = exception::execution_error(state, value.raw());
+            Ok(Some(End::Failed(Status::Error, Box::new(error))))
+        }
+    }
+}
+
+/// Runs a cell whose imports have been evaluated.
+fn run_module(state: &State) -> Outcome<()> {
+    let cx = state.realm().cx;
+    let cell = state.session()?.linked.take().ok_or(Thrown)?;
+    let module = state.module.borrow().as_ref().map(|module| cx.dup(module.raw())).ok_or(Thrown)?;
+    let namespace = loader::namespace(state, module.raw())?;
+    let body = cx.get_str(namespace.raw(), c"default")?;
+    // The name that it got from its export would be in stacks.
+    cx.delete(body.raw(), "name")?;
+    run(state, &cell, &body)
+}
+
+/// Declares the names of a cell, and calls the function that is its code.
+fn run(state: &State, cell: &LinkedCell, body: &Local) -> Outcome<()> {
+    let cx = state.realm().cx;
+    let slots = state.declare(cell)?;
+    state.arrive(slots, cell.plan.value, None)?;
+    let binder = state.binder()?;
+    let promise = cx.call(body.raw(), undefined(), &[binder.raw()])?;
+    await_promise(state, promise.raw(), RESOLVED)
+}
+
+/// Calls what a cell has declared.
+fn call(state: &State, name: &str, args: &Value) -> Result<(), NotStarted> {
+    let cx = state.realm().cx;
+    let Some(function) = state.name_value(name)? else {
+        return Err(NotStarted::Unlinked(Box::new(unknown_name(state, name))));
+    };
+    if tag_of(function.raw()) == sys::JS_TAG_UNINITIALIZED {
+        let message = format!("{name} is not initialized");
+        return Err(state
+            .throw_error(ErrorClass::ReferenceError, "ReferenceError", &message)
+            .into());
+    }
+    if !cx.is_function(function.raw()) {
+        let message = format!("'{name}' is not a function");
+        return Err(state.throw_error(ErrorClass::TypeError, "TypeError", &message).into());
+    }
+    let args = clone_args_in(state, args)?;
+    let raws: Vec<Raw> = args.iter().map(Local::raw).collect();
+    let value = cx.call(function.raw(), undefined(), &raws)?;
+    if is_next(cx) && !is_proxy(value.raw()) && cx.is_its_own_outcome(value.raw())? {
+        state.signal.replace(Some(Signal { what: RESOLVED, value }));
+        return Ok(());
+    }
+    let (promise, [resolve, _]) = cx.promise()?;
+    cx.call(resolve.raw(), undefined(), &[value.raw()])?;
+    Ok(await_promise(state, promise.raw(), RESOLVED)?)
+}
+
+/// The error of a call of a name that no cell declared.
+fn unknown_name(state: &State, name: &str) -> ExecutionError {
+    let declared = state.session().map(|session| Arc::clone(&session.declared.borrow()));
+    let names: Vec<String> = declared
+        .iter()
+        .flat_map(|declared| declared.iter())
+        .take(LISTED_NAMES + 1)
+        .map(|(name, _)| format!("'{}'", bounded(name.to_owned(), 200)))
+        .collect();
+    let listed = match names.len() {
+        0 => "nothing".to_owned(),
+        count if count > LISTED_NAMES => format!("{}, …", names[..LISTED_NAMES].join(", ")),
+        _ => names.join(", "),
+    };
+    let message = format!("No cell has declared '{name}'; the session has {listed}");
+    ExecutionError {
+        name: "SyntaxError".to_owned(),
+        message: bounded(message, MESSAGE_LIMIT),
+        ..ExecutionError::default()
+    }
+}
+
+/// The end of a cell with that value.
+fn end(state: &State, value: Raw) -> Outcome<End> {
+    let session = state.session()?;
+    let value_from = match &*session.present.borrow() {
+        Some(Present { came_to_end, value, .. }) if came_to_end.get() => match value {
+            CellValue::None => None,
+            CellValue::Default => Some(ValueFrom::Default),
+            CellValue::Expression => Some(ValueFrom::Expression),
+            CellValue::Completion => Some(ValueFrom::Completion),
+        },
+        _ => Some(ValueFrom::Return),
+    };
+    let is_undefined = tag_of(value) == sys::JS_TAG_UNDEFINED;
+    let (value, text, uncloned) = match clone_out(state, value, Crossing::Final, "result") {
+        Ok(value) => {
+            let text = (!is_undefined).then(|| inspect(&value, TEXT_LIMIT));
+            (Some(value), text, None)
+        }
+        Err(Thrown) => {
+            let thrown = state.realm().cx.exception();
+            state.still_running();
+            let message = exception::execution_error(state, thrown.raw()).message;
+            (None, Some(shown(state, value)?), Some(message))
+        }
+    };
+    Ok(End::Cell(Box::new(CellEnd { value, text, uncloned, value_from })))
+}
+
+/// The text of a value that cannot leave.
+fn shown(state: &State, value: Raw) -> Outcome<String> {
+    let shown = clone_out(state, value, Crossing::Log, "result")?;
+    state.discharge(shown.held_bytes());
+    Ok(inspect(&shown, TEXT_LIMIT))
+}
+
+impl State {
+    fn arrive(&self, slots: Slots, value: CellValue, held: Option<u32>) -> Outcome<()> {
+        let came_to_end = Cell::new(false);
+        self.session()?.present.replace(Some(Present { slots, came_to_end, value, held }));
+        Ok(())
+    }
+}

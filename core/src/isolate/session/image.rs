@@ -1,0 +1,211 @@
+//! The tables beside the heap, as they were at a checkpoint.
+//!
+//! In: the state of a session between two cells. Out: the same state, once the heap has the content of that moment
+//! again. The references in an image are those that the tables had: they count in the heap's own image. So an image is
+//! made without the engine, and dropped without it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Instant,
+};
+
+use super::{
+    Builtins, Session,
+    names::{Declared, Import, Imports},
+};
+use crate::isolate::{
+    State,
+    crossing::bridge::{Exported, ExportedPromise, HostPromise},
+    engine::Local,
+    locale,
+    memory::escape::forgetting,
+};
+
+/// An image of the tables.
+pub(super) struct Image(Option<Tables>);
+
+struct Tables {
+    own_console: bool,
+    inputs: Vec<Local>,
+    bridges: Vec<(usize, Vec<String>, usize)>,
+    host_functions: HashMap<u32, Local>,
+    host_promises: HashMap<u32, HostPromise>,
+    last_promising: Option<u32>,
+    exported: HashMap<u32, Exported>,
+    exported_numbers: HashMap<usize, u32>,
+    exported_promises: HashMap<u32, ExportedPromise>,
+    exported_promise_numbers: HashMap<usize, u32>,
+    counts: HashMap<Box<str>, u32>,
+    timers: HashMap<Box<str>, Instant>,
+    warned_locale_methods: [bool; locale::METHOD_COUNT],
+    kept: usize,
+    declared: Arc<Declared>,
+    imports: Imports,
+    given: Arc<HashSet<String>>,
+    taken_in: usize,
+    builtins: Builtins,
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        // The references belong to an image of the heap.
+        forgetting(|| drop(self.0.take()));
+    }
+}
+
+impl Image {
+    /// The present tables, between two cells.
+    pub(super) fn of(state: &State) -> Option<Self> {
+        let session = state.session.as_ref()?;
+        let tables = Tables {
+            own_console: state.own_console.get(),
+            inputs: state.inputs.borrow().iter().map(Local::image).collect(),
+            bridges: state.bridges.borrow().clone(),
+            host_functions: copied(&state.host_functions.borrow(), Local::image),
+            host_promises: copied(&state.host_promises.borrow(), HostPromise::image),
+            last_promising: state.last_promising.get(),
+            exported: copied(&state.exported.borrow(), Exported::image),
+            exported_numbers: state.exported_numbers.borrow().clone(),
+            exported_promises: copied(&state.exported_promises.borrow(), ExportedPromise::image),
+            exported_promise_numbers: state.exported_promise_numbers.borrow().clone(),
+            counts: state.counts.borrow().clone(),
+            timers: state.timers.borrow().clone(),
+            warned_locale_methods: state.warned_locale_methods.get(),
+            kept: state.kept.get(),
+            declared: Arc::clone(&session.declared.borrow()),
+            imports: session.imports.borrow().image(),
+            given: Arc::clone(&session.given.borrow()),
+            taken_in: session.taken_in.get(),
+            builtins: session.builtins.get(),
+        };
+        Some(Self(Some(tables)))
+    }
+
+    /// Puts the tables back. The heap has the content of the image again; whatever the tables refer to now is gone.
+    pub(super) fn put_back(&self, state: &State) {
+        forget(state);
+        let Some(session) = &state.session else { return };
+        let Some(tables) = self.0.as_ref().map(Tables::copy) else { return };
+        state.own_console.set(tables.own_console);
+        state.inputs.replace(tables.inputs);
+        state.bridges.replace(tables.bridges);
+        state.host_functions.replace(tables.host_functions);
+        state.host_promises.replace(tables.host_promises);
+        state.last_promising.set(tables.last_promising);
+        state.exported.replace(tables.exported);
+        state.exported_numbers.replace(tables.exported_numbers);
+        state.exported_promises.replace(tables.exported_promises);
+        state.exported_promise_numbers.replace(tables.exported_promise_numbers);
+        state.counts.replace(tables.counts);
+        state.timers.replace(tables.timers);
+        state.warned_locale_methods.set(tables.warned_locale_methods);
+        state.kept.set(tables.kept);
+        session.declared.replace(tables.declared);
+        session.imports.replace(tables.imports);
+        session.given.replace(tables.given);
+        session.taken_in.set(tables.taken_in);
+        session.builtins.set(tables.builtins);
+    }
+
+    /// A second image, for a fork.
+    pub(super) fn copy(&self) -> Self {
+        Self(self.0.as_ref().map(Tables::copy))
+    }
+
+    /// Whether a promise of the host was pending.
+    pub(super) fn awaits(&self, promise: u32) -> bool {
+        self.0.as_ref().is_some_and(|tables| tables.host_promises.contains_key(&promise))
+    }
+
+    /// Whether the host held a function.
+    pub(super) fn exports(&self, function: u32) -> bool {
+        self.0.as_ref().is_some_and(|tables| tables.exported.contains_key(&function))
+    }
+}
+
+/// Forgets everything in the tables, whose heap has another content by now.
+pub(super) fn forget(state: &State) {
+    forgetting(|| {
+        let session = Session::default();
+        state.inputs.take();
+        state.bridges.take();
+        state.linking.take();
+        state.requested.take();
+        state.failed_import.take();
+        state.host_functions.take();
+        state.host_promises.take();
+        state.ahead.set(0);
+        state.exported.take();
+        state.exported_numbers.take();
+        state.exported_promises.take();
+        state.exported_promise_numbers.take();
+        state.throws.take();
+        state.unhandled.take();
+        state.explained.take();
+        state.collected.take();
+        state.counts.take();
+        state.timers.take();
+        state.module.take();
+        state.signal.take();
+        state.kept.set(0);
+        state.passing.set(0);
+        state.mend();
+        if let Some(present) = &state.session {
+            present.declared.swap(&session.declared);
+            present.imports.swap(&session.imports);
+            present.given.swap(&session.given);
+            present.taken_in.set(0);
+            present.builtins.set(Builtins::default());
+            present.linked.take();
+            present.present.take();
+        }
+    });
+}
+
+fn copied<V>(table: &HashMap<u32, V>, image: impl Fn(&V) -> V) -> HashMap<u32, V> {
+    table.iter().map(|(number, value)| (*number, image(value))).collect()
+}
+
+impl Imports {
+    fn image(&self) -> Self {
+        let names = self.names.iter().map(|(key, import)| (*key, import.image())).collect();
+        Self { object: self.object.as_ref().map(Local::image), names }
+    }
+}
+
+impl Import {
+    fn image(&self) -> Self {
+        Self {
+            key: self.key.image(),
+            namespace: self.namespace.image(),
+            imported: self.imported.image(),
+        }
+    }
+}
+
+impl Tables {
+    fn copy(&self) -> Self {
+        Self {
+            own_console: self.own_console,
+            inputs: self.inputs.iter().map(Local::image).collect(),
+            bridges: self.bridges.clone(),
+            host_functions: copied(&self.host_functions, Local::image),
+            host_promises: copied(&self.host_promises, HostPromise::image),
+            last_promising: self.last_promising,
+            exported: copied(&self.exported, Exported::image),
+            exported_numbers: self.exported_numbers.clone(),
+            exported_promises: copied(&self.exported_promises, ExportedPromise::image),
+            exported_promise_numbers: self.exported_promise_numbers.clone(),
+            counts: self.counts.clone(),
+            timers: self.timers.clone(),
+            warned_locale_methods: self.warned_locale_methods,
+            kept: self.kept,
+            declared: Arc::clone(&self.declared),
+            imports: self.imports.image(),
+            given: Arc::clone(&self.given),
+            taken_in: self.taken_in,
+            builtins: self.builtins,
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! The isolate of a session.
+//!
+//! In: a tenant of a home, the session's capabilities, and one [`Work`] at a time. Out: turns as of an
+//! [`Isolate`](crate::isolate::Isolate), then what the cell did to the state. After each cell a checkpoint is taken: an
+//! image of the heap, and one of the tables beside it. A cell that is undone costs putting both back.
+
+use std::sync::Arc;
+
+use super::{
+    Session,
+    capabilities::Capabilities,
+    image::{self, Image},
+    turns::{begin, enter, hand_in, link},
+};
+use crate::{
+    binding::inbound::Inbound,
+    data::{
+        cell::{Name, SessionState},
+        outcome::ExecutionError,
+        source::{Language, SourceText},
+    },
+    isolate::{
+        Embedder, End, NullEmbedder, Realm, Task, Termination, Turn,
+        engine::lexical,
+        memory::{
+            escape::forgetting,
+            home::{Occupied, Tenant},
+            instance,
+            snapshot::Snapshot,
+        },
+        on_poll, settle, stalled,
+        state::State,
+        without_place,
+    },
+    modules::{
+        cache::Cache,
+        session_program::SessionProgram,
+        session_request::{SessionRequest, UpdateRequest},
+    },
+    value::Value,
+};
+
+/// The work of a cell.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// Runs a source. The caller has filled in the file name (`<cell N>`) and the language.
+    Source { source: SourceText, filename: String, language: Language },
+    /// Calls what a cell declared under that name. `args` is a message that is an array.
+    Call { name: String, args: Value },
+    /// Calls a function that the host holds. The outcome goes to [`Embedder::function_settled`], and the cell ends as
+    /// [`End::Cell`](crate::isolate::End::Cell) without a value, whatever the outcome. If the cell ends in any other way, the function has not
+    /// settled.
+    Held { function: u32, args: Value, call: u32 },
+}
+
+/// The surroundings of a cell.
+pub(crate) struct CellSeat {
+    pub(crate) embedder: Arc<dyn Embedder>,
+    pub(crate) termination: Arc<Termination>,
+    /// Whether the built-in `report` exists.
+    pub(crate) report: bool,
+}
+
+/// What a cell did to the state.
+#[derive(Debug)]
+pub(crate) struct Concluded {
+    pub(crate) state: SessionState,
+    /// Messages of the host that a cell was handed which has been undone, or which never ran. The next cell must be
+    /// handed them first.
+    pub(crate) again: Vec<Inbound>,
+}
+
+/// A session in one tenant. Used by one thread at a time.
+pub(crate) struct SessionIsolate {
+    /// The tables; `None` while nothing has happened since the beginning.
+    state: Option<Box<State>>,
+    tenant: Tenant<Realm>,
+    /// The modules, while the tables do not have them.
+    program: SessionProgram,
+    capabilities: Capabilities,
+    limit_bytes: usize,
+    checkpoint_bytes: usize,
+    before: Before,
+    numbers: Numbers,
+    present: Progress,
+    /// Messages that the present cell was handed and that will be needed again if it is undone.
+    handed: Vec<Inbound>,
+    /// The number of the present cell's module.
+    first_cell: u32,
+    peak_bytes: usize,
+    /// The process had no memory for a new instance, and the old one is broken.
+    lost: bool,
+}
+
+/// The state before the present cell, or the next one.
+pub(super) enum Before {
+    /// That of a new session.
+    Pristine,
+    Checkpoint(Box<(Snapshot, Image)>),
+    /// It was too large, or cannot be had.
+    Unknown,
+}
+
+/// The progress of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// No code ran, so nothing has changed.
+    Untouched,
+    Running,
+    /// The engine was left, and its heap is broken.
+    Left,
+}
+
+/// Numbers for each isolate of a session whose threads do not come back.
+const NUMBERS_BITS: u32 = 24;
+
+/// The last numbers that were given to the host. They are never given again, whatever is undone.
+#[derive(Clone, Copy, Default)]
+struct Numbers {
+    function: u32,
+    promise: u32,
+    call: u32,
+}
+
+#[expect(unsafe_code, reason = "the engine's values are plain pointers")]
+// SAFETY: everything that tables and images point at belongs to the home's instance, which only a thread that occupies
+// the tenant uses; nothing else has a copy of the pointers.
+unsafe impl Send for SessionIsolate {}
+
+impl Drop for SessionIsolate {
+    fn drop(&mut self) {
+        // The tenant goes with everything that the tables refer to.
+        forgetting(|| self.state = None);
+    }
+}
+
+impl SessionIsolate {
+    /// Whether this engine can have sessions.
+    pub(crate) fn is_available() -> bool {
+        lexical::is_known()
+    }
+
+    /// A new session, of a request that was checked. Nothing happens before its first cell.
+    pub(crate) fn open(
+        tenant: Tenant<Realm>,
+        request: SessionRequest,
+        cache: &Arc<Cache>,
+    ) -> Box<Self> {
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let limit_bytes = bytes(request.memory_limit());
+        let checkpoint_bytes = bytes(request.checkpoint_limit());
+        let mut session = Box::new(Self {
+            state: None,
+            tenant,
+            program: SessionProgram::new(cache, request.language),
+            capabilities: Capabilities::default(),
+            limit_bytes,
+            checkpoint_bytes,
+            before: if checkpoint_bytes > 0 { Before::Pristine } else { Before::Unknown },
+            numbers: Numbers::default(),
+            present: Progress::Untouched,
+            handed: Vec::new(),
+            first_cell: 0,
+            peak_bytes: 0,
+            lost: false,
+        });
+        session.update(UpdateRequest {
+            modules: request.modules,
+            globals: request.globals,
+            imports: request.imports,
+            inputs: request.inputs,
+            ..UpdateRequest::default()
+        });
+        session
+    }
+
+    /// Begins the numbers of functions and promises far behind those that `lost` isolates of the session can have given
+    /// out.
+    pub(crate) fn number_after(&mut self, lost: u32) {
+        let base = (lost & 0x3F) << NUMBERS_BITS;
+        self.numbers = Numbers { function: base, promise: base, call: base };
+    }
+
+    /// Begins a cell, with the messages that waited: compiles, links, and runs everything that can run.
+    pub(crate) fn start(&mut self, work: Work, seat: CellSeat, inbox: Vec<Inbound>) -> Turn {
+        self.present = Progress::Untouched;
+        self.handed = Vec::new();
+        if self.lost {
+            // There may be memory by now.
+            self.lost = !self.tenant.occupy().recall_pristine();
+        }
+        if self.lost {
+            self.handed = inbox;
+            return Turn::Ended(End::Memory);
+        }
+        let tenant = &self.tenant;
+        let occupied = tenant.occupy();
+        let state = match &mut self.state {
+            Some(state) => state,
+            none => {
+                let program = self.program.clone();
+                none.insert(new_state(&occupied, program, self.numbers))
+            }
+        };
+        let in_flight = Arc::clone(&seat.termination.in_flight);
+        state.set_embedder(seat.embedder, in_flight);
+        let host = std::ptr::from_ref::<State>(state).cast_mut().cast();
+        let instance = occupied.instance();
+        instance.rearm(instance::Run {
+            limit_bytes: self.limit_bytes,
+            termination: seat.termination,
+            hook: Some(on_poll),
+            host,
+        });
+        self.peak_bytes = instance.heap().peak_bytes();
+        let linked = if state.must_end() {
+            Err(settle::forced(state))
+        } else {
+            self.first_cell = program_of(state).next_number();
+            link(state, work)
+        };
+        let linked = match linked {
+            Ok(linked) => linked,
+            Err(end) => {
+                self.handed = inbox;
+                return Turn::Ended(end);
+            }
+        };
+        drop(occupied);
+        self.present = Progress::Running;
+        let (capabilities, before) = (&self.capabilities, &self.before);
+        let (turn, handed) = {
+            let mut handed = Vec::new();
+            let turn = enter(
+                &self.tenant,
+                self.state.as_deref(),
+                (&mut self.present, &mut self.peak_bytes),
+                |state| begin(state, linked, capabilities, seat.report, inbox, before, &mut handed),
+            );
+            (turn, handed)
+        };
+        self.handed = handed;
+        turn
+    }
+
+    /// Takes the host's messages and runs everything that can run.
+    pub(crate) fn turn(&mut self, inbox: Vec<Inbound>) -> Turn {
+        let (before, handed) = (&self.before, &mut self.handed);
+        enter(
+            &self.tenant,
+            self.state.as_deref(),
+            (&mut self.present, &mut self.peak_bytes),
+            |state| {
+                // The messages that waited may have been too much.
+                state.charge(0);
+                hand_in(state, inbox, before, handed);
+                settle::go_on(state)
+            },
+        )
+    }
+
+    /// The error of a cell that nothing can resume, with the place at which it waits.
+    pub(crate) fn stalled(&mut self) -> Box<ExecutionError> {
+        let Some(state) = &self.state else { return Box::new(without_place()) };
+        let occupied = self.tenant.occupy();
+        occupied.instance().realm().attach(state);
+        let found = occupied.instance().enter(|_| stalled::error(state));
+        Box::new(found.unwrap_or_else(|_| {
+            self.present = Progress::Left;
+            without_place()
+        }))
+    }
+
+    /// The most bytes that counted against the limit during the present cell, or the last one.
+    pub(crate) fn peak_bytes(&self) -> usize {
+        self.peak_bytes
+    }
+
+    /// Ends the present cell for the session, after its end was taken. `keep`: the cell's status is success, error or
+    /// `link_error`. Otherwise its effects are undone, as far as there is a checkpoint.
+    pub(crate) fn conclude(&mut self, keep: bool) -> Concluded {
+        let again = std::mem::take(&mut self.handed);
+        if self.present == Progress::Untouched {
+            self.leave_seat();
+            return Concluded { state: SessionState::Kept, again };
+        }
+        if keep && self.present == Progress::Running && self.keep() {
+            return Concluded { state: SessionState::Kept, again: Vec::new() };
+        }
+        let state = self.undo();
+        self.present = Progress::Untouched;
+        Concluded { state, again }
+    }
+
+    /// Hands more over, or takes something away. Between cells.
+    pub(crate) fn update(&mut self, request: UpdateRequest) {
+        let program = match &mut self.state {
+            Some(state) => {
+                let Some(program) = state.linker.get_mut().session() else { return };
+                program
+            }
+            None => &mut self.program,
+        };
+        let first = program.values();
+        program.update(&request);
+        self.capabilities.add(request, first);
+    }
+
+    /// The names that cells have declared. Between cells; runs no code of the sandbox.
+    pub(crate) fn names(&mut self) -> Vec<Name> {
+        let Some(state) = &self.state else { return Vec::new() };
+        let occupied = self.tenant.occupy();
+        occupied.instance().realm().attach(state);
+        occupied.instance().enter(|_| state.names()).unwrap_or_default()
+    }
+
+    /// The number of calls to the host that have no answer yet, neither handed in nor among these.
+    pub(crate) fn unanswered(&self, answered: &[u32]) -> usize {
+        let Some(state) = &self.state else { return 0 };
+        state.host_promises.borrow().keys().filter(|promise| !answered.contains(promise)).count()
+    }
+
+    /// A second session with the same state. Between cells, and while nothing is unanswered. `None` if the state cannot
+    /// be copied: its instance is none of those that have snapshots, or the process is out of memory.
+    pub(crate) fn fork(&mut self) -> Option<Box<Self>> {
+        let Some(state) = &self.state else {
+            let tenant = Tenant::new(self.tenant.home())?;
+            return Some(self.forked(tenant, None, self.before.copy()));
+        };
+        let (tenant, copy) = {
+            let occupied = self.tenant.occupy();
+            let snapshot = match &self.before {
+                Before::Checkpoint(checkpoint) => checkpoint.0.clone(),
+                _ => occupied.checkpoint()?,
+            };
+            let program = program_of_shared(state)?;
+            let copy = new_state(&occupied, program, self.numbers.of(state));
+            Image::of(state)?.put_back(&copy);
+            (self.tenant.fork(&snapshot), copy)
+        };
+        Some(self.forked(tenant, Some(copy), self.before.copy()))
+    }
+
+    /// Forgets all state; capabilities and updates stay. Between cells, or in place of [`SessionIsolate::conclude`].
+    pub(crate) fn reset(&mut self) {
+        self.handed = Vec::new();
+        self.start_again();
+        self.present = Progress::Untouched;
+    }
+
+    fn forked(
+        &self,
+        tenant: Tenant<Realm>,
+        state: Option<Box<State>>,
+        before: Before,
+    ) -> Box<Self> {
+        Box::new(Self {
+            state,
+            tenant,
+            program: self.program.clone(),
+            capabilities: self.capabilities.clone(),
+            limit_bytes: self.limit_bytes,
+            checkpoint_bytes: self.checkpoint_bytes,
+            before,
+            numbers: self.numbers,
+            present: Progress::Untouched,
+            handed: Vec::new(),
+            first_cell: self.first_cell,
+            peak_bytes: 0,
+            lost: false,
+        })
+    }
+
+    /// Frees what a cell leaves, and takes the checkpoint. False if the engine was left meanwhile.
+    fn keep(&mut self) -> bool {
+        let Some(state) = &self.state else { return true };
+        let occupied = self.tenant.occupy();
+        let instance = occupied.instance();
+        // Nothing ends this, and nothing is too much for it.
+        instance.rest();
+        instance.realm().attach(state);
+        if instance.enter(|_| state.leave_cell()).is_err() || state.failed() {
+            self.present = Progress::Left;
+            return false;
+        }
+        let heap = instance.heap();
+        heap.discharge(heap.charged_bytes().saturating_sub(state.kept.get()));
+        let (held_bytes, _) = heap.held_and_room_bytes();
+        let checkpoint = if held_bytes <= self.checkpoint_bytes && self.checkpoint_bytes > 0 {
+            occupied.checkpoint().and_then(|snapshot| Some((snapshot, Image::of(state)?)))
+        } else {
+            None
+        };
+        self.before = match checkpoint {
+            Some(checkpoint) => Before::Checkpoint(Box::new(checkpoint)),
+            None => Before::Unknown,
+        };
+        drop(occupied);
+        self.leave_seat();
+        self.present = Progress::Untouched;
+        true
+    }
+
+    /// Undoes the present cell.
+    fn undo(&mut self) -> SessionState {
+        let Before::Checkpoint(checkpoint) = &self.before else {
+            let undone = match self.before {
+                Before::Pristine => SessionState::RolledBack,
+                _ => SessionState::Reset,
+            };
+            self.start_again();
+            return undone;
+        };
+        let (snapshot, image) = &**checkpoint;
+        if let Some(state) = &mut self.state {
+            let mut occupied = self.tenant.occupy();
+            // First, for the tables are of no use to the heap from here on.
+            image::forget(state);
+            occupied.recall(snapshot);
+            image.put_back(state);
+            program_of(state).forget_cells(self.first_cell);
+        }
+        self.leave_seat();
+        SessionState::RolledBack
+    }
+
+    /// Puts the beginning back.
+    fn start_again(&mut self) {
+        if let Some(mut state) = self.state.take() {
+            self.numbers = self.numbers.of(&state);
+            self.program = std::mem::replace(program_of(&mut state), self.program.emptied());
+            self.program.reset();
+            forgetting(|| drop(state));
+        }
+        self.lost = !self.tenant.occupy().recall_pristine();
+        self.before = if self.checkpoint_bytes > 0 { Before::Pristine } else { Before::Unknown };
+    }
+
+    /// Lets the host of a cell go.
+    fn leave_seat(&mut self) {
+        if let Some(state) = &self.state {
+            state.set_embedder(Arc::new(NullEmbedder), Arc::default());
+        }
+    }
+}
+
+impl Before {
+    fn copy(&self) -> Self {
+        match self {
+            Self::Pristine => Self::Pristine,
+            Self::Checkpoint(checkpoint) => {
+                let (snapshot, image) = &**checkpoint;
+                Self::Checkpoint(Box::new((snapshot.clone(), image.copy())))
+            }
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl Numbers {
+    /// The latest of these and of a state's.
+    fn of(self, state: &State) -> Self {
+        Self {
+            function: self.function.max(state.next_number.get()),
+            promise: self.promise.max(state.next_promise.get()),
+            call: state.last_started.get(),
+        }
+    }
+}
+
+/// Tables without anything in them.
+fn new_state(
+    occupied: &Occupied<'_, Realm>,
+    program: SessionProgram,
+    numbers: Numbers,
+) -> Box<State> {
+    let (embedder, linker) = (Arc::new(NullEmbedder), Box::new(program));
+    let mut state =
+        State::new(occupied.instance(), embedder, linker, Task::default(), Arc::default());
+    state.session = Some(Session::default());
+    state.next_number.set(numbers.function);
+    state.next_promise.set(numbers.promise);
+    state.last_started.set(numbers.call);
+    Box::new(state)
+}
+
+pub(super) fn program_of(state: &mut State) -> &mut SessionProgram {
+    state.linker.get_mut().session().expect("the program of a session")
+}
+
+fn program_of_shared(state: &State) -> Option<SessionProgram> {
+    state.linker.borrow_mut().session().map(|program| program.clone())
+}

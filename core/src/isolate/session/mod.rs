@@ -1,0 +1,58 @@
+//! Sessions: an isolate that stays, and cells that run in it one after another.
+//!
+//! In: a session's capabilities, then one [`Work`] after another. Out: a [`Turn`](super::Turn) each time a cell stops,
+//! its end, and what it did to the state.
+//!
+//! `isolate` has the session and its checkpoints, `image` what these keep of the tables beside the heap. `names` binds
+//! the names that cells declare, `capabilities` those that the host gives, and `listing` lists the former. `turns` enters
+//! the engine, and `cell` goes from the linked cell to its end.
+
+mod capabilities;
+mod cell;
+mod image;
+mod isolate;
+mod listing;
+pub(super) mod names;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashSet,
+    sync::Arc,
+};
+
+pub(super) use self::cell::{settled, take_signal};
+pub(crate) use self::isolate::{CellSeat, Concluded, SessionIsolate, Work};
+use self::{
+    capabilities::Builtins,
+    cell::Present,
+    names::{Declared, Imports},
+};
+use crate::modules::session_program::LinkedCell;
+
+/// The tables of a session, beside those that any run has.
+#[derive(Default)]
+pub(super) struct Session {
+    /// The names that cells have declared. Shared with the checkpoint until a cell declares another one.
+    declared: RefCell<Arc<Declared>>,
+    imports: RefCell<Imports>,
+    /// The names that the host has given values.
+    given: RefCell<Arc<HashSet<String>>>,
+    /// How many of the host's messages with values were taken in.
+    taken_in: Cell<usize>,
+    builtins: Cell<Builtins>,
+    /// A cell whose imports are evaluated.
+    linked: RefCell<Option<LinkedCell>>,
+    /// The cell that runs.
+    present: RefCell<Option<Present>>,
+}
+
+impl Session {
+    /// Frees what only one cell needs.
+    pub(super) fn leave_cell(&self) {
+        self.linked.take();
+        self.present.take();
+    }
+}

@@ -1,0 +1,332 @@
+//! A host for the tests of sessions, and cells run to their ends.
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    binding::{
+        host::{Completion, Refusal},
+        inbound::Inbound,
+    },
+    data::{
+        cell::{SessionState, ValueFrom},
+        inspect::inspect,
+        outcome::{ExecutionError, LogLevel, Status},
+        source::{Language, SourceText},
+    },
+    isolate::{
+        Embedder, End, Pool, PoolOptions, Realm, Termination, Turn,
+        memory::home::{Home, Tenant},
+        session::{CellSeat, SessionIsolate, Work},
+        settle::CellEnd,
+    },
+    modules::{
+        cache::Cache,
+        session_request::{SessionRequest, UpdateRequest},
+    },
+    os::sync::Mutex,
+    value::{Event, Value, Writer},
+};
+
+/// Everything that the sandbox has asked for.
+#[derive(Default)]
+pub(super) struct Host {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    logs: Vec<String>,
+    started: Vec<u32>,
+    exported: Option<u32>,
+    settled: Vec<(u32, Result<String, String>)>,
+}
+
+impl Host {
+    pub(super) fn logs(&self) -> Vec<String> {
+        std::mem::take(&mut self.seen.lock().logs)
+    }
+
+    pub(super) fn exported(&self) -> Option<u32> {
+        self.seen.lock().exported.take()
+    }
+}
+
+pub(super) fn text(text: &str) -> Value {
+    let mut writer = Writer::new();
+    writer.string(text);
+    writer.finish()
+}
+
+impl Embedder for Host {
+    fn call(&self, function: u32, args: Value) -> Option<Completion> {
+        let mut reader = args.reader();
+        let mut seen = self.seen.lock();
+        if let (Ok(Event::Array(_)), Ok(Event::SandboxFunction(number))) =
+            (reader.event(), reader.event())
+        {
+            seen.exported = Some(number);
+        }
+        Some(Ok(text(&format!("called {function}"))))
+    }
+
+    fn start(&self, _function: u32, _args: Value, promise: u32) -> bool {
+        self.seen.lock().started.push(promise);
+        true
+    }
+
+    fn report(&self, _value: Value) -> Option<Completion> {
+        Some(Ok(Value::undefined()))
+    }
+
+    fn refusal(&self, _message: &Value) -> Option<Refusal> {
+        None
+    }
+
+    fn log(&self, _level: LogLevel, args: Value) {
+        let text = inspect(&args, 1000);
+        let text = text.trim_start_matches("[ '").trim_end_matches("' ]");
+        self.seen.lock().logs.push(text.to_owned());
+    }
+
+    fn function_settled(&self, call: u32, completion: Completion) {
+        let shown = completion.map(|v| inspect(&v, 1000)).map_err(|v| inspect(&v, 1000));
+        self.seen.lock().settled.push((call, shown));
+    }
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn poll(&self, _now: Instant) {}
+}
+
+/// What became of a cell.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Cell(Box<CellEnd>),
+    Failed(Status, Box<ExecutionError>),
+    Ended,
+    Memory,
+}
+
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) outcome: Outcome,
+    pub(super) state: SessionState,
+}
+
+impl Settled {
+    pub(super) fn text(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Cell(end) => end.text.clone(),
+            _ => panic!("{self:?}"),
+        }
+    }
+
+    pub(super) fn uncloned(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Cell(end) => end.uncloned.clone(),
+            _ => panic!("{self:?}"),
+        }
+    }
+
+    pub(super) fn value_from(&self) -> Option<ValueFrom> {
+        match &self.outcome {
+            Outcome::Cell(end) => end.value_from,
+            _ => panic!("{self:?}"),
+        }
+    }
+
+    pub(super) fn error(&self) -> String {
+        match &self.outcome {
+            Outcome::Failed(_, error) => format!("{}: {}", error.name, error.message),
+            _ => panic!("{self:?}"),
+        }
+    }
+
+    pub(super) fn status(&self) -> &'static str {
+        match &self.outcome {
+            Outcome::Cell(_) => "success",
+            Outcome::Failed(status, _) => status.as_str(),
+            Outcome::Ended => "ended",
+            Outcome::Memory => "memory",
+        }
+    }
+}
+
+pub(super) fn source(text: &str) -> SourceText {
+    SourceText { text: text.to_owned(), lone_surrogate: None }
+}
+
+fn numbers(values: &[(&str, i32)]) -> Value {
+    let mut writer = Writer::new();
+    writer.array(u32::try_from(values.len()).expect("few"));
+    for (_, value) in values {
+        writer.int(*value);
+    }
+    writer.finish()
+}
+
+fn names<T>(values: &[(&str, T)]) -> Vec<String> {
+    values.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// A session with those globals and modules.
+pub(super) fn request(globals: &[(&str, i32)], modules: &[(&str, &str)]) -> SessionRequest {
+    SessionRequest {
+        globals: names(globals),
+        inputs: numbers(globals),
+        modules: modules.iter().map(|(key, text)| ((*key).to_owned(), source(text))).collect(),
+        ..SessionRequest::default()
+    }
+}
+
+/// An update with those globals.
+pub(super) fn globals(globals: &[(&str, i32)]) -> UpdateRequest {
+    UpdateRequest { globals: names(globals), inputs: numbers(globals), ..UpdateRequest::default() }
+}
+
+/// A session with those functions of the host.
+pub(super) fn functions(functions: &[(&str, u32)]) -> SessionRequest {
+    let mut writer = Writer::new();
+    writer.array(u32::try_from(functions.len()).expect("few"));
+    for (name, number) in functions {
+        writer.host_function(*number);
+        writer.string(name);
+    }
+    SessionRequest {
+        globals: names(functions),
+        inputs: writer.finish(),
+        ..SessionRequest::default()
+    }
+}
+
+/// A session whose cells run on this thread.
+pub(super) struct Cells {
+    pub(super) isolate: Box<SessionIsolate>,
+    pub(super) host: Arc<Host>,
+    pub(super) report: bool,
+    again: Vec<Inbound>,
+    count: u32,
+}
+
+impl Cells {
+    pub(super) fn open() -> Self {
+        Self::with(SessionRequest::default())
+    }
+
+    pub(super) fn with(request: SessionRequest) -> Self {
+        assert!(SessionIsolate::is_available());
+        let pool = Pool::new(Realm::build, PoolOptions::default());
+        let home = Home::new(pool.take(64 << 20, false).expect("an instance"), false);
+        let tenant = Tenant::new(&home).expect("the first tenant");
+        let cache = Arc::new(Cache::new(1 << 20));
+        let request = SessionRequest { memory_limit_bytes: Some(64e6), ..request };
+        let isolate = SessionIsolate::open(tenant, request, &cache);
+        Self::of(isolate)
+    }
+
+    fn of(isolate: Box<SessionIsolate>) -> Self {
+        Self { isolate, host: Arc::default(), report: false, again: Vec::new(), count: 0 }
+    }
+
+    pub(super) fn fork(&mut self) -> Self {
+        Self::of(self.isolate.fork().expect("a fork"))
+    }
+
+    fn seat(&self) -> CellSeat {
+        let host = Arc::clone(&self.host);
+        CellSeat { embedder: host, termination: Arc::default(), report: self.report }
+    }
+
+    fn work(&mut self, text: &str) -> Work {
+        self.count += 1;
+        let filename = format!("<cell {}>", self.count);
+        Work::Source { source: source(text), filename, language: Language::TypeScript }
+    }
+
+    fn settle(&mut self, work: Work, seat: CellSeat) -> Settled {
+        let inbox = std::mem::take(&mut self.again);
+        // No cell of these tests has a second turn.
+        let outcome = match self.isolate.start(work, seat, inbox) {
+            Turn::Idle { .. } => panic!("the cell waits: {:?}", self.isolate.stalled()),
+            Turn::Ended(End::Cell(end)) => Outcome::Cell(end),
+            Turn::Ended(End::Failed(status, error)) => Outcome::Failed(status, error),
+            Turn::Ended(End::Memory | End::Oversized(_)) => Outcome::Memory,
+            Turn::Ended(End::Asked) => Outcome::Ended,
+            Turn::Ended(end) => panic!("{end:?}"),
+        };
+        let keep = matches!(outcome, Outcome::Cell(_) | Outcome::Failed(..));
+        let concluded = self.isolate.conclude(keep);
+        self.again = concluded.again;
+        Settled { outcome, state: concluded.state }
+    }
+
+    pub(super) fn run(&mut self, text: &str) -> Settled {
+        let (work, seat) = (self.work(text), self.seat());
+        self.settle(work, seat)
+    }
+
+    /// Runs a cell, which another thread ends.
+    pub(super) fn run_ended(&mut self, text: &str) -> Settled {
+        let (work, seat) = (self.work(text), self.seat());
+        let termination: Arc<Termination> = Arc::clone(&seat.termination);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                thread::sleep(Duration::from_millis(20));
+                termination.raise();
+            });
+            self.settle(work, seat)
+        })
+    }
+
+    /// The text of a cell's value.
+    pub(super) fn text(&mut self, text: &str) -> String {
+        let settled = self.run(text);
+        match &settled.outcome {
+            Outcome::Cell(end) => end.text.clone().unwrap_or_else(|| "undefined".to_owned()),
+            Outcome::Failed(_, error) => format!("{}: {}", error.name, error.message),
+            outcome => panic!("{outcome:?}"),
+        }
+    }
+
+    pub(super) fn call(&mut self, name: &str, arg: i32) -> Settled {
+        let work = Work::Call { name: name.to_owned(), args: numbers(&[("", arg)]) };
+        let seat = self.seat();
+        self.settle(work, seat)
+    }
+
+    /// Calls a function that the host holds.
+    pub(super) fn held(&mut self, function: u32, arg: i32) -> Result<String, String> {
+        let work = Work::Held { function, args: numbers(&[("", arg)]), call: 7 };
+        let seat = self.seat();
+        let settled = self.settle(work, seat);
+        assert_eq!(settled.status(), "success");
+        let mut seen = std::mem::take(&mut self.host.seen.lock().settled);
+        assert_eq!(seen.len(), 1);
+        let (call, outcome) = seen.remove(0);
+        assert_eq!(call, 7);
+        outcome
+    }
+
+    /// Answers the calls that were started, when the next cell runs.
+    pub(super) fn answer_started(&mut self, with: &str) {
+        let started = std::mem::take(&mut self.host.seen.lock().started);
+        let answers = started
+            .into_iter()
+            .map(|promise| Inbound::PromiseSettled { promise, completion: Ok(text(with)) });
+        self.again.extend(answers);
+    }
+
+    /// Each name with its kind, its type and its size.
+    pub(super) fn names(&mut self) -> Vec<String> {
+        let names = self.isolate.names().into_iter();
+        let shown = names.map(|name| {
+            let size = name.size.map(|size| format!(" {size}")).unwrap_or_default();
+            format!("{} {} {}{size}", name.name, name.kind.as_str(), name.kind_of)
+        });
+        shown.collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! The turns of a session's cell: into the engine, with the host's messages, and out again.
+//!
+//! In: the work of a cell, what the host has given, and the messages that waited. Out: a [`Turn`], and copies of those
+//! messages that another cell needs if this one is undone.
+
+use std::ptr::NonNull;
+
+use super::{
+    Work,
+    capabilities::Capabilities,
+    cell::{self, Ready},
+    isolate::{Before, Progress, program_of},
+};
+use crate::{
+    binding::inbound::Inbound,
+    data::outcome::Status,
+    isolate::{End, Realm, Turn, loader, memory::home::Tenant, settle, state::State},
+    modules::{program::Unlinked, session_program::LinkedCell},
+};
+
+/// Enters the engine, and notes if it is left for good.
+pub(super) fn enter(
+    tenant: &Tenant<Realm>,
+    state: Option<&State>,
+    (progress, peak_bytes): (&mut Progress, &mut usize),
+    turn: impl FnOnce(&State) -> Turn,
+) -> Turn {
+    let Some(state) = state else { return Turn::Ended(End::Broken) };
+    let occupied = tenant.occupy();
+    let instance = occupied.instance();
+    instance.realm().attach(state);
+    state.tenant.set(Some(NonNull::from(tenant)));
+    let entered = instance.enter(|_| turn(state));
+    state.tenant.set(None);
+    *peak_bytes = instance.heap().peak_bytes();
+    match entered {
+        Ok(turn) => turn,
+        Err(left) => {
+            *progress = Progress::Left;
+            let end = settle::forced(state);
+            // While it lives, values of the engine are forgotten, not freed.
+            drop(left);
+            Turn::Ended(end)
+        }
+    }
+}
+
+/// A cell that is linked, as far as that needs no engine.
+pub(super) enum Linked {
+    Source(LinkedCell),
+    Ready(Ready),
+}
+
+/// Compiles and links a source. Nothing runs.
+pub(super) fn link(state: &mut State, work: Work) -> Result<Linked, End> {
+    let (_, room_bytes) = state.held_and_room_bytes();
+    match work {
+        Work::Source { source, filename, language } => program_of(state)
+            .link_cell(&source, &filename, language, room_bytes)
+            .map(Linked::Source)
+            .map_err(|unlinked| match unlinked {
+                Unlinked::Memory(module) => End::Oversized(module),
+                Unlinked::Error(error) => End::Failed(Status::LinkError, error),
+            }),
+        Work::Call { name, args } => Ok(Linked::Ready(Ready::Call { name, args })),
+        Work::Held { function, args, call } => {
+            Ok(Linked::Ready(Ready::Held { function, args, call }))
+        }
+    }
+}
+
+/// Takes in what the host gave, loads the cell, and begins it.
+pub(super) fn begin(
+    state: &State,
+    linked: Linked,
+    capabilities: &Capabilities,
+    report: bool,
+    inbox: Vec<Inbound>,
+    before: &Before,
+    handed: &mut Vec<Inbound>,
+) -> Turn {
+    let (held_bytes, _) = state.held_and_room_bytes();
+    state.charge_compiled(held_bytes);
+    let ready =
+        state.take_in(capabilities, report).map_err(Into::into).and_then(|()| match linked {
+            Linked::Source(cell) => match loader::load_cell(state) {
+                Ok(body) => Ok(Ready::Source(cell, body)),
+                Err(error) => Err(settle::NotStarted::Unlinked(error)),
+            },
+            Linked::Ready(ready) => Ok(ready),
+        });
+    hand_in(state, inbox, before, handed);
+    let begun = ready.and_then(|ready| cell::begin(state, ready));
+    settle::go_on_from(state, begun)
+}
+
+/// Hands the host's messages in, and keeps those that another cell would need if this one is undone.
+pub(super) fn hand_in(
+    state: &State,
+    inbox: Vec<Inbound>,
+    before: &Before,
+    handed: &mut Vec<Inbound>,
+) {
+    for inbound in inbox {
+        handed.extend(again(&inbound, before));
+        if !state.must_end() {
+            state.receive(inbound);
+        }
+    }
+}
+
+/// A copy of a message that is about an earlier cell.
+fn again(inbound: &Inbound, before: &Before) -> Option<Inbound> {
+    let Before::Checkpoint(checkpoint) = before else { return None };
+    let (_, image) = &**checkpoint;
+    match inbound {
+        Inbound::PromiseSettled { promise, completion } if image.awaits(*promise) => {
+            let (promise, completion) = (*promise, completion.clone());
+            Some(Inbound::PromiseSettled { promise, completion })
+        }
+        Inbound::FunctionReleased { function, times } if image.exports(*function) => {
+            Some(Inbound::FunctionReleased { function: *function, times: *times })
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,81 @@
+//! The calls that the host has made of functions of the sandbox, until they settle.
+//!
+//! In: calls as they are placed, the outcomes that the isolate sends, and the ends of cells. Out: whether an outcome is
+//! for the host, and the calls that never get one: those of a cell that was rolled back, and of a session that was
+//! reset. So each call settles once.
+
+use std::{collections::HashMap, sync::Weak};
+
+use crate::value::{ErrorClass, Value, Writer};
+
+/// The calls of one session, by their numbers.
+pub(crate) struct Calls<R>(HashMap<u32, Placed<R>>);
+
+impl<R> Default for Calls<R> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+/// The cell in which a call was placed.
+pub(crate) enum Placed<R> {
+    /// One of the caller's, beside its own code.
+    In(Weak<R>),
+    /// One of its own.
+    Own(Weak<R>),
+}
+
+impl<R> Placed<R> {
+    fn is_in(&self, run: &R) -> bool {
+        let (Self::In(cell) | Self::Own(cell)) = self;
+        std::ptr::eq(cell.as_ptr(), run)
+    }
+}
+
+impl<R> Calls<R> {
+    pub(crate) fn place(&mut self, call: u32, placed: Placed<R>) {
+        self.0.insert(call, placed);
+    }
+
+    /// Takes note of an outcome; false if the call has settled before.
+    pub(crate) fn settle(&mut self, call: u32) -> bool {
+        self.0.remove(&call).is_some()
+    }
+
+    /// The calls whose own cell this was: it has settled them, or never will.
+    pub(crate) fn end_of(&mut self, run: &R) -> Vec<u32> {
+        self.take(|placed| matches!(placed, Placed::Own(_)) && placed.is_in(run))
+    }
+
+    /// The calls that were placed in a cell which was rolled back.
+    pub(crate) fn undo(&mut self, run: &R) -> Vec<u32> {
+        self.take(|placed| placed.is_in(run))
+    }
+
+    /// The calls that were placed in any cell, but not those that wait for a cell of their own.
+    pub(crate) fn forget(&mut self) -> Vec<u32> {
+        self.take(|placed| matches!(placed, Placed::In(_)))
+    }
+
+    pub(crate) fn take_all(&mut self) -> Vec<u32> {
+        self.take(|_| true)
+    }
+
+    fn take(&mut self, is_taken: impl Fn(&Placed<R>) -> bool) -> Vec<u32> {
+        let mut calls: Vec<u32> =
+            self.0.extract_if(|_, placed| is_taken(placed)).map(|(call, _)| call).collect();
+        calls.sort_unstable();
+        calls
+    }
+}
+
+/// An error that the host is thrown.
+pub(crate) fn thrown(name: &str, message: &str) -> Value {
+    let mut writer = Writer::new();
+    writer.error(ErrorClass::Error);
+    writer.string(name);
+    writer.string(message);
+    writer.undefined();
+    writer.undefined();
+    writer.finish()
+}

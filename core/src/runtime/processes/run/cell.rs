@@ -1,0 +1,338 @@
+//! The part of a run that only a cell of a session has.
+//!
+//! In: a run whose turn it is in its session, the session's worker, and messages of the host. Out: the frames of the
+//! cell, and its effect on the session. A cell is a run like any other while it computes and while it waits; so
+//! permits, statistics and the checks of frames are those of runs. To end a cell, the host sends a frame, because the
+//! worker stays; if the worker does not answer in time, it is killed, and the session begins anew.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::{Phase, Run, Work, session::Session, session_worker::SessionWorker};
+use crate::{
+    binding::{inbound::Inbound, native::NativeHost},
+    data::cell::{Name, SessionState},
+    error::{Error, ErrorKind},
+    isolate::End,
+    os::sync::Mutex,
+    protocol::{
+        frame::Unreadable,
+        messages::{
+            ToWorker, WorkersEnd,
+            session::{CellWork, held_bytes},
+        },
+    },
+    runtime::{processes::workers::Begun, record::Reason, session::Done},
+};
+
+/// By how much the time that a cell computes may exceed its CPU time, which the worker itself watches.
+const CAP_FACTOR: u32 = 4;
+const CAP_MARGIN: Duration = Duration::from_secs(1);
+
+/// The kinds of runs in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A cell of the caller.
+    Cell,
+    /// A call that the host made between cells; nobody has a handle on it.
+    Held,
+    /// A call of that kind whose arguments the worker has already.
+    Left,
+    /// No cell, but a question.
+    Question,
+}
+
+/// A question for the names.
+pub(crate) type Question = Done<Result<Vec<Name>, Error>>;
+
+/// What a run has as a part of a session.
+pub(crate) struct InSession {
+    pub(super) session: Arc<Session>,
+    native: Arc<NativeHost>,
+    pub(super) kind: Kind,
+    timeout: Option<Duration>,
+    /// Whether the runs before it in the session are over.
+    has_turn: AtomicBool,
+    /// When the cell began, for its native host.
+    since: AtomicU64,
+    question: Mutex<Option<Question>>,
+    /// The names so far that answer it.
+    named: Mutex<Vec<Name>>,
+}
+
+impl InSession {
+    pub(crate) fn new(
+        session: Arc<Session>,
+        native: Arc<NativeHost>,
+        kind: Kind,
+        timeout: Option<Duration>,
+    ) -> Self {
+        Self {
+            session,
+            native,
+            kind,
+            timeout,
+            has_turn: AtomicBool::new(false),
+            since: AtomicU64::new(0),
+            question: Mutex::default(),
+            named: Mutex::default(),
+        }
+    }
+
+    /// A run that asks for the names.
+    pub(crate) fn question(session: Arc<Session>, native: Arc<NativeHost>, ask: Question) -> Self {
+        Self { question: Mutex::new(Some(ask)), ..Self::new(session, native, Kind::Question, None) }
+    }
+
+    /// Whether runs before it in the session are not over.
+    pub(super) fn waits(&self) -> bool {
+        !self.has_turn.load(Ordering::Relaxed)
+    }
+
+    /// Ends work of native functions that a cell has begun which is undone.
+    pub(super) fn undo_native(&self) {
+        self.native.undo(self.since.load(Ordering::Relaxed));
+    }
+}
+
+/// The worker of a session after one of its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The run did not begin.
+    Untouched,
+    /// The worker has the session, in that state.
+    Back(SessionState),
+    /// The worker is being killed, or gone. The result tells that state.
+    Lost(SessionState),
+}
+
+impl Place {
+    pub(super) fn state(self) -> SessionState {
+        match self {
+            Self::Untouched => SessionState::Kept,
+            Self::Back(state) | Self::Lost(state) => state,
+        }
+    }
+}
+
+/// The outcome of giving a message to a cell.
+pub(crate) enum Received {
+    Yes,
+    /// The worker waited, and can resume now.
+    Woken,
+    /// It is more than the session may hold.
+    TooLarge,
+    /// It is for the next cell.
+    No(Inbound),
+}
+
+impl Run {
+    /// The kind of a run of a session.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.cell.as_ref().map(|part| part.kind)
+    }
+
+    /// Whether it has not begun, nor ended.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.shared.lock().phase == Phase::Queued
+    }
+
+    /// Gives it its turn in the session; false if it has ended.
+    pub(crate) fn take_turn(&self) -> bool {
+        let Some(part) = &self.cell else { return false };
+        part.has_turn.store(true, Ordering::Relaxed);
+        self.is_waiting()
+    }
+
+    /// Begins in a worker, to which `prepare` sends what goes before. The session's lock is held.
+    pub(crate) fn begin_in(
+        self: &Arc<Self>,
+        worker: &Arc<SessionWorker>,
+        is_new: bool,
+        prepare: impl FnOnce(),
+    ) -> Begun {
+        let Some(part) = &self.cell else { return Begun::NotNeeded };
+        let mut shared = self.shared.lock();
+        if self.is_settled() || shared.phase != Phase::Queued {
+            return Begun::NotNeeded;
+        }
+        if is_new && !worker.link.take(Arc::<SessionWorker>::clone(worker)) {
+            return Begun::NoWorker;
+        }
+        let frame = match shared.work.take() {
+            Some(Work::Cell(cell)) => {
+                if let CellWork::Held { call, .. } = &cell.work {
+                    worker.dealings.lock().ledger.call(*call);
+                }
+                ToWorker::Cell(cell).into_frame()
+            }
+            Some(Work::Names) => ToWorker::Names.into_frame(),
+            Some(Work::Program(_)) | None => return Begun::NotNeeded,
+        };
+        shared.phase = Phase::Computing(Instant::now());
+        shared.began = Some(Instant::now());
+        shared.permit = true;
+        shared.link = Some(Arc::clone(&worker.link));
+        shared.dealings = Arc::clone(&worker.dealings);
+        shared.dealings.lock().next_parked = 0;
+        part.since.store(part.native.now(), Ordering::Relaxed);
+        worker.set_current(self);
+        worker.link.release();
+        prepare();
+        worker.link.send(frame);
+        Begun::Yes
+    }
+
+    /// Takes a message of the host, unless it is for the next cell. The session's lock is held.
+    pub(crate) fn hand_in(&self, inbound: Inbound) -> Received {
+        let mut shared = self.shared.lock();
+        let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
+        let ends = !is_cell || self.is_settled() || shared.record.is_asked();
+        let Some(link) = shared.link.clone().filter(|_| !ends) else {
+            return Received::No(inbound);
+        };
+        if link.waiting_bytes().saturating_add(inbound.held_bytes()) > self.memory_limit {
+            return Received::TooLarge;
+        }
+        let number = shared.dealings.lock().send(&inbound);
+        if let Inbound::FunctionCall { call, .. } = &inbound {
+            shared.placed.push((number, *call));
+        }
+        link.send(ToWorker::Inbound(inbound).into_frame());
+        // A worker that waits for an answer resumes with that, and with nothing else.
+        if shared.phase == Phase::Waiting && shared.calling.is_none() {
+            shared.phase = Phase::Woken;
+            return Received::Woken;
+        }
+        Received::Yes
+    }
+
+    /// Ends a run of a session at once; its worker is killed, and the session has no worker from then on.
+    pub(crate) fn abort(&self, reason: Reason) {
+        let state = match reason {
+            Reason::Closed => SessionState::RolledBack,
+            _ => SessionState::Reset,
+        };
+        let place = {
+            let mut shared = self.shared.lock();
+            shared.record.ask(reason);
+            if shared.link.is_some() { Place::Lost(state) } else { Place::Untouched }
+        };
+        let worker = self.settle(End::Asked, None, place);
+        if let Some(worker) = worker {
+            self.workers.kill_worker(worker);
+        }
+    }
+
+    /// Ends the run if it takes longer than it may; returns when to check again.
+    pub(crate) fn check(self: &Arc<Self>, now: Instant) -> Option<Instant> {
+        let due = {
+            let shared = self.shared.lock();
+            if self.is_settled() || shared.record.is_asked() {
+                return None;
+            }
+            self.due(shared.began?, shared.phase, now)
+        };
+        match due {
+            Some((at, _)) if at > now => Some(at),
+            Some((_, reason)) => {
+                self.end(reason);
+                None
+            }
+            None => None,
+        }
+    }
+
+    /// The time at which the run will have taken longer than it may, and how it ends then.
+    fn due(&self, began: Instant, phase: Phase, now: Instant) -> Option<(Instant, Reason)> {
+        let cap = self.workers.safety_cap();
+        // What a waiting run will have computed is not known.
+        let since = if let Phase::Computing(since) = phase { since } else { now };
+        let computed = cap.saturating_mul(CAP_FACTOR).saturating_add(CAP_MARGIN);
+        let capped = since.checked_add(computed).map(|at| (at, Reason::cap(cap)));
+        let timeout = self.cell.as_ref().and_then(|part| part.timeout);
+        let overdue = timeout.and_then(|timeout| {
+            let at = began.checked_add(timeout)?;
+            Some((at, Reason::Timeout(timeout)))
+        });
+        capped.into_iter().chain(overdue).min_by_key(|(at, _)| *at)
+    }
+
+    /// Takes the end of a cell.
+    pub(super) fn cell_ended(
+        &self,
+        end: WorkersEnd,
+        peak_bytes: u64,
+        state: SessionState,
+        handed: u64,
+    ) -> Result<(), Unreadable> {
+        let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
+        let came_to_its_end = matches!(&end, WorkersEnd::End(End::Cell(_) | End::Failed(..)));
+        let is_other = matches!(&end, WorkersEnd::End(End::Success(_)));
+        if !is_cell || is_other || (came_to_its_end && state != SessionState::Kept) {
+            return Err(Unreadable::Broken);
+        }
+        if let WorkersEnd::End(End::Cell(end)) = &end
+            && let Some(value) = &end.value
+        {
+            self.check_refusal(value)?;
+        }
+        {
+            let mut shared = self.shared.lock();
+            {
+                let mut dealings = shared.dealings.lock();
+                if handed > dealings.sent {
+                    return Err(Unreadable::Broken);
+                }
+                match state {
+                    SessionState::Kept => dealings.ledger.keep(),
+                    SessionState::RolledBack => dealings.ledger.undo(),
+                    SessionState::Reset => dealings.ledger.reset(),
+                }
+            }
+            shared.placed.retain(|(number, _)| *number > handed);
+            if came_to_its_end {
+                shared.record.withdraw();
+            }
+        }
+        let end = self.judge(end);
+        self.settle(end, Some(peak_bytes), Place::Back(state));
+        Ok(())
+    }
+
+    /// Takes names.
+    pub(super) fn named(&self, names: Vec<Name>, are_last: bool) -> Result<(), Unreadable> {
+        let part = self.cell.as_ref().filter(|part| part.kind == Kind::Question);
+        let Some(part) = part else { return Err(Unreadable::Broken) };
+        let held = names.iter().map(held_bytes).sum();
+        self.check_room(held)?;
+        let mut named = part.named.lock();
+        named.extend(names);
+        if !are_last {
+            return Ok(());
+        }
+        let all = std::mem::take(&mut *named);
+        drop(named);
+        self.answer(Ok(all));
+        self.settle(End::Asked, None, Place::Back(SessionState::Kept));
+        Ok(())
+    }
+
+    /// Answers its question, once.
+    pub(crate) fn answer(&self, names: Result<Vec<Name>, Error>) {
+        let question = self.cell.as_ref().and_then(|part| part.question.lock().take());
+        if let Some(done) = question {
+            done(names);
+        }
+    }
+
+    /// Answers its question, if it has one, with the reason why it has no other answer.
+    pub(super) fn answer_not(&self, why: &str) {
+        self.answer(Err(Error::new(ErrorKind::Unavailable, why)));
+    }
+}

@@ -1,0 +1,525 @@
+//! A session in a worker process, as its host sees it.
+//!
+//! In: cells, calls, questions, updates, messages of the host. Out: one run after another gets the session's worker, in
+//! the order of the calls. A cell is a [`Run`]; so is a question to the worker. The first of them takes a worker, which
+//! the session then has to itself. Between two of them messages of the host wait here.
+//!
+//! The session's lock is never held while the host is called, nor while a run is ended. A run's lock may be taken while
+//! it is held, and not the other way round.
+
+mod control;
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+use super::{
+    Run, Start, Work,
+    cell::{InSession, Kind, Place, Received},
+    session_worker::SessionWorker,
+};
+use crate::{
+    binding::{
+        handle::{Recipient, RunControl},
+        host::{Completion, Host},
+        inbound::Inbound,
+        native::NativeHost,
+    },
+    data::cell::SessionState,
+    error::{Error, ErrorKind},
+    modules::session_request::{SessionRequest, UpdateRequest},
+    os::sync::Mutex,
+    protocol::messages::{
+        ToWorker,
+        session::{Cell, CellWork, Open},
+    },
+    runtime::{
+        processes::{
+            calls::{Calls, Placed, thrown},
+            lost::Lost,
+            worker_socket::{FrameSink, WorkerSocket},
+            workers::{Begun, Workers},
+        },
+        record::{CLOSED, RESET, Reason},
+        registry::{self, Runs},
+        session::{Done, SessionControl},
+    },
+    value::{Charge, InFlight, Kinds},
+};
+
+/// One session.
+pub(crate) struct Session {
+    me: Weak<Self>,
+    workers: Arc<Workers<Run>>,
+    /// Where the runtime keeps it.
+    place: usize,
+    /// For events outside of the caller's cells.
+    host: Arc<NativeHost>,
+    validated_kinds: Kinds,
+    request: SessionRequest,
+    in_flight: Arc<InFlight>,
+    limit_bytes: usize,
+    closed: AtomicBool,
+    shared: Mutex<Shared>,
+}
+
+/// The state that the threads of a session share.
+#[derive(Default)]
+struct Shared {
+    /// The runs that wait for their turn.
+    queue: VecDeque<Arc<Run>>,
+    /// The run whose turn it is.
+    current: Option<Arc<Run>>,
+    worker: Option<Arc<SessionWorker>>,
+    /// How the worker was lost between two runs: the next cell is told.
+    lost: Option<Lost>,
+    /// How many workers it had before: each begins other numbers of functions and promises.
+    lost_workers: u32,
+    /// Updates that no worker has yet, and those that a new one would need.
+    pending: Vec<UpdateRequest>,
+    applied: Vec<UpdateRequest>,
+    /// Messages of the host for the next cell.
+    inbox: Vec<Inbound>,
+    calls: Calls<Run>,
+    /// The number of the last cell.
+    cells: u64,
+    /// Nobody has a handle any more.
+    abandoned: bool,
+    /// Whether everything is freed.
+    freed: bool,
+    closers: Vec<Done<()>>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let closed = self.closed.load(Ordering::Acquire);
+        out.debug_struct("Session").field("closed", &closed).finish_non_exhaustive()
+    }
+}
+
+/// What a run of a session has beside its work.
+struct Options {
+    host: Arc<NativeHost>,
+    validated_kinds: Kinds,
+    report: bool,
+}
+
+impl Session {
+    /// Opens a session of a request that was checked.
+    pub(crate) fn open(
+        workers: Arc<Workers<Run>>,
+        request: SessionRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<Self>, Error> {
+        if request.interleave {
+            let message = "this version has no cells that interleave: give cells: 'queue'";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        Ok(Self::with(workers, request, host, Shared::default()))
+    }
+
+    fn with(
+        workers: Arc<Workers<Run>>,
+        request: SessionRequest,
+        host: Arc<dyn Host>,
+        shared: Shared,
+    ) -> Arc<Self> {
+        let host = Arc::new(NativeHost::new(host, request.native.clone()));
+        // Called before anything is locked, because it calls the host.
+        let validated_kinds = host.validated_kinds();
+        let limit_bytes = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
+        let registered = Arc::clone(&workers);
+        let mut sessions = registered.sessions.lock();
+        let vacant = sessions.vacant_entry();
+        let session = Arc::new_cyclic(|me: &Weak<Self>| Self {
+            me: Weak::clone(me),
+            workers,
+            place: vacant.key(),
+            host,
+            validated_kinds,
+            request,
+            in_flight: Arc::default(),
+            limit_bytes,
+            closed: AtomicBool::new(false),
+            shared: Mutex::new(shared),
+        });
+        let control: Weak<dyn SessionControl> = session.me.clone();
+        vacant.insert(control);
+        drop(sessions);
+        session.host.started(&(Arc::clone(&session) as Arc<dyn Recipient>));
+        session
+    }
+
+    fn me(&self) -> Arc<Self> {
+        self.me.upgrade().expect("a session is used through a pointer that counts")
+    }
+
+    /// Makes a run of this session, which nobody has queued yet.
+    fn make(&self, work: Work, part: InSession, options: Options) -> Arc<Run> {
+        let start = Start {
+            work,
+            host: options.host,
+            memory_limit: self.request.memory_limit(),
+            report: options.report,
+            validated_kinds: options.validated_kinds,
+            in_flight: Arc::clone(&self.in_flight),
+            cell: Some(part),
+        };
+        let workers = &self.workers;
+        workers.registry().admit(|place| Run::new(Arc::clone(workers), place, start))
+    }
+
+    /// The run of a call that the host makes between cells.
+    fn held(&self, shared: &mut Shared, call: u32, work: CellWork, kind: Kind) -> Arc<Run> {
+        let native = Arc::clone(&self.host);
+        let part = InSession::new(self.me(), Arc::clone(&native), kind, None);
+        let (report, validated_kinds) = (self.request.report, self.validated_kinds);
+        let cell = Cell { work, report, validated_kinds };
+        let options = Options { host: native, validated_kinds, report };
+        let run = self.make(Work::Cell(Box::new(cell)), part, options);
+        shared.calls.place(call, Placed::Own(Arc::downgrade(&run)));
+        run
+    }
+
+    /// Puts a run at the end of the queue. One that comes after the end is ended.
+    fn queue(&self, run: &Arc<Run>) {
+        let next = {
+            let mut shared = self.shared.lock();
+            if self.closed.load(Ordering::Acquire) {
+                drop(shared);
+                return run.end(Reason::Closed);
+            }
+            shared.queue.push_back(Arc::clone(run));
+            shared.advance()
+        };
+        self.start(next);
+        if self.workers.registry().is_closed() {
+            // Another thread closed the runtime meanwhile, and may not have seen this run.
+            run.end(Reason::of_caller(Some(registry::CLOSED)));
+        }
+    }
+
+    /// Gives a run its turn.
+    fn start(&self, next: Option<Arc<Run>>) {
+        let Some(run) = next else { return };
+        let is_question = run.kind() == Some(Kind::Question);
+        let (has_worker, lost) = {
+            let mut shared = self.shared.lock();
+            (shared.worker.is_some(), shared.lost.take_if(|_| !is_question))
+        };
+        if let Some(how) = lost {
+            run.lost(&how);
+        } else if has_worker {
+            self.workers.wake(run);
+        } else if is_question {
+            // No cell has declared anything.
+            run.answer(Ok(Vec::new()));
+            run.end(Reason::Reset);
+        } else {
+            self.workers.enqueue(run);
+        }
+    }
+
+    /// Begins the run whose turn it is: in the worker that the session has, or in a new one.
+    pub(super) fn begin(&self, run: &Arc<Run>, new: Option<&Arc<WorkerSocket>>) -> Begun {
+        let worker = {
+            let mut shared = self.shared.lock();
+            let worker = match (new, &shared.worker) {
+                (Some(link), _) => {
+                    let workers = Arc::clone(&self.workers);
+                    let (link, me) = (Arc::clone(link), self.me.clone());
+                    Arc::new(SessionWorker::new(workers, me, link, self.limit_bytes))
+                }
+                (None, Some(worker)) => Arc::clone(worker),
+                (None, None) => return Begun::NoWorker,
+            };
+            let prepare = || {
+                let updates = std::mem::take(&mut shared.pending);
+                shared.note_applied(&updates);
+                if new.is_some() {
+                    worker.link.send(self.opening(&shared).into_frame());
+                } else {
+                    for update in updates {
+                        worker.link.send(ToWorker::Update(Box::new(update)).into_frame());
+                    }
+                }
+                for inbound in std::mem::take(&mut shared.inbox) {
+                    worker.dealings.lock().send(&inbound);
+                    worker.link.send(ToWorker::Inbound(inbound).into_frame());
+                }
+            };
+            match run.begin_in(&worker, new.is_some(), prepare) {
+                Begun::Yes => {}
+                other => return other,
+            }
+            if new.is_some() {
+                shared.worker = Some(Arc::clone(&worker));
+            }
+            worker
+        };
+        worker.watch(Instant::now());
+        Begun::Yes
+    }
+
+    /// The first message to a worker.
+    fn opening(&self, shared: &Shared) -> ToWorker {
+        ToWorker::Open(Box::new(Open {
+            request: self.request.clone(),
+            updates: shared.applied.clone(),
+            safety_cap: self.workers.safety_cap(),
+            lost: shared.lost_workers,
+        }))
+    }
+
+    /// Begins a run in the worker that the session had when the run got its turn. Returns whether it computes.
+    pub(super) fn resume(&self, run: &Arc<Run>) -> bool {
+        match self.begin(run, None) {
+            Begun::Yes => true,
+            Begun::NotNeeded => false,
+            Begun::NoWorker => {
+                // The worker was lost meanwhile.
+                self.start(Some(Arc::clone(run)));
+                false
+            }
+        }
+    }
+
+    /// Takes note of the loss of its worker. `between`: how, if the worker had no run.
+    pub(super) fn lose(&self, worker: &SessionWorker, between: Option<Lost>) {
+        let mut shared = self.shared.lock();
+        if shared.worker.as_ref().is_some_and(|other| std::ptr::eq(Arc::as_ptr(other), worker)) {
+            shared.lost = between;
+            let left = shared.lose_worker();
+            drop(shared);
+            end_left(&left);
+        }
+    }
+
+    /// A run of it is over. `late`: calls of the host that came too late for it.
+    pub(super) fn leave(
+        &self,
+        run: &Run,
+        place: Place,
+        error: Option<(String, String)>,
+        late: impl DoubleEndedIterator<Item = u32>,
+    ) {
+        let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
+        let mut left = Vec::new();
+        let (next, lost) = {
+            let mut shared = self.shared.lock();
+            let is_current =
+                |current: &Arc<Run>| std::ptr::eq(Arc::as_ptr(current), std::ptr::from_ref(run));
+            if !shared.current.as_ref().is_some_and(is_current) {
+                // It waited in the queue.
+                shared.queue.retain(|waiting| !is_current(waiting));
+                let lost = shared.calls.end_of(run);
+                drop(shared);
+                return self.reject(lost, (&name, &message));
+            }
+            shared.current = None;
+            if let Some(worker) = &shared.worker {
+                worker.end_current();
+                worker.link.release();
+            }
+            let mut lost = shared.calls.end_of(run);
+            if let Place::Lost(_) = place {
+                left = shared.lose_worker();
+            } else {
+                for call in late.rev() {
+                    let held = self.held(&mut shared, call, CellWork::Left { call }, Kind::Left);
+                    shared.queue.push_front(held);
+                }
+            }
+            match place {
+                Place::Lost(_) | Place::Back(SessionState::Reset) => {
+                    lost.append(&mut shared.calls.forget());
+                }
+                Place::Back(SessionState::RolledBack) => lost.append(&mut shared.calls.undo(run)),
+                Place::Back(SessionState::Kept) | Place::Untouched => {}
+            }
+            (shared.advance(), lost)
+        };
+        end_left(&left);
+        self.start(next);
+        self.reject(lost, (&name, &message));
+        self.free_when_idle();
+    }
+
+    /// Whether the outcome of a call of the host is for the host: the first one is.
+    pub(super) fn takes_outcome(&self, call: u32) -> bool {
+        self.shared.lock().calls.settle(call)
+    }
+
+    /// Ends all runs for a reason, and the worker, and rejects the host's calls.
+    fn end_all(&self, reason: &Reason, error: (&str, &str)) {
+        let (runs, calls, worker) = {
+            let mut shared = self.shared.lock();
+            // Those that wait first: otherwise the end of the current one would give them a turn.
+            let mut runs: Vec<_> = shared.queue.drain(..).collect();
+            runs.extend(shared.current.clone());
+            shared.inbox.clear();
+            shared.lost = None;
+            let worker = shared.worker.clone();
+            shared.lose_worker();
+            (runs, shared.calls.take_all(), worker)
+        };
+        for run in runs {
+            run.abort(reason.clone());
+        }
+        if let Some(worker) = worker {
+            worker.dismiss();
+        }
+        self.reject(calls, error);
+    }
+
+    /// Tells the host that calls which it made end with that error.
+    fn reject(&self, calls: Vec<u32>, (name, message): (&str, &str)) {
+        for call in calls {
+            self.host.function_settled(call, Err(thrown(name, message)));
+        }
+    }
+
+    /// Frees everything, once no run has the worker.
+    fn free_when_idle(&self) {
+        let (first, worker, closers) = {
+            let mut shared = self.shared.lock();
+            let ends = self.closed.load(Ordering::Acquire) || shared.abandoned;
+            if !ends || shared.current.is_some() || !shared.queue.is_empty() {
+                return;
+            }
+            let first = !std::mem::replace(&mut shared.freed, true);
+            shared.inbox.clear();
+            (first, shared.worker.take(), std::mem::take(&mut shared.closers))
+        };
+        if let Some(worker) = worker {
+            worker.dismiss();
+        }
+        if first {
+            self.closed.store(true, Ordering::Release);
+            let unregistered = self.workers.sessions.lock().try_remove(self.place);
+            drop(unregistered);
+            let calls = self.shared.lock().calls.take_all();
+            self.reject(calls, CLOSED);
+            self.host.settled();
+        }
+        for done in closers {
+            done(());
+        }
+    }
+}
+
+impl Shared {
+    /// The run whose turn it is now, if nobody has it.
+    fn advance(&mut self) -> Option<Arc<Run>> {
+        if self.current.is_some() {
+            return None;
+        }
+        // Those that were ended meanwhile have settled.
+        while let Some(run) = self.queue.pop_front() {
+            if run.take_turn() {
+                self.current = Some(Arc::clone(&run));
+                return Some(run);
+            }
+        }
+        None
+    }
+
+    /// Forgets the worker. Returns the runs that only that one could have computed.
+    fn lose_worker(&mut self) -> Vec<Arc<Run>> {
+        if let Some(worker) = self.worker.take() {
+            worker.give_up();
+            self.lost_workers = self.lost_workers.wrapping_add(1);
+        }
+        self.queue.iter().filter(|run| run.kind() == Some(Kind::Left)).cloned().collect()
+    }
+
+    /// Notes that a worker has these updates.
+    fn note_applied(&mut self, updates: &[UpdateRequest]) {
+        for update in updates {
+            self.applied.retain(|earlier| !update.covers(earlier));
+            self.applied.push(update.clone());
+        }
+    }
+}
+
+/// Ends runs that only a worker could have computed which is gone.
+fn end_left(left: &[Arc<Run>]) {
+    for run in left {
+        run.end(Reason::Reset);
+    }
+}
+
+/// The message for answers and arguments that do not fit into the session between two cells.
+const TOO_LARGE: &str = "the message is larger than the session's memory limit leaves room for";
+
+impl Recipient for Session {
+    fn deliver(self: Arc<Self>, inbound: Inbound) {
+        let mut inbound = inbound;
+        let mut shared = self.shared.lock();
+        let call = match &inbound {
+            Inbound::FunctionCall { call, .. } => Some(*call),
+            _ => None,
+        };
+        let rejected = |name: &str, message: &str| {
+            self.reject(call.into_iter().collect(), (name, message));
+        };
+        if self.closed.load(Ordering::Acquire) {
+            drop(shared);
+            return rejected(CLOSED.0, CLOSED.1);
+        }
+        if let Some(current) = shared.current.clone() {
+            let received = current.hand_in(inbound);
+            if let (Received::Yes | Received::Woken, Some(call)) = (&received, call) {
+                shared.calls.place(call, Placed::In(Arc::downgrade(&current)));
+            }
+            match received {
+                Received::No(refused) => inbound = refused,
+                Received::Yes => return,
+                Received::Woken => {
+                    drop(shared);
+                    return self.workers.wake(current);
+                }
+                Received::TooLarge => {
+                    drop(shared);
+                    self.workers.kill(&current, &Lost::TooLarge);
+                    return rejected("MemoryLimit", TOO_LARGE);
+                }
+            }
+        }
+        if !inbound.count(&self.in_flight, self.limit_bytes) {
+            if let Inbound::PromiseSettled { promise, .. } = inbound {
+                let completion: Completion = Err(thrown("MemoryLimit", TOO_LARGE));
+                shared.inbox.push(Inbound::PromiseSettled { promise, completion });
+                return;
+            }
+            drop(shared);
+            return rejected("MemoryLimit", TOO_LARGE);
+        }
+        let Inbound::FunctionCall { function, args, call } = inbound else {
+            return shared.inbox.push(inbound);
+        };
+        let work = CellWork::Held { function, args, call };
+        let run = self.held(&mut shared, call, work, Kind::Held);
+        shared.queue.push_back(run);
+        let next = shared.advance();
+        drop(shared);
+        self.start(next);
+    }
+
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
+        let charge = self.in_flight.charge(bytes, self.limit_bytes);
+        if charge.is_none() {
+            let current = self.shared.lock().current.clone();
+            if let Some(current) = current.filter(|current| current.running()) {
+                self.workers.kill(&current, &Lost::TooLarge);
+            }
+        }
+        charge
+    }
+}

@@ -1,0 +1,137 @@
+//! The requests of a session's caller.
+//!
+//! In: cells, calls, updates, questions, and the end. Out: runs in the queue, and answers.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{InSession, Kind, Options, Session, Shared, Work};
+use crate::{
+    binding::{handle::RunControl, host::Host, native::NativeHost},
+    data::cell::Name,
+    error::{Error, ErrorKind},
+    modules::session_request::{CallRequest, CellRequest, UpdateRequest, timeout},
+    protocol::messages::session::{Cell, CellWork},
+    runtime::{
+        record::{CLOSED, RESET, Reason},
+        session::{Done, Forked, SessionControl},
+    },
+    value::Kinds,
+};
+
+impl SessionControl for Session {
+    fn is_here(&self) -> bool {
+        self.workers.is_here()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn run(
+        self: Arc<Self>,
+        request: CellRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn RunControl>, Error> {
+        let number = self.count_cell();
+        let work = CellWork::Source {
+            source: request.source,
+            filename: request.filename.unwrap_or_else(|| format!("<cell {number}>")),
+            language: request.language.unwrap_or(self.request.language),
+        };
+        Ok(self.add(work, host, request.report, request.timeout_ms))
+    }
+
+    fn call(
+        self: Arc<Self>,
+        request: CallRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn RunControl>, Error> {
+        self.count_cell();
+        let work = CellWork::Call { name: request.name, args: request.args };
+        Ok(self.add(work, host, request.report, request.timeout_ms))
+    }
+
+    fn update(&self, request: UpdateRequest) -> Result<(), Error> {
+        self.shared.lock().pending.push(request);
+        Ok(())
+    }
+
+    fn names(self: Arc<Self>, done: Done<Result<Vec<Name>, Error>>) {
+        let native = Arc::clone(&self.host);
+        let part = InSession::question(Arc::clone(&self), Arc::clone(&native), done);
+        let options = Options { host: native, validated_kinds: Kinds::NONE, report: false };
+        let run = self.make(Work::Names, part, options);
+        self.queue(&run);
+    }
+
+    fn reset(self: Arc<Self>, done: Done<Result<(), Error>>) {
+        self.end_all(&Reason::Reset, RESET);
+        done(Ok(()));
+    }
+
+    fn fork(self: Arc<Self>, host: Arc<dyn Host>, done: Done<Forked>) {
+        done(self.copy(host));
+    }
+
+    fn close(self: Arc<Self>, done: Done<()>) {
+        {
+            let mut shared = self.shared.lock();
+            self.closed.store(true, Ordering::Release);
+            shared.closers.push(done);
+        }
+        self.end_all(&Reason::Closed, CLOSED);
+        self.free_when_idle();
+    }
+
+    fn abandon(self: Arc<Self>) {
+        self.shared.lock().abandoned = true;
+        self.free_when_idle();
+    }
+}
+
+impl Session {
+    /// A second session, if this one has no state yet. The state of a worker is not brought to another one.
+    fn copy(&self, host: Arc<dyn Host>) -> Forked {
+        let shared = self.shared.lock();
+        if shared.worker.is_some() || shared.current.is_some() || shared.lost.is_some() {
+            let message = "this version copies no session that has run a cell in a process: make the runtime with \
+                           isolation by thread";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        let copy = Shared {
+            pending: shared.pending.clone(),
+            applied: shared.applied.clone(),
+            cells: shared.cells,
+            lost_workers: shared.lost_workers,
+            ..Shared::default()
+        };
+        drop(shared);
+        Ok(Self::with(Arc::clone(&self.workers), self.request.clone(), host, copy))
+    }
+
+    fn count_cell(&self) -> u64 {
+        let mut shared = self.shared.lock();
+        shared.cells += 1;
+        shared.cells
+    }
+
+    fn add(
+        &self,
+        work: CellWork,
+        host: Arc<dyn Host>,
+        report: Option<bool>,
+        timeout_ms: Option<f64>,
+    ) -> Arc<dyn RunControl> {
+        let native: Arc<NativeHost> = Arc::new(self.host.cell(host));
+        // Called before anything is locked, because it calls the host.
+        let validated_kinds = native.validated_kinds();
+        let report = report.unwrap_or(self.request.report);
+        let cell = Cell { work, report, validated_kinds };
+        let timeout = timeout(timeout_ms);
+        let part = InSession::new(self.me(), Arc::clone(&native), Kind::Cell, timeout);
+        let options = Options { host: native, validated_kinds, report };
+        let run = self.make(Work::Cell(Box::new(cell)), part, options);
+        self.queue(&run);
+        run
+    }
+}

@@ -1,0 +1,167 @@
+//! The worker of a session, from the first cell in it until it is gone.
+//!
+//! In: frames of the worker, and its end. Out: calls of the run whose turn it is. Between cells a worker may send
+//! nothing. A session whose worker is gone gets another one with its next cell, and begins anew there.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+use super::{Run, most_bytes, session::Session};
+use crate::{
+    os::sync::Mutex,
+    protocol::{
+        control::ZygoteCommand,
+        frame::{Frame, Unreadable},
+    },
+    runtime::processes::{
+        dealings::Dealings,
+        lost::Lost,
+        timer::{Check, Timer, What},
+        worker_socket::{FrameSink, WorkerSocket},
+        workers::Workers,
+    },
+};
+
+/// The worker of one session.
+pub(crate) struct SessionWorker {
+    workers: Arc<Workers<Run>>,
+    session: Weak<Session>,
+    pub(crate) link: Arc<WorkerSocket>,
+    pub(crate) dealings: Arc<Mutex<Dealings>>,
+    memory_limit: usize,
+    /// The run that it has.
+    current: Mutex<Option<Arc<Run>>>,
+    /// Whether the session has no use for it any more.
+    dismissed: AtomicBool,
+    /// The next time at which its run is checked.
+    next_check: Mutex<Option<Instant>>,
+}
+
+impl fmt::Debug for SessionWorker {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("SessionWorker").field("link", &self.link).finish_non_exhaustive()
+    }
+}
+
+impl SessionWorker {
+    pub(crate) fn new(
+        workers: Arc<Workers<Run>>,
+        session: Weak<Session>,
+        link: Arc<WorkerSocket>,
+        memory_limit: usize,
+    ) -> Self {
+        Self {
+            workers,
+            session,
+            link,
+            dealings: Arc::new(Mutex::new(Dealings::of_session(most_bytes(memory_limit)))),
+            memory_limit,
+            current: Mutex::default(),
+            dismissed: AtomicBool::new(false),
+            next_check: Mutex::default(),
+        }
+    }
+
+    /// Gives it a run.
+    pub(crate) fn set_current(&self, run: &Arc<Run>) {
+        *self.current.lock() = Some(Arc::clone(run));
+    }
+
+    /// Takes the run from it that is over. Frames of its next run may wait no longer for its turn.
+    pub(crate) fn end_current(&self) {
+        let over = self.current.lock().take();
+        drop(over);
+    }
+
+    /// Has its run checked from time to time.
+    pub(crate) fn watch(self: &Arc<Self>, now: Instant) {
+        if let Some(at) = self.check_run(now) {
+            self.check_at(at);
+        }
+    }
+
+    /// The session has no use for it any more, and it is gone or being killed.
+    pub(crate) fn give_up(&self) {
+        self.dismissed.store(true, Ordering::Release);
+        self.end_current();
+    }
+
+    /// Ends it.
+    pub(crate) fn dismiss(&self) {
+        self.give_up();
+        self.link.close();
+        self.workers.order(ZygoteCommand::Kill(self.link.worker));
+    }
+
+    fn check_run(&self, now: Instant) -> Option<Instant> {
+        let run = self.current.lock().clone();
+        run.and_then(|run| run.check(now))
+    }
+
+    /// Sets the timer, unless it rings earlier.
+    fn check_at(self: &Arc<Self>, at: Instant) {
+        {
+            let mut next = self.next_check.lock();
+            if next.is_some_and(|next| next <= at) {
+                return;
+            }
+            *next = Some(at);
+        }
+        let this: Weak<Self> = Arc::downgrade(self);
+        self.workers.set_timer(Timer { at, what: What::Check(this) });
+    }
+}
+
+impl Check for SessionWorker {
+    fn check(self: Arc<Self>, now: Instant) {
+        {
+            let mut next = self.next_check.lock();
+            // A timer that was replaced by an earlier one.
+            if next.is_none_or(|next| next > now) {
+                return;
+            }
+            *next = None;
+        }
+        self.watch(now);
+    }
+}
+
+impl FrameSink for SessionWorker {
+    fn most_bytes(&self) -> usize {
+        most_bytes(self.memory_limit)
+    }
+
+    fn receive(self: Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
+        let run = self.current.lock().clone();
+        match run {
+            Some(run) => run.take(frame).map(|_| false),
+            None if self.dismissed.load(Ordering::Acquire) => Ok(false),
+            None => Err(Unreadable::Broken),
+        }
+    }
+
+    fn lost(&self, how: &Lost) -> Option<u32> {
+        if self.dismissed.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let run = self.current.lock().take();
+        if let Some(session) = self.session.upgrade() {
+            session.lose(self, run.is_none().then(|| how.clone()));
+        }
+        run.and_then(|run| run.lost(how))
+    }
+
+    fn break_down(&self) {
+        self.dismissed.store(true, Ordering::Release);
+        let run = self.current.lock().take();
+        if let Some(run) = run {
+            run.break_down();
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The part of a run that only a cell of a session has.
+//!
+//! In: a run that has its turn, with the isolate of its session. Out: the same isolate, kept, rolled back or reset,
+//! and the run's result. A cell is a run like any other while it computes and while it is parked; so caps, stalls and
+//! statistics are those of runs. Questions to a session that need its isolate are [`Task`]s: they wait their turn in
+//! the same queue, and have no result.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{Phase, Run, embedder::RunEmbedder, home::AtHome, isolate::RunIsolate};
+use crate::{
+    binding::{handle::Recipient, inbound::Inbound, native::NativeHost},
+    data::cell::SessionState,
+    error::Error,
+    isolate::{
+        Embedder, End, Turn,
+        session::{CellSeat, Concluded, SessionIsolate, Work},
+    },
+    runtime::threads::seams::Seam,
+};
+
+/// A question to a session's isolate, which is `None` if there is none yet. An error if the question's turn never comes.
+pub(crate) type Task = Box<dyn FnOnce(Result<&mut Option<Box<SessionIsolate>>, Error>) + Send>;
+
+/// The session of a cell, as the cell's run sees it.
+pub(crate) trait CellSession: Recipient + fmt::Debug {
+    /// The run can compute: has a thread take it, as soon as it has its home.
+    fn enqueue(&self, run: &Arc<Run>);
+
+    /// The isolate, with all updates, and the messages of the host since the last cell. `None` if the process has no
+    /// memory for it.
+    fn enter(&self) -> Option<(Box<SessionIsolate>, Vec<Inbound>)>;
+
+    /// The isolate as the last cell left it, if there is one.
+    fn isolate(&self) -> Option<Box<SessionIsolate>>;
+
+    /// The run is over.
+    fn leave(&self, run: &Arc<Run>, left: Left);
+
+    /// Whether the outcome of a call of the host is for the host: the first one is.
+    fn takes_outcome(&self, call: u32) -> bool;
+}
+
+/// A session after one of its runs.
+pub(crate) struct Left {
+    pub(crate) place: Place,
+    pub(crate) state: SessionState,
+    /// The messages for the next cell.
+    pub(crate) inbox: Vec<Inbound>,
+    /// The name and the message of the error with which the run ended.
+    pub(crate) error: Option<Failure>,
+}
+
+/// The isolate of a session after one of its runs.
+pub(crate) enum Place {
+    /// The run did not begin.
+    Untouched,
+    Back(Option<Box<SessionIsolate>>),
+    /// A thread does not come back with it, or it could not be made.
+    Lost,
+}
+
+/// The name and the message of an error.
+pub(crate) type Failure = (String, String);
+
+/// The kinds of runs in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A cell of the caller.
+    Cell,
+    /// A call that the host made between cells; nobody has a handle on it.
+    Held,
+    /// No cell at all.
+    Task,
+}
+
+/// What a run has as a part of a session.
+pub(crate) struct InSession {
+    pub(super) session: Arc<dyn CellSession>,
+    native: Arc<NativeHost>,
+    pub(super) kind: Kind,
+    timeout: Option<Duration>,
+    /// When the cell began, for its native host.
+    since: AtomicU64,
+    pub(super) home: AtHome,
+}
+
+impl InSession {
+    pub(crate) fn new(
+        session: Arc<dyn CellSession>,
+        native: Arc<NativeHost>,
+        kind: Kind,
+        timeout: Option<Duration>,
+    ) -> Self {
+        let (since, home) = (AtomicU64::new(0), AtHome::default());
+        Self { session, native, kind, timeout, since, home }
+    }
+}
+
+impl InSession {
+    /// The time after which the cell is ended.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+}
+
+impl Run {
+    /// The kind of a run of a session.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.cell.as_ref().map(|part| part.kind)
+    }
+
+    /// Whether it waits for its turn, and nobody has ended it.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.shared.lock().phase, Phase::Queued(_))
+    }
+
+    /// Takes a message of the host, unless it is for the next cell.
+    pub(crate) fn receive(self: &Arc<Self>, inbound: Inbound) -> Result<(), Inbound> {
+        let shared = self.shared.lock();
+        let begun = !matches!(shared.phase, Phase::Queued(_) | Phase::Over);
+        if !begun || self.kind() == Some(Kind::Task) || shared.claimed || self.is_settled() {
+            return Err(inbound);
+        }
+        self.take_in(shared, inbound);
+        Ok(())
+    }
+
+    /// The isolate of the session, and the first turn of a cell in it.
+    pub(super) fn first_turn_of_cell(
+        self: &Arc<Self>,
+        part: &InSession,
+        work: Work,
+    ) -> Option<(RunIsolate, Turn)> {
+        let Some((mut isolate, inbox)) = part.session.enter() else {
+            self.slice.lock().take();
+            let error = self.settle(End::Memory, None, SessionState::Reset);
+            self.shared.lock().phase = Phase::Over;
+            self.leave(part, Place::Lost, SessionState::Reset, error);
+            return None;
+        };
+        if let Some(timeout) = part.timeout {
+            self.resources.watchdog.watch_timeout(self, timeout);
+        }
+        part.since.store(part.native.now(), Ordering::Relaxed);
+        let embedder: Arc<dyn Embedder> = Arc::new(RunEmbedder(Arc::clone(self)));
+        let termination = Arc::clone(&self.termination);
+        let seat = CellSeat { embedder, termination, report: self.report };
+        let turn = isolate.start(work, seat, inbox);
+        Some((RunIsolate::Session(isolate), turn))
+    }
+
+    /// Ends a cell that came to `end`: its session keeps its effects or not, and then it settles.
+    pub(super) fn conclude(
+        self: &Arc<Self>,
+        part: &InSession,
+        mut isolate: Box<SessionIsolate>,
+        end: End,
+    ) {
+        self.slice.lock().take();
+        let Some((keep, reset)) = self.claim(&end) else {
+            // The watchdog has settled it, and its session has begun anew.
+            drop(isolate);
+            self.shared.lock().phase = Phase::Over;
+            return self.leave_home();
+        };
+        let peak_bytes = isolate.peak_bytes();
+        let Concluded { state, again } = if reset {
+            isolate.reset();
+            Concluded { state: SessionState::Reset, again: Vec::new() }
+        } else {
+            isolate.conclude(keep)
+        };
+        if state != SessionState::Kept {
+            part.native.undo(part.since.load(Ordering::Relaxed));
+        }
+        {
+            let inbox = &mut self.shared.lock().inbox;
+            inbox.splice(..0, again);
+        }
+        self.seams.pass(Seam::Ended);
+        let error = self.settle(end, Some(peak_bytes), state);
+        self.seams.pass(Seam::Settled);
+        self.leave(part, Place::Back(Some(isolate)), state, error);
+    }
+
+    /// Does a task with the isolate of the session.
+    pub(super) fn perform(self: &Arc<Self>, part: &InSession, task: Task) {
+        let mut isolate = part.session.isolate();
+        task(Ok(&mut isolate));
+        self.slice.lock().take();
+        self.settle(End::Asked, None, SessionState::Kept);
+        self.leave(part, Place::Back(isolate), SessionState::Kept, None);
+    }
+
+    /// The run was ended before it began, and has settled with that error.
+    pub(super) fn skip(self: &Arc<Self>, part: &InSession, error: Option<Failure>) {
+        self.leave(part, Place::Untouched, SessionState::Kept, error);
+    }
+
+    /// The run's isolate is lost, and it has settled with that error: its thread does not come back from a builtin, or
+    /// panicked. The session begins anew.
+    pub(super) fn lose(self: &Arc<Self>, part: &InSession, error: Option<Failure>) {
+        part.native.undo(part.since.load(Ordering::Relaxed));
+        self.leave(part, Place::Lost, SessionState::Reset, error);
+    }
+
+    fn leave(
+        self: &Arc<Self>,
+        part: &InSession,
+        place: Place,
+        state: SessionState,
+        error: Option<Failure>,
+    ) {
+        let inbox = {
+            let mut shared = self.shared.lock();
+            if !matches!(place, Place::Lost) {
+                shared.phase = Phase::Over;
+            }
+            std::mem::take(&mut shared.inbox)
+        };
+        let stuck = matches!(place, Place::Lost);
+        part.session.leave(self, Left { place, state, inbox, error });
+        if !stuck {
+            self.leave_home();
+        }
+    }
+
+    /// Gives the home to others.
+    pub(super) fn leave_home(&self) {
+        if let Some(part) = &self.cell {
+            part.home.leave();
+        }
+    }
+}

@@ -1,0 +1,464 @@
+//! A session on threads of this process.
+//!
+//! In: cells, calls, questions, updates, messages of the host. Out: one run after another gets the session's isolate,
+//! in the order of the calls. A cell is a [`Run`]; so is a question that needs the isolate. Between two of them the
+//! isolate rests here, and messages of the host wait here.
+//!
+//! The session's lock is never held while the engine or the host is called, nor while a run is ended.
+
+mod calls;
+mod control;
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use self::calls::{Calls, Placed, thrown};
+use super::{
+    homes::Stay,
+    resources::Resources,
+    run::{
+        Run, Start, Work,
+        cell::{CellSession, InSession, Kind, Left, Place},
+    },
+    seams::Seams,
+};
+use crate::{
+    binding::{
+        handle::Recipient,
+        host::{Completion, Host},
+        inbound::Inbound,
+        native::NativeHost,
+    },
+    data::cell::SessionState,
+    error::{Error, ErrorKind},
+    isolate::{
+        Termination,
+        session::{SessionIsolate, Work as CellWork},
+    },
+    modules::session_request::{SessionRequest, UpdateRequest, timeout},
+    os::sync::Mutex,
+    runtime::{
+        record::{CLOSED, RESET, Reason},
+        registry::{self, Runs},
+        session::{Done, SessionControl},
+    },
+    value::{Charge, InFlight},
+};
+
+/// One session.
+pub(super) struct Session {
+    me: Weak<Self>,
+    resources: Arc<Resources<Run>>,
+    /// Where the runtime keeps it.
+    place: usize,
+    /// For events outside of the caller's cells.
+    host: Arc<NativeHost>,
+    request: SessionRequest,
+    in_flight: Arc<InFlight>,
+    limit_bytes: usize,
+    closed: AtomicBool,
+    shared: Mutex<Shared>,
+    /// Its place in a home, from the first cell on. Locked when `shared` is, and not the other way.
+    stay: Mutex<Option<Arc<Stay<Run>>>>,
+}
+
+/// The state that the threads of a session share.
+#[derive(Default)]
+struct Shared {
+    /// The runs that wait for their turn.
+    queue: VecDeque<Arc<Run>>,
+    /// The run whose turn it is.
+    current: Option<Arc<Run>>,
+    /// How many isolates of it are lost.
+    lost: u32,
+    /// The isolate at rest; `None` while a run has it, and before the first cell.
+    isolate: Option<Box<SessionIsolate>>,
+    /// Updates that no isolate has yet, and those that a new one would need.
+    pending: Vec<UpdateRequest>,
+    applied: Vec<UpdateRequest>,
+    /// Messages of the host for the next cell.
+    inbox: Vec<Inbound>,
+    calls: Calls,
+    /// The number of the last cell.
+    cells: u64,
+    /// Nobody has a handle any more.
+    abandoned: bool,
+    /// Whether everything is freed.
+    freed: bool,
+    closers: Vec<Done<()>>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let closed = self.closed.load(Ordering::Acquire);
+        out.debug_struct("Session").field("closed", &closed).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Opens a session of a request that was checked.
+    pub(super) fn open(
+        resources: Arc<Resources<Run>>,
+        request: SessionRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<Self>, Error> {
+        if request.interleave {
+            let message = "this version has no cells that interleave: give cells: 'queue'";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        if !SessionIsolate::is_available() {
+            let message = "this build of the engine has no sessions";
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        Ok(Self::with(resources, request, host, Shared::default(), None))
+    }
+
+    fn with(
+        resources: Arc<Resources<Run>>,
+        request: SessionRequest,
+        host: Arc<dyn Host>,
+        shared: Shared,
+        stay: Option<Arc<Stay<Run>>>,
+    ) -> Arc<Self> {
+        let host = Arc::new(NativeHost::new(host, request.native.clone()));
+        let limit_bytes = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
+        let registered = Arc::clone(&resources);
+        let mut sessions = registered.sessions.lock();
+        let vacant = sessions.vacant_entry();
+        let session = Arc::new_cyclic(|me: &Weak<Self>| Self {
+            me: Weak::clone(me),
+            resources,
+            place: vacant.key(),
+            host,
+            request,
+            in_flight: Arc::default(),
+            limit_bytes,
+            closed: AtomicBool::new(false),
+            shared: Mutex::new(shared),
+            stay: Mutex::new(stay),
+        });
+        let control: Weak<dyn SessionControl> = session.me.clone();
+        vacant.insert(control);
+        drop(sessions);
+        session.host.started(&(Arc::clone(&session) as Arc<dyn Recipient>));
+        session
+    }
+
+    /// Makes a run of this session, which nobody has queued yet.
+    fn make(&self, work: Work, kind: Kind, options: Options) -> Arc<Run> {
+        let session = self.me.upgrade().expect("a session is used through a pointer that counts");
+        let Options { host, report, timeout_ms } = options;
+        let native =
+            host.map_or_else(|| Arc::clone(&self.host), |host| Arc::new(self.host.cell(host)));
+        let timeout = timeout(timeout_ms);
+        let part = InSession::new(session, Arc::clone(&native), kind, timeout);
+        let start = Start {
+            work,
+            host: native,
+            termination: Arc::new(Termination::of_cell(Arc::clone(&self.in_flight))),
+            memory_limit: self.request.memory_limit(),
+            report: report.unwrap_or(self.request.report),
+            seams: Seams::of(""),
+            cell: Some(part),
+        };
+        let resources = &self.resources;
+        let run = resources.registry.admit(|place| Run::new(Arc::clone(resources), place, start));
+        resources.watchdog.attend();
+        run
+    }
+
+    /// Puts a run at the end of the queue. One that comes after the end is ended.
+    fn queue(&self, run: &Arc<Run>) {
+        let mut shared = self.shared.lock();
+        if self.closed.load(Ordering::Acquire) {
+            drop(shared);
+            return run.end(Reason::Closed);
+        }
+        shared.queue.push_back(Arc::clone(run));
+        let next = shared.advance();
+        drop(shared);
+        self.start(next);
+        if self.resources.registry.is_closed() {
+            // Another thread closed the runtime meanwhile, and may not have seen this run.
+            run.end(Reason::of_caller(Some(registry::CLOSED)));
+        }
+    }
+
+    /// Gives a run its turn.
+    fn start(&self, next: Option<Arc<Run>>) {
+        if let Some(run) = next {
+            self.enqueue(&run);
+        }
+    }
+
+    /// Ends all runs for a reason, and rejects the host's calls.
+    fn end_all(&self, reason: &Reason, error: (&str, &str)) {
+        let (runs, calls) = {
+            let mut shared = self.shared.lock();
+            let mut runs: Vec<_> = shared.queue.drain(..).collect();
+            runs.extend(shared.current.clone());
+            shared.inbox.clear();
+            (runs, shared.calls.take_all())
+        };
+        for run in runs {
+            run.end(reason.clone());
+        }
+        self.reject(calls, error);
+    }
+
+    /// Tells the host that calls which it made end with that error.
+    fn reject(&self, calls: Vec<u32>, (name, message): (&str, &str)) {
+        for call in calls {
+            self.host.function_settled(call, Err(thrown(name, message)));
+        }
+    }
+
+    /// Frees everything, once no run has the isolate.
+    fn free_when_idle(&self) {
+        let (held, closers) = {
+            let mut shared = self.shared.lock();
+            let ends = self.closed.load(Ordering::Acquire) || shared.abandoned;
+            if !ends || shared.current.is_some() || !shared.queue.is_empty() {
+                return;
+            }
+            if shared.freed {
+                (None, std::mem::take(&mut shared.closers))
+            } else {
+                shared.freed = true;
+                shared.inbox.clear();
+                let held = (shared.isolate.take(), self.stay.lock().take());
+                (Some(held), std::mem::take(&mut shared.closers))
+            }
+        };
+        if let Some(held) = held {
+            self.closed.store(true, Ordering::Release);
+            let unregistered = self.resources.sessions.lock().try_remove(self.place);
+            drop(unregistered);
+            drop(held);
+            let calls = self.shared.lock().calls.take_all();
+            self.reject(calls, CLOSED);
+            self.host.settled();
+        }
+        for done in closers {
+            done(());
+        }
+    }
+}
+
+/// What a run of a session has beside its work.
+#[derive(Default)]
+struct Options {
+    /// The session's own if `None`.
+    host: Option<Arc<dyn Host>>,
+    report: Option<bool>,
+    timeout_ms: Option<f64>,
+}
+
+impl Shared {
+    /// The run whose turn it is now, if nobody has it.
+    fn advance(&mut self) -> Option<Arc<Run>> {
+        if self.current.is_some() {
+            return None;
+        }
+        // Those that were ended meanwhile have settled.
+        while let Some(run) = self.queue.pop_front() {
+            if run.is_waiting() {
+                self.current = Some(Arc::clone(&run));
+                return Some(run);
+            }
+        }
+        None
+    }
+
+    /// Notes that an isolate has these updates.
+    fn note_applied(&mut self, updates: Vec<UpdateRequest>) {
+        for update in updates {
+            self.applied.retain(|earlier| !update.covers(earlier));
+            self.applied.push(update);
+        }
+    }
+}
+
+impl CellSession for Session {
+    fn enqueue(&self, run: &Arc<Run>) {
+        let stay = {
+            let mut stay = self.stay.lock();
+            let homes = &self.resources.homes;
+            Arc::clone(stay.get_or_insert_with(|| Arc::new(homes.stay())))
+        };
+        stay.request(run);
+    }
+
+    fn enter(&self) -> Option<(Box<SessionIsolate>, Vec<Inbound>)> {
+        let (isolate, updates, inbox, applied, (stay, lost)) = {
+            let mut shared = self.shared.lock();
+            let updates = std::mem::take(&mut shared.pending);
+            let isolate = shared.isolate.take();
+            let applied = if isolate.is_none() { shared.applied.clone() } else { Vec::new() };
+            shared.note_applied(updates.clone());
+            let inbox = std::mem::take(&mut shared.inbox);
+            (isolate, updates, inbox, applied, (self.stay.lock().clone(), shared.lost))
+        };
+        let resources = &self.resources;
+        let mut isolate = match isolate {
+            Some(isolate) => isolate,
+            None => {
+                let tenant = stay?.tenant(&resources.pool, self.limit_bytes)?;
+                let mut isolate =
+                    SessionIsolate::open(tenant, self.request.clone(), &resources.cache);
+                isolate.number_after(lost);
+                for update in applied {
+                    isolate.update(update);
+                }
+                isolate
+            }
+        };
+        for update in updates {
+            isolate.update(update);
+        }
+        Some((isolate, inbox))
+    }
+
+    fn isolate(&self) -> Option<Box<SessionIsolate>> {
+        self.shared.lock().isolate.take()
+    }
+
+    fn leave(&self, run: &Arc<Run>, left: Left) {
+        let Left { place, state, inbox, error } = left;
+        let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
+        let mut gone_stay = None;
+        let (next, lost, gone) = {
+            let mut shared = self.shared.lock();
+            if !shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
+                // It waited in the queue, or the session began anew without it.
+                shared.queue.retain(|waiting| !Arc::ptr_eq(waiting, run));
+                let lost = shared.calls.end_of(run);
+                drop(shared);
+                drop(place);
+                return self.reject(lost, (&name, &message));
+            }
+            shared.current = None;
+            self.keep_for_later(&mut shared, inbox);
+            let mut lost = shared.calls.end_of(run);
+            match state {
+                SessionState::Kept => {}
+                SessionState::RolledBack => lost.append(&mut shared.calls.undo(run)),
+                SessionState::Reset => lost.append(&mut shared.calls.forget()),
+            }
+            let gone = match place {
+                Place::Untouched => None,
+                Place::Back(isolate) => std::mem::replace(&mut shared.isolate, isolate),
+                Place::Lost => {
+                    shared.lost = shared.lost.wrapping_add(1);
+                    gone_stay = self.stay.lock().take();
+                    shared.isolate.take()
+                }
+            };
+            (shared.advance(), lost, gone)
+        };
+        drop(gone);
+        if let Some(stay) = gone_stay {
+            stay.mark_stuck();
+        }
+        self.start(next);
+        self.reject(lost, (&name, &message));
+        self.free_when_idle();
+        self.resources.close_when_idle();
+    }
+
+    fn takes_outcome(&self, call: u32) -> bool {
+        self.shared.lock().calls.settle(call)
+    }
+}
+
+impl Session {
+    /// Keeps messages that a cell has not been handed, or that it is to be handed again, in front of those that came
+    /// since. Calls become cells of their own, in front of the others.
+    fn keep_for_later(&self, shared: &mut Shared, inbox: Vec<Inbound>) {
+        let (calls, messages): (Vec<_>, Vec<_>) =
+            inbox.into_iter().partition(|it| matches!(it, Inbound::FunctionCall { .. }));
+        shared.inbox.splice(..0, messages);
+        for call in calls.into_iter().rev() {
+            if let Some(run) = self.held(shared, call) {
+                shared.queue.push_front(run);
+            }
+        }
+    }
+
+    /// The run of a call that the host makes between cells. `None` if there can be none.
+    fn held(&self, shared: &mut Shared, inbound: Inbound) -> Option<Arc<Run>> {
+        let Inbound::FunctionCall { function, args, call } = inbound else { return None };
+        let work = Work::Cell(CellWork::Held { function, args, call });
+        self.resources.ensure_threads().ok()?;
+        let run = self.make(work, Kind::Held, Options::default());
+        shared.calls.place(call, Placed::Own(Arc::downgrade(&run)));
+        Some(run)
+    }
+}
+
+impl Recipient for Session {
+    fn deliver(self: Arc<Self>, inbound: Inbound) {
+        let mut inbound = inbound;
+        let mut shared = self.shared.lock();
+        let call = match &inbound {
+            Inbound::FunctionCall { call, .. } => Some(*call),
+            _ => None,
+        };
+        if self.closed.load(Ordering::Acquire) {
+            drop(shared);
+            return self.reject(call.into_iter().collect(), CLOSED);
+        }
+        if let Some(current) = shared.current.clone() {
+            match current.receive(inbound) {
+                Ok(()) => {
+                    if let Some(call) = call {
+                        shared.calls.place(call, Placed::In(Arc::downgrade(&current)));
+                    }
+                    return;
+                }
+                Err(refused) => inbound = refused,
+            }
+        }
+        if !inbound.count(&self.in_flight, self.limit_bytes) {
+            match inbound {
+                Inbound::PromiseSettled { promise, .. } => {
+                    let completion: Completion = Err(thrown("MemoryLimit", TOO_LARGE));
+                    shared.inbox.push(Inbound::PromiseSettled { promise, completion });
+                }
+                _ => {
+                    drop(shared);
+                    self.reject(call.into_iter().collect(), ("MemoryLimit", TOO_LARGE));
+                }
+            }
+            return;
+        }
+        if call.is_none() {
+            return shared.inbox.push(inbound);
+        }
+        let Some(run) = self.held(&mut shared, inbound) else {
+            drop(shared);
+            return self.reject(call.into_iter().collect(), CLOSED);
+        };
+        shared.queue.push_back(run);
+        let next = shared.advance();
+        drop(shared);
+        self.start(next);
+    }
+
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
+        let current = self.shared.lock().current.clone();
+        match current {
+            Some(run) => run.charge(bytes),
+            None => self.in_flight.charge(bytes, self.limit_bytes),
+        }
+    }
+}
+
+/// The message for answers and arguments that do not fit into the session between two cells.
+const TOO_LARGE: &str = "the message is larger than the session's memory limit leaves room for";

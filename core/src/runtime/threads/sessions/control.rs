@@ -1,0 +1,169 @@
+//! The requests of a session's caller.
+//!
+//! In: cells, calls, updates, questions, and the end. Out: runs in the queue, and answers.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use super::{Options, Session, Shared};
+use crate::{
+    binding::{handle::RunControl, host::Host, inbound::Inbound},
+    data::cell::Name,
+    error::{Error, ErrorKind},
+    isolate::session::{SessionIsolate, Work as CellWork},
+    modules::session_request::{CallRequest, CellRequest, UpdateRequest},
+    runtime::{
+        record::{CLOSED, RESET, Reason},
+        session::{Done, Forked, SessionControl, closed},
+        threads::run::{
+            Work,
+            cell::{Kind, Task},
+        },
+    },
+};
+
+impl SessionControl for Session {
+    fn is_here(&self) -> bool {
+        self.resources.is_here()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn run(
+        self: Arc<Self>,
+        request: CellRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn RunControl>, Error> {
+        let number = self.count_cell();
+        let work = CellWork::Source {
+            source: request.source,
+            filename: request.filename.unwrap_or_else(|| format!("<cell {number}>")),
+            language: request.language.unwrap_or(self.request.language),
+        };
+        let options =
+            Options { host: Some(host), report: request.report, timeout_ms: request.timeout_ms };
+        self.add(work, options)
+    }
+
+    fn call(
+        self: Arc<Self>,
+        request: CallRequest,
+        host: Arc<dyn Host>,
+    ) -> Result<Arc<dyn RunControl>, Error> {
+        self.count_cell();
+        let work = CellWork::Call { name: request.name, args: request.args };
+        let options =
+            Options { host: Some(host), report: request.report, timeout_ms: request.timeout_ms };
+        self.add(work, options)
+    }
+
+    fn update(&self, request: UpdateRequest) -> Result<(), Error> {
+        self.shared.lock().pending.push(request);
+        Ok(())
+    }
+
+    fn names(self: Arc<Self>, done: Done<Result<Vec<Name>, Error>>) {
+        self.ask(Box::new(move |isolate| {
+            let names = |isolate: &mut Box<SessionIsolate>| isolate.names();
+            done(isolate.map(|isolate| isolate.as_mut().map(names).unwrap_or_default()));
+        }));
+    }
+
+    fn reset(self: Arc<Self>, done: Done<Result<(), Error>>) {
+        self.end_all(&Reason::Reset, RESET);
+        self.ask(Box::new(move |isolate| {
+            done(isolate.map(|isolate| {
+                if let Some(isolate) = isolate {
+                    isolate.reset();
+                }
+            }));
+        }));
+    }
+
+    fn fork(self: Arc<Self>, host: Arc<dyn Host>, done: Done<Forked>) {
+        let session = Arc::clone(&self);
+        self.ask(Box::new(move |isolate| {
+            done(isolate.and_then(|isolate| session.copy(isolate, host)));
+        }));
+    }
+
+    fn close(self: Arc<Self>, done: Done<()>) {
+        {
+            let mut shared = self.shared.lock();
+            self.closed.store(true, Ordering::Release);
+            shared.closers.push(done);
+        }
+        self.end_all(&Reason::Closed, CLOSED);
+        self.free_when_idle();
+    }
+
+    fn abandon(self: Arc<Self>) {
+        self.shared.lock().abandoned = true;
+        self.free_when_idle();
+    }
+}
+
+impl Session {
+    fn count_cell(&self) -> u64 {
+        let mut shared = self.shared.lock();
+        shared.cells += 1;
+        shared.cells
+    }
+
+    fn add(&self, work: CellWork, options: Options) -> Result<Arc<dyn RunControl>, Error> {
+        self.resources.ensure_threads()?;
+        let run = self.make(Work::Cell(work), Kind::Cell, options);
+        self.queue(&run);
+        Ok(run)
+    }
+
+    /// Queues a question to the isolate.
+    fn ask(&self, task: Task) {
+        if let Err(error) = self.resources.ensure_threads() {
+            return task(Err(error));
+        }
+        let run = self.make(Work::Task(task), Kind::Task, Options::default());
+        self.queue(&run);
+    }
+
+    /// A second session with the state of this one, whose isolate that is.
+    fn copy(&self, isolate: &mut Option<Box<SessionIsolate>>, host: Arc<dyn Host>) -> Forked {
+        let (inbox, mut state, stay) = {
+            let shared = self.shared.lock();
+            if self.is_closed() {
+                return Err(closed());
+            }
+            let state = Shared {
+                pending: shared.pending.clone(),
+                applied: shared.applied.clone(),
+                cells: shared.cells,
+                lost: shared.lost,
+                ..Shared::default()
+            };
+            (shared.inbox.iter().map(Inbound::copy).collect(), state, self.stay.lock().clone())
+        };
+        state.inbox = inbox;
+        let mut place = None;
+        if let Some(isolate) = isolate {
+            let answered: Vec<u32> = state.inbox.iter().filter_map(Inbound::settles).collect();
+            let unanswered = isolate.unanswered(&answered);
+            if unanswered > 0 {
+                let (calls, are) = if unanswered == 1 { ("call", "is") } else { ("calls", "are") };
+                let message = format!(
+                    "{unanswered} {calls} to the host {are} unanswered: a session can be forked when all \
+                     calls are answered"
+                );
+                return Err(Error::new(ErrorKind::Unavailable, message));
+            }
+            let fork = isolate.fork().ok_or_else(|| {
+                let message = "the state of this session cannot be copied";
+                Error::new(ErrorKind::Unavailable, message)
+            })?;
+            state.isolate = Some(fork);
+            place = stay.map(|stay| Arc::new(stay.another()));
+        }
+        let resources = Arc::clone(&self.resources);
+        Ok(Self::with(resources, self.request.clone(), host, state, place))
+    }
+}

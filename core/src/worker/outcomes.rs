@@ -1,0 +1,75 @@
+//! The outcomes that the cells of a session have sent to their host.
+//!
+//! In: an outcome that is to be sent, and the end of each cell. Out: whether to send it. The host takes each outcome
+//! once. After a cell was rolled back, the sandbox may come to outcomes again that the cell has sent.
+
+use std::collections::HashSet;
+
+/// The outcomes of the present cell, and those of cells that were rolled back.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes {
+    present: HashSet<Outcome>,
+    undone: HashSet<Outcome>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Outcome {
+    Call(u32),
+    Promise(u32),
+}
+
+impl Outcomes {
+    /// Whether to send the outcome of that call of the host.
+    pub(crate) fn function(&mut self, call: u32) -> bool {
+        self.is_new(Outcome::Call(call))
+    }
+
+    /// Whether to send the outcome of that promise of the sandbox.
+    pub(crate) fn promise(&mut self, promise: u32) -> bool {
+        self.is_new(Outcome::Promise(promise))
+    }
+
+    fn is_new(&mut self, outcome: Outcome) -> bool {
+        self.present.insert(outcome);
+        // No number has two outcomes in one state.
+        !self.undone.remove(&outcome)
+    }
+
+    /// The cell is over, and its effects stay.
+    pub(crate) fn keep(&mut self) {
+        self.present.clear();
+    }
+
+    /// The cell is over, and its effects are undone.
+    pub(crate) fn undo(&mut self) {
+        self.undone.extend(self.present.drain());
+    }
+
+    /// The session has begun anew, with other numbers.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outcomes;
+
+    #[test]
+    fn an_outcome_is_sent_once_whatever_is_undone() {
+        let mut outcomes = Outcomes::default();
+        assert!(outcomes.function(1) && outcomes.promise(1));
+        outcomes.keep();
+        assert!(outcomes.function(2) && outcomes.promise(3));
+        outcomes.undo();
+        // The sandbox comes to these once more, twice, and to another one for the first time.
+        assert!(!outcomes.function(2) && !outcomes.promise(3) && outcomes.promise(2));
+        outcomes.undo();
+        assert!(!outcomes.function(2) && !outcomes.promise(3) && !outcomes.promise(2));
+        outcomes.keep();
+        assert!(outcomes.function(9));
+        outcomes.undo();
+        outcomes.forget();
+        assert!(outcomes.function(9));
+    }
+}

@@ -1,0 +1,200 @@
+//! A worker that has a session, for as long as the session lives.
+//!
+//! In: the session, then one cell after another, updates and questions in between. Out: frames of each cell, and what
+//! the cell did to the session. The isolate, its home and its checkpoints are the same as on threads. The worker ends
+//! when the host closes the socket. Between cells it computes nothing.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use isolane_confine::{Worker, exit};
+
+use super::{
+    embedder::{About, RemoteEmbedder, Shared},
+    serve::compute,
+    wire::{Heard, Wait, Wire},
+};
+use crate::{
+    binding::inbound::Inbound,
+    data::cell::SessionState,
+    isolate::{
+        Embedder, End, Home, Pool, Realm, Tenant,
+        session::{CellSeat, Concluded, SessionIsolate, Work},
+    },
+    modules::cache::Cache,
+    os::sync::Mutex,
+    protocol::messages::{
+        ToHost, ToWorker, WorkersEnd,
+        session::{Cell, CellWork, Open, names_messages},
+    },
+};
+
+/// Serves a session until the host closes the socket.
+pub(super) fn serve(
+    open: Open,
+    wire: &Arc<Mutex<Wire>>,
+    worker: &Worker,
+    pool: &Pool<Realm>,
+    cache: &Arc<Cache>,
+) {
+    // As for a process of several runs, whose number is not known: the limits of the system could not be raised again.
+    if !worker.limit(0, u64::MAX, Duration::MAX) {
+        // This protection was announced: without it no cell may start.
+        exit(1);
+    }
+    let Open { request, updates, safety_cap, lost } = open;
+    let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
+    // Without memory for an isolate the worker ends, which the host notices.
+    let Some(lease) = pool.take(memory_limit, false) else { return };
+    let Some(tenant) = Tenant::new(&Home::new(lease, false)) else { return };
+    let mut isolate = SessionIsolate::open(tenant, request, cache);
+    isolate.number_after(lost);
+    for update in updates {
+        isolate.update(update);
+    }
+    let mut session = Session {
+        wire: Arc::clone(wire),
+        isolate,
+        memory_limit,
+        safety_cap,
+        shared: Shared {
+            in_flight: Arc::default(),
+            taken: Arc::new(AtomicU64::new(0)),
+            outcomes: Arc::default(),
+        },
+        inbox: Vec::new(),
+        calls: Vec::new(),
+    };
+    session.tend();
+    // The process is about to end: it tidies nothing up.
+    std::mem::forget(session);
+}
+
+struct Session {
+    wire: Arc<Mutex<Wire>>,
+    isolate: Box<SessionIsolate>,
+    memory_limit: usize,
+    safety_cap: Duration,
+    shared: Shared,
+    /// Messages of the host for the next cell.
+    inbox: Vec<Inbound>,
+    /// Calls that came too late for the cell in which the host made them. The host gives each a cell of its own.
+    calls: Vec<Inbound>,
+}
+
+impl Session {
+    /// Does what the host asks for until it is gone.
+    fn tend(&mut self) {
+        loop {
+            let Heard::Frame(frame) = self.wire.lock().hear(Wait::Ever) else { return };
+            match ToWorker::from_frame(frame) {
+                Ok(ToWorker::Cell(cell)) => {
+                    if !self.run(*cell) {
+                        return;
+                    }
+                }
+                Ok(ToWorker::Update(update)) => self.isolate.update(*update),
+                Ok(ToWorker::Names) => {
+                    let names = names_messages(self.isolate.names());
+                    if !names.into_iter().all(|part| self.tell(part)) {
+                        return;
+                    }
+                }
+                Ok(ToWorker::Inbound(inbound)) => self.receive(inbound),
+                // These came too late for the cell that they are about.
+                Ok(ToWorker::End | ToWorker::Answer(_) | ToWorker::Verdict(_)) => {}
+                Ok(ToWorker::Begin(_) | ToWorker::Open(_)) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Keeps a message for the next cell.
+    fn receive(&mut self, mut inbound: Inbound) {
+        self.shared.taken.fetch_add(1, Ordering::Relaxed);
+        // The next cell hits the limit if this is too much: it is counted all the same.
+        inbound.count(&self.shared.in_flight, usize::MAX);
+        self.keep_for_later(vec![inbound]);
+    }
+
+    fn keep_for_later(&mut self, messages: Vec<Inbound>) {
+        for inbound in messages {
+            if matches!(inbound, Inbound::FunctionCall { .. }) {
+                self.calls.push(inbound);
+            } else {
+                self.inbox.push(inbound);
+            }
+        }
+    }
+
+    /// Runs a cell to its end; false if the host is gone.
+    fn run(&mut self, cell: Cell) -> bool {
+        let Cell { work, report, validated_kinds } = cell;
+        let about = About {
+            memory_limit: self.memory_limit,
+            report,
+            refusable: validated_kinds,
+            safety_cap: self.safety_cap,
+        };
+        let embedder =
+            Arc::new(RemoteEmbedder::of_cell(Arc::clone(&self.wire), &about, &self.shared));
+        let Some(work) = self.work(work) else { return false };
+        let seat = CellSeat {
+            embedder: Arc::clone(&embedder) as Arc<dyn Embedder>,
+            termination: Arc::clone(&embedder.termination),
+            report,
+        };
+        let turn = self.isolate.start(work, seat, std::mem::take(&mut self.inbox));
+        let mut end = compute(&mut *self.isolate, turn, &embedder);
+        let peak_bytes = self.isolate.peak_bytes() as u64;
+        let keep = matches!(end, WorkersEnd::End(End::Cell(_) | End::Failed(..)));
+        let Concluded { state, again } = self.isolate.conclude(keep);
+        if keep && state != SessionState::Kept {
+            // The cell came to its end, and what it did could not be kept.
+            end = WorkersEnd::End(End::Broken);
+        }
+        let (left, handed) = embedder.left();
+        {
+            let mut outcomes = self.shared.outcomes.lock();
+            match state {
+                SessionState::Kept => outcomes.keep(),
+                SessionState::RolledBack => outcomes.undo(),
+                SessionState::Reset => outcomes.forget(),
+            }
+        }
+        // The host has ended the calls of a cell that was undone.
+        let is_no_call = |inbound: &Inbound| !matches!(inbound, Inbound::FunctionCall { .. });
+        self.keep_for_later(again.into_iter().filter(is_no_call).collect());
+        self.keep_for_later(left);
+        self.tell(ToHost::CellEnded { end, peak_bytes, state, handed })
+    }
+
+    /// The work for the isolate; `None` if the worker has no such call, about which the host cannot be mistaken.
+    fn work(&mut self, work: CellWork) -> Option<Work> {
+        Some(match work {
+            CellWork::Source { source, filename, language } => {
+                Work::Source { source, filename, language }
+            }
+            CellWork::Call { name, args } => Work::Call { name, args },
+            CellWork::Held { function, args, call } => Work::Held { function, args, call },
+            CellWork::Left { call } => {
+                let is_it = |it: &Inbound| matches!(it, Inbound::FunctionCall { call: other, .. } if *other == call);
+                let at = self.calls.iter().position(is_it)?;
+                match self.calls.remove(at) {
+                    Inbound::FunctionCall { function, args, call } => {
+                        Work::Held { function, args, call }
+                    }
+                    _ => return None,
+                }
+            }
+        })
+    }
+
+    fn tell(&self, told: ToHost) -> bool {
+        self.wire.lock().tell(told.into_frame()).is_ok()
+    }
+}

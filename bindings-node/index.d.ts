@@ -3,6 +3,13 @@
  * that its host hands over.
  */
 
+declare global {
+  interface SymbolConstructor {
+    /** As TypeScript's own library has it since 5.2. */
+    readonly asyncDispose: unique symbol;
+  }
+}
+
 /** The options of a run. All are optional; an unknown key is a `TypeError`. */
 export interface CodeExecutionOptions {
   /** The export that is the result, and its arguments. */
@@ -115,6 +122,177 @@ export interface CodeExecutionError {
  */
 export function runCode(source: string, options?: CodeExecutionOptions): CodeExecution;
 
+/** The options of a {@link Session}. All are optional; an unknown key is a `TypeError`. */
+export interface SessionOptions {
+  /** As in {@link CodeExecutionOptions}, for all cells. A module of `modules` is evaluated once. */
+  imports?: Record<string, Record<string, unknown>>;
+  /** As in {@link CodeExecutionOptions}, for all cells. A module is evaluated once, whichever cell imports it. */
+  modules?: Record<string, string>;
+  /** As in {@link CodeExecutionOptions}, for all cells. A name that a cell declares shadows a global of that name. */
+  globals?: Record<string, unknown>;
+  /** The language of cells that have none of their own, and of modules. Default `'typescript'`. */
+  language?: 'javascript' | 'typescript';
+  /** Limit on all that the session holds, in bytes. A safe integer of at least 1. Default 128 MiB. */
+  memoryLimitBytes?: number;
+  /** The sink for reports of cells that have none of their own. As in {@link CodeExecutionOptions}. */
+  report?: (value: unknown) => void;
+  /**
+   * `'queue'`: cells run one at a time, in the order of their calls. A host function that waits for a cell of the
+   * session that called it waits for ever. `'interleave'`: a cell starts as soon as the ones before wait for the host.
+   * Default `'queue'`.
+   */
+  cells?: 'queue' | 'interleave';
+  /**
+   * The bytes of the largest state that the session keeps a checkpoint of. A safe integer of at least 0. A cell that is
+   * ended in a larger state resets the session. Default 64 MiB.
+   */
+  checkpointBytes?: number;
+}
+
+/** The parts of an `AbortSignal` that a cell uses. */
+export interface AbortSignalLike {
+  /** Whether it has been aborted. */
+  readonly aborted: boolean;
+  /** Why it has been aborted. */
+  readonly reason: unknown;
+  /** As that of `EventTarget`. */
+  addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
+  /** As that of `EventTarget`. */
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+/** The options of a cell. All are optional; an unknown key is a `TypeError`. */
+export interface CellOptions {
+  /** The name of the cell in stacks and errors. Names may repeat. Default `'<cell N>'`, N counting from 1. */
+  filename?: string;
+  /** The language of the cell. Default: that of the session. */
+  language?: 'javascript' | 'typescript';
+  /** The sink for reports of the cell, in place of that of the session. */
+  report?: (value: unknown) => void;
+  /**
+   * The milliseconds after which the cell ends as `'terminated'`, with the name `Timeout`. They count from its start,
+   * not while it waits in the queue. A safe integer of at least 1. Default: none.
+   */
+  timeoutMs?: number;
+  /** Ends the cell when it is aborted. Its reason becomes the reason of the termination. */
+  signal?: AbortSignalLike;
+}
+
+/** The first argument of {@link Session.call}, if it is more than a name. An unknown key is a `TypeError`. */
+export interface CallOptions {
+  /** The name of a function that a cell declared or imported. */
+  name: string;
+  /** As in {@link CellOptions}. */
+  timeoutMs?: number;
+  /** As in {@link CellOptions}. */
+  signal?: AbortSignalLike;
+  /** As in {@link CellOptions}. */
+  report?: (value: unknown) => void;
+}
+
+/** The parts of an update. A name with the value `null` is taken away. An unknown key is a `TypeError`. */
+export interface SessionUpdate {
+  /** Globals that are added or replaced, or taken away. */
+  globals?: Record<string, unknown>;
+  /** Bridged modules that are added or replaced as a whole, or taken away. */
+  imports?: Record<string, Record<string, unknown> | null>;
+  /** Source modules that are added or replaced, or taken away. The next cell that imports a new one evaluates it. */
+  modules?: Record<string, string | null>;
+}
+
+/** A cell: awaitable, and never rejecting, as any run. */
+export interface CellExecution extends PromiseLike<CellExecutionResult> {
+  /** As {@link CodeExecution.terminate}. A cell that waits in the queue ends at once. */
+  terminate(reason?: string): void;
+  /** Whether the cell has not settled yet. */
+  readonly running: boolean;
+  /** The reports so far, in the order of the calls: at each read a new array of the same values. */
+  readonly reports: readonly unknown[];
+  /** As `Promise.prototype.catch`; there is nothing to catch. */
+  catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<CellExecutionResult | T>;
+  /** As `Promise.prototype.finally`. */
+  finally(onFinally?: (() => void) | null): Promise<CellExecutionResult>;
+}
+
+/** The result of a cell. */
+export interface CellExecutionResult extends CodeExecutionResult {
+  /**
+   * The effect of the cell on the state of the session. `'kept'`: everything that it did is there. `'rolledBack'`: the
+   * state is that from before the cell. `'reset'`: the state is that of a new session.
+   */
+  session: 'kept' | 'rolledBack' | 'reset';
+  /** On success, the text that a console would show of the value, at most 16 KiB. Absent for `undefined`. */
+  text?: string;
+  /**
+   * On success with a value that cannot be cloned: the message of the `SerializationError`. `result` is absent then,
+   * and `text` shows the value.
+   */
+  uncloned?: string;
+  /**
+   * On success, the part of the cell that the value is from; absent if the cell has no value. `'return'`: a top-level
+   * `return`. `'default'`: `export default`. `'expression'`: the last statement. `'completion'`: the last value within
+   * another statement.
+   */
+  valueFrom?: 'return' | 'default' | 'expression' | 'completion';
+}
+
+/** A name that cells of a session have declared. */
+export interface SessionName {
+  /** The name itself. */
+  name: string;
+  /** The kind of its latest declaration. */
+  kind: 'const' | 'let' | 'var' | 'function' | 'class' | 'import' | 'enum' | 'namespace';
+  /** The `typeof` of its value, or the class of an object; `'uninitialized'` if it has no value. */
+  type: string;
+  /** The length of an array or a string, or the size of a Map or Set. */
+  size?: number;
+}
+
+/**
+ * An isolate that stays: cells run in it one after another, and find what earlier ones left. Nothing runs between
+ * cells. A session keeps no thread and does not keep the process alive; a cell in flight does. A session that is
+ * dropped without `close()` is freed when it is collected. Functions of the sandbox that the host holds stay valid
+ * between cells, and keep the session; called between cells, each call is a cell of its own.
+ */
+export class Session {
+  /**
+   * Opens a session in the process's default runtime. Throws as {@link runCode}, for options that are not valid and
+   * values that cannot be cloned.
+   */
+  constructor(options?: SessionOptions);
+  /**
+   * Queues a cell. Throws for misuse as {@link runCode}, and an `Error` if the session is closed. Host functions run in
+   * the asynchronous context of this call.
+   */
+  run(source: string, options?: CellOptions): CellExecution;
+  /** Queues a call of something that a cell declared or imported; arguments are cloned. It is a cell of its own. */
+  call(name: string | CallOptions, ...args: unknown[]): CellExecution;
+  /**
+   * Hands more over, replaces it or takes it away, from the next cell on that starts. Throws as {@link Session.run}, and
+   * for values that cannot be cloned.
+   */
+  update(update: SessionUpdate): void;
+  /** The names that cells have declared, in the order of their first declarations, when the cells before are done. */
+  names(): Promise<SessionName[]>;
+  /**
+   * Ends what runs and what waits in the queue, as `'terminated'` with the name `SessionReset`, and forgets all state.
+   * What was handed over stays.
+   */
+  reset(): Promise<void>;
+  /**
+   * Makes a second session with the same state, when the cells before are done. Rejects while calls to the host are
+   * unanswered.
+   */
+  fork(): Promise<Session>;
+  /**
+   * Ends what runs and what waits in the queue, as `'terminated'` with the name `SessionClosed`, and resolves when
+   * everything is freed. A second call gives the same promise.
+   */
+  close(): Promise<void>;
+  /** As {@link Session.close}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
 /** The options of a {@link Runtime}. An unknown key is a `TypeError`. */
 export interface RuntimeOptions {
   /**
@@ -157,8 +335,10 @@ export class Runtime {
   constructor(options?: RuntimeOptions);
   /** As the free {@link runCode}; needs no `this`. Also throws when the runtime is closed, or its queue full. */
   readonly runCode: (source: string, options?: CodeExecutionOptions) => CodeExecution;
+  /** Opens a session in this runtime, as `new Session(options)` does in the default one; needs no `this`. */
+  readonly session: (options?: SessionOptions) => Session;
   /**
-   * Refuses new runs, ends live ones with the reason `runtime closed`, and resolves when everything
+   * Refuses new runs, ends live ones with the reason `runtime closed`, closes its sessions, and resolves when everything
    * is freed. A second call gives the same promise.
    */
   close(): Promise<void>;
@@ -174,6 +354,8 @@ export interface Stats {
   readonly parked: number;
   /** Runs that wait for a permit to compute. */
   readonly queued: number;
+  /** Sessions that are open. */
+  readonly sessions: number;
   /** Runs that have settled since the runtime was made, by status. */
   readonly settled: Readonly<Record<CodeExecutionResult['status'], number>>;
   /** Pristine isolates that wait for a run. */

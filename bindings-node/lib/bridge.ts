@@ -37,7 +37,9 @@ export const { native, folder } = loadNative();
 export const bridge = native.openBridge(receive);
 
 const runs = new Map<number, Run>();
-const closing = new Map<number, () => void>();
+/** The receivers of events of sessions outside of their cells. A session that nobody holds may be collected. */
+const sessions = new Map<number, WeakRef<Run>>();
+const asked = new Map<number, (reader: MessageReader) => void>();
 const idle: Encoder[] = [];
 let polling = false;
 /** Whether to poll once more, even if no event is expected. */
@@ -47,7 +49,7 @@ let paysOff = false;
 /** Whether an event is expected since the last drain, because the sandbox of a started host function continues. */
 let expecting = false;
 let inbox: Buffer | undefined = Buffer.allocUnsafeSlow(INBOX_BYTES);
-let closings = 0;
+let requests = 0;
 /** Drained events that are left for the next turn of the event loop. */
 let interrupted: Batch | undefined;
 
@@ -63,11 +65,21 @@ export function resumeEvents(number: number): void {
   pollAgain();
 }
 
-/** Returns a number for the end of a runtime; the event with that number calls `done`. */
-export function onClosed(done: () => void): number {
-  closings += 1;
-  closing.set(closings, done);
-  return closings;
+/** Registers a session, so that it receives its events outside of cells. */
+export function attachSession(number: number, between: Run): void {
+  sessions.set(number, new WeakRef(between));
+}
+
+/** Forgets a session that has ended. */
+export function detachSession(number: number): void {
+  sessions.delete(number);
+}
+
+/** Returns a number for a request; the event with that number calls `done`. */
+export function onAnswer(done: (reader: MessageReader) => void): number {
+  requests += 1;
+  asked.set(requests, done);
+  return requests;
 }
 
 /** Borrows an encoder for one message. A getter that runs meanwhile may borrow another one. */
@@ -163,14 +175,15 @@ function dispatch(batch: Batch): void {
 function next(reader: MessageReader): void {
   const kind = reader.u8() as EventKind;
   const number = reader.u32();
-  if (kind === EventKind.Closed) {
-    closing.get(number)?.();
-    closing.delete(number);
-    return;
-  }
   const end = reader.u32() + reader.at;
-  const run = runs.get(number);
-  if (run !== undefined) deliver(run, kind, number, reader);
+  if (kind === EventKind.Answered) {
+    const done = asked.get(number);
+    asked.delete(number);
+    done?.(reader);
+  } else {
+    const run = runs.get(number) ?? sessions.get(number)?.deref();
+    if (run !== undefined) deliver(run, kind, number, reader);
+  }
   reader.at = end;
 }
 
@@ -196,6 +209,9 @@ function deliver(run: Run, kind: EventKind, number: number, reader: MessageReade
       return;
     case EventKind.PromiseSettled:
       run.promiseSettled(reader.u32(), reader.u8() === 1, reader);
+      return;
+    case EventKind.SessionEnded:
+      run.sandbox.end();
       return;
     default:
       runs.delete(number);

@@ -81,7 +81,8 @@ export class Encoder extends Outbox {
   private top: Frame | undefined;
   private root = '';
   private rootKey: string | undefined;
-  private numbering!: Numbering;
+  /** Only while a message is written: an idle encoder keeps no sandbox. */
+  private numbering: Numbering | undefined;
 
   /** The bytes of this message's buffers. The native side copies them within the call. */
   get blobs(): Uint8Array[] | undefined {
@@ -98,6 +99,7 @@ export class Encoder extends Outbox {
   /** Forgets the message and its values. */
   forget(): void {
     this.reset();
+    this.numbering = undefined;
     this.forgetValues();
   }
 
@@ -308,7 +310,7 @@ export class Encoder extends Outbox {
         return;
       case Kind.Promise:
         this.tagged(Tag.HostPromise);
-        this.u32(this.numbering.hostPromise(value as Promise<unknown>));
+        this.u32((this.numbering as Numbering).hostPromise(value as Promise<unknown>));
         return;
       case Kind.Boxed:
         this.boxed(value);
@@ -316,7 +318,7 @@ export class Encoder extends Outbox {
       default:
         if (!isNativeFunction(value)) this.refuse(describe(value));
         this.tagged(Tag.HostFunction);
-        this.u32(this.numbering.nativeFunction(value));
+        this.u32((this.numbering as Numbering).nativeFunction(value));
         this.string(key ?? value.name);
     }
   }
@@ -338,9 +340,9 @@ export class Encoder extends Outbox {
   }
 
   private fn(value: Function, key: string | undefined): void {
-    const own = this.numbering.sandboxFunction(value);
+    const own = (this.numbering as Numbering).sandboxFunction(value);
     this.tagged(own === undefined ? Tag.HostFunction : Tag.SandboxFunction);
-    this.u32(own ?? this.numbering.hostFunction(value));
+    this.u32(own ?? (this.numbering as Numbering).hostFunction(value));
     this.string(key ?? functionName(value));
   }
 

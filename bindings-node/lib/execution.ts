@@ -3,23 +3,26 @@
 // In: the run. Out: an object by which the caller awaits the run, ends it and reads its reports. Awaiting it
 // never rejects: the outcome of any run is a result with a status.
 
-import type { CodeExecution, CodeExecutionResult } from '../index.js';
+import type { CodeExecutionResult } from '../index.js';
 import type { Reports } from './reports.js';
 import type { Run } from './run.js';
 
 // The core cuts longer reasons, so more text is not copied.
 const REASON_UNITS = 20_000;
 
-export class Execution implements CodeExecution {
+export class Execution<Result extends CodeExecutionResult = CodeExecutionResult> implements PromiseLike<Result> {
   readonly #run: Run;
-  readonly #result: Promise<CodeExecutionResult>;
+  readonly #result: Promise<Result>;
   /** Of the run, which lets go of them when it has settled. */
   readonly #reports: Reports;
 
-  constructor(run: Run, result: Promise<CodeExecutionResult>, reports: Reports) {
+  readonly #tag: string;
+
+  constructor(run: Run, result: Promise<Result>, reports: Reports, tag = 'CodeExecution') {
     this.#run = run;
     this.#result = result;
     this.#reports = reports;
+    this.#tag = tag;
   }
 
   get running(): boolean {
@@ -32,34 +35,33 @@ export class Execution implements CodeExecution {
   }
 
   terminate(reason?: unknown): void {
-    this.#run.terminate(reason === undefined ? undefined : asText(reason).slice(0, REASON_UNITS));
+    this.#run.terminate(reason === undefined ? undefined : reasonText(reason));
   }
 
-  then<A = CodeExecutionResult, B = never>(
-    onFulfilled?: ((result: CodeExecutionResult) => A | PromiseLike<A>) | null,
+  then<A = Result, B = never>(
+    onFulfilled?: ((result: Result) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     return this.#result.then(onFulfilled, onRejected);
   }
 
-  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<CodeExecutionResult | B> {
+  catch<B = never>(onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<Result | B> {
     return this.#result.catch(onRejected);
   }
 
-  finally(onFinally?: (() => void) | null): Promise<CodeExecutionResult> {
+  finally(onFinally?: (() => void) | null): Promise<Result> {
     return this.#result.finally(onFinally);
   }
 
   get [Symbol.toStringTag](): string {
-    return 'CodeExecution';
+    return this.#tag;
   }
 }
 
 /** Any reason as text; the type of one that throws when it is converted. */
-function asText(reason: unknown): string {
-  if (typeof reason === 'string') return reason;
+export function reasonText(reason: unknown): string {
   try {
-    return String(reason);
+    return String(reason).slice(0, REASON_UNITS);
   } catch {
     return `a reason of type ${typeof reason}`;
   }

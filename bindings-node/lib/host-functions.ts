@@ -1,4 +1,4 @@
-// The host functions that one run's sandbox has received.
+// The host functions that one sandbox has received.
 //
 // In: functions of the host, and functions that are answered in Rust. Out: the numbers under which they cross, and
 // the function of a number. The same function always has the same number.
@@ -13,6 +13,13 @@ export class HostFunctions {
   private readonly numbers = new Map<Function | NativeFunction, number>();
   private readonly functions: Function[] = [];
   private native: Natives | undefined;
+
+  /** Has the functions of another sandbox, of which this one is a copy, under their numbers. */
+  continues(other: HostFunctions): void {
+    for (const fn of other.functions) this.functions.push(fn);
+    for (const [fn, number] of other.numbers) this.numbers.set(fn, number);
+    if (other.native !== undefined) this.native = { table: other.native.table, functions: new Map(other.native.functions) };
+  }
 
   /** Whether there is one whose calls reach JavaScript. */
   get hasFunctions(): boolean {
@@ -34,7 +41,7 @@ export class HostFunctions {
     return number;
   }
 
-  /** The number of a function that is answered in Rust, in the run with that number, if it has started. */
+  /** The number of a function that is answered in Rust, in the run or session with that number, if it has started. */
   nativeNumber(fn: NativeFunction, run: number | undefined): number {
     const known = this.numbers.get(fn);
     if (known !== undefined) return known;

@@ -2,5 +2,6 @@
 
 export { runCode } from './run-code.js';
 export { Runtime } from './runtime.js';
+export { Session } from './session.js';
 export { SerializationError } from './serialization-error.js';
 export { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtError, unwrap } from './unwrap.js';

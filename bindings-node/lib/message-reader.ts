@@ -9,7 +9,6 @@ import { Buffer } from 'node:buffer';
 import { bridge, native, resumeEvents } from './bridge.js';
 import { Decoder, NO_BLOBS, PAUSED, type Blobs } from './decode.js';
 import type { Run } from './run.js';
-import { ended } from './sandbox-functions.js';
 import { start, type Work } from './slices.js';
 import { LARGE } from './wire.js';
 
@@ -158,7 +157,7 @@ class Reading implements Work {
     let value: unknown;
     try {
       // The caller has ended the run, so nothing needs this message.
-      if (this.run.isTerminated) throw ended();
+      if (this.run.isTerminated) throw this.run.ended();
       value = this.message.go(until);
       if (value === PAUSED) return false;
     } catch (failure) {

@@ -16,7 +16,7 @@ export interface Misuse {
 }
 
 /** A set of options. */
-export type OptionSet = 'run' | 'execute' | 'runtime';
+export type OptionSet = 'run' | 'execute' | 'runtime' | 'session' | 'cell' | 'call' | 'update';
 
 /** An option, as the core declares it. */
 export interface NativeOption {
@@ -76,7 +76,7 @@ export interface Native {
   dropLarge(bridge: number, large: number): void;
   /** Resumes the events of a run after a large message. */
   resume(bridge: number, run: number): void;
-  /** Whether a run has not settled in the core; its last event may not have been delivered yet. */
+  /** Whether a run has not settled in the core, or a session is open; the last event may not have been delivered yet. */
   running(bridge: number, run: number): boolean;
   /** The next part of the reports and logs of a run that has settled. */
   outputPart(bridge: number, run: number): Uint8Array;
@@ -92,10 +92,27 @@ export interface Native {
    */
   reportsSince(bridge: number, run: number, index: number): Uint8Array;
   close(bridge: number, runtime: NativeRuntime, number: number): void;
+  /** Opens a session in `runtime`, or in the default runtime, and returns its number. */
+  openSession(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
+  /** Queues a cell and returns its number, under which it is a run. */
+  runCell(bridge: number, session: number, frame: Uint8Array, length: number, blobs: Blobs): number | Misuse;
+  /** Queues a call, as {@link runCell}. */
+  callCell(bridge: number, session: number, frame: Uint8Array, length: number, blobs: Blobs): number | Misuse;
+  updateSession(bridge: number, session: number, frame: Uint8Array, length: number, blobs: Blobs): Misuse | null;
+  // The answers of the next four are events with the number of the request.
+  sessionNames(bridge: number, session: number, request: number): void;
+  resetSession(bridge: number, session: number, request: number): void;
+  /** Returns the number of the copy, which exists if the answer is no error. */
+  forkSession(bridge: number, session: number, request: number): number;
+  closeSession(bridge: number, session: number, request: number): void;
+  /** Drops the handle on a session, which ends as soon as its cells are done. */
+  dropSession(bridge: number, session: number): void;
+  /** Has the event loop wait for one thing more or less. */
+  holdEventLoop(bridge: number, hold: boolean): void;
   NativeTable: new () => NativeTable;
   /** The function of the kit with that name. */
   kitFunction(name: string): NativeFunction;
-  /** The number under which such a function crosses into a run that has started. */
+  /** The number under which such a function crosses into a run or session that has started. */
   nativeNumber(bridge: number, run: number, fn: NativeFunction): number;
   openRuntime(options: Record<string, number | string>, workerFolder: string): NativeRuntime | Misuse;
   /** All options of a set. */

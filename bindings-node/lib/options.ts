@@ -8,11 +8,10 @@
 import { types } from 'node:util';
 
 import { native } from './bridge.js';
-import type { Encoder } from './encode.js';
+import type { Encoder, Numbering } from './encode.js';
 import { describe, isBuiltIn } from './kind.js';
 import { misuse } from './misuse.js';
 import type { NativeOption, OptionSet } from './native.js';
-import type { Run } from './run.js';
 import { notCloneable, segment } from './serialization-error.js';
 import { RequestFlag } from './wire.js';
 
@@ -20,7 +19,7 @@ import { RequestFlag } from './wire.js';
 export interface RunOptions {
   readonly fn: string | undefined;
   readonly args: readonly unknown[];
-  readonly imports: readonly (readonly [specifier: string, entry: Bag])[];
+  readonly imports: Imports;
   readonly modules: Bag;
   readonly globals: Bag;
   readonly javascript: boolean;
@@ -29,15 +28,22 @@ export interface RunOptions {
   readonly report: Function | undefined;
 }
 
-type Bag = Readonly<Record<string, unknown>>;
+export type Bag = Readonly<Record<string, unknown>>;
 
-const EMPTY: Bag = Object.freeze({ __proto__: null }) as unknown as Bag;
-const NONE: readonly never[] = Object.freeze([]) as readonly never[];
+/** Bridged modules by specifier. */
+export type Imports = readonly (readonly [specifier: string, entry: Bag])[];
+
+export const EMPTY: Bag = Object.freeze({ __proto__: null }) as unknown as Bag;
+export const NONE: readonly never[] = Object.freeze([]) as readonly never[];
 /** The options of each set by name, as the core declares them. */
 const DECLARED: Readonly<Record<OptionSet, ReadonlyMap<string, NativeOption>>> = {
   run: declared('run'),
   execute: declared('execute'),
   runtime: declared('runtime'),
+  session: declared('session'),
+  cell: declared('cell'),
+  call: declared('call'),
+  update: declared('update'),
 };
 
 const LANGUAGE = DECLARED.run.get('language') as NativeOption;
@@ -96,39 +102,56 @@ export function readRuntimeOptions(options: unknown): Record<string, number | st
 }
 
 /** Writes the request. Throws a SerializationError, or the exception of a getter among the values. */
-export function writeRequest(out: Encoder, source: string, options: RunOptions, run: Run): void {
+export function writeRequest(out: Encoder, source: string, options: RunOptions, numbering: Numbering): void {
   const { fn, args, imports, modules, globals, filename, memoryLimitBytes } = options;
   out.u8(flags(options));
   if (memoryLimitBytes !== undefined) out.f64(memoryLimitBytes);
   out.source(source);
   if (filename !== undefined) out.text(filename);
   if (fn !== undefined) out.text(fn);
-  const moduleKeys = Object.keys(modules);
-  out.u32(moduleKeys.length);
-  for (const key of moduleKeys) {
+  writeModules(out, modules);
+  writeInputs(out, globals, imports, numbering, args);
+}
+
+/** Writes source modules: their count, then key and source of each. */
+export function writeModules(out: Encoder, modules: Bag): void {
+  const keys = Object.keys(modules);
+  out.u32(keys.length);
+  for (const key of keys) {
     const text = modules[key];
     if (typeof text !== 'string') wrongType(`modules${segment(key)}`, 'a string', text);
     out.text(key);
     out.source(text);
   }
-  const names = writeNames(out, globals);
+}
+
+/** Writes the names of globals and bridged modules, and one message with all their values and `args`, if given. */
+export function writeInputs(out: Encoder, globals: Bag, imports: Imports, numbering: Numbering, args?: readonly unknown[]): void {
+  const names = writeNames(out, Object.keys(globals));
   out.u32(imports.length);
-  let count = names.length + 1;
+  let count = names.length + (args === undefined ? 0 : 1);
   const exports = imports.map(([specifier, entry]) => {
     out.text(specifier);
-    const keys = writeNames(out, entry);
+    const keys = writeNames(out, Object.keys(entry));
     count += keys.length;
     return keys;
   });
 
-  out.begin(run);
+  out.begin(numbering);
   out.arrayOf(count);
   for (const name of names) out.value(globals[name], 'globals', name);
   imports.forEach(([specifier, entry], index) => {
     const root = `imports${segment(specifier)}`;
     for (const name of exports[index] as string[]) out.value(entry[name], root, name);
   });
-  out.value(args, 'execute.args');
+  if (args !== undefined) out.value(args, 'execute.args');
+}
+
+/** Writes a count and so many texts. */
+export function writeNames(out: Encoder, names: string[]): string[] {
+  out.u32(names.length);
+  for (const name of names) out.text(name);
+  return names;
 }
 
 /** Throws the TypeError for an option of the wrong type. */
@@ -137,14 +160,14 @@ export function wrongType(option: string, expected: string, got: unknown): never
 }
 
 /** Throws if an own key of `bag` is not an option of that set. */
-function refuseUnknown(set: OptionSet, bag: Bag): void {
+export function refuseUnknown(set: OptionSet, bag: Bag): void {
   for (const key of Object.keys(bag)) {
     if (!DECLARED[set].has(key)) throw misuse({ kind: 'type', message: native.unknownOption(set, key) });
   }
 }
 
 /** Returns `value` if it is an object with entries: neither an array nor a function. */
-function object(value: unknown, option: string): Bag {
+export function object(value: unknown, option: string): Bag {
   if (typeof value === 'object' && value !== null) {
     // The traps of a Proxy would run the caller's code while we read.
     if (types.isProxy(value)) throw notCloneable(option, 'a Proxy');
@@ -154,7 +177,7 @@ function object(value: unknown, option: string): Bag {
 }
 
 /** The option of that name, from the bag itself or from a class of the bag. */
-function option(bag: Bag, name: string): unknown {
+export function option(bag: Bag, name: string): unknown {
   if (Object.hasOwn(bag, name)) return bag[name];
   for (let at = Object.getPrototypeOf(bag) as object | null; at !== null; at = Object.getPrototypeOf(at) as object | null) {
     // This is the Object.prototype of some realm. It has no options.
@@ -165,12 +188,16 @@ function option(bag: Bag, name: string): unknown {
 }
 
 /** Returns a value of that type, or undefined. */
-function optional(value: unknown, type: 'string' | 'number' | 'function', option: string): unknown {
+export function optional(value: unknown, type: 'string' | 'number' | 'function', option: string): unknown {
   if (value !== undefined && typeof value !== type) wrongType(option, `a ${type}`, value);
   return value;
 }
 
-/** Returns a value whose type is the declared one. The core checks the rest. */
+/** The value of an option of that set, whose type is the declared one. The core checks the rest. */
+export function declaredOption(set: OptionSet, bag: Bag, name: string): number | string | undefined {
+  return checked(DECLARED[set].get(name) as NativeOption, option(bag, name));
+}
+
 function checked({ name, type, choices, expected }: NativeOption, value: unknown): number | string | undefined {
   if (value === undefined) return undefined;
   if (choices.length > 0 && !choices.includes(value as string)) wrongType(name, expected, value);
@@ -184,12 +211,14 @@ function readExecute(execute: unknown): Bag {
   return { fn: option(bag, 'fn'), args: option(bag, 'args') };
 }
 
-function readImports(imports: unknown): [string, Bag][] {
+/** Bridged modules as a caller wrote them. */
+export function readImports(imports: unknown): [string, Bag][] {
   const bag = object(imports, 'imports');
   return Object.keys(bag).map((key) => [key, object(bag[key], `imports${segment(key)}`)]);
 }
 
-function isJavaScript(language: unknown): boolean {
+/** Whether an option `language` says so. */
+export function isJavaScript(language: unknown): boolean {
   return checked(LANGUAGE, language) === 'javascript';
 }
 
@@ -205,13 +234,6 @@ function flags(options: RunOptions): number {
     (options.filename === undefined ? 0 : RequestFlag.Filename) |
     (options.fn === undefined ? 0 : RequestFlag.Function)
   );
-}
-
-function writeNames(out: Encoder, bag: Bag): string[] {
-  const names = Object.keys(bag);
-  out.u32(names.length);
-  for (const name of names) out.text(name);
-  return names;
 }
 
 function isArray(value: unknown): boolean {

@@ -4,7 +4,7 @@
 // contract: `result` is an own key only on success, `error` only otherwise, and a field without a value is
 // absent. The core words all messages.
 
-import type { CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '../index.js';
+import type { CellExecutionResult, CodeExecutionError, CodeExecutionLog, CodeExecutionResult } from '../index.js';
 import { bridge, native } from './bridge.js';
 import { PAUSED } from './decode.js';
 import { now } from './event-loop.js';
@@ -13,7 +13,7 @@ import { systemError } from './misuse.js';
 import type { Reports } from './reports.js';
 import type { Run } from './run.js';
 import type { Work } from './slices.js';
-import { CauseKind, ErrorFlag, OutcomeFlag } from './wire.js';
+import { CauseKind, CellOutcomeFlag, ErrorFlag, OutcomeFlag } from './wire.js';
 
 /** Reads an outcome and passes it to `done`: nearly always at once, and in slices if it is long. */
 export class OutcomeReading implements Work {
@@ -22,6 +22,8 @@ export class OutcomeReading implements Work {
   private readonly done: (result: CodeExecutionResult) => void;
   private readonly steps: Generator<LargeMessage | undefined, CodeExecutionResult, unknown>;
   private message: LargeMessage | undefined;
+  /** The part of a cell's result that a run does not have, once it has been read. */
+  private cell: CellPart | undefined;
   /** The time at which the slice of this turn ends. */
   private until = 0;
 
@@ -48,7 +50,7 @@ export class OutcomeReading implements Work {
         if (this.isOver()) return false;
       }
     } catch (failure) {
-      result = failedOutcome(failure, this.reports.all());
+      result = Object.assign(failedOutcome(failure, this.reports.all()), this.cell);
     }
     this.done(result);
     return true;
@@ -76,14 +78,18 @@ export class OutcomeReading implements Work {
     const durationMs = reader.f64();
     const memoryUsedBytes = has & OutcomeFlag.MemoryUsed ? reader.f64() : undefined;
     const error = has & OutcomeFlag.Error ? readError(reader, this.run) : undefined;
+    const cell = has & OutcomeFlag.Cell ? (this.cell = readCell(reader)) : undefined;
     if (has & OutcomeFlag.Result) {
       try {
         outcome.result = reader.isLarge ? yield reader.large(this.run, 'result') : reader.next(this.run, 'result');
       } catch (failure) {
-        // This host cannot represent the result, so the run ends as if the result could not be cloned.
-        outcome.status = 'error';
-        outcome.error = named(failure);
-        Object.defineProperty(outcome.error, 'cause', { value: failure, configurable: true, writable: true });
+        if (cell !== undefined) cell.uncloned = named(failure).message;
+        else {
+          // This host cannot represent the result, so the run ends as if the result could not be cloned.
+          outcome.status = 'error';
+          outcome.error = named(failure);
+          Object.defineProperty(outcome.error, 'cause', { value: failure, configurable: true, writable: true });
+        }
       }
     }
     const logs: CodeExecutionLog[] = [];
@@ -116,7 +122,7 @@ export class OutcomeReading implements Work {
     if (error !== undefined) outcome.error = error;
     outcome.durationMs = durationMs;
     if (memoryUsedBytes !== undefined) outcome.memoryUsedBytes = memoryUsedBytes;
-    return outcome;
+    return Object.assign(outcome, cell);
   }
 
   private isOver(): boolean {
@@ -140,6 +146,18 @@ export class OutcomeReading implements Work {
       return [`[${named(failure).message}]`];
     }
   }
+}
+
+type CellPart = Pick<CellExecutionResult, 'session' | 'text' | 'uncloned' | 'valueFrom'>;
+
+/** Reads the part of a cell's result that a run does not have. */
+function readCell(reader: MessageReader): CellPart {
+  const has = reader.u8();
+  const cell = { session: reader.text() } as CellPart;
+  if (has & CellOutcomeFlag.Text) cell.text = reader.text();
+  if (has & CellOutcomeFlag.Uncloned) cell.uncloned = reader.text();
+  if (has & CellOutcomeFlag.ValueFrom) cell.valueFrom = reader.text() as NonNullable<CellPart['valueFrom']>;
+  return cell;
 }
 
 /**

@@ -1,37 +1,40 @@
-// Promises that cross while a run is running.
+// Promises that cross between the host and one sandbox.
 //
 // In: promises of the host, and numbers of promises of the sandbox. Out: numbers, under which the host's promises
 // settle inside; and promises for the sandbox's numbers. A sandbox promise that rejects without a handler does not
-// end the process. A promise of the host that is pending at the end of the run keeps nothing of the run alive.
+// end the process. A promise of the host that is pending at the end of the sandbox keeps nothing of it alive.
 
 import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import { setImmediate } from './event-loop.js';
 import { keyed } from './keyed.js';
-import type { Run } from './run.js';
-import { ended, ignore } from './sandbox-functions.js';
+import type { Sandbox } from './sandbox.js';
+import { ignore } from './sandbox-functions.js';
 import { forEach } from './slices.js';
 
+/** A promise of the sandbox that has not settled. */
 interface Waiting {
   readonly promise: Promise<unknown>;
+  /** The place of the cell that gave it in the order of its session; 0 for a run. */
+  readonly cell: number;
   resolve(value: unknown): void;
   reject(reason: unknown): void;
 }
 
-/** The promises of one run, in both directions. */
+/** The promises of one sandbox, in both directions. */
 export class Promises {
-  private readonly run: Run;
+  protected readonly sandbox: Sandbox;
   /** Watchers of own promises that have not settled. */
   private watchers = new Set<Watcher>();
   private theirs = new Map<number, Waiting>();
   /** The numbers of own promises whose completions have not been sent to the sandbox. */
-  private readonly numbers = new Map<Promise<unknown>, number>();
+  protected readonly numbers = new Map<Promise<unknown>, number>();
   /** Own promises whose completions have been sent. */
   private readonly sent = new WeakSet<Promise<unknown>>();
-  private given = 0;
+  protected given = 0;
 
-  constructor(run: Run) {
-    this.run = run;
+  constructor(sandbox: Sandbox) {
+    this.sandbox = sandbox;
   }
 
   /** The number of a promise of the host. */
@@ -49,24 +52,33 @@ export class Promises {
 
   /** Sends the completion of a promise of the host to the sandbox, under that number. */
   watch(number: number, promise: Promise<unknown>): void {
-    if (!this.run.running) return;
-    const watcher = new Watcher(this, number, promise);
+    if (!this.sandbox.running) return;
+    const watcher = new Watcher(this.reference(), number, promise);
     this.watchers.add(watcher);
     watch(promise, watcher);
+  }
+
+  /** The reference to this that a promise of the host holds. */
+  protected reference(): Reference {
+    return this;
+  }
+
+  deref(): this {
+    return this;
   }
 
   /** Sends the completion that a watcher has seen. */
   send(watcher: Watcher, number: number, promise: Promise<unknown>, ok: boolean, value: unknown): void {
     // The completion may contain the promise itself, so the promise keeps its number until that is sent.
-    const thrown = complete(this.run, ok, value, (...message) => native.settlePromise(bridge, this.run.number, number, ...message));
-    this.run.throws.keepOfPromise(number, thrown);
+    const thrown = complete(this.sandbox, ok, value, (...message) => native.settlePromise(bridge, this.sandbox.number, number, ...message));
+    this.sandbox.throws.keepOfPromise(number, thrown);
     this.watchers.delete(watcher);
     this.numbers.delete(promise);
     this.sent.add(promise);
   }
 
-  /** The promise of the sandbox with that number. */
-  sandboxPromise(number: number): Promise<unknown> {
+  /** The promise of the sandbox with that number, which came from that cell. */
+  sandboxPromise(number: number, cell = 0): Promise<unknown> {
     const known = this.theirs.get(keyed(number));
     if (known !== undefined) return known.promise;
     let resolve!: (value: unknown) => void;
@@ -75,8 +87,8 @@ export class Promises {
       [resolve, reject] = settlers;
     });
     promise.catch(ignore);
-    if (this.run.running) this.theirs.set(keyed(number), { promise, resolve, reject });
-    else reject(ended());
+    if (this.sandbox.running) this.theirs.set(keyed(number), { promise, cell, resolve, reject });
+    else reject(this.sandbox.ended());
     return promise;
   }
 
@@ -88,24 +100,43 @@ export class Promises {
     else waiting?.reject(value);
   }
 
-  /** Rejects the promises of the sandbox that are pending when the run has settled. */
+  /** Whether a promise of the sandbox with that number has not settled. */
+  protected isPending(number: number): boolean {
+    return this.theirs.has(keyed(number));
+  }
+
+  /** Rejects the promises of the sandbox that are pending and came from such cells. */
+  lose(isLost: (cell: number) => boolean, error: () => Error): void {
+    for (const [key, { cell, reject }] of this.theirs) {
+      if (!isLost(cell)) continue;
+      this.theirs.delete(key);
+      reject(error());
+    }
+  }
+
+  /** Rejects the promises of the sandbox that are pending at the end of the sandbox. */
   end(): void {
     const { theirs, watchers } = this;
     this.theirs = new Map();
     this.watchers = new Set();
     this.numbers.clear();
     forEach(watchers, (watcher) => watcher.end());
-    forEach(theirs.values(), ({ reject }) => reject(ended()));
+    forEach(theirs.values(), ({ reject }) => reject(this.sandbox.ended()));
   }
 }
 
-/** A run's interest in a promise of the host: all that the promise holds of the run. */
+/** A reference to the promises of a sandbox, strong or weak. */
+interface Reference {
+  deref(): Promises | undefined;
+}
+
+/** A sandbox's interest in a promise of the host: all that the promise holds of the sandbox. */
 class Watcher {
-  private promises: Promises | undefined;
+  private promises: Reference | undefined;
   private promise: Promise<unknown> | undefined;
   private readonly number: number;
 
-  constructor(promises: Promises, number: number, promise: Promise<unknown>) {
+  constructor(promises: Reference, number: number, promise: Promise<unknown>) {
     this.promises = promises;
     this.promise = promise;
     this.number = number;
@@ -114,7 +145,7 @@ class Watcher {
   settled(ok: boolean, value: unknown): void {
     const { promises, promise } = this;
     this.end();
-    if (promises !== undefined && promise !== undefined) promises.send(this, this.number, promise, ok, value);
+    if (promise !== undefined) promises?.deref()?.send(this, this.number, promise, ok, value);
   }
 
   end(): void {

@@ -10,6 +10,7 @@ import type { NativeRuntime } from './native.js';
 import { readOptions, wrongType, writeRequest } from './options.js';
 import { Reports } from './reports.js';
 import { Run } from './run.js';
+import { Sandbox } from './sandbox.js';
 
 /** Starts a run in `runtime`, or in the default runtime of the process. */
 export function start(runtime: NativeRuntime | null, source: unknown, options: unknown): CodeExecution {
@@ -20,12 +21,14 @@ export function start(runtime: NativeRuntime | null, source: unknown, options: u
     resolve = settle;
   });
   const reports = new Reports();
-  const run = new Run(runtime, read.report, reports, resolve);
+  const sandbox = new Sandbox(runtime);
+  const run = new Run(sandbox, read.report, reports, resolve);
   const encoder = borrowEncoder();
   try {
-    writeRequest(encoder, source, read, run);
-    const started = native.start(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, run.natives);
+    writeRequest(encoder, source, read, sandbox);
+    const started = native.start(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, sandbox.natives);
     if (typeof started !== 'number') throw misuse(started);
+    sandbox.started(started);
     run.started(started);
     attach(started, run);
   } catch (failure) {

@@ -10,86 +10,68 @@ import type { CodeExecutionResult } from '../index.js';
 import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import type { Owners } from './decode.js';
-import type { Numbering } from './encode.js';
-import { HostFunctions } from './host-functions.js';
 import { MessageReader } from './message-reader.js';
-import type { NativeFunction, NativeRuntime, NativeTable } from './native.js';
 import { OutcomeReading } from './outcome.js';
-import { Promises } from './promises.js';
 import { Reports } from './reports.js';
-import { SandboxFunctions, ended } from './sandbox-functions.js';
+import type { Sandbox } from './sandbox.js';
 import { endOfSlice, start } from './slices.js';
-import { Throws } from './throws.js';
+import type { Throws } from './throws.js';
 import { REPORT_SINK } from './wire.js';
 
 /** In place of the reports of a run that has settled. */
 const NO_REPORTS = new Reports();
 
-export class Run implements Numbering, Owners {
+/** Receives the result of a run. */
+export type Resolve = (result: CodeExecutionResult) => void;
+
+export class Run implements Owners {
   /** The native side's number of this run; 0 until the run has started. */
   number = 0;
   running = true;
-  private hasStarted = false;
-  /** Kept while the run is running: a runtime that is collected ends its processes. */
-  runtime: NativeRuntime | null;
+  sandbox: Sandbox;
   private sink: Function | undefined;
-  private resolve: ((result: CodeExecutionResult) => void) | undefined;
-  // Most runs need few of these, so each is made at its first use.
-  private madeHostFunctions: HostFunctions | undefined;
-  private madePromises: Promises | undefined;
-  private madeSandboxFunctions: SandboxFunctions | undefined;
-  private madeThrows: Throws | undefined;
+  private resolve: Resolve | undefined;
   private reports: Reports;
   private reportsDelivered = 0;
   private terminating = false;
   private context: AsyncResource | undefined;
 
-  constructor(
-    runtime: NativeRuntime | null,
-    sink: Function | undefined,
-    reports: Reports,
-    resolve: (result: CodeExecutionResult) => void,
-  ) {
-    this.runtime = runtime;
+  constructor(sandbox: Sandbox, sink: Function | undefined, reports: Reports, resolve: Resolve | undefined) {
+    this.sandbox = sandbox;
     this.sink = sink;
     this.reports = reports;
     this.resolve = resolve;
   }
 
-  get hostFunctions(): HostFunctions {
-    return (this.madeHostFunctions ??= new HostFunctions());
-  }
-
-  get promises(): Promises {
-    return (this.madePromises ??= new Promises(this));
-  }
-
-  get sandboxFunctions(): SandboxFunctions {
-    return (this.madeSandboxFunctions ??= new SandboxFunctions(this));
+  /** Its place in the order of cells, if it is a cell. */
+  protected get place(): number {
+    return 0;
   }
 
   get throws(): Throws {
-    return (this.madeThrows ??= new Throws());
-  }
-
-  /** The functions that are answered in Rust, if the options have any. */
-  get natives(): NativeTable | undefined {
-    return this.madeHostFunctions?.natives;
+    return this.sandbox.throws;
   }
 
   /** Records that the run has started under that number. */
   started(number: number): void {
     this.number = number;
-    this.hasStarted = true;
     // Without a host function nothing runs in the context. A promise may settle with one later.
-    if (this.madeHostFunctions?.hasFunctions === true || this.sink !== undefined || this.madePromises !== undefined) {
-      this.context = new AsyncResource('isolane.run', { requireManualDestroy: true });
-    }
+    if (this.sink !== undefined || this.sandbox.hasHostCode) this.enterContext();
+  }
+
+  /** Has host functions run in the asynchronous context of this call. */
+  protected enterContext(): void {
+    this.context ??= new AsyncResource('isolane.run', { requireManualDestroy: true });
   }
 
   /** Whether the caller has called `terminate`. */
   get isTerminated(): boolean {
     return this.terminating;
+  }
+
+  /** The error for anything that needs the running run after its end. */
+  ended(): Error {
+    return this.sandbox.ended();
   }
 
   terminate(reason: string | undefined): void {
@@ -105,31 +87,18 @@ export class Run implements Numbering, Owners {
     for (let left = reader.u32(); left > 0; left -= 1) this.reports.read(reader, this);
   }
 
-  // Numbering and Owners, for the encoder and the decoder.
+  // Owners, for the decoder.
 
-  hostFunction(what: Function): number;
-  hostFunction(what: number): Function;
-  hostFunction(what: Function | number): Function | number {
-    return typeof what === 'number' ? this.hostFunctions.known(what) : this.hostFunctions.number(what);
+  hostFunction(number: number): Function {
+    return this.sandbox.returned(number);
   }
 
-  /** The number of a function that is answered in Rust. */
-  nativeFunction(fn: NativeFunction): number {
-    return this.hostFunctions.nativeNumber(fn, this.hasStarted ? this.number : undefined);
-  }
-
-  sandboxFunction(fn: Function): number | undefined;
-  sandboxFunction(number: number, name: string): unknown;
-  sandboxFunction(what: Function | number, name = ''): unknown {
-    return typeof what === 'number' ? this.sandboxFunctions.fn(what, name) : this.sandboxFunctions.numberOf(what);
-  }
-
-  hostPromise(promise: Promise<unknown>): number {
-    return this.promises.number(promise);
+  sandboxFunction(number: number, name: string): unknown {
+    return this.sandbox.sandboxFunctions.fn(number, name, this.place);
   }
 
   sandboxPromise(number: number): unknown {
-    return this.promises.sandboxPromise(number);
+    return this.sandbox.promises.sandboxPromise(number, this.place);
   }
 
   // Events.
@@ -146,8 +115,8 @@ export class Run implements Numbering, Owners {
       this.throws.isCalled();
       this.answer(call, number, ok, args, () => {
         // The run may have settled while the arguments were read.
-        if (isLarge && !native.running(bridge, this.number)) throw ended();
-        return this.invoke(this.madeHostFunctions?.fn(fn), args as unknown[]);
+        if (isLarge && !native.running(bridge, this.number)) throw this.ended();
+        return this.invoke(this.sandbox.called(fn), args as unknown[]);
       });
     });
   }
@@ -161,21 +130,21 @@ export class Run implements Numbering, Owners {
         try {
           if (!ok) throw args;
           // A compromised worker may start a function that is not asynchronous and returns any value.
-          answer = Promise.resolve(this.invoke(this.madeHostFunctions?.fn(fn), args as unknown[]));
+          answer = Promise.resolve(this.invoke(this.sandbox.called(fn), args as unknown[]));
         } catch (thrown) {
           answer = Promise.reject(thrown);
         }
-        this.promises.watch(promise, answer);
+        this.sandbox.promises.watch(promise, answer);
       });
     });
   }
 
   functionSettled(call: number, ok: boolean, reader: MessageReader): void {
-    reader.read(this, ok ? 'result' : 'error', (read, value) => this.sandboxFunctions.settle(call, ok && read, value));
+    reader.read(this, ok ? 'result' : 'error', (read, value) => this.sandbox.sandboxFunctions.settle(call, ok && read, value));
   }
 
   promiseSettled(promise: number, ok: boolean, reader: MessageReader): void {
-    reader.read(this, ok ? 'result' : 'error', (read, value) => this.promises.settle(promise, ok && read, value));
+    reader.read(this, ok ? 'result' : 'error', (read, value) => this.sandbox.promises.settle(promise, ok && read, value));
   }
 
   settled(reader: MessageReader): void {
@@ -187,33 +156,35 @@ export class Run implements Numbering, Owners {
   /** Lets go of everything, because the run has not started. */
   abandon(): void {
     this.running = false;
-    this.madePromises?.end();
+    this.endSandbox();
     this.letGo();
   }
 
   private finish(result: CodeExecutionResult): void {
     const { resolve } = this;
     this.running = false;
-    this.madeSandboxFunctions?.end();
-    this.madePromises?.end();
-    this.context?.emitDestroy();
+    this.endSandbox(result);
     this.letGo();
     resolve?.(result);
   }
 
-  /** Functions and promises of the sandbox, which the caller may keep, hold the run. So it must hold nothing more. */
-  private letGo(): void {
-    this.runtime = null;
+  /** Ends what ends with this run, which has settled, or has not started if there is no result. */
+  protected endSandbox(result?: CodeExecutionResult): void {
+    if (result === undefined) this.sandbox.abandon();
+    else this.sandbox.end();
+  }
+
+  /** The caller may keep the run, so it must hold nothing more. */
+  protected letGo(): void {
+    this.context?.emitDestroy();
     this.sink = undefined;
     this.resolve = undefined;
     this.reports = NO_REPORTS;
-    this.madeThrows = undefined;
-    this.madeHostFunctions = undefined;
     this.context = undefined;
   }
 
   /** The sandbox reported a value. `reportsSoFar` may have read the value before. */
-  private reported(call: number, number: number, reader: MessageReader): void {
+  protected reported(call: number, number: number, reader: MessageReader): void {
     const index = this.reportsDelivered;
     this.reportsDelivered += 1;
     const deliver = (): void => {
@@ -235,7 +206,7 @@ export class Run implements Numbering, Owners {
    * Answers the `number`-th call with the completion of `act`. If not `ok`, the arguments could not be read, and the
    * sandbox throws `failure`.
    */
-  private answer(call: number, number: number, ok: boolean, failure: unknown, act: () => unknown): void {
+  protected answer(call: number, number: number, ok: boolean, failure: unknown, act: () => unknown): void {
     this.inContext(() => {
       let answered = ok;
       let value = failure;
@@ -247,7 +218,7 @@ export class Run implements Numbering, Owners {
           value = thrown;
         }
       }
-      this.throws.keepOfCall(number, complete(this, answered, value, (...message) => native.reply(bridge, call, ...message)));
+      this.throws.keepOfCall(number, complete(this.sandbox, answered, value, (...message) => native.reply(bridge, call, ...message)));
     });
   }
 
@@ -256,12 +227,17 @@ export class Run implements Numbering, Owners {
    * getters.
    */
   private inContext(act: () => void): void {
-    if (this.context === undefined) act();
-    else this.context.runInAsyncScope(act);
+    const context = this.callContext;
+    if (context === undefined) act();
+    else context.runInAsyncScope(act);
   }
 
-  private invoke(fn: Function | undefined, args: unknown[]): unknown {
-    if (this.terminating || fn === undefined) throw ended();
+  protected get callContext(): AsyncResource | undefined {
+    return this.context;
+  }
+
+  protected invoke(fn: Function | undefined, args: unknown[]): unknown {
+    if (this.terminating || fn === undefined) throw this.ended();
     // With `Reflect.apply`: spreading tens of thousands of arguments through another call would overflow the stack.
     return Reflect.apply(fn, undefined, args);
   }

@@ -3,28 +3,31 @@
 // In: options. Out: a runtime beside the default one. The core checks the values of the options.
 
 import type { CodeExecution, CodeExecutionOptions, Stats } from '../index.js';
-import { bridge, folder, native, onClosed } from './bridge.js';
+import { bridge, folder, native, onAnswer } from './bridge.js';
 import { misuse } from './misuse.js';
 import type { Misuse, NativeRuntime } from './native.js';
 import { readRuntimeOptions } from './options.js';
 import { start } from './run-code.js';
+import { type Session, openSession } from './session.js';
 
 export class Runtime {
   readonly #native: NativeRuntime;
   #closed: Promise<void> | undefined;
+  readonly session: (options?: unknown) => Session;
   readonly runCode: (source: string, options?: CodeExecutionOptions) => CodeExecution;
 
   constructor(options?: unknown) {
     const opened = native.openRuntime(readRuntimeOptions(options), folder);
     if ('message' in opened) throw misuse(opened as Misuse);
     this.#native = opened as NativeRuntime;
-    // An own, bound function: the caller may detach it and call it as the free function.
+    // Own, bound functions: the caller may detach them and call them as free functions.
+    this.session = (sessionOptions) => openSession(this.#native, sessionOptions);
     this.runCode = (source, runOptions) => start(this.#native, source, runOptions);
   }
 
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
-      native.close(bridge, this.#native, onClosed(resolve));
+      native.close(bridge, this.#native, onAnswer(() => resolve()));
     });
     return this.#closed;
   }

@@ -2,26 +2,34 @@
 //
 // In: numbers that the sandbox gave out. Out: asynchronous functions. A number stands for the same function while
 // that function is reachable. After its collection the sandbox receives a release and can free its own. A call
-// after the run has settled rejects.
+// after the end of the sandbox rejects. A function keeps its sandbox; the registry of functions must not.
+
+import type { AsyncResource } from 'node:async_hooks';
 
 import { borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
 import { setImmediate } from './event-loop.js';
 import { keyed } from './keyed.js';
-import type { Run } from './run.js';
+import type { Sandbox } from './sandbox.js';
 import { forEach } from './slices.js';
 
 type SandboxFunction = (...args: unknown[]) => Promise<unknown>;
 
 interface Entry {
-  readonly run: Run;
+  readonly owner: WeakRef<SandboxFunctions>;
   readonly number: number;
+  /** The place of the cell that gave it in the order of its session; 0 for a run. */
+  readonly cell: number;
   /** The number of times that the number was received, for the release. */
   times: number;
+  /** The error of its calls, once the cell that gave it has been undone. */
+  lost: (() => Error) | undefined;
 }
 
 interface PendingCall {
   resolve(value: unknown): void;
   reject(reason: unknown): void;
+  /** Its context, if the event loop waits for it. */
+  context: AsyncResource | undefined;
 }
 
 const entries = new WeakMap<Function, Entry>();
@@ -35,70 +43,95 @@ const registry = new FinalizationRegistry<Entry>((entry) => {
 function releaseAll(): void {
   const entries = collected;
   collected = [];
-  forEach(entries, (entry) => entry.run.sandboxFunctions.release(entry));
+  forEach(entries, (entry) => entry.owner.deref()?.release(entry));
 }
 
-/** The functions of one run's sandbox that reached the host. */
+/** The functions of one sandbox that reached the host. */
 export class SandboxFunctions {
-  private readonly run: Run;
+  private readonly sandbox: Sandbox;
+  private readonly self = new WeakRef(this);
   private readonly known = new Map<number, { ref: WeakRef<SandboxFunction>; entry: Entry }>();
   private calls = new Map<number, PendingCall>();
   private callsMade = 0;
 
-  constructor(run: Run) {
-    this.run = run;
+  constructor(sandbox: Sandbox) {
+    this.sandbox = sandbox;
   }
 
-  /** The function with that number. */
-  fn(number: number, name: string): SandboxFunction {
+  /** The function with that number, which came from that cell. */
+  fn(number: number, name: string, cell = 0): SandboxFunction {
     const known = this.known.get(keyed(number));
     const alive = known?.ref.deref();
     if (known !== undefined && alive !== undefined) {
       known.entry.times += 1;
       return alive;
     }
-    const fn: SandboxFunction = (...args) => this.call(number, args);
+    const entry: Entry = { owner: this.self, number, cell, times: 1, lost: undefined };
+    const fn: SandboxFunction = (...args) => this.call(entry, args);
     Object.defineProperty(fn, 'name', { value: name, configurable: true });
-    const entry = { run: this.run, number, times: 1 };
     entries.set(fn, entry);
     registry.register(fn, entry);
     this.known.set(keyed(number), { ref: new WeakRef(fn), entry });
     return fn;
   }
 
-  /** The number of a function of this run's sandbox; undefined for any other function. */
+  /** The number of a function of this sandbox; undefined for any other function, and for one that was lost. */
   numberOf(fn: Function): number | undefined {
     const entry = entries.get(fn);
-    return entry?.run === this.run ? entry.number : undefined;
+    return entry?.owner === this.self && entry.lost === undefined ? entry.number : undefined;
   }
 
   /** Releases a function that has been collected on this side. */
   release(entry: Entry): void {
-    if (!this.run.running) return;
+    if (!this.sandbox.running || entry.lost !== undefined) return;
     if (this.known.get(keyed(entry.number))?.entry === entry) this.known.delete(keyed(entry.number));
-    native.releaseFunction(bridge, this.run.number, entry.number, entry.times);
+    native.releaseFunction(bridge, this.sandbox.number, entry.number, entry.times);
   }
 
   /** Settles a call with the completion that the sandbox sent. */
   settle(call: number, ok: boolean, value: unknown): void {
     const pending = this.calls.get(call);
     this.calls.delete(call);
+    if (pending?.context !== undefined) this.sandbox.releaseCall(pending.context);
     if (ok) pending?.resolve(value);
     else pending?.reject(value);
   }
 
-  /** Rejects the calls that are pending when the run has settled. */
+  /** Rejects the calls that are pending at the end of the sandbox. */
   end(): void {
     const { calls } = this;
     this.calls = new Map();
     this.known.clear();
-    forEach(calls.values(), (pending) => pending.reject(ended()));
+    forEach(calls.values(), (pending) => {
+      if (pending.context !== undefined) this.sandbox.releaseCall(pending.context);
+      pending.reject(this.sandbox.ended());
+    });
   }
 
-  private call(number: number, args: unknown[]): Promise<unknown> {
+  /** Has calls of functions that came from such cells reject with that error: they are no more in the sandbox. */
+  lose(isLost: (cell: number) => boolean, error: () => Error): void {
+    for (const [key, { entry }] of this.known) {
+      if (!isLost(entry.cell)) continue;
+      entry.lost = error;
+      this.known.delete(key);
+    }
+  }
+
+  /** The numbers of the functions that are reachable, and how often each was received. */
+  *received(): Generator<readonly [number: number, times: number]> {
+    for (const { entry } of this.known.values()) yield [entry.number, entry.times];
+  }
+
+  /** Numbers calls after those of another sandbox, of which this one is a copy. */
+  continues(other: SandboxFunctions): void {
+    this.callsMade = other.callsMade;
+  }
+
+  private call({ number, lost }: Entry, args: unknown[]): Promise<unknown> {
     const promise = new Promise((resolve, reject) => {
-      if (!this.run.running) throw ended();
-      this.send(number, args, { resolve, reject });
+      if (!this.sandbox.running) throw this.sandbox.ended();
+      if (lost !== undefined) throw lost();
+      this.send(number, args, { resolve, reject, context: undefined });
     });
     // A rejection by the sandbox must not end a host process that does not handle it.
     promise.catch(ignore);
@@ -108,23 +141,16 @@ export class SandboxFunctions {
   private send(number: number, args: unknown[], pending: PendingCall): void {
     const encoder = borrowEncoder();
     try {
-      encoder.begin(this.run);
+      encoder.begin(this.sandbox);
       encoder.value(args, 'arguments');
       this.callsMade += 1;
       this.calls.set(this.callsMade, pending);
-      native.callFunction(bridge, this.run.number, number, this.callsMade, encoder.bytes, encoder.at, encoder.blobs);
+      native.callFunction(bridge, this.sandbox.number, number, this.callsMade, encoder.bytes, encoder.at, encoder.blobs);
+      pending.context = this.sandbox.holdForCall();
     } finally {
       returnEncoder(encoder);
     }
   }
-}
-
-/** The error for anything that needs a running run after it has settled. */
-export function ended(): Error {
-  const error = new Error('the run has settled; nothing in its sandbox can be called any more');
-  // Until its stack is text, an error holds the objects on the stack: here the reader of the outcome.
-  void error.stack;
-  return error;
 }
 
 export function ignore(): void {}

@@ -70,3 +70,27 @@ export class Throws {
     }
   }
 }
+
+/** The throws of a cell: the numbers of calls are its own, those of promises the session's. */
+export class CellThrows extends Throws {
+  private readonly session: Throws;
+
+  constructor(session: Throws) {
+    super();
+    this.session = session;
+  }
+
+  override received(bytes: number): void {
+    super.received(bytes);
+    this.session.received(bytes);
+  }
+
+  override isCalled(): void {
+    super.isCalled();
+    this.session.isCalled();
+  }
+
+  override byPromise(promise: number): unknown {
+    return this.session.byPromise(promise);
+  }
+}

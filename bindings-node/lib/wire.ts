@@ -99,8 +99,11 @@ export const enum EventKind {
   FunctionSettled = 1,
   PromiseSettled = 2,
   Settled = 3,
-  Closed = 4,
+  /** The answer to a request, whose number stands in place of a run's. */
+  Answered = 4,
   Start = 5,
+  /** A session has ended by its runtime. */
+  SessionEnded = 6,
 }
 
 /** The encoding of a source. */
@@ -118,6 +121,29 @@ export const enum RequestFlag {
   Function = 16,
 }
 
+/** The flags of a request for a session. */
+export const enum SessionFlag {
+  JavaScript = 1,
+  Report = 2,
+  MemoryLimit = 4,
+  Interleave = 8,
+  Checkpoint = 16,
+}
+
+/** The flags of a request for a cell or a call. */
+export const enum CellFlag {
+  JavaScript = 1,
+  TypeScript = 2,
+  Report = 4,
+  Filename = 8,
+  Timeout = 16,
+}
+
+/** The flags of a name of a session. */
+export const enum NameFlag {
+  Size = 1,
+}
+
 /** The flags of an outcome. */
 export const enum OutcomeFlag {
   Result = 1,
@@ -125,6 +151,15 @@ export const enum OutcomeFlag {
   MemoryUsed = 4,
   /** The outcome is read in several turns of the event loop. */
   Long = 8,
+  /** The outcome is that of a cell. */
+  Cell = 16,
+}
+
+/** The flags of the part of a cell's outcome that a run does not have. */
+export const enum CellOutcomeFlag {
+  Text = 1,
+  Uncloned = 2,
+  ValueFrom = 4,
 }
 
 /** The flags of an outcome's error. */

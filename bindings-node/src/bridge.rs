@@ -11,11 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use isolane::{HostCall, HostEvent, NativeFunctions, RunHandle, Runtime};
+use isolane::{HostCall, NativeFunctions, RunHandle, Runtime};
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
 use crate::{
+    answers::Answers,
     error::{Misuse, broken_frame},
     host::{NodeHost, NodeLimits, NodeMailbox, NodeWaker, Receive},
     large::Large,
@@ -23,6 +24,7 @@ use crate::{
     options::read_request,
     outcome::Output,
     runtime::NativeRuntime,
+    session::LiveSession,
     value::{Cursor, Frame, into_javascript},
     wire::STOP_POLLING,
 };
@@ -38,7 +40,9 @@ pub(crate) struct LiveRun {
     pub(crate) handle: RunHandle,
     /// Its functions that are answered in Rust.
     pub(crate) native: NativeFunctions,
-    /// JavaScript has terminated it, so only its end is delivered.
+    /// Whether it is a cell. Functions and promises of its session outlive it.
+    pub(crate) is_cell: bool,
+    /// JavaScript has terminated it. Of a run that is no cell only its end is delivered then.
     pub(crate) terminated: bool,
 }
 
@@ -47,6 +51,9 @@ pub(crate) struct LiveRun {
 pub(crate) struct Bridge {
     pub(crate) mailbox: Arc<NodeMailbox>,
     pub(crate) runs: RefCell<HashMap<u32, LiveRun>>,
+    /// The sessions that JavaScript holds; `None` for a copy that is being made. They share the numbers of runs.
+    pub(crate) sessions: RefCell<HashMap<u32, Option<LiveSession>>>,
+    pub(crate) answers: Answers,
     /// Host calls handed to JavaScript and not answered yet, by number.
     calls: RefCell<HashMap<u32, HostCall>>,
     /// The blobs of the last frame, until JavaScript fetches them.
@@ -56,7 +63,7 @@ pub(crate) struct Bridge {
     next_large: Cell<u32>,
     /// The reports and logs of settled runs that JavaScript has not fetched yet.
     pub(crate) outputs: RefCell<HashMap<u32, Output>>,
-    /// The number of live runs and closing runtimes. JavaScript's event loop waits for them.
+    /// The number of live runs and of requests without an answer. JavaScript's event loop waits for them.
     pending: Cell<usize>,
     last_run: Cell<u32>,
     last_call: Cell<u32>,
@@ -81,11 +88,13 @@ pub(crate) fn with_bridge<T>(bridge: u32, act: impl FnOnce(&Bridge) -> T) -> Res
 /// When the environment is ending already.
 #[napi(catch_unwind)]
 pub fn open_bridge(env: Env, receive: Receive) -> Result<u32> {
-    let mailbox = NodeMailbox::default();
+    let mailbox = Arc::new(NodeMailbox::default());
     mailbox.set_waker(NodeWaker::new(receive));
     let bridge = Rc::new(Bridge {
-        mailbox: Arc::new(mailbox),
+        answers: Answers::new(Arc::clone(&mailbox)),
+        mailbox,
         runs: RefCell::default(),
+        sessions: RefCell::default(),
         calls: RefCell::default(),
         blobs: RefCell::default(),
         larges: RefCell::default(),
@@ -125,7 +134,7 @@ pub fn start(
     let native = native.map(|table| table.functions.clone()).unwrap_or_default();
     let request = read_request(Cursor::new(frame, length)?, blobs, native.clone())?;
     with_bridge(bridge, |bridge| {
-        let run = free_number(&bridge.last_run, &bridge.runs.borrow());
+        let run = bridge.free_run_number();
         let mailbox = Arc::clone(&bridge.mailbox);
         let host = Arc::new(NodeHost::new(mailbox, run.into(), NodeLimits));
         let started = match runtime {
@@ -135,7 +144,8 @@ pub fn start(
         match started {
             Ok(handle) => {
                 bridge.mailbox.listen(&handle);
-                bridge.runs.borrow_mut().insert(run, LiveRun { handle, native, terminated: false });
+                let live = LiveRun { handle, native, is_cell: false, terminated: false };
+                bridge.runs.borrow_mut().insert(run, live);
                 bridge.hold(env);
                 bridge.mailbox.expect();
                 Either::A(run)
@@ -202,7 +212,7 @@ pub fn blobs(env: &Env, bridge: u32) -> Result<Vec<Uint8ArraySlice<'_>>> {
     blobs.into_iter().map(|blob| into_javascript(env, blob)).collect()
 }
 
-/// Closes a runtime. An event with that number reports its end.
+/// Closes a runtime. The answer with that number reports its end.
 ///
 /// # Errors
 /// For a bridge that is not open.
@@ -210,8 +220,8 @@ pub fn blobs(env: &Env, bridge: u32) -> Result<Vec<Uint8ArraySlice<'_>>> {
 pub fn close(env: Env, bridge: u32, runtime: &NativeRuntime, number: u32) -> Result<()> {
     with_bridge(bridge, |bridge| {
         bridge.hold(env);
-        let mailbox = Arc::clone(&bridge.mailbox);
-        runtime.runtime.close(move || mailbox.push(number.into(), HostEvent::Closed));
+        let answers = bridge.answers.clone();
+        runtime.runtime.close(move || answers.push_empty(number));
     })
 }
 
@@ -221,6 +231,9 @@ impl Bridge {
         self.mailbox.close();
         for (_, run) in self.runs.take() {
             run.handle.terminate(Some("the thread that started the run has ended"));
+        }
+        for session in self.sessions.take().into_values().flatten() {
+            session.handle.close(|| {});
         }
         self.calls.take();
         self.larges.take();
@@ -250,7 +263,7 @@ impl Bridge {
     /// Keeps a host call until JavaScript answers it, and returns its number.
     pub(crate) fn keep_call(&self, call: HostCall) -> u32 {
         let mut calls = self.calls.borrow_mut();
-        let number = free_number(&self.last_call, &calls);
+        let number = free_number(&self.last_call, |number| calls.contains_key(&number));
         calls.insert(number, call);
         number
     }
@@ -260,13 +273,29 @@ impl Bridge {
         self.calls.borrow_mut().remove(&number)
     }
 
-    fn hold(&self, env: Env) {
+    /// Whether a run has not settled, or a session is open.
+    pub(crate) fn runs_now(&self, number: u32) -> bool {
+        let run = self.runs.borrow().get(&number).map(|run| run.handle.running());
+        let is_open = || self.session(number).is_some_and(|session| !session.handle.is_closed());
+        run.unwrap_or_else(is_open)
+    }
+
+    /// A number for a run or a session.
+    pub(crate) fn free_run_number(&self) -> u32 {
+        let (runs, sessions) = (self.runs.borrow(), self.sessions.borrow());
+        free_number(&self.last_run, |number| {
+            runs.contains_key(&number) || sessions.contains_key(&number)
+        })
+    }
+
+    /// There is one run or request more. The event loop waits until all are over.
+    pub(crate) fn hold(&self, env: Env) {
         if self.pending.replace(self.pending.get() + 1) == 0 {
             self.mailbox.with_waker(|waker| waker.hold_event_loop(env, true));
         }
     }
 
-    /// One run or closing runtime is over. After the last one the event loop may end.
+    /// One run or request is over. After the last one the event loop may end.
     pub(crate) fn release(&self, env: Env) {
         self.pending.set(self.pending.get().saturating_sub(1));
         if self.pending.get() == 0 {
@@ -287,11 +316,11 @@ impl Bridge {
 }
 
 /// The next number that is not in use. Numbers wrap around at 2^32.
-fn free_number<T>(last: &Cell<u32>, used: &HashMap<u32, T>) -> u32 {
+fn free_number(last: &Cell<u32>, is_used: impl Fn(u32) -> bool) -> u32 {
     loop {
         let number = last.get().wrapping_add(1);
         last.set(number);
-        if !used.contains_key(&number) {
+        if !is_used(number) {
             return number;
         }
     }

@@ -36,6 +36,14 @@ impl NativeCause {
     }
 }
 
+impl Misuse {
+    /// The refusal of a session whose handle has been dropped: it was closed.
+    pub(crate) fn closed_session() -> Self {
+        let (kind, message) = ("unavailable".to_owned(), "the session is closed".to_owned());
+        Self { kind, message, cause: None }
+    }
+}
+
 impl From<Error> for Misuse {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {

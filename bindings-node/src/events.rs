@@ -6,8 +6,11 @@ use isolane::{Completion, HostEvent, REPORT_SINK, value::Value};
 use napi::Env;
 
 use crate::{
+    answers::{Answer, write_answer, write_names, write_refusal},
     bridge::Bridge,
+    error::Misuse,
     outcome::write_outcome,
+    session::LiveSession,
     value::Frame,
     wire::{MORE, event_kind},
 };
@@ -56,13 +59,12 @@ impl Bridge {
     fn write_event(&self, env: Env, frame: &mut Frame, number: u32, event: HostEvent) -> bool {
         match event {
             HostEvent::Call { function, args, call } => {
-                let runs = self.runs.borrow();
                 // No host call starts after its run has settled.
-                let Some(run) = runs.get(&number).filter(|run| run.handle.running()) else {
+                if !self.runs_now(number) {
                     return false;
-                };
+                }
                 let args = if function == REPORT_SINK {
-                    run.handle.take_report().unwrap_or_else(Value::undefined)
+                    call.take_report().unwrap_or_else(Value::undefined)
                 } else {
                     args
                 };
@@ -77,7 +79,7 @@ impl Bridge {
             HostEvent::Start { .. }
             | HostEvent::FunctionSettled { .. }
             | HostEvent::PromiseSettled { .. }
-                if self.runs.borrow().get(&number).is_none_or(|run| run.terminated) =>
+                if !self.receives(number) =>
             {
                 return false;
             }
@@ -98,6 +100,10 @@ impl Bridge {
                 head(frame, event_kind::PROMISE_SETTLED, number);
                 frame.measured(|frame| completed(frame, promise, completion));
             }
+            HostEvent::Settled if self.sessions.borrow().contains_key(&number) => {
+                head(frame, event_kind::SESSION_ENDED, number);
+                frame.measured(|_| {});
+            }
             HostEvent::Settled => {
                 let Some(run) = self.runs.borrow_mut().remove(&number) else { return false };
                 self.release(env);
@@ -111,10 +117,36 @@ impl Bridge {
             }
             HostEvent::Closed => {
                 self.release(env);
-                head(frame, event_kind::CLOSED, number);
+                let answer = self.answers.take(number);
+                head(frame, event_kind::ANSWERED, number);
+                frame.measured(|frame| self.write_answer(frame, answer));
             }
         }
         true
+    }
+
+    fn write_answer(&self, frame: &mut Frame, answer: Option<Answer>) {
+        match answer {
+            None => {}
+            Some(Answer::Gone) => write_refusal(frame, &Misuse::closed_session()),
+            Some(Answer::Done(done)) => write_answer(frame, done, |_, ()| {}),
+            Some(Answer::Names(names)) => write_answer(frame, names, write_names),
+            Some(Answer::Forked(number, native, forked)) => {
+                self.sessions.borrow_mut().remove(&number);
+                write_answer(frame, forked, |_, handle| {
+                    let copy = LiveSession { handle, native };
+                    self.sessions.borrow_mut().insert(number, Some(copy));
+                });
+            }
+        }
+    }
+
+    /// Whether JavaScript receives events other than the end of that run or session.
+    fn receives(&self, number: u32) -> bool {
+        match self.runs.borrow().get(&number) {
+            Some(run) => run.is_cell || !run.terminated,
+            None => self.sessions.borrow().contains_key(&number),
+        }
     }
 }
 

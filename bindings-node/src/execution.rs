@@ -1,4 +1,4 @@
-//! Operations of JavaScript on a run, by the run's number.
+//! Operations of JavaScript on a run, by the run's number, and those that a session has as well.
 //!
 //! An operation on a run that has settled does nothing, as in the core.
 
@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use isolane::{Completion, RunHandle, Value};
+use isolane::{Completion, RunHandle, SessionHandle, Value};
 use napi::{Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
 
@@ -55,7 +55,12 @@ pub fn settle_promise(
     blobs: Option<Vec<&[u8]>>,
 ) -> Result<()> {
     let completion = completion(ok, frame, length, blobs)?;
-    with_run(bridge, run, |handle| handle.settle_promise(promise, completion))
+    match sandbox(bridge, run)? {
+        Some(Sandbox::Run(run)) => run.settle_promise(promise, completion),
+        Some(Sandbox::Session(session)) => session.settle_promise(promise, completion),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Calls a function of the sandbox.
@@ -73,7 +78,12 @@ pub fn call_function(
     blobs: Option<Vec<&[u8]>>,
 ) -> Result<()> {
     let args = Cursor::new(frame, length)?.message(blobs);
-    with_run(bridge, run, |handle| handle.call_function(function, args, call))
+    match sandbox(bridge, run)? {
+        Some(Sandbox::Run(run)) => run.call_function(function, args, call),
+        Some(Sandbox::Session(session)) => session.call_function(function, args, call),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Releases a function of the sandbox that was received `times` times.
@@ -82,7 +92,12 @@ pub fn call_function(
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn release_function(bridge: u32, run: u32, function: u32, times: u32) -> Result<()> {
-    with_run(bridge, run, |handle| handle.release_function(function, times))
+    match sandbox(bridge, run)? {
+        Some(Sandbox::Run(run)) => run.release_function(function, times),
+        Some(Sandbox::Session(session)) => session.release_function(function, times),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Ends a run.
@@ -108,15 +123,13 @@ pub fn resume(bridge: u32, run: u32) -> Result<()> {
     with_bridge(bridge, |bridge| bridge.mailbox.resume(run.into()))
 }
 
-/// Whether a run has not settled. JavaScript may not have received its last event yet.
+/// Whether a run has not settled, or a session is open. JavaScript may not have received its last event yet.
 ///
 /// # Errors
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn running(bridge: u32, run: u32) -> Result<bool> {
-    with_bridge(bridge, |bridge| {
-        bridge.runs.borrow().get(&run).is_some_and(|run| run.handle.running())
-    })
+    with_bridge(bridge, |bridge| bridge.runs_now(run))
 }
 
 /// The next part of the reports and logs of a run that has settled.
@@ -167,6 +180,20 @@ fn with_run(bridge: u32, run: u32, act: impl FnOnce(RunHandle)) -> Result<()> {
         act(handle);
     }
     Ok(())
+}
+
+/// A handle on the sandbox that gives out numbers of functions and promises.
+enum Sandbox {
+    Run(RunHandle),
+    Session(SessionHandle),
+}
+
+/// The run or session with that number, unless it has ended. No borrow is held when it is used.
+fn sandbox(bridge: u32, number: u32) -> Result<Option<Sandbox>> {
+    with_bridge(bridge, |bridge| {
+        let run = bridge.runs.borrow().get(&number).map(|run| Sandbox::Run(run.handle.clone()));
+        run.or_else(|| bridge.session(number).map(|session| Sandbox::Session(session.handle)))
+    })
 }
 
 fn completion(

@@ -9,6 +9,8 @@
 //! | `runtime.rs` | `Runtime` |
 //! | `bridge.rs` | nothing: the numbers and tables that a thread has beside the core |
 //! | `events.rs` | `HostEvent` |
+//! | `session.rs` `session_options.rs` | `SessionHandle`, and the requests of sessions |
+//! | `answers.rs` | answers of sessions that arrive later |
 //! | `execution.rs` | `RunHandle`: the operations on a run |
 //! | `host.rs` | `MailboxHost`: the wake-up of the thread that started a run |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
@@ -21,6 +23,7 @@
 
 #![expect(unreachable_pub, reason = "the interface generator asks for public items")]
 
+mod answers;
 mod bridge;
 mod collisions;
 mod error;
@@ -34,5 +37,7 @@ mod options;
 mod outcome;
 mod patterns;
 mod runtime;
+mod session;
+mod session_options;
 mod value;
 mod wire;

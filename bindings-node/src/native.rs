@@ -65,15 +65,16 @@ pub fn kit_function(name: String) -> Result<NativeFunction> {
     }
 }
 
-/// The number under which a function crosses into a run that has started.
+/// The number under which a function crosses into a run or session that has started.
 ///
 /// # Errors
 /// For a bridge that is not open.
 #[napi(catch_unwind)]
 pub fn native_number(bridge: u32, run: u32, function: &NativeFunction) -> Result<u32> {
     with_bridge(bridge, |bridge| {
-        let runs = bridge.runs.borrow();
+        let native = bridge.runs.borrow().get(&run).map(|run| run.native.clone());
+        let native = native.or_else(|| bridge.session(run).map(|session| session.native));
         // Nothing is sent to a run that has settled, so any number is correct.
-        runs.get(&run).map_or(0, |run| run.native.number(&function.function))
+        native.map_or(0, |native| native.number(&function.function))
     })
 }

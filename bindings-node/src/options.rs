@@ -23,7 +23,7 @@ pub(crate) fn read_request(
 ) -> Result<Request> {
     let flags = frame.u8()?;
     let memory_limit_bytes = when(flags, request_flag::MEMORY_LIMIT, || frame.f64())?;
-    let source = source(&mut frame)?;
+    let source = self::source(&mut frame)?;
     let filename = when(flags, request_flag::FILENAME, || frame.text())?;
     let function = when(flags, request_flag::FUNCTION, || frame.text())?;
     let modules = list(&mut frame, |frame| Ok((frame.text()?, self::source(frame)?)))?;
@@ -77,7 +77,7 @@ pub struct NativeOption {
     pub expected: String,
 }
 
-/// All options of a set: `run`, `execute` or `runtime`.
+/// All options of a set, by its name.
 #[napi(catch_unwind)]
 #[must_use]
 pub fn option_declarations(set: String) -> Vec<NativeOption> {
@@ -99,7 +99,7 @@ pub fn option_declarations(set: String) -> Vec<NativeOption> {
     declared.iter().map(native).collect()
 }
 
-fn source(frame: &mut Cursor<'_>) -> Result<SourceText> {
+pub(crate) fn source(frame: &mut Cursor<'_>) -> Result<SourceText> {
     Ok(match frame.u8()? {
         source_encoding::UTF8 => SourceText::from(frame.text()?),
         source_encoding::UTF16 => SourceText::from_utf16(&frame.units()?),
@@ -107,11 +107,11 @@ fn source(frame: &mut Cursor<'_>) -> Result<SourceText> {
     })
 }
 
-fn when<T>(flags: u8, flag: u8, read: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+pub(crate) fn when<T>(flags: u8, flag: u8, read: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
     if flags & flag == 0 { Ok(None) } else { read().map(Some) }
 }
 
-fn list<'a, T>(
+pub(crate) fn list<'a, T>(
     frame: &mut Cursor<'a>,
     mut read: impl FnMut(&mut Cursor<'a>) -> Result<T>,
 ) -> Result<Vec<T>> {

@@ -5,12 +5,14 @@
 
 use std::vec;
 
-use isolane::{Cause, ExecutionError, ExecutionLog, ExecutionResult, value::Value};
+use isolane::{
+    Cause, CellOutcome, ExecutionError, ExecutionLog, ExecutionResult, ValueFrom, value::Value,
+};
 
 use crate::{
     error::NativeCause,
     value::Frame,
-    wire::{cause_kind, error_flag, outcome_flag},
+    wire::{cause_kind, cell_outcome_flag, error_flag, outcome_flag},
 };
 
 /// Bytes of reports and logs at which a part ends.
@@ -28,7 +30,8 @@ pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Opti
     let (start, larges) = (frame.bytes.len(), frame.larges.len());
     frame.u8(flag(outcome.result.as_ref(), outcome_flag::RESULT)
         | flag(outcome.error.as_ref(), outcome_flag::ERROR)
-        | flag(outcome.memory_used_bytes.as_ref(), outcome_flag::MEMORY_USED));
+        | flag(outcome.memory_used_bytes.as_ref(), outcome_flag::MEMORY_USED)
+        | flag(outcome.cell.as_ref(), outcome_flag::CELL));
     frame.text(outcome.status.as_str());
     frame.f64(outcome.duration_ms);
     if let Some(bytes) = outcome.memory_used_bytes {
@@ -37,6 +40,9 @@ pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Opti
     }
     if let Some(error) = outcome.error {
         write_error(frame, &error);
+    }
+    if let Some(cell) = outcome.cell {
+        write_cell(frame, &cell);
     }
     if let Some(result) = outcome.result {
         frame.message(result);
@@ -83,6 +89,18 @@ fn counted<T>(
         count += 1;
     }
     frame.bytes[place..place + 4].copy_from_slice(&count.to_le_bytes());
+}
+
+/// Writes the part of a cell's outcome that a run does not have.
+fn write_cell(frame: &mut Frame, cell: &CellOutcome) {
+    let value_from = cell.value_from.map(ValueFrom::as_str);
+    frame.u8(flag(cell.text.as_ref(), cell_outcome_flag::TEXT)
+        | flag(cell.uncloned.as_ref(), cell_outcome_flag::UNCLONED)
+        | flag(value_from.as_ref(), cell_outcome_flag::VALUE_FROM));
+    frame.text(cell.session.as_str());
+    for text in [cell.text.as_deref(), cell.uncloned.as_deref(), value_from].into_iter().flatten() {
+        frame.text(text);
+    }
 }
 
 fn write_error(frame: &mut Frame, error: &ExecutionError) {

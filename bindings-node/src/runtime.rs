@@ -23,6 +23,7 @@ pub struct NativeStats {
     pub computing: f64,
     pub parked: f64,
     pub queued: f64,
+    pub sessions: f64,
     pub settled: NativeSettled,
     pub ready_isolates: f64,
     pub threads: f64,
@@ -69,6 +70,7 @@ impl From<Stats> for NativeStats {
             computing: stats.computing as f64,
             parked: stats.parked as f64,
             queued: stats.queued as f64,
+            sessions: stats.sessions as f64,
             settled: NativeSettled {
                 success: stats.success as f64,
                 error: stats.error as f64,

@@ -18,8 +18,11 @@ pub(crate) mod event_kind {
     pub(crate) const FUNCTION_SETTLED: u8 = 1;
     pub(crate) const PROMISE_SETTLED: u8 = 2;
     pub(crate) const SETTLED: u8 = 3;
-    pub(crate) const CLOSED: u8 = 4;
+    /// The answer to a request, whose number stands in place of a run's.
+    pub(crate) const ANSWERED: u8 = 4;
     pub(crate) const START: u8 = 5;
+    /// A session has ended by its runtime.
+    pub(crate) const SESSION_ENDED: u8 = 6;
 }
 
 /// The encoding of a source.
@@ -37,6 +40,29 @@ pub(crate) mod request_flag {
     pub(crate) const FUNCTION: u8 = 16;
 }
 
+/// The flags of a request for a session.
+pub(crate) mod session_flag {
+    pub(crate) const JAVA_SCRIPT: u8 = 1;
+    pub(crate) const REPORT: u8 = 2;
+    pub(crate) const MEMORY_LIMIT: u8 = 4;
+    pub(crate) const INTERLEAVE: u8 = 8;
+    pub(crate) const CHECKPOINT: u8 = 16;
+}
+
+/// The flags of a request for a cell or a call.
+pub(crate) mod cell_flag {
+    pub(crate) const JAVA_SCRIPT: u8 = 1;
+    pub(crate) const TYPE_SCRIPT: u8 = 2;
+    pub(crate) const REPORT: u8 = 4;
+    pub(crate) const FILENAME: u8 = 8;
+    pub(crate) const TIMEOUT: u8 = 16;
+}
+
+/// The flags of a name of a session.
+pub(crate) mod name_flag {
+    pub(crate) const SIZE: u8 = 1;
+}
+
 /// The flags of an outcome.
 pub(crate) mod outcome_flag {
     pub(crate) const RESULT: u8 = 1;
@@ -44,6 +70,15 @@ pub(crate) mod outcome_flag {
     pub(crate) const MEMORY_USED: u8 = 4;
     /// The outcome is read in several turns of the event loop.
     pub(crate) const LONG: u8 = 8;
+    /// The outcome is that of a cell.
+    pub(crate) const CELL: u8 = 16;
+}
+
+/// The flags of the part of a cell's outcome that a run does not have.
+pub(crate) mod cell_outcome_flag {
+    pub(crate) const TEXT: u8 = 1;
+    pub(crate) const UNCLONED: u8 = 2;
+    pub(crate) const VALUE_FROM: u8 = 4;
 }
 
 /// The flags of an outcome's error.

@@ -6,30 +6,39 @@
 //
 //     node tests/contract/counts.mjs counts.txt
 //
-// Runs under isolation by process are runners of their own: `node in processes: 700 ran, 27 skipped`.
+// Runs under isolation by process are runners of their own: `node in processes: 700 ran, 27 skipped`. The table of
+// sessions is counted beside, without processes: `sessions of node: 600 ran, 9 skipped`.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { cases } from './parse.mjs';
+import { cases as casesOfSessions } from './sessions/parse.mjs';
 
 const RUNNERS = ['node', 'python', 'rust'];
 const IN_PROCESSES = RUNNERS.map((language) => `${language} in processes`);
+const OF_SESSIONS = RUNNERS.map((language) => `sessions of ${language}`);
 
 const [path, isolation] = process.argv.slice(2);
 if (path === undefined || (isolation !== undefined && isolation !== 'process')) {
   console.error('usage: node tests/contract/counts.mjs FILE [process]');
   process.exit(2);
 }
-const runners = isolation === 'process' ? IN_PROCESSES : RUNNERS;
-const total = cases(fileURLToPath(new URL('.', import.meta.url))).length;
-const wrong = problems(readFileSync(path, 'utf8'), total);
-console.log(`contract: ${total} cases`);
+const folder = (name) => fileURLToPath(new URL(name, import.meta.url));
+const tables = [{ name: 'contract', runners: isolation === 'process' ? IN_PROCESSES : RUNNERS, total: cases(folder('.')).length }];
+if (isolation !== 'process') {
+  tables.push({ name: 'sessions', runners: OF_SESSIONS, total: casesOfSessions(folder('sessions')).length });
+}
+const text = readFileSync(path, 'utf8');
+const wrong = tables.flatMap(({ name, runners, total }) => {
+  console.log(`${name}: ${total} cases`);
+  return problems(text, runners, total);
+});
 for (const why of wrong) console.error(`contract: ${why}`);
 process.exitCode = wrong.length > 0 ? 1 : 0;
 
 /** Prints the counts of each runner, and returns its problems. */
-function problems(text, total) {
+function problems(text, runners, total) {
   const lines = text.split('\n').filter((line) => line !== '');
   return runners.flatMap((runner) => {
     const said = lines.filter((line) => line.startsWith(`${runner}: `));

@@ -13,7 +13,7 @@ function members(opening, indent) {
   const from = types.indexOf(opening);
   assert.notEqual(from, -1, opening);
   const body = types.slice(from, types.indexOf(`\n${' '.repeat(indent - 2)}}`, from));
-  const member = new RegExp(`^ {${indent}}(\\w+)\\?: (.*)$`, 'gm');
+  const member = new RegExp(`^ {${indent}}(\\w+)\\??: (.*)$`, 'gm');
   return [...body.matchAll(member)].map(([, name, type]) => [name, type.replace(/;$/, '')]);
 }
 
@@ -21,6 +21,10 @@ const SETS = [
   ['run', 'interface CodeExecutionOptions {', 2],
   ['execute', 'execute?: {', 4],
   ['runtime', 'interface RuntimeOptions {', 2],
+  ['session', 'interface SessionOptions {', 2],
+  ['cell', 'interface CellOptions {', 2],
+  ['call', 'interface CallOptions {', 2],
+  ['update', 'interface SessionUpdate {', 2],
 ];
 
 for (const [set, opening, indent] of SETS) {

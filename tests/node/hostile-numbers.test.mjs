@@ -7,15 +7,16 @@ import { test } from 'node:test';
 const require = createRequire(import.meta.url);
 const { Reports } = require('../../bindings-node/dist/reports.js');
 const { Run } = require('../../bindings-node/dist/run.js');
+const { Sandbox } = require('../../bindings-node/dist/sandbox.js');
 
 /** A run that is not one of the native side, and that ignores every event. */
-const run = () => new Run(null, undefined, new Reports(), () => {});
+const run = () => new Run(new Sandbox(null), undefined, new Reports(), () => {});
 const mail = (value) => ({ read: (_run, _root, done) => done(true, value), skip() {} });
 
 test('a function that is started and answers at once, with a promise that throws when it is looked at, or not at all', () => {
   const it = run();
   const hostile = Object.defineProperty(Promise.resolve(1), 'constructor', { get: () => assert.fail('looked at') });
-  const numbers = [() => 5, () => hostile, () => assert.fail('thrown')].map((fn) => it.hostFunction(fn));
+  const numbers = [() => 5, () => hostile, () => assert.fail('thrown')].map((fn) => it.sandbox.hostFunction(fn));
   it.started(2 ** 32 - 1);
   for (const number of [...numbers, 99, 2 ** 31, 2 ** 32 - 2]) it.asyncCalled(number, 1, mail([]));
 });

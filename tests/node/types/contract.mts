@@ -5,11 +5,16 @@ import {
   MemoryLimitError,
   Runtime,
   SerializationError,
+  Session,
   StatusError,
   TerminatedError,
   UncaughtError,
   runCode,
   unwrap,
+  type CallOptions,
+  type CellExecution,
+  type CellExecutionResult,
+  type CellOptions,
   type CodeExecution,
   type CodeExecutionError,
   type CodeExecutionLog,
@@ -17,6 +22,9 @@ import {
   type CodeExecutionResult,
   type Confinement,
   type RuntimeOptions,
+  type SessionName,
+  type SessionOptions,
+  type SessionUpdate,
   type Stats,
 } from 'isolane';
 
@@ -104,6 +112,30 @@ const failure: StatusError = new LinkError(awaited);
 const carried: CodeExecutionResult = failure.result;
 void [unknowing, typed, statuses, carried];
 
+const sessionOptions: SessionOptions = { imports: { a: { b: 1 } }, modules: { './a.ts': '' }, globals: { n: 1 }, language: 'javascript', memoryLimitBytes: 1, report: () => {}, cells: 'queue', checkpointBytes: 0 };
+const session: Session = new Session(sessionOptions);
+const other: Session = runtime.session();
+const cellOptions: CellOptions = { filename: 'a.ts', language: 'typescript', report: () => {}, timeoutMs: 1, signal: AbortSignal.abort() };
+const cell: CellExecution = session.run('1', cellOptions);
+const asRun: CodeExecution = cell;
+const cellResult: CellExecutionResult = await cell;
+const asResult: CodeExecutionResult = cellResult;
+const number: number = unwrap<number>(cellResult);
+const callOptions: CallOptions = { name: 'f', timeoutMs: 1, report: () => {}, signal: AbortSignal.abort() };
+const calls: CellExecution[] = [session.call('f', 1, 2), session.call(callOptions, 1)];
+const update: SessionUpdate = { globals: { a: null, b: 1 }, imports: { c: null, d: { e: 1 } }, modules: { './f.ts': null } };
+const updated: void = session.update(update);
+const names: SessionName[] = await session.names();
+const fork: Session = await session.fork();
+const ends: Promise<void>[] = [session.reset(), fork.close(), fork[Symbol.asyncDispose]()];
+const kept: 'kept' | 'rolledBack' | 'reset' = cellResult.session;
+const shown: (string | number | undefined)[] = [cellResult.text, cellResult.uncloned, cellResult.valueFrom, names[0]?.type, names[0]?.size];
+void [other, asRun, asResult, number, calls, updated, ends, kept, shown];
+
+// @ts-expect-error an option that does not exist
+session.run('1', { timeout: 1 });
+// @ts-expect-error a way to run cells that does not exist
+new Session({ cells: 'parallel' });
 // @ts-expect-error a run that was not awaited
 unwrap(run);
 // @ts-expect-error a type that was not asked for

@@ -1,0 +1,108 @@
+// A cell of a session, and the code that runs between cells.
+//
+// In: the events of a cell, or those of functions of the sandbox that the host calls between cells. Out: as of a run,
+// with the functions and promises of the session.
+
+import type { AsyncResource } from 'node:async_hooks';
+
+import type { AbortSignalLike, CellExecutionResult, CodeExecutionResult } from '../index.js';
+import { reasonText } from './execution.js';
+import type { MessageReader } from './message-reader.js';
+import { Reports } from './reports.js';
+import { type Resolve, Run } from './run.js';
+import { Sandbox } from './sandbox.js';
+import { named } from './session-promises.js';
+import type { SessionSandbox } from './session-sandbox.js';
+import { CellThrows, type Throws } from './throws.js';
+
+/** In place of the sandbox of a cell that has settled, whose caller may keep it without the session. */
+const NONE = new Sandbox(null);
+NONE.abandon();
+
+export class Cell extends Run {
+  declare sandbox: SessionSandbox;
+  private cell = 0;
+  private madeThrows: Throws | undefined;
+  private signal: AbortSignalLike | undefined;
+  private readonly abort = (): void => this.terminate(reasonText(this.signal?.reason));
+
+  constructor(sandbox: SessionSandbox, sink: Function | undefined, reports: Reports, resolve: Resolve) {
+    super(sandbox, sink ?? sandbox.sink, reports, resolve);
+  }
+
+  override get throws(): Throws {
+    return (this.madeThrows ??= new CellThrows(this.sandbox.throws));
+  }
+
+  override started(number: number): void {
+    super.started(number);
+    // An update may hand over functions before it starts.
+    if (this.sandbox.isBusy) this.enterContext();
+    this.cell = this.sandbox.begins();
+  }
+
+  protected override get place(): number {
+    return this.cell;
+  }
+
+  /** Ends it when the signal is aborted, which may have happened. */
+  endsWith(signal: AbortSignalLike): void {
+    this.signal = signal;
+    if (signal.aborted) this.abort();
+    else signal.addEventListener('abort', this.abort, { once: true });
+  }
+
+  override ended(): Error {
+    return named('Error', 'the cell has settled');
+  }
+
+  protected override endSandbox(result?: CodeExecutionResult): void {
+    if (result !== undefined) this.sandbox.settles(this.cell, result as CellExecutionResult);
+  }
+
+  protected override letGo(): void {
+    super.letGo();
+    this.signal?.removeEventListener('abort', this.abort);
+    this.signal = undefined;
+    this.madeThrows = undefined;
+    (this as Run).sandbox = NONE;
+  }
+}
+
+/** Receives the events of a session outside of its caller's cells. */
+export class Between extends Run {
+  declare sandbox: SessionSandbox;
+  private readonly sessionSink: Function | undefined;
+
+  constructor(sandbox: SessionSandbox) {
+    super(sandbox, undefined, new Reports(), undefined);
+    this.sessionSink = sandbox.sink;
+  }
+
+  override started(number: number): void {
+    super.started(number);
+    this.enterContext();
+  }
+
+  /** The session has ended. */
+  ends(): void {
+    this.running = false;
+    this.letGo();
+  }
+
+  protected override get place(): number {
+    return this.sandbox.latest;
+  }
+
+  protected override get callContext(): AsyncResource | undefined {
+    return this.sandbox.context ?? super.callContext;
+  }
+
+  /** Nobody reads these reports later, so they are not kept. */
+  protected override reported(call: number, number: number, reader: MessageReader): void {
+    reader.read(this, 'report', (ok, value) => {
+      this.throws.isCalled();
+      this.answer(call, number, ok, value, () => this.invoke(this.sessionSink, [value]));
+    });
+  }
+}

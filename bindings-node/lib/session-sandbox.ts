@@ -1,0 +1,142 @@
+// The sandbox of a session, for all of its cells.
+//
+// In: the session's number, and the results of its cells. Out: functions and promises that stay valid between cells,
+// and the end of those that a rollback, a reset or the close takes away. Functions of the sandbox hold this object, and
+// nothing else does for long: when it is collected, the core frees the session.
+
+import { AsyncResource } from 'node:async_hooks';
+
+import type { CellExecutionResult } from '../index.js';
+import { attachSession, bridge, detachSession, native } from './bridge.js';
+import { Between } from './cell.js';
+import { HostFunctions } from './host-functions.js';
+import type { NativeRuntime } from './native.js';
+import { SandboxFunctions } from './sandbox-functions.js';
+import { Sandbox } from './sandbox.js';
+import { SessionPromises, named, rolledBack, sessionReset } from './session-promises.js';
+
+/** Sessions for whose functions the event loop waits. Their callers may hold nothing but the promise of a call. */
+const awaited = new Set<SessionSandbox>();
+
+const registry = new FinalizationRegistry<number>((number) => {
+  detachSession(number);
+  native.dropSession(bridge, number);
+});
+
+export class SessionSandbox extends Sandbox {
+  /** The sink for reports of all cells. */
+  readonly sink: Function | undefined;
+  /** Receives the events outside of the caller's cells. */
+  private between: Between | undefined;
+  /** The contexts of calls between cells that have not settled, from the oldest on: they run in that order. */
+  private readonly calls = new Set<AsyncResource>();
+  /** The place of the latest cell in the order of their calls. */
+  private cells = 0;
+
+  constructor(runtime: NativeRuntime | null, sink: Function | undefined) {
+    super(runtime);
+    this.sink = sink;
+  }
+
+  override get promises(): SessionPromises {
+    return (this.madePromises ??= new SessionPromises(this)) as SessionPromises;
+  }
+
+  override started(number: number): void {
+    super.started(number);
+    this.between = new Between(this);
+    this.between.started(number);
+    attachSession(number, this.between);
+    registry.register(this, number, this);
+  }
+
+  /** Whether a cell has not settled. */
+  get isBusy(): boolean {
+    return this.promises.inFlight > 0;
+  }
+
+  /** Takes a cell that has started, and returns its place in the order of cells. */
+  begins(): number {
+    this.promises.begins();
+    this.cells += 1;
+    return this.cells;
+  }
+
+  /** The cell at that place has settled. */
+  settles(cell: number, { session }: CellExecutionResult): void {
+    if (session === 'rolledBack') this.lose((place) => place === cell, rolledBack);
+    else if (session === 'reset') this.reset(cell);
+    this.promises.settles();
+  }
+
+  /** The place of the latest cell, for {@link reset}. */
+  get latest(): number {
+    return this.cells;
+  }
+
+  /** The session has been reset, on a request from when that cell was the latest. */
+  reset(cell: number): void {
+    this.promises.resets(cell);
+    this.lose((place) => place <= cell, sessionReset);
+  }
+
+  /** The session with that number, a copy of this one; `pending` are the promises from when it was asked for. */
+  copied(number: number, pending: Map<number, Promise<unknown>>): SessionSandbox {
+    const copy = new SessionSandbox(this.runtime, this.sink);
+    copy.madeHostFunctions = new HostFunctions();
+    copy.madeHostFunctions.continues(this.hostFunctions);
+    copy.started(number);
+    copy.promises.continues(this.promises, new Map([...pending, ...this.promises.pending()]));
+    copy.madeSandboxFunctions = new SandboxFunctions(copy);
+    copy.madeSandboxFunctions.continues(this.sandboxFunctions);
+    // The copy's sandbox counts them as received, but its host has none of them.
+    for (const [fn, times] of this.sandboxFunctions.received()) native.releaseFunction(bridge, number, fn, times);
+    return copy;
+  }
+
+  /** The context of the call between cells that runs. */
+  get context(): AsyncResource | undefined {
+    for (const oldest of this.calls) return oldest;
+    return undefined;
+  }
+
+  override holdForCall(): AsyncResource | undefined {
+    // During a cell the event loop waits for that.
+    if (this.isBusy) return undefined;
+    if (this.calls.size === 0) {
+      native.holdEventLoop(bridge, true);
+      awaited.add(this);
+    }
+    const context = new AsyncResource('isolane.call', { requireManualDestroy: true });
+    this.calls.add(context);
+    return context;
+  }
+
+  override releaseCall(context: AsyncResource): void {
+    context.emitDestroy();
+    this.calls.delete(context);
+    if (this.calls.size > 0) return;
+    awaited.delete(this);
+    native.holdEventLoop(bridge, false);
+  }
+
+  override ended(): Error {
+    return named('SessionClosed', 'the session was closed');
+  }
+
+  /** Ends the functions and promises that came from such cells. */
+  private lose(isLost: (cell: number) => boolean, error: () => Error): void {
+    this.madePromises?.lose(isLost, error);
+    this.madeSandboxFunctions?.lose(isLost, error);
+  }
+
+  override end(): void {
+    if (!this.running) return;
+    registry.unregister(this);
+    detachSession(this.number);
+    native.dropSession(bridge, this.number);
+    super.end();
+    this.between?.ends();
+    this.between = undefined;
+  }
+}

@@ -1,0 +1,201 @@
+// Sessions.
+//
+// In: options, and sources of cells. Out: an object that runs cells one after another, each with a handle as of a run.
+// Misuse throws before a cell is queued. The core has the queue; it decides the order and the effect of each cell.
+
+import type { CellExecution, CellExecutionResult, SessionName } from '../index.js';
+import { attach, bridge, borrowEncoder, native, onAnswer, returnEncoder } from './bridge.js';
+import { Cell } from './cell.js';
+import type { Encoder } from './encode.js';
+import { Execution } from './execution.js';
+import type { MessageReader } from './message-reader.js';
+import { misuse } from './misuse.js';
+import type { Misuse, NativeRuntime } from './native.js';
+import { wrongType } from './options.js';
+import { Reports } from './reports.js';
+import {
+  type CellOptions,
+  readCallOptions,
+  readCellOptions,
+  readSessionOptions,
+  readUpdate,
+  writeCall,
+  writeCell,
+  writeSession,
+  writeUpdate,
+} from './session-options.js';
+import type { Resolve } from './run.js';
+import { SessionSandbox } from './session-sandbox.js';
+import { NameFlag } from './wire.js';
+
+export class Session {
+  readonly #sandbox: SessionSandbox;
+  #closed: Promise<void> | undefined;
+
+  /** A session in the default runtime, or one that has been opened. */
+  constructor(options?: unknown) {
+    this.#sandbox = options instanceof SessionSandbox ? options : open(null, options);
+  }
+
+  run(source: unknown, options?: unknown): CellExecution {
+    if (typeof source !== 'string') wrongType('source', 'a string', source);
+    const read = readCellOptions(options);
+    return this.#start(read, native.runCell, (encoder) => writeCell(encoder, source, read));
+  }
+
+  call(what: unknown, ...args: unknown[]): CellExecution {
+    const read = readCallOptions(what);
+    return this.#start(read, native.callCell, (encoder) => writeCall(encoder, read, args, this.#sandbox));
+  }
+
+  update(what: unknown): void {
+    const update = readUpdate(what);
+    const sandbox = this.#sandbox;
+    this.#refuseClosed();
+    const encoder = borrowEncoder();
+    try {
+      writeUpdate(encoder, update, sandbox);
+      const refused = native.updateSession(bridge, sandbox.number, encoder.bytes, encoder.at, encoder.blobs);
+      if (refused !== null) throw misuse(refused);
+    } finally {
+      returnEncoder(encoder);
+    }
+  }
+
+  names(): Promise<SessionName[]> {
+    return this.#ask((request) => native.sessionNames(bridge, this.#sandbox.number, request), readNames);
+  }
+
+  reset(): Promise<void> {
+    const cell = this.#sandbox.latest;
+    return this.#ask(
+      (request) => native.resetSession(bridge, this.#sandbox.number, request),
+      () => this.#sandbox.reset(cell),
+    );
+  }
+
+  fork(): Promise<Session> {
+    const sandbox = this.#sandbox;
+    const pending = sandbox.promises.pending();
+    let number: number;
+    return this.#ask(
+      (request) => {
+        number = native.forkSession(bridge, sandbox.number, request);
+      },
+      () => new Session(sandbox.copied(number, pending)),
+    );
+  }
+
+  close(): Promise<void> {
+    const sandbox = this.#sandbox;
+    this.#closed ??= new Promise((resolve) => {
+      if (!sandbox.running) {
+        resolve();
+        return;
+      }
+      const request = onAnswer(() => {
+        sandbox.end();
+        resolve();
+      });
+      native.closeSession(bridge, sandbox.number, request);
+    });
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'Session';
+  }
+
+  #start(options: CellOptions, begin: Begin, write: (encoder: Encoder) => void): CellExecution {
+    const sandbox = this.#sandbox;
+    this.#refuseClosed();
+    let resolve!: Resolve;
+    const result = new Promise<CellExecutionResult>((settle) => {
+      // The core gives each cell the rest of its result.
+      resolve = settle as Resolve;
+    });
+    const reports = new Reports();
+    const cell = new Cell(sandbox, options.report, reports, resolve);
+    const encoder = borrowEncoder();
+    try {
+      write(encoder);
+      const started = begin(bridge, sandbox.number, encoder.bytes, encoder.at, encoder.blobs);
+      if (typeof started !== 'number') throw misuse(started);
+      cell.started(started);
+      attach(started, cell);
+    } catch (failure) {
+      cell.abandon();
+      throw failure;
+    } finally {
+      returnEncoder(encoder);
+    }
+    if (options.signal !== undefined) cell.endsWith(options.signal);
+    return new Execution(cell, result, reports, 'CellExecution');
+  }
+
+  /** Sends a request, and reads its answer. */
+  #ask<T>(send: (request: number) => void, read: (reader: MessageReader) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#refuseClosed();
+      const request = onAnswer((reader) => {
+        try {
+          if (reader.u8() === 0) throw misuse({ kind: reader.text() as Misuse['kind'], message: reader.text() });
+          resolve(read(reader));
+        } catch (failure) {
+          reject(failure);
+        }
+      });
+      send(request);
+    });
+  }
+
+  #refuseClosed(): void {
+    if (this.#closed !== undefined || !this.#sandbox.running) throw closed();
+  }
+}
+
+/** Starts a cell from its request. */
+type Begin = typeof native.runCell;
+
+/** Opens a session in `runtime`, or in the default runtime of the process. */
+export function openSession(runtime: NativeRuntime | null, options: unknown): Session {
+  return new Session(open(runtime, options));
+}
+
+function open(runtime: NativeRuntime | null, options: unknown): SessionSandbox {
+  const read = readSessionOptions(options);
+  const sandbox = new SessionSandbox(runtime, read.report);
+  const encoder = borrowEncoder();
+  try {
+    writeSession(encoder, read, sandbox);
+    const opened = native.openSession(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, sandbox.natives);
+    if (typeof opened !== 'number') throw misuse(opened);
+    sandbox.started(opened);
+  } catch (failure) {
+    sandbox.abandon();
+    throw failure;
+  } finally {
+    returnEncoder(encoder);
+  }
+  return sandbox;
+}
+
+function readNames(reader: MessageReader): SessionName[] {
+  const names: SessionName[] = [];
+  for (let left = reader.u32(); left > 0; left -= 1) {
+    const has = reader.u8();
+    const name = { name: reader.text(), kind: reader.text(), type: reader.text() } as SessionName;
+    if (has & NameFlag.Size) name.size = reader.f64();
+    names.push(name);
+  }
+  return names;
+}
+
+/** The error of a request to a session that was closed, with the core's message. */
+function closed(): Error {
+  return new Error('the session is closed');
+}

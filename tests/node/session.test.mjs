@@ -1,0 +1,282 @@
+// Sessions, as only Node can see them: handles, signals, contexts, held functions and promises, and what keeps the
+// process alive. The table in tests/contract/sessions has the rest.
+
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import process from 'node:process';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { Worker } from 'node:worker_threads';
+
+import { Runtime, Session, ofThreads, unwrap } from '../isolation.mjs';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc');
+
+const skip = ofThreads;
+
+test('a cell is a thenable handle with the result of a cell', { skip }, async (t) => {
+  const session = opened(t, new Session());
+  const cell = session.run('1 + 1');
+  assert.equal(cell.running, true);
+  assert.equal(Object.prototype.toString.call(cell), '[object CellExecution]');
+  const result = await cell;
+  assert.equal(cell.running, false);
+  assert.deepStrictEqual(Object.keys(result), ['status', 'result', 'reports', 'logs', 'durationMs', 'memoryUsedBytes', 'session', 'text', 'valueFrom']);
+  assert.deepStrictEqual([result.result, result.session, result.text, result.valueFrom], [2, 'kept', '2', 'expression']);
+  assert.equal(unwrap(result), 2);
+});
+
+test('a value that cannot leave is shown', { skip }, async (t) => {
+  const session = opened(t, new Session());
+  const result = await session.run('class Point { x = 1 } new Point()');
+  assert.equal(result.status, 'success');
+  assert.equal(Object.hasOwn(result, 'result'), false);
+  assert.match(result.uncloned, /an instance of Point cannot be cloned/);
+  assert.match(result.text, /Point/);
+});
+
+test('misuse throws before anything starts', { skip }, async (t) => {
+  const session = opened(t, new Session());
+  const refused = (call, message) => assert.throws(call, (error) => (assert.match(error.message, message), true));
+  refused(() => new Session({ cell: 'queue' }), /cell.*did you mean 'cells'/);
+  refused(() => new Session({ cells: 'both' }), /cells must be/);
+  refused(() => new Session({ checkpointBytes: -1 }), /checkpointBytes must be a safe integer of at least 0/);
+  refused(() => session.run(1), /source must be a string/);
+  refused(() => session.run('1', { timeout: 1 }), /timeout.*did you mean 'timeoutMs'/);
+  refused(() => session.run('1', { timeoutMs: 0 }), /timeoutMs must be a safe integer of at least 1/);
+  refused(() => session.run('1', { signal: {} }), /signal must be an AbortSignal/);
+  refused(() => session.call(1), /name must be a string/);
+  refused(() => session.call({ name: 'f', time: 1 }), /time/);
+  refused(() => session.call('f', Symbol('no')), /a symbol cannot be cloned/);
+  refused(() => session.update({ global: {} }), /global.*did you mean 'globals'/);
+  refused(() => session.update({ globals: { s: Symbol('no') } }), /globals\.s: a symbol cannot be cloned/);
+  refused(() => session.update({ modules: { './a.ts': 1 } }), /modules\["\.\/a\.ts"\] must be a string|modules.* must be a string/);
+});
+
+test('a signal ends its cell with its reason', { skip }, async (t) => {
+  const session = opened(t, new Session());
+  await session.run('let kept = 1');
+  const controller = new AbortController();
+  const cell = session.run('kept = 2; for (;;) {}', { signal: controller.signal });
+  await sleep(20);
+  controller.abort('enough');
+  const { status, error, session: state } = await cell;
+  assert.deepStrictEqual([status, error.message, state], ['terminated', 'enough', 'rolledBack']);
+  const aborted = await session.run('kept = 3', { signal: AbortSignal.abort('never') });
+  assert.deepStrictEqual([aborted.status, aborted.error.message, aborted.session], ['terminated', 'never', 'kept']);
+  const hostile = await session.run('1', { signal: AbortSignal.abort({ toString() { throw new Error('no'); } }) });
+  assert.equal(hostile.error.message, 'a reason of type object');
+  assert.equal((await session.run('kept')).result, 1);
+});
+
+test('host functions run in the context of the cell that calls them', { skip }, async (t) => {
+  const storage = new AsyncLocalStorage();
+  const who = () => storage.getStore();
+  const session = opened(t, new Session({ globals: { who, later: async () => who() } }));
+  const run = (name, source) => storage.run(name, () => session.run(source));
+  const results = await Promise.all([run('a', 'who()'), run('b', 'await later()'), run('c', '[who(), await later()]')]);
+  assert.deepStrictEqual(results.map(({ result }) => result), ['a', 'b', ['c', 'c']]);
+});
+
+test('host functions that a held function calls run in the context of its call', { skip }, async (t) => {
+  const storage = new AsyncLocalStorage();
+  const { kept, keep } = keeper();
+  const session = opened(t, new Session({ globals: { keep, who: () => storage.getStore() } }));
+  await session.run(`keep('ask', async () => [who(), await null, who()]);`);
+  const asked = ['a', 'b'].map((name) => storage.run(name, () => kept.ask()));
+  assert.deepStrictEqual(await Promise.all(asked), [['a', null, 'a'], ['b', null, 'b']]);
+});
+
+test('answers between cells are handed in when the next one runs', { skip }, async (t) => {
+  const answers = new Map();
+  const load = (id) => new Promise((resolve) => answers.set(id, resolve));
+  const session = opened(t, new Session({ globals: { load } }));
+  assert.equal((await session.run('const page = load(1);')).status, 'success');
+  await assert.rejects(session.fork(), /1/);
+  answers.get(1)('text');
+  assert.equal((await session.run('await page')).result, 'text');
+  const fork = await session.fork();
+  assert.equal((await fork.run('await page')).result, 'text');
+  await fork.close();
+});
+
+test('a function that the host holds is a cell of its own between cells', { skip }, async (t) => {
+  const { kept, keep } = keeper();
+  const session = opened(t, new Session({ globals: { keep } }));
+  await session.run(`let n = 0; keep('add', (by: number) => (n += by));`);
+  const { add } = kept;
+  assert.equal(await add(2), 2);
+  const cell = session.run('n');
+  assert.equal((await cell).result, 2);
+  assert.equal(await add(3), 5);
+  assert.equal((await session.run('n')).result, 5);
+  assert.equal((await session.call('add')).status, 'link_error');
+});
+
+test('functions and promises that were rolled back reject with the name of the end', { skip }, async (t) => {
+  const { kept, keep } = keeper();
+  const session = opened(t, new Session({ globals: { keep } }));
+  await session.run(`keep('before', () => 1);`);
+  const cell = session.run(`keep('fn', () => 2); keep('promises', [new Promise(() => {})]); report(1); for (;;) {}`, { report: () => cell.terminate() });
+  assert.equal((await cell).session, 'rolledBack');
+  await assert.rejects(kept.fn(), { name: 'SessionRolledBack' });
+  await assert.rejects(kept.promises[0], { name: 'SessionRolledBack' });
+  assert.equal(await kept.before(), 1);
+  await session.run(`keep('promises', [new Promise(() => {})]);`);
+  await session.reset();
+  await assert.rejects(kept.before(), { name: 'SessionReset' });
+  await assert.rejects(kept.promises[0], { name: 'SessionReset' });
+  await session.run(`keep('fn', () => 3); keep('promises', [new Promise(() => {})]);`);
+  await session.close();
+  await assert.rejects(kept.fn(), { name: 'SessionClosed' });
+  await assert.rejects(kept.promises[0], { name: 'SessionClosed' });
+});
+
+test('a promise that one cell gave settles in another, whose events may be read first', { skip }, async (t) => {
+  const { kept, keep } = keeper();
+  const session = opened(t, new Session({ globals: { keep: async (name, value) => keep(name, value) } }));
+  const first = session.run(`
+    let settle: (value: unknown) => void;
+    for (const n of [1, 2, 3]) keep('number', n);
+    keep('promise', new Promise((resolve) => { settle = resolve; })); 1`);
+  const second = session.run('settle({ by: "another" }); await null; 2');
+  // Meanwhile both run, and their events wait in two queues.
+  for (const until = performance.now() + 200; performance.now() < until;);
+  assert.deepStrictEqual([(await first).result, (await second).result, kept.number], [1, 2, 3]);
+  assert.deepStrictEqual(await kept.promise, { by: 'another' });
+});
+
+test('a promise of the host settles in the cell after, in a copy too', { skip }, async (t) => {
+  let settle;
+  const data = new Promise((resolve) => { settle = resolve; });
+  const session = opened(t, new Session({ globals: { data } }));
+  const first = session.run('let seen; data.then((value) => { seen = value; }); typeof data.then');
+  assert.equal((await first).result, 'function');
+  const fork = await session.fork().catch(() => undefined);
+  settle({ n: 1 });
+  await sleep(1);
+  for (const one of [session, fork]) {
+    if (one === undefined) continue;
+    assert.deepStrictEqual((await one.run('await data')).result, { n: 1 });
+    assert.deepStrictEqual((await one.run('seen')).result, { n: 1 });
+  }
+  await fork?.close();
+});
+
+test('the cause of an error is the right one after a cell that was undone', { skip }, async (t) => {
+  const failures = [new Error('first'), new Error('second')];
+  const session = opened(t, new Session({ globals: { fail: (n) => { throw failures[n]; } } }));
+  assert.equal((await session.run('fail(0)')).error.cause, failures[0]);
+  const cell = session.run('for (;;) try { fail(0) } catch {}', { timeoutMs: 50 });
+  assert.equal((await cell).error.name, 'Timeout');
+  assert.equal((await session.run('fail(1)')).error.cause, failures[1]);
+});
+
+test('a worker thread that ends takes its sessions with it', { skip }, async () => {
+  const source = `
+    import { parentPort } from 'node:worker_threads';
+    import { Session } from ${JSON.stringify(import.meta.resolve('isolane'))};
+    const session = new Session();
+    await session.run('let n = 1');
+    session.run('for (;;) {}');
+    parentPort.postMessage('open');`;
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(source)}`));
+  await once(worker, 'message');
+  await worker.terminate();
+});
+
+test('a reset and a close end cells, and a closed session refuses', { skip }, async () => {
+  const session = new Session();
+  const cells = [session.run('for (;;) {}'), session.run('1')];
+  await session.reset();
+  for (const { status, error } of await Promise.all(cells)) assert.deepStrictEqual([status, error.name], ['terminated', 'SessionReset']);
+  const last = session.run('for (;;) {}');
+  const closed = session.close();
+  assert.equal(session.close(), closed);
+  assert.throws(() => session.run('1'), { message: 'the session is closed' });
+  await closed;
+  assert.equal((await last).error.name, 'SessionClosed');
+  await assert.rejects(session.names(), { message: 'the session is closed' });
+  assert.throws(() => session.update({}), { message: 'the session is closed' });
+});
+
+test('names have kinds, types and sizes', { skip }, async (t) => {
+  const session = opened(t, new Session());
+  await session.run('const list = [1, 2]; let n: number; function f() {}');
+  assert.deepStrictEqual(await session.names(), [
+    { name: 'list', kind: 'const', type: 'Array', size: 2 },
+    { name: 'n', kind: 'let', type: 'undefined' },
+    { name: 'f', kind: 'function', type: 'function' },
+  ]);
+});
+
+test('a fork shares host functions, and nothing else', { skip }, async (t) => {
+  const seen = [];
+  const session = opened(t, new Session({ globals: { see: (value) => { seen.push(value); } } }));
+  await session.run('let n = 1');
+  const fork = await session.fork();
+  await fork.run('n += 1; see(n)');
+  await session.run('see(n)');
+  assert.deepStrictEqual(seen, [2, 1]);
+  fork.update({ globals: { extra: (n) => n * 2 } });
+  assert.equal((await fork.run('extra(n)')).result, 4);
+  await fork.close();
+});
+
+test('a runtime closes its sessions', { skip }, async () => {
+  const runtime = new Runtime();
+  const { kept, keep } = keeper();
+  const session = runtime.session({ globals: { keep } });
+  await session.run(`keep('fn', () => 1);`);
+  const cell = session.run('for (;;) {}');
+  await runtime.close();
+  assert.equal((await cell).status, 'terminated');
+  await assert.rejects(kept.fn(), { name: 'SessionClosed' });
+  assert.throws(() => session.run('1'), { message: /closed/ });
+});
+
+test('a session that is dropped is freed, also with a callback in a host function', { skip }, async (t) => {
+  const runtime = new Runtime();
+  t.after(() => runtime.close());
+  let weak;
+  await (async () => {
+    let callback;
+    const session = runtime.session({ globals: { on: (fn) => { callback = fn; }, never: () => new Promise(() => {}) } });
+    await session.run('on(() => 1); void never();');
+    assert.equal(await callback(), 1);
+    assert.equal(runtime.stats().sessions, 1);
+    weak = new WeakRef(session);
+  })();
+  // In this order: a reference that was looked at keeps its object until the next turn.
+  for (let left = 100; left > 0; left -= 1) {
+    await sleep(10);
+    collect();
+    if (weak.deref() === undefined && runtime.stats().sessions === 0) return;
+  }
+  assert.fail('it is there');
+});
+
+test('an open session does not keep the process alive, a cell in flight does', { skip }, () => {
+  const program = (rest) => `import { Session } from 'isolane'; let f; const session = new Session({ globals: { keep: (g) => { f = g; } } }); console.log(await session.run('1').then((r) => r.status)); ${rest}`;
+  const run = (rest) => execFileSync(process.execPath, ['--input-type=module', '-e', program(rest)], { encoding: 'utf8', timeout: 30_000, cwd: new URL('../..', import.meta.url) });
+  assert.equal(run(''), 'success\n');
+  assert.equal(run(`session.run('2').then((r) => console.log(r.result));`), 'success\n2\n');
+  assert.equal(run(`await session.run('keep(() => 3)'); f().then((value) => console.log(value));`), 'success\n3\n');
+});
+
+/** A host function that keeps values of the sandbox under names. */
+function keeper() {
+  const kept = {};
+  return { kept, keep: (name, value) => { kept[name] = value; } };
+}
+
+/** The session, which is closed after the test. */
+function opened(t, session) {
+  t.after(() => session[Symbol.asyncDispose]());
+  return session;
+}

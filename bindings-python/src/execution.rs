@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use isolane::{Completion, HostCall, RunHandle};
+use isolane::{Completion, HostCall, RunHandle, Value};
 use pyo3::{
+    PyTraverseError, PyVisit,
     exceptions::PyException,
     prelude::*,
     types::{PyBool, PyList, PyTuple},
@@ -17,12 +18,12 @@ use crate::{
     value::{self, Budget, Functions, Owners},
 };
 
-/// A run, for the thread that started it.
+/// A run or a cell, for the thread that started it.
 #[pyclass(name = "RunHandle", module = "isolane._isolane", frozen)]
 pub(crate) struct PyRunHandle {
     handle: RunHandle,
     host: Arc<PythonHost>,
-    functions: Functions,
+    functions: Py<Functions>,
     /// Reports that have arrived and are not read yet.
     reports: Lock<Queue>,
     /// The result, while it is read.
@@ -30,7 +31,7 @@ pub(crate) struct PyRunHandle {
 }
 
 impl PyRunHandle {
-    pub(crate) fn new(handle: RunHandle, host: Arc<PythonHost>, functions: Functions) -> Self {
+    pub(crate) fn new(handle: RunHandle, host: Arc<PythonHost>, functions: Py<Functions>) -> Self {
         Self { handle, host, functions, reports: Lock::default(), outcome: Lock::default() }
     }
 }
@@ -55,12 +56,12 @@ impl PyRunHandle {
 
     /// Whether the sandbox has a host function or a promise of the host.
     fn calls_host(&self) -> bool {
-        self.functions.reaches_host()
+        self.functions.get().reaches_host()
     }
 
     /// The host function with that number; `None` if the run has released it.
     fn function<'py>(&self, py: Python<'py>, number: u32) -> Option<Bound<'py, PyAny>> {
-        self.functions.function(py, number)
+        self.functions.get().function(py, number)
     }
 
     /// The reports from that index on, as many as can be read in one turn of a loop, and whether
@@ -98,7 +99,7 @@ impl PyRunHandle {
         value: &Bound<'py, PyAny>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (completion, thrown) = completion(&self.functions, ok, value, owner);
+        let (completion, thrown) = completion(self.functions.get(), ok, value, owner);
         self.handle.settle_promise(promise, completion);
         thrown
     }
@@ -111,14 +112,7 @@ impl PyRunHandle {
         value: &Bound<'py, PyAny>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (completion, thrown) = completion(&self.functions, ok, value, owner);
-        // A host function that forks returns in both processes.
-        if let Some(call) = call.0.lock().take()
-            && self.handle.is_here()
-        {
-            call.reply(completion);
-        }
-        thrown
+        call.reply(self.functions.get(), ok, value, owner)
     }
 
     /// Calls a function of the sandbox.
@@ -129,7 +123,7 @@ impl PyRunHandle {
         args: &Bound<'_, PyTuple>,
         owner: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let args = value::write(&self.functions, args.as_any(), owner, "arguments")?;
+        let args = value::write(self.functions.get(), args.as_any(), owner, "arguments")?;
         self.handle.call_function(function, args, call);
         Ok(())
     }
@@ -141,12 +135,12 @@ impl PyRunHandle {
 
     /// Sends the run's events to another mailbox, including those that have not been fetched.
     fn forward(&self, mailbox: &PyMailbox, number: u64) {
-        mailbox.forward(&self.host, number, &self.handle);
+        mailbox.forward(&self.host, number, || !self.handle.running());
     }
 
     /// The outcome of the run, without the first `delivered` reports:
-    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`. It can be taken once.
-    /// False while reading it takes another turn of a loop.
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell)`. It can be taken
+    /// once. False while reading it takes another turn of a loop.
     fn take_result<'py>(
         &self,
         py: Python<'py>,
@@ -174,8 +168,12 @@ impl PyRunHandle {
     }
 
     /// Releases the host functions.
-    fn end(&self, py: Python<'_>) {
-        self.functions.clear(py);
+    fn end(&self) {
+        self.functions.get().clear();
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.functions)
     }
 }
 
@@ -187,12 +185,41 @@ impl PyHostCall {
     pub(crate) fn new(call: HostCall) -> Self {
         Self(Lock::new(Some(call)))
     }
+
+    /// Answers the call. Returns the exception that the sandbox throws, if any.
+    pub(crate) fn reply<'py>(
+        &self,
+        functions: &Functions,
+        ok: bool,
+        value: &Bound<'py, PyAny>,
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let (completion, thrown) = completion(functions, ok, value, owner);
+        // In a child that a host function has forked, the core drops the answer.
+        if let Some(call) = self.0.lock().take() {
+            call.reply(completion);
+        }
+        thrown
+    }
+}
+
+#[pymethods]
+impl PyHostCall {
+    /// The next report of the run that calls the sink; undefined if there is none.
+    fn take_report<'py>(
+        &self,
+        py: Python<'py>,
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let report = self.0.lock().as_ref().and_then(HostCall::take_report);
+        value::read(py, &report.unwrap_or_else(Value::undefined), &Owners::new(owner))
+    }
 }
 
 /// The completion of a host function or promise, as a message. If the value cannot be cloned, the message holds
 /// the error that says so. Also returns the exception that the sandbox throws; an exception that must reach the
 /// host's own thread, such as `KeyboardInterrupt`, is raised.
-fn completion<'py>(
+pub(crate) fn completion<'py>(
     functions: &Functions,
     ok: bool,
     value: &Bound<'py, PyAny>,

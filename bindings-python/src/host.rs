@@ -65,8 +65,15 @@ impl Wake for WakeSocket {
     }
 }
 
-/// The host of one run: its thread's mailbox, which may change.
+/// The host of one run, or of one session: its thread's mailbox, which may change.
 pub(crate) type PythonHost = MailboxHost<WakeSocket, PythonLimits>;
+
+/// The host of a session while no thread listens to it: it drops events, and calls throw.
+pub(crate) fn silent_host() -> PythonHost {
+    let mailbox = Arc::new(Mailbox::default());
+    mailbox.close();
+    PythonHost::new(mailbox, 0, PythonLimits::default())
+}
 
 /// Refuses messages of one run that Python cannot represent.
 #[derive(Debug, Default)]
@@ -95,9 +102,9 @@ impl PyMailbox {
         PythonHost::new(Arc::clone(&self.mailbox), number, PythonLimits::default())
     }
 
-    /// Sends the events of a run here from now on.
-    pub(crate) fn forward(&self, host: &PythonHost, number: u64, run: &RunHandle) {
-        host.forward(Arc::clone(&self.mailbox), number, || !run.running());
+    /// Sends the events of a run or a session here from now on.
+    pub(crate) fn forward(&self, host: &PythonHost, number: u64, has_ended: impl FnOnce() -> bool) {
+        host.forward(Arc::clone(&self.mailbox), number, has_ended);
     }
 
     /// Also receives the events of a run in another process.
@@ -105,7 +112,7 @@ impl PyMailbox {
         self.mailbox.listen(run);
     }
 
-    /// A callback that queues the end of a runtime under that number.
+    /// A callback that queues the end of a runtime, or the answer of a session, under that number.
     pub(crate) fn closed(&self, number: u64) -> impl FnOnce() + Send + 'static {
         let mailbox = Arc::clone(&self.mailbox);
         move || mailbox.push(number, HostEvent::Closed)

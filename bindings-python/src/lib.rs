@@ -13,7 +13,8 @@
 //! | `host.rs` | `Mailbox`: the events of a run, for the thread or loop that started it |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
-//! | `options.rs` | the arguments of `run_code` as a `Request` |
+//! | `session.rs` | `Session`: the operations on a session, and their answers |
+//! | `options.rs`, `options/` | the arguments of `run_code` and of sessions as requests |
 //! | `outcome.rs` | `ExecutionResult` |
 //! | `value/` | `Value`: Python objects to messages and back, and refusals of values that Python cannot represent |
 //! | `error.rs` | `Error` |
@@ -29,6 +30,7 @@ mod native;
 mod options;
 mod outcome;
 mod runtime;
+mod session;
 mod value;
 
 use pyo3::prelude::*;
@@ -46,8 +48,12 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<message::PyMessage>()?;
     module.add_class::<native::PyNativeFunction>()?;
     module.add_class::<runtime::PyRuntime>()?;
+    module.add_class::<session::PyAnswer>()?;
+    module.add_class::<session::PySession>()?;
+    module.add_class::<value::Functions>()?;
     module.add_function(wrap_pyfunction!(native::kit_function, module)?)?;
     module.add_function(wrap_pyfunction!(runtime::start, module)?)?;
+    module.add_function(wrap_pyfunction!(session::open_session, module)?)?;
     module.add_function(wrap_pyfunction!(options::option_names, module)?)?;
     module.add("REPORT_SINK", isolane::REPORT_SINK)
 }

@@ -1,7 +1,9 @@
-//! The arguments of `run_code`, as the core's request, and those of `Runtime`.
+//! The arguments of `run_code`, as the core's request, and those of `Runtime`. `session` has those of sessions.
 //!
 //! In: Python objects. Out: names, sources and one message of all values; or an exception. The core checks the
 //! options and words the errors. This module only checks their Python types.
+
+pub(crate) mod session;
 
 use std::path::PathBuf;
 
@@ -29,7 +31,7 @@ impl<'py> Given<'_, 'py> {
     }
 }
 
-/// The names of a set of options: `run`, `execute` or `runtime`.
+/// The names of a set of options, such as `run` or `runtime`.
 #[pyfunction]
 pub(crate) fn option_names(set: &str) -> PyResult<Vec<&'static str>> {
     let set = OptionSet::named(set).ok_or_else(|| PyKeyError::new_err(set.to_owned()))?;
@@ -85,38 +87,55 @@ pub(crate) fn read_request(
     request.filename = optional_text("filename", given.option("filename")?.as_ref())?;
     request.report = read_report(given.option("report")?.as_ref())?;
     for (key, text) in entries("modules", given.option("modules")?.as_ref())? {
-        let text = read_source(&at("modules", &key), &text)?;
-        request.modules.push((key, text));
+        request.modules.push(read_module(key, &text)?);
     }
     let globals = entries("globals", given.option("globals")?.as_ref())?;
-    let mut imports = Vec::new();
+    let mut imports = Imports::new();
     for (specifier, exports) in entries("imports", given.option("imports")?.as_ref())? {
-        let exports = entries(&at("imports", &specifier), Some(&exports))?;
-        imports.push((specifier, exports));
+        imports.push(read_import(specifier, &exports)?);
     }
     request.globals = names(&globals);
-    request.imports =
-        imports.iter().map(|(specifier, exports)| (specifier.clone(), names(exports))).collect();
+    request.imports = import_names(&imports);
     // The names are checked first: a request with a wrong name reads no value.
     request.check().map_err(|error| exception(py, &error))?;
-    request.inputs = write_inputs(&globals, &imports, &args, functions, owner)?;
+    request.inputs = write_inputs(&globals, &imports, Some(&args), functions, owner)?;
     if request.report {
         functions.count_reach();
     }
     Ok(request)
 }
 
-/// Writes one message: the globals, the exports of the imports, the array of arguments.
+fn read_module(key: String, text: &Bound<'_, PyAny>) -> PyResult<(String, SourceText)> {
+    let text = read_source(&at("modules", &key), text)?;
+    Ok((key, text))
+}
+
+/// The exports of bridged modules, by specifier.
+type Imports<'py> = Vec<(String, Entries<'py>)>;
+
+fn read_import<'py>(
+    specifier: String,
+    exports: &Bound<'py, PyAny>,
+) -> PyResult<(String, Entries<'py>)> {
+    let exports = entries(&at("imports", &specifier), Some(exports))?;
+    Ok((specifier, exports))
+}
+
+fn import_names(imports: &Imports<'_>) -> Vec<(String, Vec<String>)> {
+    imports.iter().map(|(specifier, exports)| (specifier.clone(), names(exports))).collect()
+}
+
+/// Writes one message: the globals, the exports of the imports, the array of arguments of a run.
 fn write_inputs<'py>(
     globals: &Entries<'py>,
-    imports: &[(String, Entries<'py>)],
-    args: &Bound<'py, PyAny>,
+    imports: &Imports<'py>,
+    args: Option<&Bound<'py, PyAny>>,
     functions: &Functions,
     owner: &Bound<'py, PyAny>,
 ) -> PyResult<Value> {
     let mut encoder = Encoder::new(functions, owner);
     let exports = imports.iter().map(|(_, exports)| exports.len()).sum::<usize>();
-    encoder.array_of(globals.len() + exports + 1);
+    encoder.array_of(globals.len() + exports + usize::from(args.is_some()));
     for (name, value) in globals {
         encoder.named(value, "globals", name)?;
     }
@@ -126,7 +145,9 @@ fn write_inputs<'py>(
             encoder.named(value, &root, name)?;
         }
     }
-    encoder.value(args, "execute.args")?;
+    if let Some(args) = args {
+        encoder.value(args, "execute.args")?;
+    }
     Ok(encoder.finish())
 }
 
@@ -153,10 +174,18 @@ fn read_execute<'py>(
 }
 
 fn read_language(language: Option<&Bound<'_, PyAny>>) -> PyResult<Language> {
-    let Some(language) = language else { return Ok(Language::default()) };
-    let declared = OptionSet::Run.declarations().iter().find(|option| option.name == "language");
-    let choice = declared.map(|option| read_choice(option, language)).transpose()?;
+    let choice = read_declared(OptionSet::Run, "language", language)?;
     Ok(if choice == Some("javascript") { Language::JavaScript } else { Language::TypeScript })
+}
+
+/// Reads an option that has choices, if it is given.
+fn read_declared(
+    set: OptionSet,
+    name: &str,
+    given: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<&'static str>> {
+    let declared = set.declarations().iter().find(|option| option.name == name);
+    declared.zip(given).map(|(option, given)| read_choice(option, given)).transpose()
 }
 
 /// Reads one of the choices of an option.

@@ -4,7 +4,9 @@
 
 use std::{mem, sync::Arc, vec};
 
-use isolane::{Cause, ExecutionError, ExecutionLog, ExecutionResult, LogLevel};
+use isolane::{
+    Cause, CellOutcome, ExecutionError, ExecutionLog, ExecutionResult, LogLevel, ValueFrom,
+};
 use pyo3::{
     IntoPyObjectExt,
     prelude::*,
@@ -73,7 +75,8 @@ impl Outcome {
         Ok(self.queue.is_empty())
     }
 
-    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes)`.
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell)`; `cell` is `None` for a run, and
+    /// `(session, text, uncloned, value_from)` for a cell.
     pub(crate) fn finish(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         let outcome = self.rest;
         let error = match outcome.error {
@@ -88,9 +91,17 @@ impl Outcome {
             error,
             outcome.duration_ms,
             outcome.memory_used_bytes,
+            outcome.cell.map(|cell| cell_fields(*cell)),
         )
             .into_pyobject(py)
     }
+}
+
+type CellFields = (&'static str, Option<String>, Option<String>, Option<&'static str>);
+
+fn cell_fields(cell: CellOutcome) -> CellFields {
+    let CellOutcome { session, text, uncloned, value_from } = cell;
+    (session.as_str(), text, uncloned, value_from.map(ValueFrom::as_str))
 }
 
 /// The steps for making a log, which runs Python code.

@@ -12,7 +12,7 @@ use crate::{error::exception, execution::PyRunHandle, host::PyMailbox, options, 
 
 /// A runtime of the core.
 #[pyclass(name = "Runtime", module = "isolane._isolane", frozen)]
-pub(crate) struct PyRuntime(Runtime);
+pub(crate) struct PyRuntime(pub(crate) Runtime);
 
 #[pymethods]
 impl PyRuntime {
@@ -44,6 +44,7 @@ impl PyRuntime {
         counts.set_item("parked", stats.parked)?;
         counts.set_item("queued", stats.queued)?;
         counts.set_item("settled", settled)?;
+        counts.set_item("sessions", stats.sessions)?;
         counts.set_item("ready_isolates", stats.ready_isolates)?;
         counts.set_item("threads", stats.threads)?;
         counts.set_item("stuck_threads", stats.stuck_threads)?;
@@ -68,8 +69,8 @@ pub(crate) fn start(
     owner: &Bound<'_, PyAny>,
     arguments: &Bound<'_, PyDict>,
 ) -> PyResult<PyRunHandle> {
-    let functions = Functions::default();
-    let request = options::read_request(arguments, &functions, owner)?;
+    let functions = Py::new(py, Functions::default())?;
+    let request = options::read_request(arguments, functions.get(), owner)?;
     let host = Arc::new(mailbox.host(number));
     let start = || match runtime {
         Some(runtime) => runtime.0.start(request, host.clone()),

@@ -14,28 +14,33 @@ import pytest
 
 from isolation import ISOLATION, install
 
-COUNTED = "run_python.py::test_case["
+# The table of the cases that a test belongs to.
+COUNTED = {"run_python.py::test_case[": "contract", "run_sessions.py::test_case[": "sessions"}
+# The words for a table in the file of counts.
+RUNNERS = {"contract": "python", "sessions": "sessions of python"}
 
 # This comes before any test imports a part of the package.
 install()
 
-_counts: Counter[str] = Counter()
+_counts: dict[str, Counter[str]] = {}
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if COUNTED not in report.nodeid:
+    table = next((table for name, table in COUNTED.items() if name in report.nodeid), None)
+    if table is None:
         return
+    counts = _counts.setdefault(table, Counter())
     if report.when == "call":
-        _counts["ran"] += 1
+        counts["ran"] += 1
     elif report.when == "setup" and report.skipped:
-        _counts["skipped"] += 1
+        counts["skipped"] += 1
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not _counts:
-        return
-    counts = f"{_counts['ran']} ran, {_counts['skipped']} skipped"
-    terminalreporter.write_line(f"contract: {counts}")
-    if path := os.environ.get("ISOLANE_CONTRACT_COUNTS"):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(f"python{' in processes' if ISOLATION == 'process' else ''}: {counts}\n")
+    for table, numbers in _counts.items():
+        counts = f"{numbers['ran']} ran, {numbers['skipped']} skipped"
+        terminalreporter.write_line(f"{table}: {counts}")
+        if path := os.environ.get("ISOLANE_CONTRACT_COUNTS"):
+            where = " in processes" if ISOLATION == "process" else ""
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(f"{RUNNERS[table]}{where}: {counts}\n")

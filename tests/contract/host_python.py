@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, NoReturn, TypeAlias
 
-from isolane import CodeExecution, SandboxError, undefined
+from isolane import CellExecution, CodeExecution, SandboxError, undefined
 
 from compare_python import MAX_SAFE_INTEGER
 from tags_python import FORMATS
@@ -32,7 +32,7 @@ class Pool:
     """A class of which no instance can be cloned."""
 
 
-def host_functions(handle: Callable[[], CodeExecution]) -> dict[str, HostFunction]:
+def host_functions(handle: Callable[[], CodeExecution | CellExecution]) -> dict[str, HostFunction]:
     """The functions for one run. `handle()` returns the handle of that run."""
     kept: list[HostFunction] = []
 

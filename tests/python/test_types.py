@@ -53,6 +53,25 @@ async def main() -> CodeExecutionResult:
         return await runtime.run_code("export default 1")
 
 
+async def cells() -> isolane.CellExecutionResult:
+    session = isolane.Session(globals={"fetch": fetch}, cells="queue", report=sink)
+    with session, isolane.Runtime().session(checkpoint_bytes=0) as other:
+        cell: isolane.CellExecution = session.run("const x = 1", filename="a.ts", timeout_ms=100)
+        call: isolane.CellExecution = session.call("f", 1, "a", timeout_ms=100)
+        result = await asyncio.create_task(cell)
+        state: isolane.SessionState = result.session
+        text: str | None = (await call).text
+        print(state, text, result.value_from, other.run_sync("1").uncloned)
+        session.update(globals={"a": None}, imports={"b": None}, modules={"./c.ts": None})
+        names: list[isolane.SessionName] = await session.names()
+        sizes: list[int | None] = [name.size for name in [*names, *other.names_sync()]]
+        print(sizes, other.call_sync("f", report=sink).raise_for_status())
+        await session.reset()
+        copy: isolane.Session = await session.fork()
+        async with copy, other.fork_sync() as third:
+            return await third.run("2")
+
+
 def plain() -> int:
     with Runtime() as runtime:
         settled: dict[Status, int] = runtime.stats().settled
@@ -85,6 +104,12 @@ MISTAKES = [
     "run_code_sync('').status == 'succes'",
     "isolane.Runtime(isolation='planet')",
     "isolane.undefined.x",
+    "isolane.Session(cell='queue')",
+    "isolane.Session(cells='stack')",
+    "isolane.Session().run_sync('', timeout=1)",
+    "isolane.Session().run_sync('').session == 'rolled_back'",
+    "isolane.Session().update(globals=1)",
+    "run_code_sync('').session",
 ]
 
 
@@ -122,6 +147,9 @@ def test_help() -> None:
         "source: 'str', *, execute: 'Execute | None' = None, imports: 'Imports | None' = None",
         "class Runtime(",
         "class CodeExecutionResult(",
+        "class Session(",
+        "run(self, /, source: 'str', *, filename: 'str | None' = None",
+        "call(self, name: 'str', /, *args: 'Any', report: 'Report | None' = None",
         "raise_for_status(self)",
         "Ends the run. It settles with status `terminated`",
     ):

@@ -2,7 +2,8 @@
 that its host hands over.
 
 `run_code` starts a run and returns a handle to await; `run_code_sync` is for callers without an
-event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has caps of its own.
+event loop. The outcome of any run is one `CodeExecutionResult`. A `Runtime` has caps of its own. A
+`Session` is an isolate that stays, for cells that build on one another.
 """
 
 from ._errors import (
@@ -14,20 +15,27 @@ from ._errors import (
     TerminatedError,
     UncaughtError,
 )
-from ._execution import CodeExecution
-from ._options import Execute, Language
+from ._execution import CellExecution, CodeExecution
+from ._options import Cells, Execute, Language
 from ._result import (
+    CellExecutionResult,
     CodeExecutionError,
     CodeExecutionLog,
     CodeExecutionResult,
     LogLevel,
+    SessionState,
     Status,
+    ValueFrom,
 )
 from ._runtime import Confinement, Runtime, Stats, run_code, run_code_sync
 from ._sandbox_function import SandboxFunction
+from ._session import NameKind, Session, SessionName
 from ._undefined import Undefined, undefined
 
 __all__ = [
+    "CellExecution",
+    "CellExecutionResult",
+    "Cells",
     "CodeExecution",
     "CodeExecutionError",
     "CodeExecutionLog",
@@ -38,16 +46,21 @@ __all__ = [
     "LinkError",
     "LogLevel",
     "MemoryLimitError",
+    "NameKind",
     "Runtime",
     "SandboxError",
     "SandboxFunction",
     "SerializationError",
+    "Session",
+    "SessionName",
+    "SessionState",
     "Stats",
     "Status",
     "StatusError",
     "TerminatedError",
     "UncaughtError",
     "Undefined",
+    "ValueFrom",
     "run_code",
     "run_code_sync",
     "undefined",

@@ -20,9 +20,6 @@ from collections.abc import Callable
 from ._isolane import Mailbox, Message
 from ._run import Event, Run
 
-# Events that call the host.
-_CALLS = ("call", "start")
-
 # On one processor polling would only take time from the sandbox.
 _POLLS = (os.cpu_count() or 1) > 1
 
@@ -71,6 +68,8 @@ class Bridge:
         self.mailbox = Mailbox()
         self._runs: dict[int, Run] = {}
         self._closing: dict[int, Callable[[], None]] = {}
+        # Sessions in which awaitables of this loop may be pending.
+        self._sessions: weakref.WeakSet[Run] | None = None
         self._numbers = 0
         self._pending: collections.deque[Event] = collections.deque()
         # Runs whose large messages are being read, the next one first.
@@ -91,6 +90,9 @@ class Bridge:
         self.mailbox.close()
         for run in tuple(self._runs.values()):
             run.orphan("the event loop that started the run has closed")
+        if self._sessions and self.own_loop is not None and self.own_loop.is_closed():
+            for session in tuple(self._sessions):
+                session.sandbox.promises.abandon(self.own_loop)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -137,18 +139,25 @@ class Bridge:
             self._readers.append(run)
             self._read_later()
 
+    def visit(self, session: Run) -> None:
+        """Notes that awaitables of this loop may be pending in that session."""
+        if self._sessions is None:
+            self._sessions = weakref.WeakSet()
+        self._sessions.add(session)
+
     def adopt(self, run: Run) -> None:
         """Takes over a run whose own loop does not run any more."""
         before = run.bridge()
         if before is not None:
-            before._forget(run)
+            before.forget(run)
         number = self.number()
         run.move(self, number)
         self.attach(number, run)
         run.remote.forward(self.mailbox, number)
 
     def on_closed(self, done: Callable[[], None]) -> int:
-        """Returns a number for the end of a runtime; the event with that number calls `done`."""
+        """Returns a number for the end of a runtime, or for the answer of a session; the event with
+        that number calls `done`."""
         number = self.number()
         self._closing[number] = done
         return number
@@ -240,15 +249,11 @@ class Bridge:
         if kind == "settled":
             del self._runs[number]
             run.settled()
-        elif is_large and kind in _CALLS and not run.remote.running():
-            # The run settled while the message was read: no host function starts any more.
+        elif run.ignores(kind, is_large):
             pass
         elif kind == "call":
             run.called(what, message, call)
             self.expect_events()
-        elif run.terminating:
-            # The run is about to end, and only its end matters.
-            pass
         elif kind == "start":
             run.async_called(what, message, call)
             self.expect_events()
@@ -312,7 +317,8 @@ class Bridge:
                 self._discarded.append(event[4])
                 self._read_later()
 
-    def _forget(self, run: Run) -> None:
+    def forget(self, run: Run) -> None:
+        """Drops a run, whose events are of no interest here any more."""
         for number, known in tuple(self._runs.items()):
             if known is run:
                 del self._runs[number]

@@ -1,32 +1,28 @@
-"""The handle on a run, for its caller."""
+"""The handles on runs and cells, for their callers."""
 
 from __future__ import annotations
 
 import asyncio
 import weakref
 from collections.abc import Coroutine, Generator
-from typing import Any, final
+from typing import Any, TypeVar, cast, final
 
 from ._bridge import bridge_of
-from ._result import CodeExecutionResult
+from ._result import CellExecutionResult, CodeExecutionResult
 from ._run import Run
 
+Result = TypeVar("Result", bound=CodeExecutionResult)
 
-@final
-class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
-    """A run. Await it, in any event loop and as often as you like; it never raises.
 
-    The outcome of any run is a result with a status. Cancelling the task that awaits the handle
-    ends the run, unless another task awaits it too. `asyncio.create_task`, `TaskGroup.create_task`,
-    `asyncio.gather` and `asyncio.wait_for` accept it as a coroutine.
-    """
+class Execution(Coroutine[Any, Any, Result]):
+    """The handle on a run or a cell."""
 
     __slots__ = ("__weakref__", "_received", "_run", "_steps")
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._received = run.received
-        self._steps: weakref.WeakKeyDictionary[Any, Generator[Any, Any, CodeExecutionResult]]
+        self._steps: weakref.WeakKeyDictionary[Any, Generator[Any, Any, Result]]
         self._steps = weakref.WeakKeyDictionary()
 
     def terminate(self, reason: str | None = None) -> None:
@@ -52,7 +48,7 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
         self._run.read_reports()
         return self._received.reports.copy()
 
-    def __await__(self) -> Generator[Any, Any, CodeExecutionResult]:
+    def __await__(self) -> Generator[Any, Any, Result]:
         run, received = self._run, self._received
         run.check_fork()
         # A waiter also wakes when the loop of the run has closed. Then its own loop takes the run
@@ -74,7 +70,7 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
                 raise
             finally:
                 run.remove_waiter(waiter)
-        return result
+        return cast(Result, result)
 
     # The protocol of coroutines, so that a task can run a handle. Several tasks may await one run,
     # so each task has a generator of its own.
@@ -90,7 +86,7 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
     def close(self) -> None:
         """Does nothing when the task that awaited the run has ended; not for callers."""
 
-    def _step(self) -> Generator[Any, Any, CodeExecutionResult]:
+    def _step(self) -> Generator[Any, Any, Result]:
         task = asyncio.current_task()
         steps = self._steps.get(task)
         if steps is None:
@@ -99,4 +95,27 @@ class CodeExecution(Coroutine[Any, Any, CodeExecutionResult]):
 
     def __repr__(self) -> str:
         result = self._received.result
-        return f"<CodeExecution {'running' if result is None else result.status}>"
+        return f"<{type(self).__name__} {'running' if result is None else result.status}>"
+
+
+@final
+class CodeExecution(Execution[CodeExecutionResult]):
+    """A run. Await it, in any event loop and as often as you like; it never raises.
+
+    The outcome of any run is a result with a status. Cancelling the task that awaits the handle
+    ends the run, unless another task awaits it too. `asyncio.create_task`, `TaskGroup.create_task`,
+    `asyncio.gather` and `asyncio.wait_for` accept it as a coroutine.
+    """
+
+    __slots__ = ()
+
+
+@final
+class CellExecution(Execution[CellExecutionResult]):
+    """A cell of a session. All that holds for a `CodeExecution` holds for it, too; it counts as an
+    instance of that."""
+
+    __slots__ = ()
+
+
+CodeExecution.register(CellExecution)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
-from collections.abc import Generator
+import contextvars
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ._errors import SandboxError
@@ -34,6 +35,12 @@ class SandboxFuture(asyncio.Future[Any]):
     free both, and the thrown value with them, which no limit counts any more."""
 
     _thrown: SandboxError | None = None
+
+    # For a session: the cell that received it, or the session itself; the place of that cell; and
+    # for a call of a function, the context of the caller.
+    origin: Run | None = None
+    place: int = 0
+    caller: contextvars.Context | None = None
 
     def set_exception(self, exception: type | BaseException, /) -> None:
         """Fails it, as `asyncio.Future.set_exception` does."""
@@ -84,10 +91,12 @@ def outcome(future: asyncio.Future[Any]) -> tuple[bool, Any]:
     return (True, future.result()) if raised is None else (False, raised)
 
 
-def settle(future: asyncio.Future[Any] | None, ok: bool, message: Message, run: Run) -> None:
+def settle(future: SandboxFuture | None, ok: bool, message: Message, run: Run) -> None:
     """Settles a future with a completion of the sandbox."""
     if future is None or future.done():
         return
+    # The future does not keep the session any more.
+    future.origin = future.caller = None
     try:
         value = message.read(run)
         if not ok and not isinstance(value, SandboxError):
@@ -110,15 +119,38 @@ def fail(future: asyncio.Future[Any], raised: BaseException) -> None:
 
 
 def fail_all(
-    futures: collections.deque[asyncio.Future[Any]], loop: asyncio.AbstractEventLoop | None
+    futures: collections.deque[asyncio.Future[Any]],
+    loop: asyncio.AbstractEventLoop | None,
+    why: str = SETTLED,
 ) -> None:
     """Fails futures that will never settle, some in each turn of the loop: there may be many."""
     for _ in range(min(len(futures), _MOST_FUTURES)):
         future = futures.popleft()
         if not future.done() and not future.get_loop().is_closed():
-            fail(future, RuntimeError(SETTLED))
+            fail(future, RuntimeError(why))
     if futures and loop is not None and not loop.is_closed():
-        loop.call_soon(fail_all, futures, loop)
+        loop.call_soon(fail_all, futures, loop, why)
+
+
+def fail_everywhere(futures: Iterable[asyncio.Future[Any]], why: str) -> None:
+    """Fails futures of any loops, each on its own loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, collections.deque[asyncio.Future[Any]]] = {}
+    for future in futures:
+        by_loop.setdefault(future.get_loop(), collections.deque()).append(future)
+    for loop, its in by_loop.items():
+        on_loop(loop, fail_all, its, loop, why)
+
+
+def is_elsewhere(future: asyncio.Future[Any]) -> bool:
+    """Whether a future belongs to another loop than the one that runs on this thread."""
+    return future.get_loop() is not asyncio._get_running_loop()
+
+
+def on_loop(loop: asyncio.AbstractEventLoop, act: Callable[..., object], *args: Any) -> None:
+    """Calls `act` on a loop of any thread."""
+    # Nothing waits on a loop that has closed.
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(act, *args)
 
 
 def wake(future: asyncio.Future[None]) -> None:
@@ -129,6 +161,4 @@ def wake(future: asyncio.Future[None]) -> None:
 
 def wake_on(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
     """Resolves a future of any loop."""
-    # Nothing waits on a loop that has closed.
-    with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(wake, future)
+    on_loop(loop, wake, future)

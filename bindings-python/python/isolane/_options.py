@@ -1,5 +1,5 @@
-"""The options of a run, as types for a type checker and for `help`, declared once for all functions
-that start runs. The core checks the values."""
+"""The options of runs and sessions, as types for a type checker and for `help`, declared once for
+all functions that take them. The core checks the values."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ class Execute(TypedDict, total=False):
     args: Sequence[Any]
     """The arguments, if the export is a function; they are cloned. None when absent."""
 
+
+Cells: TypeAlias = Literal["queue", "interleave"]
+"""Whether the cells of a session run one at a time, or the next one starts as soon as those before
+wait for the host."""
 
 Imports: TypeAlias = Mapping[str, Mapping[str, Any]]
 Modules: TypeAlias = Mapping[str, str]
@@ -50,20 +54,67 @@ def run_arguments(
 run_arguments.__qualname__ = "run_code"
 
 
+def session_arguments(
+    *,
+    imports: Imports | None = None,
+    modules: Modules | None = None,
+    globals: Globals | None = None,
+    language: Language = "typescript",
+    memory_limit_bytes: int | None = None,
+    report: Report | None = None,
+    cells: Cells = "queue",
+    checkpoint_bytes: int | None = None,
+) -> dict[str, Any]:
+    """The options of a session, by name."""
+    return locals()
+
+
+session_arguments.__qualname__ = "Session"
+
+
+def cell_arguments(
+    source: str,
+    *,
+    filename: str | None = None,
+    language: Language | None = None,
+    report: Report | None = None,
+    timeout_ms: int | None = None,
+) -> dict[str, Any]:
+    """The arguments of a cell, by name."""
+    return locals()
+
+
+cell_arguments.__qualname__ = "run"
+
+
+def call_arguments(
+    name: str,
+    /,
+    *args: Any,
+    report: Report | None = None,
+    timeout_ms: int | None = None,
+) -> dict[str, Any]:
+    """The arguments of a call, by name."""
+    return locals()
+
+
+call_arguments.__qualname__ = "call"
+
+
 def as_function(
-    _: Callable[Parameters, object],
+    shown: Callable[Parameters, object],
 ) -> Callable[[Callable[..., Returned]], Callable[Parameters, Returned]]:
     """Decorates a function with the parameters of another one."""
 
     def decorate(function: Callable[..., Returned]) -> Callable[Parameters, Returned]:
-        _show(function, [])
+        _show(function, shown, [])
         return function
 
     return decorate
 
 
 def as_method(
-    _: Callable[Parameters, object],
+    shown: Callable[Parameters, object],
 ) -> Callable[
     [Callable[Concatenate[Owner, ...], Returned]],
     Callable[Concatenate[Owner, Parameters], Returned],
@@ -73,16 +124,16 @@ def as_method(
     def decorate(
         method: Callable[Concatenate[Owner, ...], Returned],
     ) -> Callable[Concatenate[Owner, Parameters], Returned]:
-        _show(method, [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
+        _show(method, shown, [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)])
         return method
 
     return decorate
 
 
-def _show(function: Any, before: list[inspect.Parameter]) -> None:
-    """Has `help` show the parameters of a run, after those in `before`."""
-    shown = inspect.signature(run_arguments)
-    function.__signature__ = shown.replace(
-        parameters=[*before, *shown.parameters.values()],
+def _show(function: Any, shown: Callable[..., object], before: list[inspect.Parameter]) -> None:
+    """Has `help` show the parameters of `shown`, after those in `before`."""
+    signature = inspect.signature(shown)
+    function.__signature__ = signature.replace(
+        parameters=[*before, *signature.parameters.values()],
         return_annotation=function.__annotations__["return"],
     )

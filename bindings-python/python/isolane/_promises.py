@@ -1,4 +1,4 @@
-"""Promises that cross while a run is running.
+"""Promises that cross between the host and one sandbox.
 
 In: awaitables of the host, and numbers of promises of the sandbox. Out: numbers, under which the
 host's awaitables settle inside; and futures for the sandbox's numbers.
@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 import types
-from collections.abc import Awaitable, Coroutine, Generator, Iterable
-from typing import TYPE_CHECKING, Any
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ._futures import SETTLED, SandboxFuture, fail, outcome, settle
+from ._futures import (
+    SETTLED,
+    SandboxFuture,
+    fail,
+    fail_everywhere,
+    is_elsewhere,
+    on_loop,
+    outcome,
+    settle,
+)
 from ._isolane import Message
 from ._throws import Answered
 
@@ -24,14 +35,19 @@ _EAGER = sys.version_info >= (3, 12)
 
 # The futures of asyncio: they run their callbacks in a later turn of the loop.
 _OWN_FUTURES = (asyncio.Future, asyncio.Task, SandboxFuture)
+# Held to give a number: several threads may use a session.
+_numbering = threading.Lock()
+
+Watched: TypeAlias = tuple[int, "asyncio.Future[Any]", asyncio.AbstractEventLoop]
+"""The number of an awaitable of the host, its future, and the loop of that."""
 
 
 class Promises:
-    """The promises of one run, in both directions. Every method takes the run, because a reference
-    to it would make a cycle, and only the garbage collector would free the run."""
+    """The promises of one sandbox, in both directions. Every method takes the run, because a
+    reference to it would make a cycle, and only the garbage collector would free the run."""
 
-    def __init__(self) -> None:
-        # How many awaitables of the host have been given a number.
+    def __init__(self, *, of_session: bool = False) -> None:
+        # The last number that was given to an awaitable of the host.
         self._given = 0
         # Pending promises of the host. There may be no other reference to them.
         self._own: dict[int, asyncio.Future[Any]] = {}
@@ -39,7 +55,10 @@ class Promises:
         self._completions: dict[int, _Completion] = {}
         # The tasks among them that were made here, of coroutines. They may outlive the run.
         self._tasks: set[asyncio.Future[Any]] = set()
-        self._of_sandbox: dict[int, asyncio.Future[Any]] = {}
+        self._of_sandbox: dict[int, SandboxFuture] = {}
+        # Of a session: completions that were received before the promise. A cell may settle the
+        # promise of an earlier one whose last messages have not been read.
+        self._early: dict[int, tuple[bool, Message]] | None = {} if of_session else None
         # About how many coroutines of the host have a task and have not begun.
         self.beginning = 0
 
@@ -50,9 +69,11 @@ class Promises:
         known = self._completions.get(id(awaitable))
         if known is not None:
             return known.number
-        self._given += 1
-        self._watch(run, self._given, awaitable)
-        return self._given
+        with _numbering:
+            self._given += 1
+            number = self._given
+        self._watch(run, number, awaitable)
+        return number
 
     def own(self, number: int) -> asyncio.Future[Any] | None:
         """The future of the host with that number, which the sandbox has sent back."""
@@ -76,18 +97,51 @@ class Promises:
     def send(self, run: Run, number: int, ok: bool, value: Any) -> None:
         """Sends a completion to the sandbox, under that number."""
         answered: Answered = ("promise", number)
-        run.throws.keep(answered, run.remote.settle_promise(number, ok, value, run))
+        run.sandbox.throws.keep(answered, run.remote.settle_promise(number, ok, value, run))
 
-    def cancel_tasks(self) -> None:
-        """Cancels the tasks of a run that could not be started."""
-        for task in tuple(self._tasks):
-            task.cancel()
+    @property
+    def given(self) -> int:
+        """The last number that was given to an awaitable of the host."""
+        return self._given
+
+    def forget(self, run: Run, since: int = 0) -> None:
+        """Forgets the awaitables of a request that was refused, and cancels its tasks. Their
+        numbers are those after `since`."""
+        for key, completion in tuple(self._completions.items()):
+            if completion.number > since and completion.forget(run):
+                self._own.pop(completion.number, None)
+                self._completions.pop(key, None)
+
+    def abandon(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Rejects the awaitables that are pending on a loop that has closed."""
+        for completion in tuple(self._completions.values()):
+            completion.abandon(loop)
+
+    def reject(self, run: Run, number: int, future: asyncio.Future[Any]) -> None:
+        """Rejects an awaitable that will never be done."""
+        self.send(run, number, False, asyncio.CancelledError("the host cancelled it"))
+        self._own.pop(number, None)
+        self._completions.pop(id(future), None)
+
+    def watched(self) -> list[Watched]:
+        """The awaitables of the host that are pending."""
+        watched = [completion.watched() for completion in tuple(self._completions.values())]
+        return [each for each in watched if each is not None]
+
+    def copy_from(self, other: Promises, watched: list[Watched], run: Run) -> None:
+        """Sends the completions of another sandbox's awaitables here, too: this is a copy of it."""
+        self._given = other._given
+        for number, future, loop in watched:
+            completion = _Completion(run, number, future, None, loop)
+            self._own[number] = future
+            self._completions[id(future)] = completion
+            on_loop(loop, future.add_done_callback, completion.callback(future))
 
     def _watch(
         self, run: Run, number: int, awaitable: Awaitable[Any], is_own_task: bool = False
     ) -> None:
         """Sends the completion of an awaitable to the sandbox, under that number."""
-        if run.has_ended:
+        if run.is_over:
             # A host function has run the loop until then. No coroutine begins any more.
             if asyncio.iscoroutine(awaitable):
                 awaitable.close()
@@ -97,14 +151,14 @@ class Promises:
         task_of = self._guarded(run, awaitable) if is_called else awaitable
         future = copy.run(asyncio.ensure_future, task_of, loop=run.loop)
         self._own[number] = future
+        run.awaits_host()
         is_own_task = is_own_task or future is not awaitable
         tasks = self._tasks if is_own_task else None
-        completion = _Completion(run, number, future, tasks)
+        completion = _Completion(run, number, future, tasks, run.loop)
         self._completions[id(future)] = completion
         if is_own_task:
             self._tasks.add(future)
-        is_asyncio = type(future) in _OWN_FUTURES
-        future.add_done_callback(completion if is_asyncio else completion.call_later)
+        future.add_done_callback(completion.callback(future))
 
     def _guarded(self, run: Run, coroutine: Any) -> Any:
         """The coroutine, for a task that takes its first step in a later turn of the loop."""
@@ -143,10 +197,14 @@ class Promises:
         if known is not None:
             return known
         future = SandboxFuture(loop=run.loop)
-        if not run.has_ended:
-            self._of_sandbox[number] = future
-        else:
+        future.origin, future.place = run.origin, run.place
+        if run.is_over:
             fail(future, RuntimeError(SETTLED))
+            return future
+        self._of_sandbox[number] = future
+        early = self._early.pop(number, None) if self._early else None
+        if early is not None:
+            on_loop(run.loop, self.settle, run, number, *early)
         return future
 
     def is_awaited(self, number: int) -> bool:
@@ -156,13 +214,33 @@ class Promises:
 
     def settle(self, run: Run, number: int, ok: bool, message: Message) -> None:
         """Settles a promise of the sandbox with its completion."""
+        future = self._of_sandbox.get(number)
+        if future is None:
+            if self._early is not None:
+                self._early[number] = (ok, message)
+            return
+        if future.origin is not None and is_elsewhere(future):
+            on_loop(future.get_loop(), self.settle, future.origin, number, ok, message)
+            return
         # The value may contain the promise itself, so the number is valid until the value is read.
-        settle(self._of_sandbox.get(number), ok, message, run)
+        settle(future, ok, message, future.origin or run)
         self._of_sandbox.pop(number, None)
 
     def pending(self) -> Iterable[asyncio.Future[Any]]:
         """The promises of the sandbox that have not settled."""
         return self._of_sandbox.values()
+
+    def lose(self, is_lost: Callable[[SandboxFuture], bool], why: str) -> None:
+        """Fails promises of the sandbox that will never settle."""
+        lost = [(n, future) for n, future in tuple(self._of_sandbox.items()) if is_lost(future)]
+        for number, _ in lost:
+            self._of_sandbox.pop(number, None)
+        fail_everywhere([future for _, future in lost], why)
+
+    def forget_early(self) -> None:
+        """Forgets completions whose promises nobody receives any more."""
+        if self._early:
+            self._early.clear()
 
     def leave(self) -> None:
         """Forgets the promises of the sandbox in a forked child: they are the parent's."""
@@ -171,6 +249,7 @@ class Promises:
     def clear(self) -> None:
         """Forgets all promises after the run. Its tasks go on, and they keep one another."""
         self._of_sandbox.clear()
+        self.forget_early()
         self._own.clear()
         completions, self._completions = self._completions, {}
         for completion in completions.values():
@@ -180,7 +259,7 @@ class Promises:
 class _Completion:
     """The callback of an awaitable of the host. It refers to the run until the run has ended."""
 
-    __slots__ = ("_future", "_loop", "_run", "_tasks", "number")
+    __slots__ = ("_loop", "_reference", "_tasks", "future", "number")
 
     def __init__(
         self,
@@ -188,10 +267,11 @@ class _Completion:
         number: int,
         future: asyncio.Future[Any],
         tasks: set[asyncio.Future[Any]] | None,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        self._run: Run | None = run
-        self._loop = run.loop
-        self._future: asyncio.Future[Any] | None = future
+        self._reference: Run | weakref.ref[Run] | None = run.reference
+        self._loop = loop
+        self.future: asyncio.Future[Any] | None = future
         # For a task that was made here: all such tasks.
         self._tasks = tasks
         self.number = number
@@ -200,8 +280,9 @@ class _Completion:
         """Sends the completion if the run has not ended."""
         if self._tasks is not None:
             self._tasks.discard(future)
-        if self._run is not None:
-            self._run.host_settled(self.number, future)
+        run = self._run()
+        if run is not None:
+            run.host_settled(self.number, future)
         elif type(future) in _OWN_FUTURES and not future.cancelled():
             # asyncio logs exceptions that are never retrieved.
             future.exception()
@@ -209,13 +290,44 @@ class _Completion:
     def call_later(self, _: asyncio.Future[Any]) -> None:
         """The same for a future of another class, which may call back at once or on another thread.
         The sandbox has to receive the promise before its completion."""
-        future = self._future
+        future = self.future
         if future is not None:
             self._loop.call_soon_threadsafe(self, future)
 
+    def callback(self, future: asyncio.Future[Any]) -> Callable[[asyncio.Future[Any]], None]:
+        """The method to add to the future."""
+        return self if type(future) in _OWN_FUTURES else self.call_later
+
+    def forget(self, run: Run) -> bool:
+        """Lets go of the awaitable if it is that run's, and cancels a task that was made here.
+        Returns whether it is."""
+        future = self.future
+        if future is None or self._run() is not run:
+            return False
+        self.end()
+        if self._tasks is not None:
+            future.cancel()
+        return True
+
+    def abandon(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Rejects the promise if it belongs to that loop."""
+        run, future = self._run(), self.future
+        if self._loop is loop and run is not None and future is not None:
+            self.end()
+            run.host_abandoned(self.number, future)
+
+    def watched(self) -> Watched | None:
+        """The future with its number and its loop, unless this has ended."""
+        future = self.future
+        return None if future is None else (self.number, future, self._loop)
+
+    def _run(self) -> Run | None:
+        reference = self._reference
+        return reference() if isinstance(reference, weakref.ref) else reference
+
     def end(self) -> None:
         """Lets the run go, and leaves a future that others may keep."""
-        future, self._run, self._future = self._future, None, None
+        future, self._reference, self.future = self.future, None, None
         # Not with a method of the caller's class. A task that was made here still has to tell.
         if self._tasks is None and future is not None and issubclass(type(future), asyncio.Future):
             asyncio.Future.remove_done_callback(future, self)
@@ -241,4 +353,4 @@ async def _if_running(run: Run, coroutine: Coroutine[Any, Any, Any]) -> Any:
     if begins:
         return await coroutine
     coroutine.close()
-    return None
+    raise RuntimeError(SETTLED)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ._errors import status_error
-from ._throws import Answered, Throws
+from ._throws import Answered
 
 Status: TypeAlias = Literal["success", "error", "memory", "terminated", "link_error"]
 """The way in which a run ended.
@@ -108,6 +109,29 @@ class Received:
         return result
 
 
+SessionState: TypeAlias = Literal["kept", "rolledBack", "reset"]
+"""The effect of a cell on its session. The words are those of every language."""
+
+ValueFrom: TypeAlias = Literal["return", "default", "expression", "completion"]
+"""The part of a cell that its value is from."""
+
+
+@dataclass(frozen=True)
+class CellExecutionResult(CodeExecutionResult):
+    """The result of a cell: that of a run, and besides what only a session has."""
+
+    session: SessionState = "kept"
+    """`kept`: everything that the cell did is there. `rolledBack`: the state is the one from before
+    the cell. `reset`: the session is as if new, with its capabilities."""
+    text: str | None = None
+    """On success, what a console would show of the value; `None` for `undefined`."""
+    uncloned: str | None = None
+    """On success with a value that cannot cross: the message of the SerializationError."""
+    value_from: ValueFrom | None = None
+    """On success, the part of the cell that the value is from. `expression`: the last statement is
+    one. `completion`: the value of any other statement. `None` if there is no value."""
+
+
 Cause: TypeAlias = Answered | BaseException
 
 Outcome: TypeAlias = tuple[
@@ -119,25 +143,35 @@ Outcome: TypeAlias = tuple[
     | None,
     float,
     int | None,
+    tuple[SessionState, str | None, str | None, ValueFrom | None] | None,
 ]
 
 
-def read_result(outcome: Outcome, reports: list[Any], throws: Throws) -> CodeExecutionResult:
+FindThrow: TypeAlias = Callable[[Answered], BaseException | None]
+"""The exception of the host that answered a call or a promise, if it is known."""
+
+
+def read_result(outcome: Outcome, reports: list[Any], find_throw: FindThrow) -> CodeExecutionResult:
     """Makes the result of the native side's outcome and of the reports that were read before."""
-    status, result, more, logs, error, duration_ms, memory_used_bytes = outcome
-    return CodeExecutionResult(
-        status,
-        result,
-        reports + more,
-        logs,
-        None if error is None else _caused(CodeExecutionError(*error[:-1]), error[-1], throws),
-        duration_ms,
-        memory_used_bytes,
+    status, result, more, logs, error, duration_ms, memory_used_bytes, cell = outcome
+    caused = (
+        None if error is None else _caused(CodeExecutionError(*error[:-1]), error[-1], find_throw)
     )
+    run = (status, result, reports + more, logs, caused, duration_ms, memory_used_bytes)
+    return CodeExecutionResult(*run) if cell is None else CellExecutionResult(*run, *cell)
 
 
-def _caused(error: CodeExecutionError, cause: Cause | None, throws: Throws) -> CodeExecutionError:
-    raised = throws.find(cause) if isinstance(cause, tuple) else cause
+def as_cell(result: CodeExecutionResult) -> CellExecutionResult:
+    """The result of a cell, also of one that ended where its session is not known."""
+    if isinstance(result, CellExecutionResult):
+        return result
+    return CellExecutionResult(**result.__dict__)
+
+
+def _caused(
+    error: CodeExecutionError, cause: Cause | None, find_throw: FindThrow
+) -> CodeExecutionError:
+    raised = find_throw(cause) if isinstance(cause, tuple) else cause
     if raised is not None:
         error.__dict__["_cause"] = raised
     return error

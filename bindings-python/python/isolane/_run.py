@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._futures import SETTLED, fail_all, wake, wake_on
 from ._isolane import REPORT_SINK, HostCall, Message, RunHandle, Runtime
-from ._promises import Promises
 from ._result import (
     CodeExecutionResult,
     Outcome,
@@ -26,8 +25,9 @@ from ._result import (
     read_result,
     unreadable,
 )
-from ._sandbox_function import SandboxFunction, SandboxFunctions
-from ._throws import Throws
+from ._sandbox import Sandbox
+from ._sandbox_function import SandboxFunction
+from ._throws import Answered
 
 if TYPE_CHECKING:
     from ._bridge import Bridge
@@ -48,7 +48,14 @@ Event: TypeAlias = tuple[
 or the promise; whether the message is a value or a thrown value; the message; the call to answer or
 the promise to settle; whether the message is large. A kind may lack some of them."""
 
+CALLS = ("call", "start")
+"""The kinds of events that call the host."""
+
 _FORKED = "this process was forked while the run was running; the parent process continues it"
+
+
+def no_bridge() -> None:
+    """In place of a reference to a bridge."""
 
 
 class Run:
@@ -56,13 +63,19 @@ class Run:
     `running` and `reports`."""
 
     def __init__(
-        self, bridge: Bridge, runtime: Runtime | None, report: Callable[[Any], Any] | None
+        self,
+        bridge: Bridge | None,
+        runtime: Runtime | None,
+        report: Callable[[Any], Any] | None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         # The core closes a runtime that nothing refers to, and ends its runs.
         self._runtime = runtime
         # None until the run has started.
         self._remote: RunHandle | None = None
-        self.bridge = weakref.ref(bridge)
+        self.bridge: Callable[[], Bridge | None] = no_bridge
+        if bridge is not None:
+            self.bridge = weakref.ref(bridge)
         self.has_ended = False
         # Empty again when the run has ended.
         self.received = Received()
@@ -71,7 +84,7 @@ class Run:
         # Reentrant: a finalizer may ask for reports while they are read.
         self.lock = threading.RLock()
         self.waiters: list[Waiter] = []
-        self._loop = bridge.own_loop
+        self._loop = None if bridge is None else bridge.own_loop
         self._sink = report
         self.context = contextvars.copy_context()
         self.terminating = False
@@ -83,9 +96,10 @@ class Run:
         self._outcome: Outcome | Exception | None = None
         # An event whose message is being read, and the later events of the run.
         self.held_up: collections.deque[Event] = collections.deque()
-        self._promises = Promises()
-        self._sandbox_functions = SandboxFunctions()
-        self.throws = Throws()
+        self.sandbox = Sandbox() if sandbox is None else sandbox
+        self._promises = self.sandbox.promises
+        self._sandbox_functions = self.sandbox.functions
+        self.throws = self.sandbox.throws
 
     @property
     def remote(self) -> RunHandle:
@@ -113,8 +127,28 @@ class Run:
     def failed(self) -> None:
         """Ends a run that could not be started, and cancels its tasks."""
         self.has_ended = True
-        self._promises.cancel_tasks()
+        self._promises.forget(self)
         self._release()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing in its sandbox can be reached any more."""
+        return self.has_ended
+
+    @property
+    def reference(self) -> Run | weakref.ref[Run]:
+        """The reference to this that an awaitable of the host holds."""
+        return self
+
+    @property
+    def origin(self) -> Run | None:
+        """For a session: the owner of the promises that are received."""
+        return None
+
+    @property
+    def place(self) -> int:
+        """For a session: the place of the cell in the order of the cells."""
+        return 0
 
     # For the handle, on any thread.
 
@@ -167,10 +201,16 @@ class Run:
     def host_settled(self, number: int, future: asyncio.Future[Any]) -> None:
         self._promises.done(self, number, future)
 
+    def host_abandoned(self, number: int, future: asyncio.Future[Any]) -> None:
+        self._promises.reject(self, number, future)
+
     def sandbox_promise(self, number: int) -> asyncio.Future[Any]:
         return self._promises.of_sandbox(self, number)
 
     # For functions of the sandbox and promises.
+
+    def awaits_host(self) -> None:
+        """Notes that an awaitable of the host was given a number."""
 
     def begins(self) -> bool:
         """Whether a coroutine of the host may begin. Its task asks in its first step."""
@@ -183,6 +223,8 @@ class Run:
             bridge.expect_events()
 
     def call_sandbox(self, number: int, args: tuple[Any, ...]) -> asyncio.Future[Any]:
+        if asyncio.get_running_loop() is not self.loop:
+            raise RuntimeError("a function of the sandbox has to be called on the loop of its run")
         return self._sandbox_functions.call(self, number, args)
 
     def release_sandbox_function(self, number: int, times: int) -> None:
@@ -210,11 +252,18 @@ class Run:
         self._promises.beginning = 0
         return True
 
+    def ignores(self, kind: str, is_large: bool) -> bool:
+        """Whether an event needs no handling any more: the run is about to end, and only its end
+        matters; or it settled while the message was read, and no host function starts any more."""
+        if kind in CALLS and is_large and not self.remote.running():
+            return True
+        return self.terminating and kind != "call"
+
     def _is_awaited(self, kind: str, what: int) -> bool:
         """Whether the message of an event is still needed."""
         if self.terminating:
             return False
-        if kind in ("call", "start"):
+        if kind in CALLS:
             return self.remote.running()
         if kind == "function":
             return self._sandbox_functions.is_awaited(what)
@@ -245,7 +294,7 @@ class Run:
         # frame the exception.
         try:
             is_report = function == REPORT_SINK
-            value = self._report() if is_report else self._invoke(function, message)
+            value = self._report(call) if is_report else self._invoke(function, message)
         except (KeyboardInterrupt, SystemExit) as raised:
             self.remote.reply(call, False, raised, self)
             raise
@@ -281,7 +330,11 @@ class Run:
         elif isinstance(outcome, Exception):
             self.end(unreadable(outcome, reports))
         else:
-            self.end(read_result(outcome, reports, self.throws))
+            self.end(read_result(outcome, reports, self.find_throw))
+
+    def find_throw(self, answered: Answered) -> BaseException | None:
+        """The exception that answered a call, or that a promise was rejected with."""
+        return self.throws.find(answered)
 
     def end(self, result: CodeExecutionResult) -> None:
         """Hands over the result, wakes all waiters, and releases the objects of the run."""
@@ -296,6 +349,10 @@ class Run:
                 wake(waiter)
             else:
                 wake_on(loop, waiter)
+        self._leave(result)
+
+    def _leave(self, _: CodeExecutionResult) -> None:
+        """Releases the objects of the run."""
         pending = (*self._sandbox_functions.pending(), *self._promises.pending())
         fail_all(collections.deque(pending), self._loop)
         self._sandbox_functions.clear()
@@ -360,7 +417,7 @@ class Run:
             raise RuntimeError(SETTLED)
         return self.context.copy().run(function, *message.read(self))
 
-    def _report(self) -> Any:
+    def _report(self, _: HostCall) -> Any:
         """Passes the next report to the sink."""
         if self.terminating or self._sink is None:
             raise RuntimeError(SETTLED)

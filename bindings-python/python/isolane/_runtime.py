@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -12,9 +13,11 @@ from typing import Any, Literal
 from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._execution import CodeExecution
-from ._options import as_function, as_method, run_arguments
+from ._options import as_function, as_method, run_arguments, session_arguments
 from ._result import CodeExecutionResult, Status
 from ._run import Run
+from ._session import Session, open_session
+from ._session_host import SessionHost
 from ._sync import close_loop, outside_of_loops, wait
 
 #: The folder of the wheel that has the executable of worker processes.
@@ -114,6 +117,8 @@ class Stats:
     """Runs that wait for a permit to compute."""
     settled: dict[Status, int]
     """Runs that have settled since the runtime was made, by status."""
+    sessions: int
+    """Sessions that are open."""
     ready_isolates: int
     """Pristine isolates that wait for a run."""
     threads: int
@@ -180,6 +185,7 @@ class Runtime:
         # `locals()` has only the parameters here.
         options = {name: given for name, given in locals().items() if name != "self"}
         self._native = _isolane.Runtime(_FOLDER, options)
+        self._sessions: weakref.WeakSet[SessionHost] = weakref.WeakSet()
 
     @as_method(run_arguments)
     def run_code(self, *args: Any, **options: Any) -> CodeExecution:
@@ -199,13 +205,23 @@ class Runtime:
         """
         return _start_and_wait(self._native, args, options)
 
+    @as_method(session_arguments)
+    def session(self, **options: Any) -> Session:
+        """Opens a session, as `Session` does.
+
+        Raises:
+            RuntimeError: also when the runtime is closed.
+        """
+        return open_session(self._native, self._sessions, options)
+
     def close(self) -> None:
-        """Refuses new runs and ends live ones with the reason `runtime closed`. Returns when their
-        memory is freed, within some 250 ms. May be called again."""
+        """Refuses new runs, ends live ones with the reason `runtime closed`, and closes its
+        sessions. Returns when their memory is freed, within some 250 ms. May be called again."""
         bridge = Bridge()
         closed: list[None] = []
         self._native.close(bridge.mailbox, bridge.on_closed(lambda: closed.append(None)))
         bridge.wait_until(lambda: bool(closed))
+        self._finish_sessions()
 
     async def aclose(self) -> None:
         """As `close`, without blocking the event loop."""
@@ -213,6 +229,11 @@ class Runtime:
         closed = asyncio.Event()
         self._native.close(bridge.mailbox, bridge.on_closed(closed.set))
         await closed.wait()
+        self._finish_sessions()
+
+    def _finish_sessions(self) -> None:
+        for session in tuple(self._sessions):
+            session.finish()
 
     def stats(self) -> Stats:
         """Counts as of now."""

@@ -8,11 +8,12 @@ and can free its own.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, final
 
-from ._futures import SETTLED, SandboxFuture, fail, settle
+from ._futures import SETTLED, SandboxFuture, fail, is_elsewhere, on_loop, settle
 from ._isolane import Message
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ class SandboxFunction:
     """A function of the sandbox. A call returns a future of its value.
 
     If the run has settled, the future raises. The function belongs to the event loop of the run.
-    The same sandbox function is the same object while that object is alive.
+    That of a session can be called on any event loop, also between cells, until the session is
+    closed; and it keeps the session. The same sandbox function is the same object while that object
+    is alive.
     """
 
     __slots__ = ("__name__", "__weakref__", "_number", "_run", "_times")
@@ -42,7 +45,8 @@ class SandboxFunction:
 
         Raises:
             SerializationError: an argument cannot be cloned.
-            RuntimeError: on another thread than that of the run's event loop.
+            RuntimeError: on another thread than that of the run's event loop; for a session: where
+                no event loop is running.
         """
         return self._run.call_sandbox(self._number, args)
 
@@ -55,14 +59,15 @@ class SandboxFunction:
 
 
 class SandboxFunctions:
-    """The functions of one run's sandbox, and the calls of them. Methods take the run, because a
+    """The functions of one sandbox, and the calls of them. Methods take the run, because a
     reference to it would make a cycle, and only the garbage collector would free the run."""
 
     def __init__(self) -> None:
         self._known: weakref.WeakValueDictionary[int, SandboxFunction]
         self._known = weakref.WeakValueDictionary()
-        self._calls: dict[int, asyncio.Future[Any]] = {}
-        self._calls_made = 0
+        self._calls: dict[int, SandboxFuture] = {}
+        # The threads that use a session draw from it, too.
+        self._call_numbers = itertools.count(1)
 
     def function(self, run: Run, number: int, name: str) -> SandboxFunction:
         """The function with that number."""
@@ -74,16 +79,13 @@ class SandboxFunctions:
         self._known[number] = function
         return function
 
-    def call(self, run: Run, number: int, args: tuple[Any, ...]) -> asyncio.Future[Any]:
+    def call(self, run: Run, number: int, args: tuple[Any, ...]) -> SandboxFuture:
         """Calls the function with that number."""
-        if asyncio.get_running_loop() is not run.loop:
-            raise RuntimeError("a function of the sandbox has to be called on the loop of its run")
         future = SandboxFuture(loop=run.loop)
         if run.has_ended:
             fail(future, RuntimeError(SETTLED))
             return future
-        self._calls_made += 1
-        call = self._calls_made
+        call = next(self._call_numbers)
         run.remote.call_function(number, call, args, run)
         self._calls[call] = future
         run.expect_events()
@@ -96,11 +98,21 @@ class SandboxFunctions:
 
     def settle(self, run: Run, call: int, ok: bool, message: Message) -> None:
         """Settles a call with the completion that the sandbox sent."""
-        settle(self._calls.pop(call, None), ok, message, run)
+        future = self._calls.pop(call, None)
+        if future is not None and future.origin is not None and is_elsewhere(future):
+            on_loop(future.get_loop(), settle, future, ok, message, future.origin)
+        else:
+            settle(future, ok, message, run if future is None else future.origin or run)
 
-    def pending(self) -> Iterable[asyncio.Future[Any]]:
-        """The calls that have not settled."""
+    def pending(self) -> Collection[SandboxFuture]:
+        """The calls that have not settled, from the oldest on."""
         return self._calls.values()
+
+    def release_all(self, release: Callable[[int, int], None]) -> None:
+        """Releases the functions that are known here, for a copy of the sandbox: no object of the
+        host stands for that one's functions."""
+        for number, function in tuple(self._known.items()):
+            release(number, function._times)
 
     def leave(self) -> None:
         """Forgets the calls in a forked child: they are the parent's."""

@@ -21,8 +21,9 @@ _driven: set[asyncio.AbstractEventLoop] = set()
 
 
 @contextlib.contextmanager
-def outside_of_loops() -> Generator[None]:
-    """Refuses to block a loop that is running on this thread.
+def outside_of_loops(blocking: str = "run_code_sync", other: str = "run_code") -> Generator[None]:
+    """Refuses to block a loop that is running on this thread. The error names the function that
+    blocks, and the other one to await.
 
     A host function of an outer `run_code_sync` may call it again: nothing else waits for that
     outer loop.
@@ -33,8 +34,8 @@ def outside_of_loops() -> Generator[None]:
         return
     if running not in _driven or asyncio.current_task(running) is not None:
         raise RuntimeError(
-            "run_code_sync cannot be called while an event loop is running on this thread: "
-            "await run_code instead"
+            f"{blocking} cannot be called while an event loop is running on this thread: "
+            f"await {other} instead"
         )
     asyncio._set_running_loop(None)
     try:
@@ -49,8 +50,9 @@ def wait(bridge: Bridge, run: Run) -> CodeExecutionResult:
     received = run.received
     try:
         if bridge.own_loop is None and not run.remote.calls_host():
-            bridge.wait_until(lambda: run.has_ended)
-        else:
+            # A session may be handed coroutine functions meanwhile.
+            bridge.wait_until(lambda: run.has_ended or bridge.own_loop is not None)
+        if not run.has_ended:
             _drive(bridge, CodeExecution(run))
     except BaseException as raised:
         run.terminate(f"ended by {type(raised).__name__}")

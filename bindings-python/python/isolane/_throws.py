@@ -20,9 +20,10 @@ _KEPT = 8
 
 
 class Throws:
-    """The latest exceptions of one run. An exception and its frames may hold values of the sandbox,
-    which count against no limit any more. So in a run that has sent a large message, only the
-    latest exception is kept, and only until the sandbox calls again."""
+    """The latest exceptions of one run, or of the promises of one session. An exception and its
+    frames may hold values of the sandbox, which count against no limit any more. So in a run that
+    has sent a large message, only the latest exception is kept, and only until the sandbox calls
+    again."""
 
     def __init__(self) -> None:
         self.calls = 0

@@ -1,16 +1,18 @@
-//! The host functions that crossed into one run.
+//! The host functions that crossed into one run, or into one session.
 //!
 //! In: callables. Out: numbers, the same for the same callable. The table is emptied when the run has settled, so
-//! that a settled run holds no object of the caller.
+//! that a settled run holds no object of the caller; that of a session when the session has ended. Python's garbage
+//! collector sees the functions, because one of them may hold the session.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use isolane::{ASYNC_FUNCTION, NativeFunctions};
-use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit, prelude::*};
 use rustc_hash::FxHashMap;
 
 use crate::{lock::Lock, native::PyNativeFunction};
 
+#[pyclass(name = "Functions", module = "isolane._isolane", frozen)]
 #[derive(Default)]
 pub(crate) struct Functions {
     table: Lock<Table>,
@@ -69,9 +71,37 @@ impl Functions {
         self.reaches.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn clear(&self, _py: Python<'_>) {
+    /// The same functions under the same numbers, for the copy of a session. Later ones are apart, but for the numbers
+    /// of functions that are answered in Rust: those have one table.
+    pub(crate) fn copy(&self, py: Python<'_>) -> Self {
+        let table = self.table.lock();
+        let functions = table.functions.iter().map(|function| function.clone_ref(py)).collect();
+        let native = table.native.iter().map(|(&number, native)| (number, native.clone_ref(py)));
+        let copied = Table { numbers: table.numbers.clone(), functions, native: native.collect() };
+        Self {
+            table: Lock::new(copied),
+            native: self.native.clone(),
+            reaches: AtomicBool::new(self.reaches_host()),
+        }
+    }
+
+    pub(crate) fn clear(&self) {
         let table = std::mem::take(&mut *self.table.lock());
         // Outside of the lock, because freeing a function may run the caller's code.
         drop(table);
+    }
+}
+
+#[pymethods]
+impl Functions {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // A lock that is held belongs to a thread that uses the functions: they are alive.
+        let Some(table) = self.table.try_lock() else { return Ok(()) };
+        table.functions.iter().try_for_each(|function| visit.call(function))?;
+        table.native.values().try_for_each(|function| visit.call(function))
+    }
+
+    fn __clear__(&self) {
+        self.clear();
     }
 }

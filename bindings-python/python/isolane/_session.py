@@ -1,0 +1,354 @@
+"""Sessions: isolates that stay, in which cells run one after another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, final
+
+from . import _isolane
+from ._bridge import Bridge, bridge_of
+from ._cell import Cell
+from ._execution import CellExecution
+from ._options import as_method, call_arguments, cell_arguments, session_arguments
+from ._promises import Watched
+from ._result import CellExecutionResult
+from ._session_host import SessionHost
+from ._sync import close_loop, outside_of_loops, wait
+
+if TYPE_CHECKING:
+    import weakref
+
+NameKind: TypeAlias = Literal[
+    "const", "let", "var", "function", "class", "import", "enum", "namespace"
+]
+"""The kind of declaration that a name is from."""
+
+Value = TypeVar("Value")
+
+# A method of the native session that starts a cell.
+_Start: TypeAlias = Callable[[_isolane.Mailbox, int, Any, dict[str, object]], _isolane.RunHandle]
+
+# A method of the native session whose answer arrives later.
+_Ask: TypeAlias = Callable[[_isolane.Mailbox, int], _isolane.Answer]
+
+
+@dataclass(frozen=True)
+class SessionName:
+    """A name that cells of a session have declared."""
+
+    name: str
+    kind: NameKind
+    """The kind of its latest declaration."""
+    type: str
+    """The `typeof` of its value, or the class for objects, such as `Map`; `uninitialized` if it has
+    no value yet."""
+    size: int | None = None
+    """The length of an array or a string, the size of a Map or Set; `None` for all else."""
+
+
+@final
+class Session:
+    """An isolate that stays: its cells run one after another, and find what earlier ones left. A
+    context manager for `with` and `async with`.
+
+    It belongs to no event loop: its cells may come from any thread and any loop. A session that
+    nothing refers to is closed; a function of its sandbox refers to it.
+    """
+
+    __slots__ = ("__weakref__", "_host")
+
+    @as_method(session_arguments)
+    def __init__(self, **options: Any) -> None:
+        """Opens a session of the default runtime.
+
+        Args:
+            imports, modules, globals: as for `run_code`, for all cells. `update` changes them.
+            language: That of cells without one of their own.
+            memory_limit_bytes: Limit on all memory that the session holds. Default 128 MiB.
+            report: As for `run_code`, for all cells without one of their own.
+            cells: With `queue`, cells run one at a time, in the order of their calls. With
+                `interleave`, the next one starts as soon as those before wait for the host.
+            checkpoint_bytes: The size of the largest state that a session keeps a copy of while a
+                cell runs, so that a cell which is ended can be undone. Default 64 MiB; 0 keeps
+                none. Without the copy the session is reset instead.
+
+        Raises:
+            TypeError, ValueError: an option is not valid; nothing is open.
+            SerializationError: a value cannot be cloned; the message has its path.
+            RuntimeError: the runtime has no sessions.
+        """
+        self._host = _open(None, None, session_arguments(**options))
+
+    @as_method(cell_arguments)
+    def run(self, *args: Any, **options: Any) -> CellExecution:
+        """Runs `source` as the next cell.
+
+        Returns at once; await the handle for the result. Host functions run on the calling event
+        loop, each in a copy of the present context variables.
+
+        Args:
+            source: JavaScript or TypeScript: the code of a module. Its value is that of `return`,
+                of `export default`, or of its last statement.
+            filename: The label of the cell in stacks and errors. Default `<cell N>`.
+            language: In place of the session's.
+            report: In place of the session's.
+            timeout_ms: The time after which the cell is ended. It counts from the start of the
+                cell, and not while the cell waits in the queue.
+
+        Raises:
+            TypeError, ValueError: an option is not valid; nothing has started.
+            RuntimeError: the session is closed; or no event loop is running here (use `run_sync`).
+        """
+        arguments = cell_arguments(*args, **options)
+        return self._start(self._host.native.run, arguments, "run")
+
+    @as_method(cell_arguments)
+    def run_sync(self, *args: Any, **options: Any) -> CellExecutionResult:
+        """Runs `source` as the next cell and waits for the result: `run` for callers without an
+        event loop.
+
+        Host functions run on the calling thread; coroutine functions run there on a loop of their
+        own. Those of their calls that are unanswered at the end of the cell are cancelled, and
+        reject in the cell that runs next.
+
+        Args:
+            source, filename, language, report, timeout_ms: as for `run`.
+
+        Raises:
+            TypeError, ValueError: as for `run`.
+            RuntimeError: the session is closed; or an event loop is running on this thread (await
+                `run`).
+        """
+        arguments = cell_arguments(*args, **options)
+        return self._wait(self._host.native.run, arguments, "run")
+
+    @as_method(call_arguments)
+    def call(self, *args: Any, **options: Any) -> CellExecution:
+        """Calls a function that a cell declared or imported, as a cell of its own.
+
+        Args:
+            name: The name of the function.
+            args: The arguments; they are cloned.
+            report, timeout_ms: as for `run`.
+
+        Raises:
+            TypeError, ValueError, RuntimeError: as for `run`.
+            SerializationError: an argument cannot be cloned.
+        """
+        arguments = call_arguments(*args, **options)
+        return self._start(self._host.native.call, arguments, "call")
+
+    @as_method(call_arguments)
+    def call_sync(self, *args: Any, **options: Any) -> CellExecutionResult:
+        """As `call`, and waits for the result as `run_sync` does.
+
+        Args:
+            name, args, report, timeout_ms: as for `call`.
+
+        Raises:
+            TypeError, ValueError, SerializationError: as for `call`.
+            RuntimeError: as for `run_sync`.
+        """
+        arguments = call_arguments(*args, **options)
+        return self._wait(self._host.native.call, arguments, "call")
+
+    def update(
+        self,
+        *,
+        globals: Mapping[str, Any] | None = None,
+        imports: Mapping[str, Mapping[str, Any] | None] | None = None,
+        modules: Mapping[str, str | None] | None = None,
+    ) -> None:
+        """Hands over more, from the next cell on that starts.
+
+        Args:
+            globals, imports, modules: as for the session. They are added, or replace those of the
+                same name; `None` takes the name away.
+
+        Raises:
+            TypeError, SerializationError: as for the session; nothing has changed.
+            RuntimeError: the session is closed.
+        """
+        arguments: dict[str, object] = {"globals": globals, "imports": imports, "modules": modules}
+        self._host.update(arguments)
+
+    def names(self) -> asyncio.Future[list[SessionName]]:
+        """The names that cells have declared, in the order of their first declarations, as soon as
+        the cells before are done. No getter and no trap runs for it."""
+        return self._ask(self._host.native.names, _names)
+
+    def names_sync(self) -> list[SessionName]:
+        """As `names`, and waits for it."""
+        with outside_of_loops("names_sync", "names"):
+            return _names(self._ask_sync(self._host.native.names))
+
+    def reset(self) -> asyncio.Future[None]:
+        """Ends the cells that run or wait, as `terminated` with the name `SessionReset`, and
+        forgets all names and modules. What was handed over stays."""
+        place = self._host.place
+        return self._ask(self._host.native.reset, lambda _: self._host.was_reset(place))
+
+    def reset_sync(self) -> None:
+        """As `reset`, and waits for it."""
+        with outside_of_loops("reset_sync", "reset"):
+            place = self._host.place
+            self._ask_sync(self._host.native.reset)
+            self._host.was_reset(place)
+
+    def fork(self) -> asyncio.Future[Session]:
+        """A second session with the same state, as soon as the cells before are done. From then on
+        neither sees the other. Host functions are the same host functions.
+
+        Raises:
+            RuntimeError: calls of the host are unanswered, or the session is closed.
+        """
+        watched = self._host.watched()
+        return self._ask(self._host.native.fork, lambda native: self._copy(native, watched))
+
+    def fork_sync(self) -> Session:
+        """As `fork`, and waits for it.
+
+        Raises:
+            RuntimeError: as for `fork`.
+        """
+        with outside_of_loops("fork_sync", "fork"):
+            watched = self._host.watched()
+            return self._copy(self._ask_sync(self._host.native.fork), watched)
+
+    def close(self) -> None:
+        """Ends the cells that run or wait, as `terminated` with the name `SessionClosed`, and frees
+        everything. May be called again."""
+        bridge = Bridge()
+        closed: list[None] = []
+        number = bridge.on_closed(lambda: closed.append(None))
+        self._host.native.close(bridge.mailbox, number)
+        bridge.wait_until(lambda: bool(closed))
+        self._host.finish()
+
+    async def aclose(self) -> None:
+        """As `close`, without blocking the event loop."""
+        bridge = bridge_of(asyncio.get_running_loop())
+        closed = asyncio.Event()
+        self._host.native.close(bridge.mailbox, bridge.on_closed(closed.set))
+        await closed.wait()
+        self._host.finish()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<Session {'open' if self._host.native.running() else 'closed'}>"
+
+    def _start(self, start: _Start, arguments: dict[str, Any], name: str) -> CellExecution:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            message = f"{name} needs a running event loop; without one, call {name}_sync"
+            raise RuntimeError(message) from None
+        return CellExecution(self._begin(bridge_of(loop), start, arguments))
+
+    def _wait(self, start: _Start, arguments: dict[str, Any], name: str) -> CellExecutionResult:
+        with outside_of_loops(f"{name}_sync", name):
+            bridge = Bridge()
+            try:
+                cell = self._begin(bridge, start, arguments)
+                # The exception of a host function refers to the frames that wait.
+                arguments.clear()
+                return cast(CellExecutionResult, wait(bridge, cell))
+            finally:
+                close_loop(bridge)
+
+    def _begin(self, bridge: Bridge, start: _Start, arguments: dict[str, Any]) -> Cell:
+        cell = Cell(bridge, self._host, arguments["report"])
+        number = bridge.number()
+        try:
+            remote = start(bridge.mailbox, number, cell, arguments)
+        except BaseException:
+            cell.failed()
+            raise
+        cell.began(remote)
+        bridge.attach(number, cell)
+        return cell
+
+    def _ask(self, ask: _Ask, read: Callable[[Any], Value]) -> asyncio.Future[Value]:
+        loop = asyncio.get_running_loop()
+        bridge = bridge_of(loop)
+        future: asyncio.Future[Value] = loop.create_future()
+
+        def arrived() -> None:
+            try:
+                value = read(answer.take())
+            except Exception as raised:
+                if not future.done():
+                    future.set_exception(raised)
+            else:
+                if not future.done():
+                    future.set_result(value)
+
+        answer = ask(bridge.mailbox, bridge.on_closed(arrived))
+        return future
+
+    def _ask_sync(self, ask: _Ask) -> Any:
+        bridge = Bridge()
+        arrived: list[None] = []
+        answer = ask(bridge.mailbox, bridge.on_closed(lambda: arrived.append(None)))
+        bridge.wait_until(lambda: bool(arrived))
+        return answer.take()
+
+    def _copy(self, native: _isolane.Session, watched: list[Watched]) -> Session:
+        return session_of(self._host.copy(native, watched))
+
+
+def open_session(
+    runtime: _isolane.Runtime, known: weakref.WeakSet[SessionHost], options: dict[str, Any]
+) -> Session:
+    """Opens a session of a runtime, which notes it among those that it knows."""
+    return session_of(_open(runtime, known, session_arguments(**options)))
+
+
+def session_of(host: SessionHost) -> Session:
+    """The session with that side of the host."""
+    session = Session.__new__(Session)
+    session._host = host
+    return session
+
+
+def _open(
+    runtime: _isolane.Runtime | None,
+    known: weakref.WeakSet[SessionHost] | None,
+    arguments: dict[str, Any],
+) -> SessionHost:
+    host = SessionHost(runtime, arguments["report"], known)
+    try:
+        native = _isolane.open_session(runtime, host, arguments)
+    except BaseException:
+        host.failed()
+        raise
+    host.opened(native)
+    return host
+
+
+def _names(answer: list[tuple[str, NameKind, str, int | None]]) -> list[SessionName]:
+    return [SessionName(*fields) for fields in answer]

@@ -24,6 +24,7 @@ const report = ['# Costs of a run', '', 'Read the ratios: absolute times are thi
 
 section(rust, steps());
 section(`Node.js ${process.version}`, print('node', ['--expose-gc', 'tests/bench/node.mjs', ...flags]));
+section(`Node.js ${process.version}`, print('node', ['--expose-gc', 'tests/bench/sessions.mjs', ...flags]));
 if (process.platform === 'linux') {
   section(`Node.js ${process.version}`, print('node', ['tests/bench/processes.mjs', ...flags]));
 }

@@ -17,7 +17,7 @@ const PYTHON = fileURLToPath(new URL('.venv/bin/python', ROOT));
 /** A block of the host: blocks after the first leave the import of the package to the reader. */
 export function hostProgram(text) {
   const imports = ["import __assert from 'node:assert/strict';"];
-  if (!text.includes("from 'isolane'")) imports.push("import { runCode, Runtime, SerializationError } from 'isolane';");
+  if (!text.includes("from 'isolane'")) imports.push("import { runCode, Runtime, SerializationError, Session } from 'isolane';");
   return imports.join(' ') + withChecks(text);
 }
 

@@ -1,9 +1,10 @@
 // The hazard suite: every program that can run long is asked to end, each in a process of its own.
 //
-// In: `cases.mjs`; `--only text` for names that contain the text, `--jobs n` to run that many at a time, which makes
-// the times worse, `--table` for a table in Markdown; ISOLANE_ISOLATION. Out: a non-zero exit code if a run did not
-// settle, settled with a wrong status, blocked the result of another run, kept its process from exiting, or left its
-// worker under isolation by process. Times are printed and not judged, except by a ceiling far above the promise.
+// In: `cases.mjs`; `--cells` to make each program a cell of a session, `--only text` for names that contain the text,
+// `--jobs n` to run that many at a time, which makes the times worse, `--table` for a table in Markdown;
+// ISOLANE_ISOLATION. Out: a non-zero exit code if a run did not settle, settled with a wrong status, blocked the result of
+// another run, kept its process from exiting, left its worker under isolation by process, or left its session in another
+// state than it says. Times are printed and not judged, except by a ceiling far above the promise.
 
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
@@ -19,7 +20,7 @@ const OWN_END_MS = 2;
 const CHILD = fileURLToPath(new URL('child.mjs', import.meta.url));
 
 const { values: options } = parseArgs({
-  options: { only: { type: 'string', default: '' }, jobs: { type: 'string', default: '1' }, table: { type: 'boolean', default: false } },
+  options: { only: { type: 'string', default: '' }, jobs: { type: 'string', default: '1' }, table: { type: 'boolean', default: false }, cells: { type: 'boolean', default: false } },
 });
 const rows = [];
 const left = hazards().filter(({ group, name }) => `${group}: ${name}`.includes(options.only));
@@ -51,7 +52,7 @@ async function measure({ source, go }) {
   const ceiling = setTimeout(() => child.kill('SIGKILL'), PROCESS_CEILING_MS);
   const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
   child.stdin.on('error', () => {});
-  child.stdin.end(JSON.stringify({ source: source(), go }));
+  child.stdin.end(JSON.stringify({ source: source(), go, cell: options.cells }));
   const [output, errors, exit] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   clearTimeout(ceiling);
   const lines = output.trim().split('\n');
@@ -60,7 +61,7 @@ async function measure({ source, go }) {
 }
 
 /** The broken promises of a case. */
-function judge({ exit, errors, wasRunning, status, settledMs, innocent, threadBack }) {
+function judge({ exit, errors, go, wasRunning, status, settledMs, innocent, state, kept, threadBack }) {
   if (exit !== 0) return [`the process ended with ${exit} ${errors}`];
   const wrong = [];
   // A run that was about to end by itself may have done so before it was asked to.
@@ -69,6 +70,13 @@ function judge({ exit, errors, wasRunning, status, settledMs, innocent, threadBa
   if (!wasRunning && status === 'terminated') wrong.push('terminated before it was told to end');
   if (settledMs > SETTLED_CEILING_MS) wrong.push(`settled after ${settledMs.toFixed(0)} ms`);
   if (!innocent) wrong.push('a run beside it did not come to its result');
+  if (options.cells) {
+    const undone = ['terminated', 'memory'].includes(status);
+    // A source without the report may have ended before its first instruction.
+    const right = undone ? ['rolledBack', 'reset', ...(go ? [] : ['kept'])] : ['kept'];
+    if (!right.includes(state)) wrong.push(`the session is ${state}`);
+    if (kept !== (state === 'reset' ? 'ReferenceError' : 'an hour')) wrong.push(`the next cell finds ${kept}`);
+  }
   if (!threadBack && isolation === 'process') wrong.push('its worker is still there');
   return wrong;
 }
@@ -94,7 +102,7 @@ function summary(rows) {
   const stuck = rows.filter(({ threadBack }) => threadBack === false).length;
   const wrong = rows.filter((row) => row.wrong.length > 0).length;
   return [
-    `hazards: ${rows.length}, ${wrong} wrong; ${told.length} told to end, the others came to an end by themselves`,
+    `hazards${options.cells ? ' as cells' : ''}: ${rows.length}, ${wrong} wrong; ${told.length} told to end, the others came to an end by themselves`,
     `settled after p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, at most ${at(1)} ms; over 50 ms: ${over(50)}, over 250 ms: ${over(250)}`,
     `${isolation === 'process' ? 'workers that were not gone' : 'threads that did not come back'} in 1.5 s: ${stuck}`,
   ].join('\n');

@@ -200,7 +200,7 @@ impl Runtime {
     /// Opens a session on this runtime; see [`Session`].
     ///
     /// # Errors
-    /// Misuse of an option, a runtime that is closed, or one with isolation by process, which has no sessions yet.
+    /// Misuse of an option, or a runtime that is closed.
     pub fn session(&self, options: SessionOptions) -> Result<Session, Error> {
         let side = HostSide::new(self.process(), &options.report);
         let request = options.into_request(&side)?;

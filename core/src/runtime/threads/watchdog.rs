@@ -14,7 +14,11 @@ use std::{
 use crate::os::sync::{Condvar, Mutex};
 
 /// If the engine has not read the clock for this long, the watchdog settles the run.
-const GRACE: Duration = Duration::from_millis(40);
+pub(crate) const GRACE: Duration = Duration::from_millis(40);
+
+/// The same for a cell: to settle it by force costs the state of its session, and a thread of a busy machine may not
+/// have had a processor before.
+pub(crate) const CELL_GRACE: Duration = Duration::from_millis(200);
 
 /// How long a run may be stalled.
 const STALLED: Duration = Duration::from_secs(1);
@@ -29,6 +33,9 @@ const TICK: Duration = Duration::from_millis(500);
 pub(crate) trait Watched: Send + Sync + 'static {
     /// Settles a run whose thread does not return from the engine, if it has not settled.
     fn force(self: &Arc<Self>);
+
+    /// The time that its thread has to return from the engine.
+    fn grace(&self) -> Duration;
 
     /// Ends a cell that takes longer than its caller allows.
     fn end_overdue(self: &Arc<Self>);
@@ -118,7 +125,7 @@ impl<R: Watched> Watchdog<R> {
 
     /// Settles the run soon if its own thread does not.
     pub(crate) fn watch_ending(&self, run: &Arc<R>) {
-        self.add(run, GRACE, What::Termination);
+        self.add(run, run.grace(), What::Termination);
     }
 
     /// Ends the cell unless it settles in that time.
@@ -247,6 +254,10 @@ mod tests {
     impl Watched for Toy {
         fn force(self: &Arc<Self>) {
             self.tell("forced");
+        }
+
+        fn grace(&self) -> Duration {
+            GRACE
         }
 
         fn end_overdue(self: &Arc<Self>) {

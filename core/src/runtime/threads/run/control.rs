@@ -18,7 +18,10 @@ use crate::{
     data::{cell::SessionState, outcome::ExecutionResult},
     error::{Error, ErrorKind},
     isolate::End,
-    runtime::{record::Reason, threads::watchdog::Watched},
+    runtime::{
+        record::Reason,
+        threads::watchdog::{CELL_GRACE, GRACE, Watched},
+    },
     value::{Charge, Value},
 };
 
@@ -190,6 +193,10 @@ impl Watched for Run {
             // It may have been the last run that a closed runtime waited for.
             self.resources.close_when_idle();
         }
+    }
+
+    fn grace(&self) -> Duration {
+        if self.cell.is_some() { CELL_GRACE } else { GRACE }
     }
 
     fn end_overdue(self: &Arc<Self>) {

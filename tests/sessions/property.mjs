@@ -41,6 +41,7 @@ const DIGEST = `(() => {
 const runtime = new Runtime();
 const ends = new Map();
 let done = 0;
+let resets = 0;
 for (let seed = Number(options.seed); done < Number(options.cells); seed += 1) {
   const difference = await play(seed);
   if (difference !== undefined) {
@@ -50,6 +51,10 @@ for (let seed = Number(options.seed); done < Number(options.cells); seed += 1) {
   }
 }
 await runtime.close();
+if (resets > 2 + done / 1_000) {
+  console.error(`${resets} sessions were reset`);
+  process.exitCode = 1;
+}
 const counts = [...ends].map(([end, count]) => `${count} ${end}`).sort().join(', ');
 console.log(`property of sessions${isolation === 'process' ? ' in processes' : ''}: ${done} cells (${counts})`);
 
@@ -65,10 +70,14 @@ async function play(seed) {
     current = session.run(source, { filename: `cell-${index}.ts`, timeoutMs: source.includes('/* overdue */') ? LOOP_MS : 20_000 });
     const result = await current;
     done += 1;
-    const end = result.error?.name === 'Timeout' ? 'overdue' : `${result.status} and ${result.session}`;
+    const end = `${result.error?.name === 'Timeout' ? 'overdue' : result.status} and ${result.session}`;
     ends.set(end, (ends.get(end) ?? 0) + 1);
     if (result.session === 'kept') kept.push({ source, index, seen: seen(result) });
-    if (result.session === 'reset') return `a cell has reset the session: ${JSON.stringify(result.error)}\n${source}`;
+    if (result.session === 'reset') {
+      // A thread that gets no processor for 200 ms cannot go back. No cell counts then, and there may be few of these.
+      kept.length = 0;
+      resets += 1;
+    }
     if (isolation === 'thread' && random() % 40 === 0) {
       const copy = await session.fork().catch(() => undefined);
       if (copy !== undefined) {

@@ -282,3 +282,12 @@ function opened(t, session) {
   t.after(() => session[Symbol.asyncDispose]());
   return session;
 }
+
+test('a global that an update replaces is freed', { skip }, async (t) => {
+  const session = opened(t, new Session({ memoryLimitBytes: 16 * 1024 * 1024 }));
+  for (let edition = 0; edition < 40; edition += 1) {
+    session.update({ globals: { text: 'y'.repeat(1e6) + edition } });
+    const { status, result } = await session.run('text.length');
+    assert.deepStrictEqual([status, result], ['success', 1e6 + `${edition}`.length]);
+  }
+});

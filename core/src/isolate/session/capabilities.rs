@@ -101,9 +101,13 @@ impl State {
     /// Takes in the messages that came since the last time, and binds the built-in names.
     pub(super) fn take_in(&self, capabilities: &Capabilities, report: bool) -> Outcome<()> {
         let session = self.session()?;
-        for given in capabilities.given.iter().skip(session.taken_in.get()) {
+        let taken_in = session.taken_in.get();
+        for given in capabilities.given.iter().skip(taken_in) {
             self.take_in_one(given)?;
             session.taken_in.set(session.taken_in.get() + 1);
+        }
+        if session.taken_in.get() > taken_in {
+            self.free_replaced(capabilities);
         }
         let given = Arc::clone(&session.given.borrow());
         self.own_console.set(given.contains(CONSOLE));
@@ -127,6 +131,21 @@ impl State {
         Ok(())
     }
 
+    /// Frees the values of messages that later ones have replaced.
+    fn free_replaced(&self, capabilities: &Capabilities) {
+        for given in capabilities.given.iter().filter(|given| given.values.is_none()) {
+            for place in given.first..given.first + given.count {
+                let nothing = self.realm().cx.dup(undefined());
+                let replaced = match self.inputs.borrow_mut().get_mut(place) {
+                    Some(value) => std::mem::replace(value, nothing),
+                    None => break,
+                };
+                // Outside of the borrow, because freeing enters the engine.
+                drop(replaced);
+            }
+        }
+    }
+
     fn take_in_one(&self, given: &Given) -> Outcome<()> {
         let (cx, session) = (self.realm().cx, self.session()?);
         let none = || vec![cx.dup(undefined()); given.count];
@@ -141,7 +160,9 @@ impl State {
             let mut inputs = self.inputs.borrow_mut();
             inputs.truncate(given.first);
             inputs.resize_with(given.first, || cx.dup(undefined()));
-            inputs.extend(values.iter().cloned());
+            // The names keep the values of globals.
+            inputs.extend(given.globals.iter().map(|_| cx.dup(undefined())));
+            inputs.extend(values.iter().skip(given.globals.len()).cloned());
         }
         let mut names = session.given.borrow_mut();
         for name in &given.removed {

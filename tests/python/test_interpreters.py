@@ -82,9 +82,8 @@ EXIT = """
     elif kind == "holding":
         kept = []
         async def hold():
-            # It waits for nothing of the loop, which would warn of a task that is pending.
-            source = "take(() => 1, new Promise(() => {})); await new Promise(() => {})"
-            handle = await start(source, take=lambda *values: kept.append(values))
+            handle = await start("take(() => 1, new Promise(() => {})); await never()",
+                                 never=never, take=lambda *values: kept.append(values))
             while not kept:
                 await asyncio.sleep(0)
             return handle

@@ -158,6 +158,10 @@ class Promises:
         self._completions[id(future)] = completion
         if is_own_task:
             self._tasks.add(future)
+            if isinstance(future, asyncio.Task):
+                # The sandbox left it pending if the program ends before. asyncio sets it for tasks
+                # of its own, too.
+                future._log_destroy_pending = False  # type: ignore[attr-defined]
         future.add_done_callback(completion.callback(future))
 
     def _guarded(self, run: Run, coroutine: Any) -> Any:

@@ -66,11 +66,18 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
     played
 }
 
-/// Whether a case copies a session, which processes do not do yet.
+/// Whether a case copies a session, which processes do not do yet, or goes back in one, which the portable code cannot.
 pub(crate) fn is_skipped(case: &Case) -> bool {
     let copies = |step: &Json| step.get("fork").is_some();
-    let in_steps = |act: &Act| matches!(act, Act::Steps(steps) if steps.iter().any(copies));
-    WORKER.is_some() && case.acts.iter().any(in_steps)
+    let goes_back = |said: &Json| said.to_string().contains("olledBack");
+    case.acts.iter().any(|act| match act {
+        Act::Steps(steps) => {
+            (WORKER.is_some() && steps.iter().any(copies))
+                || (cfg!(isolane_portable) && steps.iter().any(goes_back))
+        }
+        Act::Cell(cell) => cfg!(isolane_portable) && cell.result.as_ref().is_some_and(goes_back),
+        Act::Result(_, said) => cfg!(isolane_portable) && goes_back(said),
+    })
 }
 
 /// The options of every runtime.

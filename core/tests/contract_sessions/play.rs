@@ -69,15 +69,15 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
 /// Whether a case copies a session, which processes do not do yet, or goes back in one, which the portable code cannot.
 pub(crate) fn is_skipped(case: &Case) -> bool {
     let copies = |step: &Json| step.get("fork").is_some();
+    let forks = |act: &Act| matches!(act, Act::Steps(steps) if steps.iter().any(copies));
     let goes_back = |said: &Json| said.to_string().contains("olledBack");
-    case.acts.iter().any(|act| match act {
-        Act::Steps(steps) => {
-            (WORKER.is_some() && steps.iter().any(copies))
-                || (cfg!(isolane_portable) && steps.iter().any(goes_back))
-        }
-        Act::Cell(cell) => cfg!(isolane_portable) && cell.result.as_ref().is_some_and(goes_back),
-        Act::Result(_, said) => cfg!(isolane_portable) && goes_back(said),
-    })
+    let is_undone = |act: &Act| match act {
+        Act::Steps(steps) => steps.iter().any(goes_back),
+        Act::Cell(cell) => cell.result.as_ref().is_some_and(goes_back),
+        Act::Result(_, said) => goes_back(said),
+    };
+    let undoes = case.heading.contains("undone") || case.acts.iter().any(is_undone);
+    (WORKER.is_some() && case.acts.iter().any(forks)) || (cfg!(isolane_portable) && undoes)
 }
 
 /// The options of every runtime.

@@ -89,6 +89,7 @@ fn cells_find_what_earlier_ones_left_in_one_process() {
 }
 
 #[test]
+#[cfg_attr(isolane_portable, ignore = "the portable code has no slots, so no checkpoints")]
 fn what_ends_a_cell_does_not_end_the_session() {
     let _alone = alone();
     let runtime = Runtime::new(&RuntimeOptions { safety_cap_ms: Some(300.0), ..options() });
@@ -228,6 +229,7 @@ fn reset_close_and_drop_end_the_worker() {
 }
 
 #[test]
+#[cfg_attr(isolane_portable, ignore = "the portable code has no slots, so no checkpoints")]
 fn answers_and_calls_come_between_cells() {
     let _alone = alone();
     let runtime = runtime();

@@ -105,6 +105,11 @@ fn any_cell(occupied: &Occupied<'_, TestRealm>, seed: &mut u64) -> String {
     cell_under(occupied, source, limit, termination)
 }
 
+/// Sanitized code takes some twenty times as long.
+fn rounds(rounds: usize) -> usize {
+    if cfg!(isolane_sanitized) { rounds / 10 } else { rounds }
+}
+
 #[test]
 fn a_recalled_state_is_the_same_byte_for_byte() {
     for watches in [false, true] {
@@ -117,7 +122,7 @@ fn recalled_states_are_the_same(home: &Arc<Home<TestRealm>>) {
     let mut seed = 11;
     let mut occupied = tenant.occupy();
     let mut kept = Vec::new();
-    for round in 0..150 {
+    for round in 0..rounds(150) {
         // A state that was left in the middle of its work is not one to go on with.
         if any_cell(&occupied, &mut seed) == LEFT {
             if let Some((snapshot, _)) = kept.last() {
@@ -153,7 +158,7 @@ fn tenants_in_any_order_find_their_own_bytes() {
         let home = watching_home(watches);
         let mut seed = 23;
         let mut tenants: Vec<_> = (0..4).map(|_| (tenant(&home), None)).collect();
-        for round in 0..80 {
+        for round in 0..rounds(80) {
             let index = random(&mut seed) % tenants.len();
             let (tenant, left) = &mut tenants[index];
             let mut occupied = tenant.occupy();

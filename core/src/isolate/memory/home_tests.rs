@@ -192,7 +192,7 @@ fn the_future_of_a_recalled_state_is_the_same() {
     let tenant = tenant(&home);
     let mut occupied = tenant.occupy();
     let mut seed = 5;
-    for _ in 0..30 {
+    for _ in 0..rounds(30) {
         while any_cell(&occupied, &mut seed) == LEFT {
             assert!(occupied.recall_pristine());
         }
@@ -457,7 +457,7 @@ fn costs() {
         let mut checkpoints = Vec::new();
         let mut recalls = Vec::new();
         let mut moves = Vec::new();
-        for _ in 0..40 {
+        for _ in 0..rounds(40) {
             cell(&occupied, "x + 1");
             let start = Instant::now();
             let snapshot = occupied.checkpoint().expect("a snapshot");

@@ -276,7 +276,7 @@ export class Session {
   names(): Promise<SessionName[]>;
   /**
    * Ends what runs and what waits in the queue, as `'terminated'` with the name `SessionReset`, and forgets all state.
-   * What was handed over stays.
+   * Everything that was handed over stays.
    */
   reset(): Promise<void>;
   /**

@@ -78,7 +78,7 @@ class Session:
         Raises:
             TypeError, ValueError: an option is not valid; nothing is open.
             SerializationError: a value cannot be cloned; the message has its path.
-            RuntimeError: the runtime has no sessions.
+            RuntimeError: the runtime is closed, or `cells` is `interleave`.
         """
         self._host = _open(None, None, session_arguments(**options))
 
@@ -187,7 +187,7 @@ class Session:
 
     def reset(self) -> asyncio.Future[None]:
         """Ends the cells that run or wait, as `terminated` with the name `SessionReset`, and
-        forgets all names and modules. What was handed over stays."""
+        forgets all names and modules. Everything that was handed over stays."""
         place = self._host.place
         return self._ask(self._host.native.reset, lambda _: self._host.was_reset(place))
 

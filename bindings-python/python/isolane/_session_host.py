@@ -30,7 +30,7 @@ _ROLLED_BACK = "the session was rolled back; this belongs to a state that it has
 
 
 class SessionHost(Run):
-    """What the cells of a session share. The session and the functions of its sandbox hold it."""
+    """The common part of the cells of a session. Its session and sandbox functions hold it."""
 
     def __init__(
         self,

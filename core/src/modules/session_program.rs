@@ -81,7 +81,7 @@ struct Sources<'s> {
     generations: &'s HashMap<Resolved, u32>,
     room_bytes: usize,
     compiled: &'s mut Compiled,
-    /// What was compiled, by key.
+    /// The compiled modules, by key.
     made: HashMap<ModuleKey, Arc<CompiledModule>>,
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct RemoteEmbedder {
     spin: AdaptiveSpin,
 }
 
-/// What the cells of a session share.
+/// The parts that the cells of a session share.
 pub(crate) struct Shared {
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) taken: Arc<AtomicU64>,

@@ -74,7 +74,7 @@ fn set_os_limits(
     worker.limit(given_back as u64, room_bytes, safety_cap)
 }
 
-/// What a worker is given to do.
+/// The task of a worker.
 enum Task {
     Run(Box<Begin>),
     /// It serves the session for as long as that lives.

@@ -173,7 +173,7 @@ impl Given<'_> {
 
 type Entries<'j> = Vec<(String, &'j Json)>;
 
-/// What is handed over. The values form one message.
+/// The capabilities that are handed over. Their values form one message.
 #[derive(Default)]
 struct Inputs<'j> {
     globals: Entries<'j>,

@@ -85,7 +85,7 @@ const CELLS: &[&str] = &[
     "for (;;) globalThis.z = { z: 1 } // STOP",
 ];
 
-/// What a later cell sees.
+/// The state as a later cell sees it.
 const PROBE: &str = "JSON.stringify([globalThis.n, globalThis.a?.length, globalThis.m?.size, \
     globalThis.big?.[99], globalThis.got, Object.keys(globalThis).sort().length, \
     globalThis.t5?.length, globalThis.g?.next().value, String([1].map(String))])";
@@ -279,7 +279,7 @@ fn large_heaps_with_returned_pages_come_back() {
     let expected = cell(&occupied, sum);
     let snapshot = occupied.checkpoint().expect("a snapshot");
     let bytes = bytes_of(&occupied);
-    // What is free is neither kept nor held.
+    // Free memory is neither kept nor held.
     let most_bytes = snapshot.counted_bytes() + snapshot.counted_bytes() / 4 + (2 << 20);
     assert!(snapshot.page_bytes() < most_bytes, "{} bytes", snapshot.page_bytes());
     for _ in 0..3 {

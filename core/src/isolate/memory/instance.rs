@@ -294,7 +294,7 @@ impl<R: Realm> Instance<R> {
         self.heap.set_account(std::mem::take(&mut away.account));
         self.entries.set(away.entries);
         self.poisoned.set(away.poisoned);
-        // What was in the seat is dropped with `away`.
+        // The former content of the seat is dropped with `away`.
         away.polls = self.seat().replace(away.polls);
     }
 

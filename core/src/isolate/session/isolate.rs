@@ -61,7 +61,7 @@ pub(crate) struct CellSeat {
     pub(crate) report: bool,
 }
 
-/// What a cell did to the state.
+/// The effect of a cell on the state.
 #[derive(Debug)]
 pub(crate) struct Concluded {
     pub(crate) state: SessionState,

@@ -103,7 +103,7 @@ pub(super) struct Slots {
     index: HashMap<u32, usize>,
 }
 
-/// What the cell has set.
+/// The names that the cell has set.
 pub(super) enum Bound {
     Name,
     /// It came to its end.

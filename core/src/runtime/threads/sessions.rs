@@ -251,7 +251,7 @@ impl Session {
     }
 }
 
-/// What a run of a session has beside its work.
+/// The parts of a session's run beside its work.
 #[derive(Default)]
 struct Options {
     /// The session's own if `None`.

@@ -102,7 +102,7 @@ impl Embedder for Host {
     fn poll(&self, _now: Instant) {}
 }
 
-/// What became of a cell.
+/// The outcome of a cell.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Cell(Box<CellEnd>),

@@ -80,7 +80,7 @@ impl<'a> Types<'_, 'a, '_> {
         let first = match site {
             Site { wanted: false, .. } => statements.len(),
             Site { jumps: true, .. } => 0,
-            // What follows this one gives a value in any case, and nothing leaves the list before.
+            // A later statement gives a value in any case, and nothing leaves the list before.
             _ => statements.iter().rposition(gives).unwrap_or_default(),
         };
         for (index, statement) in statements.iter().enumerate() {
@@ -236,7 +236,7 @@ impl<'a> Types<'_, 'a, '_> {
         let name = name.map(|name| name.as_str());
         self.note_caught(name, true);
         if site.wanted {
-            // What the block gave before it threw does not count.
+            // A value that the block gave before it threw does not count.
             self.reset(handler.body.span.start as usize + 1, "");
         }
         self.cell_statements(&handler.body.body, site);

@@ -50,7 +50,7 @@ pub(crate) enum Kind {
 /// A question for the names.
 pub(crate) type Question = Done<Result<Vec<Name>, Error>>;
 
-/// What a run has as a part of a session.
+/// The parts of a run that belongs to a session.
 pub(crate) struct InSession {
     pub(super) session: Arc<Session>,
     native: Arc<NativeHost>,
@@ -251,7 +251,7 @@ impl Run {
     /// The time at which the run will have taken longer than it may, and how it ends then.
     fn due(&self, began: Instant, phase: Phase, now: Instant) -> Option<(Instant, Reason)> {
         let cap = self.workers.safety_cap();
-        // What a waiting run will have computed is not known.
+        // Nobody knows how long a waiting run will have computed.
         let since = if let Phase::Computing(since) = phase { since } else { now };
         let computed = cap.saturating_mul(CAP_FACTOR).saturating_add(CAP_MARGIN);
         let capped = since.checked_add(computed).map(|at| (at, Reason::cap(cap)));

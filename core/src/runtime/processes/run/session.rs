@@ -103,7 +103,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// What a run of a session has beside its work.
+/// The parts of a session's run beside its work.
 struct Options {
     host: Arc<NativeHost>,
     validated_kinds: Kinds,

@@ -81,7 +81,7 @@ pub(crate) enum Kind {
     Task,
 }
 
-/// What a run has as a part of a session.
+/// The parts of a run that belongs to a session.
 pub(crate) struct InSession {
     pub(super) session: Arc<dyn CellSession>,
     native: Arc<NativeHost>,

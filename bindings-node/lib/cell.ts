@@ -45,7 +45,7 @@ export class Cell extends Run {
     return this.cell;
   }
 
-  /** Ends it when the signal is aborted, which may have happened. */
+  /** Ends it when the signal is aborted, which may have happened since the request was written. */
   endsWith(signal: AbortSignalLike): void {
     this.signal = signal;
     if (signal.aborted) this.abort();

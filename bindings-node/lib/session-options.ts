@@ -7,6 +7,7 @@ import { types } from 'node:util';
 
 import type { AbortSignalLike } from '../index.js';
 import type { Encoder, Numbering } from './encode.js';
+import { reasonText } from './execution.js';
 import {
   type Bag,
   EMPTY,
@@ -166,15 +167,18 @@ export function writeUpdate(out: Encoder, update: Update, numbering: Numbering):
   writeInputs(out, update.globals, update.imports, numbering);
 }
 
-function writeCellHead(out: Encoder, { language, report, filename, timeoutMs }: CellOptions): void {
+function writeCellHead(out: Encoder, { language, report, filename, timeoutMs, signal }: CellOptions): void {
+  const ended = signal?.aborted === true ? reasonText(signal.reason) : undefined;
   out.u8(
     (language === 'javascript' ? CellFlag.JavaScript : 0) |
       (language === 'typescript' ? CellFlag.TypeScript : 0) |
       (report === undefined ? 0 : CellFlag.Report) |
       (filename === undefined ? 0 : CellFlag.Filename) |
-      (timeoutMs === undefined ? 0 : CellFlag.Timeout),
+      (timeoutMs === undefined ? 0 : CellFlag.Timeout) |
+      (ended === undefined ? 0 : CellFlag.Ended),
   );
   if (timeoutMs !== undefined) out.f64(timeoutMs);
+  if (ended !== undefined) out.text(ended);
 }
 
 /** The entries of an object, and the keys of those that are `null`. */

@@ -137,6 +137,8 @@ export const enum CellFlag {
   Report = 4,
   Filename = 8,
   Timeout = 16,
+  /** The caller has ended it before its call. */
+  Ended = 32,
 }
 
 /** The flags of a name of a session. */

@@ -46,6 +46,7 @@ pub(crate) fn read_session(
 pub(crate) fn read_cell(mut frame: Cursor<'_>) -> Result<CellRequest> {
     let flags = frame.u8()?;
     let timeout_ms = when(flags, cell_flag::TIMEOUT, || frame.f64())?;
+    let ended = when(flags, cell_flag::ENDED, || frame.text())?;
     let filename = when(flags, cell_flag::FILENAME, || frame.text())?;
     Ok(CellRequest {
         source: source(&mut frame)?,
@@ -59,6 +60,7 @@ pub(crate) fn read_cell(mut frame: Cursor<'_>) -> Result<CellRequest> {
         },
         report: (flags & cell_flag::REPORT != 0).then_some(true),
         timeout_ms,
+        ended,
         spelling: Spelling::Camel,
     })
 }
@@ -67,12 +69,14 @@ pub(crate) fn read_cell(mut frame: Cursor<'_>) -> Result<CellRequest> {
 pub(crate) fn read_call(mut frame: Cursor<'_>, blobs: Option<Vec<&[u8]>>) -> Result<CallRequest> {
     let flags = frame.u8()?;
     let timeout_ms = when(flags, cell_flag::TIMEOUT, || frame.f64())?;
+    let ended = when(flags, cell_flag::ENDED, || frame.text())?;
     let name = frame.text()?;
     Ok(CallRequest {
         name,
         args: frame.message(blobs),
         report: (flags & cell_flag::REPORT != 0).then_some(true),
         timeout_ms,
+        ended,
         spelling: Spelling::Camel,
     })
 }

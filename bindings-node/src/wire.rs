@@ -56,6 +56,8 @@ pub(crate) mod cell_flag {
     pub(crate) const REPORT: u8 = 4;
     pub(crate) const FILENAME: u8 = 8;
     pub(crate) const TIMEOUT: u8 = 16;
+    /// The caller has ended it before its call.
+    pub(crate) const ENDED: u8 = 32;
 }
 
 /// The flags of a name of a session.

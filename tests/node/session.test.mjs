@@ -68,9 +68,9 @@ test('a signal ends its cell with its reason', { skip }, async (t) => {
   const { status, error, session: state } = await cell;
   assert.deepStrictEqual([status, error.message, state], ['terminated', 'enough', 'rolledBack']);
   const aborted = await session.run('kept = 3', { signal: AbortSignal.abort('never') });
-  // It may have begun on its thread, and is undone then.
-  assert.deepStrictEqual([aborted.status, aborted.error.message], ['terminated', 'never']);
-  assert.notEqual(aborted.session, 'reset');
+  assert.deepStrictEqual([aborted.status, aborted.error.message, aborted.session], ['terminated', 'never', 'kept']);
+  const call = await session.call({ name: 'missing', signal: AbortSignal.abort('neither') });
+  assert.deepStrictEqual([call.status, call.error.message, call.session], ['terminated', 'neither', 'kept']);
   const hostile = await session.run('1', { signal: AbortSignal.abort({ toString() { throw new Error('no'); } }) });
   assert.equal(hostile.error.message, 'a reason of type object');
   assert.equal((await session.run('kept')).result, 1);
@@ -205,6 +205,16 @@ test('a reset and a close end cells, and a closed session refuses', { skip }, as
   assert.equal((await last).error.name, 'SessionClosed');
   await assert.rejects(session.names(), { message: 'the session is closed' });
   assert.throws(() => session.update({}), { message: 'the session is closed' });
+});
+
+test('resets at once are all done', { skip }, async (t) => {
+  const session = opened(t, new Session());
+  for (let round = 0; round < 20; round += 1) {
+    const cell = session.run('let kept = 1; for (;;) {}');
+    await Promise.all([session.reset(), session.reset(), session.names().catch(() => {}), session.reset()]);
+    assert.equal((await cell).error.name, 'SessionReset');
+    assert.deepStrictEqual(await session.names(), []);
+  }
 });
 
 test('names have kinds, types and sizes', { skip }, async (t) => {

@@ -113,6 +113,8 @@ pub struct CellRequest {
     pub report: Option<bool>,
     /// The milliseconds after which the cell is ended, as the caller wrote them. They count from its start.
     pub timeout_ms: Option<f64>,
+    /// Why the caller has ended the cell before its call. It is counted and settles, and never begins.
+    pub ended: Option<String>,
     /// The spelling of options in errors.
     pub spelling: Spelling,
 }
@@ -127,6 +129,7 @@ impl CellRequest {
             language: None,
             report: None,
             timeout_ms: None,
+            ended: None,
             spelling: Spelling::default(),
         }
     }
@@ -152,6 +155,8 @@ pub struct CallRequest {
     pub report: Option<bool>,
     /// As [`CellRequest::timeout_ms`].
     pub timeout_ms: Option<f64>,
+    /// As [`CellRequest::ended`].
+    pub ended: Option<String>,
     /// The spelling of options in errors.
     pub spelling: Spelling,
 }
@@ -165,6 +170,7 @@ impl CallRequest {
             args: empty_array(),
             report: None,
             timeout_ms: None,
+            ended: None,
             spelling: Spelling::default(),
         }
     }

@@ -427,7 +427,7 @@ impl Run {
         }
         self.settled.store(true, Ordering::Release);
         drop(shared);
-        if kind == Some(Kind::Task) {
+        if kind.is_some_and(Kind::is_task) {
             self.resources.registry.forget(self.place);
         } else {
             self.resources.registry.settle(self.place, status);

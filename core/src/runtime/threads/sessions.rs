@@ -197,12 +197,16 @@ impl Session {
         }
     }
 
-    /// Ends all runs for a reason, and rejects the host's calls.
+    /// Ends all runs for a reason, and rejects the host's calls. A reset leaves those before it, which have the same
+    /// effect.
     fn end_all(&self, reason: &Reason, error: (&str, &str)) {
         let (runs, calls) = {
             let mut shared = self.shared.lock();
-            let mut runs: Vec<_> = shared.queue.drain(..).collect();
-            runs.extend(shared.current.clone());
+            let stays =
+                |run: &Arc<Run>| run.kind() == Some(Kind::Reset) && matches!(reason, Reason::Reset);
+            let (left, mut runs): (Vec<_>, Vec<_>) = shared.queue.drain(..).partition(stays);
+            shared.queue = left.into();
+            runs.extend(shared.current.clone().filter(|run| !stays(run)));
             shared.inbox.clear();
             (runs, shared.calls.take_all())
         };

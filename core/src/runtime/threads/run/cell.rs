@@ -79,6 +79,15 @@ pub(crate) enum Kind {
     Held,
     /// No cell at all.
     Task,
+    /// The [`Task`] that resets the session. A later reset does not end it.
+    Reset,
+}
+
+impl Kind {
+    /// Whether it is no cell.
+    pub(crate) fn is_task(self) -> bool {
+        matches!(self, Self::Task | Self::Reset)
+    }
 }
 
 /// The parts of a run that belongs to a session.
@@ -126,7 +135,7 @@ impl Run {
     pub(crate) fn receive(self: &Arc<Self>, inbound: Inbound) -> Result<(), Inbound> {
         let shared = self.shared.lock();
         let begun = !matches!(shared.phase, Phase::Queued(_) | Phase::Over);
-        if !begun || self.kind() == Some(Kind::Task) || shared.claimed || self.is_settled() {
+        if !begun || self.kind().is_some_and(Kind::is_task) || shared.claimed || self.is_settled() {
             return Err(inbound);
         }
         self.take_in(shared, inbound);

@@ -41,9 +41,8 @@ impl SessionControl for Session {
             filename: request.filename.unwrap_or_else(|| format!("<cell {number}>")),
             language: request.language.unwrap_or(self.request.language),
         };
-        let options =
-            Options { host: Some(host), report: request.report, timeout_ms: request.timeout_ms };
-        self.add(work, options)
+        let CellRequest { report, timeout_ms, ended, .. } = request;
+        self.add(work, Options { host: Some(host), report, timeout_ms }, ended)
     }
 
     fn call(
@@ -53,9 +52,8 @@ impl SessionControl for Session {
     ) -> Result<Arc<dyn RunControl>, Error> {
         self.count_cell();
         let work = CellWork::Call { name: request.name, args: request.args };
-        let options =
-            Options { host: Some(host), report: request.report, timeout_ms: request.timeout_ms };
-        self.add(work, options)
+        let CallRequest { report, timeout_ms, ended, .. } = request;
+        self.add(work, Options { host: Some(host), report, timeout_ms }, ended)
     }
 
     fn update(&self, request: UpdateRequest) -> Result<(), Error> {
@@ -64,28 +62,37 @@ impl SessionControl for Session {
     }
 
     fn names(self: Arc<Self>, done: Done<Result<Vec<Name>, Error>>) {
-        self.ask(Box::new(move |isolate| {
-            let names = |isolate: &mut Box<SessionIsolate>| isolate.names();
-            done(isolate.map(|isolate| isolate.as_mut().map(names).unwrap_or_default()));
-        }));
+        self.ask(
+            Kind::Task,
+            Box::new(move |isolate| {
+                let names = |isolate: &mut Box<SessionIsolate>| isolate.names();
+                done(isolate.map(|isolate| isolate.as_mut().map(names).unwrap_or_default()));
+            }),
+        );
     }
 
     fn reset(self: Arc<Self>, done: Done<Result<(), Error>>) {
         self.end_all(&Reason::Reset, RESET);
-        self.ask(Box::new(move |isolate| {
-            done(isolate.map(|isolate| {
-                if let Some(isolate) = isolate {
-                    isolate.reset();
-                }
-            }));
-        }));
+        self.ask(
+            Kind::Reset,
+            Box::new(move |isolate| {
+                done(isolate.map(|isolate| {
+                    if let Some(isolate) = isolate {
+                        isolate.reset();
+                    }
+                }));
+            }),
+        );
     }
 
     fn fork(self: Arc<Self>, host: Arc<dyn Host>, done: Done<Forked>) {
         let session = Arc::clone(&self);
-        self.ask(Box::new(move |isolate| {
-            done(isolate.and_then(|isolate| session.copy(isolate, host)));
-        }));
+        self.ask(
+            Kind::Task,
+            Box::new(move |isolate| {
+                done(isolate.and_then(|isolate| session.copy(isolate, host)));
+            }),
+        );
     }
 
     fn close(self: Arc<Self>, done: Done<()>) {
@@ -111,19 +118,28 @@ impl Session {
         shared.cells
     }
 
-    fn add(&self, work: CellWork, options: Options) -> Result<Arc<dyn RunControl>, Error> {
+    /// Queues a run of the caller. `ended`: why the caller has ended it.
+    fn add(
+        &self,
+        work: CellWork,
+        options: Options,
+        ended: Option<String>,
+    ) -> Result<Arc<dyn RunControl>, Error> {
         self.resources.ensure_threads()?;
         let run = self.make(Work::Cell(work), Kind::Cell, options);
-        self.queue(&run);
+        match ended {
+            Some(reason) => run.end(Reason::of_caller(Some(&reason))),
+            None => self.queue(&run),
+        }
         Ok(run)
     }
 
     /// Queues a question to the isolate.
-    fn ask(&self, task: Task) {
+    fn ask(&self, kind: Kind, task: Task) {
         if let Err(error) = self.resources.ensure_threads() {
             return task(Err(error));
         }
-        let run = self.make(Work::Task(task), Kind::Task, Options::default());
+        let run = self.make(Work::Task(task), kind, Options::default());
         self.queue(&run);
     }
 

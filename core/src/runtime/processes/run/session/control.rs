@@ -38,7 +38,8 @@ impl SessionControl for Session {
             filename: request.filename.unwrap_or_else(|| format!("<cell {number}>")),
             language: request.language.unwrap_or(self.request.language),
         };
-        Ok(self.add(work, host, request.report, request.timeout_ms))
+        let CellRequest { report, timeout_ms, ended, .. } = request;
+        Ok(self.add(work, host, (report, timeout_ms), ended))
     }
 
     fn call(
@@ -48,7 +49,8 @@ impl SessionControl for Session {
     ) -> Result<Arc<dyn RunControl>, Error> {
         self.count_cell();
         let work = CellWork::Call { name: request.name, args: request.args };
-        Ok(self.add(work, host, request.report, request.timeout_ms))
+        let CallRequest { report, timeout_ms, ended, .. } = request;
+        Ok(self.add(work, host, (report, timeout_ms), ended))
     }
 
     fn update(&self, request: UpdateRequest) -> Result<(), Error> {
@@ -115,12 +117,13 @@ impl Session {
         shared.cells
     }
 
+    /// Queues a run of the caller. `ended`: why the caller has ended it.
     fn add(
         &self,
         work: CellWork,
         host: Arc<dyn Host>,
-        report: Option<bool>,
-        timeout_ms: Option<f64>,
+        (report, timeout_ms): (Option<bool>, Option<f64>),
+        ended: Option<String>,
     ) -> Arc<dyn RunControl> {
         let native: Arc<NativeHost> = Arc::new(self.host.cell(host));
         // Called before anything is locked, because it calls the host.
@@ -131,7 +134,10 @@ impl Session {
         let part = InSession::new(self.me(), Arc::clone(&native), Kind::Cell, timeout);
         let options = Options { host: native, validated_kinds, report };
         let run = self.make(Work::Cell(Box::new(cell)), part, options);
-        self.queue(&run);
+        match ended {
+            Some(reason) => run.end(Reason::of_caller(Some(&reason))),
+            None => self.queue(&run),
+        }
         run
     }
 }

@@ -90,9 +90,15 @@ CELL_FORKED = """
     warnings.simplefilter("ignore", DeprecationWarning)
 
     async def main():
-        session = isolane.Session()
-        handle = session.run("await new Promise(() => {})")
-        await asyncio.sleep(0)
+        begun = asyncio.Event()
+
+        async def never():
+            begun.set()
+            await asyncio.get_running_loop().create_future()
+
+        session = isolane.Session(globals={"never": never})
+        handle = session.run("await never()")
+        await begun.wait()
         if child := os.fork():
             os.waitpid(child, 0)
             handle.terminate("enough")

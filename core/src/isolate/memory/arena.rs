@@ -15,11 +15,14 @@
 //! bits of their address. So chunks do not all begin at the same place of a page: see [`CHUNK_BYTES`].
 #![expect(unsafe_code, reason = "hands out raw memory")]
 
+mod holes;
+
+use self::holes::pages_within;
 use super::{
-    range::{self, LARGE_PAGE_BYTES, LARGE_PAGES_FROM_BYTES, PAGE_BYTES, Range},
+    range::{LARGE_PAGE_BYTES, PAGE_BYTES, Range},
     returned::{Returned, ReturnedPages},
 };
-use std::{alloc::Layout, cell::Cell, mem, ops, ptr, ptr::NonNull};
+use std::{alloc::Layout, cell::Cell, mem, ptr, ptr::NonNull};
 
 /// 16-byte steps in 27 doublings: blocks of up to 4 GiB.
 type Blocks = rlsf::Tlsf<'static, u32, u16, 27, 16>;
@@ -41,8 +44,6 @@ const SWEEP_SHARE: usize = 32;
 /// much as a small run may waste.
 const HOLES_SHARE: usize = 4;
 const HOLES_BYTES: usize = 1 << 20;
-/// The share of the expected bytes that must be free for more after a search for every hole, which is slow.
-const ROOM_SHARE: usize = 64;
 /// Bytes of a large block that are moved at once.
 const MOVED_AT_ONCE_BYTES: usize = 256 << 10;
 /// The size of a block for one of the engine's chunks. Objects whose addresses agree modulo the number of buckets share
@@ -363,90 +364,6 @@ impl Arena {
         Some(new)
     }
 
-    /// Gives the pages of large free blocks back to the system. It reads every block, so it runs less often if it gives
-    /// back little.
-    fn sweep(&self) {
-        let given_bytes = self.give_back_holes(LARGE_BYTES);
-        let least = (self.expected.get() - self.start) / SWEEP_SHARE;
-        let came_of_it = given_bytes >= self.touched.replace(0) / 2;
-        self.until_sweep.set(if came_of_it { least } else { 2 * least });
-    }
-
-    /// Whether the process holds no more than it may. Gives back every hole of a page first if it must.
-    fn holds_little(&self) -> bool {
-        if self.high.get() <= self.expected.get() {
-            return true;
-        }
-        let expected_bytes = self.expected.get() - self.start;
-        let most_bytes = most_held_bytes(expected_bytes);
-        self.held_bytes() <= most_bytes || {
-            self.give_back_holes(PAGE_BYTES);
-            self.held_bytes() <= most_bytes - expected_bytes / ROOM_SHARE
-        }
-    }
-
-    /// Gives back whole pages of free blocks that have at least `least_bytes` of them; returns the number of bytes.
-    fn give_back_holes(&self, least_bytes: usize) -> usize {
-        let mut given_bytes = 0;
-        self.each_free(|start, end| {
-            // SAFETY: a free block; its header and links stay.
-            given_bytes += unsafe { self.give_back(start, end, least_bytes) };
-        });
-        given_bytes
-    }
-
-    /// Calls the function with the addresses of each free block, below `high` and without its header.
-    fn each_free(&self, mut each: impl FnMut(usize, usize)) {
-        let state_bytes = size_of::<Blocks>().next_multiple_of(MARGIN_BYTES);
-        let (start, high) = (self.start + state_bytes, self.high.get().min(self.end));
-        let pool = self.blocks.as_ptr().cast::<u8>().wrapping_add(state_bytes);
-        let Some(pool) = NonNull::new(pool) else { return };
-        let pool = NonNull::slice_from_raw_parts(pool, self.end - start);
-        // SAFETY: the pool as `new` inserted it, which no one changes while it is walked.
-        let blocks = unsafe { (*self.blocks.as_ptr()).iter_blocks(pool) };
-        for block in blocks.filter(|block| !block.is_occupied()) {
-            let start = block.as_ptr().addr().get() + BLOCK_OVERHEAD_BYTES;
-            each(start, (start + block.max_payload_size()).min(high));
-        }
-    }
-
-    /// Counts pages that may be written from now on as held.
-    fn take_back(&self, start: usize, end: usize) {
-        if self.returned.bytes() == 0 {
-            return;
-        }
-        if self.expected.get() - self.start >= LARGE_PAGES_FROM_BYTES {
-            // The first write to a large page without content brings in all of it.
-            for place in [start, end - 1] {
-                let page = place / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-                let (from, to) = (page.max(self.start), page + LARGE_PAGE_BYTES);
-                if self.returned.has_all(from - self.start, to - self.start) {
-                    self.returned.remove(from - self.start, to - self.start);
-                }
-            }
-        }
-        self.returned.remove(start - self.start, end - self.start);
-    }
-
-    /// Gives back to the system the whole pages within a block that is free or about to be, if they come to at least
-    /// `least_bytes`; returns the number of bytes. The block's first bytes stay: the allocator writes there.
-    ///
-    /// # Safety
-    /// The addresses are those of such a block, below `high`.
-    unsafe fn give_back(&self, start: usize, end: usize, least_bytes: usize) -> usize {
-        let ops::Range { start, end } = pages_within(start, end);
-        if end < start.saturating_add(least_bytes)
-            || self.returned.has_all(start - self.start, end - self.start)
-        {
-            return 0;
-        }
-        // SAFETY: whole pages whose content is of no use. A system that declines keeps them.
-        if unsafe { range::give_back_pages(start, end - start) } {
-            self.returned.insert(start - self.start, end - self.start);
-        }
-        end - start
-    }
-
     /// # Safety
     /// `block` came from an arena and is in use.
     pub(crate) unsafe fn usable_bytes(block: NonNull<u8>) -> usize {
@@ -481,11 +398,6 @@ impl Arena {
         }
         end <= self.ceiling.get()
     }
-}
-
-/// The whole pages within a free block, without the first bytes: the allocator writes there.
-fn pages_within(start: usize, end: usize) -> ops::Range<usize> {
-    (start + MARGIN_BYTES).next_multiple_of(PAGE_BYTES)..end / PAGE_BYTES * PAGE_BYTES
 }
 
 /// A layout whose block has a size that the allocator sorts by. The allocator would not find a free block of any other
@@ -531,203 +443,4 @@ fn placed(block: NonNull<u8>) -> NonNull<u8> {
 const _: () = assert!(mem::align_of::<Blocks>() <= super::range::PAGE_BYTES);
 
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zeroed_blocks_are_zero_wherever_they_come_from() {
-        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
-        let arena = Arena::new(&range).expect("an arena");
-        let mut kept = Vec::new();
-        for round in 0..400_usize {
-            let bytes = 1 + round * 977 % 150_000;
-            let block = NonNull::new(arena.allocate_zeroed(bytes)).expect("memory");
-            // SAFETY: the block is `bytes` long and ours.
-            unsafe {
-                assert!(std::slice::from_raw_parts(block.as_ptr(), bytes).iter().all(|b| *b == 0));
-                block.write_bytes(0xff, Arena::usable_bytes(block));
-            }
-            kept.push(block);
-            if round % 3 != 0 {
-                let old = kept.swap_remove(round * 31 % kept.len());
-                // SAFETY: in use until now, and forgotten here.
-                unsafe { arena.free(old) };
-            }
-        }
-    }
-
-    #[test]
-    fn what_was_freed_fits_the_next_of_its_size() {
-        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
-        let arena = Arena::new(&range).expect("an arena");
-        for bytes in (1..300_000).step_by(997) {
-            let block = |()| NonNull::new(arena.allocate(bytes)).expect("memory");
-            let (first, wall) = (block(()), block(()));
-            // SAFETY: in use until now, and forgotten here.
-            unsafe { arena.free(first) };
-            let again = block(());
-            assert_eq!(again, first, "{bytes} bytes");
-            // SAFETY: as above.
-            unsafe {
-                arena.free(again);
-                arena.free(wall);
-            }
-        }
-    }
-
-    #[test]
-    fn blocks_of_a_chunks_size_keep_their_content() {
-        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
-        let arena = Arena::new(&range).expect("an arena");
-        let mut kept: Vec<(NonNull<u8>, u8, usize)> = Vec::new();
-        let mut shifted = 0;
-        for round in 0..2000_usize {
-            let bytes = CHUNK_BYTES - 200 + round * 37 % 400;
-            let mark = u8::try_from(round % 251).expect("below 251");
-            let cost = arena.next_cost_bytes(bytes);
-            let block = NonNull::new(arena.allocate(bytes)).expect("memory");
-            assert!(block.addr().get().is_multiple_of(ENGINE_ALIGN));
-            shifted += usize::from(placed(block) != block);
-            // SAFETY: each block is in use and as long as it is said to be.
-            unsafe {
-                assert_eq!(Arena::cost_bytes(block), cost);
-                assert!(Arena::usable_bytes(block) >= bytes);
-                block.write_bytes(mark, Arena::usable_bytes(block));
-                kept.push((block, mark, bytes));
-                let (old, mark, bytes) = kept.swap_remove(round * 31 % kept.len());
-                let all = |block: NonNull<u8>, bytes| {
-                    std::slice::from_raw_parts(block.as_ptr(), bytes).iter().all(|b| *b == mark)
-                };
-                assert!(all(old, bytes));
-                if round % 2 == 0 {
-                    let new_bytes = [100, bytes - 8, bytes + 8, 20_000][round / 2 % 4];
-                    let moved = NonNull::new(arena.resize(old, new_bytes)).expect("memory");
-                    assert!(all(moved, bytes.min(new_bytes)));
-                    assert!(Arena::usable_bytes(moved) >= new_bytes);
-                    moved.write_bytes(mark, new_bytes);
-                    kept.push((moved, mark, new_bytes));
-                } else {
-                    arena.free(old);
-                }
-            }
-        }
-        assert!(shifted > 100, "{shifted}");
-        let most = range.bytes() - (4 << 20);
-        for (block, ..) in kept {
-            // SAFETY: in use until now, and forgotten here.
-            unsafe { arena.free(block) };
-        }
-        assert!(!arena.allocate(most).is_null(), "all of it is one free block again");
-    }
-
-    #[test]
-    fn holes_are_given_back_and_large_blocks_keep_their_content() {
-        const MIB: usize = 1 << 20;
-        let range = Range::reserve(64 * MIB).expect("64 MiB of addresses");
-        let arena = Arena::new(&range).expect("an arena");
-        arena.expect(5 * MIB);
-        let block = |bytes: usize| NonNull::new(arena.allocate(bytes)).expect("memory");
-        let (grows, hole, last) = (block(3 * MIB), block(3 * MIB), block(64));
-        // SAFETY: blocks in use, each as long as it was asked for.
-        unsafe {
-            for at in 0..3 * MIB {
-                grows.add(at).write(at.to_le_bytes()[1]);
-            }
-            hole.write_bytes(0xff, 3 * MIB);
-            arena.free(hole);
-            let inside = hole.add(MIB).as_ptr();
-            assert_eq!(inside.read(), 0, "what is free above all that is expected is given back");
-            let old = grows.add(MIB).as_ptr();
-            let grown = NonNull::new(arena.resize(grows, 5 * MIB)).expect("memory");
-            assert_ne!(grown, grows);
-            assert!((0..3 * MIB).all(|at| grown.add(at).read() == at.to_le_bytes()[1]));
-            assert_eq!(old.read(), 0, "nothing of a block that has moved stays");
-            arena.free(last);
-        }
-    }
-
-    #[test]
-    fn holes_of_any_size_hold_no_more_than_a_quarter_more() {
-        const LIMIT: usize = 16 << 20;
-        let range = Range::reserve(256 << 20).expect("256 MiB of addresses");
-        let arena = Arena::new(&range).expect("an arena");
-        arena.expect(LIMIT);
-        let mut kept: Vec<NonNull<u8>> = Vec::new();
-        let (mut used, mut bytes, mut most) = (0, 500, 0);
-        'full: loop {
-            let mut round = Vec::new();
-            while used + bytes < LIMIT {
-                let Some(block) = NonNull::new(arena.allocate(bytes)) else { break 'full };
-                // SAFETY: the block is that long.
-                unsafe { block.write_bytes(1, bytes) };
-                // SAFETY: in use.
-                used += unsafe { Arena::cost_bytes(block) };
-                round.push(block);
-                most = most.max(resident_bytes(&range));
-                assert!(arena.held_bytes() <= most_held_bytes(LIMIT));
-            }
-            if round.is_empty() {
-                break;
-            }
-            for (index, block) in round.into_iter().enumerate() {
-                if index % 4 == 0 {
-                    kept.push(block);
-                } else {
-                    // SAFETY: in use until now.
-                    unsafe {
-                        used -= Arena::cost_bytes(block);
-                        arena.free(block);
-                    }
-                }
-            }
-            bytes = bytes * 5 / 4;
-        }
-        assert!(most > LIMIT, "there were holes: {most}");
-        assert!(most <= most_held_bytes(LIMIT) + (256 << 10), "{most} bytes for {LIMIT}");
-    }
-
-    /// The resident bytes that the system reports, read every now and then.
-    fn resident_bytes(range: &Range) -> usize {
-        thread_local!(static CALLS: Cell<usize> = const { Cell::new(0) });
-        if !CALLS.replace(CALLS.get() + 1).is_multiple_of(500) {
-            return 0;
-        }
-        let mut pages = vec![0; range.bytes() / PAGE_BYTES];
-        // SAFETY: a byte for each page of the mapping.
-        let told =
-            unsafe { libc::mincore(range.start().cast(), range.bytes(), pages.as_mut_ptr()) };
-        assert_eq!(told, 0);
-        pages.iter().filter(|page| **page & 1 == 1).count() * PAGE_BYTES
-    }
-
-    #[test]
-    fn large_blocks_begin_with_a_large_page() {
-        const KIB: usize = 1 << 10;
-        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
-        let arena = Arena::new(&range).expect("an arena");
-        let from = (range.start().addr() + (2 << 20)).next_multiple_of(LARGE_PAGE_BYTES);
-        arena.start_large_at(2 << 20);
-        let small = arena.allocate(64 * KIB).addr();
-        let large = arena.allocate_zeroed(1 << 20).addr();
-        assert!(small + 64 * KIB < from && (from..from + 128 * KIB).contains(&large));
-        // Small blocks go on above: none is left below.
-        assert!(arena.allocate(64 * KIB).addr() > large);
-    }
-
-    #[test]
-    fn nothing_above_the_ceiling() {
-        let range = Range::reserve(64 << 20).expect("64 MiB of addresses");
-        let arena = Arena::new(&range).expect("an arena");
-        arena.set_ceiling(1 << 20);
-        assert!(arena.allocate(2 << 20).is_null());
-        assert!(!arena.allocate(1 << 19).is_null());
-    }
-
-    #[test]
-    fn more_than_there_is_fails() {
-        let range = Range::reserve(1 << 20).expect("a MiB of addresses");
-        let arena = Arena::new(&range).expect("an arena");
-        assert!(arena.allocate(2 << 20).is_null());
-        assert!(arena.allocate(usize::MAX).is_null());
-    }
-}
+mod tests;

@@ -21,6 +21,7 @@ pub(crate) struct Figures {
 
 impl Figures {
     /// Bytes that the engine holds, and those that the code makes others hold.
+    #[cfg(test)]
     pub(crate) fn held_bytes(&self) -> usize {
         self.used_bytes + self.charged_bytes
     }

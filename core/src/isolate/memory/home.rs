@@ -355,22 +355,6 @@ impl<R: Realm> Tenant<R> {
         Occupied { tenant: self }
     }
 
-    /// As `occupy`, unless that would mean to wait.
-    pub(crate) fn try_occupy(&self) -> Option<Occupied<'_, R>> {
-        if !self.home.try_enter() {
-            return None;
-        }
-        // SAFETY: this thread just made the queue busy.
-        unsafe { self.home.place.seat(&self.state) };
-        Some(Occupied { tenant: self })
-    }
-
-    /// Whether threads wait for the home.
-    pub(crate) fn is_wanted(&self) -> bool {
-        let queue = self.home.queue.lock();
-        queue.served != queue.next_ticket
-    }
-
     /// Leaves the home to others while the function runs, and then occupies it again. The code may be in the middle of
     /// an entry.
     ///

@@ -7,8 +7,6 @@
 //! `home` lets sessions take turns in one: `snapshot` holds their content meanwhile, `exchange` their figures, and
 //! `written` finds the pages that changed.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "sessions use it from the next commits on"))]
-
 pub(super) mod accounting;
 pub(super) mod arena;
 pub(super) mod calibrate;

@@ -231,7 +231,7 @@ def test_misuse_of_a_call_and_of_an_update() -> None:
             call(1)
         with pytest.raises(TypeError, match="unexpected keyword argument 'filename'"):
             call("f", filename="a")
-        with pytest.raises(isolane.SerializationError, match=r"arguments\[0\]"):
+        with pytest.raises(isolane.SerializationError, match=r"^args\[0\]: "):
             call("f", object())
         with pytest.raises(TypeError, match="unexpected keyword argument 'global'"):
             update(**{"global": {}})

@@ -83,7 +83,7 @@ pub(crate) fn read_call(
     request.report = read_own_report(&given, functions)?;
     request.timeout_ms = number(&given, "timeout_ms")?;
     request.check().map_err(|error| exception(py, &error))?;
-    request.args = value::write(functions, &required(&given, "args")?, owner, "arguments")?;
+    request.args = value::write(functions, &required(&given, "args")?, owner, "args")?;
     Ok(request)
 }
 

@@ -15,7 +15,7 @@ use super::{
         clone_in::clone_args_in,
         clone_out::{Crossing, clone_out},
     },
-    engine::{Cx, Local, Outcome, Raw, Thrown, is_proxy, sys, undefined},
+    engine::{Cx, Local, Outcome, Raw, Thrown, is_promise, is_proxy, sys, undefined},
     exception, globals, loader, session,
 };
 
@@ -85,6 +85,8 @@ pub(super) const RESOLVED: c_int = 1;
 const REJECTED: c_int = 2;
 /// A call of the host has settled which is the work of a session's cell.
 pub(super) const HELD: c_int = 3;
+/// The code of a session's cell has come to its end.
+pub(super) const RETURNED: c_int = 4;
 
 /// The most exports that a message about a missing one names.
 const NAMED_EXPORTS: usize = 20;
@@ -169,6 +171,24 @@ pub(super) fn await_promise(state: &State, promise: Raw, what: c_int) -> Outcome
     cx.then(promise, fulfilled.raw(), rejected.raw())
 }
 
+/// Makes the engine notify the run when a value has resolved, as one `await` of it would.
+pub(super) fn await_value(state: &State, value: Local) -> Outcome<()> {
+    let cx = state.realm().cx;
+    if is_next(cx) && !is_promise(value.raw()) && cx.is_its_own_outcome(value.raw())? {
+        state.signal.replace(Some(Signal { what: RESOLVED, value }));
+        return Ok(());
+    }
+    await_promise(state, state.promise_of(value.raw())?.raw(), RESOLVED)
+}
+
+impl State {
+    /// The promise that one `await` of a value would wait for: of a promise, that itself, without a call of its `then`.
+    pub(super) fn promise_of(&self, value: Raw) -> Outcome<Local> {
+        let intrinsics = self.realm().intrinsics;
+        self.realm().cx.call(intrinsics.promise_resolve, intrinsics.promise, &[value])
+    }
+}
+
 /// Whether a job queued now would run next. Then a known reaction need not be queued: no code could tell the
 /// difference.
 pub(super) fn is_next(cx: Cx) -> bool {
@@ -237,13 +257,7 @@ fn select(state: &State) -> Outcome<Option<End>> {
         // Awaiting it would run one of its traps, and it cannot be the result.
         clone_out(state, candidate.raw(), Crossing::Final, "result")?;
     }
-    if is_next(cx) && cx.is_its_own_outcome(candidate.raw())? {
-        state.signal.replace(Some(Signal { what: RESOLVED, value: candidate }));
-        return Ok(None);
-    }
-    let (promise, [resolve, _]) = cx.promise()?;
-    cx.call(resolve.raw(), undefined(), &[candidate.raw()])?;
-    await_promise(state, promise.raw(), RESOLVED)?;
+    await_value(state, candidate)?;
     Ok(None)
 }
 

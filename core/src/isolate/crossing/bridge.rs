@@ -589,11 +589,10 @@ impl State {
             // To await a proxy would run one of its traps.
             clone_out(self, result.raw(), Crossing::Live, "result")?;
         }
-        let (promise, [resolve, _]) = cx.promise()?;
+        let promise = self.promise_of(result.raw())?;
         let fulfilled = cx.numbered_function(settled, CALL_FULFILLED, call)?;
         let rejected = cx.numbered_function(settled, CALL_REJECTED, call)?;
-        cx.then(promise.raw(), fulfilled.raw(), rejected.raw())?;
-        cx.call(resolve.raw(), undefined(), &[result.raw()]).map(drop)
+        cx.then(promise.raw(), fulfilled.raw(), rejected.raw())
     }
 
     /// Turns the host's answer into the value that the call returns or the exception that it throws, with its cause.

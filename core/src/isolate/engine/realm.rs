@@ -121,6 +121,8 @@ pub(in crate::isolate) struct Intrinsics {
     pub(in crate::isolate) set_for_each: Raw,
     pub(in crate::isolate) set_size: Raw,
     pub(in crate::isolate) date_get_time: Raw,
+    pub(in crate::isolate) promise: Raw,
+    pub(in crate::isolate) promise_resolve: Raw,
     pub(in crate::isolate) regexp: Raw,
     pub(in crate::isolate) regexp_source: Raw,
     /// The getters of a RegExp's flags, each with its letter.
@@ -166,6 +168,8 @@ impl Intrinsics {
             self.set_for_each,
             self.set_size,
             self.date_get_time,
+            self.promise,
+            self.promise_resolve,
             self.regexp,
             self.regexp_source,
             self.bigint,
@@ -388,6 +392,8 @@ fn capture(
         set_for_each: method(c"Set", c"forEach")?,
         set_size: getter(c"Set", c"size")?,
         date_get_time: method(c"Date", c"getTime")?,
+        promise: constructor(c"Promise")?.into_raw(),
+        promise_resolve: cx.get_str(constructor(c"Promise")?.raw(), c"resolve")?.into_raw(),
         regexp: constructor(c"RegExp")?.into_raw(),
         regexp_source: getter(c"RegExp", c"source")?,
         regexp_flags: [

@@ -3,7 +3,10 @@
 //! In: a linked cell, or the call of something that cells have made. Out: an [`End`], with the value, its text, and the
 //! part of the cell that it is from. A value that cannot leave is no failure. Keeps the promises of sessions on values.
 
-use std::{cell::Cell, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 use super::names::Slots;
 use crate::{
@@ -23,7 +26,8 @@ use crate::{
         exception,
         loader::{self, Body},
         settle::{
-            CellEnd, EVALUATED, End, HELD, NotStarted, RESOLVED, Signal, await_promise, is_next,
+            CellEnd, EVALUATED, End, HELD, NotStarted, RESOLVED, RETURNED, Signal, await_promise,
+            await_value,
         },
     },
     modules::{compile::cell::CellValue, session_program::LinkedCell},
@@ -41,8 +45,10 @@ pub(super) struct Present {
     pub(super) slots: Slots,
     /// Whether it came to its end, without a `return`.
     pub(super) came_to_end: Cell<bool>,
-    /// The source of its value then.
-    value: CellValue,
+    /// The value that it has given, until that is awaited.
+    pub(super) value: RefCell<Option<Local>>,
+    /// The source of its value, unless it returned.
+    source: CellValue,
     /// The host's call that it is, if the host called a function.
     held: Option<u32>,
 }
@@ -107,6 +113,12 @@ pub(in crate::isolate) fn take_signal(
     match what {
         EVALUATED => run_module(state).map(|()| None),
         HELD => Ok(Some(End::Cell(Box::default()))),
+        RETURNED => {
+            let present = state.session()?.present.borrow();
+            let value = present.as_ref().and_then(|present| present.value.take());
+            drop(present);
+            await_result(state, value.ok_or(Thrown)?).map(|()| None)
+        }
         RESOLVED => end(state, value.raw()).map(Some),
         _ => {
             let error = exception::execution_error(state, value.raw());
@@ -134,7 +146,7 @@ fn run(state: &State, cell: &LinkedCell, body: &Local) -> Outcome<()> {
     state.arrive(slots, cell.plan.value, None)?;
     let binder = state.binder()?;
     let promise = cx.call(body.raw(), undefined(), &[binder.raw()])?;
-    await_promise(state, promise.raw(), RESOLVED)
+    await_promise(state, promise.raw(), RETURNED)
 }
 
 /// Calls what a cell has declared.
@@ -156,13 +168,16 @@ fn call(state: &State, name: &str, args: &Value) -> Result<(), NotStarted> {
     let args = clone_args_in(state, args)?;
     let raws: Vec<Raw> = args.iter().map(Local::raw).collect();
     let value = cx.call(function.raw(), undefined(), &raws)?;
-    if is_next(cx) && !is_proxy(value.raw()) && cx.is_its_own_outcome(value.raw())? {
+    Ok(await_result(state, value)?)
+}
+
+/// Awaits what a cell gives. A Proxy is the value itself: awaiting it would run one of its traps.
+fn await_result(state: &State, value: Local) -> Outcome<()> {
+    if is_proxy(value.raw()) {
         state.signal.replace(Some(Signal { what: RESOLVED, value }));
         return Ok(());
     }
-    let (promise, [resolve, _]) = cx.promise()?;
-    cx.call(resolve.raw(), undefined(), &[value.raw()])?;
-    Ok(await_promise(state, promise.raw(), RESOLVED)?)
+    await_value(state, value)
 }
 
 /// The error of a call of a name that no cell declared.
@@ -191,7 +206,7 @@ fn unknown_name(state: &State, name: &str) -> ExecutionError {
 fn end(state: &State, value: Raw) -> Outcome<End> {
     let session = state.session()?;
     let value_from = match &*session.present.borrow() {
-        Some(Present { came_to_end, value, .. }) if came_to_end.get() => match value {
+        Some(Present { came_to_end, source, .. }) if came_to_end.get() => match source {
             CellValue::None => None,
             CellValue::Default => Some(ValueFrom::Default),
             CellValue::Expression => Some(ValueFrom::Expression),
@@ -223,9 +238,9 @@ fn shown(state: &State, value: Raw) -> Outcome<String> {
 }
 
 impl State {
-    fn arrive(&self, slots: Slots, value: CellValue, held: Option<u32>) -> Outcome<()> {
-        let came_to_end = Cell::new(false);
-        self.session()?.present.replace(Some(Present { slots, came_to_end, value, held }));
+    fn arrive(&self, slots: Slots, source: CellValue, held: Option<u32>) -> Outcome<()> {
+        let (came_to_end, value) = (Cell::new(false), RefCell::default());
+        self.session()?.present.replace(Some(Present { slots, came_to_end, value, source, held }));
         Ok(())
     }
 }

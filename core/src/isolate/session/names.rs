@@ -103,18 +103,21 @@ pub(super) struct Slots {
     index: HashMap<u32, usize>,
 }
 
-/// The names that the cell has set.
+/// What the cell has set.
 pub(super) enum Bound {
     Name,
-    /// It came to its end.
+    /// Its value, at its end.
     End,
+    /// Its value, by a `return`.
+    Return,
 }
 
 const WRITABLE: u32 = sys::JS_PROP_CONFIGURABLE | sys::JS_PROP_ENUMERABLE | sys::JS_PROP_WRITABLE;
 const CONSTANT: u32 = sys::JS_PROP_CONFIGURABLE | sys::JS_PROP_ENUMERABLE;
 
-/// The index that a cell sets at its end.
+/// The index that a cell sets at its end, and the one that it sets where it returns.
 const END: u32 = 1;
+const RETURN: u32 = 2;
 
 impl State {
     pub(super) fn parts(&self) -> Outcome<Parts> {
@@ -240,6 +243,7 @@ impl State {
         let Some(declared) = slots.index.get(&key).and_then(|&at| slots.plan.names.get(at)) else {
             return match cx.array_index(key) {
                 Some(END) => Ok(Bound::End),
+                Some(RETURN) => Ok(Bound::Return),
                 _ => Err(Thrown),
             };
         };
@@ -309,10 +313,12 @@ unsafe extern "C-unwind" fn set(
     let result = bridge::enter(ctx, |state| {
         let session = state.session()?;
         let present = session.present.borrow();
-        if let Some(present) = &*present
-            && let Bound::End = state.bind(&present.slots, key, value)?
-        {
-            present.came_to_end.set(true);
+        if let Some(present) = &*present {
+            let bound = state.bind(&present.slots, key, value)?;
+            if !matches!(bound, Bound::Name) {
+                present.came_to_end.set(matches!(bound, Bound::End));
+                present.value.replace(Some(Cx(ctx).dup(value)));
+            }
         }
         Ok(Cx(ctx).dup(undefined()))
     });

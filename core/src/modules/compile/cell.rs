@@ -2,9 +2,9 @@
 //!
 //! In: the text of a cell and its language. Out: the text of a module for the engine, and a plan of the names that the
 //! cell declares. The module's default export is a function. Its parameter has a setter for each name, which binds the
-//! name in the session; so a declaration becomes an assignment, and names that are read stay as they are. Its result is
-//! the cell's value. A result without `p[1] = 0` before it is that of a top-level `return`. All of this is edited in
-//! place, so every line is that of the source. Keeps the promises of sessions on declarations and values.
+//! name in the session; so a declaration becomes an assignment, and names that are read stay as they are. The cell's value
+//! becomes `p[1]` at the end, and `p[2]` at a top-level `return`; so the engine returns no promise, whose `then` it would
+//! call. All of this is edited in place, so every line is that of the source. Keeps the promises of sessions on declarations and values.
 //!
 //! `hidden` finds names that the source does not have, `plan` lists the declared names, `statements` walks what is not
 //! in functions, `completion` finds the value of the last statement, `variables` and `declarations` write declarations,

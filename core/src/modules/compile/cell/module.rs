@@ -54,7 +54,7 @@ impl<'a> Cell<'a> {
         }
         blanks.prepend(&opening);
         let value = if self.value == super::CellValue::Default { default } else { completion };
-        blanks.insert(end, &format!(";{parameter}[1]=0;return {value}}}"));
+        blanks.insert(end, &format!(";{parameter}[1]={value}}}"));
         self.into_plan()
     }
 

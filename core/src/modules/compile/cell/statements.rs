@@ -5,7 +5,7 @@
 
 use oxc_ast::ast::{
     BlockStatement, CatchClause, Expression, ForStatementInit, ForStatementLeft, Program,
-    Statement, TryStatement, VariableDeclaration,
+    ReturnStatement, Statement, TryStatement, VariableDeclaration,
 };
 use oxc_ast_visit::VisitJs;
 use oxc_span::{GetSpan, Span};
@@ -132,6 +132,7 @@ impl<'a> Types<'_, 'a, '_> {
                 self.cell_statement(&it.body, Site { jumps: true, ..single });
             }
             Statement::TryStatement(it) => self.cell_try(it, inner),
+            Statement::ReturnStatement(it) => self.cell_return(it),
             Statement::SwitchStatement(it) => {
                 self.visit_expression(&it.discriminant);
                 for case in &it.cases {
@@ -225,6 +226,26 @@ impl<'a> Types<'_, 'a, '_> {
         if let Some(finalizer) = &it.finalizer {
             self.cell_finally(finalizer, site);
         }
+    }
+
+    /// `return a` becomes `return void(p[2]=(a))`: the engine would call the `then` of a promise that it returns.
+    fn cell_return(&mut self, it: &ReturnStatement<'a>) {
+        const KEYWORD: usize = "return".len();
+        let Some(cell) = &self.cell else { return };
+        let opening = format!(" void({}[2]=", cell.hidden.parameter());
+        match &it.argument {
+            Some(value) => {
+                let Span { start, end, .. } = value.span();
+                self.blanks.insert(start as usize, &format!("{opening}("));
+                self.visit_expression(value);
+                self.blanks.insert(end as usize, "))");
+            }
+            None => {
+                let end = it.span.start as usize + KEYWORD;
+                self.blanks.insert(end, &format!("{opening}void 0)"));
+            }
+        }
+        self.end(it.span);
     }
 
     fn cell_catch(&mut self, handler: &CatchClause<'a>, site: Site) {

@@ -14,8 +14,8 @@ fn cell(text: &str, language: Language) -> CompiledCell {
 fn body(cell: &CompiledCell) -> String {
     let code = cell.module.code();
     let code = code.replacen(OPENING, "", 1);
-    let code = code.replace(";$ip[1]=0;return $iv}", "~");
-    code.replace(";$ip[1]=0;return $id}", "~d")
+    let code = code.replace(";$ip[1]=$iv}", "~");
+    code.replace(";$ip[1]=$id}", "~d")
 }
 
 /// The code with less white space.
@@ -49,7 +49,19 @@ const CELLS: &[(&str, &str, &str, CellValue)] = &[
     ("'use strict'", "$iv=('use strict');~", "", CellValue::Expression),
     ("'a'; var x", "$iv=('a');      ~", "x:Var", CellValue::Completion),
     ("() => 1", "$iv=(0,() => 1);~", "", CellValue::Expression),
-    ("return 1", "return 1~", "", CellValue::None),
+    ("return 1", "return void($ip[2]=(1));~", "", CellValue::None),
+    (
+        "if (a) return\nreturn // c",
+        "if (a) return void($ip[2]=void 0);\nreturn void($ip[2]=void 0);~ // c",
+        "",
+        CellValue::None,
+    ),
+    (
+        "return(() => { return 1 });",
+        "return void($ip[2]=((() => { return 1 })));~",
+        "",
+        CellValue::None,
+    ),
     // Variables.
     ("let x = 1, y", "$ip.x = 1, $ip.y=void 0;~", "x:Let y:Let", CellValue::None),
     (

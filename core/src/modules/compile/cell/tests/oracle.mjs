@@ -68,7 +68,7 @@ function session(context) {
   });
   const parameter = names => {
     const object = Object.create(null);
-    object[1] = 1;
+    object[1] = object;
     for (const [name, kind] of names) {
       const variable = kind === 'Var';
       entries.set(name, { ready: variable, constant: false, value: undefined });
@@ -95,8 +95,8 @@ async function asCells(sequence) {
     const object = parameter(names);
     let outcome;
     try {
-      outcome = context.show(await start(scope)(object));
-      if (object[1] !== 0) outcome = 'came to no end';
+      await start(scope)(object);
+      outcome = object[1] === object ? 'came to no end' : context.show(await object[1]);
     } catch (error) {
       outcome = context.failure(error);
     }

@@ -170,7 +170,9 @@ impl Session {
         let is_no_call = |inbound: &Inbound| !matches!(inbound, Inbound::FunctionCall { .. });
         self.keep_for_later(again.into_iter().filter(is_no_call).collect());
         self.keep_for_later(left);
-        self.tell(ToHost::CellEnded { end, peak_bytes, state, handed })
+        let is_told = self.tell(ToHost::CellEnded { end, peak_bytes, state, handed });
+        self.isolate.take_checkpoint();
+        is_told
     }
 
     /// The work for the isolate; `None` if the worker has no such call, about which the host cannot be mistaken.

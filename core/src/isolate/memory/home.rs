@@ -281,7 +281,7 @@ impl AtRest {
     /// # Safety
     /// This thread has the instance, and no other thread writes to its range.
     unsafe fn catch_up<R: Realm>(&mut self, place: &Place<R>, instance: &Instance<R>) {
-        let (Some(slot), Some(snapshot)) = (instance.slot(), &self.snapshot) else { return };
+        let (Some(slot), Some(snapshot)) = (instance.slot(), self.snapshot.take()) else { return };
         let written = place.look(instance);
         let known = written.as_ref().filter(|_| self.is_watched);
         // SAFETY: as the caller promises.
@@ -292,8 +292,8 @@ impl AtRest {
             let written = place.look(instance);
             // SAFETY: as the caller promises.
             let tidy =
-                |next: &Snapshot| unsafe { next.next(slot, instance.heap(), written.as_ref()) };
-            next = next.as_ref().and_then(tidy);
+                |next: Snapshot| unsafe { next.next(slot, instance.heap(), written.as_ref()) };
+            next = next.and_then(tidy);
             self.is_watched = written.is_some();
             self.tidy_page_bytes = next.as_ref().map_or(0, Snapshot::page_bytes);
         }

@@ -73,30 +73,35 @@ impl Snapshot {
         Some(Self(Arc::new(Content { home, chunks: Vec::new(), tail: slot.tail(), figures })))
     }
 
-    /// Takes a snapshot. Compares the range with an earlier one, `self`, and shares the pages that are equal. `written`:
-    /// the pages that may differ from that one, if they are known.
+    /// Takes a snapshot. Compares the range with an earlier one, `self`, and keeps the pages that are equal. Memory that
+    /// only `self` has is used again; what others share stays as it is. `written`: the pages that may differ from that
+    /// one, if they are known.
     ///
     /// # Safety
     /// `heap` is the heap in that slot. No code of its runtime runs, and no other thread writes to the range.
     pub(super) unsafe fn next(
-        &self,
+        self,
         slot: &Slot,
         heap: &Heap,
         written: Option<&Written>,
     ) -> Option<Self> {
         let figures = heap.figures()?;
         let pages = figures.high_bytes().div_ceil(PAGE_BYTES);
-        let chunks = (0..pages.div_ceil(CHUNK_PAGES)).map(|number| {
+        let home = self.0.home;
+        let mut chunks = match Arc::try_unwrap(self.0) {
+            Ok(own) => own.chunks,
+            Err(shared) => shared.chunks.clone(),
+        };
+        chunks.resize(pages.div_ceil(CHUNK_PAGES), None);
+        for (number, chunk) in chunks.iter_mut().enumerate() {
             let first = number * CHUNK_PAGES;
             let end = pages.min(first + CHUNK_PAGES);
-            if written.is_some_and(|written| written.word(number) == 0) {
-                return self.chunk(number).map(Arc::clone);
+            if written.is_none_or(|written| written.word(number) != 0) {
+                // SAFETY: as the caller promises; the pages are below the high mark.
+                unsafe { update_chunk(chunk, slot, &figures, first, end) };
             }
-            // SAFETY: as the caller promises; the pages are below the high mark.
-            unsafe { next_chunk(self.chunk(number), slot, &figures, first, end) }
-        });
-        let chunks = chunks.collect();
-        Some(Self(Arc::new(Content { home: self.0.home, chunks, tail: slot.tail(), figures })))
+        }
+        Some(Self(Arc::new(Content { home, chunks, tail: slot.tail(), figures })))
     }
 
     /// The same pages, with the present figures of the heap, for a range that nobody wrote to.
@@ -198,20 +203,19 @@ fn page_of(chunk: Option<&Arc<Chunk>>, index: usize) -> Option<&Arc<Page>> {
     chunk?.pages.get(index)?.as_ref()
 }
 
-/// Compares pages with those of an earlier snapshot; the same chunk if all of them are equal.
+/// Brings the pages of a chunk up to date with the range; leaves the chunk alone if all of them are equal.
 ///
 /// # Safety
 /// As for [`Snapshot::next`].
-unsafe fn next_chunk(
-    earlier: Option<&Arc<Chunk>>,
+unsafe fn update_chunk(
+    chunk: &mut Option<Arc<Chunk>>,
     slot: &Slot,
     figures: &Figures,
     first: usize,
     end: usize,
-) -> Option<Arc<Chunk>> {
-    let mut changed: Option<Chunk> = None;
+) {
     for number in first..end {
-        let known = page_of(earlier, number - first);
+        let known = page_of(chunk.as_ref(), number - first);
         let pristine = slot.pristine(number);
         // A page that the system has is zero, as is the image above its end. To read it would map it.
         let returned = number >= slot.image_pages() && figures.has_returned(number);
@@ -220,27 +224,42 @@ unsafe fn next_chunk(
         if live == known.map_or(pristine, |page| &**page) {
             continue;
         }
-        let page = if live == pristine { None } else { copy_of(live) };
-        if page.is_some() || known.is_some() {
-            let chunk = changed.get_or_insert_with(|| match earlier {
-                Some(chunk) => Chunk::clone(chunk),
-                None => Chunk { pages: [const { None }; CHUNK_PAGES], count: 0 },
-            });
-            if let Some(place) = chunk.pages.get_mut(number - first) {
-                *place = page;
-            }
+        let is_known = known.is_some();
+        if live != pristine {
+            write_page(page_for_change(chunk, number - first), live);
+        } else if is_known {
+            *page_for_change(chunk, number - first) = None;
         }
     }
     // Pages above the high mark are zero.
-    if let Some(earlier) = earlier.filter(|_| end - first < CHUNK_PAGES)
-        && earlier.pages[end - first..].iter().any(Option::is_some)
-    {
-        let chunk = changed.get_or_insert_with(|| Chunk::clone(earlier));
-        chunk.pages[end - first..].fill(None);
+    for index in end - first..CHUNK_PAGES {
+        if page_of(chunk.as_ref(), index).is_some() {
+            *page_for_change(chunk, index) = None;
+        }
     }
-    let Some(mut chunk) = changed else { return earlier.map(Arc::clone) };
-    chunk.count = chunk.pages.iter().flatten().count();
-    (chunk.count > 0).then(|| Arc::new(chunk))
+    if let Some(present) = chunk
+        && let Some(own) = Arc::get_mut(present)
+    {
+        own.count = own.pages.iter().flatten().count();
+        if own.count == 0 {
+            *chunk = None;
+        }
+    }
+}
+
+/// The place of a page in a chunk that nobody else has: the same one, or a copy of it.
+fn page_for_change(chunk: &mut Option<Arc<Chunk>>, index: usize) -> &mut Option<Arc<Page>> {
+    let chunk = chunk
+        .get_or_insert_with(|| Arc::new(Chunk { pages: [const { None }; CHUNK_PAGES], count: 0 }));
+    &mut Arc::make_mut(chunk).pages[index]
+}
+
+/// Puts a content into the page, or into another one if somebody else has it.
+fn write_page(place: &mut Option<Arc<Page>>, content: &Page) {
+    match place.as_mut().and_then(Arc::get_mut) {
+        Some(own) => own.copy_from_slice(content),
+        None => *place = copy_of(content),
+    }
 }
 
 /// Copied straight to its place: a page is too large to travel over the stack.

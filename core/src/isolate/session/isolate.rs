@@ -97,6 +97,8 @@ pub(super) enum Before {
     /// That of a new session.
     Pristine,
     Checkpoint(Box<(Snapshot, Image)>),
+    /// The present one, of which the checkpoint is still to be taken.
+    Due,
     /// It was too large, or cannot be had.
     Unknown,
 }
@@ -185,6 +187,7 @@ impl SessionIsolate {
     pub(crate) fn start(&mut self, work: Work, seat: CellSeat, inbox: Vec<Inbound>) -> Turn {
         self.present = Progress::Untouched;
         self.handed = Vec::new();
+        self.take_checkpoint();
         if self.lost {
             // There may be memory by now.
             self.lost = !self.tenant.occupy().recall_pristine();
@@ -277,7 +280,7 @@ impl SessionIsolate {
     }
 
     /// Ends the present cell for the session, after its end was taken. `keep`: the cell's status is success, error or
-    /// `link_error`. Otherwise its effects are undone, as far as there is a checkpoint.
+    /// `link_error`. Otherwise its effects are undone, as far as there is a checkpoint. The next checkpoint is due then.
     pub(crate) fn conclude(&mut self, keep: bool) -> Concluded {
         let again = std::mem::take(&mut self.handed);
         if self.present == Progress::Untouched {
@@ -323,6 +326,7 @@ impl SessionIsolate {
     /// A second session with the same state. Between cells, and while nothing is unanswered. `None` if the state cannot
     /// be copied: its instance is none of those that have snapshots, or the process is out of memory.
     pub(crate) fn fork(&mut self) -> Option<Box<Self>> {
+        self.take_checkpoint();
         let Some(state) = &self.state else {
             let tenant = Tenant::new(self.tenant.home())?;
             return Some(self.forked(tenant, None, self.before.copy()));
@@ -385,20 +389,33 @@ impl SessionIsolate {
         }
         let heap = instance.heap();
         heap.discharge(heap.charged_bytes().saturating_sub(state.kept.get()));
-        let (held_bytes, _) = heap.held_and_room_bytes();
-        let checkpoint = if held_bytes <= self.checkpoint_bytes && self.checkpoint_bytes > 0 {
-            occupied.checkpoint().and_then(|snapshot| Some((snapshot, Image::of(state)?)))
-        } else {
-            None
-        };
-        self.before = match checkpoint {
-            Some(checkpoint) => Before::Checkpoint(Box::new(checkpoint)),
-            None => Before::Unknown,
-        };
         drop(occupied);
+        // Dropped before the next one is taken, which may then use its memory.
+        self.before = Before::Due;
         self.leave_seat();
         self.present = Progress::Untouched;
         true
+    }
+
+    /// Takes the checkpoint of a cell that was kept, if it is due: after its result has gone to the host, and before
+    /// anything else happens.
+    pub(crate) fn take_checkpoint(&mut self) {
+        if !matches!(self.before, Before::Due) {
+            return;
+        }
+        self.before = match self.checkpoint() {
+            Some(checkpoint) => Before::Checkpoint(Box::new(checkpoint)),
+            None => Before::Unknown,
+        };
+    }
+
+    fn checkpoint(&self) -> Option<(Snapshot, Image)> {
+        let state = self.state.as_ref()?;
+        let occupied = self.tenant.occupy();
+        let (held_bytes, _) = occupied.instance().heap().held_and_room_bytes();
+        let fits = held_bytes <= self.checkpoint_bytes && self.checkpoint_bytes > 0;
+        let snapshot = fits.then(|| occupied.checkpoint()).flatten()?;
+        Some((snapshot, Image::of(state)?))
     }
 
     /// Undoes the present cell.
@@ -452,6 +469,7 @@ impl Before {
                 let (snapshot, image) = &**checkpoint;
                 Self::Checkpoint(Box::new((snapshot.clone(), image.copy())))
             }
+            Self::Due => Self::Due,
             Self::Unknown => Self::Unknown,
         }
     }

@@ -197,6 +197,7 @@ impl Run {
         self.seams.pass(Seam::Ended);
         let error = self.settle(end, Some(peak_bytes), state);
         self.seams.pass(Seam::Settled);
+        isolate.take_checkpoint();
         self.leave(part, Place::Back(Some(isolate)), state, error);
     }
 

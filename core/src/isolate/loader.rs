@@ -21,12 +21,16 @@ use super::{
     crossing::bridge,
     engine::{Cx, Local, Outcome, Raw, Thrown, c_string, sys},
     exception, explain,
+    session::code,
     state::Linking,
 };
 
 use crate::{
     data::outcome::{ExecutionError, Position},
-    modules::program::{Code, Module, Unlinked, shown},
+    modules::{
+        program::{Code, Module, Unlinked, shown},
+        session_program::LinkedCell,
+    },
     testing::step_timer::{Step, lap},
     value::ErrorClass,
 };
@@ -56,46 +60,16 @@ pub(super) enum Body {
 }
 
 /// Loads a cell and all its imports, as [`load_entry`].
-pub(super) fn load_cell(state: &State) -> Result<Body, Box<ExecutionError>> {
+pub(super) fn load_cell(state: &State, cell: &LinkedCell) -> Result<Body, Box<ExecutionError>> {
     linking(state, |state| {
         let name = state.linker.borrow().entry().to_owned();
-        let found = state.linker.borrow().module(&name);
-        let Some(Module::Source(code)) = found else { return Err(Thrown) };
-        match script_of(code.text()) {
-            Some(script) => load_script(state, &name, &script).map(Body::Function),
-            None => load_static(state).map(Body::Module),
+        if let Some(function) = code::load_script(state, cell, &name) {
+            return function.map(Body::Function);
         }
+        let bytecode = code::module_bytecode(state, cell, &name)?;
+        let module = define(state, &name, &bytecode)?;
+        resolved(state, module).map(Body::Module)
     })
-}
-
-/// The beginning of a cell without imports, and that of a script of the same length. The engine frees what is left of a
-/// script, and never frees a module. The function of the script is a method because code at the top of a script, unlike
-/// that of a module, has a `this`.
-const MODULE: &str = "export default ";
-const SCRIPT: [&str; 2] = ["({f(){return   ", "\n}})"];
-
-/// Texts that may mean something else in a script, or nothing.
-const OF_MODULES: [&str; 5] = ["meta", "arguments", "<!--", "-->", "\\u"];
-
-/// The text of a cell as a script, if it means the same.
-fn script_of(text: &str) -> Option<String> {
-    let rest = text.strip_prefix(MODULE)?;
-    let [begin, end] = SCRIPT;
-    let differs = OF_MODULES.iter().any(|part| rest.contains(part));
-    (!differs).then(|| [begin, rest, end].concat())
-}
-
-/// The function of a script. Evaluating it runs no code of the sandbox.
-fn load_script(state: &State, name: &str, script: &str) -> Outcome<Local> {
-    let realm = state.realm();
-    state.keep_for_now(script.len());
-    let kind = sys::JS_EVAL_TYPE_GLOBAL | sys::JS_EVAL_FLAG_STRICT;
-    let compiled = realm.compiler.compile(script, &c_string(&marked(name)), kind);
-    let Ok(bytecode) = compiled else { return Err(throw_compile_error(state, name)) };
-    state.keep_for_now(bytecode.len());
-    let object = realm.cx.evaluate(realm.cx.load(&bytecode)?)?;
-    let method = realm.cx.get_str(object.raw(), c"f")?;
-    realm.cx.call(method.raw(), sys::JS_UNDEFINED, &[])
 }
 
 /// Loads something. The exception of a failure is a link error.
@@ -119,6 +93,11 @@ fn linking<T>(
 fn load_static(state: &State) -> Outcome<Local> {
     let name = state.linker.borrow().entry().to_owned();
     let module = load_module(state, &name)?;
+    resolved(state, module)
+}
+
+/// A module with all its imports.
+fn resolved(state: &State, module: *mut sys::JSModuleDef) -> Outcome<Local> {
     let cx = state.realm().cx;
     let module = cx.dup(sys::JS_MKPTR(sys::JS_TAG_MODULE, module.cast()));
     cx.resolve(module.raw())?;
@@ -233,10 +212,15 @@ fn load_module(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {
 }
 
 fn load_source(state: &State, name: &str, code: &Code) -> Outcome<*mut sys::JSModuleDef> {
-    let cx = state.realm().cx;
     let bytecode = bytecode(state, code, name, sys::JS_EVAL_TYPE_MODULE)?;
+    define(state, name, &bytecode)
+}
+
+/// A module of that name.
+fn define(state: &State, name: &str, bytecode: &[u8]) -> Outcome<*mut sys::JSModuleDef> {
+    let cx = state.realm().cx;
     // The engine keeps the module in its list; this value is one more reference to it.
-    let module = cx.load(&bytecode)?;
+    let module = cx.load(bytecode)?;
     // SAFETY: a module value, whose payload is its definition.
     let definition = unsafe { sys::JS_VALUE_GET_PTR(module.raw()) }.cast();
     // SAFETY: a live context and a live module.
@@ -275,7 +259,7 @@ fn compile(state: &State, code: &Code, name: &str, kind: u32) -> Outcome<Arc<[u8
 
 /// Throws the engine's parse error of a text that passed the checks before. The error belongs to the compiler's realm,
 /// so the run gets one of its own.
-fn throw_compile_error(state: &State, name: &str) -> Thrown {
+pub(super) fn throw_compile_error(state: &State, name: &str) -> Thrown {
     let compiler = state.realm().compiler;
     let thrown = compiler.exception();
     let described = exception::compile_error(state, compiler, thrown.raw(), name);

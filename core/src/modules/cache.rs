@@ -14,7 +14,11 @@ use std::{
 };
 
 use super::{
-    compile::{CompileError, CompiledModule, compile},
+    compile::{
+        CompileError, CompiledModule,
+        cell::{CompiledCell, compile_cell},
+        compile,
+    },
     program::Script,
 };
 use crate::{data::source::Language, os::sync::Mutex};
@@ -39,10 +43,31 @@ struct Entry {
     label: Box<str>,
     language: Language,
     erase: Vec<String>,
-    module: Arc<CompiledModule>,
+    content: Content,
     bytes: usize,
     used: u64,
 }
+
+#[derive(Clone)]
+enum Content {
+    Module(Arc<CompiledModule>),
+    Cell(Arc<CompiledCell>),
+}
+
+impl Content {
+    fn module(&self) -> &Arc<CompiledModule> {
+        match self {
+            Self::Module(module) => module,
+            Self::Cell(cell) => &cell.module,
+        }
+    }
+}
+
+/// A label, a text, its language, and the names that are types.
+type Key<'k> = (&'k str, &'k str, Language, &'k [String]);
+
+/// In place of the label of a cell, which is not in its bytecode. No module has this label.
+const CELL: &str = "\u{4}";
 
 /// Number of scripts kept. Each list of global names that callers use has one script.
 const SCRIPTS: usize = 1_000;
@@ -67,19 +92,44 @@ impl Cache {
         erase: &[String],
         room_bytes: usize,
     ) -> Result<Arc<CompiledModule>, CompileError> {
-        let hash = self.hasher.hash_one((label, text, language, erase));
-        if let Some(known) = self.find(hash, label, text, language, erase) {
-            // A run's limits do not depend on modules that others compiled before.
-            let fits = known.takes_bytes() <= room_bytes;
-            return if fits {
-                Ok(known)
-            } else {
-                Err(CompileError::out_of_memory(known.takes_bytes()))
-            };
+        let compile = || Ok(Content::Module(Arc::new(compile(text, language, erase, room_bytes)?)));
+        let content = self.content((label, text, language, erase), room_bytes, compile)?;
+        Ok(Arc::clone(content.module()))
+    }
+
+    /// As `module`, of a cell of any session.
+    pub(crate) fn cell(
+        &self,
+        text: &str,
+        language: Language,
+        erase: &[String],
+        room_bytes: usize,
+    ) -> Result<Arc<CompiledCell>, CompileError> {
+        let compile =
+            || Ok(Content::Cell(Arc::new(compile_cell(text, language, erase, room_bytes)?)));
+        match self.content((CELL, text, language, erase), room_bytes, compile)? {
+            Content::Cell(cell) => Ok(cell),
+            // No module has that label.
+            Content::Module(_) => Ok(Arc::new(compile_cell(text, language, erase, room_bytes)?)),
         }
-        let module = Arc::new(compile(text, language, erase, room_bytes)?);
-        self.keep(hash, label, language, erase, &module);
-        Ok(module)
+    }
+
+    fn content(
+        &self,
+        key: Key<'_>,
+        room_bytes: usize,
+        compile: impl FnOnce() -> Result<Content, CompileError>,
+    ) -> Result<Content, CompileError> {
+        let hash = self.hasher.hash_one(key);
+        if let Some(known) = self.find(hash, key) {
+            // A run's limits do not depend on modules that others compiled before.
+            let takes_bytes = known.module().takes_bytes();
+            let fits = takes_bytes <= room_bytes;
+            return if fits { Ok(known) } else { Err(CompileError::out_of_memory(takes_bytes)) };
+        }
+        let content = compile()?;
+        self.keep(hash, key, &content);
+        Ok(content)
     }
 
     /// A script by its text. Its bytecode is made once.
@@ -109,14 +159,7 @@ impl Cache {
         *self.kept.lock() = Kept::default();
     }
 
-    fn find(
-        &self,
-        hash: u64,
-        label: &str,
-        text: &str,
-        language: Language,
-        erase: &[String],
-    ) -> Option<Arc<CompiledModule>> {
+    fn find(&self, hash: u64, (label, text, language, erase): Key<'_>) -> Option<Content> {
         let mut kept = self.kept.lock();
         kept.clock += 1;
         let clock = kept.clock;
@@ -125,21 +168,15 @@ impl Cache {
             *entry.label == *label
                 && entry.language == language
                 && entry.erase == erase
-                && entry.module.text() == text
+                && entry.content.module().text() == text
         })?;
         entry.used = clock;
-        Some(Arc::clone(&entry.module))
+        Some(entry.content.clone())
     }
 
-    fn keep(
-        &self,
-        hash: u64,
-        label: &str,
-        language: Language,
-        erase: &[String],
-        module: &Arc<CompiledModule>,
-    ) {
+    fn keep(&self, hash: u64, (label, _, language, erase): Key<'_>, content: &Content) {
         // The bytecode comes later and is about as large as the text.
+        let module = content.module();
         let bytes = module.size_bytes() + module.code().len() + 512;
         if bytes > self.limit_bytes / 2 {
             self.too_large.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +189,7 @@ impl Cache {
             label: label.into(),
             language,
             erase: erase.to_vec(),
-            module: Arc::clone(module),
+            content: content.clone(),
             bytes,
             used,
         });

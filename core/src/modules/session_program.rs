@@ -13,10 +13,7 @@ use std::{
 
 use super::{
     cache::Cache,
-    compile::{
-        CompileError, CompiledModule,
-        cell::{CellPlan, compile_cell},
-    },
+    compile::{CompileError, CompiledModule, cell::CompiledCell},
     link::{
         graph::Graph,
         specifier::{self, ModuleKey, Resolved, Specifiers},
@@ -41,10 +38,7 @@ struct Bridge {
 }
 
 /// A cell, linked and ready to be loaded under the name of the entry.
-#[derive(Debug)]
-pub(crate) struct LinkedCell {
-    pub(crate) plan: Arc<CellPlan>,
-}
+pub(crate) type LinkedCell = Arc<CompiledCell>;
 
 /// The program of a session.
 #[derive(Clone)]
@@ -155,7 +149,7 @@ impl SessionProgram {
         let number = self.number + 1;
         let label = engine_name(filename);
         let before = self.compiled;
-        let mut plan = CellPlan::default();
+        let mut linked = None;
         let mut sources = Sources {
             cache: &self.cache,
             language: self.language,
@@ -167,15 +161,14 @@ impl SessionProgram {
         };
         let mut compile = |key: &ModuleKey, erase: &[String]| match key {
             ModuleKey::Cell(_) => {
-                let (module, found) = sources.cell(key, source, language, erase)?;
-                plan = found;
-                Ok(module)
+                let cell = sources.cell(key, source, language, erase)?;
+                Ok(Arc::clone(&linked.insert(cell).module))
             }
             _ => sources.module(key, erase),
         };
-        let linked = self.graph.extend_by_cell(number, &label, &mut compile);
+        let extended = self.graph.extend_by_cell(number, &label, &mut compile);
         let made = sources.made;
-        if let Err(error) = linked {
+        if let Err(error) = extended {
             // Nothing of it is kept.
             self.compiled.kept_bytes = before.kept_bytes;
             return Err(unlinked(error));
@@ -183,7 +176,7 @@ impl SessionProgram {
         self.number = number;
         self.entry = with_number(number, &label);
         self.keep(made);
-        Ok(LinkedCell { plan: Arc::new(plan) })
+        Ok(linked.expect("the graph has compiled the cell"))
     }
 
     /// Forgets the cells from that number on, whose code the engine has no more.
@@ -275,13 +268,12 @@ impl Sources<'_> {
         source: &SourceText,
         language: Language,
         erase: &[String],
-    ) -> Result<(Arc<CompiledModule>, CellPlan), CompileError> {
+    ) -> Result<LinkedCell, CompileError> {
         check(source)?;
         let room_bytes = self.room_bytes.saturating_sub(self.compiled.kept_bytes);
-        let cell = compile_cell(&source.text, language, erase, room_bytes)?;
-        let module = Arc::new(cell.module);
-        self.count(key, &module);
-        Ok((module, cell.plan))
+        let cell = self.cache.cell(&source.text, language, erase, room_bytes)?;
+        self.count(key, &cell.module);
+        Ok(cell)
     }
 
     fn count(&mut self, key: &ModuleKey, module: &Arc<CompiledModule>) {

@@ -5,10 +5,11 @@
 //!
 //! `isolate` has the session and its checkpoints, `image` what these keep of the tables beside the heap. `names` binds
 //! the names that cells declare, `capabilities` those that the host gives, and `listing` lists the former. `turns` enters
-//! the engine, and `cell` goes from the linked cell to its end.
+//! the engine, `code` loads a cell, and `cell` goes from the linked cell to its end.
 
 mod capabilities;
 mod cell;
+pub(super) mod code;
 mod image;
 mod isolate;
 mod listing;

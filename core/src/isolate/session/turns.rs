@@ -83,7 +83,7 @@ pub(super) fn begin(
     state.charge_compiled(held_bytes);
     let ready =
         state.take_in(capabilities, report).map_err(Into::into).and_then(|()| match linked {
-            Linked::Source(cell) => match loader::load_cell(state) {
+            Linked::Source(cell) => match loader::load_cell(state, &cell) {
                 Ok(body) => Ok(Ready::Source(cell, body)),
                 Err(error) => Err(settle::NotStarted::Unlinked(error)),
             },

@@ -20,6 +20,8 @@ mod statements;
 mod tests;
 mod variables;
 
+use std::sync::{Arc, OnceLock};
+
 use oxc_allocator::Allocator;
 use oxc_ast::{
     ast::{Expression, Program, Statement},
@@ -39,8 +41,10 @@ use crate::data::{cell::NameKind, source::Language};
 #[derive(Clone, Debug)]
 pub(crate) struct CompiledCell {
     /// Its text for the engine, and its requests. Nothing can be imported from it.
-    pub(crate) module: CompiledModule,
-    pub(crate) plan: CellPlan,
+    pub(crate) module: Arc<CompiledModule>,
+    pub(crate) plan: Arc<CellPlan>,
+    /// The engine's bytecode, stored by the first isolate that loads such a cell. Opaque here.
+    pub(crate) bytecode: OnceLock<Arc<[u8]>>,
 }
 
 /// The names that a cell declares, and the place of its value.
@@ -92,7 +96,8 @@ pub(crate) fn compile_cell(
         Some((braces.restored(compiled.0, text), compiled.1))
     });
     let (module, plan) = object.map_or_else(|| compiled(text), Ok)?;
-    Ok(CompiledCell { module, plan: plan.unwrap_or_default() })
+    let (module, plan) = (Arc::new(module), Arc::new(plan.unwrap_or_default()));
+    Ok(CompiledCell { module, plan, bytecode: OnceLock::new() })
 }
 
 impl CellPlan {

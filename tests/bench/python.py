@@ -313,4 +313,5 @@ def main() -> None:
     print("### A run from Python\n", head, *bench.rows, "", sep="\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

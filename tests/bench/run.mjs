@@ -15,6 +15,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDER = `${ROOT}target/bench/`;
 const PYTHON = `${ROOT}.venv/bin/python`;
 const STEPS = `${FOLDER}steps.md`;
+const PEERS = `${FOLDER}peers`;
 
 mkdirSync(FOLDER, { recursive: true });
 const where = machine();
@@ -29,6 +30,7 @@ if (process.platform === 'linux') {
   section(`Node.js ${process.version}`, print('node', ['tests/bench/processes.mjs', ...flags]));
 }
 section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/python.py', ...flags]));
+peers();
 section(rust, print('cargo', ['run', ...cargo(), '--example', 'cost', '--', ...flags]));
 
 const text = report.join('\n');
@@ -41,6 +43,28 @@ function steps() {
   const env = { ISOLANE_BENCH_REPORT: STEPS, ...(quick && { ISOLANE_BENCH_QUICK: '1' }) };
   print('cargo', ['test', ...cargo(), '--lib', 'testing::costs::costs', '--', '--exact', '--ignored'], env);
   return readFileSync(STEPS, 'utf8');
+}
+
+/** Sessions beside other sandboxes, which are installed for it. */
+function peers() {
+  const npm = ['--prefix', 'tests/bench/peers', '--loglevel=error'];
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--upgrade'];
+  if (installs('npm', ['ci', '--ignore-scripts', ...npm])) {
+    // One of them is compiled, which takes minutes and a compiler: the table says if it is missing.
+    if (!quick) installs('npm', ['rebuild', 'isolated-vm', ...npm]);
+    section(`Node.js ${process.version}`, print('node', ['tests/bench/peers.mjs', ...flags]));
+  }
+  if (installs(PYTHON, [...pip, '--target', PEERS, '--requirement', 'tests/bench/peers/requirements.txt'])) {
+    const env = { PYTHONPATH: PEERS, MONTY_BIN: `${PEERS}/bin/monty` };
+    section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/peers.py', ...flags], env));
+  }
+}
+
+/** Whether packages could be installed. The report says if not. */
+function installs(command, args) {
+  const { status } = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  if (status !== 0) report.push(`Left out, because it failed: \`${command} ${args.join(' ')}\`.`, '');
+  return status === 0;
 }
 
 function cargo() {

@@ -37,6 +37,7 @@ async function cells() {
   const opened = await time(async () => (await open('1 + 1')).close());
   const small = await open('let x = 1');
   const later = await time(() => cell(small, 'x + 1'));
+  const unseen = await time((count) => cell(small, `x + ${count}`));
   const inContext = vm.createContext();
   vm.runInContext('var x = 1', inContext);
   const v8 = await time(() => vm.runInContext('x + 1', inContext));
@@ -48,6 +49,7 @@ async function cells() {
     row('the same', opened, 'in a fresh context of V8', context),
     row('a later cell, `x + 1`, with its checkpoint', later, FRESH, fresh),
     row('the same', later, 'in a kept context of V8, which cannot go back', v8),
+    row('a later cell that was never seen', unseen, 'a later cell, `x + 1`', later),
     row('a cell that touches little of 10 MB', touched, 'a later cell, `x + 1`', later),
   ];
 }

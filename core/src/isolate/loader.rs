@@ -67,7 +67,7 @@ pub(super) fn load_cell(state: &State, cell: &LinkedCell) -> Result<Body, Box<Ex
             return function.map(Body::Function);
         }
         let bytecode = code::module_bytecode(state, cell, &name)?;
-        let module = define(state, &name, &bytecode)?;
+        let module = define(state.realm().cx, &name, &bytecode)?;
         resolved(state, module).map(Body::Module)
     })
 }
@@ -92,7 +92,7 @@ fn linking<T>(
 
 fn load_static(state: &State) -> Outcome<Local> {
     let name = state.linker.borrow().entry().to_owned();
-    let module = load_module(state, &name)?;
+    let module = load_module(state, state.realm().cx, &name)?;
     resolved(state, module)
 }
 
@@ -165,7 +165,7 @@ unsafe extern "C-unwind" fn load(
     let name = unsafe { text(name, usize::MAX) };
     let mut module = ptr::null_mut();
     bridge::enter(ctx, |state| {
-        module = load_module(state, label_of(&name))?;
+        module = load_imported(state, label_of(&name))?;
         Ok(Cx(ctx).dup(sys::JS_UNDEFINED))
     });
     module
@@ -198,11 +198,25 @@ fn is_compiler(ctx: *mut sys::JSContext) -> bool {
     Cx(ctx).opaque().is_null()
 }
 
-fn load_module(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {
+/// Loads a module that something imports. Those of a session run in a context of their own.
+fn load_imported(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {
+    let realm = state.realm();
+    let Some(parts) = realm.session.filter(|_| state.session.is_some()) else {
+        return load_module(state, realm.cx, name);
+    };
+    if let Some(loaded) = state.loaded_module(name) {
+        return Ok(loaded);
+    }
+    let module = load_module(state, parts.modules(), name)?;
+    state.note_module(name, module);
+    Ok(module)
+}
+
+fn load_module(state: &State, cx: Cx, name: &str) -> Outcome<*mut sys::JSModuleDef> {
     let found = state.linker.borrow().module(name);
     match found {
-        Some(Module::Source(code)) => load_source(state, name, &code),
-        Some(Module::Bridge { exports, first }) => load_bridge(state, name, &exports, first),
+        Some(Module::Source(code)) => load_source(state, cx, name, &code),
+        Some(Module::Bridge { exports, first }) => load_bridge(state, cx, name, &exports, first),
         None => Err(state.throw_error(
             ErrorClass::Error,
             "Error",
@@ -211,14 +225,13 @@ fn load_module(state: &State, name: &str) -> Outcome<*mut sys::JSModuleDef> {
     }
 }
 
-fn load_source(state: &State, name: &str, code: &Code) -> Outcome<*mut sys::JSModuleDef> {
+fn load_source(state: &State, cx: Cx, name: &str, code: &Code) -> Outcome<*mut sys::JSModuleDef> {
     let bytecode = bytecode(state, code, name, sys::JS_EVAL_TYPE_MODULE)?;
-    define(state, name, &bytecode)
+    define(cx, name, &bytecode)
 }
 
-/// A module of that name.
-fn define(state: &State, name: &str, bytecode: &[u8]) -> Outcome<*mut sys::JSModuleDef> {
-    let cx = state.realm().cx;
+/// A module of that name, in that context.
+fn define(cx: Cx, name: &str, bytecode: &[u8]) -> Outcome<*mut sys::JSModuleDef> {
     // The engine keeps the module in its list; this value is one more reference to it.
     let module = cx.load(bytecode)?;
     // SAFETY: a module value, whose payload is its definition.
@@ -314,11 +327,11 @@ fn throw_link_error(
 
 fn load_bridge(
     state: &State,
+    cx: Cx,
     name: &str,
     exports: &[String],
     first: usize,
 ) -> Outcome<*mut sys::JSModuleDef> {
-    let cx = state.realm().cx;
     let name = c_string(&marked(name));
     // SAFETY: a live context and a C string.
     let module = unsafe { sys::JS_NewCModule(cx.0, name.as_ptr(), Some(fill_bridge)) };

@@ -27,7 +27,8 @@ pub(in crate::isolate) fn is_known() -> bool {
     offset().is_some()
 }
 
-fn offset() -> Option<usize> {
+/// The offset of the object in a context, if it is found.
+pub(super) fn offset() -> Option<usize> {
     static OFFSET: PerProcess<OnceLock<Option<usize>>> = PerProcess::new();
     *OFFSET.get_or_init(OnceLock::new).get_or_init(find)
 }

@@ -10,7 +10,10 @@
 
 #![expect(unsafe_code, reason = "builds contexts with the engine's C functions")]
 
-use std::{ffi::CStr, ptr};
+use std::{
+    ffi::{CStr, c_void},
+    ptr,
+};
 
 use super::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, frames, int, sys, undefined};
 
@@ -257,9 +260,16 @@ impl crate::isolate::memory::instance::Realm for Realm {
         self.cx.0
     }
 
+    fn second_context(&self) -> *mut sys::JSContext {
+        self.session.map_or(ptr::null_mut(), |parts| parts.modules().0)
+    }
+
     unsafe fn free(self, _runtime: *mut sys::JSRuntime) {
         // SAFETY: the realm is pristine, and nobody uses it any more.
         unsafe {
+            if let Some(parts) = self.session {
+                sys::JS_FreeContext(parts.modules().0);
+            }
             for value in self.intrinsics.all() {
                 sys::JS_FreeValue(self.cx.0, value);
             }
@@ -272,12 +282,19 @@ impl crate::isolate::memory::instance::Realm for Realm {
 impl Realm {
     /// Lets the functions of this crate find the run's state.
     pub(in crate::isolate) fn attach(&self, state: &State) {
-        self.cx.set_opaque(ptr::from_ref(state).cast_mut().cast());
+        self.set_opaque(ptr::from_ref(state).cast_mut().cast());
     }
 
     /// After this the functions of this crate find no run.
     pub(in crate::isolate) fn detach(&self) {
-        self.cx.set_opaque(ptr::null_mut());
+        self.set_opaque(ptr::null_mut());
+    }
+
+    fn set_opaque(&self, state: *mut c_void) {
+        self.cx.set_opaque(state);
+        if let Some(parts) = self.session {
+            parts.modules().set_opaque(state);
+        }
     }
 }
 

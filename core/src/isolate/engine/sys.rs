@@ -280,6 +280,7 @@ unsafe extern "C-unwind" {
         obj: JSValue,
         proto_val: JSValue,
     ) -> c_int;
+    pub(in crate::isolate) fn js_mallocz_rt(rt: *mut JSRuntime, size: size_t) -> *mut c_void;
     pub(in crate::isolate) fn js_strdup(ctx: *mut JSContext, str_: *const c_char) -> *mut c_char;
     pub(in crate::isolate) fn JS_Throw(ctx: *mut JSContext, obj: JSValue) -> JSValue;
     pub(in crate::isolate) fn JS_ToBool(ctx: *mut JSContext, val: JSValue) -> c_int;

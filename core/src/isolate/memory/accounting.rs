@@ -2,16 +2,13 @@
 //!
 //! In: sizes that the engine requests, blocks that were handed out. Out: granted or not. Only the few lines that
 //! request a block from [`Arena`] or [`System`] depend on the source of blocks.
-#![expect(unsafe_code, reason = "hands out raw memory, and writes a counter of the engine")]
+#![expect(unsafe_code, reason = "hands out raw memory")]
 
-use super::{arena::Arena, escape, system::System, termination::Termination};
+use super::{arena::Arena, countdown::Countdown, escape, system::System, termination::Termination};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
-use std::sync::{
-    Arc,
-    atomic::{AtomicI32, Ordering},
-};
+use std::sync::Arc;
 
 /// The counters of a heap. They lie outside of the blocks, so that they stay readable after a restore of the blocks.
 pub(in crate::isolate) struct Accounting {
@@ -29,8 +26,8 @@ pub(in crate::isolate) struct Accounting {
     /// Raised by other threads. Shared with the handle of the run, so that a handle of an earlier run in the same heap
     /// ends nothing.
     pub(in crate::isolate) termination: RefCell<Option<Arc<Termination>>>,
-    /// The engine's count of polls until it calls its interrupt handler, or null.
-    pub(in crate::isolate) countdown: Cell<*mut i32>,
+    /// The engine's counts of polls until it calls its interrupt handler.
+    pub(in crate::isolate) countdown: Cell<Countdown>,
 }
 
 /// The source of blocks.
@@ -78,11 +75,7 @@ impl Accounting {
 
     /// Makes the engine call its interrupt handler at the next call or backward jump.
     pub(in crate::isolate) fn hurry(&self) {
-        let countdown = self.countdown.get();
-        if !countdown.is_null() {
-            // SAFETY: `set_countdown`'s caller vouches for it. A thread that ends the run writes it from elsewhere.
-            unsafe { AtomicI32::from_ptr(countdown) }.store(1, Ordering::Relaxed);
-        }
+        self.countdown.get().set(1);
     }
 
     /// Whether the engine may have `bytes` more. Always false once the run has to end: this ends a builtin that makes

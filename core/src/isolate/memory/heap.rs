@@ -12,6 +12,7 @@
 use super::{
     accounting::{Accounting, Blocks},
     arena::Arena,
+    countdown::Countdown,
     range::Range,
     system::System,
     termination::Termination,
@@ -70,7 +71,7 @@ impl Heap {
             exhausted: Cell::new(false),
             leaves: Cell::new(false),
             termination: RefCell::new(None),
-            countdown: Cell::new(ptr::null_mut()),
+            countdown: Cell::new(Countdown::NONE),
         });
         Self { accounting: NonNull::from(Box::leak(accounting)) }
     }
@@ -251,8 +252,8 @@ impl Heap {
     /// run must end.
     ///
     /// # Safety
-    /// Valid, or null, for as long as the heap is used; written by the engine's thread alone.
-    pub(crate) unsafe fn set_countdown(&self, countdown: *mut i32) {
+    /// Valid for as long as the heap is used.
+    pub(crate) unsafe fn set_countdown(&self, countdown: Countdown) {
         self.accounting().countdown.set(countdown);
     }
 

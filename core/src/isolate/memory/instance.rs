@@ -8,6 +8,7 @@
 
 use super::{
     calibrate::{self, Fields},
+    countdown::Countdown,
     escape::{self, Left},
     exchange::{Account, Figures},
     heap::Heap,
@@ -31,6 +32,11 @@ const FIRST_COLLECTION_BYTES: usize = 2 << 20;
 pub(crate) trait Realm: Copy + 'static {
     /// The context that sandbox code runs in.
     fn context(&self) -> *mut qjs::JSContext;
+
+    /// Another context that code runs in, or null.
+    fn second_context(&self) -> *mut qjs::JSContext {
+        ptr::null_mut()
+    }
 
     /// Frees everything that was built, every context included, so that the engine finds nothing left when it frees the
     /// runtime. Only a check, in debug builds.
@@ -147,11 +153,10 @@ impl<R: Realm> Instance<R> {
         });
         heap.set_leaves(false);
         let (runtime, realm) = built.ok().flatten()?;
-        let countdown = field::<i32, R>(realm, fields.interrupt_counter);
-        let countdown = countdown.unwrap_or(ptr::null_mut());
-        // SAFETY: the counter is in the realm's context, which lives as long as heap and polls are
+        // SAFETY: the counters are in the realm's contexts, which live as long as heap and polls are
         // used; the state is freed when the runtime is never used again.
         let polls = unsafe {
+            let countdown = countdown(realm, fields);
             heap.set_countdown(countdown);
             let state = NonNull::from(Box::leak(Box::new(PollState::new(&heap, countdown))));
             let polls = NonNull::from(Box::leak(Box::new(PollSeat::new(state))));
@@ -320,10 +325,8 @@ impl<R: Realm> Instance<R> {
 
     /// The polls of no run, for the seat; leaked.
     fn new_polls(&self) -> NonNull<PollState> {
-        let countdown = field::<i32, R>(self.realm, self.fields.interrupt_counter);
-        let countdown = countdown.unwrap_or(ptr::null_mut());
-        // SAFETY: the counter is in the realm's context. Context and heap live for as long as the engine polls.
-        let polls = unsafe { PollState::new(&self.heap, countdown) };
+        // SAFETY: contexts and heap live for as long as the engine polls.
+        let polls = unsafe { PollState::new(&self.heap, countdown(self.realm, self.fields)) };
         NonNull::from(Box::leak(Box::new(polls)))
     }
 
@@ -416,6 +419,20 @@ impl<R: Realm> Drop for Entry<'_, R> {
             self.instance.poisoned.set(true);
         }
     }
+}
+
+/// The engine's counts of polls in the realm's contexts.
+///
+/// # Safety
+/// Used while the realm lives.
+unsafe fn countdown<R: Realm>(realm: R, fields: Fields) -> Countdown {
+    let place = |context: *mut qjs::JSContext| match fields.interrupt_counter {
+        // SAFETY: calibrated in a context of the same engine, so it lies within this one.
+        Some(offset) if !context.is_null() => unsafe { context.byte_add(offset).cast() },
+        _ => ptr::null_mut(),
+    };
+    // SAFETY: as the caller promises.
+    unsafe { Countdown::new([place(realm.context()), place(realm.second_context())]) }
 }
 
 /// A field of the realm's context, if its offset is known.

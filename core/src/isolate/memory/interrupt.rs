@@ -8,13 +8,12 @@
 //! number of steps until the next poll itself.
 #![expect(unsafe_code, reason = "the engine's interrupt handler")]
 
-use super::{escape, heap::Heap};
+use super::{countdown::Countdown, escape, heap::Heap};
 use crate::isolate::engine::sys as qjs;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The engine's own period, and the longest here.
@@ -45,15 +44,15 @@ pub(crate) struct PollState {
     pub(crate) host: *mut c_void,
     hook: Option<Hook>,
     heap: ManuallyDrop<Heap>,
-    /// Where the engine counts down to the next poll, or null.
-    countdown: *mut i32,
+    /// Where the engine counts down to the next poll.
+    countdown: Countdown,
     period: i32,
 }
 
 impl PollState {
     /// # Safety
-    /// `heap` and `countdown` (which may be null) outlive every poll.
-    pub(crate) unsafe fn new(heap: &Heap, countdown: *mut i32) -> Self {
+    /// `heap` and `countdown` outlive every poll.
+    pub(crate) unsafe fn new(heap: &Heap, countdown: Countdown) -> Self {
         Self {
             // SAFETY: the caller vouches for it.
             heap: unsafe { heap.alias() },
@@ -75,7 +74,7 @@ impl PollState {
         self.hook = hook;
         self.host = host;
         self.period = FIRST_PERIOD;
-        self.set_countdown(FIRST_PERIOD);
+        self.countdown.set(FIRST_PERIOD);
     }
 
     /// Forgets the hook and its data.
@@ -99,15 +98,8 @@ impl PollState {
             escape::leave();
         }
         self.period = next_period(self.period, self.gap);
-        self.set_countdown(self.period);
+        self.countdown.set(self.period);
         heed_limit(runtime, &self.heap);
-    }
-
-    fn set_countdown(&self, polls: i32) {
-        if !self.countdown.is_null() {
-            // SAFETY: `new`'s caller vouches for it. A thread that ends the run writes it from elsewhere.
-            unsafe { AtomicI32::from_ptr(self.countdown) }.store(polls, Ordering::Relaxed);
-        }
     }
 }
 
@@ -179,8 +171,8 @@ mod tests {
     #[test]
     fn time_spent_waiting_is_not_the_codes() {
         let heap = Heap::in_process();
-        // SAFETY: the heap outlives the state, and null is allowed.
-        let mut state = unsafe { PollState::new(&heap, std::ptr::null_mut()) };
+        // SAFETY: the heap outlives the state.
+        let mut state = unsafe { PollState::new(&heap, Countdown::NONE) };
         state.arm(None, std::ptr::null_mut());
         let before = state.now;
         state.skip(Duration::from_secs(1));

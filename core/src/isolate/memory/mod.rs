@@ -10,6 +10,7 @@
 pub(super) mod accounting;
 pub(super) mod arena;
 pub(super) mod calibrate;
+pub(super) mod countdown;
 pub(super) mod escape;
 pub(super) mod exchange;
 pub(super) mod heap;

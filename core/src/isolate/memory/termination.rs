@@ -6,10 +6,10 @@
 //! a settled run ends nothing else.
 #![expect(unsafe_code, reason = "writes a counter of the engine from another thread")]
 
+use super::countdown::Countdown;
 use crate::{os::sync::Mutex, value::InFlight};
-use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The flags of one run; never lowered.
 pub(crate) struct Termination {
@@ -18,14 +18,14 @@ pub(crate) struct Termination {
     exhausted: AtomicBool,
     /// Messages between the run and its host, which count as the run's.
     pub(crate) in_flight: Arc<InFlight>,
-    countdown: Mutex<Countdown>,
+    countdown: Mutex<Attached>,
 }
 
-/// The engine's count of steps to its next poll; null unless the run is armed and the field known.
-struct Countdown(*mut i32);
+/// The engine's counts of steps to its next poll; none unless the run is armed.
+struct Attached(Countdown);
 
-// SAFETY: followed only under the lock, and set to null before its target goes.
-unsafe impl Send for Countdown {}
+// SAFETY: followed only under the lock, and taken away before its targets go.
+unsafe impl Send for Attached {}
 
 impl Default for Termination {
     fn default() -> Self {
@@ -33,7 +33,7 @@ impl Default for Termination {
             raised: AtomicBool::new(false),
             exhausted: AtomicBool::new(false),
             in_flight: Arc::default(),
-            countdown: Mutex::new(Countdown(ptr::null_mut())),
+            countdown: Mutex::new(Attached(Countdown::NONE)),
         }
     }
 }
@@ -51,13 +51,8 @@ impl Termination {
     }
 
     fn hurry(&self) {
-        let countdown = self.countdown.lock();
-        if !countdown.0.is_null() {
-            // SAFETY: attached, so within a context that lives, and aligned. The engine counts down with plain loads
-            // and stores. It may overwrite this store in a loop of nothing but counting, where the next poll is near
-            // anyway. No processor tears an aligned word.
-            unsafe { AtomicI32::from_ptr(countdown.0) }.store(1, Ordering::Relaxed);
-        }
+        // Under the lock, so that it stays attached.
+        self.countdown.lock().0.set(1);
     }
 
     /// Whether the run was asked to end.
@@ -81,13 +76,13 @@ impl Termination {
     /// Connects the flag with an engine.
     ///
     /// # Safety
-    /// `countdown` is null, or valid until `detach`.
-    pub(in crate::isolate) unsafe fn attach(&self, countdown: *mut i32) {
+    /// `countdown` is valid until `detach`.
+    pub(in crate::isolate) unsafe fn attach(&self, countdown: Countdown) {
         self.countdown.lock().0 = countdown;
     }
 
     pub(in crate::isolate) fn detach(&self) {
-        self.countdown.lock().0 = ptr::null_mut();
+        self.countdown.lock().0 = Countdown::NONE;
     }
 }
 
@@ -99,7 +94,7 @@ mod tests {
     fn it_reaches_the_engine_while_attached_and_not_after() {
         let (mut counter, termination) = (10_000, Termination::default());
         // SAFETY: detached before the counter goes.
-        unsafe { termination.attach(&raw mut counter) };
+        unsafe { termination.attach(Countdown::new([&raw mut counter, std::ptr::null_mut()])) };
         termination.raise();
         assert_eq!((counter, termination.is_raised()), (1, true));
         termination.detach();

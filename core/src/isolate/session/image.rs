@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     Builtins, Session,
+    modules::Loaded,
     names::{Declared, Import, Imports},
 };
 use crate::isolate::{
@@ -42,6 +43,7 @@ struct Tables {
     kept: usize,
     declared: Arc<Declared>,
     imports: Imports,
+    loaded: Loaded,
     given: Arc<HashSet<String>>,
     taken_in: usize,
     builtins: Builtins,
@@ -75,6 +77,7 @@ impl Image {
             kept: state.kept.get(),
             declared: Arc::clone(&session.declared.borrow()),
             imports: session.imports.borrow().image(),
+            loaded: Arc::clone(&session.loaded.borrow()),
             given: Arc::clone(&session.given.borrow()),
             taken_in: session.taken_in.get(),
             builtins: session.builtins.get(),
@@ -103,6 +106,7 @@ impl Image {
         state.kept.set(tables.kept);
         session.declared.replace(tables.declared);
         session.imports.replace(tables.imports);
+        session.loaded.replace(tables.loaded);
         session.given.replace(tables.given);
         session.taken_in.set(tables.taken_in);
         session.builtins.set(tables.builtins);
@@ -154,6 +158,7 @@ pub(super) fn forget(state: &State) {
         if let Some(present) = &state.session {
             present.declared.swap(&session.declared);
             present.imports.swap(&session.imports);
+            present.loaded.swap(&session.loaded);
             present.given.swap(&session.given);
             present.taken_in.set(0);
             present.builtins.set(Builtins::default());
@@ -203,6 +208,7 @@ impl Tables {
             kept: self.kept,
             declared: Arc::clone(&self.declared),
             imports: self.imports.image(),
+            loaded: Arc::clone(&self.loaded),
             given: Arc::clone(&self.given),
             taken_in: self.taken_in,
             builtins: self.builtins,

@@ -4,8 +4,9 @@
 //! its end, and what it did to the state.
 //!
 //! `isolate` has the session and its checkpoints, `image` what these keep of the tables beside the heap. `names` binds
-//! the names that cells declare, `capabilities` those that the host gives, and `listing` lists the former. `turns` enters
-//! the engine, `code` loads a cell, and `cell` goes from the linked cell to its end.
+//! the names that cells declare, `capabilities` those that the host gives, and `listing` lists the former. `modules` has
+//! the modules that were loaded. `turns` enters the engine, `code` loads a cell, and `cell` goes from the linked cell to
+//! its end.
 
 mod capabilities;
 mod cell;
@@ -13,6 +14,7 @@ pub(super) mod code;
 mod image;
 mod isolate;
 mod listing;
+mod modules;
 pub(super) mod names;
 #[cfg(test)]
 mod tests;
@@ -29,6 +31,7 @@ pub(crate) use self::isolate::{CellSeat, Concluded, SessionIsolate, Work};
 use self::{
     capabilities::Builtins,
     cell::Present,
+    modules::Loaded,
     names::{Declared, Imports},
 };
 use crate::modules::session_program::LinkedCell;
@@ -39,6 +42,8 @@ pub(super) struct Session {
     /// The names that cells have declared. Shared with the checkpoint until a cell declares another one.
     declared: RefCell<Arc<Declared>>,
     imports: RefCell<Imports>,
+    /// The modules that imports have loaded. Shared with the checkpoint, as the names are.
+    loaded: RefCell<Loaded>,
     /// The names that the host has given values.
     given: RefCell<Arc<HashSet<String>>>,
     /// How many of the host's messages with values were taken in.

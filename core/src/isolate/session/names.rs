@@ -2,7 +2,8 @@
 //!
 //! In: the plan of a cell, and what the cell sets on its way. Out: bindings that all cells and their functions see. A
 //! name is an entry of the engine's own table of global declarations, which every access reads anew; so the engine
-//! itself keeps what the language says of constants and of names without a value. An import is live, and such an entry
+//! itself keeps what the language says of constants and of names without a value. Modules run in a context with a table
+//! of their own, which has the host's names alone. An import is live, and such an entry
 //! cannot be: it is a property of an object of ours, in the chain behind the global object, which has no entry of that
 //! name before it.
 
@@ -31,8 +32,11 @@ use crate::{
 /// The parts of a realm that sessions need.
 #[derive(Clone, Copy)]
 pub(in crate::isolate) struct Parts {
-    /// The table of global declarations.
+    /// The table of global declarations, as cells see it.
     entries: Raw,
+    /// The context in which modules run, and the table as they see it.
+    modules: Cx,
+    module_entries: Raw,
     /// The class of the objects through which cells set their names.
     binder: u32,
     /// The class of the object that has the imports.
@@ -44,10 +48,16 @@ impl Parts {
     pub(in crate::isolate) fn build(cx: Cx, runtime: *mut sys::JSRuntime) -> Option<Self> {
         static BINDER: Methods = Methods::set(set);
         static IMPORTS: Methods = Methods::describe(describe);
-        let entries = lexical::of(cx)?;
         let binder = exotic::class(runtime, &BINDER)?;
         let imports = exotic::class(runtime, &IMPORTS)?;
-        Some(Self { entries, binder, imports })
+        let modules = cx.second().ok()?;
+        let (entries, module_entries) = (lexical::of(cx)?, lexical::of(modules)?);
+        Some(Self { entries, modules, module_entries, binder, imports })
+    }
+
+    /// The context in which modules run. It has the globals of the host, and no names of cells.
+    pub(in crate::isolate) fn modules(self) -> Cx {
+        self.modules
     }
 }
 
@@ -170,17 +180,18 @@ impl State {
         self.realm().cx.object_of(self.parts()?.binder, null)
     }
 
-    /// Gives a name of the host a value that code cannot change, or takes it away. Names of cells stay.
+    /// Gives a name of the host a value that code cannot change, or takes it away. For cells, names of cells stay.
     pub(super) fn set_global(&self, name: &str, value: Option<&Local>) -> Outcome<()> {
         let (cx, session, parts) = (self.realm().cx, self.session()?, self.parts()?);
-        if session.declared.borrow().kind(name).is_some() {
-            return Ok(());
-        }
         let key = cx.atom(name)?;
-        match value {
-            Some(value) => cx.define(parts.entries, key.id, value.clone(), CONSTANT),
-            None => cx.delete_key(parts.entries, key.id),
+        let set = |entries: Raw| match value {
+            Some(value) => cx.define(entries, key.id, value.clone(), CONSTANT),
+            None => cx.delete_key(entries, key.id),
+        };
+        if session.declared.borrow().kind(name).is_none() {
+            set(parts.entries)?;
         }
+        set(parts.module_entries)
     }
 
     /// The value of a name: `None` if no cell has declared it. Runs no code; throws where it has no value.
@@ -336,6 +347,10 @@ unsafe extern "C-unwind" fn describe(
     let mut found = 0;
     let result = bridge::enter(ctx, |state| {
         let cx = Cx(ctx);
+        if cx == state.parts()?.modules {
+            // Modules have none of the names of cells.
+            return Ok(cx.dup(undefined()));
+        }
         let imports = state.session()?.imports.borrow();
         let Some(import) = imports.names.get(&key) else { return Ok(cx.dup(undefined())) };
         let (namespace, imported) = (import.namespace.clone(), cx.dup_atom(import.imported.id));

@@ -95,6 +95,19 @@ fn a_cell_that_is_ended_is_undone() {
 }
 
 #[test]
+fn a_loop_of_a_module_ends_at_its_next_step() {
+    let text = "const all = new Array(1e6).fill(1);
+        export const spin = () => { for (;;) all.slice(); };";
+    let mut cells = Cells::with(host::request(&[], &[("./spin.js", text)]));
+    cells.text("import { spin } from './spin.js'");
+    let started = std::time::Instant::now();
+    let ended = cells.run_ended("spin()");
+    // Left to the engine, 10,000 steps would come first.
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    assert_eq!((ended.status(), ended.state), ("ended", SessionState::RolledBack));
+}
+
+#[test]
 fn without_a_checkpoint_the_session_begins_again() {
     let request =
         SessionRequest { checkpoint_bytes: Some(0.0), ..host::request(&[("answer", 42)], &[]) };

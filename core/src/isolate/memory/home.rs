@@ -197,15 +197,17 @@ impl<R: Realm> Place<R> {
         self.resident.borrow().as_ref().is_some_and(|resident| Arc::ptr_eq(resident, state))
     }
 
-    /// Forgets the resident, and the memory that only it needed.
+    /// Forgets the resident, and the memory that only it needed. `epoch`: that of the instance when it was equal to the
+    /// snapshot.
     ///
     /// # Safety
     /// This thread made the queue busy.
-    unsafe fn vacate(&self, pristine: &Snapshot) {
+    unsafe fn vacate(&self, pristine: &Snapshot, snapshot: Option<Snapshot>, epoch: u64) {
         // SAFETY: as the caller promises.
         let instance = unsafe { self.instance() };
         let Some(slot) = instance.slot() else { return };
         self.resident.take();
+        let snapshot = snapshot.filter(|_| !instance.is_entered() && instance.epoch() == epoch);
         let away = instance.move_out();
         let high_bytes = away.figures().high_bytes();
         drop(away);
@@ -214,6 +216,9 @@ impl<R: Realm> Place<R> {
             unsafe { pristine.put(slot, &Live { high_bytes, ..Live::default() }) };
             instance.heap().set_figures(pristine.figures());
             self.vacant.replace(Some(pristine.clone()));
+        } else {
+            // The next tenant then knows which pages to write.
+            self.vacant.replace(snapshot);
         }
     }
 }
@@ -380,7 +385,8 @@ impl<R: Realm> Drop for Tenant<R> {
     fn drop(&mut self) {
         let mut rest = self.state.0.lock();
         rest.gone = true;
-        (rest.snapshot, rest.away) = (None, None);
+        rest.away = None;
+        let (snapshot, epoch) = (rest.snapshot.take(), rest.epoch);
         drop(rest);
         // Otherwise the next tenant finds that this one is gone.
         if self.home.try_enter() {
@@ -388,7 +394,7 @@ impl<R: Realm> Drop for Tenant<R> {
                 && self.home.place.has(&self.state)
             {
                 // SAFETY: this thread just made the queue busy.
-                unsafe { self.home.place.vacate(pristine) };
+                unsafe { self.home.place.vacate(pristine, snapshot, epoch) };
             }
             self.home.leave();
         }

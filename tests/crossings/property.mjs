@@ -1,13 +1,14 @@
 // The property of every crossing: the arriving value equals Node's `structuredClone` of it, except for the contract's
 // differences in `oracle.mjs`.
 //
-// In: `--cases n`, `--seed n`; `--from n` to begin with that case. Out: the seed. If a case fails: its value, reduced
+// In: `--cases n`, `--seed n`; `--from n` to begin with that case; `--cells` for cells of a few sessions instead of runs,
+// each of which finds what the ones before declared, with new values of the host. Out: the seed. If a case fails: its value, reduced
 // by leaving out statements, and a non-zero exit code.
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
-import { runCode } from '../isolation.mjs';
+import { Runtime, runCode } from '../isolation.mjs';
 
 import { randomness } from '../three-way/random.mjs';
 import { FUNCTION, PROMISE, describe } from './describe.mjs';
@@ -16,19 +17,29 @@ import { expected, refusedPath } from './oracle.mjs';
 
 const AT_ONCE = 16;
 const SHOWN = 1_000;
+/** A session has so many cases, then another one begins. */
+const CASES_OF_SESSION = 20;
 const DESCRIBE = readFileSync(new URL('describe.mjs', import.meta.url), 'utf8');
 
 const { values: options } = parseArgs({
-  options: { seed: { type: 'string' }, cases: { type: 'string', default: '3000' }, from: { type: 'string', default: '0' } },
+  options: {
+    seed: { type: 'string' },
+    cases: { type: 'string', default: '3000' },
+    from: { type: 'string', default: '0' },
+    cells: { type: 'boolean', default: false },
+  },
 });
 const seed = Number(options.seed ?? Date.now() % 2 ** 31);
 const [from, cases] = [Number(options.from), Number(options.cases)];
 console.log(`crossings: seed ${seed}, cases ${from} to ${from + cases - 1}`);
 
+const runtime = options.cells ? new Runtime() : undefined;
+const resting = [];
 let next = from;
 let failures = 0;
 await Promise.all(Array.from({ length: AT_ONCE }, worker));
 console.log(failures === 0 ? `crossings: ${cases} values went through every crossing` : 'crossings: FAILED');
+await runtime?.close();
 process.exitCode = failures === 0 ? 0 : 1;
 
 async function worker() {
@@ -124,33 +135,54 @@ async function check(graph) {
     echo: (value) => value,
     call: async (f) => describe(await f(make())),
   };
-  let run;
+  const inputs = {
+    globals: () => ({ globals: { v: make() } }),
+    imports: () => ({ imports: { host: { v: make() } } }),
+    args: () => ({ args: [make()] }),
+  };
+  const begin = async (where, input) => {
+    const capabilities = { modules: { './describe.js': DESCRIBE }, ...input, globals: { ...given, ...input.globals } };
+    const report = (value) => say('report', describe(value));
+    return (options.cells ? cell : single)(program(graph, where), capabilities, report);
+  };
+  let settled;
   try {
-    run = runCode(program(graph, where), {
-      language: 'javascript',
-      modules: { './describe.js': DESCRIBE },
-      globals: { ...given, ...(where === 'globals' ? { v: make() } : {}) },
-      ...(where === 'imports' ? { imports: { host: { v: make() } } } : {}),
-      execute: { args: where === 'args' ? [make()] : [] },
-      report: (value) => say('report', describe(value)),
-    });
+    settled = await begin(where, inputs[where]());
   } catch (error) {
     const refusal = live.path !== undefined && refusedAs(live.path, `${error.name}: ${error.message}`);
     if (!refusal) return [`${where}: threw ${error.stack}`];
     // The same without an input, to see the other crossings.
-    run = runCode(program(graph, 'none'), {
-      language: 'javascript',
-      modules: { './describe.js': DESCRIBE },
-      globals: given,
-      report: (value) => say('report', describe(value)),
-    });
+    settled = await begin('none', {});
     say('input', `!${error.name}: ${error.message}`);
   }
-  const { status, result, error, reports, logs } = await run;
-  say('result', status === 'success' ? describe(result) : `!${error.name}: ${error.message}`);
+  const { status, result, error, reports, logs, uncloned } = settled;
+  // A cell's value may stay inside.
+  const failed = error ?? (uncloned && { name: 'SerializationError', message: uncloned });
+  say('result', failed === undefined ? describe(result) : `!${failed.name}: ${failed.message}`);
   if (reports.length > 0) say('reports', describe(reports[0]));
   if (logs.length > 0 && live.path === undefined && final.path === undefined) say('log', describe(logs[0].args[0]));
   return judge(found, live, final, { status, logs: logs.filter(({ level }) => level === 'error') });
+}
+
+/** The program as a run. */
+function single(source, { args = [], ...capabilities }, report) {
+  return runCode(source, { language: 'javascript', ...capabilities, execute: { args }, report });
+}
+
+/** The program as a cell of some session, and a call of the function that is its default export. */
+async function cell(source, { args = [], ...capabilities }, report) {
+  const place = resting.pop() ?? { session: runtime.session({ language: 'javascript' }), left: CASES_OF_SESSION };
+  const { session } = place;
+  try {
+    session.update(capabilities);
+    const { status, error } = await session.run(source.replace('export default async', 'export const main = async'), { report });
+    if (status !== 'success') throw new Error(`${status}: ${error.stack ?? error.message}`);
+    return await session.call({ name: 'main', report }, ...args);
+  } finally {
+    place.left -= 1;
+    if (place.left > 0) resting.push(place);
+    else await session.close();
+  }
 }
 
 function judge(found, live, final, rest) {

@@ -1,6 +1,7 @@
 // Cases of the meter, one after the other, in this process alone.
 //
-// In: `--seed` of the first, `--count`, `--isolation`, `--most` bytes of a value, `--limit` of a run in MiB. Out: on standard output a line of
+// In: `--seed` of the first, `--count`, `--isolation`, `--most` bytes of a value, `--limit` of a run in MiB; `--cells` for
+// cells of sessions instead of runs. Out: on standard output a line of
 // JSON before each case and one after it: the values handed out and their way, the memory that this process held of
 // them after a collection, the run's charge, and the longest standstill of the event loop, in CPU time of this thread.
 // Run with `--expose-gc`.
@@ -43,6 +44,7 @@ const { values: options } = parseArgs({
     isolation: { type: 'string', default: 'thread' },
     most: { type: 'string', default: '3000000' },
     limit: { type: 'string', default: '320' },
+    cells: { type: 'boolean', default: false },
   },
 });
 const LIMIT_BYTES = Number(options.limit) * 1024 * 1024;
@@ -144,13 +146,10 @@ async function hand(way, seed, copies, times = 1, early = false) {
   const globals = { say, take, call, tick: () => turn(), parked: park };
   const before = await heldBytes();
   const still = new Standstill();
-  const run = runtime.runCode(source, {
-    language: 'javascript',
-    memoryLimitBytes: LIMIT_BYTES,
-    modules: { './generate.js': GENERATE },
-    globals,
-    report: () => {},
-  });
+  const capabilities = { language: 'javascript', memoryLimitBytes: LIMIT_BYTES, modules: { './generate.js': GENERATE }, globals };
+  const session = options.cells ? runtime.session(capabilities) : undefined;
+  const report = () => {};
+  const run = session ? session.run(source, { report }) : runtime.runCode(source, { ...capabilities, report });
   const timer = setTimeout(() => run.terminate('too long to measure'), RUN_MS);
   await Promise.race([atEnd, run]);
   let held;
@@ -165,6 +164,7 @@ async function hand(way, seed, copies, times = 1, early = false) {
   await turn();
   const stoodMs = still.end();
   held ??= (await heldBytes()) - before;
+  await session?.close();
   // Used after the measurement, so that the values stay alive during it.
   return { status: result.status, failure: failure(way, result), kind, held: Math.max(0, held), charged: result.memoryUsedBytes ?? LIMIT_BYTES, stoodMs };
 }

@@ -1,9 +1,10 @@
 // The meter: memory that a run hands over, against the run's charge, over random values.
 //
 // In: `--seconds` (30), `--seed` of the first value, `--isolation thread|process|both`, `--jobs n` at a time,
-// `--most bytes` of a value, `--limit` of a run in MiB, `--only seed` to measure one alone. Out: the worst ten by memory that the host really
-// holds for each charged byte, and the worst ten by standstill of the event loop, on the standard output and in
-// RESULTS.md beside this; a non-zero exit code if a value held more than twice its charge and 1 MiB, blocked the loop
+// `--most bytes` of a value, `--limit` of a run in MiB, `--only seed` to measure one alone, `--cells` for cells of sessions
+// instead of runs. Out: the worst ten by memory that the host really
+// holds for each charged byte, and the worst ten by standstill of the event loop, on the standard output and, of
+// runs, in RESULTS.md beside this; a non-zero exit code if a value held more than twice its charge and 1 MiB, blocked the loop
 // for more than 100 ms of CPU time, or ended its process. Cases run in processes of their own, so that one that ends
 // its process is reported with its seed. A case over a bound is measured again, alone.
 
@@ -39,6 +40,7 @@ const { values: options } = parseArgs({
     jobs: { type: 'string', default: '1' },
     most: { type: 'string' },
     limit: { type: 'string' },
+    cells: { type: 'boolean', default: false },
   },
 });
 const CASE_CEILING_MS = Math.max(LEAST_CEILING_MS, Number(options.most ?? 0) / BYTES_PER_MS_OF_CEILING);
@@ -53,13 +55,13 @@ if (options.only !== undefined) {
   await all();
   const section = report();
   console.log(section);
-  writeFileSync(RESULTS, results(section));
+  if (!options.cells) writeFileSync(RESULTS, results(section));
 }
 process.exitCode = rows.length > 0 && rows.every((row) => wrong(row).length === 0) ? 0 : 1;
 
 async function all() {
   const deadline = performance.now() + Number(options.seconds) * 1000;
-  console.log(`meter: node ${process.version}, seed ${seed}, ${isolations.join(' and ')}, ${options.seconds} s`);
+  console.log(`meter: node ${process.version}, seed ${seed}, ${isolations.join(' and ')}, ${options.cells ? 'as cells, ' : ''}${options.seconds} s`);
   let next = seed;
   let turns = 0;
   const work = async () => {
@@ -98,6 +100,7 @@ async function inProcess(from, count, isolation, deadline, into) {
   const args = ['--expose-gc', CASE, '--seed', `${from}`, '--count', `${count}`, '--isolation', isolation];
   if (options.most !== undefined) args.push('--most', options.most);
   if (options.limit !== undefined) args.push('--limit', options.limit);
+  if (options.cells) args.push('--cells');
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
   const errors = text(child.stderr);

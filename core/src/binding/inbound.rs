@@ -3,7 +3,10 @@
 use super::host::Completion;
 use std::sync::Arc;
 
-use crate::value::{InFlight, Value};
+use crate::{
+    data::portable::portable,
+    value::{InFlight, Value},
+};
 
 /// A message from the host to a run.
 #[derive(Debug)]
@@ -15,6 +18,12 @@ pub(crate) enum Inbound {
     /// The host releases a function that it received so many times.
     FunctionReleased { function: u32, times: u32 },
 }
+
+portable!(enum Inbound {
+    0: PromiseSettled { promise, completion },
+    1: FunctionCall { function, args, call },
+    2: FunctionReleased { function, times },
+});
 
 impl Inbound {
     /// Counts its message as under way. Returns false if there is no room for it; it must not be delivered then.

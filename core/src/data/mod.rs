@@ -6,6 +6,7 @@ pub(crate) mod inspect;
 pub(crate) mod nearest;
 pub(crate) mod options;
 pub(crate) mod outcome;
+pub(crate) mod portable;
 pub(crate) mod runtime_options;
 pub(crate) mod source;
 pub(crate) mod status_error;

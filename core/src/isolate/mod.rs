@@ -43,7 +43,7 @@ pub(crate) use self::{
     engine::realm::{Realm, STACK_LIMIT_BYTES},
     memory::{
         home::{Home, Tenant},
-        pool::{Pool, PoolOptions},
+        pool::{Lease, Pool, PoolOptions},
         slot::LARGEST_LIMIT_BYTES as LARGEST_SLOT_LIMIT_BYTES,
         termination::Termination,
     },
@@ -52,7 +52,7 @@ pub(crate) use self::{
     stalled::without_place,
 };
 use self::{
-    memory::{escape, instance, interrupt, pool::Lease},
+    memory::{escape, instance, interrupt},
     state::State,
 };
 use crate::{

@@ -26,6 +26,7 @@ use super::{
 };
 use crate::data::{
     outcome::Position,
+    portable::{Input, Output, Portable, portable},
     source::{Language, SourceText},
 };
 
@@ -67,6 +68,10 @@ struct File {
     module: Arc<CompiledModule>,
 }
 
+portable!(struct Bridge { exports, first });
+portable!(struct File { key, module });
+portable!(struct Compiled { kept_bytes, peak_bytes });
+
 /// The parts of the program that compiling needs.
 struct Sources<'s> {
     cache: &'s Cache,
@@ -95,6 +100,37 @@ impl SessionProgram {
             entry: String::new(),
             compiled: Compiled::default(),
         }
+    }
+
+    /// Writes everything but the cache.
+    pub(crate) fn write(&self, out: &mut Output) {
+        self.language.write(out);
+        self.graph.write(out);
+        self.modules.write(out);
+        self.bridges.write(out);
+        self.values.write(out);
+        self.files.write(out);
+        self.generations.write(out);
+        self.number.write(out);
+        self.entry.write(out);
+        self.compiled.write(out);
+    }
+
+    /// The program that was written.
+    pub(crate) fn read(input: &mut Input, cache: &Arc<Cache>) -> Option<Self> {
+        Some(Self {
+            cache: Arc::clone(cache),
+            language: Portable::read(input)?,
+            graph: Portable::read(input)?,
+            modules: Portable::read(input)?,
+            bridges: Portable::read(input)?,
+            values: Portable::read(input)?,
+            files: Portable::read(input)?,
+            generations: Portable::read(input)?,
+            number: Portable::read(input)?,
+            entry: Portable::read(input)?,
+            compiled: Portable::read(input)?,
+        })
     }
 
     /// Adds, replaces and takes away modules and bridges. The values of the update are the next ones that the session

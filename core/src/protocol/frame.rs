@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use crate::value::{Purpose, Value, check};
 
 /// The version of the whole protocol, on which host and worker must agree.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The longest head that a worker may send: the texts of an error, with a margin.
 const LONGEST_HEAD: usize = 512 << 10;
@@ -103,6 +103,12 @@ impl Frame {
         self = self.u32(u32::try_from(blobs.len()).unwrap_or(u32::MAX));
         self.chunks.push(nodes);
         self.chunks.extend(blobs);
+        self
+    }
+
+    /// Bytes that the reader does not copy.
+    pub(crate) fn chunk(mut self, bytes: Vec<u8>) -> Self {
+        self.chunks.push(bytes);
         self
     }
 
@@ -221,6 +227,11 @@ impl Fields {
             return Err(Unreadable::Broken);
         }
         Ok((nodes, self.chunks.drain(..blobs).collect()))
+    }
+
+    /// Bytes of any content.
+    pub(crate) fn chunk(&mut self) -> Result<Vec<u8>, Unreadable> {
+        self.chunks.pop_front().ok_or(Unreadable::Broken)
     }
 
     /// A value of a trusted writer.

@@ -8,7 +8,7 @@ pub(crate) mod session;
 
 use std::time::Duration;
 
-use self::session::{Cell, Open};
+use self::session::{Cell, Copied, Open};
 use super::frame::{Fields, Frame, Unreadable};
 use crate::{
     binding::native::NativeFunctions,
@@ -49,6 +49,8 @@ pub(crate) enum ToWorker {
     End,
     /// The question for the names. Between cells.
     Names,
+    /// The question for a copy of the session. Between cells.
+    Copy,
 }
 
 /// A run as its worker receives it.
@@ -113,6 +115,8 @@ pub(crate) enum ToHost {
         names: Vec<Name>,
         are_last: bool,
     },
+    /// The answer to the question for a copy.
+    Copied(Copied),
 }
 
 /// The end of a run, as its worker sees it.
@@ -136,6 +140,7 @@ const UPDATE: u8 = 8;
 const CELL: u8 = 9;
 const END: u8 = 10;
 const NAMES_ASKED: u8 = 11;
+const COPY: u8 = 12;
 
 const CALL: u8 = 1;
 const START: u8 = 2;
@@ -148,6 +153,7 @@ const PARKED: u8 = 8;
 const ENDED: u8 = 9;
 const CELL_ENDED: u8 = 10;
 const NAMES: u8 = 11;
+const COPIED: u8 = 12;
 
 const SUCCESS: u8 = 0;
 const ERROR: u8 = 1;
@@ -185,6 +191,7 @@ impl ToWorker {
             Self::Cell(cell) => session::write_cell(Frame::new(CELL), *cell),
             Self::End => Frame::new(END),
             Self::Names => Frame::new(NAMES_ASKED),
+            Self::Copy => Frame::new(COPY),
         }
     }
 
@@ -214,6 +221,7 @@ impl ToWorker {
             CELL => Self::Cell(Box::new(session::read_cell(&mut fields)?)),
             END => Self::End,
             NAMES_ASKED => Self::Names,
+            COPY => Self::Copy,
             _ => return Err(Unreadable::Broken),
         };
         fields.end()?;
@@ -248,8 +256,10 @@ impl ToHost {
                 write_end(session::write_state(frame, state), end)
             }
             Self::Names { names, are_last } => {
-                Frame::new(NAMES).u8(u8::from(are_last)).list(names.iter(), session::write_name)
+                let names = names.into_iter();
+                Frame::new(NAMES).u8(u8::from(are_last)).list(names, session::write_name)
             }
+            Self::Copied(copied) => session::write_copied(Frame::new(COPIED), copied),
         }
     }
 
@@ -307,6 +317,7 @@ impl ToHost {
                 let are_last = fields.u8()? != 0;
                 Self::Names { names: fields.list(session::read_name)?, are_last }
             }
+            COPIED => Self::Copied(session::read_copied(&mut fields)?),
             _ => return Err(Unreadable::Broken),
         };
         fields.end()?;

@@ -285,3 +285,17 @@ impl SessionHandle {
 pub(crate) fn closed() -> Error {
     Error::new(ErrorKind::Unavailable, "the session is closed")
 }
+
+/// The error of a copy while so many calls to the host have no answer.
+pub(crate) fn unanswered(count: usize) -> Error {
+    let (calls, are) = if count == 1 { ("call", "is") } else { ("calls", "are") };
+    let message = format!(
+        "{count} {calls} to the host {are} unanswered: a session can be forked when all calls are answered"
+    );
+    Error::new(ErrorKind::Unavailable, message)
+}
+
+/// The error of a copy that cannot be made.
+pub(crate) fn uncopied() -> Error {
+    Error::new(ErrorKind::Unavailable, "the state of this session cannot be copied")
+}

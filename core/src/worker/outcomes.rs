@@ -5,6 +5,8 @@
 
 use std::collections::HashSet;
 
+use crate::data::portable::portable;
+
 /// The outcomes of the present cell, and those of cells that were rolled back.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
@@ -17,6 +19,9 @@ enum Outcome {
     Call(u32),
     Promise(u32),
 }
+
+portable!(struct Outcomes { present, undone });
+portable!(enum Outcome { 0: Call(call), 1: Promise(promise) });
 
 impl Outcomes {
     /// Whether to send the outcome of that call of the host.

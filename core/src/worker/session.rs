@@ -16,21 +16,25 @@ use isolane_confine::{Worker, exit};
 
 use super::{
     embedder::{About, RemoteEmbedder, Shared},
+    outcomes::Outcomes,
     serve::compute,
     wire::{Heard, Wait, Wire},
 };
 use crate::{
     binding::inbound::Inbound,
-    data::cell::SessionState,
+    data::{
+        cell::SessionState,
+        portable::{Input, Output, Portable},
+    },
     isolate::{
-        Embedder, End, Home, Pool, Realm, Tenant,
+        Embedder, End, Home, Lease, Pool, Realm, Tenant,
         session::{CellSeat, Concluded, SessionIsolate, Work},
     },
     modules::cache::Cache,
     os::sync::Mutex,
     protocol::messages::{
         ToHost, ToWorker, WorkersEnd,
-        session::{Cell, CellWork, Open, names_messages},
+        session::{Cell, CellWork, Copied, Open, most_state_bytes, names_messages},
     },
 };
 
@@ -47,16 +51,11 @@ pub(super) fn serve(
         // This protection was announced: without it no cell may start.
         exit(1);
     }
-    let Open { request, updates, safety_cap, lost } = open;
-    let memory_limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
-    // Without memory for an isolate the worker ends, which the host notices.
+    let (memory_limit, safety_cap) = (open.request.memory_limit(), open.safety_cap);
+    let memory_limit = usize::try_from(memory_limit).unwrap_or(usize::MAX);
+    // Without memory for an isolate, or with a state that is none of its home, the worker ends, which the host notices.
     let Some(lease) = pool.take(memory_limit, false) else { return };
-    let Some(tenant) = Tenant::new(&Home::new(lease, false)) else { return };
-    let mut isolate = SessionIsolate::open(tenant, request, cache);
-    isolate.number_after(lost);
-    for update in updates {
-        isolate.update(update);
-    }
+    let Some(Begun { isolate, outcomes, inbox }) = begin(open, lease, cache) else { return };
     let mut session = Session {
         wire: Arc::clone(wire),
         isolate,
@@ -65,14 +64,44 @@ pub(super) fn serve(
         shared: Shared {
             in_flight: Arc::default(),
             taken: Arc::new(AtomicU64::new(0)),
-            outcomes: Arc::default(),
+            outcomes: Arc::new(Mutex::new(outcomes)),
         },
         inbox: Vec::new(),
         calls: Vec::new(),
     };
+    for mut inbound in inbox {
+        inbound.count(&session.shared.in_flight, usize::MAX);
+        session.inbox.push(inbound);
+    }
     session.tend();
     // The process is about to end: it tidies nothing up.
     std::mem::forget(session);
+}
+
+/// The parts of a session that begins here.
+struct Begun {
+    isolate: Box<SessionIsolate>,
+    outcomes: Outcomes,
+    /// Messages that the sandbox was not handed where the session comes from.
+    inbox: Vec<Inbound>,
+}
+
+/// Begins a session: a new one, or a copy with its state.
+fn begin(open: Open, lease: Lease<Realm>, cache: &Arc<Cache>) -> Option<Begun> {
+    let Open { request, updates, safety_cap: _, lost, state } = open;
+    let Some(state) = state else {
+        let tenant = Tenant::new(&Home::new(lease, false))?;
+        let mut isolate = SessionIsolate::open(tenant, request, cache);
+        isolate.number_after(lost);
+        for update in updates {
+            isolate.update(update);
+        }
+        return Some(Begun { isolate, outcomes: Outcomes::default(), inbox: Vec::new() });
+    };
+    let mut input = Input::new(&state);
+    let (outcomes, inbox) = Portable::read(&mut input)?;
+    let isolate = SessionIsolate::read(&mut input, lease, &request, cache)?;
+    input.is_over().then_some(Begun { isolate, outcomes, inbox })
 }
 
 struct Session {
@@ -105,6 +134,11 @@ impl Session {
                         return;
                     }
                 }
+                Ok(ToWorker::Copy) => {
+                    if !self.tell(ToHost::Copied(self.copy())) {
+                        return;
+                    }
+                }
                 Ok(ToWorker::Inbound(inbound)) => self.receive(inbound),
                 // These came too late for the cell that they are about.
                 Ok(ToWorker::End | ToWorker::Answer(_) | ToWorker::Verdict(_)) => {}
@@ -128,6 +162,24 @@ impl Session {
             } else {
                 self.inbox.push(inbound);
             }
+        }
+    }
+
+    /// The state, for a worker in which a copy of the session begins.
+    fn copy(&self) -> Copied {
+        let answered: Vec<u32> = self.inbox.iter().filter_map(Inbound::settles).collect();
+        let unanswered = self.isolate.unanswered(&answered);
+        if unanswered > 0 {
+            return Copied::Unanswered(u32::try_from(unanswered).unwrap_or(u32::MAX));
+        }
+        let mut out = Output::default();
+        self.shared.outcomes.lock().write(&mut out);
+        self.inbox.write(&mut out);
+        match self.isolate.write(&mut out) {
+            Some(()) if out.len() <= most_state_bytes(self.memory_limit) => {
+                Copied::State(out.into_bytes())
+            }
+            _ => Copied::Impossible,
         }
     }
 

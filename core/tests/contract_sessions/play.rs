@@ -66,7 +66,7 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
     played
 }
 
-/// Whether a case copies a session, which processes do not do yet, or goes back in one, which the portable code cannot.
+/// Whether a case copies a session, or goes back in one: the portable code cannot, where isolates are in processes.
 pub(crate) fn is_skipped(case: &Case) -> bool {
     let copies = |step: &Json| step.get("fork").is_some();
     let forks = |act: &Act| matches!(act, Act::Steps(steps) if steps.iter().any(copies));
@@ -77,7 +77,8 @@ pub(crate) fn is_skipped(case: &Case) -> bool {
         Act::Result(_, said) => goes_back(said),
     };
     let undoes = case.heading.contains("undone") || case.acts.iter().any(is_undone);
-    (WORKER.is_some() && case.acts.iter().any(forks)) || (cfg!(isolane_portable) && undoes)
+    let copied = WORKER.is_some() && case.acts.iter().any(forks);
+    cfg!(isolane_portable) && (copied || undoes)
 }
 
 /// The options of every runtime.

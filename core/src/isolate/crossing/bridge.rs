@@ -21,7 +21,7 @@ use crate::{
         host::{ASYNC_FUNCTION, Completion, REPORT_SINK},
         inbound::Inbound,
     },
-    data::cause::Cause,
+    data::{cause::Cause, portable::portable},
     isolate::{
         State, backtrace,
         engine::{
@@ -68,6 +68,11 @@ impl ExportedPromise {
         Self { promise: self.promise.image(), watched: self.watched }
     }
 }
+
+portable!(struct Exported { function, sent });
+portable!(struct ExportedPromise { promise, watched });
+portable!(struct HostPromise { promise, settle, charged, call });
+portable!(struct HostCall { function, callers });
 
 /// The outcome of a call of the host.
 enum Answer {

@@ -255,9 +255,9 @@ fn around(bytecode: &Bytecode, pc: usize) -> Around {
 
 /// A function of the sandbox that was calling another one, kept for later.
 pub(in crate::isolate) struct Caller {
-    function: Local,
+    pub(super) function: Local,
     /// The instruction.
-    pc: usize,
+    pub(super) pc: usize,
 }
 
 impl Caller {

@@ -22,6 +22,7 @@ use super::{
     range::{LARGE_PAGE_BYTES, PAGE_BYTES, Range},
     returned::{Returned, ReturnedPages},
 };
+use crate::data::portable::portable;
 use std::{alloc::Layout, cell::Cell, mem, ptr, ptr::NonNull};
 
 /// 16-byte steps in 27 doublings: blocks of up to 4 GiB.
@@ -100,7 +101,16 @@ pub(in crate::isolate) struct ArenaState {
     returned: ReturnedPages,
 }
 
+portable!(struct ArenaState {
+    high, ceiling, expected, large_from, touched, until_sweep, chunks, returned,
+});
+
 impl ArenaState {
+    /// How many bytes of a range that starts there had been written.
+    pub(in crate::isolate) fn high_bytes(&self, start: usize) -> Option<usize> {
+        self.high.checked_sub(start)
+    }
+
     /// Whether the system has the page of the range with that number.
     pub(in crate::isolate) fn has_returned(&self, page: usize) -> bool {
         self.returned.has(page)

@@ -4,6 +4,7 @@
 //! that uses it, which goes on when the content is back.
 
 use super::{accounting::Blocks, arena::ArenaState, heap::Heap, termination::Termination};
+use crate::data::portable::portable;
 use std::sync::Arc;
 
 /// The bytes of free blocks that a heap at rest may keep: a share of those in use, and some more.
@@ -19,6 +20,8 @@ pub(crate) struct Figures {
     arena: ArenaState,
 }
 
+portable!(struct Figures { used_bytes, charged_bytes, high_bytes, arena });
+
 impl Figures {
     /// Bytes that the engine holds, and those that the code makes others hold.
     #[cfg(test)]
@@ -29,6 +32,11 @@ impl Figures {
     /// How many bytes of the range had been written.
     pub(crate) fn high_bytes(&self) -> usize {
         self.high_bytes
+    }
+
+    /// Whether they can be those of a range of so many bytes that starts there.
+    pub(crate) fn fit(&self, start: usize, bytes: usize) -> bool {
+        self.high_bytes <= bytes && self.arena.high_bytes(start) == Some(self.high_bytes)
     }
 
     /// Whether the system has the page of the range with that number.

@@ -17,7 +17,10 @@ use super::{
     snapshot::{Live, Snapshot},
     written::{Watch, Written},
 };
-use crate::os::sync::{Condvar, Mutex};
+use crate::{
+    data::portable::Input,
+    os::sync::{Condvar, Mutex},
+};
 use std::cell::{OnceCell, RefCell, UnsafeCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -342,6 +345,19 @@ impl<R: Realm> Tenant<R> {
     pub(crate) fn fork(&self, snapshot: &Snapshot) -> Self {
         assert_eq!(snapshot.home(), self.home.number, "a snapshot belongs to its home");
         Self::with(&self.home, Some(snapshot.clone()))
+    }
+
+    /// The only tenant of a new home, with the state that a snapshot of another process's home wrote, whose slot has the
+    /// same identity. `None` if it is none of such a slot.
+    pub(crate) fn read(home: &Arc<Home<R>>, input: &mut Input) -> Option<(Self, Snapshot)> {
+        home.queue.lock().let_out = true;
+        home.enter();
+        // SAFETY: this thread just made the queue busy.
+        let slot = unsafe { home.place.instance() }.slot();
+        let snapshot = slot.and_then(|slot| Snapshot::read(input, home.number, slot));
+        home.leave();
+        let snapshot = snapshot?;
+        Some((Self::with(home, Some(snapshot.clone())), snapshot))
     }
 
     fn with(home: &Arc<Home<R>>, snapshot: Option<Snapshot>) -> Self {

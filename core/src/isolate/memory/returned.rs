@@ -5,6 +5,7 @@
 //! asking the system.
 
 use super::range::PAGE_BYTES;
+use crate::data::portable::portable;
 use std::cell::{Cell, RefCell};
 
 const PAGES_PER_WORD: usize = u64::BITS as usize;
@@ -22,6 +23,8 @@ pub(in crate::isolate) struct ReturnedPages {
     pages: Vec<u64>,
     count: usize,
 }
+
+portable!(struct ReturnedPages { pages, count });
 
 impl ReturnedPages {
     /// Whether the system has the page with that number.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::testing::step_timer::{Step, lap};
 use std::cell::Cell;
-#[cfg(test)]
+use std::hash::Hasher;
 use std::slice;
 
 pub(crate) type Page = [u8; PAGE_BYTES];
@@ -125,6 +125,16 @@ impl Slot {
             heap.rewind(self.mark);
         }
         self.last_high_bytes.set(high_bytes);
+    }
+
+    /// The address of the range, and the length and a hash of the image. A slot of another process that has the same is
+    /// a copy of this one, in which all that the image refers to has the same address too.
+    pub(crate) fn identity(&self) -> (usize, usize, u64) {
+        let mut hasher = rustc_hash::FxHasher::default();
+        // SAFETY: within the image, which nobody writes.
+        hasher.write(unsafe { slice::from_raw_parts(self.image.start(), self.image_bytes) });
+        hasher.write(&self.tail);
+        (self.range.start().addr(), self.image_bytes, hasher.finish())
     }
 
     pub(crate) fn range(&self) -> &Range {

@@ -4,7 +4,8 @@
 //! pages that differ from the slot's image; and that state again, in the same slot, byte for byte. Snapshots share equal
 //! pages, so a copy of a session costs nothing, and a checkpoint costs the pages that were written.
 //!
-//! The engine's values are addresses, so a snapshot belongs to one slot. It may outlive it, as plain memory.
+//! The engine's values are addresses, so a snapshot belongs to one slot. It may outlive it, as plain memory. All workers
+//! of one zygote have the slot that was made before they were forked: a snapshot may go from one to another as bytes.
 #![expect(unsafe_code, reason = "copies raw memory")]
 
 use super::{
@@ -15,6 +16,7 @@ use super::{
     slot::{CLEARED_BY_HAND_BYTES, Page, Slot},
     written::Written,
 };
+use crate::data::portable::{Input, Output, Portable};
 use std::{ptr, sync::Arc};
 
 /// Pages that a snapshot shares with another as one: those of a word of [`Written`].
@@ -167,6 +169,44 @@ impl Snapshot {
         }
     }
 
+    /// Writes its pages, for a slot with the same image at the same addresses.
+    pub(crate) fn write(&self, out: &mut Output) {
+        let Content { chunks, tail, figures, .. } = &*self.0;
+        figures.write(out);
+        tail.write(out);
+        (self.page_bytes() / PAGE_BYTES).write(out);
+        for (number, chunk) in chunks.iter().enumerate() {
+            let pages = chunk.iter().flat_map(|chunk| chunk.pages.iter().enumerate());
+            for (index, page) in pages.filter_map(|(index, page)| Some((index, page.as_ref()?))) {
+                (number * CHUNK_PAGES + index).write(out);
+                out.put(&**page);
+            }
+        }
+    }
+
+    /// The snapshot that was written, for a home with that slot. `None` if it is none of the slot.
+    pub(super) fn read(input: &mut Input, home: u64, slot: &Slot) -> Option<Self> {
+        let figures = Figures::read(input)?;
+        let tail = <[u8; TAIL_BYTES]>::read(input)?;
+        if !figures.fit(slot.range().start().addr(), slot.range().bytes()) {
+            return None;
+        }
+        let pages = figures.high_bytes().div_ceil(PAGE_BYTES);
+        let mut chunks: Vec<Option<Arc<Chunk>>> = vec![None; pages.div_ceil(CHUNK_PAGES)];
+        for _ in 0..usize::read(input)? {
+            let number = usize::read(input)?;
+            let page = copy_of(input.take(PAGE_BYTES)?.try_into().ok()?)?;
+            if number >= pages {
+                return None;
+            }
+            let chunk = chunks.get_mut(number / CHUNK_PAGES)?.get_or_insert_with(empty);
+            let chunk = Arc::get_mut(chunk)?;
+            let place = chunk.pages.get_mut(number % CHUNK_PAGES)?;
+            chunk.count += usize::from(place.replace(page).is_none());
+        }
+        Some(Self(Arc::new(Content { home, chunks, tail, figures })))
+    }
+
     pub(super) fn figures(&self) -> &Figures {
         &self.0.figures
     }
@@ -192,6 +232,11 @@ impl Snapshot {
     fn chunk(&self, number: usize) -> Option<&Arc<Chunk>> {
         self.0.chunks.get(number)?.as_ref()
     }
+}
+
+/// A chunk without pages.
+fn empty() -> Arc<Chunk> {
+    Arc::new(Chunk { pages: [const { None }; CHUNK_PAGES], count: 0 })
 }
 
 /// Whether both are the same, without a look at the content.

@@ -7,6 +7,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
+    data::portable::portable,
     isolate::{
         State,
         crossing::clone_in::clone_args_in,
@@ -38,6 +39,10 @@ pub(super) struct Given {
     /// `None` once later messages have replaced all that was in it.
     values: Option<Value>,
 }
+
+portable!(struct Builtins { console, report });
+portable!(struct Given { globals, removed, first, count, values });
+portable!(struct Capabilities { given, last });
 
 /// All messages of the host.
 #[derive(Clone, Default)]

@@ -15,12 +15,15 @@ use super::{
     modules::Loaded,
     names::{Declared, Import, Imports},
 };
-use crate::isolate::{
-    State,
-    crossing::bridge::{Exported, ExportedPromise, HostPromise},
-    engine::Local,
-    locale,
-    memory::escape::forgetting,
+use crate::{
+    data::portable::{Input, Output, Portable, portable},
+    isolate::{
+        State,
+        crossing::bridge::{Exported, ExportedPromise, HostPromise},
+        engine::Local,
+        locale,
+        memory::escape::forgetting,
+    },
 };
 
 /// An image of the tables.
@@ -48,6 +51,12 @@ struct Tables {
     taken_in: usize,
     builtins: Builtins,
 }
+
+portable!(struct Tables {
+    own_console, inputs, bridges, host_functions, host_promises, last_promising, exported, exported_numbers,
+    exported_promises, exported_promise_numbers, counts, timers, warned_locale_methods, kept, declared, imports, loaded,
+    given, taken_in, builtins,
+});
 
 impl Drop for Image {
     fn drop(&mut self) {
@@ -115,6 +124,19 @@ impl Image {
     /// A second image, for a fork.
     pub(super) fn copy(&self) -> Self {
         Self(self.0.as_ref().map(Tables::copy))
+    }
+
+    /// Writes the tables, beside the content of the heap.
+    pub(super) fn write(&self, out: &mut Output) {
+        if let Some(tables) = &self.0 {
+            tables.write(out);
+        }
+    }
+
+    /// The tables that were written, whose heap has that content by now, at the same addresses.
+    pub(super) fn read(input: &mut Input) -> Option<Self> {
+        // The references of tables that are not whole count nowhere.
+        forgetting(|| Tables::read(input).map(|tables| Self(Some(tables))))
     }
 
     /// Whether a promise of the host was pending.

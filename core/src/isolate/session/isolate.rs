@@ -4,6 +4,8 @@
 //! [`Isolate`](crate::isolate::Isolate), then what the cell did to the state. After each cell a checkpoint is taken: an
 //! image of the heap, and one of the tables beside it. A cell that is undone costs putting both back.
 
+mod transfer;
+
 use std::sync::Arc;
 
 use super::{
@@ -17,6 +19,7 @@ use crate::{
     data::{
         cell::{Name, SessionState},
         outcome::ExecutionError,
+        portable::portable,
         source::{Language, SourceText},
     },
     isolate::{
@@ -112,6 +115,8 @@ pub(super) enum Progress {
     /// The engine was left, and its heap is broken.
     Left,
 }
+
+portable!(struct Numbers { function, promise, call });
 
 /// Numbers for each isolate of a session whose threads do not come back.
 const NUMBERS_BITS: u32 = 24;

@@ -13,7 +13,7 @@ use std::{collections::HashMap, ffi::c_int, sync::Arc};
 
 use super::Session;
 use crate::{
-    data::cell::NameKind,
+    data::{cell::NameKind, portable::portable},
     isolate::{
         State,
         crossing::bridge,
@@ -104,6 +104,10 @@ pub(super) struct Import {
     pub(super) namespace: Local,
     pub(super) imported: Atom,
 }
+
+portable!(struct Declared { names, index });
+portable!(struct Imports { object, names });
+portable!(struct Import { key, namespace, imported });
 
 /// The names of a cell that runs, by the engine's key.
 #[derive(Default)]

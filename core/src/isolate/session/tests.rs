@@ -428,3 +428,26 @@ fn costs() {
     timed("a small fork", 300, &mut || drop(cells.fork()));
     timed("open, first cell, close", 100, &mut || drop(Cells::open().text("1 + 1")));
 }
+
+#[test]
+fn a_state_is_read_by_a_copy_of_its_slot_alone() {
+    let mut cells = Cells::open();
+    cells.text("let n: number = 1; const f = () => n; import('./no').catch(() => 0); f()");
+    let bytes = cells.written();
+    assert!(!Cells::is_read(&bytes, false), "another slot has taken it");
+    assert!(!Cells::is_read(&bytes, true), "addresses of another slot were taken");
+    // Whatever a worker writes in its place, reading ends.
+    for end in (0..bytes.len()).step_by(4999).chain(bytes.len() - 20..bytes.len()) {
+        assert!(!Cells::is_read(&bytes[..end], true), "{end}");
+    }
+    let mut random = 1_u64;
+    for _ in 0..100 {
+        let mut broken = bytes.clone();
+        for _ in 0..4 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let at = usize::try_from(random >> 33).expect("31 bits") % broken.len().min(4096);
+            broken[at] = u8::try_from(random >> 56).expect("8 bits");
+        }
+        assert!(!Cells::is_read(&broken, true));
+    }
+}

@@ -4,6 +4,8 @@
 //! and nothing is taken away, so the code has the lines of its source, and a column moves only behind an insertion on its
 //! line. Out: the place in the source of a place in the code, and back, for errors alone.
 
+use crate::data::portable::portable;
+
 /// The insertions into one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edits {
@@ -17,6 +19,9 @@ struct Insertion {
     /// The bytes that were inserted up to here, with these.
     total: u32,
 }
+
+portable!(struct Edits { insertions });
+portable!(struct Insertion { at, total });
 
 impl Edits {
     /// From places in the source, ascending, and lengths.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::data::outcome::Position;
+use crate::data::{outcome::Position, portable::portable};
 
 /// Distance in bytes between the offsets whose line is stored. The text between them is read again, so a text of only
 /// line breaks takes no more memory than any other.
@@ -175,6 +175,8 @@ pub(super) struct Silent {
     /// Block comments, ascending: a lone `\r` does not count within them.
     pub(super) comments: Vec<Range<usize>>,
 }
+
+portable!(struct Silent { spans, comments });
 
 /// Whether `text` has terminators that count or not depending on their context.
 pub(super) fn has_rare_terminators(text: &str) -> bool {

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use crate::data::outcome::Position;
+use crate::data::{outcome::Position, portable::portable};
 
 use super::{
     call_site::{self, Call},
@@ -147,6 +147,18 @@ pub(super) struct Edited {
     pub(super) code: Box<str>,
     pub(super) edits: Edits,
 }
+
+portable!(enum Imported { 0: Name(name), 1: Namespace });
+portable!(struct ImportedName { imported, local, position, unused });
+portable!(struct Request { specifier, position, statement, names });
+portable!(enum ExportTarget { 0: Local { binding }, 1: Indirect { request, imported } });
+portable!(struct Export { name, target });
+portable!(struct Record { requests, exports, stars, type_exports, type_stars });
+portable!(enum Code { 0: AsWritten, 1: Edited(edited) });
+portable!(struct Edited { code, edits });
+portable!(struct CompiledModule {
+    text, typescript, code, is_object, line_terminators, record, bytecode, takes_bytes,
+});
 
 impl Code {
     /// The bytes of what was inserted, while it is and after.

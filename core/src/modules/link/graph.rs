@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::{
-    data::outcome::Position,
+    data::{outcome::Position, portable::portable},
     modules::compile::{
         CompileError, CompiledModule, Imported, ImportedName, Request, can_be_name,
     },
@@ -49,6 +49,8 @@ pub(crate) struct Graph {
     nodes: Vec<Node>,
     index: HashMap<ModuleKey, usize>,
 }
+
+portable!(struct Graph { filename, specifiers, nodes, index });
 
 impl Graph {
     /// An empty graph; `filename` is the entry's label.

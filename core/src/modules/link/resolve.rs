@@ -7,7 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::modules::compile::{CompiledModule, ExportTarget, Imported};
+use crate::{
+    data::portable::portable,
+    modules::compile::{CompiledModule, ExportTarget, Imported},
+};
 
 use super::specifier::{ModuleKey, Specifiers};
 
@@ -32,6 +35,9 @@ pub(super) struct Node {
     /// Index into the record's exports by name.
     pub(super) exports: HashMap<String, usize>,
 }
+
+portable!(enum Target { 0: Node(index), 1: Bridge(key), 2: Unknown });
+portable!(struct Node { key, module, targets, exports });
 
 impl Node {
     pub(super) fn new(key: ModuleKey, module: Arc<CompiledModule>) -> Self {

@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::data::portable::portable;
+
 /// The reason why a key or a specifier is refused: a sentence without a subject.
 pub(crate) type Reason = &'static str;
 
@@ -94,6 +96,10 @@ pub(crate) struct Specifiers {
 /// A specifier that is longer than this and than every key means nothing. Steps up and down may make one longer than
 /// the key that it means. Nobody writes so many, but code that runs can make any number of them.
 const LONG_BYTES: usize = 64 << 10;
+
+portable!(enum ModuleKey { 0: Entry, 1: Cell(number), 2: Module(key) });
+portable!(enum Resolved { 0: Module(key), 1: Bridge(key) });
+portable!(struct Specifiers { filename, entry, cells, modules, bridges, most_bytes });
 
 impl Specifiers {
     /// `modules` are normalized keys; a bridge comes with the names that it exports.

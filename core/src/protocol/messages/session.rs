@@ -32,6 +32,24 @@ pub(crate) struct Open {
     pub(crate) safety_cap: Duration,
     /// How many workers the session had before, whose numbers of functions and promises are not given out again.
     pub(crate) lost: u32,
+    /// The state that it begins with, with all updates so far, if it is a copy of a session that has one.
+    pub(crate) state: Option<Vec<u8>>,
+}
+
+/// The answer of a worker that is asked for a copy of its session.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Copied {
+    /// The state, for another worker. Its host does not look into it.
+    State(Vec<u8>),
+    /// So many calls to the host have no answer yet.
+    Unanswered(u32),
+    /// The state cannot be copied.
+    Impossible,
+}
+
+/// The most bytes of a state whose session may hold so many: those of its pages, with holes in them, and of its tables.
+pub(crate) fn most_state_bytes(memory_limit: usize) -> usize {
+    memory_limit.saturating_mul(2).saturating_add(4 << 20)
 }
 
 /// A cell as its worker receives it.
@@ -72,6 +90,10 @@ const CALL: u8 = 1;
 const HELD: u8 = 2;
 const LEFT: u8 = 3;
 
+const STATE: u8 = 0;
+const UNANSWERED: u8 = 1;
+const IMPOSSIBLE: u8 = 2;
+
 const STATES: [SessionState; 3] =
     [SessionState::Kept, SessionState::RolledBack, SessionState::Reset];
 
@@ -90,7 +112,7 @@ const KINDS: [NameKind; 8] = [
 ];
 
 pub(super) fn write_open(frame: Frame, open: Open) -> Frame {
-    let Open { request, updates, safety_cap, lost } = open;
+    let Open { request, updates, safety_cap, lost, state } = open;
     let frame = frame
         .u64(u64::try_from(safety_cap.as_micros()).unwrap_or(u64::MAX))
         .u32(lost)
@@ -104,6 +126,7 @@ pub(super) fn write_open(frame: Frame, open: Open) -> Frame {
         .list(request.imports.into_iter(), write_bridge)
         .value(request.inputs)
         .list(updates.into_iter(), write_update)
+        .option(state, Frame::chunk)
 }
 
 pub(super) fn read_open(fields: &mut Fields) -> Result<Open, Unreadable> {
@@ -124,7 +147,8 @@ pub(super) fn read_open(fields: &mut Fields) -> Result<Open, Unreadable> {
         native: NativeFunctions::default(),
         spelling: Spelling::default(),
     };
-    Ok(Open { request, updates: fields.list(read_update)?, safety_cap, lost })
+    let updates = fields.list(read_update)?;
+    Ok(Open { request, updates, safety_cap, lost, state: fields.option(Fields::chunk)? })
 }
 
 pub(super) fn write_update(frame: Frame, update: UpdateRequest) -> Frame {
@@ -219,7 +243,6 @@ pub(crate) fn names_messages(names: Vec<Name>) -> Vec<ToHost> {
     let mut messages = Vec::new();
     let (mut part, mut bytes) = (Vec::new(), 0);
     for name in names {
-        let name = Name { name: bounded(name.name, MESSAGE_LIMIT), ..name };
         bytes += held_bytes(&name);
         part.push(name);
         if bytes > NAMES_BYTES {
@@ -236,21 +259,47 @@ pub(crate) fn held_bytes(name: &Name) -> usize {
     size_of::<Name>() + name.name.len() + name.kind_of.len()
 }
 
-pub(super) fn write_name(frame: Frame, name: &Name) -> Frame {
-    frame
-        .text(&name.name)
-        .u8(number_of(&KINDS, name.kind))
-        .text(&name.kind_of)
-        .option(name.size, Frame::f64)
+pub(super) fn write_name(frame: Frame, name: Name) -> Frame {
+    // A long one has no room in the head.
+    let frame = if name.name.len() > MESSAGE_LIMIT {
+        frame.u8(1).chunk(name.name.into_bytes())
+    } else {
+        frame.u8(0).text(&name.name)
+    };
+    frame.u8(number_of(&KINDS, name.kind)).text(&name.kind_of).option(name.size, Frame::f64)
 }
 
-/// Bounded here as well, because a worker may send anything.
+/// What a class is called is bounded here as well, because a worker may send anything; all names together are bounded by
+/// what the session may hold.
 pub(super) fn read_name(fields: &mut Fields) -> Result<Name, Unreadable> {
+    let is_long = fields.u8()? != 0;
+    let name = if is_long {
+        String::from_utf8(fields.chunk()?).map_err(|_| Unreadable::Broken)?
+    } else {
+        fields.text()?
+    };
     Ok(Name {
-        name: bounded(fields.text()?, MESSAGE_LIMIT),
+        name,
         kind: read_one(fields, &KINDS)?,
         kind_of: bounded(fields.text()?, MESSAGE_LIMIT),
         size: fields.option(Fields::f64)?,
+    })
+}
+
+pub(super) fn write_copied(frame: Frame, copied: Copied) -> Frame {
+    match copied {
+        Copied::State(state) => frame.u8(STATE).chunk(state),
+        Copied::Unanswered(count) => frame.u8(UNANSWERED).u32(count),
+        Copied::Impossible => frame.u8(IMPOSSIBLE),
+    }
+}
+
+pub(super) fn read_copied(fields: &mut Fields) -> Result<Copied, Unreadable> {
+    Ok(match fields.u8()? {
+        STATE => Copied::State(fields.chunk()?),
+        UNANSWERED => Copied::Unanswered(fields.u32()?),
+        IMPOSSIBLE => Copied::Impossible,
+        _ => return Err(Unreadable::Broken),
     })
 }
 
@@ -339,6 +388,7 @@ mod tests {
             updates: vec![update(), UpdateRequest::default()],
             safety_cap: Duration::from_millis(1500),
             lost: 77,
+            state: Some(vec![7; 100_000]),
         };
         arrives(|| ToWorker::Open(Box::new(open())));
         let Ok(ToWorker::Open(came)) =
@@ -349,6 +399,7 @@ mod tests {
         assert_eq!(came.request.globals, request.globals);
         assert_eq!(came.request.checkpoint_limit(), 0);
         assert_eq!((came.updates.len(), came.lost), (2, 77));
+        assert_eq!(came.state, Some(vec![7; 100_000]));
     }
 
     #[test]
@@ -370,6 +421,7 @@ mod tests {
         }
         arrives(|| ToWorker::End);
         arrives(|| ToWorker::Names);
+        arrives(|| ToWorker::Copy);
     }
 
     #[test]
@@ -422,7 +474,46 @@ mod tests {
             }
             assert_eq!((came == names, lasts, parts > 1), (true, 1, count > 1_000));
         }
-        let frame = Frame::new(11).u8(1).u64(1).text("a").u8(99).text("b").u8(0);
-        assert!(ToHost::from_frame(frame, MOST_BYTES).is_err());
+        let kind = |kind: u8| Frame::new(11).u8(1).u64(1).u8(0).text("a").u8(kind).text("b").u8(0);
+        assert!(ToHost::from_frame(kind(1), MOST_BYTES).is_ok());
+        assert!(ToHost::from_frame(kind(99), MOST_BYTES).is_err());
+    }
+
+    #[test]
+    fn a_name_of_any_length_arrives_whole() {
+        let name = "x".repeat(600 << 10);
+        let named = |name: &str| Name {
+            name: name.to_owned(),
+            kind: NameKind::Let,
+            kind_of: "number".to_owned(),
+            size: None,
+        };
+        let sent = vec![named("a"), named(&name), named("b")];
+        let mut came = Vec::new();
+        for message in names_messages(sent.clone()) {
+            let Ok(ToHost::Names { names, .. }) = to_host(message) else {
+                panic!("another message");
+            };
+            came.extend(names);
+        }
+        assert!(came == sent);
+    }
+
+    #[test]
+    fn a_state_arrives_as_it_is() {
+        let state = Copied::State(vec![0xff; 300_000]);
+        let mut came_back = Vec::new();
+        for copied in [state, Copied::Unanswered(3), Copied::Impossible] {
+            let frame = ToHost::Copied(copied).into_frame();
+            let again = ToHost::from_frame(frame, MOST_BYTES).expect("readable").into_frame();
+            let Ok(ToHost::Copied(came)) = ToHost::from_frame(again, MOST_BYTES) else {
+                panic!("another message");
+            };
+            came_back.push(came);
+        }
+        let sent = [Copied::State(vec![0xff; 300_000]), Copied::Unanswered(3), Copied::Impossible];
+        assert_eq!(came_back, sent);
+        assert!(ToHost::from_frame(Frame::new(12).u8(3), MOST_BYTES).is_err());
+        assert!(ToHost::from_frame(Frame::new(12).u8(0), MOST_BYTES).is_err());
     }
 }

@@ -21,9 +21,9 @@ impl Dealings {
         Self { ledger: Ledger::new(most_bytes), sent: 0, next_parked: 0 }
     }
 
-    /// Those of a session that may hold so much.
-    pub(crate) fn of_session(most_bytes: usize) -> Self {
-        Self { ledger: Ledger::of_session(most_bytes), sent: 0, next_parked: 0 }
+    /// Those of a session with that ledger.
+    pub(crate) fn of_session(ledger: Ledger) -> Self {
+        Self { ledger, sent: 0, next_parked: 0 }
     }
 
     /// Notes a message of the host; returns its number.

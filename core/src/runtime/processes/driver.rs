@@ -136,6 +136,8 @@ impl Listener for Mutex<Driver> {
 pub(crate) struct Driver {
     workers: Arc<Workers<Run>>,
     zygote: Option<Zygote>,
+    /// How many zygotes there were.
+    zygotes: u64,
     /// Zygotes that were killed and not waited for yet.
     killed: Vec<Killed>,
     failures: u32,
@@ -149,6 +151,7 @@ impl Driver {
         Self {
             workers,
             zygote: None,
+            zygotes: 0,
             killed: Vec::new(),
             failures: 0,
             connections: HashMap::new(),
@@ -218,7 +221,10 @@ impl Driver {
     fn start_zygote(&mut self) {
         let Workers { worker, driver, .. } = &*self.workers;
         match Zygote::start(worker, driver, CONTROL) {
-            Ok(zygote) => self.zygote = Some(zygote),
+            Ok(zygote) => {
+                self.zygotes += 1;
+                self.zygote = Some(zygote);
+            }
             Err(error) => {
                 let why = format!("{}: {error}", worker.program.display());
                 self.workers.unavailable(&Lost::refused(why, error));
@@ -310,7 +316,8 @@ impl Driver {
     }
 
     fn connect(&mut self, worker: u32, socket: OwnedFd) {
-        let link = match WorkerSocket::new(worker, socket, &self.workers.driver) {
+        let number = (self.zygotes, worker);
+        let link = match WorkerSocket::new(number, socket, &self.workers.driver) {
             Ok(link) => link,
             Err(error) => {
                 self.workers.order(ZygoteCommand::Kill(worker));

@@ -15,7 +15,7 @@ pub(crate) struct Overdrawn;
 
 /// The numbers that are in use between a run and its host. A worker chooses most of them, so they are hashed with a key
 /// that it does not have.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ledger {
     most_bytes: usize,
     bytes: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Ledger {
 }
 
 /// The entries that a cell has made.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Journal {
     functions: Vec<u32>,
     promises: Vec<u32>,

@@ -15,6 +15,8 @@ pub(crate) enum Lost {
     Broken,
     /// It sent more than the run may hold, and is being killed.
     TooLarge,
+    /// It would begin with a state that only workers of an earlier zygote can take.
+    Orphaned,
     /// None can be started, in the system's words or ours.
     Unavailable { why: String, cause: Option<Cause> },
 }
@@ -49,6 +51,9 @@ impl Lost {
                 "the worker exceeded its limits".to_owned()
             }
             Self::Broken => "the worker broke the protocol and was killed".to_owned(),
+            Self::Orphaned => {
+                "the process that starts workers ended, and the copy's state with it".to_owned()
+            }
             Self::Unavailable { why, .. } => format!("no worker could be started: {why}"),
         }
     }

@@ -84,6 +84,8 @@ pub(crate) enum Work {
     Cell(Box<Cell>),
     /// The question for the names that cells have declared.
     Names,
+    /// The question for a copy of the session.
+    Copy,
 }
 
 /// A new run.
@@ -379,6 +381,10 @@ impl FrameSink for Run {
     }
 
     fn lost(&self, how: &Lost) -> Option<u32> {
+        if let Some(part) = self.cell.as_ref().filter(|part| part.kind == Kind::Question) {
+            // Its answer says so, and so does the result of the next cell.
+            part.session.note_lost(how);
+        }
         let end = match how {
             Lost::Ended(Ended::Memory) | Lost::TooLarge => End::Memory,
             Lost::Ended(Ended::CpuTime) => {

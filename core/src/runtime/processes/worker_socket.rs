@@ -55,6 +55,8 @@ pub(crate) trait FrameSink: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct WorkerSocket {
     pub(crate) worker: u32,
+    /// The number of the zygote that it is from.
+    pub(crate) zygote: u64,
     socket: Arc<OwnedFd>,
     driver: Arc<Readiness>,
     out: Mutex<Out>,
@@ -91,7 +93,7 @@ struct Out {
 impl WorkerSocket {
     /// Has the driver watch a worker's socket.
     pub(crate) fn new(
-        worker: u32,
+        (zygote, worker): (u64, u32),
         socket: OwnedFd,
         driver: &Arc<Readiness>,
     ) -> Result<Arc<Self>, Errno> {
@@ -100,6 +102,7 @@ impl WorkerSocket {
         driver.add(&socket, u64::from(worker), false)?;
         Ok(Arc::new(Self {
             worker,
+            zygote,
             socket,
             driver: Arc::clone(driver),
             out: Mutex::default(),

@@ -113,7 +113,8 @@ fn no_worker_says_that() {
         assert_eq!(error_name(&result), "WorkerLost", "{act}: {result:?}");
         assert_eq!(result.status, Status::Error);
     }
-    assert_eq!(run(&runtime, "honest").status, Status::Success);
+    let honest = run(&runtime, "honest");
+    assert_eq!(honest.status, Status::Success, "{honest:?}");
 }
 
 fn too_much() {
@@ -123,7 +124,8 @@ fn too_much() {
         let result = run(&runtime, act);
         assert_eq!(result.status, Status::Memory, "{act}: {result:?}");
     }
-    assert_eq!(run(&runtime, "honest").status, Status::Success);
+    let honest = run(&runtime, "honest");
+    assert_eq!(honest.status, Status::Success, "{honest:?}");
 }
 
 fn harmless() {
@@ -154,7 +156,8 @@ fn random_bytes() {
         let result = run(&runtime, &format!("random-{seed}"));
         assert_ne!(result.status, Status::Success, "{seed}: {result:?}");
     }
-    assert_eq!(run(&runtime, "honest").status, Status::Success);
+    let honest = run(&runtime, "honest");
+    assert_eq!(honest.status, Status::Success, "{honest:?}");
 }
 
 fn broken_frames() {
@@ -163,5 +166,6 @@ fn broken_frames() {
         // Any result is right but a panic, a hang, or the end of another run.
         run(&runtime, &format!("broken-{seed}"));
     }
-    assert_eq!(run(&runtime, "honest").status, Status::Success);
+    let honest = run(&runtime, "honest");
+    assert_eq!(honest.status, Status::Success, "{honest:?}");
 }

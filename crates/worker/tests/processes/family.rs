@@ -21,7 +21,7 @@ const CEILING: Duration = Duration::from_secs(30);
 /// The workers' distance from this process: its children are 1.
 const WORKERS: usize = if cfg!(windows) { 1 } else { 3 };
 
-pub(crate) use system::descriptors;
+pub(crate) use system::{descriptors, kill};
 
 /// Keeps other tests from having processes meanwhile.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
@@ -59,19 +59,19 @@ pub(crate) fn workers() -> Vec<u32> {
 }
 
 pub(crate) fn kill_workers() {
-    workers().into_iter().for_each(system::kill);
+    workers().into_iter().for_each(kill);
 }
 
 /// Kills the launchers.
 #[cfg(unix)]
 pub(crate) fn kill_launchers() {
-    at(WORKERS - 2).into_iter().for_each(system::kill);
+    at(WORKERS - 2).into_iter().for_each(kill);
 }
 
 /// Kills the zygotes.
 #[cfg(unix)]
 pub(crate) fn kill_zygotes() {
-    at(WORKERS - 1).into_iter().for_each(system::kill);
+    at(WORKERS - 1).into_iter().for_each(kill);
 }
 
 /// Ended processes that nobody has waited for.

@@ -3,6 +3,7 @@
 //! The contract table tests the outcomes of runs, in processes too (`contract`).
 
 mod family;
+mod forks;
 mod sessions;
 
 use std::{

@@ -27,24 +27,24 @@ fn options() -> RuntimeOptions {
     }
 }
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     Runtime::new(&options()).expect("a runtime of processes")
 }
 
-fn with(runtime: &Runtime, globals: Inputs) -> Session {
+pub(crate) fn with(runtime: &Runtime, globals: Inputs) -> Session {
     let options = SessionOptions { globals, ..SessionOptions::default() };
     runtime.session(options).expect("a session")
 }
 
-fn session(runtime: &Runtime) -> Session {
+pub(crate) fn session(runtime: &Runtime) -> Session {
     with(runtime, Inputs::new())
 }
 
-fn run(session: &Session, source: &str) -> ExecutionResult {
+pub(crate) fn run(session: &Session, source: &str) -> ExecutionResult {
     session.run(source, CellOptions::default()).wait().expect("no misuse")
 }
 
-fn state(result: &ExecutionResult) -> SessionState {
+pub(crate) fn state(result: &ExecutionResult) -> SessionState {
     result.cell.as_ref().expect("the outcome of a cell").session
 }
 
@@ -52,14 +52,14 @@ fn error(result: &ExecutionResult) -> &str {
     result.error.as_ref().map_or("", |error| &error.name)
 }
 
-fn number(result: ExecutionResult) -> u32 {
+pub(crate) fn number(result: ExecutionResult) -> u32 {
     assert_eq!(result.status, Status::Success, "{:?}", result.error);
     assert_eq!(state(&result), SessionState::Kept);
     result.into_value().expect("a value").deserialize().expect("a number")
 }
 
 /// The end of a cell, by name, and its effect.
-fn end(result: &ExecutionResult) -> (Status, &str, SessionState) {
+pub(crate) fn end(result: &ExecutionResult) -> (Status, &str, SessionState) {
     (result.status, error(result), state(result))
 }
 

@@ -15,6 +15,7 @@ use crate::{
         cell::{SessionState, ValueFrom},
         inspect::inspect,
         outcome::{ExecutionError, LogLevel, Status},
+        portable::{Input, Output, Portable},
         source::{Language, SourceText},
     },
     isolate::{
@@ -236,6 +237,29 @@ impl Cells {
         Self::of(self.isolate.fork().expect("a fork"))
     }
 
+    /// The session as bytes for another worker.
+    pub(super) fn written(&self) -> Vec<u8> {
+        let mut out = Output::default();
+        self.isolate.write(&mut out).expect("a state in a slot");
+        out.into_bytes()
+    }
+
+    /// Whether another slot takes these bytes as a session, which does not run. `lies`: with that slot's identity.
+    pub(super) fn is_read(bytes: &[u8], lies: bool) -> bool {
+        let pool = Pool::new(Realm::build, PoolOptions::default());
+        let lease = pool.take(64 << 20, false).expect("an instance");
+        let cache = Arc::new(Cache::new(1 << 20));
+        let mut identity = Output::default();
+        lease.slot().expect("a slot").identity().write(&mut identity);
+        let identity = identity.into_bytes();
+        let mut bytes = bytes.to_vec();
+        if lies && bytes.len() > identity.len() {
+            bytes[..identity.len()].copy_from_slice(&identity);
+        }
+        let mut input = Input::new(&bytes);
+        SessionIsolate::read(&mut input, lease, &SessionRequest::default(), &cache).is_some()
+    }
+
     fn seat(&self) -> CellSeat {
         let host = Arc::clone(&self.host);
         CellSeat { embedder: host, termination: Arc::default(), report: self.report }
@@ -269,12 +293,20 @@ impl Cells {
         self.settle(work, seat)
     }
 
-    /// Runs a cell, which another thread ends.
+    /// Runs a cell, which another thread ends once it has begun.
     pub(super) fn run_ended(&mut self, text: &str) -> Settled {
-        let (work, seat) = (self.work(text), self.seat());
+        let (work, seat) = (self.work(&format!("console.log('begun'); {text}")), self.seat());
         let termination: Arc<Termination> = Arc::clone(&seat.termination);
+        let host = Arc::clone(&self.host);
         thread::scope(|scope| {
             scope.spawn(move || {
+                let started = Instant::now();
+                while !host.seen.lock().logs.iter().any(|log| log == "begun")
+                    && started.elapsed() < Duration::from_secs(30)
+                {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                host.seen.lock().logs.clear();
                 thread::sleep(Duration::from_millis(20));
                 termination.raise();
             });

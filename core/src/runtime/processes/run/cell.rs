@@ -19,15 +19,20 @@ use crate::{
     data::cell::{Name, SessionState},
     error::{Error, ErrorKind},
     isolate::End,
+    modules::session_request::UpdateRequest,
     os::sync::Mutex,
     protocol::{
         frame::Unreadable,
         messages::{
             ToWorker, WorkersEnd,
-            session::{CellWork, held_bytes},
+            session::{CellWork, Copied, held_bytes, most_state_bytes},
         },
     },
-    runtime::{processes::workers::Begun, record::Reason, session::Done},
+    runtime::{
+        processes::{ledger::Ledger, workers::Begun},
+        record::Reason,
+        session::{Done, unanswered, uncopied},
+    },
 };
 
 /// By how much the time that a cell computes may exceed its CPU time, which the worker itself watches.
@@ -47,8 +52,31 @@ pub(crate) enum Kind {
     Question,
 }
 
-/// A question for the names.
-pub(crate) type Question = Done<Result<Vec<Name>, Error>>;
+/// A question of the caller about the whole session.
+pub(crate) enum Question {
+    /// For the names that cells have declared.
+    Names(Done<Result<Vec<Name>, Error>>),
+    /// For all that a copy begins with.
+    Copy(Done<Result<Origin, Error>>),
+}
+
+/// All that a copy of a session begins with, beside what its host has.
+#[derive(Default)]
+pub(crate) struct Origin {
+    pub(super) state: Option<Held>,
+    /// Updates that are not in the state.
+    pub(super) pending: Vec<UpdateRequest>,
+}
+
+/// The state of a session that no worker has yet.
+#[derive(Clone)]
+pub(crate) struct Held {
+    /// As a worker wrote it, which may have been taken over. Nobody reads it but another worker.
+    pub(super) bytes: Arc<Vec<u8>>,
+    pub(super) ledger: Ledger,
+    /// The number of the zygote whose workers can have it.
+    pub(super) zygote: u64,
+}
 
 /// The parts of a run that belongs to a session.
 pub(crate) struct InSession {
@@ -84,7 +112,7 @@ impl InSession {
         }
     }
 
-    /// A run that asks for the names.
+    /// A run that asks.
     pub(crate) fn question(session: Arc<Session>, native: Arc<NativeHost>, ask: Question) -> Self {
         Self { question: Mutex::new(Some(ask)), ..Self::new(session, native, Kind::Question, None) }
     }
@@ -172,6 +200,7 @@ impl Run {
                 ToWorker::Cell(cell).into_frame()
             }
             Some(Work::Names) => ToWorker::Names.into_frame(),
+            Some(Work::Copy) => ToWorker::Copy.into_frame(),
             Some(Work::Program(_)) | None => return Begun::NotNeeded,
         };
         shared.phase = Phase::Computing(Instant::now());
@@ -308,6 +337,7 @@ impl Run {
     /// Takes names.
     pub(super) fn named(&self, names: Vec<Name>, are_last: bool) -> Result<(), Unreadable> {
         let part = self.cell.as_ref().filter(|part| part.kind == Kind::Question);
+        let part = part.filter(|_| !self.asks_for_copy());
         let Some(part) = part else { return Err(Unreadable::Broken) };
         let held = names.iter().map(held_bytes).sum();
         self.check_room(held)?;
@@ -318,21 +348,75 @@ impl Run {
         }
         let all = std::mem::take(&mut *named);
         drop(named);
-        self.answer(Ok(all));
+        self.answer_names(all);
         self.settle(End::Asked, None, Place::Back(SessionState::Kept));
         Ok(())
     }
 
-    /// Answers its question, once.
-    pub(crate) fn answer(&self, names: Result<Vec<Name>, Error>) {
-        let question = self.cell.as_ref().and_then(|part| part.question.lock().take());
-        if let Some(done) = question {
-            done(names);
+    /// Takes the state for a copy, without a look into it.
+    pub(super) fn copied(&self, copied: Copied) -> Result<(), Unreadable> {
+        if !self.asks_for_copy() {
+            return Err(Unreadable::Broken);
+        }
+        match copied {
+            Copied::State(bytes) if bytes.len() > most_state_bytes(self.memory_limit) => {
+                return Err(Unreadable::TooLarge);
+            }
+            Copied::State(bytes) => {
+                let held = {
+                    let shared = self.shared.lock();
+                    let link = shared.link.as_ref().ok_or(Unreadable::Broken)?;
+                    let ledger = shared.dealings.lock().ledger.clone();
+                    Held { bytes: Arc::new(bytes), ledger, zygote: link.zygote }
+                };
+                self.answer_copy(Origin { state: Some(held), pending: Vec::new() });
+            }
+            Copied::Unanswered(count) => self.refuse(unanswered(count as usize)),
+            Copied::Impossible => self.refuse(uncopied()),
+        }
+        self.settle(End::Asked, None, Place::Back(SessionState::Kept));
+        Ok(())
+    }
+
+    /// Whether it is a question for a copy that has no answer yet.
+    pub(crate) fn asks_for_copy(&self) -> bool {
+        let question = self.cell.as_ref().map(|part| part.question.lock());
+        question.is_some_and(|question| matches!(*question, Some(Question::Copy(_))))
+    }
+
+    /// Answers a question for the names, once.
+    pub(crate) fn answer_names(&self, names: Vec<Name>) {
+        match self.take_question() {
+            Some(Question::Names(done)) => done(Ok(names)),
+            Some(Question::Copy(done)) => done(Err(uncopied())),
+            None => {}
+        }
+    }
+
+    /// Answers a question for a copy, once.
+    pub(crate) fn answer_copy(&self, origin: Origin) {
+        match self.take_question() {
+            Some(Question::Copy(done)) => done(Ok(origin)),
+            Some(Question::Names(done)) => done(Ok(Vec::new())),
+            None => {}
+        }
+    }
+
+    /// Answers its question, if it has one, with an error.
+    pub(crate) fn refuse(&self, error: Error) {
+        match self.take_question() {
+            Some(Question::Names(done)) => done(Err(error)),
+            Some(Question::Copy(done)) => done(Err(error)),
+            None => {}
         }
     }
 
     /// Answers its question, if it has one, with the reason why it has no other answer.
-    pub(super) fn answer_not(&self, why: &str) {
-        self.answer(Err(Error::new(ErrorKind::Unavailable, why)));
+    pub(crate) fn answer_not(&self, why: &str) {
+        self.refuse(Error::new(ErrorKind::Unavailable, why));
+    }
+
+    fn take_question(&self) -> Option<Question> {
+        self.cell.as_ref().and_then(|part| part.question.lock().take())
     }
 }

@@ -41,7 +41,8 @@ impl Run {
         }
         let message = ToHost::from_frame(frame, self.most_bytes())?;
         let ends = matches!(message, ToHost::Ended { .. });
-        let is_ending_cell = matches!(message, ToHost::CellEnded { .. } | ToHost::Names { .. });
+        let is_ending_cell =
+            matches!(message, ToHost::CellEnded { .. } | ToHost::Names { .. } | ToHost::Copied(_));
         if (ends && self.cell.is_some()) || (is_ending_cell && self.cell.is_none()) {
             return Err(Unreadable::Broken);
         }
@@ -148,6 +149,7 @@ impl Run {
                 self.cell_ended(end, peak_bytes.min(MOST_BYTES_TOLD), state, handed)
             }
             ToHost::Names { names, are_last } => self.named(names, are_last),
+            ToHost::Copied(copied) => self.copied(copied),
         }
     }
 

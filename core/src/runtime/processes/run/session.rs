@@ -21,7 +21,7 @@ use std::{
 
 use super::{
     Run, Start, Work,
-    cell::{InSession, Kind, Place, Received},
+    cell::{Held, InSession, Kind, Origin, Place, Received},
     session_worker::SessionWorker,
 };
 use crate::{
@@ -42,6 +42,7 @@ use crate::{
     runtime::{
         processes::{
             calls::{Calls, Placed, thrown},
+            ledger::Ledger,
             lost::Lost,
             worker_socket::{FrameSink, WorkerSocket},
             workers::{Begun, Workers},
@@ -77,7 +78,9 @@ struct Shared {
     /// The run whose turn it is.
     current: Option<Arc<Run>>,
     worker: Option<Arc<SessionWorker>>,
-    /// How the worker was lost between two runs: the next cell is told.
+    /// The state that the first worker begins with, if this is a copy of a session.
+    held: Option<Held>,
+    /// How the worker was lost outside of cells: the next cell is told.
     lost: Option<Lost>,
     /// How many workers it had before: each begins other numbers of functions and promises.
     lost_workers: u32,
@@ -208,22 +211,46 @@ impl Session {
     /// Gives a run its turn.
     fn start(&self, next: Option<Arc<Run>>) {
         let Some(run) = next else { return };
-        let is_question = run.kind() == Some(Kind::Question);
+        if run.kind() == Some(Kind::Question) {
+            return self.ask(run);
+        }
         let (has_worker, lost) = {
             let mut shared = self.shared.lock();
-            (shared.worker.is_some(), shared.lost.take_if(|_| !is_question))
+            (shared.worker.is_some(), shared.lost.take())
         };
         if let Some(how) = lost {
             run.lost(&how);
         } else if has_worker {
             self.workers.wake(run);
-        } else if is_question {
-            // No cell has declared anything.
-            run.answer(Ok(Vec::new()));
-            run.end(Reason::Reset);
         } else {
             self.workers.enqueue(run);
         }
+    }
+
+    /// Gives a question its turn. Without a worker there is an answer at once, except for names that are in a state which
+    /// no worker has yet.
+    fn ask(&self, run: Arc<Run>) {
+        let copies = run.asks_for_copy();
+        let (lost, origin) = {
+            let shared = self.shared.lock();
+            if shared.lost.is_none() && shared.worker.is_some() {
+                drop(shared);
+                return self.workers.wake(run);
+            }
+            if shared.lost.is_none() && shared.held.is_some() && !copies {
+                drop(shared);
+                return self.workers.enqueue(run);
+            }
+            let pending = if copies { shared.pending.clone() } else { Vec::new() };
+            (shared.lost.clone(), Origin { state: shared.held.clone(), pending })
+        };
+        match lost {
+            Some(how) => run.answer_not(&format!("the session was reset: {}", how.message())),
+            None if copies => run.answer_copy(origin),
+            // No cell has declared anything.
+            None => run.answer_names(Vec::new()),
+        }
+        run.end(Reason::Reset);
     }
 
     /// Begins the run whose turn it is: in the worker that the session has, or in a new one.
@@ -232,9 +259,13 @@ impl Session {
             let mut shared = self.shared.lock();
             let worker = match (new, &shared.worker) {
                 (Some(link), _) => {
-                    let workers = Arc::clone(&self.workers);
-                    let (link, me) = (Arc::clone(link), self.me.clone());
-                    Arc::new(SessionWorker::new(workers, me, link, self.limit_bytes))
+                    if shared.held.as_ref().is_some_and(|held| held.zygote != link.zygote) {
+                        drop(shared);
+                        run.lost(&Lost::Orphaned);
+                        return Begun::NotNeeded;
+                    }
+                    let ledger = shared.held.as_ref().map(|held| held.ledger.clone());
+                    self.worker(Arc::clone(link), ledger)
                 }
                 (None, Some(worker)) => Arc::clone(worker),
                 (None, None) => return Begun::NoWorker,
@@ -242,12 +273,13 @@ impl Session {
             let prepare = || {
                 let updates = std::mem::take(&mut shared.pending);
                 shared.note_applied(&updates);
+                // A new worker gets them all at first, and a state has all but these in it.
+                let has_all = new.is_some() && shared.held.is_none();
                 if new.is_some() {
-                    worker.link.send(self.opening(&shared).into_frame());
-                } else {
-                    for update in updates {
-                        worker.link.send(ToWorker::Update(Box::new(update)).into_frame());
-                    }
+                    worker.link.send(self.opening(&mut shared).into_frame());
+                }
+                for update in updates.into_iter().filter(|_| !has_all) {
+                    worker.link.send(ToWorker::Update(Box::new(update)).into_frame());
                 }
                 for inbound in std::mem::take(&mut shared.inbox) {
                     worker.dealings.lock().send(&inbound);
@@ -267,13 +299,21 @@ impl Session {
         Begun::Yes
     }
 
+    /// A new worker for it.
+    fn worker(&self, link: Arc<WorkerSocket>, ledger: Option<Ledger>) -> Arc<SessionWorker> {
+        let (workers, me) = (Arc::clone(&self.workers), self.me.clone());
+        Arc::new(SessionWorker::new(workers, me, link, self.limit_bytes, ledger))
+    }
+
     /// The first message to a worker.
-    fn opening(&self, shared: &Shared) -> ToWorker {
+    fn opening(&self, shared: &mut Shared) -> ToWorker {
+        let state = shared.held.take().map(|held| Arc::unwrap_or_clone(held.bytes));
         ToWorker::Open(Box::new(Open {
             request: self.request.clone(),
-            updates: shared.applied.clone(),
+            updates: if state.is_none() { shared.applied.clone() } else { Vec::new() },
             safety_cap: self.workers.safety_cap(),
             lost: shared.lost_workers,
+            state,
         }))
     }
 
@@ -299,6 +339,11 @@ impl Session {
             drop(shared);
             end_left(&left);
         }
+    }
+
+    /// Takes note of how its worker was lost during a question: the next cell is told.
+    pub(super) fn note_lost(&self, how: &Lost) {
+        self.shared.lock().lost = Some(how.clone());
     }
 
     /// A run of it is over. `late`: calls of the host that came too late for it.
@@ -395,6 +440,7 @@ impl Session {
             }
             let first = !std::mem::replace(&mut shared.freed, true);
             shared.inbox.clear();
+            shared.held = None;
             (first, shared.worker.take(), std::mem::take(&mut shared.closers))
         };
         if let Some(worker) = worker {
@@ -432,9 +478,13 @@ impl Shared {
 
     /// Forgets the worker. Returns the runs that only that one could have computed.
     fn lose_worker(&mut self) -> Vec<Arc<Run>> {
-        if let Some(worker) = self.worker.take() {
-            worker.give_up();
+        let worker = self.worker.take();
+        // The numbers in a state that no worker had were given out where it comes from.
+        if worker.is_some() || self.held.take().is_some() {
             self.lost_workers = self.lost_workers.wrapping_add(1);
+        }
+        if let Some(worker) = worker {
+            worker.give_up();
         }
         self.queue.iter().filter(|run| run.kind() == Some(Kind::Left)).cloned().collect()
     }

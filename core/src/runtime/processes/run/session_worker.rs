@@ -18,9 +18,11 @@ use crate::{
     protocol::{
         control::ZygoteCommand,
         frame::{Frame, Unreadable},
+        messages::session::most_state_bytes,
     },
     runtime::processes::{
         dealings::Dealings,
+        ledger::Ledger,
         lost::Lost,
         timer::{Check, Timer, What},
         worker_socket::{FrameSink, WorkerSocket},
@@ -55,12 +57,14 @@ impl SessionWorker {
         session: Weak<Session>,
         link: Arc<WorkerSocket>,
         memory_limit: usize,
+        ledger: Option<Ledger>,
     ) -> Self {
+        let ledger = ledger.unwrap_or_else(|| Ledger::of_session(most_bytes(memory_limit)));
         Self {
             workers,
             session,
             link,
-            dealings: Arc::new(Mutex::new(Dealings::of_session(most_bytes(memory_limit)))),
+            dealings: Arc::new(Mutex::new(Dealings::of_session(ledger))),
             memory_limit,
             current: Mutex::default(),
             dismissed: AtomicBool::new(false),
@@ -134,6 +138,10 @@ impl Check for SessionWorker {
 
 impl FrameSink for SessionWorker {
     fn most_bytes(&self) -> usize {
+        let run = self.current.lock().clone();
+        if run.is_some_and(|run| run.asks_for_copy()) {
+            return most_state_bytes(self.memory_limit);
+        }
         most_bytes(self.memory_limit)
     }
 

@@ -8,12 +8,12 @@ use super::{Options, Session, Shared};
 use crate::{
     binding::{handle::RunControl, host::Host, inbound::Inbound},
     data::cell::Name,
-    error::{Error, ErrorKind},
+    error::Error,
     isolate::session::{SessionIsolate, Work as CellWork},
     modules::session_request::{CallRequest, CellRequest, UpdateRequest},
     runtime::{
         record::{CLOSED, RESET, Reason},
-        session::{Done, Forked, SessionControl, closed},
+        session::{Done, Forked, SessionControl, closed, unanswered, uncopied},
         threads::run::{
             Work,
             cell::{Kind, Task},
@@ -163,19 +163,11 @@ impl Session {
         let mut place = None;
         if let Some(isolate) = isolate {
             let answered: Vec<u32> = state.inbox.iter().filter_map(Inbound::settles).collect();
-            let unanswered = isolate.unanswered(&answered);
-            if unanswered > 0 {
-                let (calls, are) = if unanswered == 1 { ("call", "is") } else { ("calls", "are") };
-                let message = format!(
-                    "{unanswered} {calls} to the host {are} unanswered: a session can be forked when all \
-                     calls are answered"
-                );
-                return Err(Error::new(ErrorKind::Unavailable, message));
+            let waiting = isolate.unanswered(&answered);
+            if waiting > 0 {
+                return Err(unanswered(waiting));
             }
-            let fork = isolate.fork().ok_or_else(|| {
-                let message = "the state of this session cannot be copied";
-                Error::new(ErrorKind::Unavailable, message)
-            })?;
+            let fork = isolate.fork().ok_or_else(uncopied)?;
             state.isolate = Some(fork);
             place = stay.map(|stay| Arc::new(stay.another()));
         }

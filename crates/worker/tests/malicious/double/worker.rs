@@ -20,7 +20,7 @@ use super::act;
 pub(super) type Stream = TcpStream;
 
 /// Its version, and a confinement without any item.
-const HELLO: [u8; 6] = [3, 0, 0, 0, 0, 0];
+const HELLO: [u8; 6] = [4, 0, 0, 0, 0, 0];
 
 /// Plays a worker until the host goes.
 pub(crate) fn play() {

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-pub(super) fn kill(process: u32) {
+pub(crate) fn kill(process: u32) {
     // It may have ended by itself.
     let _ = Command::new("kill").args(["-9", &process.to_string()]).output();
 }

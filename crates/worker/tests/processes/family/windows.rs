@@ -20,7 +20,7 @@ use windows_sys::Win32::{
 /// Another exit code than that of a kill by the host.
 const SOME_CODE: u32 = 9;
 
-pub(super) fn kill(process: u32) {
+pub(crate) fn kill(process: u32) {
     // SAFETY: numbers, and a handle that nobody else has. It may have ended by itself.
     unsafe {
         let handle = OpenProcess(PROCESS_TERMINATE, 0, process);

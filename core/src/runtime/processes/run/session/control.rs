@@ -4,16 +4,17 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{InSession, Kind, Options, Session, Shared, Work};
+use super::{InSession, Kind, Options, Origin, Session, Shared, Work};
 use crate::{
-    binding::{handle::RunControl, host::Host, native::NativeHost},
+    binding::{handle::RunControl, host::Host, inbound::Inbound, native::NativeHost},
     data::cell::Name,
-    error::{Error, ErrorKind},
+    error::Error,
     modules::session_request::{CallRequest, CellRequest, UpdateRequest, timeout},
     protocol::messages::session::{Cell, CellWork},
     runtime::{
+        processes::run::cell::Question,
         record::{CLOSED, RESET, Reason},
-        session::{Done, Forked, SessionControl},
+        session::{Done, Forked, SessionControl, closed},
     },
     value::Kinds,
 };
@@ -59,11 +60,7 @@ impl SessionControl for Session {
     }
 
     fn names(self: Arc<Self>, done: Done<Result<Vec<Name>, Error>>) {
-        let native = Arc::clone(&self.host);
-        let part = InSession::question(Arc::clone(&self), Arc::clone(&native), done);
-        let options = Options { host: native, validated_kinds: Kinds::NONE, report: false };
-        let run = self.make(Work::Names, part, options);
-        self.queue(&run);
+        self.queue_question(Work::Names, Question::Names(done));
     }
 
     fn reset(self: Arc<Self>, done: Done<Result<(), Error>>) {
@@ -72,7 +69,11 @@ impl SessionControl for Session {
     }
 
     fn fork(self: Arc<Self>, host: Arc<dyn Host>, done: Done<Forked>) {
-        done(self.copy(host));
+        let session = Arc::clone(&self);
+        let answered = move |origin: Result<Origin, Error>| {
+            done(origin.and_then(|origin| session.copy(origin, host)));
+        };
+        self.queue_question(Work::Copy, Question::Copy(Box::new(answered)));
     }
 
     fn close(self: Arc<Self>, done: Done<()>) {
@@ -92,23 +93,33 @@ impl SessionControl for Session {
 }
 
 impl Session {
-    /// A second session, if this one has no state yet. The state of a worker is not brought to another one.
-    fn copy(&self, host: Arc<dyn Host>) -> Forked {
-        let shared = self.shared.lock();
-        if shared.worker.is_some() || shared.current.is_some() || shared.lost.is_some() {
-            let message = "this version copies no session that has run a cell in a process: make the runtime with \
-                           isolation by thread";
-            return Err(Error::new(ErrorKind::Unavailable, message));
-        }
-        let copy = Shared {
-            pending: shared.pending.clone(),
-            applied: shared.applied.clone(),
-            cells: shared.cells,
-            lost_workers: shared.lost_workers,
-            ..Shared::default()
+    /// A second session with that origin, and all that this one's host has.
+    fn copy(&self, origin: Origin, host: Arc<dyn Host>) -> Forked {
+        let copy = {
+            let shared = self.shared.lock();
+            if self.is_closed() {
+                return Err(closed());
+            }
+            Shared {
+                pending: origin.pending,
+                applied: shared.applied.clone(),
+                held: origin.state,
+                inbox: shared.inbox.iter().map(Inbound::copy).collect(),
+                cells: shared.cells,
+                lost_workers: shared.lost_workers,
+                ..Shared::default()
+            }
         };
-        drop(shared);
         Ok(Self::with(Arc::clone(&self.workers), self.request.clone(), host, copy))
+    }
+
+    /// Puts a question at the end of the queue.
+    fn queue_question(&self, work: Work, question: Question) {
+        let native = Arc::clone(&self.host);
+        let part = InSession::question(self.me(), Arc::clone(&native), question);
+        let options = Options { host: native, validated_kinds: Kinds::NONE, report: false };
+        let run = self.make(work, part, options);
+        self.queue(&run);
     }
 
     fn count_cell(&self) -> u64 {

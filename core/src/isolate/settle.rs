@@ -134,7 +134,7 @@ pub(super) fn go_on(state: &State) -> Turn {
                 Ok(Some(end)) => return Turn::Ended(finish(state, end)),
                 Err(Thrown) => return Turn::Ended(failure(state)),
             }
-        } else if !run_job(state) {
+        } else if session::is_anothers_turn(state) || !run_job(state) {
             return Turn::Idle { waits_for_host: state.waits_for_host() };
         }
     }

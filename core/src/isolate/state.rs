@@ -107,6 +107,8 @@ pub(super) struct State {
     pub(super) tenant: Cell<Option<NonNull<Tenant<Realm>>>>,
     /// The tables of a session, if the run is one of its cells.
     pub(super) session: Option<Session>,
+    /// The number of the cell that computes, if cells interleave; otherwise zero.
+    pub(super) cell: Cell<u32>,
     /// A panic of this crate was caught on its way into the engine.
     failed: Cell<bool>,
     /// The module that the run had no room to compile.
@@ -159,6 +161,7 @@ impl State {
             passing: Cell::new(0),
             tenant: Cell::new(None),
             session: None,
+            cell: Cell::new(0),
             failed: Cell::new(false),
             oversized: RefCell::default(),
         }
@@ -289,6 +292,11 @@ impl State {
 
     pub(super) fn discharge(&self, bytes: usize) {
         self.instance().heap().discharge(bytes);
+    }
+
+    /// Bytes that are charged for no longer than a message is read, or a cell runs.
+    pub(super) fn loose_bytes(&self) -> usize {
+        self.instance().heap().charged_bytes().saturating_sub(self.kept.get())
     }
 
     /// Excludes time that the host spent from the time of the code.

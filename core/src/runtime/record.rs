@@ -32,6 +32,8 @@ pub(crate) enum Reason {
     Reset,
     /// The session of the cell was closed.
     Closed,
+    /// The session was rolled back because another cell was ended.
+    RolledBack,
     /// Nothing can resume the run, and this is its error.
     Stalled(Box<ExecutionError>),
 }
@@ -57,6 +59,12 @@ pub(crate) const RESET: (&str, &str) = ("SessionReset", "the session was reset")
 
 /// The name and the message of cells that end because their session was closed.
 pub(crate) const CLOSED: (&str, &str) = ("SessionClosed", "the session was closed");
+
+/// The name and the message of cells that are undone because another one was ended.
+pub(crate) const ROLLED_BACK: (&str, &str) = (
+    "SessionRolledBack",
+    "the session was rolled back to a point before this cell's last turn, because another cell was ended",
+);
 
 /// The record of one run.
 #[derive(Debug)]
@@ -222,6 +230,9 @@ impl Record {
             }
             (_, Some(Reason::Closed)) => {
                 (Status::Terminated, None, failed(CLOSED.0, CLOSED.1.to_owned()))
+            }
+            (_, Some(Reason::RolledBack)) => {
+                (Status::Terminated, None, failed(ROLLED_BACK.0, ROLLED_BACK.1.to_owned()))
             }
             (_, Some(Reason::Stalled(error))) => {
                 (Status::Terminated, None, Some(error.as_ref().clone()))

@@ -196,15 +196,16 @@ impl Session {
             Arc::new(RemoteEmbedder::of_cell(Arc::clone(&self.wire), &about, &self.shared));
         let Some(work) = self.work(work) else { return false };
         let seat = CellSeat {
+            number: 0,
             embedder: Arc::clone(&embedder) as Arc<dyn Embedder>,
             termination: Arc::clone(&embedder.termination),
             report,
         };
         let turn = self.isolate.start(work, seat, std::mem::take(&mut self.inbox));
         let mut end = compute(&mut *self.isolate, turn, &embedder);
-        let peak_bytes = self.isolate.peak_bytes() as u64;
+        let peak_bytes = self.isolate.peak_bytes(0) as u64;
         let keep = matches!(end, WorkersEnd::End(End::Cell(_) | End::Failed(..)));
-        let Concluded { state, again } = self.isolate.conclude(keep);
+        let Concluded { state, again, .. } = self.isolate.conclude(0, keep);
         if keep && state != SessionState::Kept {
             // The cell came to its end, and what it did could not be kept.
             end = WorkersEnd::End(End::Broken);

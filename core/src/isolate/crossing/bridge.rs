@@ -46,6 +46,8 @@ pub(in crate::isolate) struct Exported {
     function: Local,
     /// How often it was sent and not yet released.
     sent: u32,
+    /// The number of the cell that sent it first.
+    pub(in crate::isolate) cell: u32,
 }
 
 /// A promise of the sandbox that has a number for the host, until the host is notified of its outcome.
@@ -58,7 +60,7 @@ pub(in crate::isolate) struct ExportedPromise {
 impl Exported {
     /// As [`Local::image`].
     pub(in crate::isolate) fn image(&self) -> Self {
-        Self { function: self.function.image(), sent: self.sent }
+        Self { function: self.function.image(), sent: self.sent, cell: self.cell }
     }
 }
 
@@ -69,9 +71,9 @@ impl ExportedPromise {
     }
 }
 
-portable!(struct Exported { function, sent });
+portable!(struct Exported { function, sent, cell });
 portable!(struct ExportedPromise { promise, watched });
-portable!(struct HostPromise { promise, settle, charged, call });
+portable!(struct HostPromise { promise, settle, charged, call, cell });
 portable!(struct HostCall { function, callers });
 
 /// The outcome of a call of the host.
@@ -91,6 +93,8 @@ pub(in crate::isolate) struct HostPromise {
     charged: usize,
     /// The call that it answers, for the stack of an error.
     call: Option<HostCall>,
+    /// The number of the cell that called.
+    pub(in crate::isolate) cell: u32,
 }
 
 /// A call of a host function that gave a promise.
@@ -107,7 +111,7 @@ impl HostPromise {
             callers: call.callers.iter().map(Caller::image).collect(),
         });
         let settle = self.settle.each_ref().map(Local::image);
-        Self { promise: self.promise.image(), settle, charged: self.charged, call }
+        Self { promise: self.promise.image(), settle, charged: self.charged, call, cell: self.cell }
     }
 }
 
@@ -406,7 +410,8 @@ impl State {
         let charged = HOST_PROMISE_BYTES;
         self.keep(charged);
         let (promise, settle) = self.realm().cx.promise()?;
-        let known = HostPromise { promise: promise.clone(), settle, charged, call: None };
+        let cell = self.cell.get();
+        let known = HostPromise { promise: promise.clone(), settle, charged, call: None, cell };
         self.host_promises.borrow_mut().insert(number, known);
         Ok(promise)
     }
@@ -421,9 +426,10 @@ impl State {
         let number = *numbers.entry(address_of(function)).or_insert(next);
         self.next_number.set(next + u32::from(number == next));
         let mut exported = self.exported.borrow_mut();
-        let entry = exported
-            .entry(number)
-            .or_insert_with(|| Exported { function: self.realm().cx.dup(function), sent: 0 });
+        let entry = exported.entry(number).or_insert_with(|| {
+            let function = self.realm().cx.dup(function);
+            Exported { function, sent: 0, cell: self.cell.get() }
+        });
         entry.sent = entry.sent.saturating_add(1);
         number
     }

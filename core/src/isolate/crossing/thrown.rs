@@ -35,6 +35,24 @@ struct Throw {
     charged: usize,
 }
 
+impl Throws {
+    /// As [`Local::image`].
+    pub(in crate::isolate) fn image(&self) -> Self {
+        Self {
+            kept: self.kept.iter().map(Throw::image).collect(),
+            large: self.large.as_ref().map(Throw::image),
+            calls: self.calls,
+        }
+    }
+}
+
+impl Throw {
+    fn image(&self) -> Self {
+        let (cause, charged) = (self.cause.clone(), self.charged);
+        Self { object: self.object.image(), cause, charged }
+    }
+}
+
 impl State {
     /// Numbers a call for which the sandbox waits. Returns the cause of an exception that the call may throw: its
     /// number, as the host counts its calls. The host sees no call of a native function.

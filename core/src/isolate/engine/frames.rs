@@ -15,9 +15,8 @@ mod structures;
 
 use self::places::RawPlace;
 pub(in crate::isolate) use self::probe::Layout;
-use self::structures::{
-    AsyncFunction, Bytecode, CallSiteData, ErrorObject, FunctionObject, StackFrame,
-};
+pub(super) use self::structures::AsyncFunction;
+use self::structures::{Bytecode, CallSiteData, ErrorObject, FunctionObject, StackFrame};
 
 /// A line and a column from 1, the column in bytes, as the engine counts them.
 pub(in crate::isolate) type Place = (u32, u32);

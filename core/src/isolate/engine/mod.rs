@@ -3,8 +3,9 @@
 //! In: raw values and contexts of the engine. Out: [`Local`]s, which give their reference back when dropped, and
 //! [`Thrown`] where an exception is pending. Only this folder depends on which calls take a reference and which do not:
 //! `strings` has text and property keys, `properties` the properties of objects, `frames` the functions that run,
-//! `lexical` the object of global declarations, `second` makes a context with global declarations of its own, `exotic`
-//! makes classes of objects with properties of ours, and `portable` writes references as bytes.
+//! `jobs` the jobs that wait, `lexical` the object of global declarations, `second` makes a context with global
+//! declarations of its own, `exotic` makes classes of objects with properties of ours, and `portable` writes references
+//! as bytes.
 //!
 //! Every function here must be called on the thread that has entered the isolate, and every `Local` must be gone before
 //! the isolate's memory is.
@@ -13,6 +14,7 @@
 
 pub(super) mod exotic;
 pub(super) mod frames;
+pub(super) mod jobs;
 pub(super) mod lexical;
 mod portable;
 mod properties;

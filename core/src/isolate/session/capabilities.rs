@@ -114,6 +114,12 @@ impl State {
         if session.taken_in.get() > taken_in {
             self.free_replaced(capabilities);
         }
+        self.bind_builtins(report)
+    }
+
+    /// Binds the built-in names, as the present cell has them.
+    pub(super) fn bind_builtins(&self, report: bool) -> Outcome<()> {
+        let session = self.session()?;
         let given = Arc::clone(&session.given.borrow());
         self.own_console.set(given.contains(CONSOLE));
         let wanted = Builtins {

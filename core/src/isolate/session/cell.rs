@@ -53,6 +53,19 @@ pub(super) struct Present {
     held: Option<u32>,
 }
 
+impl Present {
+    /// As [`Local::image`].
+    pub(super) fn image(&self) -> Self {
+        Self {
+            slots: self.slots.image(),
+            came_to_end: self.came_to_end.clone(),
+            value: RefCell::new(self.value.borrow().as_ref().map(Local::image)),
+            source: self.source,
+            held: self.held,
+        }
+    }
+}
+
 /// The work of a cell, ready to begin.
 pub(super) enum Ready {
     /// A cell and its code, which is loaded with everything that it imports.

@@ -11,11 +11,13 @@ use std::{
 };
 
 use super::{
-    Builtins, Session,
+    Builtins, Seats, Session,
     modules::Loaded,
     names::{Declared, Import, Imports},
+    seats::Seat,
 };
 use crate::{
+    binding::inbound::Inbound,
     data::portable::{Input, Output, Portable, portable},
     isolate::{
         State,
@@ -50,12 +52,28 @@ struct Tables {
     given: Arc<HashSet<String>>,
     taken_in: usize,
     builtins: Builtins,
+    waiting: Waiting,
+}
+
+/// The cells that wait, and the rejections of theirs that nobody has handled. Tables that are written have none.
+#[derive(Default)]
+struct Waiting {
+    seats: HashMap<u32, Seat>,
+    unhandled: Vec<(Local, Local)>,
+}
+
+impl Portable for Waiting {
+    fn write(&self, _: &mut Output) {}
+
+    fn read(_: &mut Input) -> Option<Self> {
+        Some(Self::default())
+    }
 }
 
 portable!(struct Tables {
     own_console, inputs, bridges, host_functions, host_promises, last_promising, exported, exported_numbers,
     exported_promises, exported_promise_numbers, counts, timers, warned_locale_methods, kept, declared, imports, loaded,
-    given, taken_in, builtins,
+    given, taken_in, builtins, waiting,
 });
 
 impl Drop for Image {
@@ -90,6 +108,10 @@ impl Image {
             given: Arc::clone(&session.given.borrow()),
             taken_in: session.taken_in.get(),
             builtins: session.builtins.get(),
+            waiting: Waiting {
+                seats: session.seats.as_ref().map(Seats::image).unwrap_or_default(),
+                unhandled: state.unhandled.borrow().iter().map(pair).collect(),
+            },
         };
         Some(Self(Some(tables)))
     }
@@ -119,6 +141,10 @@ impl Image {
         session.given.replace(tables.given);
         session.taken_in.set(tables.taken_in);
         session.builtins.set(tables.builtins);
+        state.unhandled.replace(tables.waiting.unhandled);
+        if let Some(seats) = &session.seats {
+            seats.put_back(tables.waiting.seats);
+        }
     }
 
     /// A second image, for a fork.
@@ -139,14 +165,15 @@ impl Image {
         forgetting(|| Tables::read(input).map(|tables| Self(Some(tables))))
     }
 
-    /// Whether a promise of the host was pending.
-    pub(super) fn awaits(&self, promise: u32) -> bool {
-        self.0.as_ref().is_some_and(|tables| tables.host_promises.contains_key(&promise))
-    }
-
-    /// Whether the host held a function.
-    pub(super) fn exports(&self, function: u32) -> bool {
-        self.0.as_ref().is_some_and(|tables| tables.exported.contains_key(&function))
+    /// Whether a message is about something in the tables: a promise of the host that is pending, or a function that the
+    /// host holds.
+    pub(super) fn knows(&self, inbound: &Inbound) -> bool {
+        let Some(tables) = &self.0 else { return false };
+        match inbound {
+            Inbound::PromiseSettled { promise, .. } => tables.host_promises.contains_key(promise),
+            Inbound::FunctionReleased { function, .. } => tables.exported.contains_key(function),
+            Inbound::FunctionCall { .. } => false,
+        }
     }
 }
 
@@ -174,6 +201,7 @@ pub(super) fn forget(state: &State) {
         state.timers.take();
         state.module.take();
         state.signal.take();
+        state.cell.set(0);
         state.kept.set(0);
         state.passing.set(0);
         state.mend();
@@ -186,8 +214,16 @@ pub(super) fn forget(state: &State) {
             present.builtins.set(Builtins::default());
             present.linked.take();
             present.present.take();
+            if let Some(seats) = &present.seats {
+                drop(seats.put_back(HashMap::new()));
+            }
         }
     });
+}
+
+/// As [`Local::image`].
+fn pair((first, second): &(Local, Local)) -> (Local, Local) {
+    (first.image(), second.image())
 }
 
 fn copied<V>(table: &HashMap<u32, V>, image: impl Fn(&V) -> V) -> HashMap<u32, V> {
@@ -234,6 +270,10 @@ impl Tables {
             given: Arc::clone(&self.given),
             taken_in: self.taken_in,
             builtins: self.builtins,
+            waiting: Waiting {
+                seats: copied(&self.waiting.seats, Seat::image),
+                unhandled: self.waiting.unhandled.iter().map(pair).collect(),
+            },
         }
     }
 }

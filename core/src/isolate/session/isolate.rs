@@ -12,6 +12,8 @@ use super::{
     Session,
     capabilities::Capabilities,
     image::{self, Image},
+    interleave::{Flights, Landed, images},
+    seats::Seats,
     turns::{begin, enter, hand_in, link},
 };
 use crate::{
@@ -24,9 +26,10 @@ use crate::{
     },
     isolate::{
         Embedder, End, NullEmbedder, Realm, Task, Termination, Turn,
-        engine::lexical,
+        engine::{jobs, lexical},
         memory::{
             escape::forgetting,
+            heap::Heap,
             home::{Occupied, Tenant},
             instance,
             snapshot::Snapshot,
@@ -57,7 +60,10 @@ pub(crate) enum Work {
 }
 
 /// The surroundings of a cell.
+#[derive(Clone)]
 pub(crate) struct CellSeat {
+    /// Its number among all cells of the session, if cells interleave; otherwise zero.
+    pub(crate) number: u32,
     pub(crate) embedder: Arc<dyn Embedder>,
     pub(crate) termination: Arc<Termination>,
     /// Whether the built-in `report` exists.
@@ -71,28 +77,38 @@ pub(crate) struct Concluded {
     /// Messages of the host that a cell was handed which has been undone, or which never ran. The next cell must be
     /// handed them first.
     pub(crate) again: Vec<Inbound>,
+    /// Other cells in flight that were undone with it.
+    pub(crate) undone: Vec<u32>,
+}
+
+impl Concluded {
+    pub(super) fn of(state: SessionState, again: Vec<Inbound>) -> Self {
+        Self { state, again, undone: Vec::new() }
+    }
 }
 
 /// A session in one tenant. Used by one thread at a time.
 pub(crate) struct SessionIsolate {
     /// The tables; `None` while nothing has happened since the beginning.
-    state: Option<Box<State>>,
-    tenant: Tenant<Realm>,
+    pub(super) state: Option<Box<State>>,
+    pub(super) tenant: Tenant<Realm>,
     /// The modules, while the tables do not have them.
     program: SessionProgram,
     capabilities: Capabilities,
-    limit_bytes: usize,
-    checkpoint_bytes: usize,
-    before: Before,
+    pub(super) limit_bytes: usize,
+    pub(super) checkpoint_bytes: usize,
+    pub(super) before: Before,
     numbers: Numbers,
-    present: Progress,
+    pub(super) present: Progress,
     /// Messages that the present cell was handed and that will be needed again if it is undone.
-    handed: Vec<Inbound>,
+    pub(super) handed: Vec<Inbound>,
     /// The number of the present cell's module.
     first_cell: u32,
-    peak_bytes: usize,
+    pub(super) peak_bytes: usize,
     /// The process had no memory for a new instance, and the old one is broken.
     lost: bool,
+    /// The cells in flight, if cells interleave.
+    pub(super) flights: Option<Flights>,
 }
 
 /// The state before the present cell, or the next one.
@@ -142,9 +158,9 @@ impl Drop for SessionIsolate {
 }
 
 impl SessionIsolate {
-    /// Whether this engine can have sessions.
-    pub(crate) fn is_available() -> bool {
-        lexical::is_known()
+    /// Whether this engine can have sessions, and cells that interleave.
+    pub(crate) fn is_available(interleave: bool) -> bool {
+        lexical::is_known() && (!interleave || jobs::layout().is_some())
     }
 
     /// A new session, of a request that was checked. Nothing happens before its first cell.
@@ -170,6 +186,7 @@ impl SessionIsolate {
             first_cell: 0,
             peak_bytes: 0,
             lost: false,
+            flights: request.interleave.then(Flights::default),
         });
         session.update(UpdateRequest {
             modules: request.modules,
@@ -201,26 +218,19 @@ impl SessionIsolate {
             self.handed = inbox;
             return Turn::Ended(End::Memory);
         }
+        self.note_beginning(&seat);
         let tenant = &self.tenant;
         let occupied = tenant.occupy();
         let state = match &mut self.state {
             Some(state) => state,
             none => {
                 let program = self.program.clone();
-                none.insert(new_state(&occupied, program, self.numbers))
+                let interleaves = self.flights.is_some();
+                none.insert(new_state(&occupied, program, self.numbers, interleaves))
             }
         };
-        let in_flight = Arc::clone(&seat.termination.in_flight);
-        state.set_embedder(seat.embedder, in_flight);
-        let host = std::ptr::from_ref::<State>(state).cast_mut().cast();
-        let instance = occupied.instance();
-        instance.rearm(instance::Run {
-            limit_bytes: self.limit_bytes,
-            termination: seat.termination,
-            hook: Some(on_poll),
-            host,
-        });
-        self.peak_bytes = instance.heap().peak_bytes();
+        arm(&occupied, state, &seat, self.limit_bytes);
+        self.peak_bytes = occupied.instance().heap().peak_bytes();
         let linked = if state.must_end() {
             Err(settle::forced(state))
         } else {
@@ -236,24 +246,26 @@ impl SessionIsolate {
         };
         drop(occupied);
         self.present = Progress::Running;
-        let (capabilities, before) = (&self.capabilities, &self.before);
-        let (turn, handed) = {
-            let mut handed = Vec::new();
-            let turn = enter(
-                &self.tenant,
-                self.state.as_deref(),
-                (&mut self.present, &mut self.peak_bytes),
-                |state| begin(state, linked, capabilities, seat.report, inbox, before, &mut handed),
-            );
-            (turn, handed)
-        };
-        self.handed = handed;
+        let (capabilities, mut handed) = (&self.capabilities, Vec::new());
+        let images = images(&self.before, self.flights.as_ref());
+        let landed = Landed::default();
+        let turn = enter(
+            &self.tenant,
+            self.state.as_deref(),
+            (&mut self.present, &mut self.peak_bytes),
+            |state| {
+                let report = seat.report;
+                let turn = begin(state, linked, capabilities, report, inbox, &images, &mut handed);
+                landed.note(state, turn)
+            },
+        );
+        self.note_turn(seat.number, &landed, handed);
         turn
     }
 
     /// Takes the host's messages and runs everything that can run.
     pub(crate) fn turn(&mut self, inbox: Vec<Inbound>) -> Turn {
-        let (before, handed) = (&self.before, &mut self.handed);
+        let (images, handed) = (images(&self.before, None), &mut self.handed);
         enter(
             &self.tenant,
             self.state.as_deref(),
@@ -261,7 +273,7 @@ impl SessionIsolate {
             |state| {
                 // The messages that waited may have been too much.
                 state.charge(0);
-                hand_in(state, inbox, before, handed);
+                hand_in(state, inbox, &images, handed);
                 settle::go_on(state)
             },
         )
@@ -279,25 +291,26 @@ impl SessionIsolate {
         }))
     }
 
-    /// The most bytes that counted against the limit during the present cell, or the last one.
-    pub(crate) fn peak_bytes(&self) -> usize {
-        self.peak_bytes
-    }
-
-    /// Ends the present cell for the session, after its end was taken. `keep`: the cell's status is success, error or
-    /// `link_error`. Otherwise its effects are undone, as far as there is a checkpoint. The next checkpoint is due then.
-    pub(crate) fn conclude(&mut self, keep: bool) -> Concluded {
+    /// Ends a cell for the session, after its end was taken: the one with that number, or the present one if cells do
+    /// not interleave. `keep`: the cell's status is success, error or `link_error`. Otherwise its effects are undone, as
+    /// far as there is a checkpoint. The next checkpoint is due then.
+    pub(crate) fn conclude(&mut self, number: u32, keep: bool) -> Concluded {
         let again = std::mem::take(&mut self.handed);
+        self.find_present(number);
         if self.present == Progress::Untouched {
+            self.forget_flight(number);
             self.leave_seat();
-            return Concluded { state: SessionState::Kept, again };
+            return Concluded::of(SessionState::Kept, again);
         }
-        if keep && self.present == Progress::Running && self.keep() {
-            return Concluded { state: SessionState::Kept, again: Vec::new() };
+        if keep && self.present == Progress::Running && self.keep(number) {
+            return Concluded::of(SessionState::Kept, Vec::new());
         }
-        let state = self.undo();
+        let concluded = match self.flights {
+            Some(_) => self.undo_flight(number),
+            None => Concluded::of(self.undo(), again),
+        };
         self.present = Progress::Untouched;
-        Concluded { state, again }
+        concluded
     }
 
     /// Hands more over, or takes something away. Between cells.
@@ -325,7 +338,13 @@ impl SessionIsolate {
     /// The number of calls to the host that have no answer yet, neither handed in nor among these.
     pub(crate) fn unanswered(&self, answered: &[u32]) -> usize {
         let Some(state) = &self.state else { return 0 };
-        state.host_promises.borrow().keys().filter(|promise| !answered.contains(promise)).count()
+        let seats = state.session.as_ref().and_then(|session| session.seats.as_ref());
+        let promises = state.host_promises.borrow();
+        let unanswered = promises.iter().filter(|(number, promise)| {
+            let is_undone = seats.is_some_and(|seats| seats.is_undone(promise.cell));
+            !answered.contains(number) && !is_undone
+        });
+        unanswered.count()
     }
 
     /// A second session with the same state. Between cells, and while nothing is unanswered. `None` if the state cannot
@@ -343,8 +362,10 @@ impl SessionIsolate {
                 _ => occupied.checkpoint()?,
             };
             let program = program_of_shared(state)?;
-            let copy = new_state(&occupied, program, self.numbers.of(state));
+            let numbers = self.numbers.of(state);
+            let copy = new_state(&occupied, program, numbers, self.flights.is_some());
             Image::of(state)?.put_back(&copy);
+            copy.take_undone(state);
             (self.tenant.fork(&snapshot), copy)
         };
         Some(self.forked(tenant, Some(copy), self.before.copy()))
@@ -354,6 +375,7 @@ impl SessionIsolate {
     pub(crate) fn reset(&mut self) {
         self.handed = Vec::new();
         self.start_again();
+        self.flights = self.flights.take().map(|_| Flights::default());
         self.present = Progress::Untouched;
     }
 
@@ -377,26 +399,38 @@ impl SessionIsolate {
             first_cell: self.first_cell,
             peak_bytes: 0,
             lost: false,
+            flights: self.flights.as_ref().map(|_| Flights::default()),
         })
     }
 
     /// Frees what a cell leaves, and takes the checkpoint. False if the engine was left meanwhile.
-    fn keep(&mut self) -> bool {
-        let Some(state) = &self.state else { return true };
+    fn keep(&mut self, number: u32) -> bool {
+        let Some(state) = &mut self.state else { return true };
         let occupied = self.tenant.occupy();
         let instance = occupied.instance();
         // Nothing ends this, and nothing is too much for it.
         instance.rest();
         instance.realm().attach(state);
-        if instance.enter(|_| state.leave_cell()).is_err() || state.failed() {
-            self.present = Progress::Left;
-            return false;
-        }
-        let heap = instance.heap();
-        heap.discharge(heap.charged_bytes().saturating_sub(state.kept.get()));
+        let left = instance.enter(|_| {
+            state.leave_cell();
+            state.cell.set(0);
+            state.wanted_cell()
+        });
+        let wanted = match left {
+            Ok(wanted) if !state.failed() => wanted,
+            _ => {
+                self.present = Progress::Left;
+                return false;
+            }
+        };
+        let others_bytes = self.flights.as_ref().map_or(0, |flights| flights.loose_bytes(number));
+        discharge(instance.heap(), state, others_bytes);
         drop(occupied);
         // Dropped before the next one is taken, which may then use its memory.
         self.before = Before::Due;
+        if let Some(flights) = &mut self.flights {
+            flights.complete(number, wanted, program_of(state).next_number());
+        }
         self.leave_seat();
         self.present = Progress::Untouched;
         true
@@ -414,7 +448,7 @@ impl SessionIsolate {
         };
     }
 
-    fn checkpoint(&self) -> Option<(Snapshot, Image)> {
+    pub(super) fn checkpoint(&self) -> Option<(Snapshot, Image)> {
         let state = self.state.as_ref()?;
         let occupied = self.tenant.occupy();
         let (held_bytes, _) = occupied.instance().heap().held_and_room_bytes();
@@ -447,7 +481,7 @@ impl SessionIsolate {
     }
 
     /// Puts the beginning back.
-    fn start_again(&mut self) {
+    pub(super) fn start_again(&mut self) {
         if let Some(mut state) = self.state.take() {
             self.numbers = self.numbers.of(&state);
             self.program = std::mem::replace(program_of(&mut state), self.program.emptied());
@@ -459,11 +493,37 @@ impl SessionIsolate {
     }
 
     /// Lets the host of a cell go.
-    fn leave_seat(&mut self) {
+    pub(super) fn leave_seat(&mut self) {
         if let Some(state) = &self.state {
             state.set_embedder(Arc::new(NullEmbedder), Arc::default());
         }
     }
+}
+
+/// Prepares the instance for a turn of a cell.
+pub(super) fn arm(
+    occupied: &Occupied<'_, Realm>,
+    state: &State,
+    seat: &CellSeat,
+    limit_bytes: usize,
+) {
+    let in_flight = Arc::clone(&seat.termination.in_flight);
+    state.set_embedder(Arc::clone(&seat.embedder), in_flight);
+    occupied.instance().rearm(instance::Run {
+        limit_bytes,
+        termination: Arc::clone(&seat.termination),
+        hook: Some(on_poll),
+        host: std::ptr::from_ref::<State>(state).cast_mut().cast(),
+    });
+    if seat.number != 0 {
+        state.stand_up(seat.number);
+        state.number_promises();
+    }
+}
+
+/// Takes back all charges but those for what the session keeps, and these of other cells.
+pub(super) fn discharge(heap: &Heap, state: &State, others_bytes: usize) {
+    heap.discharge(heap.charged_bytes().saturating_sub(state.kept.get() + others_bytes));
 }
 
 impl Before {
@@ -496,11 +556,13 @@ fn new_state(
     occupied: &Occupied<'_, Realm>,
     program: SessionProgram,
     numbers: Numbers,
+    interleaves: bool,
 ) -> Box<State> {
     let (embedder, linker) = (Arc::new(NullEmbedder), Box::new(program));
     let mut state =
         State::new(occupied.instance(), embedder, linker, Task::default(), Arc::default());
-    state.session = Some(Session::default());
+    let seats = if interleaves { Seats::new() } else { None };
+    state.session = Some(Session { seats, ..Session::default() });
     state.next_number.set(numbers.function);
     state.next_promise.set(numbers.promise);
     state.last_started.set(numbers.call);

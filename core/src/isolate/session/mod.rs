@@ -6,16 +6,19 @@
 //! `isolate` has the session and its checkpoints, `image` what these keep of the tables beside the heap. `names` binds
 //! the names that cells declare, `capabilities` those that the host gives, and `listing` lists the former. `modules` has
 //! the modules that were loaded. `turns` enters the engine, `code` loads a cell, and `cell` goes from the linked cell to
-//! its end.
+//! its end. Where cells interleave, `seats` has the tables of those that wait, and `interleave` their turns and the points
+//! to which they go back.
 
 mod capabilities;
 mod cell;
 pub(super) mod code;
 mod image;
+mod interleave;
 mod isolate;
 mod listing;
 mod modules;
 pub(super) mod names;
+mod seats;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -26,13 +29,20 @@ use std::{
     sync::Arc,
 };
 
-pub(super) use self::cell::{settled, take_signal};
-pub(crate) use self::isolate::{CellSeat, Concluded, SessionIsolate, Work};
 use self::{
     capabilities::Builtins,
     cell::Present,
     modules::Loaded,
     names::{Declared, Imports},
+    seats::Seats,
+};
+pub(super) use self::{
+    cell::{settled, take_signal},
+    seats::is_anothers_turn,
+};
+pub(crate) use self::{
+    interleave::Addressee,
+    isolate::{CellSeat, Concluded, SessionIsolate, Work},
 };
 use crate::modules::session_program::LinkedCell;
 
@@ -53,6 +63,8 @@ pub(super) struct Session {
     linked: RefCell<Option<LinkedCell>>,
     /// The cell that runs.
     present: RefCell<Option<Present>>,
+    /// The cells that wait, if cells interleave.
+    seats: Option<Seats>,
 }
 
 impl Session {

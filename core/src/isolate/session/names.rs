@@ -117,6 +117,17 @@ pub(super) struct Slots {
     index: HashMap<u32, usize>,
 }
 
+impl Slots {
+    /// As [`Local::image`].
+    pub(super) fn image(&self) -> Self {
+        Self {
+            plan: Arc::clone(&self.plan),
+            keys: self.keys.iter().map(Atom::image).collect(),
+            index: self.index.clone(),
+        }
+    }
+}
+
 /// What the cell has set.
 pub(super) enum Bound {
     Name,

@@ -9,7 +9,8 @@ use super::{
     Work,
     capabilities::Capabilities,
     cell::{self, Ready},
-    isolate::{Before, Progress, program_of},
+    image::Image,
+    isolate::{Progress, program_of},
 };
 use crate::{
     binding::inbound::Inbound,
@@ -76,7 +77,7 @@ pub(super) fn begin(
     capabilities: &Capabilities,
     report: bool,
     inbox: Vec<Inbound>,
-    before: &Before,
+    images: &[&Image],
     handed: &mut Vec<Inbound>,
 ) -> Turn {
     let (held_bytes, _) = state.held_and_room_bytes();
@@ -89,7 +90,7 @@ pub(super) fn begin(
             },
             Linked::Ready(ready) => Ok(ready),
         });
-    hand_in(state, inbox, before, handed);
+    hand_in(state, inbox, images, handed);
     let begun = ready.and_then(|ready| cell::begin(state, ready));
     settle::go_on_from(state, begun)
 }
@@ -98,27 +99,26 @@ pub(super) fn begin(
 pub(super) fn hand_in(
     state: &State,
     inbox: Vec<Inbound>,
-    before: &Before,
+    images: &[&Image],
     handed: &mut Vec<Inbound>,
 ) {
     for inbound in inbox {
-        handed.extend(again(&inbound, before));
+        handed.extend(again(&inbound, images));
         if !state.must_end() {
             state.receive(inbound);
         }
     }
 }
 
-/// A copy of a message that is about an earlier cell.
-fn again(inbound: &Inbound, before: &Before) -> Option<Inbound> {
-    let Before::Checkpoint(checkpoint) = before else { return None };
-    let (_, image) = &**checkpoint;
+/// A copy of a message that is about a cell which began before one of these images.
+fn again(inbound: &Inbound, images: &[&Image]) -> Option<Inbound> {
+    let is_needed = images.iter().any(|image| image.knows(inbound));
     match inbound {
-        Inbound::PromiseSettled { promise, completion } if image.awaits(*promise) => {
+        Inbound::PromiseSettled { promise, completion } if is_needed => {
             let (promise, completion) = (*promise, completion.clone());
             Some(Inbound::PromiseSettled { promise, completion })
         }
-        Inbound::FunctionReleased { function, times } if image.exports(*function) => {
+        Inbound::FunctionReleased { function, times } if is_needed => {
             Some(Inbound::FunctionReleased { function: *function, times: *times })
         }
         _ => None,

@@ -14,6 +14,7 @@ pub(crate) mod cell;
 mod control;
 mod embedder;
 mod home;
+mod interleave;
 mod isolate;
 mod slice;
 
@@ -104,6 +105,10 @@ enum Phase {
     Computing,
     /// Waits for the host.
     Parked(RunIsolate),
+    /// Waits for the host, while its session has the isolate for other cells.
+    Aside,
+    /// In the queue of that session, to resume.
+    Called,
     /// Settled; the isolate is gone or on its way.
     Over,
 }
@@ -270,7 +275,8 @@ impl Run {
                 let turn = isolate.turn(inbox);
                 Some((isolate, turn))
             }
-            Phase::Computing | Phase::Over => {
+            Phase::Called => self.next_turn_of_cell(),
+            Phase::Aside | Phase::Computing | Phase::Over => {
                 self.shared.lock().phase = Phase::Over;
                 None
             }
@@ -319,6 +325,11 @@ impl Run {
     /// Parks the isolate until the host sends something, unless it already has.
     fn park(self: &Arc<Self>, mut isolate: RunIsolate, waits_for_host: bool) -> Next {
         let stalled = (!waits_for_host).then(|| isolate.stalled());
+        if let (RunIsolate::Session(_), Some(part)) = (&isolate, &self.cell)
+            && part.number != 0
+        {
+            return self.step_back(part, isolate, stalled);
+        }
         let mut shared = self.shared.lock();
         if self.is_settled() {
             return Next::Over(isolate);
@@ -387,7 +398,7 @@ impl Run {
 
     /// Whether the run waits for its host and for nothing else.
     pub(crate) fn parked(&self) -> bool {
-        matches!(self.shared.lock().phase, Phase::Parked(_))
+        matches!(self.shared.lock().phase, Phase::Parked(_) | Phase::Aside)
     }
 
     /// Whether nobody has asked it to end, nor ended it.
@@ -403,7 +414,8 @@ impl Run {
     /// reset. From here on nobody can end it otherwise. `None` if somebody has.
     fn claim(&self, end: &End) -> Option<(bool, bool)> {
         let mut shared = self.shared.lock();
-        if shared.claimed || self.is_settled() {
+        let waits = matches!(shared.phase, Phase::Aside | Phase::Called);
+        if waits || shared.claimed || self.is_settled() {
             return None;
         }
         shared.claimed = true;

@@ -8,13 +8,14 @@
 
 mod calls;
 mod control;
+mod interleave;
 
 use std::{
     collections::VecDeque,
     fmt,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -64,6 +65,10 @@ pub(super) struct Session {
     limit_bytes: usize,
     closed: AtomicBool,
     shared: Mutex<Shared>,
+    /// The number of the last run, if cells interleave.
+    runs: AtomicU32,
+    /// When the last cell completed, for native hosts.
+    kept_at: AtomicU64,
     /// Its place in a home, from the first cell on. Locked when `shared` is, and not the other way.
     stay: Mutex<Option<Arc<Stay<Run>>>>,
 }
@@ -75,6 +80,9 @@ struct Shared {
     queue: VecDeque<Arc<Run>>,
     /// The run whose turn it is.
     current: Option<Arc<Run>>,
+    /// The cells that have begun and are not over, if cells interleave, in the order in which they began. They wait for
+    /// the host, but for the current one and those in the queue.
+    flights: Vec<Arc<Run>>,
     /// How many isolates of it are lost.
     lost: u32,
     /// The isolate at rest; `None` while a run has it, and before the first cell.
@@ -108,11 +116,7 @@ impl Session {
         request: SessionRequest,
         host: Arc<dyn Host>,
     ) -> Result<Arc<Self>, Error> {
-        if request.interleave {
-            let message = "this version has no cells that interleave: give cells: 'queue'";
-            return Err(Error::new(ErrorKind::Unavailable, message));
-        }
-        if !SessionIsolate::is_available() {
+        if !SessionIsolate::is_available(request.interleave) {
             let message = "this build of the engine has no sessions";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
@@ -141,6 +145,8 @@ impl Session {
             limit_bytes,
             closed: AtomicBool::new(false),
             shared: Mutex::new(shared),
+            runs: AtomicU32::new(0),
+            kept_at: AtomicU64::new(0),
             stay: Mutex::new(stay),
         });
         let control: Weak<dyn SessionControl> = session.me.clone();
@@ -157,7 +163,8 @@ impl Session {
         let native =
             host.map_or_else(|| Arc::clone(&self.host), |host| Arc::new(self.host.cell(host)));
         let timeout = timeout(timeout_ms);
-        let part = InSession::new(session, Arc::clone(&native), kind, timeout);
+        let number = self.next_number(kind);
+        let part = InSession::new(session, number, Arc::clone(&native), kind, timeout);
         let start = Start {
             work,
             host: native,
@@ -193,7 +200,7 @@ impl Session {
     /// Gives a run its turn.
     fn start(&self, next: Option<Arc<Run>>) {
         if let Some(run) = next {
-            self.enqueue(&run);
+            self.request_home(&run);
         }
     }
 
@@ -204,8 +211,11 @@ impl Session {
             let mut shared = self.shared.lock();
             let stays =
                 |run: &Arc<Run>| run.kind() == Some(Kind::Reset) && matches!(reason, Reason::Reset);
-            let (left, mut runs): (Vec<_>, Vec<_>) = shared.queue.drain(..).partition(stays);
+            // Cells in flight end in a turn of their own.
+            let (left, mut runs): (Vec<_>, Vec<_>) =
+                shared.queue.drain(..).partition(|run| stays(run) || run.is_called());
             shared.queue = left.into();
+            runs.extend(shared.flights.iter().cloned());
             runs.extend(shared.current.clone().filter(|run| !stays(run)));
             shared.inbox.clear();
             (runs, shared.calls.take_all())
@@ -228,7 +238,8 @@ impl Session {
         let (held, closers) = {
             let mut shared = self.shared.lock();
             let ends = self.closed.load(Ordering::Acquire) || shared.abandoned;
-            if !ends || shared.current.is_some() || !shared.queue.is_empty() {
+            let is_busy = shared.current.is_some() || !shared.flights.is_empty();
+            if !ends || is_busy || !shared.queue.is_empty() {
                 return;
             }
             if shared.freed {
@@ -271,13 +282,13 @@ impl Shared {
             return None;
         }
         // Those that were ended meanwhile have settled.
-        while let Some(run) = self.queue.pop_front() {
-            if run.is_waiting() {
-                self.current = Some(Arc::clone(&run));
-                return Some(run);
-            }
+        self.queue.retain(|run| run.is_waiting() || run.is_called());
+        let run = self.queue.remove(self.first()?)?;
+        if run.number() != 0 && run.is_waiting() {
+            self.flights.push(Arc::clone(&run));
         }
-        None
+        self.current = Some(Arc::clone(&run));
+        Some(run)
     }
 
     /// Notes that an isolate has these updates.
@@ -291,17 +302,16 @@ impl Shared {
 
 impl CellSession for Session {
     fn enqueue(&self, run: &Arc<Run>) {
-        let stay = {
-            let mut stay = self.stay.lock();
-            let homes = &self.resources.homes;
-            Arc::clone(stay.get_or_insert_with(|| Arc::new(homes.stay())))
-        };
-        stay.request(run);
+        if run.number() != 0 {
+            return self.queue_called(run);
+        }
+        self.request_home(run);
     }
 
     fn enter(&self) -> Option<(Box<SessionIsolate>, Vec<Inbound>)> {
         let (isolate, updates, inbox, applied, (stay, lost)) = {
             let mut shared = self.shared.lock();
+            self.dispatch(&mut shared);
             let updates = std::mem::take(&mut shared.pending);
             let isolate = shared.isolate.take();
             let applied = if isolate.is_none() { shared.applied.clone() } else { Vec::new() };
@@ -334,23 +344,30 @@ impl CellSession for Session {
     }
 
     fn leave(&self, run: &Arc<Run>, left: Left) {
-        let Left { place, state, inbox, error } = left;
+        let Left { place, state, inbox, error, undone } = left;
         let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
         let mut gone_stay = None;
-        let (next, lost, gone) = {
+        let (next, lost, gone, undone) = {
             let mut shared = self.shared.lock();
             if !shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run)) {
                 // It waited in the queue, or the session began anew without it.
                 shared.queue.retain(|waiting| !Arc::ptr_eq(waiting, run));
+                shared.flights.retain(|other| !Arc::ptr_eq(other, run));
                 let lost = shared.calls.end_of(run);
+                let next = shared.advance();
                 drop(shared);
                 drop(place);
+                self.start(next);
                 return self.reject(lost, (&name, &message));
             }
             shared.current = None;
             self.keep_for_later(&mut shared, inbox);
+            let undone = shared.end_flights(run, state, &undone);
             let mut lost = shared.calls.end_of(run);
             match state {
+                SessionState::Kept if run.number() != 0 => {
+                    self.kept_at.store(self.host.now(), Ordering::Relaxed);
+                }
                 SessionState::Kept => {}
                 SessionState::RolledBack => lost.append(&mut shared.calls.undo(run)),
                 SessionState::Reset => lost.append(&mut shared.calls.forget()),
@@ -364,9 +381,16 @@ impl CellSession for Session {
                     shared.isolate.take()
                 }
             };
-            (shared.advance(), lost, gone)
+            for run in &undone {
+                lost.append(&mut shared.calls.undo(run));
+            }
+            (self.schedule(&mut shared), lost, gone, undone)
         };
         drop(gone);
+        let reason = if state == SessionState::Reset { Reason::Reset } else { Reason::RolledBack };
+        for run in undone {
+            run.undo_with(reason.clone(), state);
+        }
         if let Some(stay) = gone_stay {
             stay.mark_stuck();
         }
@@ -379,9 +403,38 @@ impl CellSession for Session {
     fn takes_outcome(&self, call: u32) -> bool {
         self.shared.lock().calls.settle(call)
     }
+
+    fn resume(&self) -> Option<(Box<SessionIsolate>, Vec<Inbound>)> {
+        let mut shared = self.shared.lock();
+        self.dispatch(&mut shared);
+        let inbox = std::mem::take(&mut shared.inbox);
+        Some((shared.isolate.take()?, inbox))
+    }
+
+    fn rest(&self, run: &Arc<Run>, isolate: Box<SessionIsolate>) {
+        self.take_back(run, isolate);
+    }
+
+    fn press(&self, run: &Arc<Run>) {
+        self.end_current(run);
+    }
+
+    fn undone_since(&self, began: u64) -> u64 {
+        began.max(self.kept_at.load(Ordering::Relaxed))
+    }
 }
 
 impl Session {
+    /// Has the run granted the home of the session.
+    fn request_home(&self, run: &Arc<Run>) {
+        let stay = {
+            let mut stay = self.stay.lock();
+            let homes = &self.resources.homes;
+            Arc::clone(stay.get_or_insert_with(|| Arc::new(homes.stay())))
+        };
+        stay.request(run);
+    }
+
     /// Keeps messages that a cell has not been handed, or that it is to be handed again, in front of those that came
     /// since. Calls become cells of their own, in front of the others.
     fn keep_for_later(&self, shared: &mut Shared, inbox: Vec<Inbound>) {
@@ -418,7 +471,8 @@ impl Recipient for Session {
             drop(shared);
             return self.reject(call.into_iter().collect(), CLOSED);
         }
-        if let Some(current) = shared.current.clone() {
+        let takes = !self.request.interleave;
+        if let Some(current) = shared.current.clone().filter(|_| takes) {
             match current.receive(inbound) {
                 Ok(()) => {
                     if let Some(call) = call {
@@ -442,6 +496,15 @@ impl Recipient for Session {
             }
             return;
         }
+        if self.request.interleave {
+            if let Some(call) = call {
+                shared.calls.place(call, Placed::In(Weak::new()));
+            }
+            shared.inbox.push(inbound);
+            let next = self.schedule(&mut shared);
+            drop(shared);
+            return self.start(next);
+        }
         if call.is_none() {
             return shared.inbox.push(inbound);
         }
@@ -456,7 +519,7 @@ impl Recipient for Session {
     }
 
     fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
-        let current = self.shared.lock().current.clone();
+        let current = self.shared.lock().current.clone().filter(|run| run.number() == 0);
         match current {
             Some(run) => run.charge(bytes),
             None => self.in_flight.charge(bytes, self.limit_bytes),

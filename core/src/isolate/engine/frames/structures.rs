@@ -121,7 +121,7 @@ pub(super) struct Reference {
 
 /// `JSAsyncFunctionData`.
 #[repr(C)]
-pub(super) struct AsyncFunction {
+pub(in crate::isolate::engine) struct AsyncFunction {
     pub(super) links: [*const Self; 2],
     pub(super) resolving: [Raw; 2],
     pub(super) active: bool,
@@ -129,4 +129,11 @@ pub(super) struct AsyncFunction {
     pub(super) argument_count: c_int,
     pub(super) throws: bool,
     pub(super) frame: StackFrame,
+}
+
+impl AsyncFunction {
+    /// The function that fulfils its promise.
+    pub(in crate::isolate::engine) fn resolve(&self) -> Raw {
+        self.resolving[0]
+    }
 }

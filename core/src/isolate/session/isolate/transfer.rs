@@ -64,7 +64,7 @@ impl SessionIsolate {
             let (tenant, snapshot) = Tenant::read(&home, input)?;
             let image = Image::read(input)?;
             let is_kept = bool::read(input)?;
-            let state = new_state(&tenant.occupy(), program.clone(), numbers);
+            let state = new_state(&tenant.occupy(), program.clone(), numbers, false);
             image.put_back(&state);
             let kept = || Before::Checkpoint(Box::new((snapshot, image)));
             (tenant, Some(state), if is_kept { kept() } else { Before::Unknown })
@@ -85,6 +85,7 @@ impl SessionIsolate {
             first_cell: 0,
             peak_bytes: 0,
             lost: false,
+            flights: None,
         }))
     }
 }

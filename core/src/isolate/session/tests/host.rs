@@ -219,7 +219,7 @@ impl Cells {
     }
 
     pub(super) fn with(request: SessionRequest) -> Self {
-        assert!(SessionIsolate::is_available());
+        assert!(SessionIsolate::is_available(true));
         let pool = Pool::new(Realm::build, PoolOptions::default());
         let home = Home::new(pool.take(64 << 20, false).expect("an instance"), false);
         let tenant = Tenant::new(&home).expect("the first tenant");
@@ -262,7 +262,7 @@ impl Cells {
 
     fn seat(&self) -> CellSeat {
         let host = Arc::clone(&self.host);
-        CellSeat { embedder: host, termination: Arc::default(), report: self.report }
+        CellSeat { number: 0, embedder: host, termination: Arc::default(), report: self.report }
     }
 
     fn work(&mut self, text: &str) -> Work {
@@ -283,7 +283,7 @@ impl Cells {
             Turn::Ended(end) => panic!("{end:?}"),
         };
         let keep = matches!(outcome, Outcome::Cell(_) | Outcome::Failed(..));
-        let concluded = self.isolate.conclude(keep);
+        let concluded = self.isolate.conclude(0, keep);
         self.again = concluded.again;
         Settled { outcome, state: concluded.state }
     }

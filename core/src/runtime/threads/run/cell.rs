@@ -44,6 +44,19 @@ pub(crate) trait CellSession: Recipient + fmt::Debug {
     /// The run is over.
     fn leave(&self, run: &Arc<Run>, left: Left);
 
+    /// The isolate and the messages for whichever cell computes, for the next turn of a cell in flight. `None` if the
+    /// session began anew.
+    fn resume(&self) -> Option<(Box<SessionIsolate>, Vec<Inbound>)>;
+
+    /// A cell in flight waits for the host: others may have the isolate.
+    fn rest(&self, run: &Arc<Run>, isolate: Box<SessionIsolate>);
+
+    /// A cell in flight that waits was asked to end. The one that computes would be undone with it.
+    fn press(&self, run: &Arc<Run>);
+
+    /// The moment from which on the native host undoes its work for a cell that began at the given one.
+    fn undone_since(&self, began: u64) -> u64;
+
     /// Whether the outcome of a call of the host is for the host: the first one is.
     fn takes_outcome(&self, call: u32) -> bool;
 }
@@ -56,6 +69,8 @@ pub(crate) struct Left {
     pub(crate) inbox: Vec<Inbound>,
     /// The name and the message of the error with which the run ended.
     pub(crate) error: Option<Failure>,
+    /// Other cells in flight that were undone with it.
+    pub(crate) undone: Vec<u32>,
 }
 
 /// The isolate of a session after one of its runs.
@@ -79,6 +94,8 @@ pub(crate) enum Kind {
     Held,
     /// No cell at all.
     Task,
+    /// The [`Task`] that copies the session, when no cell is in flight.
+    Fork,
     /// The [`Task`] that resets the session. A later reset does not end it.
     Reset,
 }
@@ -86,14 +103,21 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether it is no cell.
     pub(crate) fn is_task(self) -> bool {
-        matches!(self, Self::Task | Self::Reset)
+        matches!(self, Self::Task | Self::Fork | Self::Reset)
+    }
+
+    /// Whether it waits until no cell is in flight.
+    pub(crate) fn is_alone(self) -> bool {
+        matches!(self, Self::Fork | Self::Reset)
     }
 }
 
 /// The parts of a run that belongs to a session.
 pub(crate) struct InSession {
     pub(super) session: Arc<dyn CellSession>,
-    native: Arc<NativeHost>,
+    /// Its number among all runs of the session, if cells interleave; otherwise zero.
+    pub(super) number: u32,
+    pub(super) native: Arc<NativeHost>,
     pub(super) kind: Kind,
     timeout: Option<Duration>,
     /// When the cell began, for its native host.
@@ -104,12 +128,13 @@ pub(crate) struct InSession {
 impl InSession {
     pub(crate) fn new(
         session: Arc<dyn CellSession>,
+        number: u32,
         native: Arc<NativeHost>,
         kind: Kind,
         timeout: Option<Duration>,
     ) -> Self {
         let (since, home) = (AtomicU64::new(0), AtHome::default());
-        Self { session, native, kind, timeout, since, home }
+        Self { session, number, native, kind, timeout, since, home }
     }
 }
 
@@ -117,6 +142,12 @@ impl InSession {
     /// The time after which the cell is ended.
     pub(super) fn timeout(&self) -> Option<Duration> {
         self.timeout
+    }
+
+    /// Has the native host end its work for a cell that was undone.
+    pub(super) fn undo_native(&self) {
+        let since = self.since.load(Ordering::Relaxed);
+        self.native.undo(self.session.undone_since(since));
     }
 }
 
@@ -152,7 +183,7 @@ impl Run {
             self.slice.lock().take();
             let error = self.settle(End::Memory, None, SessionState::Reset);
             self.shared.lock().phase = Phase::Over;
-            self.leave(part, Place::Lost, SessionState::Reset, error);
+            self.leave(part, Place::Lost, SessionState::Reset, (error, Vec::new()));
             return None;
         };
         if let Some(timeout) = part.timeout {
@@ -161,7 +192,8 @@ impl Run {
         part.since.store(part.native.now(), Ordering::Relaxed);
         let embedder: Arc<dyn Embedder> = Arc::new(RunEmbedder(Arc::clone(self)));
         let termination = Arc::clone(&self.termination);
-        let seat = CellSeat { embedder, termination, report: self.report };
+        let (number, report) = (part.number, self.report);
+        let seat = CellSeat { number, embedder, termination, report };
         let turn = isolate.start(work, seat, inbox);
         Some((RunIsolate::Session(isolate), turn))
     }
@@ -180,15 +212,15 @@ impl Run {
             self.shared.lock().phase = Phase::Over;
             return self.leave_home();
         };
-        let peak_bytes = isolate.peak_bytes();
-        let Concluded { state, again } = if reset {
+        let peak_bytes = isolate.peak_bytes(part.number);
+        let Concluded { state, again, undone } = if reset {
             isolate.reset();
-            Concluded { state: SessionState::Reset, again: Vec::new() }
+            Concluded { state: SessionState::Reset, again: Vec::new(), undone: Vec::new() }
         } else {
-            isolate.conclude(keep)
+            isolate.conclude(part.number, keep)
         };
         if state != SessionState::Kept {
-            part.native.undo(part.since.load(Ordering::Relaxed));
+            part.undo_native();
         }
         {
             let inbox = &mut self.shared.lock().inbox;
@@ -198,7 +230,7 @@ impl Run {
         let error = self.settle(end, Some(peak_bytes), state);
         self.seams.pass(Seam::Settled);
         isolate.take_checkpoint();
-        self.leave(part, Place::Back(Some(isolate)), state, error);
+        self.leave(part, Place::Back(Some(isolate)), state, (error, undone));
     }
 
     /// Does a task with the isolate of the session.
@@ -207,19 +239,19 @@ impl Run {
         task(Ok(&mut isolate));
         self.slice.lock().take();
         self.settle(End::Asked, None, SessionState::Kept);
-        self.leave(part, Place::Back(isolate), SessionState::Kept, None);
+        self.leave(part, Place::Back(isolate), SessionState::Kept, (None, Vec::new()));
     }
 
     /// The run was ended before it began, and has settled with that error.
     pub(super) fn skip(self: &Arc<Self>, part: &InSession, error: Option<Failure>) {
-        self.leave(part, Place::Untouched, SessionState::Kept, error);
+        self.leave(part, Place::Untouched, SessionState::Kept, (error, Vec::new()));
     }
 
     /// The run's isolate is lost, and it has settled with that error: its thread does not come back from a builtin, or
     /// panicked. The session begins anew.
     pub(super) fn lose(self: &Arc<Self>, part: &InSession, error: Option<Failure>) {
-        part.native.undo(part.since.load(Ordering::Relaxed));
-        self.leave(part, Place::Lost, SessionState::Reset, error);
+        part.undo_native();
+        self.leave(part, Place::Lost, SessionState::Reset, (error, Vec::new()));
     }
 
     fn leave(
@@ -227,7 +259,7 @@ impl Run {
         part: &InSession,
         place: Place,
         state: SessionState,
-        error: Option<Failure>,
+        (error, undone): (Option<Failure>, Vec<u32>),
     ) {
         let inbox = {
             let mut shared = self.shared.lock();
@@ -237,7 +269,7 @@ impl Run {
             std::mem::take(&mut shared.inbox)
         };
         let stuck = matches!(place, Place::Lost);
-        part.session.leave(self, Left { place, state, inbox, error });
+        part.session.leave(self, Left { place, state, inbox, error, undone });
         if !stuck {
             self.leave_home();
         }

@@ -41,6 +41,11 @@ impl Run {
                 drop(shared);
                 self.enqueue();
             }
+            Phase::Aside => {
+                shared.phase = Phase::Called;
+                drop(shared);
+                self.enqueue();
+            }
             other => shared.phase = other,
         }
     }
@@ -54,6 +59,7 @@ impl Run {
         shared.record.ask(reason);
         self.termination.raise();
         let computing = matches!(shared.phase, Phase::Computing);
+        let interleaves = matches!(shared.phase, Phase::Aside | Phase::Called);
         let (mut parked, mut unused, mut peak_bytes) = (false, None, None);
         match std::mem::replace(&mut shared.phase, Phase::Over) {
             Phase::Parked(isolate) => {
@@ -64,6 +70,10 @@ impl Run {
             Phase::Woken(isolate) => {
                 peak_bytes = Some(isolate.peak_bytes());
                 shared.phase = Phase::Woken(isolate);
+            }
+            Phase::Aside => {
+                shared.phase = Phase::Called;
+                parked = true;
             }
             // The run stays in the queue, and holds nothing any more.
             Phase::Queued(work) => unused = Some(work),
@@ -84,6 +94,10 @@ impl Run {
         if parked {
             // A thread of the runtime gives its isolate back; that is no work for the caller's thread.
             self.enqueue();
+        }
+        if interleaves {
+            // Another cell may compute for long.
+            self.resources.watchdog.watch_ending(self);
         }
     }
 
@@ -182,6 +196,9 @@ impl Watched for Run {
             // It ends as soon as it is back in the home of its session.
             return self.resources.watchdog.watch_ending(self);
         }
+        if self.press() {
+            return;
+        }
         // The end of a cell that is decided takes no time that matters.
         let end = if self.termination.is_exhausted() { End::Memory } else { End::Asked };
         if self.claim(&end).is_some() {
@@ -208,7 +225,8 @@ impl Watched for Run {
     fn end_stalled(self: &Arc<Self>, parking: u64) {
         let stalled = {
             let mut shared = self.shared.lock();
-            let parked = matches!(shared.phase, Phase::Parked(_)) && shared.parkings == parking;
+            let parked = matches!(shared.phase, Phase::Parked(_) | Phase::Aside)
+                && shared.parkings == parking;
             shared.stalled.take().filter(|_| parked)
         };
         if let Some(error) = stalled {

@@ -28,11 +28,11 @@ impl RunIsolate {
         }
     }
 
-    /// The most bytes that counted against the limit.
+    /// The most bytes that counted against the limit. Only for cells that do not interleave.
     pub(super) fn peak_bytes(&self) -> usize {
         match self {
             Self::Own(isolate) => isolate.peak_bytes(),
-            Self::Session(isolate) => isolate.peak_bytes(),
+            Self::Session(isolate) => isolate.peak_bytes(0),
         }
     }
 }

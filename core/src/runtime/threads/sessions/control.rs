@@ -88,7 +88,7 @@ impl SessionControl for Session {
     fn fork(self: Arc<Self>, host: Arc<dyn Host>, done: Done<Forked>) {
         let session = Arc::clone(&self);
         self.ask(
-            Kind::Task,
+            Kind::Fork,
             Box::new(move |isolate| {
                 done(isolate.and_then(|isolate| session.copy(isolate, host)));
             }),

@@ -1,0 +1,139 @@
+//! The part of a run that only a cell among interleaved ones has.
+//!
+//! In: a cell that waits for the host while its session has the isolate. Out: its next turn, as soon as the host has sent
+//! something and no other cell computes. It ends in a turn of its own, or when it is undone with another cell.
+
+use std::sync::Arc;
+
+use super::{
+    Next, Phase, Run,
+    cell::{Failure, InSession},
+    isolate::RunIsolate,
+};
+use crate::{
+    binding::inbound::Inbound,
+    data::{cell::SessionState, outcome::ExecutionError},
+    isolate::{End, Turn},
+    runtime::record::Reason,
+};
+
+impl Run {
+    /// Its number among all runs of the session, if cells interleave; otherwise zero.
+    pub(crate) fn number(&self) -> u32 {
+        self.cell.as_ref().map_or(0, |part| part.number)
+    }
+
+    /// Whether it waits in the queue for its next turn.
+    pub(crate) fn is_called(&self) -> bool {
+        matches!(self.shared.lock().phase, Phase::Called)
+    }
+
+    /// Calls it for its next turn, for which it must be queued; false if it does not wait for the host.
+    pub(crate) fn call(&self) -> bool {
+        let mut shared = self.shared.lock();
+        let waits = matches!(shared.phase, Phase::Aside);
+        if waits {
+            shared.phase = Phase::Called;
+        }
+        waits
+    }
+
+    /// Takes a message of the host, which is counted already. Returns whether the run must be queued for its next turn.
+    pub(crate) fn take_counted(&self, inbound: Inbound) -> Result<bool, Inbound> {
+        let mut shared = self.shared.lock();
+        if shared.claimed || !matches!(shared.phase, Phase::Aside | Phase::Called) {
+            return Err(inbound);
+        }
+        shared.inbox.push(inbound);
+        drop(shared);
+        Ok(self.call())
+    }
+
+    /// Whether it waits, and nothing could resume it when it began to.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.shared.lock().stalled.is_some()
+    }
+
+    /// Something can resume it by now.
+    pub(crate) fn forget_stalled(&self) {
+        self.shared.lock().stalled = None;
+    }
+
+    /// The next turn of a cell whose session has the isolate.
+    pub(super) fn next_turn_of_cell(self: &Arc<Self>) -> Option<(RunIsolate, Turn)> {
+        let part = self.cell.as_ref()?;
+        let (mut isolate, mut inbox) = part.session.resume()?;
+        {
+            let mut shared = self.shared.lock();
+            if shared.record.is_asked() {
+                // It was ended while it waited: there is nothing left to interrupt.
+                shared.inbox.splice(..0, inbox);
+                return Some((RunIsolate::Session(isolate), Turn::Ended(End::Asked)));
+            }
+            inbox.append(&mut shared.inbox);
+        }
+        let turn = isolate.turn_of(part.number, inbox);
+        Some((RunIsolate::Session(isolate), turn))
+    }
+
+    /// Gives the isolate to the session until the host sends something. `stalled`: the error if nothing can resume the
+    /// cell.
+    pub(super) fn step_back(
+        self: &Arc<Self>,
+        part: &InSession,
+        isolate: RunIsolate,
+        stalled: Option<Box<ExecutionError>>,
+    ) -> Next {
+        let mut shared = self.shared.lock();
+        if self.is_settled() {
+            return Next::Over(isolate);
+        }
+        if shared.record.is_asked() {
+            // It was asked to end between two turns: there is nothing left to interrupt.
+            return Next::Ended(isolate);
+        }
+        let RunIsolate::Session(isolate) = isolate else { return Next::Over(isolate) };
+        let is_stalled = stalled.is_some();
+        shared.stalled = stalled;
+        shared.parkings += 1;
+        let parking = shared.parkings;
+        shared.computed += self.end_slice();
+        shared.phase = Phase::Aside;
+        drop(shared);
+        if is_stalled {
+            self.resources.watchdog.watch_stalled(self, parking);
+        }
+        part.session.rest(self, isolate);
+        Next::Parked
+    }
+
+    /// If it was asked to end and waits for a turn, sees to it that the cell which computes ends too. That one would be
+    /// undone with it.
+    pub(super) fn press(self: &Arc<Self>) -> bool {
+        let waits = matches!(self.shared.lock().phase, Phase::Aside | Phase::Called);
+        if let Some(part) = self.cell.as_ref().filter(|_| waits) {
+            part.session.press(self);
+        }
+        waits
+    }
+
+    /// Settles a cell that was undone with another one, or with the whole session. Returns its error.
+    pub(crate) fn undo_with(
+        self: &Arc<Self>,
+        reason: Reason,
+        state: SessionState,
+    ) -> Option<Failure> {
+        let inbox = {
+            let mut shared = self.shared.lock();
+            if shared.claimed || self.is_settled() {
+                return None;
+            }
+            shared.claimed = true;
+            shared.record.ask(reason);
+            shared.phase = Phase::Over;
+            std::mem::take(&mut shared.inbox)
+        };
+        drop(inbox);
+        self.settle(End::Asked, None, state)
+    }
+}

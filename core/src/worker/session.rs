@@ -201,7 +201,7 @@ impl Session {
             termination: Arc::clone(&embedder.termination),
             report,
         };
-        let turn = self.isolate.start(work, seat, std::mem::take(&mut self.inbox));
+        let turn = self.isolate.start(work, &seat, std::mem::take(&mut self.inbox));
         let mut end = compute(&mut *self.isolate, turn, &embedder);
         let peak_bytes = self.isolate.peak_bytes(0) as u64;
         let keep = matches!(end, WorkersEnd::End(End::Cell(_) | End::Failed(..)));

@@ -206,7 +206,7 @@ impl SessionIsolate {
     }
 
     /// Begins a cell, with the messages that waited: compiles, links, and runs everything that can run.
-    pub(crate) fn start(&mut self, work: Work, seat: CellSeat, inbox: Vec<Inbound>) -> Turn {
+    pub(crate) fn start(&mut self, work: Work, seat: &CellSeat, inbox: Vec<Inbound>) -> Turn {
         self.present = Progress::Untouched;
         self.handed = Vec::new();
         self.take_checkpoint();
@@ -218,7 +218,7 @@ impl SessionIsolate {
             self.handed = inbox;
             return Turn::Ended(End::Memory);
         }
-        self.note_beginning(&seat);
+        self.note_beginning(seat);
         let tenant = &self.tenant;
         let occupied = tenant.occupy();
         let state = match &mut self.state {
@@ -229,7 +229,7 @@ impl SessionIsolate {
                 none.insert(new_state(&occupied, program, self.numbers, interleaves))
             }
         };
-        arm(&occupied, state, &seat, self.limit_bytes);
+        arm(&occupied, state, seat, self.limit_bytes);
         self.peak_bytes = occupied.instance().heap().peak_bytes();
         let linked = if state.must_end() {
             Err(settle::forced(state))

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{
-    Before, Numbers, Progress, SessionIsolate, image::Image, new_state, program_of_shared,
+    Before, Flights, Numbers, Progress, SessionIsolate, image::Image, new_state, program_of_shared,
 };
 use crate::{
     data::portable::{Input, Output, Portable},
@@ -64,7 +64,7 @@ impl SessionIsolate {
             let (tenant, snapshot) = Tenant::read(&home, input)?;
             let image = Image::read(input)?;
             let is_kept = bool::read(input)?;
-            let state = new_state(&tenant.occupy(), program.clone(), numbers, false);
+            let state = new_state(&tenant.occupy(), program.clone(), numbers, request.interleave);
             image.put_back(&state);
             let kept = || Before::Checkpoint(Box::new((snapshot, image)));
             (tenant, Some(state), if is_kept { kept() } else { Before::Unknown })
@@ -85,7 +85,7 @@ impl SessionIsolate {
             first_cell: 0,
             peak_bytes: 0,
             lost: false,
-            flights: None,
+            flights: request.interleave.then(Flights::default),
         }))
     }
 }

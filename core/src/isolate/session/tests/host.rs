@@ -271,7 +271,7 @@ impl Cells {
         Work::Source { source: source(text), filename, language: Language::TypeScript }
     }
 
-    fn settle(&mut self, work: Work, seat: CellSeat) -> Settled {
+    fn settle(&mut self, work: Work, seat: &CellSeat) -> Settled {
         let inbox = std::mem::take(&mut self.again);
         // No cell of these tests has a second turn.
         let outcome = match self.isolate.start(work, seat, inbox) {
@@ -290,7 +290,7 @@ impl Cells {
 
     pub(super) fn run(&mut self, text: &str) -> Settled {
         let (work, seat) = (self.work(text), self.seat());
-        self.settle(work, seat)
+        self.settle(work, &seat)
     }
 
     /// Runs a cell, which another thread ends once it has begun.
@@ -310,7 +310,7 @@ impl Cells {
                 thread::sleep(Duration::from_millis(20));
                 termination.raise();
             });
-            self.settle(work, seat)
+            self.settle(work, &seat)
         })
     }
 
@@ -327,14 +327,14 @@ impl Cells {
     pub(super) fn call(&mut self, name: &str, arg: i32) -> Settled {
         let work = Work::Call { name: name.to_owned(), args: numbers(&[("", arg)]) };
         let seat = self.seat();
-        self.settle(work, seat)
+        self.settle(work, &seat)
     }
 
     /// Calls a function that the host holds.
     pub(super) fn held(&mut self, function: u32, arg: i32) -> Result<String, String> {
         let work = Work::Held { function, args: numbers(&[("", arg)]), call: 7 };
         let seat = self.seat();
-        let settled = self.settle(work, seat);
+        let settled = self.settle(work, &seat);
         assert_eq!(settled.status(), "success");
         let mut seen = std::mem::take(&mut self.host.seen.lock().settled);
         assert_eq!(seen.len(), 1);

@@ -194,7 +194,7 @@ impl Run {
         let termination = Arc::clone(&self.termination);
         let (number, report) = (part.number, self.report);
         let seat = CellSeat { number, embedder, termination, report };
-        let turn = isolate.start(work, seat, inbox);
+        let turn = isolate.start(work, &seat, inbox);
         Some((RunIsolate::Session(isolate), turn))
     }
 

@@ -117,7 +117,9 @@ impl Session {
         let next = shared.advance();
         let waiting = shared.flights.clone();
         if can_resume {
-            waiting.iter().for_each(|run| run.forget_stalled());
+            for run in &waiting {
+                run.forget_stalled();
+            }
         } else if next.is_none() {
             // Each finds out that it is stalled, and where.
             for run in waiting.iter().filter(|run| !run.is_stalled()) {

@@ -250,6 +250,7 @@ pub(super) fn set_call(state: &State, error: &Local, function: Raw, callers: &[C
             name => name,
         };
         let file = file.into_lossy();
+        state.linker.borrow().note_error(label_of(&file));
         text.extend_from_slice(format!("    at {name} ({file}:{line}:{column})\n").as_bytes());
     }
     match cx.string_of_bytes(&text) {
@@ -294,6 +295,7 @@ fn text_of(
         };
         match place {
             Some((line, column)) => {
+                note_error(state, site.file())?;
                 text.extend_from_slice(b" (");
                 let start = text.len();
                 push(&mut text, site.file())?;
@@ -309,6 +311,18 @@ fn text_of(
     let written = cx.string_of_bytes(&text);
     state.discharge(charged);
     written
+}
+
+/// Notes that a stack names a place in a file, for a session must not forget that file's text at once.
+fn note_error(state: &State, file: Raw) -> Outcome<()> {
+    if state.session.is_none() {
+        return Ok(());
+    }
+    state.realm().cx.with_bytes(file, |name| {
+        if let (Ok(name), Ok(linker)) = (str::from_utf8(name), state.linker.try_borrow()) {
+            linker.note_error(label_of(name));
+        }
+    })
 }
 
 /// Replaces the engine's own getter of `stack`.

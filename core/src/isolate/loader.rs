@@ -52,24 +52,44 @@ pub(super) fn load_entry(state: &State) -> Result<Local, Box<ExecutionError>> {
     linking(state, load_static)
 }
 
-/// The function that is the code of a session's cell.
-pub(super) enum Body {
-    /// The default export of this module.
-    Module(Local),
-    Function(Local),
+/// The code of a session's cell, and the modules that it imports.
+pub(super) struct Body {
+    pub(super) function: Local,
+    pub(super) imports: Vec<Local>,
 }
 
-/// Loads a cell and all its imports, as [`load_entry`].
+/// Loads a cell and the modules that it imports, as [`load_entry`].
 pub(super) fn load_cell(state: &State, cell: &LinkedCell) -> Result<Body, Box<ExecutionError>> {
     linking(state, |state| {
         let name = state.linker.borrow().entry().to_owned();
-        if let Some(function) = code::load_script(state, cell, &name) {
-            return function.map(Body::Function);
-        }
-        let bytecode = code::module_bytecode(state, cell, &name)?;
-        let module = define(state.realm().cx, &name, &bytecode)?;
-        resolved(state, module).map(Body::Module)
+        let cx = state.realm().cx;
+        let function = match code::load_script(state, &cell.compiled, &name) {
+            Some(function) => function?,
+            None => {
+                let bytecode = code::module_bytecode(state, &cell.compiled, &name)?;
+                function_of(state, &resolved(state, define(cx, &name, &bytecode)?)?)?
+            }
+        };
+        let imports = cell.imports.iter();
+        let imports = imports.map(|(_, name)| resolved(state, load_imported(state, name)?));
+        Ok(Body { function, imports: imports.collect::<Outcome<_>>()? })
     })
+}
+
+/// The function of a module that is a cell's code. Evaluating it runs no code of the sandbox.
+fn function_of(state: &State, module: &Local) -> Outcome<Local> {
+    let cx = state.realm().cx;
+    drop(cx.evaluate(module.clone())?);
+    let namespace = namespace(state, module.raw())?;
+    let function = cx.get_str(namespace.raw(), c"default")?;
+    // The name that it got from its export would be in stacks.
+    cx.delete(function.raw(), "name")?;
+    Ok(function)
+}
+
+/// A module as a value.
+pub(super) fn value_of(cx: Cx, module: *mut sys::JSModuleDef) -> Local {
+    cx.dup(sys::JS_MKPTR(sys::JS_TAG_MODULE, module.cast()))
 }
 
 /// Loads something. The exception of a failure is a link error.
@@ -99,7 +119,7 @@ fn load_static(state: &State) -> Outcome<Local> {
 /// A module with all its imports.
 fn resolved(state: &State, module: *mut sys::JSModuleDef) -> Outcome<Local> {
     let cx = state.realm().cx;
-    let module = cx.dup(sys::JS_MKPTR(sys::JS_TAG_MODULE, module.cast()));
+    let module = value_of(cx, module);
     cx.resolve(module.raw())?;
     Ok(module)
 }

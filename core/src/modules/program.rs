@@ -161,6 +161,9 @@ pub(crate) trait Linker: Send {
         self.compiled(file).is_some()
     }
 
+    /// Notes that an error names a place in this file, which its stack keeps.
+    fn note_error(&self, _file: &str) {}
+
     /// Whether the engine has another text of a file than the author's.
     fn is_edited(&self, file: &str) -> bool {
         self.compiled(file).is_some_and(|module| module.is_edited())
@@ -400,6 +403,12 @@ pub(super) fn engine_name(label: &str) -> String {
 /// Stands before and after the number in the name of a cell, or of a module that was replaced: several files of a
 /// session may have one label.
 pub(crate) const GENERATION: char = '\u{4}';
+
+/// The number before the label of a file, which tells it from others of that label.
+pub(super) fn number_of(file: &str) -> Option<u32> {
+    let (number, _) = file.strip_prefix(GENERATION)?.split_once(GENERATION)?;
+    number.parse().ok()
+}
 
 /// The label of a file, without what tells it from others of that label.
 pub(crate) fn shown(file: &str) -> &str {

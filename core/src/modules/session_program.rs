@@ -3,14 +3,18 @@
 //! In: cells, updates of the host's modules and bridges, and the isolate's questions. Out: answers as those of any
 //! program. Every file has a name of its own in the engine: a number stands before the label of a cell, and before that
 //! of a module or bridge which was replaced, so that the engine evaluates it anew. [`shown`](super::program::shown)
-//! takes the number off.
+//! takes the number off. `cells` forgets the cells of which nothing lives.
+
+mod cells;
 
 use std::{
+    cell::Cell,
     collections::{HashMap, HashSet},
     mem,
     sync::Arc,
 };
 
+use self::cells::Cells;
 use super::{
     cache::Cache,
     compile::{CompileError, CompiledModule, cell::CompiledCell},
@@ -20,7 +24,7 @@ use super::{
     },
     program::{
         BRIDGE, Code, Compiled, GENERATION, Linker, Module, Script, Unlinked, engine_name,
-        importable, position_of, unlinked,
+        importable, number_of, position_of, unlinked,
     },
     session_request::UpdateRequest,
 };
@@ -39,7 +43,12 @@ struct Bridge {
 }
 
 /// A cell, linked and ready to be loaded under the name of the entry.
-pub(crate) type LinkedCell = Arc<CompiledCell>;
+#[derive(Clone, Debug)]
+pub(crate) struct LinkedCell {
+    pub(crate) compiled: Arc<CompiledCell>,
+    /// The requests to evaluate before it, with the engine's names of their modules.
+    pub(crate) imports: Vec<(usize, String)>,
+}
 
 /// The program of a session.
 #[derive(Clone)]
@@ -59,6 +68,7 @@ pub(crate) struct SessionProgram {
     number: u32,
     /// The name of the present cell, or the last.
     entry: String,
+    cells: Cells,
     compiled: Compiled,
 }
 
@@ -66,10 +76,12 @@ pub(crate) struct SessionProgram {
 struct File {
     key: ModuleKey,
     module: Arc<CompiledModule>,
+    /// Whether an error that may live names a place in it.
+    in_error: Cell<bool>,
 }
 
 portable!(struct Bridge { exports, first });
-portable!(struct File { key, module });
+portable!(struct File { key, module, in_error });
 portable!(struct Compiled { kept_bytes, peak_bytes });
 
 /// The parts of the program that compiling needs.
@@ -98,6 +110,7 @@ impl SessionProgram {
             generations: HashMap::new(),
             number: 0,
             entry: String::new(),
+            cells: Cells::default(),
             compiled: Compiled::default(),
         }
     }
@@ -113,6 +126,7 @@ impl SessionProgram {
         self.generations.write(out);
         self.number.write(out);
         self.entry.write(out);
+        self.cells.write(out);
         self.compiled.write(out);
     }
 
@@ -129,6 +143,7 @@ impl SessionProgram {
             generations: Portable::read(input)?,
             number: Portable::read(input)?,
             entry: Portable::read(input)?,
+            cells: Portable::read(input)?,
             compiled: Portable::read(input)?,
         })
     }
@@ -211,13 +226,26 @@ impl SessionProgram {
         }
         self.number = number;
         self.entry = with_number(number, &label);
+        let compiled = linked.expect("the graph has compiled the cell");
+        let import = |&request: &usize| {
+            let specifier = &compiled.module.record().requests.get(request)?.specifier;
+            let resolved = self.graph.resolve(&ModuleKey::Cell(number), specifier)?;
+            Some((request, self.name(&resolved)))
+        };
+        let imports = compiled.plan.imports.iter().filter_map(import).collect();
+        self.cells.bytes += compiled.module.size_bytes();
         self.keep(made);
-        Ok(linked.expect("the graph has compiled the cell"))
+        Ok(LinkedCell { compiled, imports })
     }
 
     /// Forgets the cells from that number on, whose code the engine has no more.
     pub(crate) fn forget_cells(&mut self, from: u32) {
-        self.files.retain(|_, file| !matches!(file.key, ModuleKey::Cell(number) if number >= from));
+        let undone = |file: &File| matches!(file.key, ModuleKey::Cell(number) if number >= from);
+        let names =
+            self.files.iter().filter(|(_, file)| undone(file)).map(|(name, _)| name.clone());
+        for name in names.collect::<Vec<_>>() {
+            self.forget_cell(&name);
+        }
     }
 
     /// The number that the next cell will have.
@@ -232,6 +260,7 @@ impl SessionProgram {
             self.bridges.iter().map(|(key, bridge)| (key.clone(), bridge.exports.clone()));
         self.graph = Graph::new("", Specifiers::new("", modules, bridges));
         self.files.clear();
+        self.cells = Cells::default();
         self.compiled = Compiled::default();
     }
 
@@ -244,7 +273,7 @@ impl SessionProgram {
     fn keep(&mut self, made: HashMap<ModuleKey, Arc<CompiledModule>>) {
         for (key, module) in made {
             let name = self.name(&Resolved::Module(key.clone()));
-            self.files.insert(name, File { key, module });
+            self.files.insert(name, File { key, module, in_error: Cell::new(false) });
         }
     }
 
@@ -304,7 +333,7 @@ impl Sources<'_> {
         source: &SourceText,
         language: Language,
         erase: &[String],
-    ) -> Result<LinkedCell, CompileError> {
+    ) -> Result<Arc<CompiledCell>, CompileError> {
         check(source)?;
         let room_bytes = self.room_bytes.saturating_sub(self.compiled.kept_bytes);
         let cell = self.cache.cell(&source.text, language, erase, room_bytes)?;
@@ -388,6 +417,17 @@ impl Linker for SessionProgram {
 
     fn compiled(&self, file: &str) -> Option<&Arc<CompiledModule>> {
         self.files.get(file).map(|file| &file.module)
+    }
+
+    /// The places in a cell that is forgotten are those in the text that the engine had.
+    fn knows(&self, file: &str) -> bool {
+        self.files.contains_key(file) || self.cells.forgotten(file)
+    }
+
+    fn note_error(&self, file: &str) {
+        if let Some(file) = self.files.get(file) {
+            file.in_error.set(true);
+        }
     }
 
     fn files(&self) -> Box<dyn Iterator<Item = &str> + '_> {

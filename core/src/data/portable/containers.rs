@@ -3,6 +3,7 @@
 //! Numbers are little-endian; a length of eight bytes stands before the items of a collection.
 
 use std::{
+    cell::Cell,
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     hash::Hash,
     ops::Range,
@@ -155,6 +156,16 @@ impl<A: Portable, B: Portable, C: Portable> Portable for (A, B, C) {
 
     fn read(input: &mut Input) -> Option<Self> {
         Some((A::read(input)?, B::read(input)?, C::read(input)?))
+    }
+}
+
+impl<T: Portable + Copy> Portable for Cell<T> {
+    fn write(&self, out: &mut Output) {
+        self.get().write(out);
+    }
+
+    fn read(input: &mut Input) -> Option<Self> {
+        T::read(input).map(Self::new)
     }
 }
 

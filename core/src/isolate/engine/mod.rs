@@ -257,6 +257,13 @@ impl Cx {
         }
     }
 
+    /// Whether a promise is neither fulfilled nor rejected.
+    pub(super) fn is_pending(self, promise: Raw) -> bool {
+        // SAFETY: a live value.
+        let state = unsafe { sys::JS_PromiseState(self.0, promise) };
+        state == sys::JSPromiseStateEnum_JS_PROMISE_PENDING
+    }
+
     /// Attaches reactions without reading anything that the sandbox could have changed.
     pub(super) fn then(self, promise: Raw, fulfilled: Raw, rejected: Raw) -> Outcome<()> {
         // SAFETY: live values.

@@ -75,6 +75,9 @@ const PROGRAM: &CStr = c"const only = [1, 2].map((n) => n + shared).join(); \
     let made = new (class extends Array {})(); \
     [typeof other, only, made instanceof Array, Promise.resolve() instanceof Promise].join()";
 
+/// The file of all that is tried out.
+const FILE: &str = "second";
+
 /// Whether contexts of this engine can be copied.
 pub(in crate::isolate) fn is_known() -> bool {
     static KNOWN: PerProcess<OnceLock<bool>> = PerProcess::new();
@@ -144,6 +147,19 @@ impl Cx {
                 }
             }
         }
+    }
+
+    /// Whether anything of the engine has this text as a name; so the code of a file, as long as it lives, has the
+    /// file's.
+    pub(in crate::isolate) fn is_name(self, text: &str) -> Outcome<bool> {
+        const OWN: i32 = 2;
+        let name = self.atom(text)?;
+        let string = self.atom_string(name.id)?;
+        // SAFETY: a name and its text are one counted block, which has two references here.
+        let count = unsafe {
+            sys::JS_VALUE_GET_PTR(string.raw).byte_sub(COUNT_BEFORE).cast::<i32>().read()
+        };
+        Ok(count > OWN)
     }
 
     fn object_without_prototype(self) -> Outcome<Local> {
@@ -281,10 +297,11 @@ fn counts(cx: Cx, record: &Context, runtime: *mut sys::JSRuntime) -> bool {
 
 /// Whether code runs in a copy as it should, and leaves nothing when the copy is freed.
 fn runs(cx: Cx) -> Outcome<bool> {
+    let file = super::c_string(FILE);
     let run = |cx: Cx, text: &CStr| {
         let length = text.count_bytes() as sys::size_t;
         // SAFETY: the context lives, and a C string ends with a zero byte.
-        cx.own(unsafe { sys::JS_Eval(cx.0, text.as_ptr(), length, c"second".as_ptr(), 0) })
+        cx.own(unsafe { sys::JS_Eval(cx.0, text.as_ptr(), length, file.as_ptr(), 0) })
     };
     run(cx, c"var shared = 1; const other = 1;")?;
     // SAFETY: a live context.
@@ -294,13 +311,17 @@ fn runs(cx: Cx) -> Outcome<bool> {
     let text = cx.text(text.raw).map(Text::into_lossy)?;
     let apart = run(cx, c"typeof only + typeof other")?;
     let apart = cx.text(apart.raw).map(Text::into_lossy)?;
+    run(cx, c"var code = () => { for (const a of [1]) (() => a)() }")?;
+    let named = cx.is_name(FILE)?;
+    run(cx, c"code = null")?;
     // SAFETY: the reference of `copied`; no code runs.
     unsafe {
         sys::JS_RunGC(runtime);
         sys::JS_FreeContext(second.0);
         sys::JS_RunGC(runtime);
     }
-    Ok(text == "undefined,2,3,true,true" && apart == "undefinednumber")
+    let forgotten = !cx.is_name(FILE)?;
+    Ok(named && forgotten && text == "undefined,2,3,true,true" && apart == "undefinednumber")
 }
 
 #[cfg(test)]

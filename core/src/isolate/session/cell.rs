@@ -5,6 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    ffi::c_int,
     sync::Arc,
 };
 
@@ -24,10 +25,9 @@ use crate::{
         },
         engine::{Local, Outcome, Raw, Thrown, is_proxy, sys, tag_of, undefined},
         exception,
-        loader::{self, Body},
+        loader::Body,
         settle::{
-            CellEnd, EVALUATED, End, HELD, NotStarted, RESOLVED, RETURNED, Signal, await_promise,
-            await_value,
+            CellEnd, End, HELD, NotStarted, RESOLVED, RETURNED, Signal, await_promise, await_value,
         },
     },
     modules::{compile::cell::CellValue, session_program::LinkedCell},
@@ -39,6 +39,9 @@ const TEXT_LIMIT: usize = 16 << 10;
 
 /// The most names that a message about a missing one lists.
 const LISTED_NAMES: usize = 20;
+
+/// A module has been evaluated which a cell imports. Each cell has a number of its own, from this one on.
+const FIRST_ROUND: c_int = 16;
 
 /// The cell that runs.
 pub(super) struct Present {
@@ -85,12 +88,12 @@ pub(super) enum Ready {
 pub(super) fn begin(state: &State, ready: Ready) -> Result<(), NotStarted> {
     let cx = state.realm().cx;
     match ready {
-        Ready::Source(cell, Body::Function(body)) => Ok(run(state, &cell, &body)?),
-        Ready::Source(cell, Body::Module(module)) => {
-            state.session()?.linked.replace(Some(cell));
-            state.module.replace(Some(module.clone()));
-            let promise = cx.evaluate(module)?;
-            Ok(await_promise(state, promise.raw(), EVALUATED)?)
+        Ready::Source(cell, Body { function, imports }) => {
+            if evaluate(state, imports)? {
+                return Ok(run(state, &cell, &function)?);
+            }
+            state.session()?.linked.replace(Some((cell, function)));
+            Ok(())
         }
         Ready::Call { name, args } => {
             state.arrive(Slots::default(), CellValue::None, None)?;
@@ -124,7 +127,7 @@ pub(in crate::isolate) fn take_signal(
     Signal { what, value }: Signal,
 ) -> Outcome<Option<End>> {
     match what {
-        EVALUATED => run_module(state).map(|()| None),
+        round if round >= FIRST_ROUND => evaluated(state, round - FIRST_ROUND).map(|()| None),
         HELD => Ok(Some(End::Cell(Box::default()))),
         RETURNED => {
             let present = state.session()?.present.borrow();
@@ -140,15 +143,38 @@ pub(in crate::isolate) fn take_signal(
     }
 }
 
-/// Runs a cell whose imports have been evaluated.
-fn run_module(state: &State) -> Outcome<()> {
-    let cx = state.realm().cx;
-    let cell = state.session()?.linked.take().ok_or(Thrown)?;
-    let module = state.module.borrow().as_ref().map(|module| cx.dup(module.raw())).ok_or(Thrown)?;
-    let namespace = loader::namespace(state, module.raw())?;
-    let body = cx.get_str(namespace.raw(), c"default")?;
-    // The name that it got from its export would be in stacks.
-    cx.delete(body.raw(), "name")?;
+/// Evaluates the modules that a cell imports, one after another. True if that is done; a module that awaits something
+/// goes on beside the others.
+fn evaluate(state: &State, modules: Vec<Local>) -> Outcome<bool> {
+    let (cx, session) = (state.realm().cx, state.session()?);
+    let mut waits = 0;
+    for module in modules {
+        let promise = cx.evaluate(module)?;
+        if cx.fulfilled(promise.raw()).is_some() {
+            continue;
+        }
+        waits += 1;
+        await_promise(state, promise.raw(), FIRST_ROUND + c_int::from(session.round.get()))?;
+        if !cx.is_pending(promise.raw()) {
+            // It has thrown.
+            break;
+        }
+    }
+    session.evaluating.set(waits);
+    Ok(waits == 0)
+}
+
+/// Goes on when one more of the modules has been evaluated, unless a cell that has ended had imported it.
+fn evaluated(state: &State, round: c_int) -> Outcome<()> {
+    let session = state.session()?;
+    if round != c_int::from(session.round.get()) {
+        return Ok(());
+    }
+    session.evaluating.set(session.evaluating.get().saturating_sub(1));
+    if session.evaluating.get() > 0 {
+        return Ok(());
+    }
+    let (cell, body) = session.linked.take().ok_or(Thrown)?;
     run(state, &cell, &body)
 }
 
@@ -156,7 +182,8 @@ fn run_module(state: &State) -> Outcome<()> {
 fn run(state: &State, cell: &LinkedCell, body: &Local) -> Outcome<()> {
     let cx = state.realm().cx;
     let slots = state.declare(cell)?;
-    state.arrive(slots, cell.plan.value, None)?;
+    state.bind_imports(cell, &slots)?;
+    state.arrive(slots, cell.compiled.plan.value, None)?;
     let binder = state.binder()?;
     let promise = cx.call(body.raw(), undefined(), &[binder.raw()])?;
     await_promise(state, promise.raw(), RETURNED)

@@ -413,6 +413,7 @@ impl SessionIsolate {
         instance.realm().attach(state);
         let left = instance.enter(|_| {
             state.leave_cell();
+            state.forget_dead_cells();
             state.cell.set(0);
             state.wanted_cell()
         });

@@ -5,9 +5,9 @@
 //!
 //! `isolate` has the session and its checkpoints, `image` what these keep of the tables beside the heap. `names` binds
 //! the names that cells declare, `capabilities` those that the host gives, and `listing` lists the former. `modules` has
-//! the modules that were loaded. `turns` enters the engine, `code` loads a cell, and `cell` goes from the linked cell to
-//! its end. Where cells interleave, `seats` has the tables of those that wait, and `interleave` their turns and the points
-//! to which they go back.
+//! the modules that were loaded, and `remains` forgets cells of which nothing lives. `turns` enters the engine, `code`
+//! loads a cell, and `cell` goes from the linked cell to its end. Where cells interleave, `seats` has the tables of those
+//! that wait, and `interleave` their turns and the points to which they go back.
 
 mod capabilities;
 mod cell;
@@ -18,6 +18,7 @@ mod isolate;
 mod listing;
 mod modules;
 pub(super) mod names;
+mod remains;
 mod seats;
 #[cfg(test)]
 mod tests;
@@ -44,7 +45,7 @@ pub(crate) use self::{
     interleave::Addressee,
     isolate::{CellSeat, Concluded, SessionIsolate, Work},
 };
-use crate::modules::session_program::LinkedCell;
+use crate::{isolate::engine::Local, modules::session_program::LinkedCell};
 
 /// The tables of a session, beside those that any run has.
 #[derive(Default)]
@@ -59,8 +60,11 @@ pub(super) struct Session {
     /// How many of the host's messages with values were taken in.
     taken_in: Cell<usize>,
     builtins: Cell<Builtins>,
-    /// A cell whose imports are evaluated.
-    linked: RefCell<Option<LinkedCell>>,
+    /// A cell whose imports are evaluated, its code, and the number of modules that are not done.
+    linked: RefCell<Option<(LinkedCell, Local)>>,
+    evaluating: Cell<usize>,
+    /// The number of the present cell, in the signals of the modules that it imports.
+    round: Cell<i16>,
     /// The cell that runs.
     present: RefCell<Option<Present>>,
     /// The cells that wait, if cells interleave.
@@ -72,5 +76,7 @@ impl Session {
     pub(super) fn leave_cell(&self) {
         self.linked.take();
         self.present.take();
+        // Zero is behind the last one.
+        self.round.set(self.round.get().checked_add(1).unwrap_or_default());
     }
 }

@@ -22,6 +22,7 @@ use crate::{
             exotic::{self, Methods},
             is_object, lexical, sys, tag_of, undefined,
         },
+        loader,
     },
     modules::{
         compile::{Imported, cell::CellPlan},
@@ -156,7 +157,7 @@ impl State {
     /// Declares the names of a cell. Those that have a value at once have it.
     pub(super) fn declare(&self, cell: &LinkedCell) -> Outcome<Slots> {
         let (cx, session, parts) = (self.realm().cx, self.session()?, self.parts()?);
-        let plan = Arc::clone(&cell.plan);
+        let plan = Arc::clone(&cell.compiled.plan);
         let mut slots = Slots { keys: Vec::new(), index: HashMap::new(), plan };
         if slots.plan.names.is_empty() {
             return Ok(slots);
@@ -273,17 +274,28 @@ impl State {
                 _ => Err(Thrown),
             };
         };
-        let entries = self.parts()?.entries;
-        match (&declared.import, declared.kind) {
-            (Some((_, Imported::Name(imported))), _) => self.bind_import(key, value, imported)?,
-            (None, NameKind::Function) => {
-                let name = cx.string(&declared.name)?;
-                cx.define_str(value, "name", name, sys::JS_PROP_CONFIGURABLE)?;
-                cx.redefine(entries, key, value)?;
-            }
-            _ => cx.redefine(entries, key, value)?,
+        if declared.kind == NameKind::Function {
+            let name = cx.string(&declared.name)?;
+            cx.define_str(value, "name", name, sys::JS_PROP_CONFIGURABLE)?;
         }
+        cx.redefine(self.parts()?.entries, key, value)?;
         Ok(Bound::Name)
+    }
+
+    /// Binds the imports of a cell, whose modules have been evaluated.
+    pub(super) fn bind_imports(&self, cell: &LinkedCell, slots: &Slots) -> Outcome<()> {
+        let (cx, entries) = (self.realm().cx, self.parts()?.entries);
+        for (name, key) in slots.plan.names.iter().zip(&slots.keys) {
+            let Some((request, imported)) = &name.import else { continue };
+            let module = cell.imports.iter().find(|(known, _)| known == request);
+            let module = module.and_then(|(_, module)| self.loaded_module(module)).ok_or(Thrown)?;
+            let namespace = loader::namespace(self, loader::value_of(cx, module).raw())?;
+            match imported {
+                Imported::Name(imported) => self.bind_import(key.id, namespace.raw(), imported)?,
+                Imported::Namespace => cx.redefine(entries, key.id, namespace.raw())?,
+            }
+        }
+        Ok(())
     }
 
     fn bind_import(&self, key: sys::JSAtom, namespace: Raw, imported: &str) -> Outcome<()> {

@@ -29,6 +29,9 @@ use crate::{
     modules::session_program::LinkedCell,
 };
 
+/// The cells in flight are fewer.
+const ROUNDS: u32 = 1 << 15;
+
 /// The cells of a session that wait.
 pub(super) struct Seats {
     layout: Layout,
@@ -40,7 +43,9 @@ pub(super) struct Seats {
 /// The tables of one cell.
 pub(super) struct Seat {
     present: Option<Present>,
-    linked: Option<LinkedCell>,
+    linked: Option<(LinkedCell, Local)>,
+    evaluating: usize,
+    round: i16,
     module: Option<Local>,
     throws: Throws,
     passing: usize,
@@ -74,7 +79,9 @@ impl Seat {
         let linked = self.linked.as_ref();
         Self {
             present: self.present.as_ref().map(Present::image),
-            linked: linked.map(LinkedCell::clone),
+            linked: linked.map(|(cell, code)| (cell.clone(), code.image())),
+            evaluating: self.evaluating,
+            round: self.round,
             module: self.module.as_ref().map(Local::image),
             throws: self.throws.image(),
             passing: self.passing,
@@ -130,6 +137,8 @@ impl State {
         let seat = Seat {
             present: session.present.take(),
             linked: session.linked.take(),
+            evaluating: session.evaluating.take(),
+            round: session.round.get(),
             module: self.module.take(),
             throws: self.throws.take(),
             passing: self.passing.take(),
@@ -143,9 +152,14 @@ impl State {
         self.cell.set(number);
         let Some(session) = &self.session else { return };
         let Some(seats) = &session.seats else { return };
-        let Some(seat) = seats.waiting.borrow_mut().remove(&number) else { return };
+        let Some(seat) = seats.waiting.borrow_mut().remove(&number) else {
+            // Another one than those of all cells in flight.
+            return session.round.set(i16::try_from(number % ROUNDS).unwrap_or_default());
+        };
         session.present.replace(seat.present);
         session.linked.replace(seat.linked);
+        session.evaluating.set(seat.evaluating);
+        session.round.set(seat.round);
         self.module.replace(seat.module);
         self.throws.replace(seat.throws);
         self.passing.set(seat.passing);
@@ -167,7 +181,7 @@ impl State {
             seats.waiting.borrow_mut().extract_if(|number, _| is_undone(*number)).collect();
         for (number, seat) in gone {
             seats.undone.borrow_mut().insert(number);
-            let Seat { present, linked, module, throws, passing } = seat;
+            let Seat { present, linked, module, throws, passing, .. } = seat;
             self.throws.replace(throws);
             self.forget_throws();
             self.kept.set(self.kept.get().saturating_sub(passing));

@@ -95,6 +95,62 @@ fn a_cell_that_is_ended_is_undone() {
 }
 
 #[test]
+fn cells_of_which_nothing_lives_leave_nothing() {
+    let mut cells = Cells::open();
+    cells.text("let x = 0; function add(n) { x = x + n; return () => n }");
+    let mut early = 0;
+    for round in 1..=3_000 {
+        let text = match round % 4 {
+            0 => "x = x + 1".to_owned(),
+            1 => format!("add(1); add(1); // {round}"),
+            2 => "(function around() { const self = { around }; around.self = self; x += 1 })()"
+                .to_owned(),
+            _ => "try { null.x } catch { x += 1 }".to_owned(),
+        };
+        cells.run(&text);
+        if round == 500 {
+            early = cells.isolate.peak_bytes(0);
+        }
+    }
+    let late = cells.isolate.peak_bytes(0);
+    texts(&mut cells, &[("x", "3750")]);
+    assert!(late < early + (100 << 10), "{early} {late}");
+}
+
+#[test]
+fn long_cells_of_which_nothing_lives_leave_room_for_more() {
+    let mut request = host::request(&[], &[("./m.js", "export const one = 1")]);
+    request.memory_limit_bytes = Some(16.0 * 1024.0 * 1024.0);
+    let mut cells = Cells::with(request);
+    let long = "x".repeat(100 << 10);
+    cells.text("let n = 0; let f");
+    for round in 0..300 {
+        let text = match round % 4 {
+            0 => format!("n += 1; '{long}'.length"),
+            1 => format!("import {{ one }} from './m.js'; n += one; '{long}'.length"),
+            2 => format!("f = () => '{long}'.length; n += 1; f()"),
+            _ => format!("try {{ throw new Error('{long}') }} catch {{ n += 1 }} {}", long.len()),
+        };
+        assert_eq!(cells.text(&text), long.len().to_string(), "{round}");
+    }
+    texts(&mut cells, &[("n", "300"), ("f()", &long.len().to_string())]);
+}
+
+#[test]
+fn a_module_that_the_engine_refuses_is_refused_again() {
+    let modules = [
+        ("./a.js", "import './b.js'; export const a = 1"),
+        ("./b.js", "export const r = /(?<x>a)\\k<y>/"),
+    ];
+    let mut cells = Cells::with(host::request(&[], &modules));
+    for _ in 0..3 {
+        assert_eq!(cells.run("import { a } from './a.js'; a").status(), "link_error");
+        let failed = cells.run("await import('./a.js')").error();
+        assert_eq!(failed.split(':').next(), Some("SyntaxError"), "{failed}");
+    }
+}
+
+#[test]
 fn a_loop_of_a_module_ends_at_its_next_step() {
     let text = "const all = new Array(1e6).fill(1);
         export const spin = () => { for (;;) all.slice(); };";

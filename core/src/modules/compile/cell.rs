@@ -52,6 +52,8 @@ pub(crate) struct CompiledCell {
 pub(crate) struct CellPlan {
     /// In source order, each name once.
     pub(crate) names: Vec<Declared>,
+    /// The requests of the record to evaluate before the cell, in source order.
+    pub(crate) imports: Vec<usize>,
     /// The source of the value, unless the cell returns.
     pub(crate) value: CellValue,
 }
@@ -105,13 +107,13 @@ impl CellPlan {
     pub(crate) fn size_bytes(&self) -> usize {
         const PER_NAME: usize = 256;
         let name = |declared: &Declared| PER_NAME + declared.name.len();
-        self.names.iter().map(name).sum()
+        self.names.iter().map(name).sum::<usize>() + size_of_val(self.imports.as_slice())
     }
 }
 
 impl Default for CellPlan {
     fn default() -> Self {
-        Self { names: Vec::new(), value: CellValue::None }
+        Self { names: Vec::new(), imports: Vec::new(), value: CellValue::None }
     }
 }
 

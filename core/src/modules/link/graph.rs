@@ -108,7 +108,6 @@ impl Graph {
     }
 
     /// The module that a specifier of a linked module means.
-    #[cfg(test)]
     pub(crate) fn resolve(&self, importer: &ModuleKey, specifier: &str) -> Option<Resolved> {
         self.specifiers.resolve(importer, specifier).ok()
     }
@@ -148,12 +147,31 @@ impl Graph {
     ) -> Result<(), LinkError> {
         self.specifiers.add_cell(number, label);
         let key = ModuleKey::Cell(number);
-        self.extend(&key, compile)?;
+        let first = self.nodes.len();
+        let linked = self.extend(&key, compile);
+        if linked.is_err() {
+            self.specifiers.forget_cell(number);
+            return linked;
+        }
+        // The modules that it has added go one place up.
         self.index.remove(&key);
-        if self.nodes.last().is_some_and(|node| node.key == key) {
-            self.nodes.pop();
+        self.nodes.remove(first);
+        for index in self.index.values_mut().filter(|index| **index > first) {
+            *index -= 1;
+        }
+        for target in self.nodes.iter_mut().skip(first).flat_map(|node| &mut node.targets) {
+            if let Target::Node(index) = target
+                && *index > first
+            {
+                *index -= 1;
+            }
         }
         Ok(())
+    }
+
+    /// Forgets a cell, of which nothing imports any more.
+    pub(crate) fn forget_cell(&mut self, number: u32) {
+        self.specifiers.forget_cell(number);
     }
 
     /// Exchanges the modules and bridges that specifiers may mean. Forgets the modules among `replaced`, those of which

@@ -136,6 +136,10 @@ impl Specifiers {
         self.cells.insert(number, (label.to_owned(), entry_path(label)));
     }
 
+    pub(crate) fn forget_cell(&mut self, number: u32) {
+        self.cells.remove(&number);
+    }
+
     /// The label of a cell.
     pub(crate) fn cell_label(&self, number: u32) -> &str {
         self.cells.get(&number).map(|(label, _)| label.as_str()).unwrap_or_default()

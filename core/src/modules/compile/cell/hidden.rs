@@ -74,9 +74,4 @@ impl Hidden {
     pub(super) fn resource(&self, number: usize) -> String {
         format!("{}u{number}", self.beginning)
     }
-
-    /// The namespace object of a request.
-    pub(super) fn import(&self, request: usize) -> String {
-        format!("{}{request}", self.beginning)
-    }
 }

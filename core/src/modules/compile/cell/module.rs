@@ -1,8 +1,8 @@
 //! The module around a cell.
 //!
 //! In: the edited statements, and the imports and exports that are no types. Out: the finished edits, the record and the
-//! plan. Imports are erased where they stand and written on the first line, which also hands over imports and functions.
-//! Exports by name are erased: the record keeps their requests, so that linking checks them.
+//! plan. Imports are erased: the plan has them, and the isolate binds them. The first line hands over functions. Exports by
+//! name are erased, too: the record keeps their requests, so that linking checks them.
 
 use oxc_ast::ast::{ImportDeclarationSpecifier, Program, Statement};
 use oxc_semantic::Scoping;
@@ -12,7 +12,6 @@ use super::{
     super::{
         advice::Failure,
         blanks::{Blanks, place},
-        enums::on_one_line,
         module::{Imported, Record},
     },
     Cell, CellPlan, Hidden,
@@ -31,7 +30,7 @@ impl<'a> Cell<'a> {
         record: &mut Record,
         blanks: &mut Blanks<'_>,
     ) -> Result<CellPlan, Failure> {
-        let mut opening = self.imports_of(program, blanks);
+        self.imports_of(program, blanks);
         record.exports.clear();
         record.stars.clear();
         if let Some(hashbang) = &program.hashbang {
@@ -40,11 +39,8 @@ impl<'a> Cell<'a> {
         let hidden = &self.hidden;
         let (parameter, names) = (hidden.parameter(), hidden.names());
         let (completion, default) = (hidden.completion(), hidden.default());
-        opening
-            .push_str(&format!("export default async({parameter})=>{{let {completion},{default};"));
-        for (name, request) in self.imports() {
-            opening.push_str(&format!("{names}{name}={};", hidden.import(request)));
-        }
+        let mut opening =
+            format!("export default async({parameter})=>{{let {completion},{default};");
         let beginning = hidden.function();
         for name in &self.functions {
             opening.push_str(&format!("{names}{name}={beginning}{name};"));
@@ -58,22 +54,14 @@ impl<'a> Cell<'a> {
         self.into_plan()
     }
 
-    /// Notes and erases imports, and erases exports by name. Returns the imports anew.
-    fn imports_of(&mut self, program: &Program<'a>, blanks: &mut Blanks<'_>) -> String {
-        let mut written = String::new();
+    /// Notes and erases imports, and erases exports by name.
+    fn imports_of(&mut self, program: &Program<'a>, blanks: &mut Blanks<'_>) {
         let mut request = 0;
         for statement in &program.body {
             match statement {
                 Statement::ImportDeclaration(import) => {
-                    let from = on_one_line(blanks.source(place(import.source.span)));
-                    let specifiers = import.specifiers.as_ref().filter(|list| !list.is_empty());
-                    if specifiers.is_some() {
-                        let namespace = self.hidden.import(request);
-                        written.push_str(&format!("import*as {namespace} from{from};"));
-                    } else {
-                        written.push_str(&format!("import{from};"));
-                    }
-                    for specifier in specifiers.into_iter().flatten() {
+                    self.imports.push(request);
+                    for specifier in import.specifiers.iter().flatten() {
                         let local = specifier.local();
                         let imported = imported(specifier);
                         self.import(local.name.as_str(), local.span.start, request, imported);
@@ -87,7 +75,6 @@ impl<'a> Cell<'a> {
             request += usize::from(!matches!(statement, Statement::ExportNamedDeclaration(_)));
             blanks.erase_statement(place(statement.span()), true);
         }
-        written
     }
 }
 

@@ -15,6 +15,8 @@ pub(in super::super) struct Cell<'a> {
     index: HashMap<&'a str, usize>,
     /// The first name that is declared a second time.
     clash: Option<Failure>,
+    /// The requests that are imports.
+    pub(super) imports: Vec<usize>,
     /// The functions at the top.
     pub(super) functions: Vec<&'a str>,
     /// The function that is the cell's value.
@@ -42,6 +44,7 @@ impl<'a> Cell<'a> {
             names: Vec::new(),
             index: HashMap::new(),
             clash: None,
+            imports: Vec::new(),
             functions: Vec::new(),
             default_function: None,
             value: CellValue::None,
@@ -88,11 +91,6 @@ impl<'a> Cell<'a> {
         self.names.push(found);
     }
 
-    /// The functions and imports in source order.
-    pub(super) fn imports(&self) -> impl Iterator<Item = (&'a str, usize)> {
-        self.names.iter().filter_map(|found| Some((found.name, found.import.as_ref()?.0)))
-    }
-
     /// The plan, unless a name is declared twice.
     pub(super) fn into_plan(mut self) -> Result<CellPlan, Failure> {
         if let Some(clash) = self.clash {
@@ -102,6 +100,6 @@ impl<'a> Cell<'a> {
         let declared =
             |Found { name, kind, import, .. }| Declared { name: str::to_owned(name), kind, import };
         let names = self.names.into_iter().map(declared).collect();
-        Ok(CellPlan { names, value: self.value })
+        Ok(CellPlan { names, imports: self.imports, value: self.value })
     }
 }

@@ -185,6 +185,9 @@ impl Braces {
         for span in silent.spans.iter_mut().chain(&mut silent.comments) {
             *span = place(span.start)..place(span.end);
         }
+        for at in &mut silent.swallowed {
+            *at = place(*at);
+        }
         module.text = text.into();
         module.is_object = true;
         module

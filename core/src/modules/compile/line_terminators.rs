@@ -23,6 +23,15 @@ pub(super) fn find(program: &Program<'_>) -> Silent {
             .filter(|comment| !comment.is_line())
             .map(|comment| comment.span.start as usize..comment.span.end as usize)
             .collect(),
+        swallowed: comments
+            .clone()
+            .filter(|comment| comment.is_line())
+            .map(|comment| comment.span.end as usize)
+            .filter(|end| {
+                let rest = program.source_text.get(*end..).unwrap_or_default();
+                rest.starts_with(['\u{2028}', '\u{2029}'])
+            })
+            .collect(),
         ..Silent::default()
     };
     line_terminators.spans = literals

@@ -103,6 +103,31 @@ impl<'a> Lines<'a> {
         Some((start + column).min(end))
     }
 
+    /// The start and the end of a line as the engine counts: it takes a U+2028 or U+2029 that ends a line comment for a
+    /// part of the comment.
+    pub(super) fn engine_line(&self, line: u32) -> Option<Range<usize>> {
+        const TERMINATOR_BYTES: usize = 3;
+        let silent = self.line_terminators;
+        if silent.swallowed.is_empty() {
+            return Some(self.offset(line, 1)?..self.offset(line, u32::MAX)?);
+        }
+        let starts = Starts::after(self.text.as_bytes(), silent, 0);
+        let mut counted = 1;
+        let mut range = 0..self.text.len();
+        for start in starts {
+            if silent.swallowed.binary_search(&(start - TERMINATOR_BYTES.min(start))).is_ok() {
+                continue;
+            }
+            if counted == line {
+                range.end = start;
+                return Some(range);
+            }
+            counted += 1;
+            range.start = start;
+        }
+        (counted == line).then_some(range)
+    }
+
     /// The offset of a line and a column, both from 1, the column in UTF-16 units.
     pub(super) fn utf16_offset(&self, line: u32, column: u32) -> Option<usize> {
         let start = self.offset(line, 1)?;
@@ -174,9 +199,11 @@ pub(super) struct Silent {
     pub(super) spans: Vec<Range<usize>>,
     /// Block comments, ascending: a lone `\r` does not count within them.
     pub(super) comments: Vec<Range<usize>>,
+    /// U+2028 and U+2029 right behind a line comment, ascending. They end a line, which the engine does not see.
+    pub(super) swallowed: Vec<usize>,
 }
 
-portable!(struct Silent { spans, comments });
+portable!(struct Silent { spans, comments, swallowed });
 
 /// Whether `text` has terminators that count or not depending on their context.
 pub(super) fn has_rare_terminators(text: &str) -> bool {
@@ -280,9 +307,23 @@ mod tests {
     }
 
     #[test]
+    fn the_engine_takes_the_end_of_a_line_comment_for_a_part_of_it() {
+        let text = "//\u{2028}//\u{2029}a\nb\u{2028}c";
+        let silent = Silent { swallowed: vec![2, 7], ..Silent::default() };
+        let lines = Lines::new(text, &silent);
+        let of_engine: Vec<_> = (1..=4).map(|line| lines.engine_line(line)).collect();
+        assert_eq!(of_engine, [Some(0..12), Some(12..16), Some(16..17), None]);
+        assert_eq!(lines.offset(4, 1), Some(12));
+        let none = Silent::default();
+        let same = Lines::new("a\nb", &none).engine_line(2);
+        assert_eq!(same, Some(2..3));
+    }
+
+    #[test]
     fn silent_parts_end_no_line() {
         let once = |span| std::iter::once(span).collect();
-        let line_terminators = Silent { spans: once(0..5), comments: once(5..8) };
+        let line_terminators =
+            Silent { spans: once(0..5), comments: once(5..8), ..Silent::default() };
         assert_eq!(Lines::new("'\u{2028}'/\r/\rx", &line_terminators).position(9).line, 2);
         assert!(has_rare_terminators("a\rb") && has_rare_terminators("\u{2029}"));
         assert!(!has_rare_terminators("a\r\nb\nü"));

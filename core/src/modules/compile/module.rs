@@ -241,7 +241,8 @@ impl CompiledModule {
         let Code::Edited(Edited { code, edits }) = &self.code else { return None };
         let column = engine_column(code, line, column);
         let lines = Lines::new(&self.text, &self.line_terminators);
-        let place = edits.code(lines.offset(line, 1)?) + usize::try_from(column).ok()?.max(1) - 1;
+        let start = lines.engine_line(line)?.start;
+        let place = edits.code(start) + usize::try_from(column).ok()?.max(1) - 1;
         let place = code.floor_char_boundary(place);
         let next = |from: usize| Some(from + code.get(from..)?.find(part)?);
         let mut from = code.floor_char_boundary(place.saturating_sub(part.len()));
@@ -260,13 +261,16 @@ impl CompiledModule {
         let column = engine_column(self.code(), line, column);
         let mut lines = Lines::new(&self.text, &self.line_terminators);
         let offset = match &self.code {
-            Code::AsWritten => lines.offset(line, column)?,
+            Code::AsWritten => {
+                let line = lines.engine_line(line)?;
+                let column = usize::try_from(column).ok()?.checked_sub(1)?;
+                (line.start + column).min(line.end)
+            }
             Code::Edited(Edited { edits, .. }) => {
                 // An insertion changes no line, so the line starts where it does in the source.
-                let start = lines.offset(line, 1)?;
+                let line = lines.engine_line(line)?;
                 let column = usize::try_from(column.saturating_sub(1)).ok()?;
-                let end = lines.offset(line, u32::MAX)?;
-                edits.source(edits.code(start) + column).min(end)
+                edits.source(edits.code(line.start) + column).min(line.end)
             }
         };
         Some(lines.position(offset))

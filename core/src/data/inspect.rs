@@ -3,6 +3,8 @@
 //! In: a message. Out: a limited number of characters. Reads the message once, with a stack of its own, and stops as
 //! soon as the text is full.
 
+mod bytes;
+
 use crate::value::{Event, Reader, Str, Value};
 
 /// The number of nested levels that are shown; deeper objects are `…`.
@@ -10,11 +12,34 @@ const DEPTH: usize = 4;
 
 /// Shows a value in at most `limit` bytes and an ellipsis.
 pub(crate) fn inspect(value: &Value, limit: usize) -> String {
+    let style = Style { value, limit, mark: None, names: &|_| String::new() };
+    shown(value, style)
+}
+
+/// As `inspect`. A string that begins with `mark` is bare, without the mark; and functions of the host have names.
+pub(crate) fn inspect_with(
+    value: &Value,
+    limit: usize,
+    mark: &str,
+    names: &dyn Fn(u32) -> String,
+) -> String {
+    shown(value, Style { value, limit, mark: Some(mark), names })
+}
+
+fn shown(value: &Value, style: Style<'_>) -> String {
     let mut reader = value.reader();
     let mut text = String::new();
     // A message with an error is shown up to the error.
-    let _ = show(&mut reader, &mut text, limit);
-    super::text::bounded(text, limit)
+    let _ = show(&mut reader, &mut text, style);
+    super::text::bounded(text, style.limit)
+}
+
+#[derive(Clone, Copy)]
+struct Style<'s> {
+    value: &'s Value,
+    limit: usize,
+    mark: Option<&'s str>,
+    names: &'s dyn Fn(u32) -> String,
 }
 
 enum Frame {
@@ -24,9 +49,10 @@ enum Frame {
     Sparse { first: bool },
 }
 
-fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> {
+fn show(reader: &mut Reader<'_>, text: &mut String, style: Style<'_>) -> Option<()> {
+    let limit = style.limit;
     let mut frames = Vec::new();
-    node(reader, text, &mut frames, limit)?;
+    node(reader, text, &mut frames, style)?;
     loop {
         let depth = frames.len();
         let Some(frame) = frames.last_mut() else { return Some(()) };
@@ -43,9 +69,9 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                 Some(key) => {
                     text.push_str(if *first { " " } else { ", " });
                     *first = false;
-                    push(text, key.text, limit);
+                    key_text(text, key.text, limit);
                     text.push_str(": ");
-                    node(reader, text, &mut frames, limit)?;
+                    node(reader, text, &mut frames, style)?;
                 }
             },
             Frame::Sparse { first } => match reader.sparse_index().ok()? {
@@ -57,7 +83,7 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                     text.push_str(if *first { " " } else { ", " });
                     *first = false;
                     text.push_str(&format!("{index}: "));
-                    node(reader, text, &mut frames, limit)?;
+                    node(reader, text, &mut frames, style)?;
                 }
             },
             Frame::List { left: 0, first, close } | Frame::Map { left: 0, first, close } => {
@@ -69,7 +95,7 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                 *left -= 1;
                 text.push_str(if *first { " " } else { ", " });
                 *first = false;
-                node(reader, text, &mut frames, limit)?;
+                node(reader, text, &mut frames, style)?;
             }
             Frame::Map { left, first, .. } => {
                 *left -= 1;
@@ -80,7 +106,7 @@ fn show(reader: &mut Reader<'_>, text: &mut String, limit: usize) -> Option<()> 
                     (true, _) => " => ",
                 });
                 *first = false;
-                node(reader, text, &mut frames, limit)?;
+                node(reader, text, &mut frames, style)?;
             }
         }
     }
@@ -90,8 +116,9 @@ fn node(
     reader: &mut Reader<'_>,
     text: &mut String,
     frames: &mut Vec<Frame>,
-    limit: usize,
+    style: Style<'_>,
 ) -> Option<()> {
+    let limit = style.limit;
     let nested = !frames.is_empty();
     match reader.event().ok()? {
         Event::Undefined => text.push_str("undefined"),
@@ -100,7 +127,7 @@ fn node(
         Event::Int(value) => text.push_str(&value.to_string()),
         Event::Double(value) => text.push_str(&number(value)),
         Event::BigInt { negative, magnitude } => bigint(text, negative, magnitude),
-        Event::String(value) => string(text, value, nested, limit),
+        Event::String(value) => string(text, value, nested, style),
         Event::Hole => text.push_str("<empty>"),
         Event::Ref(_) => text.push_str("[Circular]"),
         Event::Object => {
@@ -142,33 +169,80 @@ fn node(
             push(text, message, limit);
             text.push(']');
         }
-        Event::Buffer(_) => text.push_str("ArrayBuffer"),
-        Event::View { kind, length, .. } => text.push_str(&format!("{kind:?}({length})")),
-        Event::HostFunction(_) | Event::SandboxFunction(_) => {
-            let name = reader.text().ok()?;
-            text.push_str("[Function: ");
-            push(text, name, limit);
-            text.push(']');
+        Event::Buffer(blob) => bytes::buffer(text, style.value, blob),
+        Event::View { kind, blob, byte_offset, length } => {
+            bytes::view(text, style.value, kind, (blob, byte_offset, length));
         }
+        Event::HostFunction(number) => {
+            reader.text().ok()?;
+            function(text, &(style.names)(number));
+        }
+        Event::SandboxFunction(_) => function(text, &reader.text().ok()?.to_string_lossy()),
         Event::HostPromise(_) | Event::SandboxPromise(_) => text.push_str("[Promise]"),
     }
     Some(())
 }
 
-fn string(text: &mut String, value: Str<'_>, nested: bool, limit: usize) {
-    if nested {
-        text.push('\'');
-        let from = text.len();
-        push(text, value, limit);
-        if text[from..].contains('\n') {
-            let escaped = text[from..].replace('\n', "\\n");
-            text.truncate(from);
-            text.push_str(&escaped);
-        }
-        text.push('\'');
-    } else {
-        push(text, value, limit);
+fn function(text: &mut String, name: &str) {
+    match name {
+        "" => text.push_str("[Function (anonymous)]"),
+        name => text.push_str(&format!("[Function: {name}]")),
     }
+}
+
+fn string(text: &mut String, value: Str<'_>, nested: bool, style: Style<'_>) {
+    let from = text.len();
+    push(text, value, style.limit);
+    let shown = text.split_off(from);
+    match style.mark.and_then(|mark| shown.strip_prefix(mark)) {
+        Some(placeholder) => text.push_str(placeholder),
+        None if nested => quote(text, &shown),
+        None => text.push_str(&shown),
+    }
+}
+
+/// A key, in quotes unless it is a plain name.
+fn key_text(text: &mut String, key: Str<'_>, limit: usize) {
+    let from = text.len();
+    push(text, key, limit);
+    let shown = text.split_off(from);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if shown.bytes().all(plain)
+        && !shown.is_empty()
+        && !shown.starts_with(|c: char| c.is_ascii_digit())
+    {
+        text.push_str(&shown);
+    } else {
+        quote(text, &shown);
+    }
+}
+
+/// A string in quotes: single ones, or others that it does not have.
+fn quote(text: &mut String, string: &str) {
+    let has = |part: &str| string.contains(part);
+    let quote = match (has("'"), has("\""), has("`") || has("${")) {
+        (false, ..) | (true, true, true) => '\'',
+        (true, false, _) => '"',
+        (true, true, false) => '`',
+    };
+    text.push(quote);
+    for char in string.chars() {
+        match char {
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            '\u{8}' => text.push_str("\\b"),
+            '\u{b}' => text.push_str("\\v"),
+            '\u{c}' => text.push_str("\\f"),
+            '\\' => text.push_str("\\\\"),
+            char if char == quote => text.extend(['\\', char]),
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => {
+                text.push_str(&format!("\\x{:02X}", u32::from(char)));
+            }
+            char => text.push(char),
+        }
+    }
+    text.push(quote);
 }
 
 /// Adds the part of a text that can be shown, and one character more, which marks it as cut.

@@ -416,6 +416,13 @@ impl State {
         Ok(promise)
     }
 
+    /// The name of a function of the host.
+    pub(in crate::isolate) fn host_function_name(&self, number: u32) -> String {
+        let known = self.host_functions.borrow();
+        let function = known.get(&number).or_else(|| known.get(&(number | ASYNC_FUNCTION)));
+        function.map(|function| self.function_name(function.raw())).unwrap_or_default()
+    }
+
     /// The number of a sandbox function for the host. From now on the host counts as holding it.
     pub(in crate::isolate) fn export_function(&self, function: Raw) -> u32 {
         let mut numbers = self.exported_numbers.borrow_mut();
@@ -532,9 +539,11 @@ impl State {
         }
     }
 
-    /// Whether anything is pending at the host that can resume the run.
+    /// Whether anything is pending at the host that can resume the run. Other calls of the functions that the host holds
+    /// wait behind a call that is a cell of its own, so they cannot.
     pub(in crate::isolate) fn waits_for_host(&self) -> bool {
-        !self.host_promises.borrow().is_empty() || !self.exported.borrow().is_empty()
+        !self.host_promises.borrow().is_empty()
+            || (!self.exported.borrow().is_empty() && !session::is_held(self))
     }
 
     fn settle_host_promise(&self, number: u32, completion: &Completion) {

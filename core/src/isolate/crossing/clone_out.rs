@@ -9,12 +9,12 @@ mod describe;
 mod objects;
 mod texts;
 
-use std::{collections::HashMap, ffi::CStr, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, ffi::CStr, rc::Rc};
 
 pub(in crate::isolate) use self::describe::{describe, error_class};
 use crate::{
     isolate::{
-        State,
+        State, backtrace,
         engine::{
             Keys, Local, Outcome, Property, Raw, Seen, Thrown, double_of, int_of, is_object,
             is_string, sys, tag_of, undefined,
@@ -40,12 +40,14 @@ pub(in crate::isolate) enum Crossing {
     Shown,
     /// `structuredClone` within the sandbox: no function, no promise.
     Inside,
+    /// The value of a cell: as the result of a run, or else as in a log, with the reason.
+    Cell,
 }
 
 impl Crossing {
     /// Whether text stands for a value that cannot be cloned.
     fn is_text(self) -> bool {
-        matches!(self, Self::Log | Self::Shown)
+        matches!(self, Self::Log | Self::Shown | Self::Cell)
     }
 }
 
@@ -71,7 +73,20 @@ pub(in crate::isolate) fn clone_out(
     crossing: Crossing,
     root: &str,
 ) -> Outcome<Value> {
-    let mut walk = Walk::new(state, crossing, root);
+    walked(Walk::new(state, crossing, root), value).map(|(value, _)| value)
+}
+
+/// Clones the value of a cell out of the sandbox, and says why it cannot leave, if it cannot. Placeholders in it begin
+/// with a mark then, which tells them from strings.
+pub(in crate::isolate) fn clone_cell_value(
+    state: &State,
+    value: Raw,
+) -> Outcome<(Value, Option<String>)> {
+    walked(Walk::new(state, Crossing::Cell, "result"), value)
+}
+
+fn walked(mut walk: Walk<'_>, value: Raw) -> Outcome<(Value, Option<String>)> {
+    let (state, crossing, root) = (walk.state, walk.crossing, walk.root);
     let done = walk.run(value);
     let charged = walk.charged;
     let (functions, promises) =
@@ -83,11 +98,16 @@ pub(in crate::isolate) fn clone_out(
         unsend();
         return Err(thrown);
     }
+    let uncloned = walk.uncloned.take();
     let value = walk.finish();
     let refused = match crossing {
-        Crossing::Live | Crossing::Final => state.refusal(&value),
+        Crossing::Live | Crossing::Final | Crossing::Cell => state.refusal(&value),
         Crossing::Log | Crossing::Shown | Crossing::Inside => None,
     };
+    if crossing == Crossing::Cell {
+        let reason = uncloned.or_else(|| Some(refused?.text(root)));
+        return Ok((value, reason));
+    }
     let sent = match refused {
         None => promises.into_iter().try_for_each(|number| state.watch_promise(number)),
         Some(refusal) => Err(state.throw_serialization_error(&refusal.text(root))),
@@ -96,7 +116,7 @@ pub(in crate::isolate) fn clone_out(
         state.discharge(value.held_bytes());
         unsend();
     }
-    sent.map(|()| value)
+    sent.map(|()| (value, None))
 }
 
 /// Clones several values as one message, an array: the arguments of a call.
@@ -151,6 +171,8 @@ struct Walk<'s> {
     promises: Vec<u32>,
     /// Entries of Maps and members of Sets that were read in one go.
     items: usize,
+    /// The first reason why the value of a cell cannot leave.
+    uncloned: RefCell<Option<String>>,
     charged: usize,
     nodes: u32,
 }
@@ -171,6 +193,7 @@ impl<'s> Walk<'s> {
             functions: Vec::new(),
             promises: Vec::new(),
             items: 0,
+            uncloned: RefCell::default(),
             charged: 0,
             nodes: 0,
         }
@@ -276,7 +299,30 @@ impl<'s> Walk<'s> {
         }
         let cx = self.state.realm().cx;
         let thrown = cx.exception();
-        cx.string(&format!("[Getter threw {}]", exception::headline(self.state, thrown.raw())))
+        if self.crossing == Crossing::Cell {
+            self.state.still_running();
+            let message = exception::execution_error(self.state, thrown.raw()).message;
+            self.uncloned.borrow_mut().get_or_insert(message);
+        }
+        let headline = exception::headline(self.state, thrown.raw());
+        cx.string(&self.placeholder(&format!("[Getter threw {headline}]")))
+    }
+
+    /// The text for a value that cannot be cloned.
+    fn placeholder(&self, text: &str) -> String {
+        if self.crossing == Crossing::Cell { backtrace::marked(text) } else { text.to_owned() }
+    }
+
+    /// Notes the reason why a value cannot leave the sandbox, and throws it where nothing stands for such a value.
+    fn uncloned(&self, reason: String) -> Outcome<()> {
+        match self.crossing {
+            Crossing::Log | Crossing::Shown => Ok(()),
+            Crossing::Cell => {
+                self.uncloned.borrow_mut().get_or_insert(reason);
+                Ok(())
+            }
+            _ => Err(self.state.throw_serialization_error(&reason)),
+        }
     }
 
     /// A property of an error, of its own or inherited.
@@ -396,10 +442,9 @@ impl<'s> Walk<'s> {
         if self.crossing == Crossing::Shown {
             key = self.state.beginning(key.raw(), SHOWN_UNITS)?;
         } else if self.is_too_much(units, MOST_KEY_UNITS) {
-            if !self.crossing.is_text() {
+            if !matches!(self.crossing, Crossing::Log | Crossing::Shown) {
                 let path = self.path();
-                let what = format!("{path}: a key of {units} characters cannot be cloned");
-                return Err(self.state.throw_serialization_error(&what));
+                self.uncloned(format!("{path}: a key of {units} characters cannot be cloned"))?;
             }
             key = self.state.beginning(key.raw(), MOST_KEY_UNITS)?;
         }
@@ -415,14 +460,13 @@ impl<'s> Walk<'s> {
 
     /// Handles a value that cannot cross: text in a log, an exception that names the path elsewhere.
     fn refuse(&mut self, what: &str) -> Outcome<()> {
-        if self.crossing.is_text() {
-            let bare =
-                ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
-            self.text(&format!("[{}]", bare.unwrap_or(what)));
-            return Ok(());
+        if !matches!(self.crossing, Crossing::Log | Crossing::Shown) {
+            let path = self.path();
+            self.uncloned(format!("{path}: {what} cannot be cloned"))?;
         }
-        let path = self.path();
-        Err(self.state.throw_serialization_error(&format!("{path}: {what} cannot be cloned")))
+        let bare = ["an instance of ", "an ", "a "].iter().find_map(|word| what.strip_prefix(word));
+        self.text(&self.placeholder(&format!("[{}]", bare.unwrap_or(what))));
+        Ok(())
     }
 
     fn path(&self) -> String {

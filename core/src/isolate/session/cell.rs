@@ -13,16 +13,14 @@ use super::names::Slots;
 use crate::{
     data::{
         cell::ValueFrom,
-        inspect::inspect,
+        inspect::inspect_with,
         outcome::{ExecutionError, Status},
         text::{MESSAGE_LIMIT, bounded},
     },
     isolate::{
         State,
-        crossing::{
-            clone_in::clone_args_in,
-            clone_out::{Crossing, clone_out},
-        },
+        backtrace::marked,
+        crossing::{clone_in::clone_args_in, clone_out::clone_cell_value},
         engine::{Local, Outcome, Raw, Thrown, is_proxy, sys, tag_of, undefined},
         exception,
         loader::Body,
@@ -119,6 +117,12 @@ pub(in crate::isolate) fn settled(state: &State, call: u32) {
         let value = state.realm().cx.dup(undefined());
         state.signal.replace(Some(Signal { what: HELD, value }));
     }
+}
+
+/// Whether the present cell is a call of a function that the host holds.
+pub(in crate::isolate) fn is_held(state: &State) -> bool {
+    let Some(session) = &state.session else { return false };
+    session.present.borrow().as_ref().is_some_and(|cell| cell.held.is_some())
 }
 
 /// Goes on after a promise that the cell waited for has settled.
@@ -255,26 +259,17 @@ fn end(state: &State, value: Raw) -> Outcome<End> {
         _ => Some(ValueFrom::Return),
     };
     let is_undefined = tag_of(value) == sys::JS_TAG_UNDEFINED;
-    let (value, text, uncloned) = match clone_out(state, value, Crossing::Final, "result") {
-        Ok(value) => {
-            let text = (!is_undefined).then(|| inspect(&value, TEXT_LIMIT));
-            (Some(value), text, None)
-        }
-        Err(Thrown) => {
-            let thrown = state.realm().cx.exception();
-            state.still_running();
-            let message = exception::execution_error(state, thrown.raw()).message;
-            (None, Some(shown(state, value)?), Some(message))
+    let (value, uncloned) = clone_cell_value(state, value)?;
+    let names = |number| state.host_function_name(number);
+    let text = (!is_undefined).then(|| inspect_with(&value, TEXT_LIMIT, &marked(""), &names));
+    let value = match &uncloned {
+        None => Some(value),
+        Some(_) => {
+            state.discharge(value.held_bytes());
+            None
         }
     };
     Ok(End::Cell(Box::new(CellEnd { value, text, uncloned, value_from })))
-}
-
-/// The text of a value that cannot leave.
-fn shown(state: &State, value: Raw) -> Outcome<String> {
-    let shown = clone_out(state, value, Crossing::Log, "result")?;
-    state.discharge(shown.held_bytes());
-    Ok(inspect(&shown, TEXT_LIMIT))
 }
 
 impl State {

@@ -17,6 +17,9 @@ use crate::{
 /// Bytes of the name of a class.
 const CLASS_LIMIT: usize = 200;
 
+/// The names that a list has at most: the host holds it, and no limit counts it.
+const MOST_NAMES: usize = 10_000;
+
 /// The type of a name without a value.
 const UNINITIALIZED: &str = "uninitialized";
 
@@ -28,7 +31,7 @@ impl State {
     pub(super) fn names(&self) -> Vec<Name> {
         let Ok(session) = self.session() else { return Vec::new() };
         let declared = std::sync::Arc::clone(&session.declared.borrow());
-        let named = declared.iter().map(|(name, kind)| {
+        let named = declared.iter().take(MOST_NAMES).map(|(name, kind)| {
             let value = self.name_value(name).unwrap_or_else(|Thrown| {
                 drop(self.realm().cx.exception());
                 None

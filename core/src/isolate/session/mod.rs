@@ -38,7 +38,7 @@ use self::{
     seats::Seats,
 };
 pub(super) use self::{
-    cell::{settled, take_signal},
+    cell::{is_held, settled, take_signal},
     seats::is_anothers_turn,
 };
 pub(crate) use self::{

@@ -229,6 +229,15 @@ fn names_are_listed_without_running_code() {
 }
 
 #[test]
+fn a_list_of_names_is_bounded() {
+    let mut cells = Cells::open();
+    let names: Vec<String> = (0..10_001).map(|number| format!("n{number}")).collect();
+    cells.text(&format!("let {}", names.join(",")));
+    let listed = cells.names();
+    assert_eq!((listed.len(), &*listed[9_999]), (10_000, "n9999 let undefined"));
+}
+
+#[test]
 fn modules_are_evaluated_once_and_anew_after_an_update() {
     let modules = [
         ("./a.js", "import { b } from './b.js'; export const a = b + 1"),

@@ -325,7 +325,7 @@ impl Walk<'_> {
                 Ok(())
             }
             Crossing::Inside => self.refuse("a function"),
-            Crossing::Live | Crossing::Final => {
+            Crossing::Live | Crossing::Final | Crossing::Cell => {
                 self.check_thenable(value)?;
                 self.enter(value);
                 self.writer.host_function(number & !ASYNC_FUNCTION);
@@ -338,6 +338,12 @@ impl Walk<'_> {
     pub(super) fn function(&mut self, value: Raw) -> Outcome<()> {
         match self.crossing {
             Crossing::Log | Crossing::Shown => {
+                self.function_text(value);
+                Ok(())
+            }
+            Crossing::Cell => {
+                let path = self.path();
+                self.uncloned(format!("{path}: a function cannot be cloned"))?;
                 self.function_text(value);
                 Ok(())
             }
@@ -366,17 +372,18 @@ impl Walk<'_> {
             return Ok(());
         }
         let path = self.path();
-        Err(self.state.throw_serialization_error(&format!(
+        self.uncloned(format!(
             "{path}: a function named 'then' cannot be cloned: its reader would take the object for a promise"
-        )))
+        ))
     }
 
     pub(super) fn function_text(&mut self, value: Raw) {
         let name = self.state.function_name(value);
-        self.text(&match name.as_str() {
+        let text = match name.as_str() {
             "" => "[Function (anonymous)]".to_owned(),
             name => format!("[Function: {name}]"),
-        });
+        };
+        self.text(&self.placeholder(&text));
     }
 
     pub(super) fn promise(&mut self, value: Raw) -> Outcome<()> {
@@ -385,11 +392,11 @@ impl Walk<'_> {
                 self.writer.string("[Promise]");
                 Ok(())
             }
-            Crossing::Inside | Crossing::Final => {
+            Crossing::Inside | Crossing::Final | Crossing::Cell => {
                 let path = self.path();
-                Err(self.state.throw_serialization_error(&format!(
-                    "{path}: a promise cannot be cloned; await it first"
-                )))
+                self.uncloned(format!("{path}: a promise cannot be cloned; await it first"))?;
+                self.text(&self.placeholder("[Promise]"));
+                Ok(())
             }
             Crossing::Live => {
                 let number = self.state.export_promise(value)?;

@@ -82,11 +82,12 @@ impl Walk<'_> {
     }
 
     pub(super) fn symbol(&mut self, value: Raw) -> Outcome<()> {
-        if !self.crossing.is_text() {
-            return self.refuse("a symbol");
+        if !matches!(self.crossing, Crossing::Log | Crossing::Shown) {
+            let path = self.path();
+            self.uncloned(format!("{path}: a symbol cannot be cloned"))?;
         }
         let text = self.state.symbol_text(value);
-        self.text(&text);
+        self.text(&self.placeholder(&text));
         Ok(())
     }
 }

@@ -50,7 +50,7 @@ pub use modules::request::Request;
 pub use modules::session_request::{CallRequest, CellRequest, SessionRequest, UpdateRequest};
 pub use runtime::{Runtime, SessionHandle, Stats, WeakSessionHandle};
 pub use rust::{
-    Answer, BoxedError, CallOptions, Callable, CellOptions, ErrorCode, Execute, Execution,
+    Answer, BoxedError, CallOptions, Callable, CellOptions, Cells, ErrorCode, Execute, Execution,
     ExecutionOptions, Fallible, FutureCallable, HostError, HostFunction, HostPromise, Input,
     Inputs, IntoOutput, Parameters, Plain, Report, Reports, Returned, SandboxCall, SandboxFunction,
     SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, run_code,

@@ -49,6 +49,7 @@ fn every_public_type_can_be_sent_and_shared() {
         CellOptions,
         CellOutcome,
         CellRequest,
+        Cells,
         Charge,
         Collection,
         Completion,

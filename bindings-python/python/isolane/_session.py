@@ -78,7 +78,8 @@ class Session:
         Raises:
             TypeError, ValueError: an option is not valid; nothing is open.
             SerializationError: a value cannot be cloned; the message has its path.
-            RuntimeError: the runtime is closed, or `cells` is `interleave`.
+            RuntimeError: the runtime is closed, or it isolates by process and `cells` is
+                `interleave`.
         """
         self._host = _open(None, None, session_arguments(**options))
 

@@ -35,7 +35,7 @@ pub use self::{
     run_options::{Execute, ExecutionOptions, Report},
     sandbox::{SandboxCall, SandboxFunction, SandboxPromise},
     session::Session,
-    session_options::{CallOptions, CellOptions, SessionOptions, SessionUpdate},
+    session_options::{CallOptions, CellOptions, Cells, SessionOptions, SessionUpdate},
 };
 use crate::{Error, Runtime};
 

@@ -10,6 +10,17 @@ use crate::{
     value::{Writer, path::Step},
 };
 
+/// The order in which the cells of a session run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Cells {
+    /// One at a time, in the order of their calls.
+    #[default]
+    Queue,
+    /// The next one starts as soon as those before wait for the host. So a host function may run a cell in the session
+    /// whose cell called it.
+    Interleave,
+}
+
 /// The options of a session: everything that is handed to it.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
@@ -23,6 +34,8 @@ pub struct SessionOptions {
     pub language: Language,
     /// The most memory that the whole session may hold, 128 MiB by default.
     pub memory_limit_bytes: Option<u64>,
+    /// The order of cells.
+    pub cells: Cells,
     /// Whether cells have a `report`, and the function that receives the reported values.
     pub report: Report,
     /// The largest state that is kept for rolling back, 64 MiB by default; 0 keeps none. A session whose state is
@@ -83,7 +96,7 @@ impl SessionOptions {
             report: self.report.is_given(),
             language: self.language,
             memory_limit_bytes: self.memory_limit_bytes.map(number),
-            interleave: false,
+            interleave: self.cells == Cells::Interleave,
             checkpoint_bytes: self.checkpoint_bytes.map(number),
             native: side.native.clone(),
             spelling: Spelling::Snake,

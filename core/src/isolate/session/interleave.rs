@@ -163,8 +163,10 @@ impl SessionIsolate {
             return Turn::Ended(End::Broken);
         };
         let Some(flight) = flights.cells.get_mut(&number) else { return Turn::Ended(End::Broken) };
-        flights.now += 1;
-        flight.turned = flights.now;
+        if !inbox.is_empty() || flights.wanted.is_some() {
+            flights.now += 1;
+            flight.turned = flights.now;
+        }
         flights.present = number;
         self.present = Progress::Running;
         let seat = flight.seat.clone();

@@ -236,10 +236,13 @@ impl Session {
             }
             CellWork::Call { name, args } => Work::Call { name, args },
             CellWork::Held { function, args, call } => Work::Held { function, args, call },
-            CellWork::Left { call } => {
-                let is_it = |it: &Inbound| matches!(it, Inbound::FunctionCall { call: other, .. } if *other == call);
-                let at = self.calls.iter().position(is_it)?;
-                match self.calls.remove(at) {
+            CellWork::Left { calls } => {
+                let mut left = calls.into_iter().map(|call| self.left(call));
+                let last = left.next_back()??;
+                let earlier = left.collect::<Option<Vec<_>>>()?;
+                // The cell is handed them in this order.
+                self.inbox.extend(earlier);
+                match last {
                     Inbound::FunctionCall { function, args, call } => {
                         Work::Held { function, args, call }
                     }
@@ -247,6 +250,13 @@ impl Session {
                 }
             }
         })
+    }
+
+    /// Takes a call that came too late for its cell.
+    fn left(&mut self, call: u32) -> Option<Inbound> {
+        let is_it = |it: &Inbound| matches!(it, Inbound::FunctionCall { call: other, .. } if *other == call);
+        let at = self.calls.iter().position(is_it)?;
+        Some(self.calls.remove(at))
     }
 
     fn tell(&self, told: ToHost) -> bool {

@@ -25,7 +25,7 @@ use std::{
 
 use isolane_confine::Ended;
 
-use self::cell::{InSession, Kind, Place};
+use self::cell::{InSession, Kind, Place, Waiting};
 pub(crate) use self::session::Session;
 use super::{
     dealings::Dealings,
@@ -137,6 +137,10 @@ struct Shared {
     /// Calls of the host that were sent during this cell, and which message each was; in the end those that came too
     /// late.
     placed: Vec<(u64, u32)>,
+    /// Calls of the host that came before this call of the host had begun, and after it: they go into its cell.
+    followers: Vec<Inbound>,
+    /// Whether its work was given to another run.
+    is_withdrawn: bool,
     /// The message that the host validated last, and accepted.
     accepted: Option<Value>,
     /// The bytes of reports and logs that are kept.
@@ -190,6 +194,8 @@ impl Run {
                 calling: None,
                 dealings: Arc::new(Mutex::new(Dealings::of_run(most_bytes(memory_limit)))),
                 placed: Vec::new(),
+                followers: Vec::new(),
+                is_withdrawn: false,
                 accepted: None,
                 kept_bytes: 0,
                 permit: false,
@@ -264,7 +270,9 @@ impl Run {
         let link = shared.link.take();
         let worker = link.as_ref().map(|link| link.worker);
         let early = std::mem::take(&mut shared.early);
-        let late = std::mem::take(&mut shared.placed);
+        let late = std::mem::take(&mut shared.placed).into_iter().map(|(_, call)| call).collect();
+        let is_withdrawn = shared.is_withdrawn;
+        let waiting = Waiting { late, followers: std::mem::take(&mut shared.followers) };
         let unused = (shared.work.take(), early, shared.accepted.take(), link);
         drop(shared);
         drop(unused);
@@ -272,7 +280,7 @@ impl Run {
             self.workers.give_back_permit();
         }
         let kind = self.kind();
-        let counted = kind != Some(Kind::Question);
+        let counted = kind != Some(Kind::Question) && !is_withdrawn;
         self.workers.settle(self.place, counted.then_some(status));
         // This thread is not the host's, so a panic of the host must not reach it.
         drop(catch_unwind(AssertUnwindSafe(|| {
@@ -287,7 +295,7 @@ impl Run {
             if let Some((_, message)) = &error {
                 self.answer_not(message);
             }
-            part.session.leave(self, place, error, late.into_iter().map(|(_, call)| call));
+            part.session.leave(self, place, error, waiting);
         }
         worker
     }
@@ -355,6 +363,7 @@ impl Job for Run {
     }
 
     fn give_up(&self) -> Option<u32> {
+        self.note_lost(&Lost::Ended(Ended::Killed));
         self.settle(End::Asked, None, Place::Lost(SessionState::Reset))
     }
 
@@ -381,10 +390,7 @@ impl FrameSink for Run {
     }
 
     fn lost(&self, how: &Lost) -> Option<u32> {
-        if let Some(part) = self.cell.as_ref().filter(|part| part.kind == Kind::Question) {
-            // Its answer says so, and so does the result of the next cell.
-            part.session.note_lost(how);
-        }
+        self.note_lost(how);
         let end = match how {
             Lost::Ended(Ended::Memory) | Lost::TooLarge => End::Memory,
             Lost::Ended(Ended::CpuTime) => {

@@ -131,6 +131,7 @@ fn what_ends_a_cell_does_not_end_the_session() {
     waits.terminate(None);
     let waited = waits.wait().expect("no misuse");
     assert_eq!(end(&waited), (Status::Terminated, "Terminated", SessionState::Kept));
+    thread::sleep(Duration::from_millis(20));
     long.terminate(None);
     assert_eq!(state(&long.wait().expect("no misuse")), SessionState::RolledBack);
     assert_eq!(number(run(&session, "x")), 1);
@@ -295,5 +296,34 @@ fn sessions_take_only_workers_that_had_no_run() {
     }
     for (at, session) in (0_u32..).zip(&sessions) {
         assert_eq!(number(run(session, "x")), at);
+    }
+}
+
+#[test]
+fn calls_made_at_once_run_in_their_order() {
+    let _alone = alone();
+    let runtime = runtime();
+    let (give, given) = mpsc::channel::<SandboxFunction>();
+    let give = HostFunction::new(move |callback: SandboxFunction| {
+        let _ = give.send(callback);
+        Ok::<_, HostError>(())
+    });
+    let session = with(&runtime, Inputs::new().with("give", give));
+    let source =
+        "const all = []; give((n) => all.push(n)); give(async (n) => all.push(await n)); 0";
+    assert_eq!(number(run(&session, source)), 0);
+    let functions = [given.recv().expect("a function"), given.recv().expect("a function")];
+    let runtime_of_calls = tokio::runtime::Builder::new_current_thread().build().expect("tokio");
+    let mut made = 0;
+    for batch in 0..30_u32 {
+        let callback = &functions[usize::from(batch % 3 == 2)];
+        let numbers = made..made + 100 + 13 * batch;
+        let calls: Vec<_> = numbers.clone().map(|n| callback.call::<u32>((n,))).collect();
+        for (n, call) in numbers.clone().zip(calls) {
+            assert_eq!(runtime_of_calls.block_on(call).expect("a number"), n + 1);
+        }
+        made = numbers.end;
+        let sorted = run(&session, "all.every((n, i) => n === i) ? all.length : 0");
+        assert_eq!(number(sorted), made, "batch {batch}");
     }
 }

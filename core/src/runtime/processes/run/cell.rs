@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Phase, Run, Work, session::Session, session_worker::SessionWorker};
+use super::{Phase, Run, Shared, Work, session::Session, session_worker::SessionWorker};
 use crate::{
     binding::{inbound::Inbound, native::NativeHost},
     data::cell::{Name, SessionState},
@@ -29,7 +29,7 @@ use crate::{
         },
     },
     runtime::{
-        processes::{ledger::Ledger, workers::Begun},
+        processes::{ledger::Ledger, lost::Lost, worker_socket::WorkerSocket, workers::Begun},
         record::Reason,
         session::{Done, unanswered, uncopied},
     },
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
     Cell,
     /// A call that the host made between cells; nobody has a handle on it.
     Held,
-    /// A call of that kind whose arguments the worker has already.
+    /// Calls of that kind whose arguments the worker has already.
     Left,
     /// No cell, but a question.
     Question,
@@ -148,6 +148,14 @@ impl Place {
     }
 }
 
+/// Calls of the host that a cell leaves for the next one.
+pub(crate) struct Waiting {
+    /// Those that its worker has.
+    pub(super) late: Vec<u32>,
+    /// Those that it never got.
+    pub(super) followers: Vec<Inbound>,
+}
+
 /// The outcome of giving a message to a cell.
 pub(crate) enum Received {
     Yes,
@@ -157,6 +165,17 @@ pub(crate) enum Received {
     TooLarge,
     /// It is for the next cell.
     No(Inbound),
+}
+
+impl Shared {
+    /// Sends a message to the cell that runs.
+    fn send_on(&mut self, link: &WorkerSocket, inbound: Inbound) {
+        let number = self.dealings.lock().send(&inbound);
+        if let Inbound::FunctionCall { call, .. } = &inbound {
+            self.placed.push((number, *call));
+        }
+        link.send(ToWorker::Inbound(inbound).into_frame());
+    }
 }
 
 impl Run {
@@ -175,6 +194,27 @@ impl Run {
         let Some(part) = &self.cell else { return false };
         part.has_turn.store(true, Ordering::Relaxed);
         self.is_waiting()
+    }
+
+    /// Takes the call that it is away from it, if it is one that has not begun.
+    pub(crate) fn withdraw(&self) -> Option<Inbound> {
+        let mut shared = self.shared.lock();
+        let is_held = self.kind() == Some(Kind::Held) && shared.phase == Phase::Queued;
+        match shared.work.take_if(|_| is_held)? {
+            Work::Cell(cell) => match cell.work {
+                CellWork::Held { function, args, call } => {
+                    shared.is_withdrawn = true;
+                    Some(Inbound::FunctionCall { function, args, call })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Gives it a call that goes into its cell, because it was made soon after its own.
+    pub(crate) fn follow(&self, call: Inbound) {
+        self.shared.lock().followers.push(call);
     }
 
     /// Begins in a worker, to which `prepare` sends what goes before. The session's lock is held.
@@ -214,12 +254,26 @@ impl Run {
         worker.link.release();
         prepare();
         worker.link.send(frame);
+        for inbound in std::mem::take(&mut shared.followers) {
+            shared.send_on(&worker.link, inbound);
+        }
         Begun::Yes
     }
 
     /// Takes a message of the host, unless it is for the next cell. The session's lock is held.
     pub(crate) fn hand_in(&self, inbound: Inbound) -> Received {
+        let mut inbound = inbound;
         let mut shared = self.shared.lock();
+        let is_call = matches!(inbound, Inbound::FunctionCall { .. });
+        // Otherwise later calls could overtake this one, once its own has begun.
+        let follows = is_call && matches!(self.kind(), Some(Kind::Held | Kind::Left));
+        if follows && shared.phase == Phase::Queued && !shared.record.is_asked() {
+            if !inbound.count(&self.in_flight, self.memory_limit) {
+                return Received::No(inbound);
+            }
+            shared.followers.push(inbound);
+            return Received::Yes;
+        }
         let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
         let ends = !is_cell || self.is_settled() || shared.record.is_asked();
         let Some(link) = shared.link.clone().filter(|_| !ends) else {
@@ -228,11 +282,7 @@ impl Run {
         if link.waiting_bytes().saturating_add(inbound.held_bytes()) > self.memory_limit {
             return Received::TooLarge;
         }
-        let number = shared.dealings.lock().send(&inbound);
-        if let Inbound::FunctionCall { call, .. } = &inbound {
-            shared.placed.push((number, *call));
-        }
-        link.send(ToWorker::Inbound(inbound).into_frame());
+        shared.send_on(&link, inbound);
         // A worker that waits for an answer resumes with that, and with nothing else.
         if shared.phase == Phase::Waiting && shared.calling.is_none() {
             shared.phase = Phase::Woken;
@@ -414,6 +464,15 @@ impl Run {
     /// Answers its question, if it has one, with the reason why it has no other answer.
     pub(crate) fn answer_not(&self, why: &str) {
         self.refuse(Error::new(ErrorKind::Unavailable, why));
+    }
+
+    /// Has the next cell be told, if it is a question whose worker is lost: only a cell's result tells of the state.
+    pub(super) fn note_lost(&self, how: &Lost) {
+        if let Some(part) = self.cell.as_ref().filter(|part| part.kind == Kind::Question)
+            && !self.is_settled()
+        {
+            part.session.note_lost(how);
+        }
     }
 
     fn take_question(&self) -> Option<Question> {

@@ -8,6 +8,7 @@
 //! it is held, and not the other way round.
 
 mod control;
+mod delivery;
 
 use std::{
     collections::VecDeque,
@@ -21,24 +22,16 @@ use std::{
 
 use super::{
     Run, Start, Work,
-    cell::{Held, InSession, Kind, Origin, Place, Received},
+    cell::{Held, InSession, Kind, Origin, Place, Received, Waiting},
     session_worker::SessionWorker,
 };
 use crate::{
-    binding::{
-        handle::{Recipient, RunControl},
-        host::{Completion, Host},
-        inbound::Inbound,
-        native::NativeHost,
-    },
+    binding::{handle::Recipient, host::Host, inbound::Inbound, native::NativeHost},
     data::cell::SessionState,
     error::{Error, ErrorKind},
     modules::session_request::{SessionRequest, UpdateRequest},
     os::sync::Mutex,
-    protocol::messages::{
-        ToWorker,
-        session::{Cell, CellWork, Open},
-    },
+    protocol::messages::{ToWorker, session::Open},
     runtime::{
         processes::{
             calls::{Calls, Placed, thrown},
@@ -51,7 +44,7 @@ use crate::{
         registry::{self, Runs},
         session::{Done, SessionControl},
     },
-    value::{Charge, InFlight, Kinds},
+    value::{InFlight, Kinds},
 };
 
 /// One session.
@@ -75,6 +68,8 @@ pub(crate) struct Session {
 struct Shared {
     /// The runs that wait for their turn.
     queue: VecDeque<Arc<Run>>,
+    /// Runs that never begin: the calls that they were are in the cell of another one.
+    withdrawn: Vec<Arc<Run>>,
     /// The run whose turn it is.
     current: Option<Arc<Run>>,
     worker: Option<Arc<SessionWorker>>,
@@ -178,18 +173,6 @@ impl Session {
         workers.registry().admit(|place| Run::new(Arc::clone(workers), place, start))
     }
 
-    /// The run of a call that the host makes between cells.
-    fn held(&self, shared: &mut Shared, call: u32, work: CellWork, kind: Kind) -> Arc<Run> {
-        let native = Arc::clone(&self.host);
-        let part = InSession::new(self.me(), Arc::clone(&native), kind, None);
-        let (report, validated_kinds) = (self.request.report, self.validated_kinds);
-        let cell = Cell { work, report, validated_kinds };
-        let options = Options { host: native, validated_kinds, report };
-        let run = self.make(Work::Cell(Box::new(cell)), part, options);
-        shared.calls.place(call, Placed::Own(Arc::downgrade(&run)));
-        run
-    }
-
     /// Puts a run at the end of the queue. One that comes after the end is ended.
     fn queue(&self, run: &Arc<Run>) {
         let next = {
@@ -210,6 +193,10 @@ impl Session {
 
     /// Gives a run its turn.
     fn start(&self, next: Option<Arc<Run>>) {
+        let withdrawn = std::mem::take(&mut self.shared.lock().withdrawn);
+        for run in withdrawn {
+            run.end(Reason::Reset);
+        }
         let Some(run) = next else { return };
         if run.kind() == Some(Kind::Question) {
             return self.ask(run);
@@ -346,14 +333,15 @@ impl Session {
         self.shared.lock().lost = Some(how.clone());
     }
 
-    /// A run of it is over. `late`: calls of the host that came too late for it.
+    /// A run of it is over. `waiting`: calls of the host that came too late for it.
     pub(super) fn leave(
         &self,
         run: &Run,
         place: Place,
         error: Option<(String, String)>,
-        late: impl DoubleEndedIterator<Item = u32>,
+        waiting: Waiting,
     ) {
+        let has_failed = error.is_some();
         let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
         let mut left = Vec::new();
         let (next, lost) = {
@@ -363,7 +351,7 @@ impl Session {
             if !shared.current.as_ref().is_some_and(is_current) {
                 // It waited in the queue.
                 shared.queue.retain(|waiting| !is_current(waiting));
-                let lost = shared.calls.end_of(run);
+                let lost = shared.calls.undo(run);
                 drop(shared);
                 return self.reject(lost, (&name, &message));
             }
@@ -375,18 +363,18 @@ impl Session {
             let mut lost = shared.calls.end_of(run);
             if let Place::Lost(_) = place {
                 left = shared.lose_worker();
-            } else {
-                for call in late.rev() {
-                    let held = self.held(&mut shared, call, CellWork::Left { call }, Kind::Left);
-                    shared.queue.push_front(held);
-                }
             }
+            self.put_back(&mut shared, waiting);
             match place {
                 Place::Lost(_) | Place::Back(SessionState::Reset) => {
                     lost.append(&mut shared.calls.forget());
                 }
                 Place::Back(SessionState::RolledBack) => lost.append(&mut shared.calls.undo(run)),
                 Place::Back(SessionState::Kept) | Place::Untouched => {}
+            }
+            if run.kind() == Some(Kind::Left) && has_failed {
+                // Those before its last call may never have run.
+                lost.append(&mut shared.calls.undo(run));
             }
             (shared.advance(), lost)
         };
@@ -414,13 +402,14 @@ impl Session {
             shared.lose_worker();
             (runs, shared.calls.take_all(), worker)
         };
+        // The last run to end may free the session, and its host takes nothing after that.
+        self.reject(calls, error);
         for run in runs {
             run.abort(reason.clone());
         }
         if let Some(worker) = worker {
             worker.dismiss();
         }
-        self.reject(calls, error);
     }
 
     /// Tells the host that calls which it made end with that error.
@@ -469,11 +458,29 @@ impl Shared {
         // Those that were ended meanwhile have settled.
         while let Some(run) = self.queue.pop_front() {
             if run.take_turn() {
+                if matches!(run.kind(), Some(Kind::Held | Kind::Left)) {
+                    self.gather(&run);
+                }
                 self.current = Some(Arc::clone(&run));
                 return Some(run);
             }
         }
         None
+    }
+
+    /// Gives a call of the host those that stand behind it. Those that come when it has begun are in its cell, too, and
+    /// must not overtake them.
+    fn gather(&mut self, first: &Arc<Run>) {
+        while let Some(run) = self.queue.pop_front() {
+            let Some(inbound) = run.withdraw() else {
+                return self.queue.push_front(run);
+            };
+            if let Inbound::FunctionCall { call, .. } = &inbound {
+                self.calls.place(*call, Placed::In(Arc::downgrade(first)));
+            }
+            first.follow(inbound);
+            self.withdrawn.push(run);
+        }
     }
 
     /// Forgets the worker. Returns the runs that only that one could have computed.
@@ -502,74 +509,5 @@ impl Shared {
 fn end_left(left: &[Arc<Run>]) {
     for run in left {
         run.end(Reason::Reset);
-    }
-}
-
-/// The message for answers and arguments that do not fit into the session between two cells.
-const TOO_LARGE: &str = "the message is larger than the session's memory limit leaves room for";
-
-impl Recipient for Session {
-    fn deliver(self: Arc<Self>, inbound: Inbound) {
-        let mut inbound = inbound;
-        let mut shared = self.shared.lock();
-        let call = match &inbound {
-            Inbound::FunctionCall { call, .. } => Some(*call),
-            _ => None,
-        };
-        let rejected = |name: &str, message: &str| {
-            self.reject(call.into_iter().collect(), (name, message));
-        };
-        if self.closed.load(Ordering::Acquire) {
-            drop(shared);
-            return rejected(CLOSED.0, CLOSED.1);
-        }
-        if let Some(current) = shared.current.clone() {
-            let received = current.hand_in(inbound);
-            if let (Received::Yes | Received::Woken, Some(call)) = (&received, call) {
-                shared.calls.place(call, Placed::In(Arc::downgrade(&current)));
-            }
-            match received {
-                Received::No(refused) => inbound = refused,
-                Received::Yes => return,
-                Received::Woken => {
-                    drop(shared);
-                    return self.workers.wake(current);
-                }
-                Received::TooLarge => {
-                    drop(shared);
-                    self.workers.kill(&current, &Lost::TooLarge);
-                    return rejected("MemoryLimit", TOO_LARGE);
-                }
-            }
-        }
-        if !inbound.count(&self.in_flight, self.limit_bytes) {
-            if let Inbound::PromiseSettled { promise, .. } = inbound {
-                let completion: Completion = Err(thrown("MemoryLimit", TOO_LARGE));
-                shared.inbox.push(Inbound::PromiseSettled { promise, completion });
-                return;
-            }
-            drop(shared);
-            return rejected("MemoryLimit", TOO_LARGE);
-        }
-        let Inbound::FunctionCall { function, args, call } = inbound else {
-            return shared.inbox.push(inbound);
-        };
-        let work = CellWork::Held { function, args, call };
-        let run = self.held(&mut shared, call, work, Kind::Held);
-        shared.queue.push_back(run);
-        let next = shared.advance();
-        drop(shared);
-        self.start(next);
-    }
-
-    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
-        let charge = self.in_flight.charge(bytes, self.limit_bytes);
-        if charge.is_none() {
-            let current = self.shared.lock().current.clone();
-            if let Some(current) = current.filter(|current| current.running()) {
-                self.workers.kill(&current, &Lost::TooLarge);
-            }
-        }
-        charge
     }
 }

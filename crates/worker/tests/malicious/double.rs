@@ -2,6 +2,8 @@
 //!
 //! In: the host's commands, and the source of each run, which names an act. Out: bytes.
 
+#[path = "double/cells.rs"]
+mod cells;
 #[cfg_attr(unix, path = "double/zygote.rs")]
 #[cfg_attr(windows, path = "double/worker.rs")]
 mod played;
@@ -57,6 +59,9 @@ fn act(mut host: Stream) {
 
 #[expect(clippy::too_many_lines, reason = "a list")]
 fn perform(host: &mut Stream, act: &str) {
+    if let Some(act) = act.strip_prefix("cell-") {
+        return cells::perform(host, act);
+    }
     let error = |name: &str| ended(&[1]).text(name).text("").raw(&[0, 0, 0, 0, 0, 0]);
     let error_because = |kind: u8, number: u64| {
         ended(&[1]).text("Error").text("").raw(&[0, 0, 0, 0, 0, 1, kind]).u64(number)
@@ -253,6 +258,12 @@ impl Frame {
         self.chunks.push(nodes.to_vec());
         self.chunks.extend((0..blobs).map(|_| Vec::new()));
         self.u32(blobs)
+    }
+
+    /// Bytes beside the head.
+    fn chunk(mut self, bytes: Vec<u8>) -> Self {
+        self.chunks.push(bytes);
+        self
     }
 
     /// A message without blobs.

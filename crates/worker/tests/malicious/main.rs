@@ -5,6 +5,7 @@
 //! each run names.
 
 mod double;
+mod sessions;
 
 use std::{
     env,
@@ -28,12 +29,15 @@ fn main() {
         double::play();
         return;
     }
-    let tests: [(&str, fn()); 5] = [
+    let tests: [(&str, fn()); 8] = [
         ("a frame that no worker sends ends its run", no_worker_says_that),
         ("more than a host need take ends as memory", too_much),
         ("frames that are allowed do no harm", harmless),
         ("random bytes", random_bytes),
         ("honest frames, broken anywhere", broken_frames),
+        ("a frame that no worker sends ends its session", sessions::no_worker_says_that),
+        ("a lie about a session's names or state ends it", sessions::no_worker_answers_that),
+        ("a worker that does not answer costs its session", sessions::silence),
     ];
     for (name, test) in tests {
         test();

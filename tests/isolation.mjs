@@ -4,7 +4,7 @@
 
 import process from 'node:process';
 
-import { Runtime as Any, runCode as inThreads } from 'isolane';
+import { Runtime as Any, Session as InThreads, runCode as inThreads } from 'isolane';
 
 export * from 'isolane';
 
@@ -18,8 +18,20 @@ export class Runtime extends Any {
 
 let shared;
 // Made on first use, because its workers would be counted among those of another runtime.
-const inProcesses = (...call) => (shared ??= new Runtime()).runCode(...call);
+const ofProcesses = () => (shared ??= new Runtime());
+const inProcesses = (...call) => ofProcesses().runCode(...call);
 export const runCode = isolation === 'thread' ? inThreads : inProcesses;
+
+class InProcesses {
+  constructor(...options) {
+    return ofProcesses().session(...options);
+  }
+
+  static [Symbol.hasInstance](value) {
+    return value instanceof InThreads;
+  }
+}
+export const Session = isolation === 'thread' ? InThreads : InProcesses;
 
 /** The reason to skip a test of a runtime's threads. */
 export const ofThreads = isolation === 'process' && 'there are no such threads under isolation by process';

@@ -91,7 +91,8 @@ fn say_counts(ran: usize, skipped: usize) {
     if let Some(path) = std::env::var_os("ISOLANE_CONTRACT_COUNTS") {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let mut file = file.expect("the file for the counts can be opened");
-        writeln!(file, "sessions of rust: {ran} ran, {skipped} skipped")
+        let place = if play::WORKER.is_some() { " in processes" } else { "" };
+        writeln!(file, "sessions of rust{place}: {ran} ran, {skipped} skipped")
             .expect("the counts can be written");
     }
 }

@@ -7,7 +7,7 @@
 //     node tests/contract/counts.mjs counts.txt
 //
 // Runs under isolation by process are runners of their own: `node in processes: 700 ran, 27 skipped`. The table of
-// sessions is counted beside, without processes: `sessions of node: 600 ran, 9 skipped`.
+// sessions is counted beside: `sessions of node: 600 ran, 9 skipped`.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -15,9 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { cases } from './parse.mjs';
 import { cases as casesOfSessions } from './sessions/parse.mjs';
 
-const RUNNERS = ['node', 'python', 'rust'];
-const IN_PROCESSES = RUNNERS.map((language) => `${language} in processes`);
-const OF_SESSIONS = RUNNERS.map((language) => `sessions of ${language}`);
+const LANGUAGES = ['node', 'python', 'rust'];
 
 const [path, isolation] = process.argv.slice(2);
 if (path === undefined || (isolation !== undefined && isolation !== 'process')) {
@@ -25,10 +23,12 @@ if (path === undefined || (isolation !== undefined && isolation !== 'process')) 
   process.exit(2);
 }
 const folder = (name) => fileURLToPath(new URL(name, import.meta.url));
-const tables = [{ name: 'contract', runners: isolation === 'process' ? IN_PROCESSES : RUNNERS, total: cases(folder('.')).length }];
-if (isolation !== 'process') {
-  tables.push({ name: 'sessions', runners: OF_SESSIONS, total: casesOfSessions(folder('sessions')).length });
-}
+const place = isolation === 'process' ? ' in processes' : '';
+const runners = (table) => LANGUAGES.map((language) => `${table}${language}${place}`);
+const tables = [
+  { name: 'contract', runners: runners(''), total: cases(folder('.')).length },
+  { name: 'sessions', runners: runners('sessions of '), total: casesOfSessions(folder('sessions')).length },
+];
 const text = readFileSync(path, 'utf8');
 const wrong = tables.flatMap(({ name, runners, total }) => {
   console.log(`${name}: ${total} cases`);

@@ -34,7 +34,12 @@ def install() -> None:
     def run_code_sync(*args: Any, **options: Any) -> isolane.CodeExecutionResult:
         return _default().run_code_sync(*args, **options)
 
-    vars(isolane).update(Runtime=Runtime, run_code=run_code, run_code_sync=run_code_sync)
+    def session(*args: Any, **options: Any) -> isolane.Session:
+        return _default().session(*args, **options)
+
+    vars(isolane).update(
+        Runtime=Runtime, Session=session, run_code=run_code, run_code_sync=run_code_sync
+    )
 
 
 def _default() -> isolane.Runtime:

@@ -12,14 +12,13 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 
-import { Runtime, Session, ofThreads, unwrap } from '../isolation.mjs';
+import { Runtime, Session, unwrap } from '../isolation.mjs';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc');
 
-const skip = ofThreads;
 
-test('a cell is a thenable handle with the result of a cell', { skip }, async (t) => {
+test('a cell is a thenable handle with the result of a cell', async (t) => {
   const session = opened(t, new Session());
   const cell = session.run('1 + 1');
   assert.equal(cell.running, true);
@@ -31,7 +30,7 @@ test('a cell is a thenable handle with the result of a cell', { skip }, async (t
   assert.equal(unwrap(result), 2);
 });
 
-test('a value that cannot leave is shown', { skip }, async (t) => {
+test('a value that cannot leave is shown', async (t) => {
   const session = opened(t, new Session());
   const result = await session.run('class Point { x = 1 } new Point()');
   assert.equal(result.status, 'success');
@@ -40,7 +39,7 @@ test('a value that cannot leave is shown', { skip }, async (t) => {
   assert.match(result.text, /Point/);
 });
 
-test('misuse throws before anything starts', { skip }, async (t) => {
+test('misuse throws before anything starts', async (t) => {
   const session = opened(t, new Session());
   const refused = (call, message) => assert.throws(call, (error) => (assert.match(error.message, message), true));
   refused(() => new Session({ cell: 'queue' }), /cell.*did you mean 'cells'/);
@@ -58,7 +57,7 @@ test('misuse throws before anything starts', { skip }, async (t) => {
   refused(() => session.update({ modules: { './a.ts': 1 } }), /modules\["\.\/a\.ts"\] must be a string|modules.* must be a string/);
 });
 
-test('a signal ends its cell with its reason', { skip }, async (t) => {
+test('a signal ends its cell with its reason', async (t) => {
   const session = opened(t, new Session());
   await session.run('let kept = 1');
   const controller = new AbortController();
@@ -76,7 +75,7 @@ test('a signal ends its cell with its reason', { skip }, async (t) => {
   assert.equal((await session.run('kept')).result, 1);
 });
 
-test('host functions run in the context of the cell that calls them', { skip }, async (t) => {
+test('host functions run in the context of the cell that calls them', async (t) => {
   const storage = new AsyncLocalStorage();
   const who = () => storage.getStore();
   const session = opened(t, new Session({ globals: { who, later: async () => who() } }));
@@ -85,7 +84,7 @@ test('host functions run in the context of the cell that calls them', { skip }, 
   assert.deepStrictEqual(results.map(({ result }) => result), ['a', 'b', ['c', 'c']]);
 });
 
-test('host functions that a held function calls run in the context of its call', { skip }, async (t) => {
+test('host functions that a held function calls run in the context of its call', async (t) => {
   const storage = new AsyncLocalStorage();
   const { kept, keep } = keeper();
   const session = opened(t, new Session({ globals: { keep, who: () => storage.getStore() } }));
@@ -94,7 +93,7 @@ test('host functions that a held function calls run in the context of its call',
   assert.deepStrictEqual(await Promise.all(asked), [['a', null, 'a'], ['b', null, 'b']]);
 });
 
-test('answers between cells are handed in when the next one runs', { skip }, async (t) => {
+test('answers between cells are handed in when the next one runs', async (t) => {
   const answers = new Map();
   const load = (id) => new Promise((resolve) => answers.set(id, resolve));
   const session = opened(t, new Session({ globals: { load } }));
@@ -107,7 +106,7 @@ test('answers between cells are handed in when the next one runs', { skip }, asy
   await fork.close();
 });
 
-test('a function that the host holds is a cell of its own between cells', { skip }, async (t) => {
+test('a function that the host holds is a cell of its own between cells', async (t) => {
   const { kept, keep } = keeper();
   const session = opened(t, new Session({ globals: { keep } }));
   await session.run(`let n = 0; keep('add', (by: number) => (n += by));`);
@@ -120,7 +119,7 @@ test('a function that the host holds is a cell of its own between cells', { skip
   assert.equal((await session.call('add')).status, 'link_error');
 });
 
-test('functions and promises that were rolled back reject with the name of the end', { skip }, async (t) => {
+test('functions and promises that were rolled back reject with the name of the end', async (t) => {
   const { kept, keep } = keeper();
   const session = opened(t, new Session({ globals: { keep } }));
   await session.run(`keep('before', () => 1);`);
@@ -139,7 +138,7 @@ test('functions and promises that were rolled back reject with the name of the e
   await assert.rejects(kept.promises[0], { name: 'SessionClosed' });
 });
 
-test('a promise that one cell gave settles in another, whose events may be read first', { skip }, async (t) => {
+test('a promise that one cell gave settles in another, whose events may be read first', async (t) => {
   const { kept, keep } = keeper();
   const session = opened(t, new Session({ globals: { keep: async (name, value) => keep(name, value) } }));
   const first = session.run(`
@@ -153,7 +152,7 @@ test('a promise that one cell gave settles in another, whose events may be read 
   assert.deepStrictEqual(await kept.promise, { by: 'another' });
 });
 
-test('a promise of the host settles in the cell after, in a copy too', { skip }, async (t) => {
+test('a promise of the host settles in the cell after, in a copy too', async (t) => {
   let settle;
   const data = new Promise((resolve) => { settle = resolve; });
   const session = opened(t, new Session({ globals: { data } }));
@@ -170,7 +169,7 @@ test('a promise of the host settles in the cell after, in a copy too', { skip },
   await fork?.close();
 });
 
-test('the cause of an error is the right one after a cell that was undone', { skip }, async (t) => {
+test('the cause of an error is the right one after a cell that was undone', async (t) => {
   const failures = [new Error('first'), new Error('second')];
   const session = opened(t, new Session({ globals: { fail: (n) => { throw failures[n]; } } }));
   assert.equal((await session.run('fail(0)')).error.cause, failures[0]);
@@ -179,7 +178,7 @@ test('the cause of an error is the right one after a cell that was undone', { sk
   assert.equal((await session.run('fail(1)')).error.cause, failures[1]);
 });
 
-test('a worker thread that ends takes its sessions with it', { skip }, async () => {
+test('a worker thread that ends takes its sessions with it', async () => {
   const source = `
     import { parentPort } from 'node:worker_threads';
     import { Session } from ${JSON.stringify(import.meta.resolve('isolane'))};
@@ -192,7 +191,7 @@ test('a worker thread that ends takes its sessions with it', { skip }, async () 
   await worker.terminate();
 });
 
-test('a reset and a close end cells, and a closed session refuses', { skip }, async () => {
+test('a reset and a close end cells, and a closed session refuses', async () => {
   const session = new Session();
   const cells = [session.run('for (;;) {}'), session.run('1')];
   await session.reset();
@@ -207,7 +206,7 @@ test('a reset and a close end cells, and a closed session refuses', { skip }, as
   assert.throws(() => session.update({}), { message: 'the session is closed' });
 });
 
-test('resets at once are all done', { skip }, async (t) => {
+test('resets at once are all done', async (t) => {
   const session = opened(t, new Session());
   for (let round = 0; round < 20; round += 1) {
     const cell = session.run('let kept = 1; for (;;) {}');
@@ -217,7 +216,7 @@ test('resets at once are all done', { skip }, async (t) => {
   }
 });
 
-test('names have kinds, types and sizes', { skip }, async (t) => {
+test('names have kinds, types and sizes', async (t) => {
   const session = opened(t, new Session());
   await session.run('const list = [1, 2]; let n: number; function f() {}');
   assert.deepStrictEqual(await session.names(), [
@@ -227,7 +226,7 @@ test('names have kinds, types and sizes', { skip }, async (t) => {
   ]);
 });
 
-test('a fork shares host functions, and nothing else', { skip }, async (t) => {
+test('a fork shares host functions, and nothing else', async (t) => {
   const seen = [];
   const session = opened(t, new Session({ globals: { see: (value) => { seen.push(value); } } }));
   await session.run('let n = 1');
@@ -240,7 +239,7 @@ test('a fork shares host functions, and nothing else', { skip }, async (t) => {
   await fork.close();
 });
 
-test('a runtime closes its sessions', { skip }, async () => {
+test('a runtime closes its sessions', async () => {
   const runtime = new Runtime();
   const { kept, keep } = keeper();
   const session = runtime.session({ globals: { keep } });
@@ -252,7 +251,7 @@ test('a runtime closes its sessions', { skip }, async () => {
   assert.throws(() => session.run('1'), { message: /closed/ });
 });
 
-test('a session that is dropped is freed, also with a callback in a host function', { skip }, async (t) => {
+test('a session that is dropped is freed, also with a callback in a host function', async (t) => {
   const runtime = new Runtime();
   t.after(() => runtime.close());
   let weak;
@@ -273,7 +272,7 @@ test('a session that is dropped is freed, also with a callback in a host functio
   assert.fail('it is there');
 });
 
-test('an open session does not keep the process alive, a cell in flight does', { skip }, () => {
+test('an open session does not keep the process alive, a cell in flight does', () => {
   const program = (rest) => `import { Session } from 'isolane'; let f; const session = new Session({ globals: { keep: (g) => { f = g; } } }); console.log(await session.run('1').then((r) => r.status)); ${rest}`;
   const run = (rest) => execFileSync(process.execPath, ['--input-type=module', '-e', program(rest)], { encoding: 'utf8', timeout: 30_000, cwd: new URL('../..', import.meta.url) });
   assert.equal(run(''), 'success\n');
@@ -293,7 +292,7 @@ function opened(t, session) {
   return session;
 }
 
-test('a global that an update replaces is freed', { skip }, async (t) => {
+test('a global that an update replaces is freed', async (t) => {
   const session = opened(t, new Session({ memoryLimitBytes: 16 * 1024 * 1024 }));
   for (let edition = 0; edition < 40; edition += 1) {
     session.update({ globals: { text: 'y'.repeat(1e6) + edition } });

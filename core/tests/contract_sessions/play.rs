@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Built as a test of the crate `isolane-worker`, this runs the table in processes.
-const WORKER: Option<&str> = option_env!("CARGO_BIN_EXE_isolane-worker");
+pub(crate) const WORKER: Option<&str> = option_env!("CARGO_BIN_EXE_isolane-worker");
 
 /// The runtime of cases that have none of their own.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| match WORKER {

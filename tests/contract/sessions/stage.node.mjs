@@ -4,12 +4,11 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import { Runtime, Session, isolation } from '../../isolation.mjs';
+import { Runtime, Session } from '../../isolation.mjs';
 import { hostFunctions } from '../host.node.mjs';
 import { untag } from '../tags.node.mjs';
 
 const cellName = new AsyncLocalStorage();
-let shared;
 
 export class Stage {
   /** The handles of cells with a name. */
@@ -46,7 +45,7 @@ export class Stage {
     const { modules } = this.#one;
     const options = withReport(untag(this.#one.options ?? {}, this.functions));
     if (Object.keys(modules).length > 0) options.modules = { ...options.modules, ...modules };
-    this.add('main', this.runtime ? this.runtime.session(options) : openAlone(options));
+    this.add('main', this.runtime ? this.runtime.session(options) : new Session(options));
   }
 
   /** Gives a session, or the promise of one, its name. */
@@ -93,12 +92,6 @@ export class Stage {
     }
     await this.runtime?.close();
   }
-}
-
-function openAlone(options) {
-  if (isolation === 'thread') return new Session(options);
-  shared ??= new Runtime();
-  return shared.session(options);
 }
 
 function withReport(options) {

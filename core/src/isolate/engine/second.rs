@@ -231,35 +231,40 @@ fn agrees(cx: Cx, other: Cx) -> Option<()> {
     if size < size_of::<Context>() {
         return None;
     }
-    // SAFETY: the block is as long. Every pattern of bits is a record, and pointers are compared alone.
-    let (record, second) = unsafe { (&*cx.record(), &*other.record()) };
     let marker = ptr::from_ref(&size).cast_mut().cast::<c_void>();
-    let modules = ptr::from_ref(&record.modules).cast_mut();
-    cx.set_opaque(marker);
-    let marked = record.opaque == marker;
-    cx.set_opaque(ptr::null_mut());
-    let agrees = marked
-        && record.opaque.is_null()
-        && record.runtime == runtime
-        && record.modules.previous == modules
-        && record.modules.next == modules
-        && !record.compile_regexp.is_null()
-        && !record.eval.is_null()
-        && second.eval.is_null()
-        && ptr::eq(record.listed.next, &raw const second.listed)
-        && ptr::eq(second.listed.previous, &raw const record.listed);
+    // The engine writes to a context at any time, so these stay pointers.
+    let (record, second) = (cx.record(), other.record());
+    // SAFETY: the blocks are as long. Every pattern of bits is a record, and pointers are compared alone.
+    let agrees = unsafe {
+        let modules = &raw mut (*record).modules;
+        cx.set_opaque(marker);
+        let marked = (*record).opaque == marker;
+        cx.set_opaque(ptr::null_mut());
+        marked
+            && (*record).opaque.is_null()
+            && (*record).runtime == runtime
+            && (*modules).previous == modules
+            && (*modules).next == modules
+            && !(*record).compile_regexp.is_null()
+            && !(*record).eval.is_null()
+            && (*second).eval.is_null()
+            && (*record).listed.next == &raw mut (*second).listed
+            && (*second).listed.previous == &raw mut (*record).listed
+    };
     let global = cx.global().ok()?;
     let is = |value: Raw, other: &Local| {
         is_object(value) && is_object(other.raw) && address_of(value) == address_of(other.raw)
     };
     let known = KNOWN.iter().all(|(index, name)| {
-        cx.get_str(global.raw, name).is_ok_and(|known| is(record.values[*index], &known))
+        // SAFETY: as above.
+        let value = unsafe { (*record).values[*index] };
+        cx.get_str(global.raw, name).is_ok_and(|known| is(value, &known))
     });
     (agrees && known && counts(cx, record, runtime)).then_some(())
 }
 
 /// Whether references are counted where they are declared to be, and prototypes are in their table.
-fn counts(cx: Cx, record: &Context, runtime: *mut sys::JSRuntime) -> bool {
+fn counts(cx: Cx, record: *const Context, runtime: *mut sys::JSRuntime) -> bool {
     // SAFETY: contexts, objects and shapes are counted blocks.
     let count = |thing: *const c_void| unsafe { *thing.byte_sub(COUNT_BEFORE).cast::<i32>() };
     let context: *const c_void = cx.0.cast();
@@ -271,7 +276,8 @@ fn counts(cx: Cx, record: &Context, runtime: *mut sys::JSRuntime) -> bool {
         sys::JS_FreeContext(cx.0);
         during
     };
-    let [array_shape, ..] = record.shapes;
+    // SAFETY: the block is as long, and pointers are compared alone.
+    let [array_shape, ..] = unsafe { (*record).shapes };
     if during != before + 1 || count(context) != before || array_shape.is_null() {
         return false;
     }
@@ -285,7 +291,10 @@ fn counts(cx: Cx, record: &Context, runtime: *mut sys::JSRuntime) -> bool {
         .all(|class| {
             // SAFETY: the class is registered, so the table has it.
             let (known, listed) = unsafe {
-                (cx.own(sys::JS_GetClassProto(cx.0, class)), *record.prototypes.add(class as usize))
+                (
+                    cx.own(sys::JS_GetClassProto(cx.0, class)),
+                    *(*record).prototypes.add(class as usize),
+                )
             };
             known.is_ok_and(|known| {
                 tag_of(known.raw) == tag_of(listed)

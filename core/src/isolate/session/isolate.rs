@@ -26,7 +26,7 @@ use crate::{
     },
     isolate::{
         Embedder, End, NullEmbedder, Realm, Task, Termination, Turn,
-        engine::{jobs, lexical},
+        engine::{jobs, lexical, second},
         memory::{
             escape::forgetting,
             heap::Heap,
@@ -160,7 +160,7 @@ impl Drop for SessionIsolate {
 impl SessionIsolate {
     /// Whether this engine can have sessions, and cells that interleave.
     pub(crate) fn is_available(interleave: bool) -> bool {
-        lexical::is_known() && (!interleave || jobs::layout().is_some())
+        lexical::is_known() && second::is_known() && (!interleave || jobs::layout().is_some())
     }
 
     /// A new session, of a request that was checked. Nothing happens before its first cell.

@@ -13,7 +13,10 @@ use crate::{
     isolate::session::{Addressee, SessionIsolate},
     runtime::{
         record::Reason,
-        threads::run::{Run, cell::Kind},
+        threads::{
+            run::{Run, cell::Kind},
+            scheduler::Job,
+        },
     },
 };
 
@@ -69,7 +72,12 @@ impl Session {
     /// Queues a cell in flight that was called for its next turn.
     pub(super) fn queue_called(&self, run: &Arc<Run>) {
         let mut shared = self.shared.lock();
-        shared.queue.push_back(Arc::clone(run));
+        if run.is_ending() {
+            // Its end takes no time that matters.
+            shared.queue.push_front(Arc::clone(run));
+        } else {
+            shared.queue.push_back(Arc::clone(run));
+        }
         let next = shared.advance();
         drop(shared);
         self.start(next);

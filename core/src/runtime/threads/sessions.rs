@@ -383,6 +383,7 @@ impl CellSession for Session {
             };
             for run in &undone {
                 lost.append(&mut shared.calls.undo(run));
+                shared.inbox.append(&mut run.take_messages());
             }
             (self.schedule(&mut shared), lost, gone, undone)
         };

@@ -117,13 +117,21 @@ impl Run {
         waits
     }
 
+    /// The messages that it was given and has not been handed, but for calls. Others may wait for those that are about
+    /// cells which have completed.
+    pub(crate) fn take_messages(&self) -> Vec<Inbound> {
+        let mut inbox = std::mem::take(&mut self.shared.lock().inbox);
+        inbox.retain(|inbound| !matches!(inbound, Inbound::FunctionCall { .. }));
+        inbox
+    }
+
     /// Settles a cell that was undone with another one, or with the whole session. Returns its error.
     pub(crate) fn undo_with(
         self: &Arc<Self>,
         reason: Reason,
         state: SessionState,
     ) -> Option<Failure> {
-        let inbox = {
+        {
             let mut shared = self.shared.lock();
             if shared.claimed || self.is_settled() {
                 return None;
@@ -131,9 +139,7 @@ impl Run {
             shared.claimed = true;
             shared.record.ask(reason);
             shared.phase = Phase::Over;
-            std::mem::take(&mut shared.inbox)
-        };
-        drop(inbox);
+        }
         self.settle(End::Asked, None, state)
     }
 }

@@ -8,6 +8,8 @@
 //! `ISOLANE_BOMBS=all cargo test --release --package isolane --test bombs -- --nocapture`.
 #![cfg(target_os = "linux")]
 
+#[path = "bombs/cells.rs"]
+mod cells;
 #[path = "bombs/host.rs"]
 mod host;
 #[path = "bombs/kinds.rs"]

@@ -5,8 +5,23 @@ use std::sync::Arc;
 
 use crate::{
     data::portable::portable,
-    value::{InFlight, Value},
+    value::{ErrorClass, InFlight, Value, Writer},
 };
+
+/// The message for answers and arguments that do not fit into a session between two cells.
+pub(crate) const TOO_LARGE: &str =
+    "the message is larger than the session's memory limit leaves room for";
+
+/// An error that code of one side throws on the other.
+pub(crate) fn thrown(name: &str, message: &str) -> Value {
+    let mut writer = Writer::new();
+    writer.error(ErrorClass::Error);
+    writer.string(name);
+    writer.string(message);
+    writer.undefined();
+    writer.undefined();
+    writer.finish()
+}
 
 /// A message from the host to a run.
 #[derive(Debug)]
@@ -41,6 +56,13 @@ impl Inbound {
         match self {
             Self::PromiseSettled { promise, .. } => Some(*promise),
             Self::FunctionCall { .. } | Self::FunctionReleased { .. } => None,
+        }
+    }
+
+    /// Makes the outcome of a promise an error, because there is no room for it.
+    pub(crate) fn refuse(&mut self) {
+        if let Self::PromiseSettled { completion, .. } = self {
+            *completion = Err(thrown("MemoryLimit", TOO_LARGE));
         }
     }
 

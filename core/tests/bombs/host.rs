@@ -10,7 +10,8 @@ use std::{
 };
 
 use isolane::{
-    Completion, ExecutionResult, Host, HostCall, Language, Request, RunHandle, Runtime,
+    CellRequest, Completion, ExecutionResult, Host, HostCall, Language, Request, RunHandle,
+    Runtime, SessionHandle, SessionRequest,
     value::{Value, Writer},
 };
 
@@ -76,36 +77,69 @@ pub(crate) fn run_in(
     language: Language,
     limit: usize,
 ) -> ExecutionResult {
-    let mut inputs = Writer::new();
-    inputs.array(u32::try_from(FUNCTIONS.len()).expect("few") + 1);
-    for (number, name) in (0..).zip(FUNCTIONS) {
-        inputs.host_function(number);
-        inputs.string(name);
-    }
-    inputs.array(0);
     #[expect(clippy::cast_precision_loss, reason = "limits are small powers of two")]
     let memory_limit_bytes = Some(limit as f64);
     let request = Request {
         globals: FUNCTIONS.map(str::to_owned).to_vec(),
         modules: vec![("./m.js".to_owned(), "export const x = 1".to_owned().into())],
-        inputs: inputs.finish(),
+        inputs: functions(true),
         report: true,
         language,
         memory_limit_bytes,
         ..Request::new(source.to_owned().into())
     };
-    let (settled, receiver) = mpsc::channel();
-    let host = Arc::new(BombHost {
-        settled,
-        remote: Mutex::default(),
-        next: AtomicU32::new(100),
-        large: limit / 50,
-    });
-    let remote = runtime.start(request, Arc::clone(&host) as Arc<dyn Host>).expect("no misuse");
+    settled(limit, |host| runtime.start(request, host).expect("no misuse"))
+}
+
+/// A session with these functions.
+pub(crate) fn session(runtime: &Runtime, limit: usize) -> SessionHandle {
+    #[expect(clippy::cast_precision_loss, reason = "limits are small powers of two")]
+    let memory_limit_bytes = Some(limit as f64);
+    let request = SessionRequest {
+        globals: FUNCTIONS.map(str::to_owned).to_vec(),
+        modules: vec![("./m.js".to_owned(), "export const x = 1".to_owned().into())],
+        inputs: functions(false),
+        report: true,
+        memory_limit_bytes,
+        ..SessionRequest::default()
+    };
+    runtime.open_session(request, Arc::new(host(limit).0)).expect("no misuse")
+}
+
+/// Runs a cell to its end.
+pub(crate) fn cell(session: &SessionHandle, request: CellRequest) -> ExecutionResult {
+    settled(8 << 20, |host| session.run(request, host).expect("no misuse"))
+}
+
+/// The result of what `start` starts.
+fn settled(limit: usize, start: impl FnOnce(Arc<dyn Host>) -> RunHandle) -> ExecutionResult {
+    let (host, receiver) = host(limit);
+    let host = Arc::new(host);
+    let remote = start(Arc::clone(&host) as Arc<dyn Host>);
     *host.remote.lock().expect("no panic") = Some(remote.clone());
     receiver.recv_timeout(CEILING).expect("the run settles");
     host.remote.lock().expect("no panic").take();
     remote.take_result().expect("settled")
+}
+
+fn host(limit: usize) -> (BombHost, mpsc::Receiver<()>) {
+    let (settled, receiver) = mpsc::channel();
+    let (remote, next) = (Mutex::default(), AtomicU32::new(100));
+    (BombHost { settled, remote, next, large: limit / 50 }, receiver)
+}
+
+/// The message with the functions; that of a run ends with its arguments.
+fn functions(of_run: bool) -> Value {
+    let mut inputs = Writer::new();
+    inputs.array(u32::try_from(FUNCTIONS.len()).expect("few") + u32::from(of_run));
+    for (number, name) in (0..).zip(FUNCTIONS) {
+        inputs.host_function(number);
+        inputs.string(name);
+    }
+    if of_run {
+        inputs.array(0);
+    }
+    inputs.finish()
 }
 
 /// Waits until the runtime is closed, except for threads that do not return.

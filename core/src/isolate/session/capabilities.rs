@@ -4,7 +4,10 @@
 //! and values for bridged modules. A message is taken in by the first cell that starts after it came, under that cell's
 //! limit; so if the cell is undone, the next one takes it in again.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use crate::{
     data::portable::portable,
@@ -14,7 +17,7 @@ use crate::{
         engine::{Local, Outcome, Thrown, undefined},
     },
     modules::session_request::UpdateRequest,
-    value::Value,
+    value::{Event, Value, walk},
 };
 
 /// The names of the built-in functions.
@@ -140,6 +143,22 @@ impl State {
         }
         session.builtins.set(wanted);
         Ok(())
+    }
+
+    /// The promises of the host in messages that have not been taken in.
+    pub(super) fn promises_to_come(&self, capabilities: &Capabilities) -> HashSet<u32> {
+        let taken_in = self.session().map_or(0, |session| session.taken_in.get());
+        let mut promises = HashSet::new();
+        let given = capabilities.given.iter().skip(taken_in);
+        for values in given.filter_map(|given| given.values.as_ref()) {
+            // A message that cannot be read is refused where it is taken in.
+            let _ = walk(values, |event| {
+                if let Event::HostPromise(number) = event {
+                    promises.insert(*number);
+                }
+            });
+        }
+        promises
     }
 
     /// Frees the values of messages that later ones have replaced.

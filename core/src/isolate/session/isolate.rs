@@ -14,7 +14,7 @@ use super::{
     image::{self, Image},
     interleave::{Flights, Landed, images},
     seats::Seats,
-    turns::{begin, enter, hand_in, link},
+    turns::{begin, enter, fit, hand_in, link},
 };
 use crate::{
     binding::inbound::Inbound,
@@ -229,6 +229,11 @@ impl SessionIsolate {
                 none.insert(new_state(&occupied, program, self.numbers, interleaves))
             }
         };
+        let (heap, mut inbox) = (occupied.instance().heap(), inbox);
+        let held_bytes = heap.used_bytes() + heap.charged_bytes();
+        // A message and the value that is made of it are there at once.
+        let room_bytes = self.limit_bytes.saturating_sub(held_bytes) / 2;
+        fit(&mut inbox, state, &self.capabilities, room_bytes);
         arm(&occupied, state, seat, self.limit_bytes);
         self.peak_bytes = occupied.instance().heap().peak_bytes();
         let linked = if state.must_end() {

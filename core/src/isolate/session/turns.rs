@@ -95,6 +95,35 @@ pub(super) fn begin(
     settle::go_on_from(state, begun)
 }
 
+/// Drops outcomes of promises that nothing in the session has: those of cells that were undone. Of the others, those for
+/// which there is no room become errors. Otherwise they would take the room of every later cell, which would then never
+/// be handed them.
+pub(super) fn fit(
+    inbox: &mut Vec<Inbound>,
+    state: &State,
+    capabilities: &Capabilities,
+    room_bytes: usize,
+) {
+    let promises = state.host_promises.borrow();
+    let is_known =
+        |inbound: &Inbound| inbound.settles().is_none_or(|it| promises.contains_key(&it));
+    if !inbox.iter().all(is_known) {
+        let awaited = state.promises_to_come(capabilities);
+        let is_awaited =
+            |inbound: &Inbound| inbound.settles().is_some_and(|it| awaited.contains(&it));
+        inbox.retain(|inbound| is_known(inbound) || is_awaited(inbound));
+    }
+    let mut taken_bytes = 0;
+    for inbound in inbox {
+        let bytes = inbound.held_bytes();
+        if taken_bytes + bytes > room_bytes {
+            inbound.refuse();
+        } else {
+            taken_bytes += bytes;
+        }
+    }
+}
+
 /// Hands the host's messages in, and keeps those that another cell would need if this one is undone.
 pub(super) fn hand_in(
     state: &State,

@@ -6,8 +6,6 @@
 
 use std::{collections::HashMap, sync::Weak};
 
-use crate::value::{ErrorClass, Value, Writer};
-
 /// The calls of one session, by their numbers.
 pub(crate) struct Calls<R>(HashMap<u32, Placed<R>>);
 
@@ -67,15 +65,4 @@ impl<R> Calls<R> {
         calls.sort_unstable();
         calls
     }
-}
-
-/// An error that the host is thrown.
-pub(crate) fn thrown(name: &str, message: &str) -> Value {
-    let mut writer = Writer::new();
-    writer.error(ErrorClass::Error);
-    writer.string(name);
-    writer.string(message);
-    writer.undefined();
-    writer.undefined();
-    writer.finish()
 }

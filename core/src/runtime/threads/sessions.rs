@@ -19,7 +19,7 @@ use std::{
     },
 };
 
-use self::calls::{Calls, Placed, thrown};
+use self::calls::{Calls, Placed};
 use super::{
     homes::Stay,
     resources::Resources,
@@ -33,7 +33,7 @@ use crate::{
     binding::{
         handle::Recipient,
         host::{Completion, Host},
-        inbound::Inbound,
+        inbound::{Inbound, TOO_LARGE, thrown},
         native::NativeHost,
     },
     data::cell::SessionState,
@@ -527,6 +527,3 @@ impl Recipient for Session {
         }
     }
 }
-
-/// The message for answers and arguments that do not fit into the session between two cells.
-const TOO_LARGE: &str = "the message is larger than the session's memory limit leaves room for";

@@ -26,7 +26,12 @@ use super::{
     session_worker::SessionWorker,
 };
 use crate::{
-    binding::{handle::Recipient, host::Host, inbound::Inbound, native::NativeHost},
+    binding::{
+        handle::Recipient,
+        host::Host,
+        inbound::{Inbound, thrown},
+        native::NativeHost,
+    },
     data::cell::SessionState,
     error::{Error, ErrorKind},
     modules::session_request::{SessionRequest, UpdateRequest},
@@ -34,7 +39,7 @@ use crate::{
     protocol::messages::{ToWorker, session::Open},
     runtime::{
         processes::{
-            calls::{Calls, Placed, thrown},
+            calls::{Calls, Placed},
             ledger::Ledger,
             lost::Lost,
             worker_socket::{FrameSink, WorkerSocket},

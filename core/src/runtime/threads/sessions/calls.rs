@@ -10,7 +10,6 @@ use std::{
 };
 
 use super::Run;
-use crate::value::{ErrorClass, Value, Writer};
 
 /// The calls of one session, by their numbers.
 #[derive(Default)]
@@ -66,15 +65,4 @@ impl Calls {
         calls.sort_unstable();
         calls
     }
-}
-
-/// An error that the host is thrown.
-pub(super) fn thrown(name: &str, message: &str) -> Value {
-    let mut writer = Writer::new();
-    writer.error(ErrorClass::Error);
-    writer.string(name);
-    writer.string(message);
-    writer.undefined();
-    writer.undefined();
-    writer.finish()
 }

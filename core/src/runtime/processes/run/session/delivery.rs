@@ -11,12 +11,12 @@ use crate::{
     binding::{
         handle::{Recipient, RunControl},
         host::Completion,
-        inbound::Inbound,
+        inbound::{Inbound, TOO_LARGE, thrown},
     },
     protocol::messages::session::{Cell, CellWork},
     runtime::{
         processes::{
-            calls::{Placed, thrown},
+            calls::Placed,
             lost::Lost,
             run::{Run, Work, cell::Kind},
         },
@@ -24,9 +24,6 @@ use crate::{
     },
     value::Charge,
 };
-
-/// The message for answers and arguments that do not fit into the session between two cells.
-const TOO_LARGE: &str = "the message is larger than the session's memory limit leaves room for";
 
 impl Recipient for Session {
     fn deliver(self: Arc<Self>, inbound: Inbound) {

@@ -167,12 +167,17 @@ fn places_behind_insertions_lead_back() {
     ] {
         let module = compiled(text);
         let mut lines = Lines::new(text, &module.line_terminators);
-        let wanted = lines.position(text.find("here").expect("there"));
+        let place = text.find("here").expect("there");
+        let wanted = lines.position(place);
+        let engine_line = |line| Some((line, lines.engine_line(line)?));
+        let mut engine_lines = (1..=wanted.line).filter_map(engine_line);
+        let found = engine_lines.find(|(_, range)| range.contains(&place));
+        let (line, range) = found.expect("its line");
         let Code::Edited(edited) = &module.code else { panic!("{text}") };
         let at = module.code().find("here").expect("it stays");
-        let start = edited.edits.code(lines.offset(wanted.line, 1).expect("its line"));
+        let start = edited.edits.code(range.start);
         let column = u32::try_from(at - start + 1).expect("a short line");
-        assert_eq!(module.original(wanted.line, column), Some(wanted), "{text:?}");
+        assert_eq!(module.original(line, column), Some(wanted), "{text:?}");
         assert_eq!(module.original(99, 1), None);
     }
     // Inserted text is at the place where it was inserted.

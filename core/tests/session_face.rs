@@ -9,9 +9,9 @@ use std::{
 };
 
 use isolane::{
-    CallOptions, CellOptions, ExecutionResult, HostError, HostFunction, Inputs, NameKind, Runtime,
-    RuntimeOptions, SandboxFunction, Session, SessionOptions, SessionState, SessionUpdate, Status,
-    ValueFrom,
+    CallOptions, CellOptions, Cells, ExecutionResult, HostError, HostFunction, Inputs, NameKind,
+    Runtime, RuntimeOptions, SandboxFunction, SandboxPromise, Session, SessionOptions,
+    SessionState, SessionUpdate, Status, ValueFrom,
 };
 
 fn session(globals: Inputs) -> Session {
@@ -56,6 +56,30 @@ fn gate() -> (Arc<Mutex<Option<futures::channel::oneshot::Sender<i32>>>>, HostFu
         }
     });
     (Arc::new(Mutex::new(Some(sender))), load)
+}
+
+#[test]
+fn a_promise_of_a_cell_outlives_the_end_of_another() {
+    let kept: Arc<Mutex<Option<SandboxPromise>>> = Arc::default();
+    let keeper = Arc::clone(&kept);
+    let keep = move |promise: SandboxPromise| {
+        *keeper.lock().expect("not poisoned") = Some(promise);
+    };
+    let (answer, load) = gate();
+    let globals = Inputs::new().with("load", load).with("keep", HostFunction::new(keep));
+    let options = SessionOptions { globals, cells: Cells::Interleave, ..Default::default() };
+    let session = Session::new(options).expect("valid options");
+    let source = "const page = load().then((n: number) => n + 1); keep(page); await page";
+    let waiting = session.run(source, CellOptions::default());
+    let ended = session.run("for (;;);", timeout(50)).wait().expect("an open session");
+    assert_eq!((ended.status, state(&ended)), (Status::Terminated, SessionState::RolledBack));
+    let answer = answer.lock().expect("not poisoned").take().expect("not answered");
+    answer.send(1).expect("the cell waits");
+    let result = waiting.wait().expect("an open session").result.expect("a value");
+    assert_eq!(result.deserialize::<i32>().expect("a number"), 2);
+    let promise = kept.lock().expect("not poisoned").take().expect("it was kept");
+    let settled = futures::executor::block_on(promise.settled::<i32>());
+    assert_eq!(settled.expect("it is fulfilled"), 2);
 }
 
 #[test]

@@ -274,8 +274,13 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// `outcome_of` is the promise that the message settles.
-    pub(super) fn new(side: &Arc<HostSide>, message: &Value, outcome_of: Option<u32>) -> Self {
+    /// A message of the code of `cell`. `outcome_of` is the promise that it settles.
+    pub(super) fn new(
+        side: &Arc<HostSide>,
+        cell: &HostSide,
+        message: &Value,
+        outcome_of: Option<u32>,
+    ) -> Self {
         let mut received = Self { side: Some(Arc::clone(side)), ..Self::default() };
         if !message.may_lend() {
             return received;
@@ -289,7 +294,7 @@ impl Received {
         });
         let borrowed = |number, lent| (number, Borrowed::new(side, number, lent));
         for number in promises {
-            let waiter = side.sandbox_promise(number);
+            let waiter = side.sandbox_promise(cell, number);
             if outcome_of == Some(number) {
                 received.itself = Some((number, Arc::downgrade(&waiter)));
             } else {

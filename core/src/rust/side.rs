@@ -102,8 +102,8 @@ struct Tables {
     calls: FxHashMap<u32, Arc<Waiter>>,
     /// Promises of the sandbox that have not settled.
     sandbox_promises: HashMap<u32, Arc<Waiter>>,
-    /// Those of them that arrived since a cell was last kept, in a session.
-    fresh_promises: Vec<u32>,
+    /// Those of them that arrived with events of cells in flight, each with its cell's side by address.
+    fresh_promises: Vec<(usize, u32)>,
 }
 
 impl HostSide {
@@ -247,12 +247,12 @@ impl HostSide {
         Ok(waiter)
     }
 
-    /// The waiter for a promise of the sandbox, from when it first arrived until it settles.
-    pub(super) fn sandbox_promise(&self, number: u32) -> Arc<Waiter> {
+    /// The waiter for a promise of the sandbox, from when it first arrived, with an event of `cell`, until it settles.
+    pub(super) fn sandbox_promise(&self, cell: &Self, number: u32) -> Arc<Waiter> {
         let mut tables = self.tables.lock();
         let Tables { sandbox_promises, fresh_promises, .. } = &mut *tables;
         let waiter = Arc::clone(sandbox_promises.entry(number).or_insert_with(|| {
-            fresh_promises.push(number);
+            fresh_promises.push((cell.address(), number));
             Arc::default()
         }));
         if tables.over {
@@ -261,10 +261,10 @@ impl HostSide {
         waiter
     }
 
-    fn received(&self, message: &Value, outcome_of: Option<u32>) -> Arc<Received> {
+    fn received(&self, cell: &Self, message: &Value, outcome_of: Option<u32>) -> Arc<Received> {
         self.note_size(message);
         Arc::new(match self.me.upgrade() {
-            Some(me) => Received::new(&me, message, outcome_of),
+            Some(me) => Received::new(&me, cell, message, outcome_of),
             None => Received::default(),
         })
     }

@@ -24,13 +24,13 @@ use crate::{
 impl Host for HostSide {
     fn call(&self, function: u32, args: Value, call: HostCall) {
         // The side with the tables.
-        let root = self.session.as_deref().unwrap_or(self);
+        let root = self.root();
         root.note_size(&args);
         root.forget_thrown();
         let number = root.called.fetch_add(1, Ordering::Relaxed) + 1;
         if function != REPORT_SINK {
             match root.function(function) {
-                Some(function) => root.run_function(&function, args, call, number),
+                Some(function) => root.run_function(self, &function, args, call, number),
                 None => {
                     let error = HostError::new("TypeError", "the host does not know this function");
                     call.reply(Err(error.to_value()));
@@ -56,7 +56,7 @@ impl Host for HostSide {
         writer.array(1);
         let message = Message { value: newest, links: Vec::new() };
         match root.write(&message, &mut writer, "") {
-            Ok(()) => root.run_function(&sink, writer.finish(), call, number),
+            Ok(()) => root.run_function(self, &sink, writer.finish(), call, number),
             Err(fault) => {
                 call.reply(Err(HostError::serialization(fault, "report").to_value()));
             }
@@ -64,31 +64,27 @@ impl Host for HostSide {
     }
 
     fn function_settled(&self, call: u32, completion: Completion) {
-        if let Some(session) = &self.session {
-            return session.function_settled(call, completion);
-        }
+        let root = self.root();
         let (Ok(value) | Err(value)) = &completion;
-        let received = self.received(value, None);
-        let waiter = self.tables.lock().calls.remove(&call);
+        let received = root.received(self, value, None);
+        let waiter = root.tables.lock().calls.remove(&call);
         if let Some(waiter) = waiter {
             waiter.settle(completion, received);
         }
     }
 
     fn promise_settled(&self, promise: u32, completion: Completion) {
-        if let Some(session) = &self.session {
-            return session.promise_settled(promise, completion);
-        }
+        let root = self.root();
         let (Ok(value) | Err(value)) = &completion;
-        let received = self.received(value, Some(promise));
-        let waiter = self.tables.lock().sandbox_promises.remove(&promise);
+        let received = root.received(self, value, Some(promise));
+        let waiter = root.tables.lock().sandbox_promises.remove(&promise);
         if let Some(waiter) = waiter {
             waiter.settle(completion, received);
         }
     }
 
     fn concluded(&self, state: SessionState) {
-        self.session.as_deref().unwrap_or(self).conclude(state);
+        self.root().conclude(self, state);
     }
 
     fn settled(&self) {
@@ -97,8 +93,16 @@ impl Host for HostSide {
 }
 
 impl HostSide {
-    fn run_function(&self, function: &Arc<Function>, args: Value, call: HostCall, number: u64) {
-        let received = self.received(&args, None);
+    /// Answers a call of the code of `cell`, with the tables of this side.
+    fn run_function(
+        &self,
+        cell: &Self,
+        function: &Arc<Function>,
+        args: Value,
+        call: HostCall,
+        number: u64,
+    ) {
+        let received = self.received(cell, &args, None);
         match &**function {
             Function::Sync(body) => {
                 let _entered = self.tokio.as_ref().map(Handle::enter);

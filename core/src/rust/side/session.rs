@@ -51,16 +51,28 @@ impl HostSide {
         }
     }
 
-    /// Closes the waiters for promises of the sandbox that a cell has undone.
-    pub(super) fn conclude(&self, state: SessionState) {
+    /// The side with the tables: that of the session, if this is a cell's.
+    pub(super) fn root(&self) -> &Self {
+        self.session.as_deref().unwrap_or(self)
+    }
+
+    /// A number for this side, for as long as it lives.
+    pub(super) fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Closes the waiters for promises of the sandbox that are undone with a cell.
+    pub(super) fn conclude(&self, cell: &Self, state: SessionState) {
         let mut tables = self.tables.lock();
-        let fresh = std::mem::take(&mut tables.fresh_promises);
+        let Tables { sandbox_promises, fresh_promises, .. } = &mut *tables;
+        let is_its = |(address, _): &mut (usize, u32)| *address == cell.address();
+        let fresh: Vec<_> = fresh_promises.extract_if(.., is_its).collect();
         let gone: Vec<_> = match state {
             SessionState::Kept => Vec::new(),
             SessionState::RolledBack => {
-                fresh.iter().filter_map(|number| tables.sandbox_promises.remove(number)).collect()
+                fresh.iter().filter_map(|(_, number)| sandbox_promises.remove(number)).collect()
             }
-            SessionState::Reset => tables.sandbox_promises.drain().map(|(_, it)| it).collect(),
+            SessionState::Reset => sandbox_promises.drain().map(|(_, it)| it).collect(),
         };
         drop(tables);
         for waiter in gone {

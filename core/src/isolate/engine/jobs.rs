@@ -11,11 +11,10 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{Cx, Local, Raw, address_of, class_of, frames::AsyncFunction, is_object, sys};
-use crate::{
-    isolate::memory::{escape, heap::Heap, instance},
-    os::process::PerProcess,
+use super::{
+    Cx, Local, Raw, address_of, class_of, frames::AsyncFunction, is_object, sys, trial::try_out,
 };
+use crate::{isolate::memory::heap::Heap, os::process::PerProcess};
 
 /// The proof that the declared structures are those of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,29 +216,12 @@ const LARGEST_NUMBER: usize = 1 << 16;
 /// The layout, found once per process in less than a millisecond.
 pub(in crate::isolate) fn layout() -> Option<Layout> {
     static LAYOUT: PerProcess<OnceLock<Option<Layout>>> = PerProcess::new();
-    *LAYOUT.get_or_init(OnceLock::new).get_or_init(find)
+    *LAYOUT.get_or_init(OnceLock::new).get_or_init(|| try_out(examine))
 }
 
-fn find() -> Option<Layout> {
-    let heap = Heap::in_process();
-    heap.set_leaves(true);
-    let found = escape::catch(|| {
-        let runtime = instance::new_runtime(&heap)?;
-        // SAFETY: each call gets the result of the one before; the heap is dropped with all its content.
-        let cx = unsafe {
-            let context = sys::JS_NewContextRaw(runtime);
-            let ready = !context.is_null()
-                && sys::JS_AddIntrinsicBaseObjects(context) == 0
-                && sys::JS_AddIntrinsicPromise(context) == 0
-                && sys::JS_AddIntrinsicEval(context) == 0;
-            ready.then_some(Cx(context))
-        }?;
-        examine(cx, &heap, runtime)
-    });
-    found.ok().flatten()
-}
-
-fn examine(cx: Cx, heap: &Heap, runtime: *mut sys::JSRuntime) -> Option<Layout> {
+fn examine(cx: Cx, heap: &Heap) -> Option<Layout> {
+    // SAFETY: a live context.
+    let runtime = unsafe { sys::JS_GetRuntime(cx.0) };
     let run = |text: &CStr| {
         let length = text.count_bytes() as sys::size_t;
         // SAFETY: the context lives, and a C string ends with a zero byte.

@@ -7,11 +7,8 @@
 
 use std::{ffi::CStr, ptr, sync::OnceLock};
 
-use super::{Cx, Raw, Thrown, address_of, is_object, sys};
-use crate::{
-    isolate::memory::{escape, heap::Heap, instance},
-    os::process::PerProcess,
-};
+use super::{Cx, Raw, Thrown, address_of, is_object, sys, trial::try_out};
+use crate::os::process::PerProcess;
 
 /// Declares one name in each way that leads to the object.
 const PROGRAM: &CStr = c"const declared = 1; let other = 2;";
@@ -43,22 +40,10 @@ unsafe fn at(cx: Cx, offset: usize) -> Raw {
 }
 
 fn find() -> Option<usize> {
-    let heap = Heap::in_process();
-    heap.set_leaves(true);
-    let found = escape::catch(|| {
-        let runtime = instance::new_runtime(&heap)?;
-        // SAFETY: each call gets the result of the one before; the heap is dropped with all its content.
-        let cx = unsafe {
-            let context = sys::JS_NewContextRaw(runtime);
-            let ready = !context.is_null()
-                && sys::JS_AddIntrinsicBaseObjects(context) == 0
-                && sys::JS_AddIntrinsicEval(context) == 0;
-            ready.then_some(Cx(context))
-        }?;
+    try_out(|cx, _| {
         let offset = behind_global(cx)?;
         declares(cx, offset).ok()?.then_some(offset)
-    });
-    found.ok().flatten()
+    })
 }
 
 /// The offset behind the only place of the global object in the context.

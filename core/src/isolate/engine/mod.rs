@@ -4,8 +4,8 @@
 //! [`Thrown`] where an exception is pending. Only this folder depends on which calls take a reference and which do not:
 //! `strings` has text and property keys, `properties` the properties of objects, `frames` the functions that run,
 //! `jobs` the jobs that wait, `lexical` the object of global declarations, `second` makes a context with global
-//! declarations of its own, `exotic` makes classes of objects with properties of ours, and `portable` writes references
-//! as bytes.
+//! declarations of its own, `exotic` makes classes of objects with properties of ours, `portable` writes references as
+//! bytes, and `trial` tries the engine out in a context of its own.
 //!
 //! Every function here must be called on the thread that has entered the isolate, and every `Local` must be gone before
 //! the isolate's memory is.
@@ -22,6 +22,7 @@ pub(super) mod realm;
 pub(super) mod second;
 mod strings;
 pub(super) mod sys;
+mod trial;
 
 use std::{
     ffi::{CStr, CString, c_int, c_void},

@@ -16,11 +16,9 @@ use std::{
 
 use super::{
     Cx, Local, Outcome, Raw, Text, Thrown, address_of, class_of, is_object, lexical, sys, tag_of,
+    trial,
 };
-use crate::{
-    isolate::memory::{calibrate, escape, heap::Heap, instance},
-    os::process::PerProcess,
-};
+use crate::{isolate::memory::calibrate, os::process::PerProcess};
 
 /// The values that a context holds.
 const VALUES: usize = 27;
@@ -195,31 +193,16 @@ fn try_out() -> bool {
     if !offsets {
         return false;
     }
-    let heap = Heap::in_process();
-    heap.set_leaves(true);
-    let tried = escape::catch(|| {
-        let runtime = instance::new_runtime(&heap)?;
-        // SAFETY: a live runtime, and contexts of it if they are not null.
-        let (context, other) =
-            unsafe { (sys::JS_NewContextRaw(runtime), sys::JS_NewContextRaw(runtime)) };
-        if context.is_null() || other.is_null() {
+    let tried = trial::try_out(|cx, _| {
+        // SAFETY: a live context, and another one of its runtime unless it is null.
+        let other = unsafe { sys::JS_NewContextRaw(sys::JS_GetRuntime(cx.0)) };
+        if other.is_null() {
             return None;
         }
-        let intrinsics = [
-            sys::JS_AddIntrinsicBaseObjects,
-            sys::JS_AddIntrinsicEval,
-            sys::JS_AddIntrinsicRegExp,
-            sys::JS_AddIntrinsicPromise,
-        ];
-        // SAFETY: a live context, which nothing was added to yet.
-        if intrinsics.iter().any(|add| unsafe { add(context) } != 0) {
-            return None;
-        }
-        let cx = Cx(context);
         agrees(cx, Cx(other))?;
         runs(cx).ok()
     });
-    tried.ok().flatten() == Some(true)
+    tried == Some(true)
 }
 
 /// Whether everything that is known of a context is where it is declared. `other` was made right after it.

@@ -15,9 +15,8 @@ use super::{
     suspended,
 };
 use crate::{
-    isolate::{
-        engine::{Cx, Local, Raw, address_of, class_of, is_object, sys, undefined},
-        memory::{escape, heap::Heap, instance},
+    isolate::engine::{
+        Cx, Local, Raw, address_of, class_of, is_object, sys, trial::try_out, undefined,
     },
     os::process::PerProcess,
 };
@@ -55,19 +54,9 @@ pub(in crate::isolate) fn layout() -> Option<Layout> {
 }
 
 fn find() -> Option<Layout> {
-    let heap = Heap::in_process();
-    heap.set_leaves(true);
-    let found = escape::catch(|| {
-        let runtime = instance::new_runtime(&heap)?;
-        // SAFETY: each call gets the result of the one before; the heap is dropped with all its content.
-        let cx = unsafe {
-            let context = sys::JS_NewContextRaw(runtime);
-            let ready = !context.is_null()
-                && sys::JS_AddIntrinsicBaseObjects(context) == 0
-                && sys::JS_AddIntrinsicPromise(context) == 0
-                && sys::JS_AddIntrinsicEval(context) == 0;
-            ready.then_some(Cx(context))
-        }?;
+    try_out(|cx, heap| {
+        // SAFETY: a live context.
+        let runtime = unsafe { sys::JS_GetRuntime(cx.0) };
         let functions = heap.functions();
         // SAFETY: the runtime is a block of that allocator.
         let bytes = unsafe { functions.js_malloc_usable_size?(runtime.cast()) };
@@ -86,8 +75,7 @@ fn find() -> Option<Layout> {
             cx.set_opaque(ptr::null_mut());
         }
         search.found.get()
-    });
-    found.ok().flatten()
+    })
 }
 
 /// Called by the engine while it makes the error of the program.

@@ -1,0 +1,139 @@
+//! The checkpoints of a session.
+//!
+//! In: a cell that was kept, or one that is undone. Out: an image of the heap and one of the tables, or the session as
+//! they have it.
+
+use super::{
+    Progress, SessionIsolate,
+    image::{self, Image},
+    program_of,
+};
+use crate::{
+    data::cell::SessionState,
+    isolate::{
+        memory::{escape::forgetting, heap::Heap, snapshot::Snapshot},
+        state::State,
+    },
+};
+
+/// The state before the present cell, or the next one.
+pub(in crate::isolate::session) enum Before {
+    /// That of a new session.
+    Pristine,
+    Checkpoint(Box<(Snapshot, Image)>),
+    /// The present one, of which the checkpoint is still to be taken.
+    Due,
+    /// It was too large, or cannot be had.
+    Unknown,
+}
+
+impl Before {
+    pub(super) fn copy(&self) -> Self {
+        match self {
+            Self::Pristine => Self::Pristine,
+            Self::Checkpoint(checkpoint) => {
+                let (snapshot, image) = &**checkpoint;
+                Self::Checkpoint(Box::new((snapshot.clone(), image.copy())))
+            }
+            Self::Due => Self::Due,
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl SessionIsolate {
+    /// Frees what a cell leaves, and takes the checkpoint. False if the engine was left meanwhile.
+    pub(in crate::isolate::session) fn keep(&mut self, number: u32) -> bool {
+        let Some(state) = &mut self.state else { return true };
+        let occupied = self.tenant.occupy();
+        let instance = occupied.instance();
+        // Nothing ends this, and nothing is too much for it.
+        instance.rest();
+        instance.realm().attach(state);
+        let left = instance.enter(|_| {
+            state.leave_cell();
+            state.forget_dead_cells();
+            state.cell.set(0);
+            state.wanted_cell()
+        });
+        let wanted = match left {
+            Ok(wanted) if !state.failed() => wanted,
+            _ => {
+                self.present = Progress::Left;
+                return false;
+            }
+        };
+        let others_bytes = self.flights.as_ref().map_or(0, |flights| flights.loose_bytes(number));
+        discharge(instance.heap(), state, others_bytes);
+        drop(occupied);
+        // Dropped before the next one is taken, which may then use its memory.
+        self.before = Before::Due;
+        if let Some(flights) = &mut self.flights {
+            flights.complete(number, wanted, program_of(state).next_number());
+        }
+        self.leave_seat();
+        self.present = Progress::Untouched;
+        true
+    }
+
+    /// Takes the checkpoint of a cell that was kept, if it is due: after its result has gone to the host, and before
+    /// anything else happens.
+    pub(crate) fn take_checkpoint(&mut self) {
+        if !matches!(self.before, Before::Due) {
+            return;
+        }
+        self.before = match self.checkpoint() {
+            Some(checkpoint) => Before::Checkpoint(Box::new(checkpoint)),
+            None => Before::Unknown,
+        };
+    }
+
+    pub(in crate::isolate::session) fn checkpoint(&self) -> Option<(Snapshot, Image)> {
+        let state = self.state.as_ref()?;
+        let occupied = self.tenant.occupy();
+        let (held_bytes, _) = occupied.instance().heap().held_and_room_bytes();
+        let fits = held_bytes <= self.checkpoint_bytes && self.checkpoint_bytes > 0;
+        let snapshot = fits.then(|| occupied.checkpoint()).flatten()?;
+        Some((snapshot, Image::of(state)?))
+    }
+
+    /// Undoes the present cell.
+    pub(in crate::isolate::session) fn undo(&mut self) -> SessionState {
+        let Before::Checkpoint(checkpoint) = &self.before else {
+            let undone = match self.before {
+                Before::Pristine => SessionState::RolledBack,
+                _ => SessionState::Reset,
+            };
+            self.start_again();
+            return undone;
+        };
+        let (snapshot, image) = &**checkpoint;
+        if let Some(state) = &mut self.state {
+            let mut occupied = self.tenant.occupy();
+            // First, for the tables are of no use to the heap from here on.
+            image::forget(state);
+            occupied.recall(snapshot);
+            image.put_back(state);
+            program_of(state).forget_cells(self.first_cell);
+        }
+        self.leave_seat();
+        SessionState::RolledBack
+    }
+
+    /// Puts the beginning back.
+    pub(in crate::isolate::session) fn start_again(&mut self) {
+        if let Some(mut state) = self.state.take() {
+            self.numbers = self.numbers.of(&state);
+            self.program = std::mem::replace(program_of(&mut state), self.program.emptied());
+            self.program.reset();
+            forgetting(|| drop(state));
+        }
+        self.lost = !self.tenant.occupy().recall_pristine();
+        self.before = if self.checkpoint_bytes > 0 { Before::Pristine } else { Before::Unknown };
+    }
+}
+
+/// Takes back all charges but those for what the session keeps, and these of other cells.
+pub(in crate::isolate::session) fn discharge(heap: &Heap, state: &State, others_bytes: usize) {
+    heap.discharge(heap.charged_bytes().saturating_sub(state.kept.get() + others_bytes));
+}

@@ -1,0 +1,114 @@
+//! Messages of the host to a session, in a cell and between cells.
+//!
+//! In: answers, calls of functions that the host holds, and releases. Out: messages for the cell that runs, or for the
+//! next one; and a cell of its own for a call that is made between cells.
+
+use std::sync::{Arc, Weak, atomic::Ordering};
+
+use super::{Options, Session, Shared, calls::Placed};
+use crate::{
+    binding::{
+        handle::Recipient,
+        host::Completion,
+        inbound::{Inbound, TOO_LARGE, thrown},
+    },
+    isolate::session::Work as CellWork,
+    runtime::{
+        record::CLOSED,
+        threads::run::{Run, Work, cell::Kind},
+    },
+    value::Charge,
+};
+
+impl Recipient for Session {
+    fn deliver(self: Arc<Self>, inbound: Inbound) {
+        let mut inbound = inbound;
+        let mut shared = self.shared.lock();
+        let call = match &inbound {
+            Inbound::FunctionCall { call, .. } => Some(*call),
+            _ => None,
+        };
+        if self.closed.load(Ordering::Acquire) {
+            drop(shared);
+            return self.reject(call.into_iter().collect(), CLOSED);
+        }
+        let takes = !self.request.interleave;
+        if let Some(current) = shared.current.clone().filter(|_| takes) {
+            match current.receive(inbound) {
+                Ok(()) => {
+                    if let Some(call) = call {
+                        shared.calls.place(call, Placed::In(Arc::downgrade(&current)));
+                    }
+                    return;
+                }
+                Err(refused) => inbound = refused,
+            }
+        }
+        if !inbound.count(&self.in_flight, self.limit_bytes) {
+            match inbound {
+                Inbound::PromiseSettled { promise, .. } => {
+                    let completion: Completion = Err(thrown("MemoryLimit", TOO_LARGE));
+                    shared.inbox.push(Inbound::PromiseSettled { promise, completion });
+                }
+                _ => {
+                    drop(shared);
+                    self.reject(call.into_iter().collect(), ("MemoryLimit", TOO_LARGE));
+                }
+            }
+            return;
+        }
+        if self.request.interleave {
+            if let Some(call) = call {
+                shared.calls.place(call, Placed::In(Weak::new()));
+            }
+            shared.inbox.push(inbound);
+            let next = self.schedule(&mut shared);
+            drop(shared);
+            return self.start(next);
+        }
+        if call.is_none() {
+            return shared.inbox.push(inbound);
+        }
+        let Some(run) = self.held(&mut shared, inbound) else {
+            drop(shared);
+            return self.reject(call.into_iter().collect(), CLOSED);
+        };
+        shared.queue.push_back(run);
+        let next = shared.advance();
+        drop(shared);
+        self.start(next);
+    }
+
+    fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
+        let current = self.shared.lock().current.clone().filter(|run| run.number() == 0);
+        match current {
+            Some(run) => run.charge(bytes),
+            None => self.in_flight.charge(bytes, self.limit_bytes),
+        }
+    }
+}
+
+impl Session {
+    /// Keeps messages that a cell has not been handed, or that it is to be handed again, in front of those that came
+    /// since. Calls become cells of their own, in front of the others.
+    pub(super) fn keep_for_later(&self, shared: &mut Shared, inbox: Vec<Inbound>) {
+        let (calls, messages): (Vec<_>, Vec<_>) =
+            inbox.into_iter().partition(|it| matches!(it, Inbound::FunctionCall { .. }));
+        shared.inbox.splice(..0, messages);
+        for call in calls.into_iter().rev() {
+            if let Some(run) = self.held(shared, call) {
+                shared.queue.push_front(run);
+            }
+        }
+    }
+
+    /// The run of a call that the host makes between cells. `None` if there can be none.
+    pub(super) fn held(&self, shared: &mut Shared, inbound: Inbound) -> Option<Arc<Run>> {
+        let Inbound::FunctionCall { function, args, call } = inbound else { return None };
+        let work = Work::Cell(CellWork::Held { function, args, call });
+        self.resources.ensure_threads().ok()?;
+        let run = self.make(work, Kind::Held, Options::default());
+        shared.calls.place(call, Placed::Own(Arc::downgrade(&run)));
+        Some(run)
+    }
+}

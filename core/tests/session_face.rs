@@ -59,6 +59,30 @@ fn gate() -> (Arc<Mutex<Option<futures::channel::oneshot::Sender<i32>>>>, HostFu
 }
 
 #[test]
+fn a_builtin_that_does_not_come_back_resets_the_copies_of_its_session() {
+    let session = session(Inputs::new());
+    value(&session, "let g = 5; g");
+    let copy = session.fork().wait().expect("nothing is unanswered");
+    let late = session.fork().wait().expect("nothing is unanswered");
+    assert_eq!(value(&copy, "g"), 5.0);
+    let endless = "Array.prototype.reverse.call({ length: 2 ** 53 })";
+    let endless = session.run(endless, timeout(100));
+    let waits = copy.run("g", CellOptions::default());
+    let ended = endless.wait().expect("an open session");
+    assert_eq!((ended.status, state(&ended)), (Status::Terminated, SessionState::Reset));
+    for result in [waits.wait().expect("open"), run(&late, "g")] {
+        let (status, name, _, state) = error(&result);
+        assert_eq!(
+            (status, name, state),
+            (Status::Terminated, "SessionReset", SessionState::Reset)
+        );
+    }
+    for session in [&session, &copy, &late] {
+        assert_eq!(value(session, "typeof g"), "undefined");
+    }
+}
+
+#[test]
 fn a_promise_of_a_cell_outlives_the_end_of_another() {
     let kept: Arc<Mutex<Option<SandboxPromise>>> = Arc::default();
     let keeper = Arc::clone(&kept);

@@ -206,6 +206,29 @@ test('a reset and a close end cells, and a closed session refuses', async () => 
   assert.throws(() => session.update({}), { message: 'the session is closed' });
 });
 
+test('a promise within an answer settles with it', { skip }, async (t) => {
+  const ask = async () => ({ page: Promise.resolve(8) });
+  const session = opened(t, new Session({ globals: { ask } }));
+  const limit = { timeoutMs: 20_000 };
+  assert.equal((await session.run('const kept = ask(); 0')).result, 0);
+  assert.equal((await session.run('await null; for (;;);', { timeoutMs: 50 })).session, 'rolledBack');
+  assert.equal((await session.run('await (await kept).page', limit)).result, 8);
+  await session.run('const undone = ask(); 0');
+  assert.equal((await session.run('await (await undone).page; for (;;);', { timeoutMs: 200 })).session, 'rolledBack');
+  assert.equal((await session.run('await (await undone).page', limit)).result, 8);
+  if (isolation === 'process') return;
+  const interleaved = opened(t, new Session({ globals: { ask }, cells: 'interleave' }));
+  assert.equal((await interleaved.run('await (await ask()).page', limit)).result, 8);
+});
+
+test('functions that the host calls at once all go on', { skip }, async (t) => {
+  const { kept, keep } = keeper();
+  const later = (value) => new Promise((resolve) => setTimeout(resolve, 5, value));
+  const session = opened(t, new Session({ globals: { keep, later } }));
+  await session.run(`keep('ask', async (n) => { await later(n); return n; });`);
+  assert.deepStrictEqual(await Promise.all([1, 2, 3, 4, 5].map((n) => kept.ask(n))), [1, 2, 3, 4, 5]);
+});
+
 test('resets at once are all done', async (t) => {
   const session = opened(t, new Session());
   for (let round = 0; round < 20; round += 1) {

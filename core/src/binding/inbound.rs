@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     data::portable::portable,
-    value::{ErrorClass, InFlight, Value, Writer},
+    value::{ErrorClass, Event, InFlight, Value, Writer, walk},
 };
 
 /// The message for answers and arguments that do not fit into a session between two cells.
@@ -88,6 +88,23 @@ impl Inbound {
             Self::FunctionCall { args, .. } => args.held_bytes(),
             Self::FunctionReleased { .. } => 0,
         }
+    }
+
+    /// The promises of the host that arrive with it.
+    pub(crate) fn brings(&self) -> Vec<u32> {
+        let mut promises = Vec::new();
+        let message = match self {
+            Self::PromiseSettled { completion: Ok(value) | Err(value), .. } => value,
+            Self::FunctionCall { args, .. } => args,
+            Self::FunctionReleased { .. } => return promises,
+        };
+        // A message that cannot be read is refused where it is read.
+        let _ = walk(message, |event| {
+            if let Event::HostPromise(number) = event {
+                promises.push(*number);
+            }
+        });
+        promises
     }
 
     pub(crate) fn message_mut(&mut self) -> Option<&mut Value> {

@@ -516,9 +516,11 @@ impl State {
                 self.settle_host_promise(promise, &completion);
             }
             Inbound::FunctionCall { function, args, call } => {
+                session::called(self, call);
                 if let Err(Thrown) = self.call_exported(function, &args, call) {
                     let thrown = self.realm().cx.exception();
                     self.settle_call(call, Err(thrown.raw()));
+                    session::settled(self, call);
                 }
             }
             Inbound::FunctionReleased { function, times } => self.release_function(function, times),

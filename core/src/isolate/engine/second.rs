@@ -299,10 +299,10 @@ fn runs(cx: Cx) -> Outcome<bool> {
     // SAFETY: a live context.
     let runtime = unsafe { sys::JS_GetRuntime(cx.0) };
     let second = cx.copied()?;
-    let text = run(second, PROGRAM)?;
-    let text = cx.text(text.raw).map(Text::into_lossy)?;
-    let apart = run(cx, c"typeof only + typeof other")?;
-    let apart = cx.text(apart.raw).map(Text::into_lossy)?;
+    // No value of the copy may outlive it.
+    let text_of = |cx: Cx, text: &CStr| cx.text(run(cx, text)?.raw).map(Text::into_lossy);
+    let text = text_of(second, PROGRAM)?;
+    let apart = text_of(cx, c"typeof only + typeof other")?;
     run(cx, c"var code = () => { for (const a of [1]) (() => a)() }")?;
     let named = cx.is_name(FILE)?;
     run(cx, c"code = null")?;

@@ -5,6 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell},
+    collections::HashSet,
     ffi::c_int,
     sync::Arc,
 };
@@ -50,8 +51,8 @@ pub(super) struct Present {
     pub(super) value: RefCell<Option<Local>>,
     /// The source of its value, unless it returned.
     source: CellValue,
-    /// The host's call that it is, if the host called a function.
-    held: Option<u32>,
+    /// The host's calls that it is, if the host called functions: those of them that have no outcome.
+    held: Option<RefCell<HashSet<u32>>>,
 }
 
 impl Present {
@@ -62,7 +63,7 @@ impl Present {
             came_to_end: self.came_to_end.clone(),
             value: RefCell::new(self.value.borrow().as_ref().map(Local::image)),
             source: self.source,
-            held: self.held,
+            held: self.held.clone(),
         }
     }
 }
@@ -112,10 +113,21 @@ pub(super) fn begin(state: &State, ready: Ready) -> Result<(), NotStarted> {
 /// Notes that a call of the host has its outcome.
 pub(in crate::isolate) fn settled(state: &State, call: u32) {
     let Ok(session) = state.session() else { return };
-    let is_held = session.present.borrow().as_ref().is_some_and(|cell| cell.held == Some(call));
-    if is_held {
+    let present = session.present.borrow();
+    let held = present.as_ref().and_then(|cell| cell.held.as_ref()).map(RefCell::borrow_mut);
+    let is_last = held.is_some_and(|mut held| held.remove(&call) && held.is_empty());
+    drop(present);
+    if is_last {
         let value = state.realm().cx.dup(undefined());
         state.signal.replace(Some(Signal { what: HELD, value }));
+    }
+}
+
+/// Notes one more call of the host. A cell that is a call goes on until all have their outcomes.
+pub(in crate::isolate) fn called(state: &State, call: u32) {
+    let Ok(session) = state.session() else { return };
+    if let Some(held) = session.present.borrow().as_ref().and_then(|cell| cell.held.as_ref()) {
+        held.borrow_mut().insert(call);
     }
 }
 
@@ -274,6 +286,7 @@ fn end(state: &State, value: Raw) -> Outcome<End> {
 
 impl State {
     fn arrive(&self, slots: Slots, source: CellValue, held: Option<u32>) -> Outcome<()> {
+        let held = held.map(|call| RefCell::new(HashSet::from([call])));
         let (came_to_end, value) = (Cell::new(false), RefCell::default());
         self.session()?.present.replace(Some(Present { slots, came_to_end, value, source, held }));
         Ok(())

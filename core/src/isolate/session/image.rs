@@ -214,6 +214,7 @@ pub(super) fn forget(state: &State) {
             present.builtins.set(Builtins::default());
             present.linked.take();
             present.present.take();
+            present.brought.take();
             if let Some(seats) = &present.seats {
                 drop(seats.put_back(HashMap::new()));
             }

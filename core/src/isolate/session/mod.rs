@@ -38,7 +38,7 @@ use self::{
     seats::Seats,
 };
 pub(super) use self::{
-    cell::{is_held, settled, take_signal},
+    cell::{called, is_held, settled, take_signal},
     seats::is_anothers_turn,
 };
 pub(crate) use self::{
@@ -65,6 +65,8 @@ pub(super) struct Session {
     evaluating: Cell<usize>,
     /// The number of the present cell, in the signals of the modules that it imports.
     round: Cell<i16>,
+    /// The promises of the host that came with messages which are handed in again if the present cell is undone.
+    brought: RefCell<HashSet<u32>>,
     /// The cell that runs.
     present: RefCell<Option<Present>>,
     /// The cells that wait, if cells interleave.
@@ -76,6 +78,7 @@ impl Session {
     pub(super) fn leave_cell(&self) {
         self.linked.take();
         self.present.take();
+        self.brought.take();
         // Zero is behind the last one.
         self.round.set(self.round.get().checked_add(1).unwrap_or_default());
     }

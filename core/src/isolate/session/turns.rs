@@ -108,7 +108,8 @@ pub(super) fn fit(
     let is_known =
         |inbound: &Inbound| inbound.settles().is_none_or(|it| promises.contains_key(&it));
     if !inbox.iter().all(is_known) {
-        let awaited = state.promises_to_come(capabilities);
+        let mut awaited = state.promises_to_come(capabilities);
+        awaited.extend(inbox.iter().flat_map(Inbound::brings));
         let is_awaited =
             |inbound: &Inbound| inbound.settles().is_some_and(|it| awaited.contains(&it));
         inbox.retain(|inbound| is_known(inbound) || is_awaited(inbound));
@@ -132,18 +133,23 @@ pub(super) fn hand_in(
     handed: &mut Vec<Inbound>,
 ) {
     for inbound in inbox {
-        handed.extend(again(&inbound, images));
+        handed.extend(again(state, &inbound, images));
         if !state.must_end() {
             state.receive(inbound);
         }
     }
 }
 
-/// A copy of a message that is about a cell which began before one of these images.
-fn again(inbound: &Inbound, images: &[&Image]) -> Option<Inbound> {
-    let is_needed = images.iter().any(|image| image.knows(inbound));
+/// A copy of a message that is about a cell which began before one of these images, or about what came with such a
+/// message.
+fn again(state: &State, inbound: &Inbound, images: &[&Image]) -> Option<Inbound> {
+    let session = state.session.as_ref()?;
+    let mut brought = session.brought.borrow_mut();
+    let is_needed = images.iter().any(|image| image.knows(inbound))
+        || inbound.settles().is_some_and(|promise| brought.contains(&promise));
     match inbound {
         Inbound::PromiseSettled { promise, completion } if is_needed => {
+            brought.extend(inbound.brings());
             let (promise, completion) = (*promise, completion.clone());
             Some(Inbound::PromiseSettled { promise, completion })
         }

@@ -27,6 +27,9 @@ const KEPT_HOMES: usize = 2;
 pub(crate) trait Guest: Send + Sync + Sized {
     /// The home is the run's until the grant is dropped. Returns the grant if the run does not need it any more.
     fn granted(self: &Arc<Self>, grant: Grant<Self>) -> Option<Grant<Self>>;
+
+    /// The home may never be free again, and the state of the run's session is in it.
+    fn evicted(self: &Arc<Self>);
 }
 
 /// The homes of a runtime.
@@ -43,7 +46,7 @@ pub(crate) struct Site<R: Guest> {
     /// Made when the first session begins; `None` if each session has an instance to itself.
     home: Mutex<Option<Arc<Home<Realm>>>>,
     sessions: AtomicUsize,
-    /// Its thread does not come back from a builtin: new sessions go elsewhere.
+    /// Its thread does not come back from a builtin: new sessions go elsewhere, and those that are here begin anew.
     stuck: AtomicBool,
     queue: Mutex<Queue<R>>,
 }
@@ -123,7 +126,12 @@ impl<R: Guest> Site<R> {
         {
             let mut queue = self.queue.lock();
             if queue.busy {
-                return queue.waiting.push_back(Arc::clone(run));
+                queue.waiting.push_back(Arc::clone(run));
+                drop(queue);
+                if self.stuck.load(Ordering::Relaxed) {
+                    run.evicted();
+                }
+                return;
             }
             queue.busy = true;
         }
@@ -171,9 +179,15 @@ impl<R: Guest> Stay<R> {
         self.site.request(run);
     }
 
-    /// The home's thread does not come back.
+    /// The home's thread does not come back. Nor do the sessions in it, whose addresses are the home's.
     pub(crate) fn mark_stuck(&self) {
-        self.site.stuck.store(true, Ordering::Relaxed);
+        if self.site.stuck.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let waiting = self.site.queue.lock().waiting.clone();
+        for run in waiting {
+            run.evicted();
+        }
     }
 }
 

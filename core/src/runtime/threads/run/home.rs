@@ -9,10 +9,16 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::Run;
+use super::{Phase, Run, Work, cell::Kind};
 use crate::{
+    data::cell::SessionState,
+    error::{Error, ErrorKind},
+    isolate::End,
     os::sync::{Condvar, Mutex},
-    runtime::threads::homes::{Grant, Guest, Site},
+    runtime::{
+        record::{RESET, Reason},
+        threads::homes::{Grant, Guest, Site},
+    },
 };
 
 /// The right to use a home, from when a run can compute until it waits or is over.
@@ -109,5 +115,37 @@ impl Guest for Run {
         drop(state);
         self.resources.scheduler.enqueue(Arc::clone(self));
         None
+    }
+
+    fn evicted(self: &Arc<Self>) {
+        let Some(part) = &self.cell else { return };
+        let former = {
+            let mut shared = self.shared.lock();
+            if shared.claimed || self.is_settled() {
+                return;
+            }
+            shared.claimed = true;
+            shared.record.ask(Reason::Reset);
+            self.termination.raise();
+            match std::mem::replace(&mut shared.phase, Phase::Over) {
+                Phase::Computing => {
+                    // Its thread waits in the middle of its code, which it leaves when it is back.
+                    shared.phase = Phase::Computing;
+                    None
+                }
+                former => Some(former),
+            }
+        };
+        if let Some(Phase::Queued(work)) = former
+            && let Work::Task(task) = *work
+        {
+            if part.kind == Kind::Reset {
+                task(Ok(&mut None));
+            } else {
+                task(Err(Error::new(ErrorKind::Unavailable, RESET.1)));
+            }
+        }
+        let error = self.settle(End::Asked, None, SessionState::Reset);
+        self.lose(part, error);
     }
 }

@@ -70,7 +70,10 @@ impl Run {
                 shared.inbox.splice(..0, inbox);
                 return Some((RunIsolate::Session(isolate), Turn::Ended(End::Asked)));
             }
-            inbox.append(&mut shared.inbox);
+            // Those of the session came for nothing that was known yet: they may be about what these bring.
+            let mut own = std::mem::take(&mut shared.inbox);
+            own.append(&mut inbox);
+            inbox = own;
         }
         let turn = isolate.turn_of(part.number, inbox);
         Some((RunIsolate::Session(isolate), turn))

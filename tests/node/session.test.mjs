@@ -12,7 +12,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Worker } from 'node:worker_threads';
 
-import { Runtime, Session, unwrap } from '../isolation.mjs';
+import { Runtime, Session, isolation, unwrap } from '../isolation.mjs';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc');
@@ -206,7 +206,7 @@ test('a reset and a close end cells, and a closed session refuses', async () => 
   assert.throws(() => session.update({}), { message: 'the session is closed' });
 });
 
-test('a promise within an answer settles with it', { skip }, async (t) => {
+test('a promise within an answer settles with it', async (t) => {
   const ask = async () => ({ page: Promise.resolve(8) });
   const session = opened(t, new Session({ globals: { ask } }));
   const limit = { timeoutMs: 20_000 };
@@ -221,7 +221,7 @@ test('a promise within an answer settles with it', { skip }, async (t) => {
   assert.equal((await interleaved.run('await (await ask()).page', limit)).result, 8);
 });
 
-test('functions that the host calls at once all go on', { skip }, async (t) => {
+test('functions that the host calls at once all go on', async (t) => {
   const { kept, keep } = keeper();
   const later = (value) => new Promise((resolve) => setTimeout(resolve, 5, value));
   const session = opened(t, new Session({ globals: { keep, later } }));

@@ -37,6 +37,7 @@ const FILES: &[(&str, &[&str])] = &[
             "record",
             "registry",
             "session",
+            "settlements",
             "executor",
             "threads",
             "processes",

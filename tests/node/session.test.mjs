@@ -221,6 +221,21 @@ test('a promise within an answer settles with it', async (t) => {
   assert.equal((await interleaved.run('await (await ask()).page', limit)).result, 8);
 });
 
+test('a promise among the capabilities settles in each state of the session', async (t) => {
+  const limit = { timeoutMs: 20_000 };
+  const session = opened(t, new Session({ globals: { page: Promise.resolve(1) } }));
+  assert.equal((await session.run('await page; for (;;);', { timeoutMs: 100 })).session, 'rolledBack');
+  assert.equal((await session.run('await page', limit)).result, 1);
+  await session.reset();
+  assert.equal((await session.run('await page', limit)).result, 1);
+  session.update({ globals: { page: Promise.resolve(2) } });
+  assert.equal((await session.run('await page; for (;;);', { timeoutMs: 100 })).session, 'rolledBack');
+  assert.equal((await session.run('await page', limit)).result, 2);
+  const fork = opened(t, await session.fork());
+  await fork.reset();
+  assert.equal((await fork.run('await page', limit)).result, 2);
+});
+
 test('functions that the host calls at once all go on', async (t) => {
   const { kept, keep } = keeper();
   const later = (value) => new Promise((resolve) => setTimeout(resolve, 5, value));

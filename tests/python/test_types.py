@@ -10,6 +10,8 @@ from pathlib import Path
 import isolane
 import pytest
 
+from isolation import ISOLATION
+
 PROGRAM = """
 import asyncio
 from typing import Any
@@ -141,6 +143,7 @@ def test_mistakes_are_found(tmp_path: Path) -> None:
     assert found == set(range(3, 3 + len(MISTAKES))), done.stdout
 
 
+@pytest.mark.skipif(ISOLATION != "thread", reason="another class stands for Session there")
 def test_help() -> None:
     text = " ".join(pydoc.plain(pydoc.render_doc(isolane)).split())
     for piece in (

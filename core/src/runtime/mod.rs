@@ -2,7 +2,8 @@
 //!
 //! A [`Runtime`] admits runs and has an [`Executor`] compute them: `threads/` is the one on threads of this process,
 //! `processes/` the one on worker processes. `options` has the settings of both, `registry` their runs, `session`
-//! the handle on a session, and `stats` their statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
+//! the handle on a session, `settlements` the outcomes that a session which begins anew needs again, and `stats` their
+//! statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
 
 mod executor;
 pub(crate) mod options;
@@ -12,6 +13,7 @@ pub(crate) mod processes;
 pub(crate) mod record;
 mod registry;
 pub(crate) mod session;
+mod settlements;
 mod stats;
 pub(crate) mod threads;
 

@@ -46,6 +46,7 @@ use crate::{
         record::{CLOSED, RESET, Reason},
         registry::{self, Runs},
         session::{Done, SessionControl},
+        settlements::Settlements,
     },
     value::InFlight,
 };
@@ -90,6 +91,7 @@ struct Shared {
     applied: Vec<UpdateRequest>,
     /// Messages of the host for the next cell.
     inbox: Vec<Inbound>,
+    settlements: Settlements,
     calls: Calls,
     /// The number of the last cell.
     cells: u64,
@@ -118,7 +120,9 @@ impl Session {
             let message = "this build of the engine has no sessions";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        Ok(Self::with(resources, request, host, Shared::default(), None))
+        let settlements = Settlements::of(&request.inputs);
+        let shared = Shared { settlements, ..Shared::default() };
+        Ok(Self::with(resources, request, host, shared, None))
     }
 
     fn with(
@@ -359,6 +363,10 @@ impl CellSession for Session {
                 return self.reject(lost, (&name, &message));
             }
             shared.current = None;
+            if state != SessionState::Kept || run.kind() == Some(Kind::Reset) {
+                let again: Vec<_> = shared.settlements.again().collect();
+                shared.inbox.splice(..0, again);
+            }
             self.keep_for_later(&mut shared, inbox);
             let undone = shared.end_flights(run, state, &undone);
             let mut lost = shared.calls.end_of(run);

@@ -48,6 +48,7 @@ use crate::{
         record::{CLOSED, RESET, Reason},
         registry::{self, Runs},
         session::{Done, SessionControl},
+        settlements::Settlements,
     },
     value::{InFlight, Kinds},
 };
@@ -89,6 +90,7 @@ struct Shared {
     applied: Vec<UpdateRequest>,
     /// Messages of the host for the next cell.
     inbox: Vec<Inbound>,
+    settlements: Settlements,
     calls: Calls<Run>,
     /// The number of the last cell.
     cells: u64,
@@ -124,7 +126,8 @@ impl Session {
             let message = "this version has no cells that interleave: give cells: 'queue'";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
-        Ok(Self::with(workers, request, host, Shared::default()))
+        let settlements = Settlements::of(&request.inputs);
+        Ok(Self::with(workers, request, host, Shared { settlements, ..Shared::default() }))
     }
 
     fn with(
@@ -328,6 +331,7 @@ impl Session {
         if shared.worker.as_ref().is_some_and(|other| std::ptr::eq(Arc::as_ptr(other), worker)) {
             shared.lost = between;
             let left = shared.lose_worker();
+            shared.settle_again();
             drop(shared);
             end_left(&left);
         }
@@ -369,6 +373,9 @@ impl Session {
             if let Place::Lost(_) = place {
                 left = shared.lose_worker();
             }
+            if !matches!(place, Place::Untouched | Place::Back(SessionState::Kept)) {
+                shared.settle_again();
+            }
             self.put_back(&mut shared, waiting);
             match place {
                 Place::Lost(_) | Place::Back(SessionState::Reset) => {
@@ -402,6 +409,7 @@ impl Session {
             let mut runs: Vec<_> = shared.queue.drain(..).collect();
             runs.extend(shared.current.clone());
             shared.inbox.clear();
+            shared.settle_again();
             shared.lost = None;
             let worker = shared.worker.clone();
             shared.lose_worker();
@@ -455,6 +463,12 @@ impl Session {
 }
 
 impl Shared {
+    /// Has the next cell be handed the outcomes of promises among the capabilities, which the session has anew.
+    fn settle_again(&mut self) {
+        let again: Vec<_> = self.settlements.again().collect();
+        self.inbox.splice(..0, again);
+    }
+
     /// The run whose turn it is now, if nobody has it.
     fn advance(&mut self) -> Option<Arc<Run>> {
         if self.current.is_some() {

@@ -57,7 +57,9 @@ impl SessionControl for Session {
     }
 
     fn update(&self, request: UpdateRequest) -> Result<(), Error> {
-        self.shared.lock().pending.push(request);
+        let mut shared = self.shared.lock();
+        shared.settlements.add(&request.inputs);
+        shared.pending.push(request);
         Ok(())
     }
 
@@ -153,6 +155,7 @@ impl Session {
             let state = Shared {
                 pending: shared.pending.clone(),
                 applied: shared.applied.clone(),
+                settlements: shared.settlements.copy(),
                 cells: shared.cells,
                 lost: shared.lost,
                 ..Shared::default()

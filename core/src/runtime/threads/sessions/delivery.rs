@@ -32,6 +32,7 @@ impl Recipient for Session {
             drop(shared);
             return self.reject(call.into_iter().collect(), CLOSED);
         }
+        shared.settlements.note(&inbound);
         let takes = !self.request.interleave;
         if let Some(current) = shared.current.clone().filter(|_| takes) {
             match current.receive(inbound) {

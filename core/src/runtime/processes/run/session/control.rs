@@ -55,7 +55,9 @@ impl SessionControl for Session {
     }
 
     fn update(&self, request: UpdateRequest) -> Result<(), Error> {
-        self.shared.lock().pending.push(request);
+        let mut shared = self.shared.lock();
+        shared.settlements.add(&request.inputs);
+        shared.pending.push(request);
         Ok(())
     }
 
@@ -103,6 +105,7 @@ impl Session {
             Shared {
                 pending: origin.pending,
                 applied: shared.applied.clone(),
+                settlements: shared.settlements.copy(),
                 held: origin.state,
                 inbox: shared.inbox.iter().map(Inbound::copy).collect(),
                 cells: shared.cells,

@@ -40,6 +40,7 @@ impl Recipient for Session {
             drop(shared);
             return rejected(CLOSED.0, CLOSED.1);
         }
+        shared.settlements.note(&inbound);
         if let Some(current) = shared.current.clone() {
             let received = current.hand_in(inbound);
             if let (Received::Yes | Received::Woken, Some(call)) = (&received, call) {

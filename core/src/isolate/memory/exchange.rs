@@ -24,7 +24,7 @@ portable!(struct Figures { used_bytes, charged_bytes, high_bytes, arena });
 
 impl Figures {
     /// Bytes that the engine holds, and those that the code makes others hold.
-    #[cfg(test)]
+    #[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
     pub(crate) fn held_bytes(&self) -> usize {
         self.used_bytes + self.charged_bytes
     }

@@ -218,7 +218,7 @@ impl Snapshot {
 
     /// Bytes that counted against the limit when it was taken: those that the engine held, and those that the code made
     /// others hold.
-    #[cfg(test)]
+    #[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
     pub(crate) fn counted_bytes(&self) -> usize {
         self.0.figures.held_bytes()
     }

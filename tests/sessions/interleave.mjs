@@ -108,7 +108,7 @@ async function play(random) {
   return `the session has ${JSON.stringify(found)}, and ${JSON.stringify(kept)} were kept\n${shown.join('\n')}`;
 }
 
-/** What is wrong with a result by itself. */
+/** The mistake in a result by itself. */
 function wrong(at, { status, session, error, reports, logs }) {
   if (session === 'reset') return 'the session was reset';
   if (reports.some((report) => report !== at)) return 'a report of another cell';

@@ -31,7 +31,7 @@ pub(super) fn process_number() -> u32 {
     number
 }
 
-/// A fork may happen in the middle of this, so it takes no lock: whoever comes first publishes a complete cell.
+/// A fork may happen in the middle of this, so it takes no lock: the first thread to come publishes a complete cell.
 fn cell() -> &'static AtomicU32 {
     let published = CELL.load(Ordering::Acquire);
     // SAFETY: null, or published below for the life of the process.

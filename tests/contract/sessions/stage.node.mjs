@@ -1,4 +1,4 @@
-// What a case of sessions plays on, in Node: its sessions, its cells in flight and its host functions.
+// The stage of a case of sessions, in Node: its sessions, its cells in flight and its host functions.
 //
 // In: a case of parse.mjs. Out: sessions that are open, cells that were started.
 

@@ -65,7 +65,7 @@ fn same(bytes: &[u8]) {
     }
     let expected = canonical(&expected.finish()).expect("a message that can be read");
     let found = canonical(found).expect("a message that can be read");
-    assert_eq!(found, expected, "what goes in is not what comes out");
+    assert_eq!(found, expected, "the value has changed on its way");
 }
 
 fn hostile(bytes: &[u8], how: u8) {

@@ -63,7 +63,7 @@ struct Job {
 #[repr(C)]
 struct PromiseData {
     state: u32,
-    /// No field of the engine: what comes next is aligned.
+    /// No field of the engine: it is the padding before the next one.
     number: u32,
     reactions: [Link; 2],
     handled: bool,
@@ -343,7 +343,7 @@ fn filled_list(cx: Cx, lists: &[usize], runtime: *mut sys::JSRuntime) -> Option<
     filled.next().filter(|_| filled.next().is_none())
 }
 
-/// What is known of generators by the function that goes on with the one whose request has that promise.
+/// The generators known to the function that goes on with the one whose request has that promise.
 fn generators(cx: Cx, handler: Raw, promise: &Local) -> Option<Generators> {
     // SAFETY: the function was made with one value.
     let data = unsafe { opaque(handler).cast::<FunctionData>().as_ref() }?;

@@ -410,7 +410,7 @@ fn limits_and_charges_move_with_their_tenant() {
     let heap = occupied.instance().heap();
     assert!(heap.charged_bytes() == 3 << 20 && !heap.exhausted());
     occupied.instance().rearm(Run::with_limit(2 << 20));
-    assert!(occupied.instance().heap().exhausted(), "what stays counts");
+    assert!(occupied.instance().heap().exhausted(), "kept bytes count");
 }
 
 #[test]

@@ -76,7 +76,7 @@ impl Snapshot {
     }
 
     /// Takes a snapshot. Compares the range with an earlier one, `self`, and keeps the pages that are equal. Memory that
-    /// only `self` has is used again; what others share stays as it is. `written`: the pages that may differ from that
+    /// only `self` has is used again; shared memory stays as it is. `written`: the pages that may differ from that
     /// one, if they are known.
     ///
     /// # Safety

@@ -129,7 +129,7 @@ impl Slots {
     }
 }
 
-/// What the cell has set.
+/// The binding that the cell has set.
 pub(super) enum Bound {
     Name,
     /// Its value, at its end.

@@ -501,7 +501,7 @@ fn a_state_is_read_by_a_copy_of_its_slot_alone() {
     let bytes = cells.written();
     assert!(!Cells::is_read(&bytes, false), "another slot has taken it");
     assert!(!Cells::is_read(&bytes, true), "addresses of another slot were taken");
-    // Whatever a worker writes in its place, reading ends.
+    // Reading ends, with any bytes that a worker writes in their place.
     for end in (0..bytes.len()).step_by(4999).chain(bytes.len() - 20..bytes.len()) {
         assert!(!Cells::is_read(&bytes[..end], true), "{end}");
     }

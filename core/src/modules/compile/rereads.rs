@@ -7,7 +7,7 @@
 
 use super::lexer::Token;
 
-/// The memory of a token that is read again: what the parser made of it before stays until the end.
+/// The memory of a token that is read again: the parser keeps its earlier product until the end.
 pub(super) const REREAD_BYTES: usize = 48;
 
 /// The tokens that the parser may read again in any text, and more for each byte. It reads some ten in a microsecond.

@@ -270,8 +270,8 @@ pub(super) fn write_name(frame: Frame, name: Name) -> Frame {
     frame.u8(number_of(&KINDS, name.kind)).text(&name.kind_of).option(name.size, Frame::f64)
 }
 
-/// What a class is called is bounded here as well, because a worker may send anything; all names together are bounded by
-/// what the session may hold.
+/// The name of a class is bounded here as well, because a worker may send anything. The session's own limit bounds all
+/// names together.
 pub(super) fn read_name(fields: &mut Fields) -> Result<Name, Unreadable> {
     let is_long = fields.u8()? != 0;
     let name = if is_long {

@@ -81,7 +81,7 @@ pub(crate) fn no_worker_says_that() {
     }
     let logs = run(&session(&runtime), "logs");
     assert_eq!((logs.status, state(&logs)), (Status::Memory, SessionState::Reset));
-    // What comes when the session rests costs the next cell.
+    // The next cell pays for frames that come while the session rests.
     let twice = session(&runtime);
     assert_eq!(run(&twice, "twice").status, Status::Success);
     let started = Instant::now();

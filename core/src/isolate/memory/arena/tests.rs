@@ -104,7 +104,7 @@ fn holes_are_given_back_and_large_blocks_keep_their_content() {
         hole.write_bytes(0xff, 3 * MIB);
         arena.free(hole);
         let inside = hole.add(MIB).as_ptr();
-        assert_eq!(inside.read(), 0, "what is free above all that is expected is given back");
+        assert_eq!(inside.read(), 0, "free memory above the expected need is given back");
         let old = grows.add(MIB).as_ptr();
         let grown = NonNull::new(arena.resize(grows, 5 * MIB)).expect("memory");
         assert_ne!(grown, grows);

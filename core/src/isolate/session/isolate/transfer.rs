@@ -1,7 +1,7 @@
 //! The way of a session into another worker.
 //!
 //! In: a session between two cells. Out: bytes, and a session with the same state in a process whose home is a copy of
-//! this one's: all workers of one zygote have such homes. Whoever wrote the bytes may be hostile, and so may be the
+//! this one's: all workers of one zygote have such homes. The writer of the bytes may be hostile, and so may be the
 //! session that is read; so they are read where only that session can come to harm.
 
 use std::sync::Arc;

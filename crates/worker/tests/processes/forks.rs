@@ -3,17 +3,13 @@
 #![cfg(all(target_os = "linux", target_pointer_width = "64", not(isolane_portable)))]
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-        mpsc,
-    },
+    sync::atomic::{AtomicU32, Ordering},
     time::Instant,
 };
 
 use crate::{
     family::{self, alone, eventually},
-    sessions::{end, number, run, runtime, session, state, with},
+    sessions::{end, give, later, number, run, runtime, session, state, with},
 };
 use isolane::{
     CellOptions, Error, HostError, HostFunction, Inputs, NameKind, SandboxFunction, Session,
@@ -113,36 +109,16 @@ fn a_copy_has_the_modules_and_the_places_in_the_code() {
 fn a_copy_has_the_host_its_functions_and_its_answers() {
     let _alone = alone();
     let runtime = runtime();
-    let (give, given) = mpsc::channel::<SandboxFunction>();
-    let (calls, gate) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
-    let (counted, open) = (Arc::clone(&calls), Arc::clone(&gate));
+    let ((give, given), (later, open)) = (give(), later(2));
+    let calls = AtomicU32::new(0);
     let globals = Inputs::new()
         .with("base", 40)
         .with(
             "count",
-            HostFunction::new(move || {
-                Ok::<_, HostError>(counted.fetch_add(1, Ordering::SeqCst) + 1)
-            }),
+            HostFunction::new(move || Ok::<_, HostError>(calls.fetch_add(1, Ordering::SeqCst) + 1)),
         )
-        .with(
-            "give",
-            HostFunction::new(move |callback: SandboxFunction| {
-                let _ = give.send(callback);
-                Ok::<_, HostError>(())
-            }),
-        )
-        .with(
-            "later",
-            HostFunction::future(move || {
-                let gate = Arc::clone(&gate);
-                async move {
-                    while !gate.load(Ordering::SeqCst) {
-                        tokio::task::yield_now().await;
-                    }
-                    Ok::<_, HostError>(2)
-                }
-            }),
-        );
+        .with("give", give)
+        .with("later", later);
     let base = with(&runtime, globals);
     assert_eq!(number(run(&base, "let n = 1; give((by) => n += by); count()")), 1);
     let copy = fork(&base);

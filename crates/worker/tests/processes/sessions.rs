@@ -58,6 +58,31 @@ pub(crate) fn number(result: ExecutionResult) -> u32 {
     result.into_value().expect("a value").deserialize().expect("a number")
 }
 
+/// A host function that receives functions of the sandbox, and the functions received.
+pub(crate) fn give() -> (HostFunction, mpsc::Receiver<SandboxFunction>) {
+    let (give, given) = mpsc::channel();
+    let function = HostFunction::new(move |callback: SandboxFunction| {
+        give.send(callback).map_err(|_| HostError::new("Error", "the test is over"))
+    });
+    (function, given)
+}
+
+/// An asynchronous host function, and the gate that its answer waits for.
+pub(crate) fn later(answer: u32) -> (HostFunction, Arc<AtomicBool>) {
+    let gate = Arc::new(AtomicBool::new(false));
+    let open = Arc::clone(&gate);
+    let function = HostFunction::future(move || {
+        let gate = Arc::clone(&gate);
+        async move {
+            while !gate.load(Ordering::SeqCst) {
+                tokio::task::yield_now().await;
+            }
+            Ok::<_, HostError>(answer)
+        }
+    });
+    (function, open)
+}
+
 /// The end of a cell, by name, and its effect.
 pub(crate) fn end(result: &ExecutionResult) -> (Status, &str, SessionState) {
     (result.status, error(result), state(result))
@@ -234,29 +259,8 @@ fn reset_close_and_drop_end_the_worker() {
 fn answers_and_calls_come_between_cells() {
     let _alone = alone();
     let runtime = runtime();
-    let (give, given) = mpsc::channel::<SandboxFunction>();
-    let gate = Arc::new(AtomicBool::new(false));
-    let open = Arc::clone(&gate);
-    let globals = Inputs::new()
-        .with(
-            "give",
-            HostFunction::new(move |callback: SandboxFunction| {
-                let _ = give.send(callback);
-                Ok::<_, HostError>(())
-            }),
-        )
-        .with(
-            "later",
-            HostFunction::future(move || {
-                let gate = Arc::clone(&gate);
-                async move {
-                    while !gate.load(Ordering::SeqCst) {
-                        tokio::task::yield_now().await;
-                    }
-                    Ok::<_, HostError>(42)
-                }
-            }),
-        );
+    let ((give, given), (later, open)) = (give(), later(42));
+    let globals = Inputs::new().with("give", give).with("later", later);
     let session = with(&runtime, globals);
     let first = run(&session, "let n = 1; const answer = later(); give((by) => n += by); 0");
     assert_eq!(first.status, Status::Success, "{:?}", first.error);
@@ -303,11 +307,7 @@ fn sessions_take_only_workers_that_had_no_run() {
 fn calls_made_at_once_run_in_their_order() {
     let _alone = alone();
     let runtime = runtime();
-    let (give, given) = mpsc::channel::<SandboxFunction>();
-    let give = HostFunction::new(move |callback: SandboxFunction| {
-        let _ = give.send(callback);
-        Ok::<_, HostError>(())
-    });
+    let (give, given) = give();
     let session = with(&runtime, Inputs::new().with("give", give));
     let source =
         "const all = []; give((n) => all.push(n)); give(async (n) => all.push(await n)); 0";

@@ -43,10 +43,28 @@ impl Portable for bool {
     }
 }
 
+/// An item of a collection, as the collection lends it.
+trait Lent {
+    fn write_to(self, out: &mut Output);
+}
+
+impl<T: Portable> Lent for &T {
+    fn write_to(self, out: &mut Output) {
+        self.write(out);
+    }
+}
+
+impl<K: Portable, V: Portable> Lent for (&K, &V) {
+    fn write_to(self, out: &mut Output) {
+        self.0.write(out);
+        self.1.write(out);
+    }
+}
+
 /// Items, behind their number.
-fn write_all<'i, T: Portable + 'i>(items: impl ExactSizeIterator<Item = &'i T>, out: &mut Output) {
+fn write_all(items: impl ExactSizeIterator<Item: Lent>, out: &mut Output) {
     items.len().write(out);
-    items.for_each(|item| item.write(out));
+    items.for_each(|item| item.write_to(out));
 }
 
 /// Items, behind their number. Each of them takes a byte at least, so their number is bounded by what is there.
@@ -55,24 +73,27 @@ fn read_all<T: Portable, C: FromIterator<T>>(input: &mut Input) -> Option<C> {
     (0..count).map(|_| T::read(input)).collect()
 }
 
-impl<T: Portable> Portable for Vec<T> {
-    fn write(&self, out: &mut Output) {
-        write_all(self.iter(), out);
-    }
+macro_rules! collections {
+    ($([$($parameters:tt)*] $type:ty),* $(,)?) => {
+        $(impl<$($parameters)*> Portable for $type {
+            fn write(&self, out: &mut Output) {
+                write_all(self.iter(), out);
+            }
 
-    fn read(input: &mut Input) -> Option<Self> {
-        read_all(input)
-    }
+            fn read(input: &mut Input) -> Option<Self> {
+                read_all(input)
+            }
+        })*
+    };
 }
 
-impl<T: Portable> Portable for Box<[T]> {
-    fn write(&self, out: &mut Output) {
-        write_all(self.iter(), out);
-    }
-
-    fn read(input: &mut Input) -> Option<Self> {
-        read_all(input)
-    }
+collections! {
+    [T: Portable] Vec<T>,
+    [T: Portable] Box<[T]>,
+    [T: Portable + Eq + Hash] HashSet<T>,
+    [T: Portable + Ord] BTreeSet<T>,
+    [K: Portable + Eq + Hash, V: Portable] HashMap<K, V>,
+    [K: Portable + Ord, V: Portable] BTreeMap<K, V>,
 }
 
 impl<T: Portable, const N: usize> Portable for [T; N] {
@@ -85,54 +106,6 @@ impl<T: Portable, const N: usize> Portable for [T; N] {
     fn read(input: &mut Input) -> Option<Self> {
         let items: Option<Vec<T>> = (0..N).map(|_| T::read(input)).collect();
         items?.try_into().ok()
-    }
-}
-
-impl<T: Portable + Eq + Hash> Portable for HashSet<T> {
-    fn write(&self, out: &mut Output) {
-        write_all(self.iter(), out);
-    }
-
-    fn read(input: &mut Input) -> Option<Self> {
-        read_all(input)
-    }
-}
-
-impl<T: Portable + Ord> Portable for BTreeSet<T> {
-    fn write(&self, out: &mut Output) {
-        write_all(self.iter(), out);
-    }
-
-    fn read(input: &mut Input) -> Option<Self> {
-        read_all(input)
-    }
-}
-
-impl<K: Portable + Eq + Hash, V: Portable> Portable for HashMap<K, V> {
-    fn write(&self, out: &mut Output) {
-        self.len().write(out);
-        for (key, value) in self {
-            key.write(out);
-            value.write(out);
-        }
-    }
-
-    fn read(input: &mut Input) -> Option<Self> {
-        read_all(input)
-    }
-}
-
-impl<K: Portable + Ord, V: Portable> Portable for BTreeMap<K, V> {
-    fn write(&self, out: &mut Output) {
-        self.len().write(out);
-        for (key, value) in self {
-            key.write(out);
-            value.write(out);
-        }
-    }
-
-    fn read(input: &mut Input) -> Option<Self> {
-        read_all(input)
     }
 }
 

@@ -23,13 +23,13 @@ pub(crate) fn copy_message(
 /// The node at the cursor as a message of its own; functions and promises keep their numbers.
 pub(super) fn extract(cursor: &mut Cursor<'_>) -> Result<Value, Fault> {
     let mut writer = Writer::new();
-    copy(cursor, &mut writer, "", &mut write_link)?;
+    copy(cursor, &mut writer, "", &mut keep_number)?;
     Ok(writer.finish())
 }
 
 /// Writes a function or a promise with its own number.
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a rewrite")]
-fn write_link(writer: &mut Writer, event: Event<'_>, name: &str) -> Result<(), Fault> {
+pub(crate) fn keep_number(writer: &mut Writer, event: Event<'_>, name: &str) -> Result<(), Fault> {
     match event {
         Event::HostFunction(number) => {
             writer.host_function(number);

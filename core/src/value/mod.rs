@@ -59,7 +59,7 @@ pub use self::reader::{Event, Malformed, Reader, Str, Unchecked};
 pub use self::writer::Writer;
 
 pub(crate) use self::check::{Purpose, check};
-pub(crate) use self::copy::{copy_message, walk};
+pub(crate) use self::copy::{copy_message, keep_number, walk};
 pub use self::in_flight::Charge;
 pub(crate) use self::in_flight::InFlight;
 pub(crate) use self::serde::cursor::Links;

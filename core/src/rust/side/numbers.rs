@@ -13,7 +13,10 @@ use crate::{
         function::{Function, Promised},
         sandbox::{Borrowed, Waiter},
     },
-    value::{Event, Fault, LOCAL, Message, Writer, copy_message, serde::host_object::HostObject},
+    value::{
+        Event, Fault, LOCAL, Message, Writer, copy_message, keep_number,
+        serde::host_object::HostObject,
+    },
 };
 
 impl HostSide {
@@ -24,29 +27,16 @@ impl HostSide {
         writer: &mut Writer,
         name: &str,
     ) -> Result<(), Fault> {
-        copy_message(&message.value, writer, name, &mut |writer, event, name| {
-            match event {
-                Event::HostFunction(number) if number >= LOCAL => {
-                    let link = message.links.get((number - LOCAL) as usize);
-                    let link = link.ok_or_else(|| Fault::new("a function is missing"))?;
-                    return self.write_link(link, writer, name);
-                }
-                _ if matches!(*self.stage.lock(), Stage::Starting(_)) => {
-                    return Err(Fault::new("a function or a promise of another run cannot cross"));
-                }
-                Event::HostFunction(number) => {
-                    writer.host_function(number);
-                    writer.string(name);
-                }
-                Event::SandboxFunction(number) => {
-                    writer.sandbox_function(number);
-                    writer.string(name);
-                }
-                Event::HostPromise(number) => writer.host_promise(number),
-                Event::SandboxPromise(number) => writer.sandbox_promise(number),
-                _ => {}
+        copy_message(&message.value, writer, name, &mut |writer, event, name| match event {
+            Event::HostFunction(number) if number >= LOCAL => {
+                let link = message.links.get((number - LOCAL) as usize);
+                let link = link.ok_or_else(|| Fault::new("a function is missing"))?;
+                self.write_link(link, writer, name)
             }
-            Ok(())
+            _ if matches!(*self.stage.lock(), Stage::Starting(_)) => {
+                Err(Fault::new("a function or a promise of another run cannot cross"))
+            }
+            _ => keep_number(writer, event, name),
         })
     }
 

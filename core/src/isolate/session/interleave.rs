@@ -171,7 +171,7 @@ impl SessionIsolate {
         self.present = Progress::Running;
         let seat = flight.seat.clone();
         let report = seat.report;
-        arm(&self.tenant.occupy(), state, &seat, self.limit_bytes);
+        arm(&self.tenant.occupy(), state, &seat, self.limits.memory_bytes);
         let (landed, mut handed) = (Landed::default(), Vec::new());
         let images = images(&self.before, self.flights.as_ref());
         let turn = enter(

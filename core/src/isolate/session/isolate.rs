@@ -95,8 +95,7 @@ pub(crate) struct SessionIsolate {
     /// The modules, while the tables do not have them.
     program: SessionProgram,
     capabilities: Capabilities,
-    pub(super) limit_bytes: usize,
-    pub(super) checkpoint_bytes: usize,
+    pub(super) limits: Limits,
     pub(super) before: Before,
     numbers: Numbers,
     pub(super) present: Progress,
@@ -109,6 +108,23 @@ pub(crate) struct SessionIsolate {
     lost: bool,
     /// The cells in flight, if cells interleave.
     pub(super) flights: Option<Flights>,
+}
+
+/// The limits of a session, which its copies have too.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    pub(super) memory_bytes: usize,
+    pub(super) checkpoint_bytes: usize,
+}
+
+impl Limits {
+    fn of(request: &SessionRequest) -> Self {
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Self {
+            memory_bytes: bytes(request.memory_limit()),
+            checkpoint_bytes: bytes(request.checkpoint_limit()),
+        }
+    }
 }
 
 /// The progress of a cell.
@@ -158,25 +174,8 @@ impl SessionIsolate {
         request: SessionRequest,
         cache: &Arc<Cache>,
     ) -> Box<Self> {
-        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        let limit_bytes = bytes(request.memory_limit());
-        let checkpoint_bytes = bytes(request.checkpoint_limit());
-        let mut session = Box::new(Self {
-            state: None,
-            tenant,
-            program: SessionProgram::new(cache, request.language),
-            capabilities: Capabilities::default(),
-            limit_bytes,
-            checkpoint_bytes,
-            before: if checkpoint_bytes > 0 { Before::Pristine } else { Before::Unknown },
-            numbers: Numbers::default(),
-            present: Progress::Untouched,
-            handed: Vec::new(),
-            first_cell: 0,
-            peak_bytes: 0,
-            lost: false,
-            flights: request.interleave.then(Flights::default),
-        });
+        let program = SessionProgram::new(cache, request.language);
+        let mut session = Self::new(tenant, program, Limits::of(&request), request.interleave);
         session.update(UpdateRequest {
             modules: request.modules,
             globals: request.globals,
@@ -185,6 +184,30 @@ impl SessionIsolate {
             ..UpdateRequest::default()
         });
         session
+    }
+
+    /// A session in which nothing has happened, and which has no capabilities.
+    fn new(
+        tenant: Tenant<Realm>,
+        program: SessionProgram,
+        limits: Limits,
+        interleaves: bool,
+    ) -> Box<Self> {
+        Box::new(Self {
+            state: None,
+            tenant,
+            program,
+            capabilities: Capabilities::default(),
+            limits,
+            before: Before::first(limits),
+            numbers: Numbers::default(),
+            present: Progress::Untouched,
+            handed: Vec::new(),
+            first_cell: 0,
+            peak_bytes: 0,
+            lost: false,
+            flights: interleaves.then(Flights::default),
+        })
     }
 
     /// Begins the numbers of functions and promises far behind those that `lost` isolates of the session can have given
@@ -221,9 +244,9 @@ impl SessionIsolate {
         let (heap, mut inbox) = (occupied.instance().heap(), inbox);
         let held_bytes = heap.used_bytes() + heap.charged_bytes();
         // A message and the value that is made of it are there at once.
-        let room_bytes = self.limit_bytes.saturating_sub(held_bytes) / 2;
+        let room_bytes = self.limits.memory_bytes.saturating_sub(held_bytes) / 2;
         fit(&mut inbox, state, &self.capabilities, room_bytes);
-        arm(&occupied, state, seat, self.limit_bytes);
+        arm(&occupied, state, seat, self.limits.memory_bytes);
         self.peak_bytes = occupied.instance().heap().peak_bytes();
         let linked = if state.must_end() {
             Err(settle::forced(state))
@@ -379,22 +402,14 @@ impl SessionIsolate {
         state: Option<Box<State>>,
         before: Before,
     ) -> Box<Self> {
-        Box::new(Self {
-            state,
-            tenant,
-            program: self.program.clone(),
-            capabilities: self.capabilities.clone(),
-            limit_bytes: self.limit_bytes,
-            checkpoint_bytes: self.checkpoint_bytes,
-            before,
-            numbers: self.numbers,
-            present: Progress::Untouched,
-            handed: Vec::new(),
-            first_cell: self.first_cell,
-            peak_bytes: 0,
-            lost: false,
-            flights: self.flights.as_ref().map(|_| Flights::default()),
-        })
+        let (program, interleaves) = (self.program.clone(), self.flights.is_some());
+        let mut session = Self::new(tenant, program, self.limits, interleaves);
+        session.state = state;
+        session.capabilities = self.capabilities.clone();
+        session.before = before;
+        session.numbers = self.numbers;
+        session.first_cell = self.first_cell;
+        session
     }
 
     /// Lets the host of a cell go.

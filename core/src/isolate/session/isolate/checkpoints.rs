@@ -4,7 +4,7 @@
 //! they have it.
 
 use super::{
-    Progress, SessionIsolate,
+    Limits, Progress, SessionIsolate,
     image::{self, Image},
     program_of,
 };
@@ -28,6 +28,11 @@ pub(in crate::isolate::session) enum Before {
 }
 
 impl Before {
+    /// The state before the first cell.
+    pub(super) fn first(limits: Limits) -> Self {
+        if limits.checkpoint_bytes > 0 { Self::Pristine } else { Self::Unknown }
+    }
+
     pub(super) fn copy(&self) -> Self {
         match self {
             Self::Pristine => Self::Pristine,
@@ -92,7 +97,8 @@ impl SessionIsolate {
         let state = self.state.as_ref()?;
         let occupied = self.tenant.occupy();
         let (held_bytes, _) = occupied.instance().heap().held_and_room_bytes();
-        let fits = held_bytes <= self.checkpoint_bytes && self.checkpoint_bytes > 0;
+        let most_bytes = self.limits.checkpoint_bytes;
+        let fits = held_bytes <= most_bytes && most_bytes > 0;
         let snapshot = fits.then(|| occupied.checkpoint()).flatten()?;
         Some((snapshot, Image::of(state)?))
     }
@@ -129,7 +135,7 @@ impl SessionIsolate {
             forgetting(|| drop(state));
         }
         self.lost = !self.tenant.occupy().recall_pristine();
-        self.before = if self.checkpoint_bytes > 0 { Before::Pristine } else { Before::Unknown };
+        self.before = Before::first(self.limits);
     }
 }
 

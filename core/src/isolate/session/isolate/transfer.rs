@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    Before, Flights, Numbers, Progress, SessionIsolate, image::Image, new_state, program_of_shared,
-};
+use super::{Before, Limits, Numbers, SessionIsolate, image::Image, new_state, program_of_shared};
 use crate::{
     data::portable::{Input, Output, Portable},
     isolate::{Home, Lease, Realm, Tenant, session::capabilities::Capabilities},
@@ -57,35 +55,23 @@ impl SessionIsolate {
         let has_state = bool::read(input)?;
         let numbers = Numbers::read(input)?;
         let program = SessionProgram::read(input, cache)?;
-        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        let checkpoint_bytes = bytes(request.checkpoint_limit());
-        let before = if checkpoint_bytes > 0 { Before::Pristine } else { Before::Unknown };
-        let (tenant, state, before) = if has_state {
+        let (limits, interleaves) = (Limits::of(request), request.interleave);
+        let mut session = if has_state {
             let (tenant, snapshot) = Tenant::read(&home, input)?;
             let image = Image::read(input)?;
             let is_kept = bool::read(input)?;
-            let state = new_state(&tenant.occupy(), program.clone(), numbers, request.interleave);
+            let state = new_state(&tenant.occupy(), program.clone(), numbers, interleaves);
             image.put_back(&state);
+            let mut session = Self::new(tenant, program, limits, interleaves);
+            session.state = Some(state);
             let kept = || Before::Checkpoint(Box::new((snapshot, image)));
-            (tenant, Some(state), if is_kept { kept() } else { Before::Unknown })
+            session.before = if is_kept { kept() } else { Before::Unknown };
+            session
         } else {
-            (Tenant::new(&home)?, None, before)
+            Self::new(Tenant::new(&home)?, program, limits, interleaves)
         };
-        Some(Box::new(Self {
-            state,
-            tenant,
-            program,
-            capabilities,
-            limit_bytes: bytes(request.memory_limit()),
-            checkpoint_bytes,
-            before,
-            numbers,
-            present: Progress::Untouched,
-            handed: Vec::new(),
-            first_cell: 0,
-            peak_bytes: 0,
-            lost: false,
-            flights: request.interleave.then(Flights::default),
-        }))
+        session.capabilities = capabilities;
+        session.numbers = numbers;
+        Some(session)
     }
 }

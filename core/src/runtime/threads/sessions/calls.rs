@@ -17,6 +17,8 @@ pub(super) struct Calls(HashMap<u32, Placed>);
 
 /// The cell in which a call was placed.
 pub(super) enum Placed {
+    /// None yet: it waits until a cell in flight, or one of its own, takes it.
+    Waiting,
     /// One of the caller's, beside its own code.
     In(Weak<Run>),
     /// One of its own.
@@ -25,8 +27,10 @@ pub(super) enum Placed {
 
 impl Placed {
     fn is_in(&self, run: &Arc<Run>) -> bool {
-        let (Self::In(cell) | Self::Own(cell)) = self;
-        std::ptr::eq(cell.as_ptr(), Arc::as_ptr(run))
+        match self {
+            Self::Waiting => false,
+            Self::In(cell) | Self::Own(cell) => std::ptr::eq(cell.as_ptr(), Arc::as_ptr(run)),
+        }
     }
 }
 
@@ -50,7 +54,7 @@ impl Calls {
         self.take(|placed| placed.is_in(run))
     }
 
-    /// The calls that were placed in any cell, but not those that wait for a cell of their own.
+    /// The calls that were placed in any cell, but not those that wait, nor those that have a cell of their own.
     pub(super) fn forget(&mut self) -> Vec<u32> {
         self.take(|placed| matches!(placed, Placed::In(_)))
     }

@@ -3,7 +3,7 @@
 //! In: answers, calls of functions that the host holds, and releases. Out: messages for the cell that runs, or for the
 //! next one; and a cell of its own for a call that is made between cells.
 
-use std::sync::{Arc, Weak, atomic::Ordering};
+use std::sync::{Arc, atomic::Ordering};
 
 use super::{Options, Session, Shared, calls::Placed};
 use crate::{
@@ -60,7 +60,7 @@ impl Recipient for Session {
         }
         if self.request.interleave {
             if let Some(call) = call {
-                shared.calls.place(call, Placed::In(Weak::new()));
+                shared.calls.place(call, Placed::Waiting);
             }
             shared.inbox.push(inbound);
             let next = self.schedule(&mut shared);

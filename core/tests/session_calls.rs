@@ -1,0 +1,121 @@
+//! Calls that the host makes of functions of a session: each settles once.
+//!
+//! In: calls at the moments that are hard to get right. Out: the outcomes, as a binding receives them.
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
+    time::Duration,
+};
+
+use isolane::{
+    CellRequest, Completion, Host, HostCall, REPORT_SINK, Runtime, SessionHandle, SessionRequest,
+    SessionState, Value,
+    value::{Event, Writer},
+};
+
+const CEILING: Duration = Duration::from_secs(30);
+
+#[derive(Debug, PartialEq)]
+enum Heard {
+    Function(u32),
+    Report,
+    Outcome(u32),
+    Settled,
+}
+
+/// Tells the test what it hears, and answers every call with `undefined`.
+struct Teller(Sender<Heard>);
+
+impl Teller {
+    fn tell(&self, heard: Heard) {
+        self.0.send(heard).expect("the test listens until the end");
+    }
+}
+
+impl Host for Teller {
+    fn call(&self, function: u32, args: Value, call: HostCall) {
+        if function == REPORT_SINK {
+            self.tell(Heard::Report);
+        } else {
+            let mut reader = args.reader();
+            while let Ok(event) = reader.event() {
+                if let Event::SandboxFunction(number) = event {
+                    self.tell(Heard::Function(number));
+                }
+            }
+        }
+        call.reply(Ok(Value::undefined()));
+    }
+
+    fn function_settled(&self, call: u32, _completion: Completion) {
+        self.tell(Heard::Outcome(call));
+    }
+
+    fn promise_settled(&self, _promise: u32, _completion: Completion) {}
+
+    fn settled(&self) {
+        self.tell(Heard::Settled);
+    }
+}
+
+fn message(write: impl FnOnce(&mut Writer)) -> Value {
+    let mut writer = Writer::new();
+    write(&mut writer);
+    writer.finish()
+}
+
+fn open(interleave: bool, host: &Arc<Teller>) -> SessionHandle {
+    let request = SessionRequest {
+        globals: vec!["give".to_owned()],
+        inputs: message(|inputs| {
+            inputs.array(1);
+            inputs.host_function(0);
+            inputs.string("give");
+        }),
+        report: true,
+        interleave,
+        checkpoint_bytes: Some(0.0),
+        ..SessionRequest::default()
+    };
+    Runtime::shared().open_session(request, Arc::clone(host) as _).expect("valid options")
+}
+
+fn cell(source: &str) -> CellRequest {
+    CellRequest::new(source.to_owned().into())
+}
+
+fn heard(events: &Receiver<Heard>) -> Heard {
+    events.recv_timeout(CEILING).expect("it happens")
+}
+
+#[test]
+fn a_call_during_a_cell_that_resets_the_session_settles_once() {
+    for interleave in [false, true] {
+        let (sender, events) = channel();
+        let host = Arc::new(Teller(sender));
+        let session = open(interleave, &host);
+        let run = |source| session.run(cell(source), Arc::clone(&host) as _).expect("no misuse");
+        run("give(() => 1); 0");
+        let Heard::Function(function) = heard(&events) else { panic!("a function comes first") };
+        assert_eq!(heard(&events), Heard::Settled);
+        let looped = run("report(0); for (;;);");
+        assert_eq!(heard(&events), Heard::Report);
+        session.call_function(function, message(|args| args.array(0)), 7);
+        looped.terminate(None);
+        run("0");
+        let (done, closed) = channel();
+        let mut outcomes = 0;
+        for _ in 0..3 {
+            outcomes += usize::from(heard(&events) == Heard::Outcome(7));
+        }
+        session.close(move || done.send(()).expect("the test waits"));
+        closed.recv_timeout(CEILING).expect("it closes");
+        let cell = looped.take_result().and_then(|result| result.cell).expect("a cell");
+        assert_eq!(cell.session, SessionState::Reset, "interleave: {interleave}");
+        outcomes += events.try_iter().filter(|event| *event == Heard::Outcome(7)).count();
+        assert_eq!(outcomes, 1, "interleave: {interleave}");
+    }
+}

@@ -91,31 +91,55 @@ fn heard(events: &Receiver<Heard>) -> Heard {
     events.recv_timeout(CEILING).expect("it happens")
 }
 
-#[test]
-fn a_call_during_a_cell_that_resets_the_session_settles_once() {
-    for interleave in [false, true] {
-        let (sender, events) = channel();
-        let host = Arc::new(Teller(sender));
-        let session = open(interleave, &host);
-        let run = |source| session.run(cell(source), Arc::clone(&host) as _).expect("no misuse");
-        run("give(() => 1); 0");
-        let Heard::Function(function) = heard(&events) else { panic!("a function comes first") };
-        assert_eq!(heard(&events), Heard::Settled);
-        let looped = run("report(0); for (;;);");
-        assert_eq!(heard(&events), Heard::Report);
-        session.call_function(function, message(|args| args.array(0)), 7);
-        looped.terminate(None);
+/// The ends of a session's endless cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Act {
+    Terminate,
+    Reset,
+    Close,
+}
+
+/// The outcomes of a call that comes while an endless cell computes, which then ends in that way.
+fn outcomes(interleave: bool, act: Act) -> usize {
+    let (sender, events) = channel();
+    let host = Arc::new(Teller(sender));
+    let session = open(interleave, &host);
+    let run = |source| session.run(cell(source), Arc::clone(&host) as _).expect("no misuse");
+    run("give(() => 1); 0");
+    let Heard::Function(function) = heard(&events) else { panic!("a function comes first") };
+    assert_eq!(heard(&events), Heard::Settled);
+    let looped = run("report(0); for (;;);");
+    assert_eq!(heard(&events), Heard::Report);
+    session.call_function(function, message(|args| args.array(0)), 7);
+    let (done, answered) = channel();
+    match act {
+        Act::Terminate => looped.terminate(None),
+        Act::Reset => session.reset(move |_| done.send(()).expect("the test waits")),
+        Act::Close => session.close(move || done.send(()).expect("the test waits")),
+    }
+    if act != Act::Terminate {
+        answered.recv_timeout(CEILING).expect("it is answered");
+    }
+    if act != Act::Close {
         run("0");
-        let (done, closed) = channel();
-        let mut outcomes = 0;
-        for _ in 0..3 {
-            outcomes += usize::from(heard(&events) == Heard::Outcome(7));
+    }
+    // The endless cell, the one after it, and the call.
+    let least = if act == Act::Close { 2 } else { 3 };
+    let mut all: Vec<Heard> = (0..least).map(|_| heard(&events)).collect();
+    let (done, closed) = channel();
+    session.close(move || done.send(()).expect("the test waits"));
+    closed.recv_timeout(CEILING).expect("it closes");
+    let cell = looped.take_result().and_then(|result| result.cell).expect("a cell");
+    assert_eq!(cell.session, SessionState::Reset, "interleave: {interleave}, {act:?}");
+    all.extend(events.try_iter());
+    all.iter().filter(|event| **event == Heard::Outcome(7)).count()
+}
+
+#[test]
+fn a_call_during_a_cell_that_ends_its_session_settles_once() {
+    for interleave in [false, true] {
+        for act in [Act::Terminate, Act::Reset, Act::Close] {
+            assert_eq!(outcomes(interleave, act), 1, "interleave: {interleave}, {act:?}");
         }
-        session.close(move || done.send(()).expect("the test waits"));
-        closed.recv_timeout(CEILING).expect("it closes");
-        let cell = looped.take_result().and_then(|result| result.cell).expect("a cell");
-        assert_eq!(cell.session, SessionState::Reset, "interleave: {interleave}");
-        outcomes += events.try_iter().filter(|event| *event == Heard::Outcome(7)).count();
-        assert_eq!(outcomes, 1, "interleave: {interleave}");
     }
 }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use super::Run;
+use crate::binding::inbound::Inbound;
 
 /// The calls of one session, by their numbers.
 #[derive(Default)]
@@ -37,6 +38,14 @@ impl Placed {
 impl Calls {
     pub(super) fn place(&mut self, call: u32, placed: Placed) {
         self.0.insert(call, placed);
+    }
+
+    /// Whether a message is still of use: a call is, until the host has its outcome.
+    pub(super) fn is_due(&self, inbound: &Inbound) -> bool {
+        match inbound {
+            Inbound::FunctionCall { call, .. } => self.0.contains_key(call),
+            _ => true,
+        }
     }
 
     /// Takes note of an outcome; false if the call has settled before.

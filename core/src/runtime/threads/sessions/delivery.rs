@@ -91,8 +91,9 @@ impl Recipient for Session {
 
 impl Session {
     /// Keeps messages that a cell has not been handed, or that it is to be handed again, in front of those that came
-    /// since. Calls become cells of their own, in front of the others.
-    pub(super) fn keep_for_later(&self, shared: &mut Shared, inbox: Vec<Inbound>) {
+    /// since. Calls become cells of their own, in front of the others; those that were rejected meanwhile are dropped.
+    pub(super) fn keep_for_later(&self, shared: &mut Shared, mut inbox: Vec<Inbound>) {
+        inbox.retain(|inbound| shared.calls.is_due(inbound));
         let (calls, messages): (Vec<_>, Vec<_>) =
             inbox.into_iter().partition(|it| matches!(it, Inbound::FunctionCall { .. }));
         shared.inbox.splice(..0, messages);

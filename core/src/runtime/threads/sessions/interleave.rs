@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// Gives the host's messages to the cells in flight that they are for. Calls of functions of other cells become
-    /// cells of their own. Further messages stay for whichever cell computes next.
+    /// cells of their own; those that were rejected meanwhile are dropped. Further messages stay for whichever cell computes next.
     pub(super) fn dispatch(&self, shared: &mut Shared) {
         if !self.request.interleave || shared.inbox.is_empty() {
             return;
@@ -147,6 +147,9 @@ impl Session {
         let isolate = shared.isolate.take();
         let mut left = Vec::new();
         for inbound in std::mem::take(&mut shared.inbox) {
+            if !shared.calls.is_due(&inbound) {
+                continue;
+            }
             let addressee = isolate.as_ref().map_or(Addressee::Nobody, |it| it.addressee(&inbound));
             let call = match &inbound {
                 Inbound::FunctionCall { call, .. } => Some(*call),

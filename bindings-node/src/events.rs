@@ -2,7 +2,7 @@
 //!
 //! In: the events of a bridge's mailbox. Out: frames of events, of each run in turn.
 
-use isolane::{Completion, HostEvent, REPORT_SINK, value::Value};
+use isolane::{Completion, HostEvent, REPORT_SINK};
 use napi::Env;
 
 use crate::{
@@ -64,7 +64,9 @@ impl Bridge {
                     return false;
                 }
                 let args = if function == REPORT_SINK {
-                    call.take_report().unwrap_or_else(Value::undefined)
+                    // Without one, the run has settled just now, and its result has the report.
+                    let Some(report) = call.take_report() else { return false };
+                    report
                 } else {
                     args
                 };

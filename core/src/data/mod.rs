@@ -3,6 +3,7 @@
 pub(crate) mod cause;
 pub(crate) mod cell;
 pub(crate) mod inspect;
+pub(crate) mod journal;
 pub(crate) mod nearest;
 pub(crate) mod options;
 pub(crate) mod outcome;

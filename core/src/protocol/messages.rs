@@ -33,20 +33,25 @@ use crate::{
 pub(crate) enum ToWorker {
     /// The run: the first message to a worker.
     Begin(Box<Begin>),
-    /// The answer to its call.
-    Answer(Completion),
+    /// The answer to a call of the cell with that number; zero if cells do not interleave.
+    Answer { number: u32, completion: Completion },
     /// A message that the host sends unasked.
     Inbound(Inbound),
-    /// The verdict whether the host can hold a value.
-    Verdict(Option<Refusal>),
+    /// The verdict whether the host can hold a value of the cell with that number.
+    Verdict { number: u32, refusal: Option<Refusal> },
     /// The session: the first message to a worker that serves nothing else from then on.
     Open(Box<Open>),
     /// More for its session, or less. Between cells.
     Update(Box<UpdateRequest>),
     /// The next cell.
     Cell(Box<Cell>),
-    /// The cell must end. A worker that has no cell ignores it: the cell has ended meanwhile.
-    End,
+    /// The cell with that number must end; zero if cells do not interleave. A worker that has no such cell ignores it:
+    /// the cell has ended meanwhile.
+    End { number: u32 },
+    /// A cell waits that has not begun: the worker is to park as soon as no code runs, though it has work.
+    Yield,
+    /// The worker has parked for nothing.
+    GoOn,
     /// The question for the names. Between cells.
     Names,
     /// The question for a copy of the session. Between cells.
@@ -102,13 +107,16 @@ pub(crate) enum ToHost {
         end: WorkersEnd,
         peak_bytes: Option<u64>,
     },
-    /// The last message of a cell: its end, and its effect on the session. Of the unasked messages that the worker has
-    /// taken in all its cells, the first `handed` have reached the sandbox.
-    CellEnded {
-        end: WorkersEnd,
-        peak_bytes: u64,
-        state: SessionState,
-        handed: u64,
+    /// The last message of a cell: its end, and its effect on the session.
+    CellEnded(Box<CellEnded>),
+    /// The messages from now on are of the cell with that number, which computes.
+    Turn {
+        number: u32,
+    },
+    /// A call of the host is in the cell with that number. Zero: in none, so it needs a cell of its own.
+    Placed {
+        call: u32,
+        number: u32,
     },
     /// Names that cells have declared. More follow unless these are the last.
     Names {
@@ -119,6 +127,23 @@ pub(crate) enum ToHost {
     Copied(Copied),
 }
 
+/// The end of a cell, as its worker sees it.
+#[derive(Debug)]
+pub(crate) struct CellEnded {
+    /// The cell; zero if cells do not interleave.
+    pub(crate) number: u32,
+    pub(crate) end: WorkersEnd,
+    pub(crate) peak_bytes: u64,
+    pub(crate) state: SessionState,
+    /// Whether it has changed nothing, because no code of it ran.
+    pub(crate) is_untouched: bool,
+    /// How many of the unasked messages that the worker has taken in all its cells have reached the sandbox, if cells do
+    /// not interleave: the first ones.
+    pub(crate) handed: u64,
+    /// Other cells in flight that were undone with it.
+    pub(crate) undone: Vec<u32>,
+}
+
 /// The end of a run, as its worker sees it.
 #[derive(Debug)]
 pub(crate) enum WorkersEnd {
@@ -127,6 +152,8 @@ pub(crate) enum WorkersEnd {
     Cap,
     /// Nothing can resume the run, and this is its error.
     Stalled(Box<ExecutionError>),
+    /// It computed when another cell had to end, with which it is undone.
+    Undone,
 }
 
 const BEGIN: u8 = 1;
@@ -141,6 +168,8 @@ const CELL: u8 = 9;
 const END: u8 = 10;
 const NAMES_ASKED: u8 = 11;
 const COPY: u8 = 12;
+const YIELD: u8 = 13;
+const GO_ON: u8 = 14;
 
 const CALL: u8 = 1;
 const START: u8 = 2;
@@ -154,6 +183,8 @@ const ENDED: u8 = 9;
 const CELL_ENDED: u8 = 10;
 const NAMES: u8 = 11;
 const COPIED: u8 = 12;
+const TURN: u8 = 13;
+const PLACED: u8 = 14;
 
 const SUCCESS: u8 = 0;
 const ERROR: u8 = 1;
@@ -165,6 +196,7 @@ const CAP: u8 = 6;
 const STALLED: u8 = 7;
 const OVERSIZED: u8 = 8;
 const CAME_TO_ITS_END: u8 = 9;
+const UNDONE: u8 = 10;
 
 const THROWN_BY_CALL: u8 = 0;
 const THROWN_BY_PROMISE: u8 = 1;
@@ -173,7 +205,9 @@ impl ToWorker {
     pub(crate) fn into_frame(self) -> Frame {
         match self {
             Self::Begin(begin) => write_begin(*begin),
-            Self::Answer(completion) => write_completion(Frame::new(ANSWER), completion),
+            Self::Answer { number, completion } => {
+                write_completion(Frame::new(ANSWER).u32(number), completion)
+            }
             Self::Inbound(Inbound::PromiseSettled { promise, completion }) => {
                 write_completion(Frame::new(PROMISE).u32(promise), completion)
             }
@@ -183,13 +217,17 @@ impl ToWorker {
             Self::Inbound(Inbound::FunctionReleased { function, times }) => {
                 Frame::new(FUNCTION_RELEASED).u32(function).u32(times)
             }
-            Self::Verdict(refusal) => Frame::new(VERDICT).option(refusal, |frame, refusal| {
-                frame.list(refusal.path.into_iter(), write_step).text(&refusal.what)
-            }),
+            Self::Verdict { number, refusal } => {
+                Frame::new(VERDICT).u32(number).option(refusal, |frame, refusal| {
+                    frame.list(refusal.path.into_iter(), write_step).text(&refusal.what)
+                })
+            }
             Self::Open(open) => session::write_open(Frame::new(OPEN), *open),
             Self::Update(update) => session::write_update(Frame::new(UPDATE), *update),
             Self::Cell(cell) => session::write_cell(Frame::new(CELL), *cell),
-            Self::End => Frame::new(END),
+            Self::End { number } => Frame::new(END).u32(number),
+            Self::Yield => Frame::new(YIELD),
+            Self::GoOn => Frame::new(GO_ON),
             Self::Names => Frame::new(NAMES_ASKED),
             Self::Copy => Frame::new(COPY),
         }
@@ -199,7 +237,10 @@ impl ToWorker {
         let (kind, mut fields) = frame.read()?;
         let told = match kind {
             BEGIN => Self::Begin(Box::new(read_begin(&mut fields)?)),
-            ANSWER => Self::Answer(read_completion(&mut fields, Fields::value)?),
+            ANSWER => Self::Answer {
+                number: fields.u32()?,
+                completion: read_completion(&mut fields, Fields::value)?,
+            },
             PROMISE => Self::Inbound(Inbound::PromiseSettled {
                 promise: fields.u32()?,
                 completion: read_completion(&mut fields, Fields::value)?,
@@ -212,14 +253,19 @@ impl ToWorker {
                 let (function, times) = (fields.u32()?, fields.u32()?);
                 Self::Inbound(Inbound::FunctionReleased { function, times })
             }
-            VERDICT => Self::Verdict(fields.option(|fields| {
-                let path = fields.list(read_step)?;
-                Ok(Refusal { path, what: fields.text()? })
-            })?),
+            VERDICT => Self::Verdict {
+                number: fields.u32()?,
+                refusal: fields.option(|fields| {
+                    let path = fields.list(read_step)?;
+                    Ok(Refusal { path, what: fields.text()? })
+                })?,
+            },
             OPEN => Self::Open(Box::new(session::read_open(&mut fields)?)),
             UPDATE => Self::Update(Box::new(session::read_update(&mut fields)?)),
             CELL => Self::Cell(Box::new(session::read_cell(&mut fields)?)),
-            END => Self::End,
+            END => Self::End { number: fields.u32()? },
+            YIELD => Self::Yield,
+            GO_ON => Self::GoOn,
             NAMES_ASKED => Self::Names,
             COPY => Self::Copy,
             _ => return Err(Unreadable::Broken),
@@ -251,10 +297,9 @@ impl ToHost {
             Self::Ended { end, peak_bytes } => {
                 write_end(Frame::new(ENDED).option(peak_bytes, Frame::u64), end)
             }
-            Self::CellEnded { end, peak_bytes, state, handed } => {
-                let frame = Frame::new(CELL_ENDED).u64(peak_bytes).u64(handed);
-                write_end(session::write_state(frame, state), end)
-            }
+            Self::CellEnded(ended) => write_cell_ended(Frame::new(CELL_ENDED), *ended),
+            Self::Turn { number } => Frame::new(TURN).u32(number),
+            Self::Placed { call, number } => Frame::new(PLACED).u32(call).u32(number),
             Self::Names { names, are_last } => {
                 let names = names.into_iter();
                 Frame::new(NAMES).u8(u8::from(are_last)).list(names, session::write_name)
@@ -307,12 +352,9 @@ impl ToHost {
                 let end = read_end(&mut fields, most_bytes)?;
                 Self::Ended { end, peak_bytes }
             }
-            CELL_ENDED => {
-                let (peak_bytes, handed) = (fields.u64()?, fields.u64()?);
-                let state = session::read_state(&mut fields)?;
-                let end = read_end(&mut fields, most_bytes)?;
-                Self::CellEnded { end, peak_bytes, state, handed }
-            }
+            CELL_ENDED => Self::CellEnded(Box::new(read_cell_ended(&mut fields, most_bytes)?)),
+            TURN => Self::Turn { number: fields.u32()? },
+            PLACED => Self::Placed { call: fields.u32()?, number: fields.u32()? },
             NAMES => {
                 let are_last = fields.u8()? != 0;
                 Self::Names { names: fields.list(session::read_name)?, are_last }
@@ -457,7 +499,24 @@ fn write_end(frame: Frame, end: WorkersEnd) -> Frame {
         WorkersEnd::End(End::Broken) => frame.u8(BROKEN),
         WorkersEnd::Cap => frame.u8(CAP),
         WorkersEnd::Stalled(error) => write_error(frame.u8(STALLED), *error),
+        WorkersEnd::Undone => frame.u8(UNDONE),
     }
+}
+
+fn write_cell_ended(frame: Frame, ended: CellEnded) -> Frame {
+    let CellEnded { number, end, peak_bytes, state, is_untouched, handed, undone } = ended;
+    let frame = frame.u32(number).u8(u8::from(is_untouched)).u64(peak_bytes).u64(handed);
+    let frame = frame.list(undone.into_iter(), Frame::u32);
+    write_end(session::write_state(frame, state), end)
+}
+
+fn read_cell_ended(fields: &mut Fields, most_bytes: usize) -> Result<CellEnded, Unreadable> {
+    let (number, is_untouched) = (fields.u32()?, fields.u8()? != 0);
+    let (peak_bytes, handed) = (fields.u64()?, fields.u64()?);
+    let undone = fields.list(Fields::u32)?;
+    let state = session::read_state(fields)?;
+    let end = read_end(fields, most_bytes)?;
+    Ok(CellEnded { number, end, peak_bytes, state, is_untouched, handed, undone })
 }
 
 fn read_end(fields: &mut Fields, most_bytes: usize) -> Result<WorkersEnd, Unreadable> {
@@ -480,6 +539,7 @@ fn read_end(fields: &mut Fields, most_bytes: usize) -> Result<WorkersEnd, Unread
         }
         CAP => WorkersEnd::Cap,
         STALLED => WorkersEnd::Stalled(Box::new(read_error(fields)?)),
+        UNDONE => WorkersEnd::Undone,
         _ => return Err(Unreadable::Broken),
     })
 }

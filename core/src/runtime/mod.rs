@@ -5,6 +5,7 @@
 //! the handle on a session, `settlements` the outcomes that a session which begins anew needs again, and `stats` their
 //! statistics. `prepare` makes an isolate of a request, and `record` keeps the reports, logs and result of a run.
 
+mod calls;
 mod executor;
 pub(crate) mod options;
 pub(crate) mod prepare;

@@ -5,6 +5,7 @@
 //! stays; so while a cell computes, the worker reads frames.
 
 use std::{
+    collections::{HashSet, VecDeque},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -39,22 +40,52 @@ pub(crate) struct RemoteEmbedder {
     report: bool,
     validated_kinds: Kinds,
     safety_cap: Duration,
-    began: ThreadTime,
+    /// The CPU time of its earlier turns, and the beginning of the present one.
+    computed: Mutex<(Duration, ThreadTime)>,
     looked: Mutex<Instant>,
-    inbox: Mutex<Vec<Inbound>>,
+    /// Messages that the isolate has not been handed. Cells that interleave share them.
+    inbox: Arc<Mutex<Vec<Inbound>>>,
     /// The number of unasked messages that this worker has taken.
     taken: Arc<AtomicU64>,
     /// For a cell, the outcomes that its session has sent.
     outcomes: Option<Arc<Mutex<Outcomes>>>,
     capped: AtomicBool,
-    spin: AdaptiveSpin,
+    /// For a cell among others in flight.
+    seat: Option<Seat>,
+    spin: Arc<AdaptiveSpin>,
+}
+
+/// A cell among others in flight.
+struct Seat {
+    number: u32,
+    mail: Arc<Mail>,
+    /// Whether it was stopped because another cell has to end.
+    stopped: AtomicBool,
+}
+
+/// The frames that have come for other cells in flight than the one that computes, and for the session.
+#[derive(Default)]
+pub(crate) struct Mail {
+    /// The cells in flight.
+    pub(crate) flights: Mutex<HashSet<u32>>,
+    /// Those of them that have to end.
+    pub(crate) ending: Mutex<Vec<u32>>,
+    /// Whether the host waits for the worker to park.
+    pub(crate) yields: AtomicBool,
+    /// Frames that are taken when no code runs.
+    pub(crate) later: Mutex<VecDeque<ToWorker>>,
 }
 
 /// The parts that the cells of a session share.
+#[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) taken: Arc<AtomicU64>,
     pub(crate) outcomes: Arc<Mutex<Outcomes>>,
+    /// Messages for whichever cell computes next, and for those in flight.
+    pub(crate) inbox: Arc<Mutex<Vec<Inbound>>>,
+    pub(crate) mail: Arc<Mail>,
+    pub(crate) spin: Arc<AdaptiveSpin>,
 }
 
 /// The settings of an embedder's run.
@@ -74,13 +105,14 @@ impl RemoteEmbedder {
             report: about.report,
             validated_kinds: about.refusable,
             safety_cap: about.safety_cap,
-            began: ThreadTime::now(),
+            computed: Mutex::new((Duration::ZERO, ThreadTime::now())),
             looked: Mutex::new(Instant::now()),
-            inbox: Mutex::default(),
+            inbox: Arc::default(),
             taken: Arc::default(),
             outcomes: None,
             capped: AtomicBool::new(false),
-            spin: AdaptiveSpin::new(),
+            seat: None,
+            spin: Arc::default(),
         }
     }
 
@@ -92,6 +124,40 @@ impl RemoteEmbedder {
             outcomes: Some(Arc::clone(&shared.outcomes)),
             ..Self::new(wire, about)
         }
+    }
+
+    /// The embedder of a cell that interleaves with others.
+    pub(crate) fn of_flight(
+        wire: Arc<Mutex<Wire>>,
+        about: &About,
+        shared: &Shared,
+        number: u32,
+    ) -> Self {
+        let mail = Arc::clone(&shared.mail);
+        Self {
+            inbox: Arc::clone(&shared.inbox),
+            seat: Some(Seat { number, mail, stopped: AtomicBool::new(false) }),
+            spin: Arc::clone(&shared.spin),
+            ..Self::of_cell(wire, about, shared)
+        }
+    }
+
+    /// Its next turn begins: the CPU time from now on is its own.
+    pub(crate) fn begin_turn(&self) {
+        self.computed.lock().1 = ThreadTime::now();
+    }
+
+    /// Its turn is over.
+    pub(crate) fn end_turn(&self) {
+        let mut computed = self.computed.lock();
+        let (earlier, since) = *computed;
+        computed.0 = earlier + since.elapsed();
+    }
+
+    /// Whether it was stopped because another cell has to end, and not itself.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let Some(seat) = &self.seat else { return false };
+        seat.stopped.load(Ordering::Relaxed) && !seat.mail.ending.lock().contains(&seat.number)
     }
 
     /// The messages that were taken and not handed to the isolate, and how many were handed to it in all.
@@ -127,14 +193,8 @@ impl RemoteEmbedder {
         }
     }
 
-    /// Waits for the next message of the host. Spins first, because sleeping and waking take longer than most answers.
     fn look_and_hear(&self, most: Wait) -> Heard {
-        let started = Instant::now();
-        let mut wire = self.wire.lock();
-        let found = self.spin.spin(started, || wire.has_more());
-        let heard = wire.hear(most);
-        self.spin.learn(started.elapsed(), found);
-        heard
+        look_and_hear(&self.wire, &self.spin, most)
     }
 
     /// Stores an unasked message. False if there was none, or the run must end.
@@ -144,17 +204,41 @@ impl RemoteEmbedder {
             Heard::Frame(frame) => ToWorker::from_frame(frame).ok(),
             Heard::Closed => None,
         };
-        match told {
-            Some(ToWorker::Inbound(inbound)) => {
-                self.keep(inbound);
-                true
-            }
-            _ => {
-                // Among these is the frame that ends a cell.
-                self.termination.raise();
-                false
-            }
+        told.is_some_and(|told| self.note_told(told)) || {
+            // The host is gone, or the cell has to end.
+            self.termination.raise();
+            false
         }
+    }
+
+    /// Stores an unasked message; false if the run must end.
+    fn note_told(&self, told: ToWorker) -> bool {
+        match (told, &self.seat) {
+            (ToWorker::Inbound(inbound), _) => self.keep(inbound),
+            (ToWorker::End { number }, Some(seat)) => {
+                if !seat.mail.flights.lock().contains(&number) {
+                    // It has ended meanwhile.
+                    return true;
+                }
+                seat.mail.ending.lock().push(number);
+                // This one would be undone with that one.
+                seat.stopped.store(number != seat.number, Ordering::Relaxed);
+                return false;
+            }
+            (ToWorker::Yield, Some(seat)) => seat.mail.yields.store(true, Ordering::Relaxed),
+            (
+                told @ (ToWorker::Cell(_)
+                | ToWorker::Update(_)
+                | ToWorker::Names
+                | ToWorker::Copy
+                | ToWorker::GoOn),
+                Some(seat),
+            ) => seat.mail.later.lock().push_back(told),
+            // Those are for another cell, which has ended meanwhile.
+            (ToWorker::Answer { .. } | ToWorker::Verdict { .. }, Some(_)) => {}
+            _ => return false,
+        }
+        true
     }
 
     /// Takes the messages that have arrived while a cell computes.
@@ -165,6 +249,11 @@ impl RemoteEmbedder {
                 return;
             }
         }
+    }
+
+    /// Its number among all cells of the session, if cells interleave; otherwise zero.
+    fn number(&self) -> u32 {
+        self.seat.as_ref().map_or(0, |seat| seat.number)
     }
 
     fn keep(&self, mut inbound: Inbound) {
@@ -192,7 +281,7 @@ impl RemoteEmbedder {
 
     fn answer(&self) -> Option<Completion> {
         self.hear(|told| match told {
-            ToWorker::Answer(completion) => Ok(completion),
+            ToWorker::Answer { number, completion } if number == self.number() => Ok(completion),
             other => Err(other),
         })
     }
@@ -205,16 +294,27 @@ impl RemoteEmbedder {
                 Heard::Frame(frame) => ToWorker::from_frame(frame).ok(),
                 Heard::Nothing | Heard::Closed => None,
             };
-            match told.map(&wanted) {
+            let is_other = match told.map(&wanted) {
                 Some(Ok(heard)) => return Some(heard),
-                Some(Err(ToWorker::Inbound(inbound))) => self.keep(inbound),
-                Some(Err(_)) | None => {
-                    self.termination.raise();
-                    return None;
-                }
+                Some(Err(told)) => self.note_told(told),
+                None => false,
+            };
+            if !is_other {
+                self.termination.raise();
+                return None;
             }
         }
     }
+}
+
+/// Waits for the next message of the host. Spins first, because sleeping and waking take longer than most answers.
+pub(crate) fn look_and_hear(wire: &Mutex<Wire>, spin: &AdaptiveSpin, most: Wait) -> Heard {
+    let started = Instant::now();
+    let mut wire = wire.lock();
+    let found = spin.spin(started, || wire.has_more());
+    let heard = wire.hear(most);
+    spin.learn(started.elapsed(), found);
+    heard
 }
 
 impl Embedder for RemoteEmbedder {
@@ -239,7 +339,7 @@ impl Embedder for RemoteEmbedder {
         }
         self.tell(ToHost::Ask(message.clone()));
         let verdict = self.hear(|told| match told {
-            ToWorker::Verdict(verdict) => Ok(verdict),
+            ToWorker::Verdict { number, refusal } if number == self.number() => Ok(refusal),
             other => Err(other),
         });
         verdict.flatten()
@@ -282,7 +382,8 @@ impl Embedder for RemoteEmbedder {
         if self.outcomes.is_some() {
             self.note_all();
         }
-        if self.began.elapsed() > self.safety_cap {
+        let (earlier, since) = *self.computed.lock();
+        if earlier + since.elapsed() > self.safety_cap {
             self.capped.store(true, Ordering::Relaxed);
             self.termination.raise();
         }

@@ -5,12 +5,15 @@
 
 use std::collections::HashSet;
 
-use crate::data::portable::portable;
+use crate::data::{
+    journal::Journal,
+    portable::{Input, Output, Portable, portable},
+};
 
-/// The outcomes of the present cell, and those of cells that were rolled back.
+/// The outcomes of cells that may be undone, and those of cells that were rolled back.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
-    present: HashSet<Outcome>,
+    sent: Journal<Outcome>,
     undone: HashSet<Outcome>,
 }
 
@@ -20,7 +23,6 @@ enum Outcome {
     Promise(u32),
 }
 
-portable!(struct Outcomes { present, undone });
 portable!(enum Outcome { 0: Call(call), 1: Promise(promise) });
 
 impl Outcomes {
@@ -35,24 +37,45 @@ impl Outcomes {
     }
 
     fn is_new(&mut self, outcome: Outcome) -> bool {
-        self.present.insert(outcome);
+        self.sent.note(outcome);
         // No number has two outcomes in one state.
         !self.undone.remove(&outcome)
     }
 
-    /// The cell is over, and its effects stay.
-    pub(crate) fn keep(&mut self) {
-        self.present.clear();
+    /// A cell begins which has that number.
+    pub(crate) fn begin(&mut self, number: u32) {
+        self.sent.begin(number);
     }
 
-    /// The cell is over, and its effects are undone.
-    pub(crate) fn undo(&mut self) {
-        self.undone.extend(self.present.drain());
+    /// The cell with that number is over, and its effects stay.
+    pub(crate) fn keep(&mut self, number: u32) {
+        self.sent.keep(number);
+    }
+
+    /// The cell with that number is over, and has changed nothing.
+    pub(crate) fn leave(&mut self, number: u32) {
+        self.sent.forget(number);
+    }
+
+    /// The cell with that number is over, and its effects are undone, with those of these cells.
+    pub(crate) fn undo(&mut self, number: u32, undone: &[u32]) {
+        self.undone.extend(self.sent.undo(number, undone));
     }
 
     /// The session has begun anew, with other numbers.
     pub(crate) fn forget(&mut self) {
         *self = Self::default();
+    }
+}
+
+/// Between cells: no cell that may be undone has sent any.
+impl Portable for Outcomes {
+    fn write(&self, out: &mut Output) {
+        self.undone.write(out);
+    }
+
+    fn read(input: &mut Input<'_>) -> Option<Self> {
+        Some(Self { sent: Journal::default(), undone: HashSet::read(input)? })
     }
 }
 
@@ -64,16 +87,16 @@ mod tests {
     fn an_outcome_is_sent_once_whatever_is_undone() {
         let mut outcomes = Outcomes::default();
         assert!(outcomes.function(1) && outcomes.promise(1));
-        outcomes.keep();
+        outcomes.keep(0);
         assert!(outcomes.function(2) && outcomes.promise(3));
-        outcomes.undo();
+        outcomes.undo(0, &[]);
         // The sandbox comes to these once more, twice, and to another one for the first time.
         assert!(!outcomes.function(2) && !outcomes.promise(3) && outcomes.promise(2));
-        outcomes.undo();
+        outcomes.undo(0, &[]);
         assert!(!outcomes.function(2) && !outcomes.promise(3) && !outcomes.promise(2));
-        outcomes.keep();
+        outcomes.keep(0);
         assert!(outcomes.function(9));
-        outcomes.undo();
+        outcomes.undo(0, &[]);
         outcomes.forget();
         assert!(outcomes.function(9));
     }

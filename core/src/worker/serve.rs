@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// The longest time that a run may be stalled.
-const STALLED: Duration = Duration::from_secs(1);
+pub(super) const STALLED: Duration = Duration::from_secs(1);
 
 /// Serves so many runs, or as many as the host has. Leaves the last one's memory as it is, because the process is about
 /// to end.

@@ -4,16 +4,16 @@
 //! the cell did to the session. The isolate, its home and its checkpoints are the same as on threads. The worker ends
 //! when the host closes the socket. Between cells it computes nothing.
 
+mod interleave;
+
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use isolane_confine::{Worker, exit};
 
+use self::interleave::Interleaved;
 use super::{
     embedder::{About, RemoteEmbedder, Shared},
     outcomes::Outcomes,
@@ -33,9 +33,10 @@ use crate::{
     modules::cache::Cache,
     os::sync::Mutex,
     protocol::messages::{
-        ToHost, ToWorker, WorkersEnd,
+        CellEnded, ToHost, ToWorker, WorkersEnd,
         session::{Cell, CellWork, Copied, Open, most_state_bytes, names_messages},
     },
+    value::Kinds,
 };
 
 /// Serves a session until the host closes the socket.
@@ -52,6 +53,7 @@ pub(super) fn serve(
         exit(1);
     }
     let (memory_limit, safety_cap) = (open.request.memory_limit(), open.safety_cap);
+    let interleaves = open.request.interleave;
     let memory_limit = usize::try_from(memory_limit).unwrap_or(usize::MAX);
     // Without memory for an isolate, or with a state that is none of its home, the worker ends, which the host notices.
     let Some(lease) = pool.take(memory_limit, false) else { return };
@@ -61,19 +63,18 @@ pub(super) fn serve(
         isolate,
         memory_limit,
         safety_cap,
-        shared: Shared {
-            in_flight: Arc::default(),
-            taken: Arc::new(AtomicU64::new(0)),
-            outcomes: Arc::new(Mutex::new(outcomes)),
-        },
-        inbox: Vec::new(),
+        shared: Shared { outcomes: Arc::new(Mutex::new(outcomes)), ..Shared::default() },
         calls: Vec::new(),
     };
     for mut inbound in inbox {
         inbound.count(&session.shared.in_flight, usize::MAX);
-        session.inbox.push(inbound);
+        session.keep_for_later(vec![inbound]);
     }
-    session.tend();
+    if interleaves {
+        Interleaved::new(&mut session).tend();
+    } else {
+        session.tend();
+    }
     // The process is about to end: it tidies nothing up.
     std::mem::forget(session);
 }
@@ -110,8 +111,6 @@ struct Session {
     memory_limit: usize,
     safety_cap: Duration,
     shared: Shared,
-    /// Messages of the host for the next cell.
-    inbox: Vec<Inbound>,
     /// Calls that came too late for the cell in which the host made them. The host gives each a cell of its own.
     calls: Vec<Inbound>,
 }
@@ -141,8 +140,8 @@ impl Session {
                 }
                 Ok(ToWorker::Inbound(inbound)) => self.receive(inbound),
                 // These came too late for the cell that they are about.
-                Ok(ToWorker::End | ToWorker::Answer(_) | ToWorker::Verdict(_)) => {}
-                Ok(ToWorker::Begin(_) | ToWorker::Open(_)) | Err(_) => return,
+                Ok(ToWorker::End { .. } | ToWorker::Answer { .. } | ToWorker::Verdict { .. }) => {}
+                Ok(_) | Err(_) => return,
             }
         }
     }
@@ -160,21 +159,27 @@ impl Session {
             if matches!(inbound, Inbound::FunctionCall { .. }) {
                 self.calls.push(inbound);
             } else {
-                self.inbox.push(inbound);
+                self.shared.inbox.lock().push(inbound);
             }
         }
     }
 
+    /// The messages for the next cell.
+    fn take_inbox(&self) -> Vec<Inbound> {
+        std::mem::take(&mut *self.shared.inbox.lock())
+    }
+
     /// The state, for a worker in which a copy of the session begins.
     fn copy(&self) -> Copied {
-        let answered: Vec<u32> = self.inbox.iter().filter_map(Inbound::settles).collect();
+        let inbox = self.shared.inbox.lock();
+        let answered: Vec<u32> = inbox.iter().filter_map(Inbound::settles).collect();
         let unanswered = self.isolate.unanswered(&answered);
         if unanswered > 0 {
             return Copied::Unanswered(u32::try_from(unanswered).unwrap_or(u32::MAX));
         }
         let mut out = Output::default();
         self.shared.outcomes.lock().write(&mut out);
-        self.inbox.write(&mut out);
+        inbox.write(&mut out);
         match self.isolate.write(&mut out) {
             Some(()) if out.len() <= most_state_bytes(self.memory_limit) => {
                 Copied::State(out.into_bytes())
@@ -185,13 +190,8 @@ impl Session {
 
     /// Runs a cell to its end; false if the host is gone.
     fn run(&mut self, cell: Cell) -> bool {
-        let Cell { work, report, validated_kinds } = cell;
-        let about = About {
-            memory_limit: self.memory_limit,
-            report,
-            refusable: validated_kinds,
-            safety_cap: self.safety_cap,
-        };
+        let Cell { number: _, work, report, validated_kinds } = cell;
+        let about = self.about(report, validated_kinds);
         let embedder =
             Arc::new(RemoteEmbedder::of_cell(Arc::clone(&self.wire), &about, &self.shared));
         let Some(work) = self.work(work) else { return false };
@@ -201,11 +201,11 @@ impl Session {
             termination: Arc::clone(&embedder.termination),
             report,
         };
-        let turn = self.isolate.start(work, &seat, std::mem::take(&mut self.inbox));
+        let turn = self.isolate.start(work, &seat, self.take_inbox());
         let mut end = compute(&mut *self.isolate, turn, &embedder);
         let peak_bytes = self.isolate.peak_bytes(0) as u64;
         let keep = matches!(end, WorkersEnd::End(End::Cell(_) | End::Failed(..)));
-        let Concluded { state, again, .. } = self.isolate.conclude(0, keep);
+        let Concluded { state, again, is_untouched, .. } = self.isolate.conclude(0, keep);
         if keep && state != SessionState::Kept {
             // The cell came to its end, and what it did could not be kept.
             end = WorkersEnd::End(End::Broken);
@@ -214,8 +214,8 @@ impl Session {
         {
             let mut outcomes = self.shared.outcomes.lock();
             match state {
-                SessionState::Kept => outcomes.keep(),
-                SessionState::RolledBack => outcomes.undo(),
+                SessionState::Kept => outcomes.keep(0),
+                SessionState::RolledBack => outcomes.undo(0, &[]),
                 SessionState::Reset => outcomes.forget(),
             }
         }
@@ -223,9 +223,17 @@ impl Session {
         let is_no_call = |inbound: &Inbound| !matches!(inbound, Inbound::FunctionCall { .. });
         self.keep_for_later(again.into_iter().filter(is_no_call).collect());
         self.keep_for_later(left);
-        let is_told = self.tell(ToHost::CellEnded { end, peak_bytes, state, handed });
+        let (number, undone) = (0, Vec::new());
+        let ended = CellEnded { number, end, peak_bytes, state, is_untouched, handed, undone };
+        let is_told = self.tell(ToHost::CellEnded(Box::new(ended)));
         self.isolate.take_checkpoint();
         is_told
+    }
+
+    /// The settings of a cell.
+    fn about(&self, report: bool, refusable: Kinds) -> About {
+        let (memory_limit, safety_cap) = (self.memory_limit, self.safety_cap);
+        About { memory_limit, report, refusable, safety_cap }
     }
 
     /// The work for the isolate; `None` if the worker has no such call, about which the host cannot be mistaken.
@@ -241,7 +249,7 @@ impl Session {
                 let last = left.next_back()??;
                 let earlier = left.collect::<Option<Vec<_>>>()?;
                 // The cell is handed them in this order.
-                self.inbox.extend(earlier);
+                self.shared.inbox.lock().extend(earlier);
                 match last {
                     Inbound::FunctionCall { function, args, call } => {
                         Work::Held { function, args, call }

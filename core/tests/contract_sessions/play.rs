@@ -66,8 +66,7 @@ pub(crate) fn check(case: &Case) -> Result<(), String> {
     played
 }
 
-/// Whether a case cannot hold: cells in processes do not interleave, and the portable code neither goes back in a session
-/// nor copies one in a process.
+/// Whether a case cannot hold: the portable code neither goes back in a session nor copies one in a process.
 pub(crate) fn is_skipped(case: &Case) -> bool {
     let copies = |step: &Json| step.get("fork").is_some();
     let forks = |act: &Act| matches!(act, Act::Steps(steps) if steps.iter().any(copies));
@@ -79,8 +78,7 @@ pub(crate) fn is_skipped(case: &Case) -> bool {
     };
     let undoes = case.heading.contains("undone") || case.acts.iter().any(is_undone);
     let copied = WORKER.is_some() && case.acts.iter().any(forks);
-    let interleaves = case.options.get("cells").is_some_and(|cells| cells == "interleave");
-    (WORKER.is_some() && interleaves) || (cfg!(isolane_portable) && (copied || undoes))
+    cfg!(isolane_portable) && (copied || undoes)
 }
 
 /// The options of every runtime.

@@ -21,7 +21,7 @@ const all = cases(fileURLToPath(new URL('.', import.meta.url))).filter(({ file, 
 for (const file of new Set(all.map((one) => one.file))) {
   describe(file, () => {
     for (const one of all.filter((other) => other.file === file)) {
-      const skip = one.skip.node ?? inProcesses(one);
+      const skip = one.skip.node;
       if (skip !== undefined) counts.skipped += 1;
       test(one.heading, { skip: skip ?? false, timeout: CEILING_MS }, () => {
         counts.ran += 1;
@@ -29,11 +29,6 @@ for (const file of new Set(all.map((one) => one.file))) {
       });
     }
   });
-}
-
-/** Why a case does not run in processes. */
-function inProcesses({ options }) {
-  return isolation === 'process' && options?.cells === 'interleave' ? 'cells do not interleave in processes' : undefined;
 }
 
 after(() => {

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from compare_python import mismatch_of_some
-from isolation import ISOLATION
 from run_python import errors_mismatch, expect_misuse, in_python, record
 from session_cases import Case, Cell, Result, Steps, cases
 from session_stage import Stage
@@ -27,21 +26,13 @@ WANTED = os.environ.get("CONTRACT", "")
 ALL = [case for case in cases(Path(__file__).parent) if WANTED in f"{case.file} {case.heading}"]
 
 
-def skipped(case: Case) -> str | None:
-    """Why a case does not run."""
-    interleaves = case.options.get("cells") == "interleave"
-    if ISOLATION == "process" and interleaves:
-        return "cells do not interleave in processes"
-    return case.skip.get("python")
-
-
 @pytest.mark.parametrize(
     "case",
     [
         pytest.param(
             case,
             id=f"{case.file}::{case.heading}",
-            marks=[pytest.mark.skip(why)] if (why := skipped(case)) else [],
+            marks=[pytest.mark.skip(why)] if (why := case.skip.get("python")) else [],
         )
         for case in ALL
     ],

@@ -318,7 +318,7 @@ impl SessionIsolate {
             flights.base = moment;
         }
         self.leave_seat();
-        Concluded { state: SessionState::RolledBack, again, undone }
+        Concluded { undone, ..Concluded::of(SessionState::RolledBack, again) }
     }
 
     /// Puts the beginning of the session back.
@@ -327,6 +327,6 @@ impl SessionIsolate {
         let flights = self.flights.replace(Flights::default()).unwrap_or_default();
         let undone = flights.cells.into_keys().filter(|other| *other != number).collect();
         let state = if is_reset { SessionState::Reset } else { SessionState::RolledBack };
-        Concluded { state, again: Vec::new(), undone }
+        Concluded { undone, ..Concluded::of(state, Vec::new()) }
     }
 }

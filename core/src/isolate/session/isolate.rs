@@ -79,11 +79,13 @@ pub(crate) struct Concluded {
     pub(crate) again: Vec<Inbound>,
     /// Other cells in flight that were undone with it.
     pub(crate) undone: Vec<u32>,
+    /// Whether no code of it ran, so that nothing has changed.
+    pub(crate) is_untouched: bool,
 }
 
 impl Concluded {
-    pub(super) fn of(state: SessionState, again: Vec<Inbound>) -> Self {
-        Self { state, again, undone: Vec::new() }
+    pub(crate) fn of(state: SessionState, again: Vec<Inbound>) -> Self {
+        Self { state, again, undone: Vec::new(), is_untouched: false }
     }
 }
 
@@ -317,7 +319,8 @@ impl SessionIsolate {
         if self.present == Progress::Untouched {
             self.forget_flight(number);
             self.leave_seat();
-            return Concluded::of(SessionState::Kept, again);
+            let concluded = Concluded::of(SessionState::Kept, again);
+            return Concluded { is_untouched: true, ..concluded };
         }
         if keep && self.present == Progress::Running && self.keep(number) {
             return Concluded::of(SessionState::Kept, Vec::new());

@@ -55,6 +55,8 @@ pub(crate) fn most_state_bytes(memory_limit: usize) -> usize {
 /// A cell as its worker receives it.
 #[derive(Debug)]
 pub(crate) struct Cell {
+    /// Its number among all cells of the session, if they interleave; otherwise zero.
+    pub(crate) number: u32,
     pub(crate) work: CellWork,
     /// Whether the caller gave a sink for reports.
     pub(crate) report: bool,
@@ -176,7 +178,7 @@ pub(super) fn read_update(fields: &mut Fields) -> Result<UpdateRequest, Unreadab
 }
 
 pub(super) fn write_cell(frame: Frame, cell: Cell) -> Frame {
-    let frame = frame.u8(u8::from(cell.report)).u8(cell.validated_kinds.bits());
+    let frame = frame.u32(cell.number).u8(u8::from(cell.report)).u8(cell.validated_kinds.bits());
     match cell.work {
         CellWork::Source { source, filename, language } => {
             write_source(write_language(frame.u8(SOURCE).text(&filename), language), &source)
@@ -190,6 +192,7 @@ pub(super) fn write_cell(frame: Frame, cell: Cell) -> Frame {
 }
 
 pub(super) fn read_cell(fields: &mut Fields) -> Result<Cell, Unreadable> {
+    let number = fields.u32()?;
     let report = fields.u8()? != 0;
     let validated_kinds = Kinds::from_bits(fields.u8()?);
     let work = match fields.u8()? {
@@ -205,7 +208,7 @@ pub(super) fn read_cell(fields: &mut Fields) -> Result<Cell, Unreadable> {
         LEFT => CellWork::Left { calls: fields.list(Fields::u32)? },
         _ => return Err(Unreadable::Broken),
     };
-    Ok(Cell { work, report, validated_kinds })
+    Ok(Cell { number, work, report, validated_kinds })
 }
 
 pub(super) fn write_cell_end(frame: Frame, end: CellEnd) -> Frame {
@@ -336,7 +339,7 @@ mod tests {
     use super::*;
     use crate::{
         isolate::End,
-        protocol::messages::{ToWorker, WorkersEnd},
+        protocol::messages::{CellEnded, ToWorker, WorkersEnd},
         value::Writer,
     };
 
@@ -417,10 +420,13 @@ mod tests {
             || CellWork::Left { calls: vec![9, 4] },
         ];
         for work in works {
-            let cell = || Cell { work: work(), report: true, validated_kinds: Kinds::NONE };
+            let cell =
+                || Cell { number: 8, work: work(), report: true, validated_kinds: Kinds::NONE };
             arrives(|| ToWorker::Cell(Box::new(cell())));
         }
-        arrives(|| ToWorker::End);
+        arrives(|| ToWorker::End { number: 6 });
+        arrives(|| ToWorker::Yield);
+        arrives(|| ToWorker::GoOn);
         arrives(|| ToWorker::Names);
         arrives(|| ToWorker::Copy);
     }
@@ -433,11 +439,16 @@ mod tests {
             uncloned: None,
             value_from: Some(ValueFrom::Completion),
         };
-        let ended = |end| ToHost::CellEnded {
-            end: WorkersEnd::End(End::Cell(Box::new(end))),
-            peak_bytes: 5,
-            state: SessionState::RolledBack,
-            handed: 6,
+        let ended = |end| {
+            ToHost::CellEnded(Box::new(CellEnded {
+                number: 4,
+                end: WorkersEnd::End(End::Cell(Box::new(end))),
+                peak_bytes: 5,
+                state: SessionState::RolledBack,
+                is_untouched: false,
+                handed: 6,
+                undone: vec![7, 9],
+            }))
         };
         for value in [None, Some(message("v"))] {
             let sent = || ended(cell_end("t".to_owned(), value.clone()));
@@ -445,11 +456,11 @@ mod tests {
             assert_eq!(came.into_frame(), sent().into_frame());
         }
         let long = to_host(ended(cell_end("x".repeat(100_000), None))).expect("readable");
-        let ToHost::CellEnded { end: WorkersEnd::End(End::Cell(end)), .. } = long else {
-            panic!("another message");
-        };
+        let ToHost::CellEnded(ended) = long else { panic!("another message") };
+        let WorkersEnd::End(End::Cell(end)) = ended.end else { panic!("another end") };
+        assert_eq!((ended.number, ended.undone), (4, vec![7, 9]));
         assert_eq!(end.text.map(|text| text.len()), Some(MESSAGE_LIMIT));
-        let frame = Frame::new(10).u64(0).u64(0).u8(3).u8(3);
+        let frame = Frame::new(10).u32(0).u8(0).u64(0).u64(0).u64(0).u8(3).u8(3);
         assert!(ToHost::from_frame(frame, MOST_BYTES).is_err());
     }
 

@@ -7,7 +7,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::value::{EXPORTED_BYTES, Event, HOST_PROMISE_BYTES, Value, walk};
+use crate::{
+    data::journal::Journal,
+    value::{EXPORTED_BYTES, Event, HOST_PROMISE_BYTES, Value, walk},
+};
 
 /// More is outstanding than the run may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,17 +32,18 @@ pub(crate) struct Ledger {
     calls: HashSet<u32>,
     /// The bytes of chains of promises, which stay counted.
     chain_bytes: usize,
-    /// The entries of the present cell, if this is the ledger of a session: they go if the cell is rolled back.
-    journal: Option<Journal>,
+    /// The entries since the last cell that was kept, if this is the ledger of a session: they go if their cell is
+    /// rolled back.
+    journal: Option<Journal<Entry>>,
 }
 
-/// The entries that a cell has made.
-#[derive(Clone, Debug, Default)]
-struct Journal {
-    functions: Vec<u32>,
-    promises: Vec<u32>,
-    pending: Vec<(u32, usize)>,
-    chain_bytes_before: usize,
+/// An entry that a cell has made.
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    Function(u32),
+    Promise(u32),
+    Pending(u32, usize),
+    Chain(usize),
 }
 
 impl Ledger {
@@ -62,33 +66,48 @@ impl Ledger {
         Self { journal: Some(Journal::default()), ..Self::new(most_bytes) }
     }
 
-    /// The present cell is over, and its entries stay.
-    pub(crate) fn keep(&mut self) {
-        let chain_bytes_before = self.chain_bytes;
-        self.journal = Some(Journal { chain_bytes_before, ..Journal::default() });
+    /// A cell begins which has that number.
+    pub(crate) fn begin(&mut self, number: u32) {
+        if let Some(journal) = &mut self.journal {
+            journal.begin(number);
+        }
     }
 
-    /// The present cell is over, and was rolled back: the sandbox does not have its entries any more.
-    pub(crate) fn undo(&mut self) {
-        let Some(journal) = self.journal.take() else { return };
-        for function in journal.functions {
-            self.functions.remove(&function);
+    /// The cell with that number is over, and all entries so far stay.
+    pub(crate) fn keep(&mut self, number: u32) {
+        if let Some(journal) = &mut self.journal {
+            journal.keep(number);
         }
-        for promise in journal.promises {
-            self.promises.remove(&promise);
+    }
+
+    /// The cell with that number is over, and has changed nothing.
+    pub(crate) fn forget(&mut self, number: u32) {
+        if let Some(journal) = &mut self.journal {
+            journal.forget(number);
         }
-        for (promise, drawn) in journal.pending {
-            let Some(held) = self.pending.get_mut(&promise) else { continue };
-            *held -= drawn.min(*held);
-            if *held == 0 {
-                self.pending.remove(&promise);
+    }
+
+    /// The cell with that number is over, and was rolled back with these: the sandbox does not have their entries any
+    /// more.
+    pub(crate) fn undo(&mut self, number: u32, undone: &[u32]) {
+        let Some(journal) = &mut self.journal else { return };
+        for entry in journal.undo(number, undone) {
+            match entry {
+                Entry::Function(function) => drop(self.functions.remove(&function)),
+                Entry::Promise(promise) => drop(self.promises.remove(&promise)),
+                Entry::Pending(promise, drawn) => {
+                    let Some(held) = self.pending.get_mut(&promise) else { continue };
+                    *held -= drawn.min(*held);
+                    if *held == 0 {
+                        self.pending.remove(&promise);
+                    }
+                }
+                Entry::Chain(bytes) => self.chain_bytes = self.chain_bytes.saturating_sub(bytes),
             }
         }
-        self.chain_bytes = journal.chain_bytes_before;
         let exported = (self.functions.len() + self.promises.len()).saturating_mul(EXPORTED_BYTES);
         let pending = self.pending.values().fold(0, |sum: usize, held| sum.saturating_add(*held));
         self.bytes = exported.saturating_add(pending).saturating_add(self.chain_bytes);
-        self.keep();
     }
 
     /// The session has begun anew.
@@ -119,8 +138,10 @@ impl Ledger {
         let new_promises = promises.len();
         let bytes = (functions.len() + new_promises).saturating_mul(EXPORTED_BYTES);
         if let Some(journal) = &mut self.journal {
-            journal.functions.append(&mut functions);
-            journal.promises.append(&mut promises);
+            let entries = functions.into_iter().map(Entry::Function);
+            for entry in entries.chain(promises.into_iter().map(Entry::Promise)) {
+                journal.note(entry);
+            }
         }
         self.draw(bytes)?;
         Ok(new_promises)
@@ -133,7 +154,7 @@ impl Ledger {
         let held = self.pending.entry(promise).or_insert(0);
         *held = held.saturating_add(bytes);
         if let Some(journal) = &mut self.journal {
-            journal.pending.push((promise, bytes));
+            journal.note(Entry::Pending(promise, bytes));
         }
         self.draw(bytes)
     }
@@ -172,7 +193,11 @@ impl Ledger {
         let exported = if waits { EXPORTED_BYTES } else { 0 };
         match link_bytes {
             Some(bytes) => {
-                self.chain_bytes = self.chain_bytes.saturating_add(bytes).saturating_add(exported);
+                let chained = bytes.saturating_add(exported);
+                self.chain_bytes = self.chain_bytes.saturating_add(chained);
+                if let Some(journal) = &mut self.journal {
+                    journal.note(Entry::Chain(chained));
+                }
                 self.draw(bytes)?;
             }
             None => self.bytes -= exported,
@@ -293,14 +318,14 @@ mod tests {
         let mut ledger = Ledger::of_session(usize::MAX);
         assert!(ledger.receive(&message(&[1], &[2])).is_ok());
         assert_eq!(ledger.start(3 | ASYNC_FUNCTION, ARGS), Ok(()));
-        ledger.keep();
+        ledger.keep(0);
         let kept = ledger.bytes;
         assert!(ledger.receive(&message(&[1, 4], &[2, 5])).is_ok());
         assert_eq!(ledger.start(3 | ASYNC_FUNCTION, ARGS), Ok(()));
         assert_eq!(ledger.start(6 | ASYNC_FUNCTION, ARGS), Ok(()));
         assert_eq!(ledger.finish_promise(5, Some(10)), Ok(true));
         ledger.call(8);
-        ledger.undo();
+        ledger.undo(0, &[]);
         assert_eq!(ledger.bytes, kept);
         assert_eq!(ledger.finish_promise(5, None), Ok(false));
         assert_eq!(ledger.finish_promise(2, None), Ok(true));
@@ -318,7 +343,7 @@ mod tests {
         for number in 0..1_000 {
             assert!(ledger.receive(&message(&[number], &[number])).is_ok());
             assert_eq!(ledger.start(number | ASYNC_FUNCTION, ARGS), Ok(()));
-            ledger.undo();
+            ledger.undo(0, &[]);
             assert_eq!(ledger.bytes, 0);
         }
     }

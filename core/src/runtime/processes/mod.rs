@@ -10,7 +10,6 @@
 //! the processes; `executor` is all of that as the runtime sees it. The other side is `worker/`; both speak
 //! `protocol/`.
 
-mod calls;
 mod connection;
 mod dealings;
 mod driver;

@@ -10,6 +10,7 @@
 
 pub(crate) mod cell;
 mod incoming;
+mod interleave;
 mod session;
 mod session_worker;
 
@@ -238,7 +239,7 @@ impl Run {
         if self.cell.is_some() {
             // Also to a worker that waits for its turn: it ends the cell without computing.
             link.release();
-            link.send(ToWorker::End.into_frame());
+            link.send(ToWorker::End { number: self.number() }.into_frame());
         } else {
             link.close();
         }
@@ -478,7 +479,7 @@ impl RunControl for Run {
             self.workers.kill(&self, &Lost::TooLarge);
             return;
         }
-        self.send(ToWorker::Answer(completion).into_frame());
+        self.send(ToWorker::Answer { number: self.number(), completion }.into_frame());
     }
 
     fn poller(&self) -> Option<Weak<dyn Poller>> {

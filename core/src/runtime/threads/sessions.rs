@@ -6,7 +6,6 @@
 //!
 //! The session's lock is never held while the engine or the host is called, nor while a run is ended.
 
-mod calls;
 mod control;
 mod delivery;
 mod interleave;
@@ -20,7 +19,6 @@ use std::{
     },
 };
 
-use self::calls::Calls;
 use super::{
     homes::Stay,
     resources::Resources,
@@ -43,6 +41,7 @@ use crate::{
     modules::session_request::{SessionRequest, UpdateRequest, timeout},
     os::sync::Mutex,
     runtime::{
+        calls::Calls,
         record::{CLOSED, RESET, Reason},
         registry::{self, Runs},
         session::{Done, SessionControl},
@@ -92,7 +91,7 @@ struct Shared {
     /// Messages of the host for the next cell.
     inbox: Vec<Inbound>,
     settlements: Settlements,
-    calls: Calls,
+    calls: Calls<Run>,
     /// The number of the last cell.
     cells: u64,
     /// Nobody has a handle any more.
@@ -346,7 +345,7 @@ impl CellSession for Session {
     }
 
     fn leave(&self, run: &Arc<Run>, left: Left) {
-        let Left { place, state, inbox, error, undone } = left;
+        let Left { place, state, inbox, error, undone, has_completed } = left;
         let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
         let mut gone_stay = None;
         let (next, lost, gone, undone) = {
@@ -370,10 +369,10 @@ impl CellSession for Session {
             self.keep_for_later(&mut shared, inbox);
             let undone = shared.end_flights(run, state, &undone);
             let mut lost = shared.calls.end_of(run);
+            if has_completed && run.number() != 0 {
+                self.kept_at.store(self.host.now(), Ordering::Relaxed);
+            }
             match state {
-                SessionState::Kept if run.number() != 0 => {
-                    self.kept_at.store(self.host.now(), Ordering::Relaxed);
-                }
                 SessionState::Kept => {}
                 SessionState::RolledBack => lost.append(&mut shared.calls.undo(run)),
                 SessionState::Reset => lost.append(&mut shared.calls.forget()),

@@ -29,13 +29,14 @@ fn main() {
         double::play();
         return;
     }
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("a frame that no worker sends ends its run", no_worker_says_that),
         ("more than a host need take ends as memory", too_much),
         ("frames that are allowed do no harm", harmless),
         ("random bytes", random_bytes),
         ("honest frames, broken anywhere", broken_frames),
         ("a frame that no worker sends ends its session", sessions::no_worker_says_that),
+        ("cells that no worker interleaves like that", sessions::no_worker_interleaves_like_that),
         ("a lie about a session's names or state ends it", sessions::no_worker_answers_that),
         ("a worker that does not answer costs its session", sessions::silence),
     ];

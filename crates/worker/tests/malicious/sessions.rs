@@ -3,14 +3,19 @@
 use std::time::Instant;
 
 use isolane::{
-    CellOptions, Error, ExecutionResult, Isolation, Runtime, RuntimeOptions, Session,
+    CellOptions, Cells, Error, ExecutionResult, Isolation, Runtime, RuntimeOptions, Session,
     SessionOptions, SessionState, Status,
 };
 
 use crate::{CEILING, MEMORY_LIMIT_BYTES, error_name, runtime};
 
 fn session(runtime: &Runtime) -> Session {
+    session_of(runtime, Cells::Queue)
+}
+
+fn session_of(runtime: &Runtime, cells: Cells) -> Session {
     let options = SessionOptions {
+        cells,
         memory_limit_bytes: Some(MEMORY_LIMIT_BYTES),
         ..SessionOptions::default()
     };
@@ -54,6 +59,11 @@ pub(crate) fn no_worker_says_that() {
         "handed",
         "handed-one",
         "made-up",
+        "undone",
+        "undoes",
+        "numbered",
+        "turn",
+        "placed",
         "value-from",
         "value",
         "value-promise",
@@ -90,6 +100,61 @@ pub(crate) fn no_worker_says_that() {
     }
     is_lost(&run(&twice, "honest"), "twice");
     is_honest(&twice, "twice");
+    is_honest(&other, "another session");
+}
+
+pub(crate) fn no_worker_interleaves_like_that() {
+    let runtime = runtime();
+    let session = || session_of(&runtime, Cells::Interleave);
+    let is_honest = |session: &Session, act: &str| {
+        for _ in 0..3 {
+            let result = run(session, "flight-honest");
+            assert_eq!(
+                (result.status, state(&result)),
+                (Status::Success, SessionState::Kept),
+                "{act}"
+            );
+        }
+    };
+    let other = session();
+    is_honest(&other, "another session");
+    let acts = [
+        "turn-unknown",
+        "turn-zero",
+        "placed",
+        "placed-in-it",
+        "unknown",
+        "of-a-queue",
+        "handed",
+        "undoes-unknown",
+        "undoes-itself",
+        "undoes-kept",
+        "undoes-many",
+        "end-undone",
+        "parks-again",
+        "parks-too-far",
+        "names",
+        "copied",
+        "of-a-run",
+        "quit",
+    ];
+    for act in acts {
+        let session = session();
+        is_lost(&run(&session, &format!("flight-{act}")), act);
+    }
+    for act in ["log-at-rest", "turn-at-rest"] {
+        let session = session();
+        assert_eq!(run(&session, &format!("flight-{act}")).status, Status::Success, "{act}");
+        let started = Instant::now();
+        while session.names().wait().is_ok() {
+            assert!(started.elapsed() < CEILING, "the session has not noticed");
+        }
+    }
+    // Nobody has asked for the end.
+    let reset = run(&session(), "flight-reset");
+    assert_eq!((reset.status, state(&reset)), (Status::Error, SessionState::Reset), "{reset:?}");
+    let undone = run(&session(), "flight-with-another");
+    assert_eq!(error_name(&undone), "SessionRolledBack", "{undone:?}");
     is_honest(&other, "another session");
 }
 

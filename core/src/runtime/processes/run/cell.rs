@@ -13,7 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Phase, Run, Shared, Work, session::Session, session_worker::SessionWorker};
+use super::{
+    Phase, Run, Shared, Work, incoming::MOST_BYTES_TOLD, session::Session,
+    session_worker::SessionWorker,
+};
 use crate::{
     binding::{inbound::Inbound, native::NativeHost},
     data::cell::{Name, SessionState},
@@ -24,7 +27,7 @@ use crate::{
     protocol::{
         frame::Unreadable,
         messages::{
-            ToWorker, WorkersEnd,
+            CellEnded, ToWorker, WorkersEnd,
             session::{CellWork, Copied, held_bytes, most_state_bytes},
         },
     },
@@ -83,6 +86,8 @@ pub(crate) struct InSession {
     pub(super) session: Arc<Session>,
     native: Arc<NativeHost>,
     pub(super) kind: Kind,
+    /// Its number among all runs of the session, if cells interleave; otherwise zero.
+    pub(super) number: u32,
     timeout: Option<Duration>,
     /// Whether the runs before it in the session are over.
     has_turn: AtomicBool,
@@ -98,12 +103,14 @@ impl InSession {
         session: Arc<Session>,
         native: Arc<NativeHost>,
         kind: Kind,
+        number: u32,
         timeout: Option<Duration>,
     ) -> Self {
         Self {
             session,
             native,
             kind,
+            number,
             timeout,
             has_turn: AtomicBool::new(false),
             since: AtomicU64::new(0),
@@ -114,7 +121,10 @@ impl InSession {
 
     /// A run that asks.
     pub(crate) fn question(session: Arc<Session>, native: Arc<NativeHost>, ask: Question) -> Self {
-        Self { question: Mutex::new(Some(ask)), ..Self::new(session, native, Kind::Question, None) }
+        Self {
+            question: Mutex::new(Some(ask)),
+            ..Self::new(session, native, Kind::Question, 0, None)
+        }
     }
 
     /// Whether runs before it in the session are not over.
@@ -124,7 +134,8 @@ impl InSession {
 
     /// Ends work of native functions that a cell has begun which is undone.
     pub(super) fn undo_native(&self) {
-        self.native.undo(self.since.load(Ordering::Relaxed));
+        let since = self.since.load(Ordering::Relaxed);
+        self.native.undo(self.session.undone_since(since));
     }
 }
 
@@ -254,6 +265,11 @@ impl Run {
         worker.link.release();
         prepare();
         worker.link.send(frame);
+        if part.session.interleaves() {
+            let mut dealings = shared.dealings.lock();
+            dealings.sent += 1;
+            dealings.ledger.begin(part.number);
+        }
         for inbound in std::mem::take(&mut shared.followers) {
             shared.send_on(&worker.link, inbound);
         }
@@ -343,17 +359,25 @@ impl Run {
     }
 
     /// Takes the end of a cell.
-    pub(super) fn cell_ended(
-        &self,
-        end: WorkersEnd,
-        peak_bytes: u64,
-        state: SessionState,
-        handed: u64,
-    ) -> Result<(), Unreadable> {
+    pub(super) fn cell_ended(&self, ended: CellEnded) -> Result<(), Unreadable> {
+        let state = ended.state;
+        if ended.number != 0 || !ended.undone.is_empty() {
+            return Err(Unreadable::Broken);
+        }
+        let (end, peak_bytes) = self.check_cell_end(ended)?;
+        self.settle(end, Some(peak_bytes), Place::Back(state));
+        Ok(())
+    }
+
+    /// Checks the end of a cell, and takes it into the accounts with the worker. Returns how the cell ended, and the most
+    /// bytes that counted against the limit.
+    pub(super) fn check_cell_end(&self, ended: CellEnded) -> Result<(End, u64), Unreadable> {
+        let CellEnded { number, end, peak_bytes, state, is_untouched, handed, undone } = ended;
         let is_cell = self.kind().is_some_and(|kind| kind != Kind::Question);
         let came_to_its_end = matches!(&end, WorkersEnd::End(End::Cell(_) | End::Failed(..)));
         let is_other = matches!(&end, WorkersEnd::End(End::Success(_)));
-        if !is_cell || is_other || (came_to_its_end && state != SessionState::Kept) {
+        let is_undone = matches!(&end, WorkersEnd::Undone) && number == 0;
+        if !is_cell || is_other || is_undone || (came_to_its_end && state != SessionState::Kept) {
             return Err(Unreadable::Broken);
         }
         if let WorkersEnd::End(End::Cell(end)) = &end
@@ -368,9 +392,12 @@ impl Run {
                 if handed > dealings.sent {
                     return Err(Unreadable::Broken);
                 }
+                // It may park with the same messages as before.
+                dealings.next_parked = 0;
                 match state {
-                    SessionState::Kept => dealings.ledger.keep(),
-                    SessionState::RolledBack => dealings.ledger.undo(),
+                    SessionState::Kept if is_untouched => dealings.ledger.forget(number),
+                    SessionState::Kept => dealings.ledger.keep(number),
+                    SessionState::RolledBack => dealings.ledger.undo(number, &undone),
                     SessionState::Reset => dealings.ledger.reset(),
                 }
             }
@@ -379,9 +406,7 @@ impl Run {
                 shared.record.withdraw();
             }
         }
-        let end = self.judge(end);
-        self.settle(end, Some(peak_bytes), Place::Back(state));
-        Ok(())
+        Ok((self.judge(end), peak_bytes.min(MOST_BYTES_TOLD)))
     }
 
     /// Takes names.

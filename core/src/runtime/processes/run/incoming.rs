@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The largest number of bytes in a result: the numbers of every language hold it.
-const MOST_BYTES_TOLD: u64 = (1 << 53) - 1;
+pub(super) const MOST_BYTES_TOLD: u64 = (1 << 53) - 1;
 
 impl Run {
     /// Takes a frame of the worker; returns whether that ended the run.
@@ -39,10 +39,17 @@ impl Run {
         if self.is_settled() {
             return Ok(false);
         }
-        let message = ToHost::from_frame(frame, self.most_bytes())?;
+        self.take_message(ToHost::from_frame(frame, self.most_bytes())?)
+    }
+
+    /// The same, of a message.
+    pub(super) fn take_message(self: &Arc<Self>, message: ToHost) -> Result<bool, Unreadable> {
+        if self.is_settled() {
+            return Ok(false);
+        }
         let ends = matches!(message, ToHost::Ended { .. });
         let is_ending_cell =
-            matches!(message, ToHost::CellEnded { .. } | ToHost::Names { .. } | ToHost::Copied(_));
+            matches!(message, ToHost::CellEnded(_) | ToHost::Names { .. } | ToHost::Copied(_));
         if (ends && self.cell.is_some()) || (is_ending_cell && self.cell.is_none()) {
             return Err(Unreadable::Broken);
         }
@@ -100,11 +107,11 @@ impl Run {
                     }
                     self.check_has_read(&shared)?;
                 }
-                let verdict = self.host.refusal(&message);
-                if verdict.is_none() {
+                let refusal = self.host.refusal(&message);
+                if refusal.is_none() {
                     self.shared.lock().accepted = Some(message);
                 }
-                self.send(ToWorker::Verdict(verdict).into_frame());
+                self.send(ToWorker::Verdict { number: self.number(), refusal }.into_frame());
                 Ok(())
             }
             ToHost::Log(mut log) => {
@@ -145,9 +152,9 @@ impl Run {
             }
             ToHost::Parked { taken } => self.parks(taken),
             ToHost::Ended { end, peak_bytes } => self.ended(end, peak_bytes),
-            ToHost::CellEnded { end, peak_bytes, state, handed } => {
-                self.cell_ended(end, peak_bytes.min(MOST_BYTES_TOLD), state, handed)
-            }
+            ToHost::CellEnded(ended) => self.cell_ended(*ended),
+            // A worker has these for a session whose cells interleave.
+            ToHost::Turn { .. } | ToHost::Placed { .. } => Err(Unreadable::Broken),
             ToHost::Names { names, are_last } => self.named(names, are_last),
             ToHost::Copied(copied) => self.copied(copied),
         }
@@ -207,7 +214,7 @@ impl Run {
     }
 
     /// The worker waits and computes nothing, so others may.
-    fn waits(&self, shared: &mut Shared) {
+    pub(super) fn waits(&self, shared: &mut Shared) {
         shared.phase = Phase::Waiting;
         if let Some(link) = &shared.link {
             link.hold();
@@ -293,6 +300,10 @@ impl Run {
             WorkersEnd::End(end) => end,
             WorkersEnd::Cap => {
                 self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
+                End::Asked
+            }
+            WorkersEnd::Undone => {
+                self.shared.lock().record.ask(Reason::RolledBack);
                 End::Asked
             }
             WorkersEnd::Stalled(error) => {

@@ -9,13 +9,14 @@
 
 mod control;
 mod delivery;
+mod interleave;
 
 use std::{
     collections::VecDeque,
     fmt,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Instant,
 };
@@ -34,12 +35,13 @@ use crate::{
     },
     data::cell::SessionState,
     error::{Error, ErrorKind},
+    isolate::session::SessionIsolate,
     modules::session_request::{SessionRequest, UpdateRequest},
     os::sync::Mutex,
     protocol::messages::{ToWorker, session::Open},
     runtime::{
+        calls::{Calls, Placed},
         processes::{
-            calls::{Calls, Placed},
             ledger::Ledger,
             lost::Lost,
             worker_socket::{FrameSink, WorkerSocket},
@@ -66,6 +68,10 @@ pub(crate) struct Session {
     in_flight: Arc<InFlight>,
     limit_bytes: usize,
     closed: AtomicBool,
+    /// The number of the last run, if cells interleave.
+    runs: AtomicU32,
+    /// When the last cell completed, if cells interleave, for native hosts.
+    kept_at: AtomicU64,
     shared: Mutex<Shared>,
 }
 
@@ -78,6 +84,10 @@ struct Shared {
     withdrawn: Vec<Arc<Run>>,
     /// The run whose turn it is.
     current: Option<Arc<Run>>,
+    /// The cells that have begun and are not over, if cells interleave, in the order in which they began.
+    flights: Vec<Arc<Run>>,
+    /// Whether the worker is asked to park, because a new run waits.
+    offered: bool,
     worker: Option<Arc<SessionWorker>>,
     /// The state that the first worker begins with, if this is a copy of a session.
     held: Option<Held>,
@@ -122,8 +132,8 @@ impl Session {
         request: SessionRequest,
         host: Arc<dyn Host>,
     ) -> Result<Arc<Self>, Error> {
-        if request.interleave {
-            let message = "this version has no cells that interleave: give cells: 'queue'";
+        if request.interleave && !SessionIsolate::is_available(true) {
+            let message = "this build of the engine has no cells that interleave";
             return Err(Error::new(ErrorKind::Unavailable, message));
         }
         let settlements = Settlements::of(&request.inputs);
@@ -153,6 +163,8 @@ impl Session {
             in_flight: Arc::default(),
             limit_bytes,
             closed: AtomicBool::new(false),
+            runs: AtomicU32::new(0),
+            kept_at: AtomicU64::new(0),
             shared: Mutex::new(shared),
         });
         let control: Weak<dyn SessionControl> = session.me.clone();
@@ -190,7 +202,7 @@ impl Session {
                 return run.end(Reason::Closed);
             }
             shared.queue.push_back(Arc::clone(run));
-            shared.advance()
+            self.schedule(&mut shared)
         };
         self.start(next);
         if self.workers.registry().is_closed() {
@@ -288,6 +300,9 @@ impl Session {
             if new.is_some() {
                 shared.worker = Some(Arc::clone(&worker));
             }
+            if run.number() != 0 {
+                shared.flights.push(Arc::clone(run));
+            }
             worker
         };
         worker.watch(Instant::now());
@@ -325,16 +340,23 @@ impl Session {
         }
     }
 
-    /// Takes note of the loss of its worker. `between`: how, if the worker had no run.
-    pub(super) fn lose(&self, worker: &SessionWorker, between: Option<Lost>) {
+    /// Takes note of the loss of its worker. Returns the run that the worker had; the next run is told if it had none.
+    /// All at once: a run that began in between would never end.
+    pub(super) fn lose(&self, worker: &SessionWorker, how: &Lost) -> Option<Arc<Run>> {
         let mut shared = self.shared.lock();
-        if shared.worker.as_ref().is_some_and(|other| std::ptr::eq(Arc::as_ptr(other), worker)) {
-            shared.lost = between;
-            let left = shared.lose_worker();
-            shared.settle_again();
-            drop(shared);
-            end_left(&left);
+        let current = worker.take_current();
+        if !shared.worker.as_ref().is_some_and(|own| std::ptr::eq(Arc::as_ptr(own), worker)) {
+            return current;
         }
+        let run = current.or_else(|| shared.flights.last().cloned());
+        if run.is_none() {
+            shared.lost = Some(how.clone());
+            shared.settle_again();
+        }
+        let left = shared.lose_worker();
+        drop(shared);
+        end_left(&left);
+        run
     }
 
     /// Takes note of how its worker was lost during a question: the next cell is told.
@@ -352,6 +374,9 @@ impl Session {
     ) {
         let has_failed = error.is_some();
         let (name, message) = error.unwrap_or_else(|| (RESET.0.to_owned(), RESET.1.to_owned()));
+        if run.number() != 0 && place != Place::Untouched {
+            return self.leave_flight(run, place, (&name, &message), has_failed);
+        }
         let mut left = Vec::new();
         let (next, lost) = {
             let mut shared = self.shared.lock();
@@ -388,12 +413,17 @@ impl Session {
                 // Those before its last call may never have run.
                 lost.append(&mut shared.calls.undo(run));
             }
-            (shared.advance(), lost)
+            (self.schedule(&mut shared), lost)
         };
         end_left(&left);
         self.start(next);
         self.reject(lost, (&name, &message));
         self.free_when_idle();
+    }
+
+    /// The moment from which on the native host undoes its work for a cell that began at the given one.
+    pub(super) fn undone_since(&self, began: u64) -> u64 {
+        began.max(self.kept_at.load(Ordering::Relaxed))
     }
 
     /// Whether the outcome of a call of the host is for the host: the first one is.
@@ -408,6 +438,7 @@ impl Session {
             // Those that wait first: otherwise the end of the current one would give them a turn.
             let mut runs: Vec<_> = shared.queue.drain(..).collect();
             runs.extend(shared.current.clone());
+            runs.append(&mut shared.flights);
             shared.inbox.clear();
             shared.settle_again();
             shared.lost = None;
@@ -437,7 +468,8 @@ impl Session {
         let (first, worker, closers) = {
             let mut shared = self.shared.lock();
             let ends = self.closed.load(Ordering::Acquire) || shared.abandoned;
-            if !ends || shared.current.is_some() || !shared.queue.is_empty() {
+            let is_busy = shared.current.is_some() || !shared.flights.is_empty();
+            if !ends || is_busy || !shared.queue.is_empty() {
                 return;
             }
             let first = !std::mem::replace(&mut shared.freed, true);
@@ -476,8 +508,13 @@ impl Shared {
         }
         // Those that were ended meanwhile have settled.
         while let Some(run) = self.queue.pop_front() {
+            // A copy waits until no cell is in flight, and so do the runs behind it.
+            if !self.flights.is_empty() && run.is_waiting() && run.asks_for_copy() {
+                self.queue.push_front(run);
+                return None;
+            }
             if run.take_turn() {
-                if matches!(run.kind(), Some(Kind::Held | Kind::Left)) {
+                if run.number() == 0 && matches!(run.kind(), Some(Kind::Held | Kind::Left)) {
                     self.gather(&run);
                 }
                 self.current = Some(Arc::clone(&run));
@@ -505,6 +542,7 @@ impl Shared {
     /// Forgets the worker. Returns the runs that only that one could have computed.
     fn lose_worker(&mut self) -> Vec<Arc<Run>> {
         let worker = self.worker.take();
+        self.offered = false;
         // The numbers in a state that no worker had were given out where it comes from.
         if worker.is_some() || self.held.take().is_some() {
             self.lost_workers = self.lost_workers.wrapping_add(1);

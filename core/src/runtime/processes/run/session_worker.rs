@@ -72,15 +72,32 @@ impl SessionWorker {
         }
     }
 
+    /// The run that it has, or that computes there.
+    pub(crate) fn current(&self) -> Option<Arc<Run>> {
+        self.current.lock().clone()
+    }
+
+    /// The cells that it has, and the run that computes there.
+    fn runs(&self) -> Vec<Arc<Run>> {
+        let session = self.session.upgrade();
+        let mut runs = session.map_or_else(Vec::new, |session| session.runs_in_worker());
+        runs.extend(self.current());
+        runs
+    }
+
     /// Gives it a run.
     pub(crate) fn set_current(&self, run: &Arc<Run>) {
         *self.current.lock() = Some(Arc::clone(run));
     }
 
+    /// Takes the run from it that it has, or that computes there.
+    pub(crate) fn take_current(&self) -> Option<Arc<Run>> {
+        self.current.lock().take()
+    }
+
     /// Takes the run from it that is over. Frames of its next run may wait no longer for its turn.
     pub(crate) fn end_current(&self) {
-        let over = self.current.lock().take();
-        drop(over);
+        drop(self.take_current());
     }
 
     /// Has its run checked from time to time.
@@ -104,8 +121,7 @@ impl SessionWorker {
     }
 
     fn check_run(&self, now: Instant) -> Option<Instant> {
-        let run = self.current.lock().clone();
-        run.and_then(|run| run.check(now))
+        self.runs().iter().filter_map(|run| run.check(now)).min()
     }
 
     /// Sets the timer, unless it rings earlier.
@@ -146,6 +162,13 @@ impl FrameSink for SessionWorker {
     }
 
     fn receive(self: Arc<Self>, frame: Frame) -> Result<bool, Unreadable> {
+        let session = self.session.upgrade().filter(|session| session.interleaves());
+        if let Some(session) = session {
+            if self.dismissed.load(Ordering::Acquire) {
+                return Ok(false);
+            }
+            return session.take(&self, frame).map(|()| false);
+        }
         let run = self.current.lock().clone();
         match run {
             Some(run) => run.take(frame).map(|_| false),
@@ -158,16 +181,16 @@ impl FrameSink for SessionWorker {
         if self.dismissed.swap(true, Ordering::AcqRel) {
             return None;
         }
-        let run = self.current.lock().take();
-        if let Some(session) = self.session.upgrade() {
-            session.lose(self, run.is_none().then(|| how.clone()));
-        }
+        let session = self.session.upgrade();
+        let run = session.map_or_else(|| self.take_current(), |session| session.lose(self, how));
         run.and_then(|run| run.lost(how))
     }
 
     fn break_down(&self) {
         self.dismissed.store(true, Ordering::Release);
-        let run = self.current.lock().take();
+        let session = self.session.upgrade();
+        let run = session
+            .map_or_else(|| self.take_current(), |session| session.lose(self, &Lost::Broken));
         if let Some(run) = run {
             run.break_down();
         }

@@ -71,6 +71,22 @@ pub(crate) struct Left {
     pub(crate) error: Option<Failure>,
     /// Other cells in flight that were undone with it.
     pub(crate) undone: Vec<u32>,
+    /// Whether it is a cell that has completed: nothing before that is ever undone.
+    pub(crate) has_completed: bool,
+}
+
+/// The end of a run, for its session.
+#[derive(Default)]
+struct Ending {
+    error: Option<Failure>,
+    undone: Vec<u32>,
+    has_completed: bool,
+}
+
+impl Ending {
+    fn of(error: Option<Failure>) -> Self {
+        Self { error, ..Self::default() }
+    }
 }
 
 /// The isolate of a session after one of its runs.
@@ -183,7 +199,7 @@ impl Run {
             self.slice.lock().take();
             let error = self.settle(End::Memory, None, SessionState::Reset);
             self.shared.lock().phase = Phase::Over;
-            self.leave(part, Place::Lost, SessionState::Reset, (error, Vec::new()));
+            self.leave(part, Place::Lost, SessionState::Reset, Ending::of(error));
             return None;
         };
         if let Some(timeout) = part.timeout {
@@ -213,9 +229,9 @@ impl Run {
             return self.leave_home();
         };
         let peak_bytes = isolate.peak_bytes(part.number);
-        let Concluded { state, again, undone } = if reset {
+        let Concluded { state, again, undone, is_untouched } = if reset {
             isolate.reset();
-            Concluded { state: SessionState::Reset, again: Vec::new(), undone: Vec::new() }
+            Concluded::of(SessionState::Reset, Vec::new())
         } else {
             isolate.conclude(part.number, keep)
         };
@@ -230,7 +246,9 @@ impl Run {
         let error = self.settle(end, Some(peak_bytes), state);
         self.seams.pass(Seam::Settled);
         isolate.take_checkpoint();
-        self.leave(part, Place::Back(Some(isolate)), state, (error, undone));
+        let has_completed = state == SessionState::Kept && !is_untouched;
+        let ending = Ending { error, undone, has_completed };
+        self.leave(part, Place::Back(Some(isolate)), state, ending);
     }
 
     /// Does a task with the isolate of the session.
@@ -239,19 +257,19 @@ impl Run {
         task(Ok(&mut isolate));
         self.slice.lock().take();
         self.settle(End::Asked, None, SessionState::Kept);
-        self.leave(part, Place::Back(isolate), SessionState::Kept, (None, Vec::new()));
+        self.leave(part, Place::Back(isolate), SessionState::Kept, Ending::default());
     }
 
     /// The run was ended before it began, and has settled with that error.
     pub(super) fn skip(self: &Arc<Self>, part: &InSession, error: Option<Failure>) {
-        self.leave(part, Place::Untouched, SessionState::Kept, (error, Vec::new()));
+        self.leave(part, Place::Untouched, SessionState::Kept, Ending::of(error));
     }
 
     /// The run's isolate is lost, and it has settled with that error: its thread does not come back from a builtin, or
     /// panicked. The session begins anew.
     pub(super) fn lose(self: &Arc<Self>, part: &InSession, error: Option<Failure>) {
         part.undo_native();
-        self.leave(part, Place::Lost, SessionState::Reset, (error, Vec::new()));
+        self.leave(part, Place::Lost, SessionState::Reset, Ending::of(error));
     }
 
     fn leave(
@@ -259,7 +277,7 @@ impl Run {
         part: &InSession,
         place: Place,
         state: SessionState,
-        (error, undone): (Option<Failure>, Vec<u32>),
+        Ending { error, undone, has_completed }: Ending,
     ) {
         let inbox = {
             let mut shared = self.shared.lock();
@@ -269,7 +287,7 @@ impl Run {
             std::mem::take(&mut shared.inbox)
         };
         let stuck = matches!(place, Place::Lost);
-        part.session.leave(self, Left { place, state, inbox, error, undone });
+        part.session.leave(self, Left { place, state, inbox, error, undone, has_completed });
         if !stuck {
             self.leave_home();
         }

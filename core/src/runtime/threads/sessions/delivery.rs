@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{Options, Session, Shared, calls::Placed};
+use super::{Options, Session, Shared};
 use crate::{
     binding::{
         handle::Recipient,
@@ -14,6 +14,7 @@ use crate::{
     },
     isolate::session::Work as CellWork,
     runtime::{
+        calls::Placed,
         record::CLOSED,
         threads::run::{Run, Work, cell::Kind},
     },

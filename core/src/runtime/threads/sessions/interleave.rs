@@ -6,12 +6,13 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{Session, Shared, calls::Placed};
+use super::{Session, Shared};
 use crate::{
     binding::inbound::Inbound,
     data::cell::SessionState,
     isolate::session::{Addressee, SessionIsolate},
     runtime::{
+        calls::Placed,
         record::Reason,
         threads::{
             run::{Run, cell::Kind},

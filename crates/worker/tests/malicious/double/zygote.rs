@@ -19,7 +19,7 @@ pub(super) type Stream = UnixStream;
 /// Plays the zygote until the host goes.
 pub(crate) fn play() {
     let control = std::io::stdin();
-    tell_control(&control, 1, [4, 0, 0], None);
+    tell_control(&control, 1, [5, 0, 0], None);
     let mut last = 0;
     let mut packet = [0; 16];
     while let Ok((16, _)) = recv(&control, &mut packet, RecvFlags::empty()) {

@@ -143,9 +143,9 @@ impl Session {
         // Called before anything is locked, because it calls the host.
         let validated_kinds = native.validated_kinds();
         let report = report.unwrap_or(self.request.report);
-        let cell = Cell { work, report, validated_kinds };
-        let timeout = timeout(timeout_ms);
-        let part = InSession::new(self.me(), Arc::clone(&native), Kind::Cell, timeout);
+        let (number, timeout) = (self.next_number(Kind::Cell), timeout(timeout_ms));
+        let cell = Cell { number, work, report, validated_kinds };
+        let part = InSession::new(self.me(), Arc::clone(&native), Kind::Cell, number, timeout);
         let options = Options { host: native, validated_kinds, report };
         let run = self.make(Work::Cell(Box::new(cell)), part, options);
         match ended {

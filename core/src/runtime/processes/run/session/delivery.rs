@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{InSession, Options, Received, Session, Shared, Waiting};
+use super::{InSession, Options, Received, Session, Shared, Waiting, interleave::Passed};
 use crate::{
     binding::{
         handle::{Recipient, RunControl},
@@ -15,8 +15,8 @@ use crate::{
     },
     protocol::messages::session::{Cell, CellWork},
     runtime::{
+        calls::Placed,
         processes::{
-            calls::Placed,
             lost::Lost,
             run::{Run, Work, cell::Kind},
         },
@@ -41,7 +41,25 @@ impl Recipient for Session {
             return rejected(CLOSED.0, CLOSED.1);
         }
         shared.settlements.note(&inbound);
-        if let Some(current) = shared.current.clone() {
+        if self.interleaves() {
+            match self.pass_on(&mut shared, inbound) {
+                Passed::No(refused) => inbound = refused,
+                Passed::On(woken) => {
+                    drop(shared);
+                    if let Some(run) = woken {
+                        self.workers.wake(run);
+                    }
+                    return;
+                }
+                Passed::TooLarge(run) => {
+                    drop(shared);
+                    if let Some(run) = run {
+                        self.workers.kill(&run, &Lost::TooLarge);
+                    }
+                    return rejected("MemoryLimit", TOO_LARGE);
+                }
+            }
+        } else if let Some(current) = shared.current.clone() {
             let received = current.hand_in(inbound);
             if let (Received::Yes | Received::Woken, Some(call)) = (&received, call) {
                 shared.calls.place(call, Placed::In(Arc::downgrade(&current)));
@@ -75,7 +93,7 @@ impl Recipient for Session {
         let work = CellWork::Held { function, args, call };
         let run = self.held(&mut shared, call, work, Kind::Held);
         shared.queue.push_back(run);
-        let next = shared.advance();
+        let next = self.schedule(&mut shared);
         drop(shared);
         self.start(next);
     }
@@ -83,7 +101,10 @@ impl Recipient for Session {
     fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge> {
         let charge = self.in_flight.charge(bytes, self.limit_bytes);
         if charge.is_none() {
-            let current = self.shared.lock().current.clone();
+            let current = {
+                let shared = self.shared.lock();
+                shared.current.as_ref().or(shared.flights.last()).cloned()
+            };
             if let Some(current) = current.filter(|current| current.running()) {
                 self.workers.kill(&current, &Lost::TooLarge);
             }
@@ -124,9 +145,10 @@ impl Session {
         kind: Kind,
     ) -> Arc<Run> {
         let native = Arc::clone(&self.host);
-        let part = InSession::new(self.me(), Arc::clone(&native), kind, None);
+        let number = self.next_number(kind);
+        let part = InSession::new(self.me(), Arc::clone(&native), kind, number, None);
         let (report, validated_kinds) = (self.request.report, self.validated_kinds);
-        let cell = Cell { work, report, validated_kinds };
+        let cell = Cell { number, work, report, validated_kinds };
         let options = Options { host: native, validated_kinds, report };
         let run = self.make(Work::Cell(Box::new(cell)), part, options);
         shared.calls.place(call, Placed::Own(Arc::downgrade(&run)));

@@ -6,6 +6,8 @@
 
 use std::{collections::HashMap, sync::Weak};
 
+use crate::binding::inbound::Inbound;
+
 /// The calls of one session, by their numbers.
 pub(crate) struct Calls<R>(HashMap<u32, Placed<R>>);
 
@@ -21,18 +23,35 @@ pub(crate) enum Placed<R> {
     In(Weak<R>),
     /// One of its own.
     Own(Weak<R>),
+    /// None yet: it waits until a cell in flight, or one of its own, takes it. A worker may have it, and tells.
+    Waiting,
 }
 
 impl<R> Placed<R> {
     fn is_in(&self, run: &R) -> bool {
-        let (Self::In(cell) | Self::Own(cell)) = self;
-        std::ptr::eq(cell.as_ptr(), run)
+        match self {
+            Self::In(cell) | Self::Own(cell) => std::ptr::eq(cell.as_ptr(), run),
+            Self::Waiting => false,
+        }
     }
 }
 
 impl<R> Calls<R> {
     pub(crate) fn place(&mut self, call: u32, placed: Placed<R>) {
         self.0.insert(call, placed);
+    }
+
+    /// Whether a message is still of use: a call is, until the host has its outcome.
+    pub(crate) fn is_due(&self, inbound: &Inbound) -> bool {
+        match inbound {
+            Inbound::FunctionCall { call, .. } => self.0.contains_key(call),
+            _ => true,
+        }
+    }
+
+    /// Whether a worker may tell where the call is: it has it, and the call has no cell of its own.
+    pub(crate) fn is_in_worker(&self, call: u32) -> bool {
+        matches!(self.0.get(&call), Some(Placed::Waiting | Placed::In(_)))
     }
 
     /// Takes note of an outcome; false if the call has settled before.
@@ -50,9 +69,14 @@ impl<R> Calls<R> {
         self.take(|placed| placed.is_in(run))
     }
 
-    /// The calls that were placed in any cell, but not those that wait for a cell of their own.
+    /// The calls that were placed in any cell, but not those that wait, nor those that have a cell of their own.
     pub(crate) fn forget(&mut self) -> Vec<u32> {
         self.take(|placed| matches!(placed, Placed::In(_)))
+    }
+
+    /// The calls that a worker had which is lost.
+    pub(crate) fn lose(&mut self) -> Vec<u32> {
+        self.take(|placed| matches!(placed, Placed::In(_) | Placed::Waiting))
     }
 
     pub(crate) fn take_all(&mut self) -> Vec<u32> {

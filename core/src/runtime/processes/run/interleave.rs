@@ -1,0 +1,80 @@
+//! The part of a run that only a cell among interleaved ones has, if their session is in a worker.
+//!
+//! In: turns, as the worker tells them. Out: the cell that counts as computing, and its permit, which goes from cell to
+//! cell with the turn.
+
+use std::{sync::Arc, time::Instant};
+
+use super::{Phase, Run, cell::Place};
+use crate::{
+    data::cell::SessionState, isolate::End, protocol::frame::Unreadable, runtime::record::Reason,
+};
+
+impl Run {
+    /// Its number among all runs of the session, if cells interleave; otherwise zero.
+    pub(crate) fn number(&self) -> u32 {
+        self.cell.as_ref().map_or(0, |part| part.number)
+    }
+
+    /// Another cell in flight has the turn now. Returns whether this one had a permit, which the other one gets.
+    pub(crate) fn step_back(&self) -> bool {
+        let mut shared = self.shared.lock();
+        if !self.is_settled() {
+            shared.phase = Phase::Waiting;
+        }
+        std::mem::take(&mut shared.permit)
+    }
+
+    /// Has the turn now, with the permit of the cell before, if that had one.
+    pub(crate) fn take_over(&self, permit: bool) {
+        let mut shared = self.shared.lock();
+        let surplus = permit && (shared.permit || self.is_settled());
+        if !self.is_settled() {
+            shared.phase = Phase::Computing(Instant::now());
+            shared.permit |= permit;
+        }
+        drop(shared);
+        if surplus {
+            self.workers.give_back_permit();
+        }
+    }
+
+    /// Whether it waits for the answer to a call, and nothing else can resume the worker.
+    pub(crate) fn is_calling(&self) -> bool {
+        self.shared.lock().calling.is_some()
+    }
+
+    /// The worker has parked: no cell computes.
+    pub(crate) fn park(&self) -> Result<(), Unreadable> {
+        let mut shared = self.shared.lock();
+        if shared.calling.is_some() {
+            return Err(Unreadable::Broken);
+        }
+        self.waits(&mut shared);
+        Ok(())
+    }
+
+    /// Stands for the worker, which can resume, in the queue for permits; false if it does already.
+    pub(crate) fn wake_worker(&self) -> bool {
+        let mut shared = self.shared.lock();
+        let waits = shared.phase == Phase::Waiting && shared.calling.is_none();
+        if waits {
+            shared.phase = Phase::Woken;
+        }
+        waits
+    }
+
+    /// Settles a cell that was undone with another one, or with the whole session.
+    pub(crate) fn undo_with(&self, state: SessionState) {
+        let is_reset = state == SessionState::Reset;
+        self.shared.lock().record.ask(if is_reset { Reason::Reset } else { Reason::RolledBack });
+        let worker = self.settle(End::Asked, None, Place::Back(state));
+        // The session has it still, or has killed it.
+        debug_assert!(worker.is_some() || self.is_settled());
+    }
+}
+
+/// Whether these are the same run.
+pub(crate) fn is_same(one: Option<&Arc<Run>>, other: &Run) -> bool {
+    one.is_some_and(|one| std::ptr::eq(Arc::as_ptr(one), other))
+}

@@ -1,11 +1,17 @@
 //! Ready-made capabilities for code that isolane runs.
 //!
 //! Each is a [`NativeFunction`]: answered in Rust, whatever language hands it over. This crate uses only the public API
-//! of `isolane`. So far there are the utilities that need no state: [`base64`]'s `atob` and `btoa`, and [`timers`]'
-//! `delay`.
+//! of `isolane`. So far there are the utilities that need no state: [`base64`]'s `atob` and `btoa`, [`csv`]'s `parseCSV`
+//! and [`timers`]' `delay`.
 
 pub mod base64;
+pub mod csv;
+pub mod error;
+pub mod room;
 pub mod timers;
+
+mod message_walk;
+mod wtf8;
 
 use std::sync::Arc;
 
@@ -18,6 +24,7 @@ pub fn function(name: &str) -> Option<Arc<dyn NativeFunction>> {
         "atob" => Arc::new(base64::Atob),
         "btoa" => Arc::new(base64::Btoa),
         "delay" => Arc::new(timers::Delay),
+        "parseCSV" => Arc::new(csv::ParseCsv),
         _ => return None,
     })
 }

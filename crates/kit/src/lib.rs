@@ -7,6 +7,7 @@
 pub mod base64;
 pub mod csv;
 pub mod error;
+pub mod fetch;
 pub mod room;
 pub mod timers;
 

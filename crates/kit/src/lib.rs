@@ -8,7 +8,9 @@ pub mod base64;
 pub mod csv;
 pub mod error;
 pub mod fetch;
+pub mod redaction;
 pub mod room;
+pub mod secrets;
 pub mod timers;
 
 mod message_walk;

@@ -1,0 +1,86 @@
+//! A stream of bytes in which values are replaced.
+//!
+//! In: chunks, which may cut a value anywhere. Out: the bytes in which no value can be found any more. The rest is held
+//! back: as many bytes as the longest form of a value takes, and a run of base64 from its start.
+
+use std::{fmt, sync::Arc};
+
+use zeroize::Zeroizing;
+
+use super::{Redactor, finder::Finder};
+
+/// A stream whose values are replaced.
+pub struct Redaction {
+    redactor: Arc<Redactor>,
+    finder: Finder,
+    /// The input from `held_from` on.
+    held: Zeroizing<Vec<u8>>,
+    held_from: usize,
+    /// The input before this place was given back.
+    given: usize,
+}
+
+impl Redaction {
+    /// A stream from its start.
+    #[must_use]
+    pub fn new(redactor: Arc<Redactor>) -> Self {
+        let finder = Finder::new(&redactor, usize::MAX);
+        Self { redactor, finder, held: Zeroizing::default(), held_from: 0, given: 0 }
+    }
+
+    /// Reads the next bytes, and appends to `out` those that are ready.
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+        if self.redactor.automaton.is_none() {
+            out.extend_from_slice(chunk);
+            return;
+        }
+        self.held.extend_from_slice(chunk);
+        self.finder.read(&self.redactor, chunk);
+        self.give(self.finder.earliest(), out);
+        // Bytes move only when there are fewer of them than of those that are dropped.
+        let done = self.given - self.held_from;
+        if done > self.held.len() / 2 {
+            self.held.drain(..done);
+            self.held_from = self.given;
+        }
+    }
+
+    /// Appends the rest to `out`: the stream is over.
+    pub fn finish(mut self, out: &mut Vec<u8>) {
+        self.finder.finish(&self.redactor);
+        let end = self.held_from + self.held.len();
+        self.give(end, out);
+    }
+
+    /// The bytes that are held back.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.held.capacity()
+    }
+
+    /// Appends the input up to that place, but for a value that may not be over there.
+    fn give(&mut self, until: usize, out: &mut Vec<u8>) {
+        while let Some(found) = self.finder.found.first().filter(|found| found.end <= until) {
+            self.copy(found.start, out);
+            out.extend_from_slice(self.redactor.replacement(&found).as_bytes());
+            self.given = found.end;
+            self.finder.found.drop_first();
+        }
+        let until = self.finder.found.first().map_or(until, |found| found.start.min(until));
+        self.copy(until, out);
+    }
+
+    fn copy(&mut self, until: usize, out: &mut Vec<u8>) {
+        if until > self.given {
+            let (from, until_held) = (self.given - self.held_from, until - self.held_from);
+            out.extend_from_slice(&self.held[from..until_held]);
+            self.given = until;
+        }
+    }
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Redaction").field("given", &self.given).finish_non_exhaustive()
+    }
+}

@@ -8,6 +8,7 @@ pub mod base64;
 pub mod csv;
 pub mod error;
 pub mod fetch;
+pub mod json_form;
 pub mod redaction;
 pub mod room;
 pub mod secrets;

@@ -243,11 +243,16 @@ impl Writer {
         self.varint(0);
     }
 
-    /// Starts an array whose length is given later; returns its place, for [`Writer::close`].
-    pub(super) fn open_array(&mut self) -> usize {
+    /// Starts an array whose length is given later; returns its place, for [`Writer::close_array`].
+    pub fn open_array(&mut self) -> usize {
         // Its weight is that of an array with elements.
         self.tagged(tag::ARRAY, &Event::Array(1));
         self.open_count()
+    }
+
+    /// Sets the length of the array that was opened at that place, after all its elements.
+    pub fn close_array(&mut self, place: usize, length: u32) {
+        self.close(place, length);
     }
 
     /// Starts a Map whose number of entries is given later, as [`Writer::open_array`].

@@ -2,7 +2,7 @@
 //!
 //! Each is a [`NativeFunction`]: answered in Rust, whatever language hands it over. This crate uses only the public API
 //! of `isolane`. So far there are the utilities that need no state: [`base64`]'s `atob` and `btoa`, [`csv`]'s `parseCSV`
-//! and [`timers`]' `delay`.
+//! and [`timers`]' `delay`; those that keep data: [`store`]; and the rules for requests and secrets.
 
 pub mod base64;
 pub mod csv;
@@ -12,6 +12,7 @@ pub mod json_form;
 pub mod redaction;
 pub mod room;
 pub mod secrets;
+pub mod store;
 pub mod timers;
 
 mod message_walk;

@@ -1,0 +1,53 @@
+//! The capabilities that keep data: `db`, `state` and libraries, over SQLite.
+//!
+//! In: calls of runs and of the host. Out: answers as messages, and rows in files, or in memory. All calls on a
+//! database stand in one [line](line); its [connection](connection) is set up so that no call takes more time or
+//! memory than it may, wherever SQLite spends them.
+
+mod answer;
+mod charges;
+mod connection;
+mod database;
+mod date;
+mod files;
+mod functions;
+mod like;
+mod line;
+mod memory;
+mod params;
+mod process;
+mod rules;
+mod sql_error;
+mod statement;
+mod stop;
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use isolane::{HostError, Value};
+
+pub use database::{Database, DatabaseFunction, DatabaseLimits, DatabaseOptions};
+pub use process::initialize;
+
+/// Makes the JSON text of a value, as `JSON.stringify` would with the additions of the kit's JSON form.
+pub type JsonForm = fn(&Value) -> Result<String, HostError>;
+
+/// The longest time limit: a year.
+const LONGEST_TIMEOUT_MS: u64 = 365 * 24 * 3_600_000;
+
+/// A time limit.
+fn timeout(ms: u64) -> Duration {
+    Duration::from_millis(ms.min(LONGEST_TIMEOUT_MS))
+}
+
+/// The error of a call on a database that is closed, or belongs to another process.
+fn closed() -> HostError {
+    HostError::new("Error", "the database is closed")
+}
+
+/// The content of a lock, of which no holder leaves it half changed.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,134 @@
+//! The tables of cases in `cases/`, over the capabilities that keep data.
+//!
+//! A case is a `##` heading with a rule, `json options` (limits of `db`), one `js` fence, which is the body of a module
+//! whose `default` is compared, and `json result`. Each runs in memory and in a file. `fails(promise)` of the prelude
+//! gives an error as `[name, message]`, or `[name, code, message]`.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+
+use isolane::{
+    ExecutionOptions, HostError, HostFunction, Input, Inputs, NativeFunction, Runtime,
+    RuntimeOptions, Value,
+};
+use isolane_kit::store::{Database, DatabaseLimits, DatabaseOptions};
+use serde_json::json;
+
+const PRELUDE: &str = "
+const fails = (promise) => promise.then(
+    (value) => ['no error', value],
+    (e) => 'code' in e ? [e.name, e.code, e.message] : [e.name, e.message]);
+";
+
+/// The JSON text of plain data. The kit's own JSON form has its own tests.
+fn json_form(value: &Value) -> Result<String, HostError> {
+    let plain: serde_json::Value = value
+        .deserialize()
+        .map_err(|error| HostError::new("SerializationError", error.to_string()))?;
+    Ok(plain.to_string())
+}
+
+fn input(functions: impl IntoIterator<Item = (&'static str, Arc<dyn NativeFunction>)>) -> Input {
+    let functions = functions.into_iter();
+    Input::new(
+        functions.map(|(name, f)| (name, HostFunction::native(f))).collect::<BTreeMap<_, _>>(),
+    )
+}
+
+fn database(file: Option<&Path>, limits: DatabaseLimits) -> Database {
+    let options = DatabaseOptions { file: file.map(Into::into), limits, ..Default::default() };
+    Database::open(&options, json_form).expect("a database")
+}
+
+fn run(source: &str, database: &Database) -> serde_json::Value {
+    let globals = Inputs::new().with("db", input(database.functions()));
+    let options = ExecutionOptions { globals, ..Default::default() };
+    let runtime = Runtime::new(&RuntimeOptions::default()).expect("a runtime");
+    let result = runtime.run_code(format!("{PRELUDE}{source}"), options).wait().expect("a run");
+    match result.into_value() {
+        Ok(value) => value.deserialize().expect("plain data"),
+        Err(error) => json!({ "status": error.to_string() }),
+    }
+}
+
+/// A case of a table.
+struct Case<'t> {
+    title: &'t str,
+    fences: BTreeMap<&'t str, &'t str>,
+}
+
+fn cases(table: &str) -> Vec<Case<'_>> {
+    let parts = table.split("\n## ").skip(1);
+    parts
+        .map(|part| {
+            let title = part.lines().next().expect("a title");
+            let mut fences = BTreeMap::new();
+            let mut rest = &part[title.len()..];
+            while let Some((_, fence)) = rest.split_once("\n```") {
+                let (kind, fence) = fence.split_once('\n').expect("a kind");
+                let (content, after) = fence.split_once("\n```").expect("an end");
+                assert!(fences.insert(kind, content).is_none(), "{title}: two fences '{kind}'");
+                rest = after;
+            }
+            Case { title, fences }
+        })
+        .collect()
+}
+
+fn limits(case: &Case<'_>) -> DatabaseLimits {
+    let mut limits = DatabaseLimits::default();
+    let Some(options) = case.fences.get("json options") else { return limits };
+    let options: BTreeMap<String, u64> = serde_json::from_str(options).expect("options");
+    for (name, value) in options {
+        *match &*name {
+            "maxRows" => &mut limits.max_rows,
+            "maxResultBytes" => &mut limits.max_result_bytes,
+            "maxValueBytes" => &mut limits.max_value_bytes,
+            "maxStatementBytes" => &mut limits.max_statement_bytes,
+            "maxFileBytes" => &mut limits.max_file_bytes,
+            "timeoutMs" => &mut limits.timeout_ms,
+            other => panic!("{}: no option '{other}'", case.title),
+        } = value;
+    }
+    limits
+}
+
+fn check_table(table: &str) {
+    let only = std::env::var("CASE").unwrap_or_default();
+    let mut failed = Vec::new();
+    let mut count = 0;
+    for case in cases(table).iter().filter(|case| case.title.contains(&only)) {
+        let source = case.fences.get("js").unwrap_or_else(|| panic!("{}: no source", case.title));
+        let expected: serde_json::Value = serde_json::from_str(
+            case.fences.get("json result").unwrap_or_else(|| panic!("{}: no result", case.title)),
+        )
+        .unwrap_or_else(|error| panic!("{}: {error}", case.title));
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("data.db");
+        for place in [None, Some(&*file)] {
+            let database = database(place, limits(case));
+            let started = std::time::Instant::now();
+            let result = run(source, &database);
+            if result != expected {
+                failed
+                    .push(format!("{} ({place:?}):\n  {result}\n  not\n  {expected}", case.title));
+            }
+            let took = started.elapsed();
+            if took > Duration::from_secs(4) {
+                failed.push(format!("{} ({place:?}) took {took:?}", case.title));
+            }
+            count += 1;
+        }
+    }
+    assert!(failed.is_empty(), "{} of {count} failed:\n{}", failed.len(), failed.join("\n"));
+    assert!(count > 0, "no case");
+}
+
+#[test]
+fn db_obeys_its_table() {
+    check_table(include_str!("cases/db.md"));
+}
+
+#[test]
+fn sql_does_not_escape() {
+    check_table(include_str!("cases/sql-attacks.md"));
+}

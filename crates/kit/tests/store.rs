@@ -4,13 +4,19 @@
 //! whose `default` is compared, and `json result`. Each runs in memory and in a file. `fails(promise)` of the prelude
 //! gives an error as `[name, message]`, or `[name, code, message]`.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use isolane::{
-    ExecutionOptions, HostError, HostFunction, Input, Inputs, NativeFunction, Runtime,
-    RuntimeOptions, Value,
+    ExecutionOptions, HostError, HostFunction, Input, Inputs, NativeFunction, Value, run_code,
 };
-use isolane_kit::store::{Database, DatabaseLimits, DatabaseOptions};
+use isolane_kit::store::{
+    Database, DatabaseLimits, DatabaseOptions, State, StateLimits, Store, StoreOptions,
+};
 use serde_json::json;
 
 const PRELUDE: &str = "
@@ -39,12 +45,10 @@ fn database(file: Option<&Path>, limits: DatabaseLimits) -> Database {
     Database::open(&options, json_form).expect("a database")
 }
 
-fn run(source: &str, database: &Database) -> serde_json::Value {
-    let globals = Inputs::new().with("db", input(database.functions()));
-    let options = ExecutionOptions { globals, ..Default::default() };
-    let runtime = Runtime::new(&RuntimeOptions::default()).expect("a runtime");
-    let result = runtime.run_code(format!("{PRELUDE}{source}"), options).wait().expect("a run");
-    match result.into_value() {
+fn run(source: &str, name: &'static str, functions: Input) -> serde_json::Value {
+    let options =
+        ExecutionOptions { globals: Inputs::new().with(name, functions), ..Default::default() };
+    match run_code(format!("{PRELUDE}{source}"), options).wait().expect("a run").into_value() {
         Ok(value) => value.deserialize().expect("plain data"),
         Err(error) => json!({ "status": error.to_string() }),
     }
@@ -74,40 +78,65 @@ fn cases(table: &str) -> Vec<Case<'_>> {
         .collect()
 }
 
-fn limits(case: &Case<'_>) -> DatabaseLimits {
-    let mut limits = DatabaseLimits::default();
-    let Some(options) = case.fences.get("json options") else { return limits };
-    let options: BTreeMap<String, u64> = serde_json::from_str(options).expect("options");
-    for (name, value) in options {
-        *match &*name {
-            "maxRows" => &mut limits.max_rows,
-            "maxResultBytes" => &mut limits.max_result_bytes,
-            "maxValueBytes" => &mut limits.max_value_bytes,
-            "maxStatementBytes" => &mut limits.max_statement_bytes,
-            "maxFileBytes" => &mut limits.max_file_bytes,
-            "timeoutMs" => &mut limits.timeout_ms,
-            other => panic!("{}: no option '{other}'", case.title),
-        } = value;
+/// Sets the limits that a case has.
+fn set_limits<const N: usize>(case: &Case<'_>, limits: [(&str, &mut u64); N]) {
+    let options = case.fences.get("json options").copied().unwrap_or("{}");
+    let mut options: BTreeMap<String, u64> = serde_json::from_str(options).expect("options");
+    for (name, limit) in limits {
+        if let Some(value) = options.remove(name) {
+            *limit = value;
+        }
     }
-    limits
+    assert!(options.is_empty(), "{}: unknown options {options:?}", case.title);
 }
 
-fn check_table(table: &str) {
+fn db(case: &Case<'_>, file: Option<&Path>) -> Input {
+    let mut limits = DatabaseLimits::default();
+    set_limits(
+        case,
+        [
+            ("maxRows", &mut limits.max_rows),
+            ("maxResultBytes", &mut limits.max_result_bytes),
+            ("maxValueBytes", &mut limits.max_value_bytes),
+            ("maxStatementBytes", &mut limits.max_statement_bytes),
+            ("maxFileBytes", &mut limits.max_file_bytes),
+            ("timeoutMs", &mut limits.timeout_ms),
+        ],
+    );
+    input(database(file, limits).functions())
+}
+
+fn state(case: &Case<'_>, file: Option<&Path>) -> Input {
+    let mut limits = StateLimits::default();
+    set_limits(
+        case,
+        [
+            ("maxKeyBytes", &mut limits.max_key_bytes),
+            ("maxValueBytes", &mut limits.max_value_bytes),
+            ("maxTotalBytes", &mut limits.max_total_bytes),
+        ],
+    );
+    let options = StoreOptions { file: file.map(Into::into), ..Default::default() };
+    let store = Store::open(&options).expect("a store");
+    input(State::new(&store, limits, json_form).functions())
+}
+
+/// Runs the cases of a table, each in memory and in a file; `open` opens what `name` is in them.
+fn check_table(table: &str, name: &'static str, open: impl Fn(&Case<'_>, Option<&Path>) -> Input) {
     let only = std::env::var("CASE").unwrap_or_default();
     let mut failed = Vec::new();
     let mut count = 0;
     for case in cases(table).iter().filter(|case| case.title.contains(&only)) {
-        let source = case.fences.get("js").unwrap_or_else(|| panic!("{}: no source", case.title));
-        let expected: serde_json::Value = serde_json::from_str(
-            case.fences.get("json result").unwrap_or_else(|| panic!("{}: no result", case.title)),
-        )
-        .unwrap_or_else(|error| panic!("{}: {error}", case.title));
+        let fence =
+            |kind| *case.fences.get(kind).unwrap_or_else(|| panic!("{}: no {kind}", case.title));
+        let expected: serde_json::Value = serde_json::from_str(fence("json result"))
+            .unwrap_or_else(|error| panic!("{}: {error}", case.title));
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("data.db");
         for place in [None, Some(&*file)] {
-            let database = database(place, limits(case));
-            let started = std::time::Instant::now();
-            let result = run(source, &database);
+            let functions = open(case, place);
+            let started = Instant::now();
+            let result = run(fence("js"), name, functions);
             if result != expected {
                 failed
                     .push(format!("{} ({place:?}):\n  {result}\n  not\n  {expected}", case.title));
@@ -125,10 +154,15 @@ fn check_table(table: &str) {
 
 #[test]
 fn db_obeys_its_table() {
-    check_table(include_str!("cases/db.md"));
+    check_table(include_str!("cases/db.md"), "db", db);
 }
 
 #[test]
 fn sql_does_not_escape() {
-    check_table(include_str!("cases/sql-attacks.md"));
+    check_table(include_str!("cases/sql-attacks.md"), "db", db);
+}
+
+#[test]
+fn state_obeys_its_table() {
+    check_table(include_str!("cases/state.md"), "state", state);
 }

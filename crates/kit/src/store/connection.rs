@@ -32,6 +32,9 @@ const OPENING_TRIES: i32 = 250;
 /// The page cache of a connection, KiB.
 const CACHE_KIB: u32 = 2_000;
 
+/// The most pages that SQLite can have.
+const MOST_PAGES: i64 = 0xFFFF_FFFE;
+
 /// The modules of virtual tables that remain. SQLite adds its own `json_each` and `json_tree` when they are used.
 const MODULES: [*const c_char; 3] = [c"fts5".as_ptr(), c"rtree".as_ptr(), std::ptr::null()];
 
@@ -43,6 +46,19 @@ pub(super) struct Place {
     pub(super) read_only: bool,
     /// The most bytes of the file.
     pub(super) most_bytes: u64,
+}
+
+impl Place {
+    /// The error of a place where no database can be opened. It is for the host, and names the file.
+    pub(super) fn refused(&self, error: rusqlite::Error) -> HostError {
+        let file = self.file.as_deref().unwrap_or(Path::new(":memory:")).display();
+        let text = match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => format!("'{file}' is no SQLite database"),
+            Some(ErrorCode::CannotOpen) => format!("'{file}' cannot be opened"),
+            _ => format!("'{file}' cannot be opened: {error}"),
+        };
+        HostError::new("Error", text).with_source(error)
+    }
 }
 
 /// A connection, and how its statements are interrupted.
@@ -59,15 +75,7 @@ impl Opened {
     /// The file cannot be opened, or is no database. The message names it.
     pub(super) fn at(place: &Place) -> Result<Self, HostError> {
         process::initialize()?;
-        Self::open(place).map_err(|error| {
-            let file = place.file.as_deref().unwrap_or(Path::new(":memory:")).display();
-            let text = match error.sqlite_error_code() {
-                Some(ErrorCode::NotADatabase) => format!("'{file}' is no SQLite database"),
-                Some(ErrorCode::CannotOpen) => format!("'{file}' cannot be opened"),
-                _ => format!("'{file}' cannot be opened: {error}"),
-            };
-            HostError::new("Error", text).with_source(error)
-        })
+        Self::open(place).map_err(|error| place.refused(error))
     }
 
     fn open(place: &Place) -> rusqlite::Result<Self> {
@@ -85,7 +93,7 @@ impl Opened {
         let pages: i64 = sqlite.query_row("PRAGMA page_count", [], |row| row.get(0))?;
         sqlite.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         let most_bytes = i64::try_from(place.most_bytes).unwrap_or(i64::MAX);
-        let most_pages = (most_bytes / page_bytes.max(512)).max(1);
+        let most_pages = (most_bytes / page_bytes.max(512)).clamp(1, MOST_PAGES);
         let cache = format!("PRAGMA cache_size = -{CACHE_KIB}; PRAGMA foreign_keys = ON");
         sqlite.execute_batch(&cache)?;
         sqlite.query_row(&format!("PRAGMA max_page_count = {most_pages}"), [], |_| Ok(()))?;

@@ -77,13 +77,19 @@ struct Queue {
     runs: HashMap<u64, VecDeque<Waiting>>,
     /// The runs with calls that wait, in the order of their turns.
     turns: VecDeque<u64>,
-    /// The call that is served, and its run.
-    served: Option<(u64, u64)>,
+    served: Option<Served>,
+}
+
+/// The call that is served.
+struct Served {
+    run: u64,
+    call: u64,
+    stop: Arc<Stop>,
 }
 
 impl Queue {
     fn push(&mut self, run: u64, waiting: Waiting) {
-        let is_served = self.served.is_some_and(|(served, _)| served == run);
+        let is_served = self.serves(run);
         let calls = self.runs.entry(run).or_default();
         if calls.is_empty() {
             self.turns.push_back(run);
@@ -103,15 +109,20 @@ impl Queue {
         } else {
             self.turns.push_back(run);
         }
-        self.served = Some((run, waiting.call));
+        let stop = Arc::clone(&waiting.stop);
+        self.served = Some(Served { run, call: waiting.call, stop });
         Some(waiting)
     }
 
     /// The served call is done: the time of its run's next one begins.
     fn served(&mut self) {
-        if let Some((run, _)) = self.served.take() {
-            self.start_first(run);
+        if let Some(served) = self.served.take() {
+            self.start_first(served.run);
         }
+    }
+
+    fn serves(&self, run: u64) -> bool {
+        self.served.as_ref().is_some_and(|served| served.run == run)
     }
 
     fn start_first(&self, run: u64) {
@@ -128,7 +139,7 @@ impl Queue {
         if calls.is_empty() {
             self.runs.remove(&run);
             self.turns.retain(|turn| *turn != run);
-        } else if self.served.is_none_or(|(served, _)| served != run) {
+        } else if !self.serves(run) {
             self.start_first(run);
         }
         removed
@@ -166,8 +177,11 @@ impl Line {
         let stop = Arc::new(Stop::new(limit));
         let (sender, receiver) = oneshot::channel();
         let work: Work = Box::new(move |opened, stop| {
-            // Nobody listens any more if the run has ended.
-            drop(sender.send(work(opened, stop)));
+            let done = work(opened, stop);
+            if stop.reason() != Some(Reason::End) {
+                // Nobody listens any more if the run has ended meanwhile.
+                drop(sender.send(done));
+            }
         });
         let outcome = Outcome {
             shared: Arc::clone(shared),
@@ -205,9 +219,12 @@ impl Line {
         let waiting = std::mem::take(&mut state.queue.runs);
         state.queue.turns.clear();
         let opened = state.opened.take();
+        if let Some(served) = &state.queue.served {
+            served.stop.stop(Reason::End);
+            self.0.interrupt.interrupt();
+        }
         drop(state);
         self.0.changed.notify_all();
-        self.0.interrupt.interrupt();
         drop((waiting, opened));
     }
 
@@ -264,7 +281,12 @@ impl Shared {
     fn interrupt(&self, run: u64, call: u64) {
         let state = locked(&self.state);
         // With the lock, so that no other call is served meanwhile.
-        if state.queue.served == Some((run, call)) {
+        if state
+            .queue
+            .served
+            .as_ref()
+            .is_some_and(|served| (served.run, served.call) == (run, call))
+        {
             self.interrupt.interrupt();
         }
     }

@@ -4,6 +4,7 @@
 //! database stand in one [line](line); its [connection](connection) is set up so that no call takes more time or
 //! memory than it may, wherever SQLite spends them.
 
+mod agent;
 mod answer;
 mod charges;
 mod connection;
@@ -11,6 +12,8 @@ mod database;
 mod date;
 mod files;
 mod functions;
+mod json_text;
+mod libraries;
 mod like;
 mod line;
 mod memory;
@@ -18,6 +21,7 @@ mod params;
 mod process;
 mod rules;
 mod sql_error;
+mod state;
 mod statement;
 mod stop;
 
@@ -28,8 +32,11 @@ use std::{
 
 use isolane::{HostError, Value};
 
+pub use agent::{Store, StoreOptions};
 pub use database::{Database, DatabaseFunction, DatabaseLimits, DatabaseOptions};
+pub use libraries::{Libraries, Library, LibraryLimits, LibrarySummary};
 pub use process::initialize;
+pub use state::{State, StateFunction, StateLimits};
 
 /// Makes the JSON text of a value, as `JSON.stringify` would with the additions of the kit's JSON form.
 pub type JsonForm = fn(&Value) -> Result<String, HostError>;

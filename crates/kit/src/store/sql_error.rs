@@ -49,17 +49,11 @@ pub(super) fn timeout(after: Duration) -> HostError {
     HostError::new("DbTimeout", text)
 }
 
-/// The error of a call whose run has ended. Nobody sees it.
-pub(super) fn abandoned() -> HostError {
-    HostError::new("Error", "the run has ended")
-}
-
-/// What the sandbox is told.
+/// The error for the sandbox.
 pub(super) fn translated(error: &Error, at: &Circumstances) -> HostError {
-    match at.stopped {
-        Some(Reason::Time) => return timeout(at.timeout),
-        Some(Reason::End) => return abandoned(),
-        None => {}
+    // The error of a call whose run has ended is seen by nobody.
+    if at.stopped == Some(Reason::Time) {
+        return timeout(at.timeout);
     }
     if let Some(refusal) = &at.refusal {
         return blocked(refusal);

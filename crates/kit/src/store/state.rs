@@ -1,0 +1,359 @@
+//! The capability `state`: values by key, of one agent.
+//!
+//! In: `get`, `set`, `delete` and `keys` of runs, or of the host. Out: values as messages, or errors by name. A value
+//! is kept as JSON text in the table `agent_state`. Each call is a transaction; the last write wins.
+
+use std::sync::{Arc, Mutex};
+
+use isolane::{
+    Completion, HostError, NativeAnswer, NativeCall, NativeFunction, NativeMode, NativeRun, Value,
+    value::{Event, Str, Writer},
+};
+use rusqlite::{
+    Connection, OptionalExtension, params,
+    types::{ToSql, ToSqlOutput, ValueRef},
+};
+
+use super::{
+    JsonForm, Store,
+    agent::{Failure, writing},
+    charges::Charges,
+    json_text::{self, JsonError},
+    locked,
+};
+
+/// The limits of a [`State`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateLimits {
+    /// The most bytes of a key. 1 KiB.
+    pub max_key_bytes: u64,
+    /// The most bytes of a value's JSON text. 1 MiB.
+    pub max_value_bytes: u64,
+    /// The most bytes of all keys and values of the agent. 64 MiB.
+    pub max_total_bytes: u64,
+}
+
+impl Default for StateLimits {
+    fn default() -> Self {
+        Self { max_key_bytes: 1 << 10, max_value_bytes: 1 << 20, max_total_bytes: 64 << 20 }
+    }
+}
+
+/// The state of an agent. All clones are one.
+#[derive(Clone)]
+pub struct State(Arc<Inner>);
+
+struct Inner {
+    store: Store,
+    limits: StateLimits,
+    json_form: JsonForm,
+    /// The bytes of all rows of the agent, and the version of the database for which that holds.
+    total: Mutex<Option<Total>>,
+}
+
+#[derive(Clone, Copy)]
+struct Total {
+    bytes: u64,
+    /// Changes when another connection writes.
+    version: i64,
+}
+
+/// A function of `state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StateFunction {
+    /// `get(key)`: the value, or `null`
+    Get,
+    /// `set(key, value)`
+    Set,
+    /// `delete(key)`: whether there was one
+    Delete,
+    /// `keys(prefix?)`: the keys in the order of their bytes
+    Keys,
+}
+
+impl StateFunction {
+    const ALL: [Self; 4] = [Self::Get, Self::Set, Self::Delete, Self::Keys];
+
+    /// The names in records and in the sandbox: `state.get`, `get`.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Get => ("state.get", "get"),
+            Self::Set => ("state.set", "set"),
+            Self::Delete => ("state.delete", "delete"),
+            Self::Keys => ("state.keys", "keys"),
+        }
+    }
+}
+
+impl State {
+    /// The state of the store's agent. `json_form` makes the text of values.
+    #[must_use]
+    pub fn new(store: &Store, limits: StateLimits, json_form: JsonForm) -> Self {
+        Self(Arc::new(Inner { store: store.clone(), limits, json_form, total: Mutex::new(None) }))
+    }
+
+    /// The functions for the sandbox, by their names in `state`.
+    #[must_use]
+    pub fn functions(&self) -> [(&'static str, Arc<dyn NativeFunction>); 4] {
+        StateFunction::ALL.map(|function| -> (_, Arc<dyn NativeFunction>) {
+            (function.names().1, Arc::new(Native { state: self.clone(), function }))
+        })
+    }
+
+    /// Calls a function for the host, as the sandbox does: `args` is the array of its arguments. The future runs in
+    /// tokio, with its clock; dropping it stops the call.
+    ///
+    /// # Errors
+    /// The error that the sandbox would be thrown.
+    pub async fn call(&self, function: StateFunction, args: Value) -> Completion {
+        self.begin(function, args, None).await
+    }
+
+    fn begin(
+        &self,
+        function: StateFunction,
+        args: Value,
+        run: Option<NativeRun>,
+    ) -> impl Future<Output = Completion> + Send + use<> {
+        let inner = Arc::clone(&self.0);
+        let done = self.0.store.call(run, "State", move |sqlite, agent, charges| {
+            inner.answer(sqlite, agent, function, &args, charges)
+        });
+        async move {
+            // The charges end when the answer is handed over.
+            done.await.map(|(answer, _charges)| answer).map_err(|error| error.to_value())
+        }
+    }
+}
+
+/// A function of `state` for the sandbox.
+struct Native {
+    state: State,
+    function: StateFunction,
+}
+
+impl NativeFunction for Native {
+    fn name(&self) -> &str {
+        self.function.names().0
+    }
+
+    fn mode(&self) -> NativeMode {
+        NativeMode::Async
+    }
+
+    fn call(&self, call: NativeCall) -> NativeAnswer {
+        NativeAnswer::later(self.state.begin(self.function, call.args, Some(call.run)))
+    }
+}
+
+impl Inner {
+    fn answer(
+        &self,
+        sqlite: &Connection,
+        agent: &str,
+        function: StateFunction,
+        args: &Value,
+        charges: &mut Charges,
+    ) -> Result<Value, Failure> {
+        // The arguments are copied while they are read, and once for SQLite.
+        if !charges.take(args.held_bytes().saturating_mul(3)) {
+            return Err(no_room());
+        }
+        let args: Vec<Value> = args.deserialize().map_err(|_| wrong_key(function))?;
+        let first = args.first();
+        match function {
+            StateFunction::Get => get(sqlite, agent, &self.key(first, function)?, charges),
+            StateFunction::Set => {
+                let key = self.key(first, function)?;
+                let text = self.text(args.get(1))?;
+                self.set(sqlite, agent, &key, &text)?;
+                Ok(Value::undefined())
+            }
+            StateFunction::Delete => {
+                let is_there = self.delete(sqlite, agent, &self.key(first, function)?)?;
+                let mut writer = Writer::new();
+                writer.bool(is_there);
+                Ok(writer.finish())
+            }
+            StateFunction::Keys => {
+                let is_given = first.is_some_and(|value| *value != Value::undefined());
+                let prefix = if is_given { self.key(first, function)? } else { String::new() };
+                keys(sqlite, agent, &prefix, charges)
+            }
+        }
+    }
+
+    /// A key among the arguments.
+    fn key(&self, value: Option<&Value>, function: StateFunction) -> Result<String, Failure> {
+        let event = value.map(|value| value.reader().event());
+        let Some(Ok(Event::String(Str::Utf8(key)))) = event else {
+            return Err(wrong_key(function));
+        };
+        if key.len() as u64 > self.limits.max_key_bytes {
+            return Err(limit("the key is", self.limits.max_key_bytes));
+        }
+        Ok(key.to_owned())
+    }
+
+    /// The JSON text of a value.
+    fn text(&self, value: Option<&Value>) -> Result<String, Failure> {
+        let value = value.filter(|value| **value != Value::undefined()).ok_or_else(|| {
+            HostError::new("TypeError", "state.set takes a value that is not undefined")
+        })?;
+        let text = (self.json_form)(value)?;
+        if text.len() as u64 > self.limits.max_value_bytes {
+            return Err(limit("the value is", self.limits.max_value_bytes));
+        }
+        Ok(text)
+    }
+
+    fn set(&self, sqlite: &Connection, agent: &str, key: &str, text: &str) -> Result<(), Failure> {
+        let total = writing(sqlite, || {
+            let total = self.total(sqlite, agent)?;
+            let row = (key.len() + text.len()) as u64;
+            let before = row_bytes(sqlite, agent, key)?.unwrap_or(0);
+            let bytes = (total.bytes + row).saturating_sub(before);
+            if bytes > self.limits.max_total_bytes && row > before {
+                return Err(limit("the state would be", self.limits.max_total_bytes));
+            }
+            sqlite
+                .prepare_cached(
+                    "INSERT INTO agent_state (agent_id, key, value, modified_on)
+                     VALUES (?1, ?2, ?3, strftime('%Y-%m-%dT%H:%M:%fZ'))
+                     ON CONFLICT (agent_id, key)
+                     DO UPDATE SET value = excluded.value, modified_on = excluded.modified_on",
+                )?
+                .execute(params![agent, key, text])?;
+            Ok(Total { bytes, ..total })
+        })?;
+        *locked(&self.total) = Some(total);
+        Ok(())
+    }
+
+    fn delete(&self, sqlite: &Connection, agent: &str, key: &str) -> Result<bool, Failure> {
+        let (is_there, total) = writing(sqlite, || {
+            let total = self.total(sqlite, agent)?;
+            let bytes = row_bytes(sqlite, agent, key)?.unwrap_or(0);
+            let deleted = sqlite
+                .prepare_cached("DELETE FROM agent_state WHERE agent_id = ?1 AND key = ?2")?
+                .execute(params![agent, key])?;
+            Ok((deleted > 0, Total { bytes: total.bytes.saturating_sub(bytes), ..total }))
+        })?;
+        *locked(&self.total) = Some(total);
+        Ok(is_there)
+    }
+
+    /// The bytes of all rows. They are added up anew if another connection has written.
+    fn total(&self, sqlite: &Connection, agent: &str) -> Result<Total, Failure> {
+        let version = sqlite
+            .prepare_cached("PRAGMA data_version")?
+            .query_row([], |row| row.get::<_, i64>(0))?;
+        if let Some(total) = locked(&self.total).filter(|total| total.version == version) {
+            return Ok(total);
+        }
+        let bytes: i64 = sqlite
+            .prepare_cached(
+                "SELECT coalesce(sum(octet_length(key) + octet_length(value)), 0)
+                 FROM agent_state WHERE agent_id = ?1",
+            )?
+            .query_row([agent], |row| row.get(0))?;
+        Ok(Total { bytes: bytes.unsigned_abs(), version })
+    }
+}
+
+fn wrong_key(function: StateFunction) -> Failure {
+    let text = match function {
+        StateFunction::Keys => {
+            "state.keys takes a prefix, a well-formed string, or nothing".to_owned()
+        }
+        _ => format!("{} takes a key, a well-formed string, first", function.names().0),
+    };
+    HostError::new("TypeError", text).into()
+}
+
+fn limit(subject: &str, most_bytes: u64) -> Failure {
+    HostError::new("StateLimit", format!("{subject} larger than {most_bytes} bytes")).into()
+}
+
+/// The error of a call whose run ends as `memory`. Nobody sees it.
+fn no_room() -> Failure {
+    HostError::new("RangeError", "the value is too large for the run").into()
+}
+
+fn get(
+    sqlite: &Connection,
+    agent: &str,
+    key: &str,
+    charges: &mut Charges,
+) -> Result<Value, Failure> {
+    let mut statement =
+        sqlite.prepare_cached("SELECT value FROM agent_state WHERE agent_id = ?1 AND key = ?2")?;
+    let mut rows = statement.query(params![agent, key])?;
+    let Some(row) = rows.next()? else {
+        let mut writer = Writer::new();
+        writer.null();
+        return Ok(writer.finish());
+    };
+    let text = row.get_ref(0)?;
+    let text = text.as_str().map_err(|_| foreign(key))?;
+    json_text::read(text, charges).map_err(|error| match error {
+        JsonError::NoRoom => no_room(),
+        JsonError::Malformed(_) => foreign(key),
+    })
+}
+
+/// Another program wrote a value that is no JSON.
+fn foreign(key: &str) -> Failure {
+    HostError::new("StateError", format!("the value of '{key}' is no JSON")).into()
+}
+
+fn row_bytes(sqlite: &Connection, agent: &str, key: &str) -> rusqlite::Result<Option<u64>> {
+    let mut statement = sqlite.prepare_cached(
+        "SELECT octet_length(key) + octet_length(value) FROM agent_state
+         WHERE agent_id = ?1 AND key = ?2",
+    )?;
+    let bytes = statement.query_row(params![agent, key], |row| row.get::<_, i64>(0)).optional()?;
+    Ok(bytes.map(i64::unsigned_abs))
+}
+
+/// Text that may be no UTF-8, for a comparison.
+struct Bytes(Vec<u8>);
+
+impl ToSql for Bytes {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(&self.0)))
+    }
+}
+
+fn keys(
+    sqlite: &Connection,
+    agent: &str,
+    prefix: &str,
+    charges: &mut Charges,
+) -> Result<Value, Failure> {
+    // The first text behind all those with the prefix: no byte of UTF-8 is 255.
+    let mut end = prefix.as_bytes().to_vec();
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    let mut statement = sqlite.prepare_cached(
+        "SELECT key FROM agent_state WHERE agent_id = ?1 AND key >= ?2 AND (?2 = '' OR key < ?3)
+         ORDER BY key",
+    )?;
+    let mut rows = statement.query(params![agent, prefix, Bytes(end)])?;
+    let mut writer = Writer::new();
+    let place = writer.open_array();
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        let key = row.get_ref(0)?;
+        let key = String::from_utf8_lossy(key.as_bytes().unwrap_or_default());
+        if !charges.take(64 + 3 * key.len()) {
+            return Err(no_room());
+        }
+        writer.string(&key);
+        count += 1;
+    }
+    writer.close_array(place, count);
+    Ok(writer.finish())
+}

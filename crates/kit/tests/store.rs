@@ -4,41 +4,26 @@
 //! whose `default` is compared, and `json result`. Each runs in memory and in a file. `fails(promise)` of the prelude
 //! gives an error as `[name, message]`, or `[name, code, message]`.
 
+mod support;
+
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
-use isolane::{
-    ExecutionOptions, HostError, HostFunction, Input, Inputs, NativeFunction, Value, run_code,
-};
+use isolane::{ExecutionOptions, Input, Inputs, run_code};
 use isolane_kit::store::{
     Database, DatabaseLimits, DatabaseOptions, State, StateLimits, Store, StoreOptions,
 };
 use serde_json::json;
+use support::{input, json_form};
 
 const PRELUDE: &str = "
 const fails = (promise) => promise.then(
     (value) => ['no error', value],
     (e) => 'code' in e ? [e.name, e.code, e.message] : [e.name, e.message]);
 ";
-
-/// The JSON text of plain data. The kit's own JSON form has its own tests.
-fn json_form(value: &Value) -> Result<String, HostError> {
-    let plain: serde_json::Value = value
-        .deserialize()
-        .map_err(|error| HostError::new("SerializationError", error.to_string()))?;
-    Ok(plain.to_string())
-}
-
-fn input(functions: impl IntoIterator<Item = (&'static str, Arc<dyn NativeFunction>)>) -> Input {
-    let functions = functions.into_iter();
-    Input::new(
-        functions.map(|(name, f)| (name, HostFunction::native(f))).collect::<BTreeMap<_, _>>(),
-    )
-}
 
 fn database(file: Option<&Path>, limits: DatabaseLimits) -> Database {
     let options = DatabaseOptions { file: file.map(Into::into), limits, ..Default::default() };

@@ -1,39 +1,28 @@
 //! Stores over time: files that several share, runs that end, calls that wait, and libraries.
 
+mod support;
+
 use std::{
     collections::BTreeMap,
     fs,
     future::Future,
     path::Path,
     process::Command,
-    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
-use isolane::{
-    Execution, ExecutionOptions, HostError, HostFunction, Input, Inputs, Language, NativeFunction,
-    Status, Value, run_code,
-};
+use isolane::{Execution, ExecutionOptions, HostError, Inputs, Language, Status, Value, run_code};
 use isolane_kit::store::{
     Database, DatabaseFunction, DatabaseLimits, DatabaseOptions, Libraries, LibraryLimits, State,
     StateFunction, StateLimits, Store, StoreOptions,
 };
 use serde_json::json;
-
-fn json_form(value: &Value) -> Result<String, HostError> {
-    let plain: Result<serde_json::Value, _> = value.deserialize();
-    Ok(plain.map_err(|error| HostError::new("SerializationError", error.to_string()))?.to_string())
-}
+use support::{input, json_form};
 
 fn open(file: &Path, read_only: bool, timeout_ms: u64) -> Result<Database, HostError> {
     let limits = DatabaseLimits { timeout_ms, ..Default::default() };
     Database::open(&DatabaseOptions { file: Some(file.into()), read_only, limits }, json_form)
-}
-
-fn input(functions: impl IntoIterator<Item = (&'static str, Arc<dyn NativeFunction>)>) -> Input {
-    let functions = functions.into_iter().map(|(name, f)| (name, HostFunction::native(f)));
-    Input::new(functions.collect::<BTreeMap<_, _>>())
 }
 
 fn start(source: &str, db: &Database) -> Execution {

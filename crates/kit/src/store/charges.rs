@@ -3,10 +3,13 @@
 //! In: bytes that an answer is about to take. Out: whether its run may have them. They count against the run's memory
 //! limit until the answer has been handed over.
 
-use isolane::{Charge, NativeRun};
+use isolane::{Charge, NativeRun, Value, value::Event};
 
 /// Bytes that are charged at once.
 const PORTION_BYTES: usize = 64 << 10;
+
+/// Bytes that an element takes as a value of its own.
+const ELEMENT_BYTES: usize = 160;
 
 /// The charges of one answer; an answer for the host itself has none.
 #[derive(Debug)]
@@ -36,5 +39,15 @@ impl Charges {
         self.held.push(charge);
         self.charged_bytes += portion;
         true
+    }
+
+    /// The elements of an array, each as a value of its own; `None` if the value is none, or the run has no room.
+    pub(super) fn elements(&mut self, array: &Value) -> Option<Vec<Value>> {
+        let Ok(Event::Array(length) | Event::SparseArray(length)) = array.reader().event() else {
+            return None;
+        };
+        let bytes =
+            (length as usize).saturating_mul(ELEMENT_BYTES).saturating_add(array.held_bytes());
+        if self.take(bytes) { array.deserialize().ok() } else { None }
     }
 }

@@ -179,7 +179,7 @@ impl Database {
         let outcome = self.0.line.call(number, timeout, move |opened, stop| {
             let mut charges = Charges::new(run);
             let completion = inner.answer(opened, stop, function, &args, &mut charges);
-            (completion.map_err(|error| error.to_value()), charges)
+            (completion.map_err(super::thrown), charges)
         });
         async move {
             match outcome.wait().await {
@@ -229,13 +229,13 @@ impl Inner {
         args: &Value,
         charges: &mut Charges,
     ) -> Result<Value, HostError> {
-        // The parameters are copied once for SQLite, and their parts while they are read.
-        if !charges.take(args.held_bytes().saturating_mul(3)) {
+        // The parameters are copied once for SQLite. Their parts are charged while they are read.
+        if !charges.take(args.held_bytes()) {
             return Err(no_room());
         }
         let steps = match function {
-            DatabaseFunction::Sql => vec![self.step(args, "db.sql(sql, params?)")?],
-            DatabaseFunction::Batch => self.steps(args)?,
+            DatabaseFunction::Sql => vec![self.step(args, "db.sql(sql, params?)", charges)?],
+            DatabaseFunction::Batch => self.steps(args, charges)?,
             DatabaseFunction::Schema => Vec::new(),
         };
         let most_bytes = self.limits.most_statement_bytes();
@@ -266,30 +266,33 @@ impl Inner {
     }
 
     /// Reads `[sql, params?]`.
-    fn step(&self, args: &Value, usage: &str) -> Result<Step, HostError> {
+    fn step(&self, args: &Value, usage: &str, charges: &mut Charges) -> Result<Step, HostError> {
         let wrong = || HostError::new("TypeError", format!("{usage} takes a string first"));
-        let parts: Vec<Value> = args.deserialize().map_err(|_| wrong())?;
-        let mut parts = parts.into_iter();
+        let mut parts = charges.elements(args).ok_or_else(wrong)?.into_iter();
         let sql = parts.next().ok_or_else(wrong)?;
         let Ok(Event::String(sql)) = sql.reader().event() else { return Err(wrong()) };
         let params = parts.next().unwrap_or_else(Value::undefined);
-        Ok((sql.to_string_lossy(), Params::read(&params, self.json_form)?))
+        Ok((sql.to_string_lossy(), Params::read(&params, self.json_form, charges)?))
     }
 
     /// Reads `[[[sql, params?], …]]`.
-    fn steps(&self, args: &Value) -> Result<Vec<Step>, HostError> {
+    fn steps(&self, args: &Value, charges: &mut Charges) -> Result<Vec<Step>, HostError> {
         let wrong = || {
             HostError::new(
                 "TypeError",
                 "db.batch takes an array of statements: [[sql, params?], …]",
             )
         };
-        let (steps,): (Vec<Value>,) = args.deserialize().map_err(|_| wrong())?;
-        let read = |step: &Value| match step.reader().event() {
-            Ok(Event::Array(_)) => self.step(step, "each [sql, params?] of db.batch"),
-            _ => Err(wrong()),
-        };
-        steps.iter().map(read).collect()
+        let args = charges.elements(args).ok_or_else(wrong)?;
+        let steps = args.first().and_then(|steps| charges.elements(steps)).ok_or_else(wrong)?;
+        let mut read = Vec::new();
+        for step in &steps {
+            if !matches!(step.reader().event(), Ok(Event::Array(_))) {
+                return Err(wrong());
+            }
+            read.push(self.step(step, "each [sql, params?] of db.batch", charges)?);
+        }
+        Ok(read)
     }
 
     fn sql(&self, opened: &Opened, steps: &[Step], charges: &mut Charges) -> Answered {

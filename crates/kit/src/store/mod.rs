@@ -54,6 +54,18 @@ fn closed() -> HostError {
     HostError::new("Error", "the database is closed")
 }
 
+/// The error as it is thrown. Its message is cut: code chooses names and texts that SQLite repeats.
+fn thrown(mut error: HostError) -> Value {
+    /// Bytes of the longest message.
+    const MOST: usize = 2_000;
+    if error.message.len() > MOST {
+        let end = error.message.floor_char_boundary(MOST);
+        error.message.truncate(end);
+        error.message.push('…');
+    }
+    error.to_value()
+}
+
 /// The content of a lock, of which no holder leaves it half changed.
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)

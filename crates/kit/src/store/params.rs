@@ -11,7 +11,7 @@ use rusqlite::{
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::{JsonForm, date, sql_error::mistake};
+use super::{JsonForm, charges::Charges, connection::MOST_PARAMETERS, date, sql_error::mistake};
 
 /// The parameters of one statement.
 #[derive(Debug)]
@@ -48,12 +48,20 @@ fn type_error(text: impl Into<String>) -> HostError {
 
 impl Params {
     /// Reads the parameters; `undefined` and `null` are none.
-    pub(super) fn read(value: &Value, json_form: JsonForm) -> Result<Self, HostError> {
+    pub(super) fn read(
+        value: &Value,
+        json_form: JsonForm,
+        charges: &mut Charges,
+    ) -> Result<Self, HostError> {
+        const MOST: u32 = MOST_PARAMETERS.unsigned_abs();
         let wrong = || type_error("params must be an array or an object");
         match value.reader().event().map_err(|_| wrong())? {
             Event::Undefined | Event::Null => Ok(Self::List(Vec::new())),
+            Event::Array(length) | Event::SparseArray(length) if length > MOST => {
+                Err(mistake(format!("at most {MOST} parameters, {length} given")))
+            }
             Event::Array(_) | Event::SparseArray(_) => {
-                let values: Vec<Value> = value.deserialize().map_err(|_| wrong())?;
+                let values = charges.elements(value).ok_or_else(wrong)?;
                 let read = |(at, value): (usize, &Value)| {
                     param(value, &format_args!("parameter {}", at + 1), json_form)
                 };

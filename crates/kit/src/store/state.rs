@@ -122,7 +122,7 @@ impl State {
         });
         async move {
             // The charges end when the answer is handed over.
-            done.await.map(|(answer, _charges)| answer).map_err(|error| error.to_value())
+            done.await.map(|(answer, _charges)| answer).map_err(super::thrown)
         }
     }
 }
@@ -156,11 +156,11 @@ impl Inner {
         args: &Value,
         charges: &mut Charges,
     ) -> Result<Value, Failure> {
-        // The arguments are copied while they are read, and once for SQLite.
-        if !charges.take(args.held_bytes().saturating_mul(3)) {
+        // They are copied once more for their text, and once for SQLite.
+        if !charges.take(args.held_bytes().saturating_mul(2)) {
             return Err(no_room());
         }
-        let args: Vec<Value> = args.deserialize().map_err(|_| wrong_key(function))?;
+        let args = charges.elements(args).ok_or_else(|| wrong_key(function))?;
         let first = args.first();
         match function {
             StateFunction::Get => get(sqlite, agent, &self.key(first, function)?, charges),

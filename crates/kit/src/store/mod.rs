@@ -1,8 +1,8 @@
 //! The capabilities that keep data: `db`, `state` and libraries, over SQLite.
 //!
 //! In: calls of runs and of the host. Out: answers as messages, and rows in files, or in memory. All calls on a
-//! database stand in one [line](line); its [connection](connection) is set up so that no call takes more time or
-//! memory than it may, wherever SQLite spends them.
+//! database stand in one line (`line.rs`). Its connection (`connection.rs`) is set up so that no call takes more time or
+//! memory than it may, wherever SQLite spends them. Begin to read at `database.rs`.
 
 mod agent;
 mod answer;

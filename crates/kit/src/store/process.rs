@@ -18,8 +18,11 @@ use super::{files, memory};
 /// Sets up SQLite for the stores of this process. Opening one does it, too.
 ///
 /// A program that uses SQLite by itself, through `rusqlite` or otherwise from the same library, must call this before
-/// its first connection: SQLite takes the allocator, which keeps `maxStatementBytes`, only before it is used. All
-/// connections of the process then use this allocator, and temporary tables of theirs need no change.
+/// its first connection: SQLite takes the allocator, which keeps [`max_statement_bytes`], only before it is used. Other
+/// connections of the process then use this allocator, too; it limits only the calls of stores. They read no URIs unless
+/// they are opened with the flag for them.
+///
+/// [`max_statement_bytes`]: super::DatabaseLimits::max_statement_bytes
 ///
 /// # Errors
 /// SQLite was in use before, or refuses the configuration.

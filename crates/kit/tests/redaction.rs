@@ -248,6 +248,15 @@ fn little_is_held_back() {
     assert!(out.len() > 24 * 100_000 - 100 && redaction.held_bytes() < 1000);
 }
 
+#[test]
+fn many_values_in_a_long_text_are_replaced() {
+    let redactor = redactor(&[("abcdefgh", "#"), (VALUE, "K")]);
+    let text = "abcdefgh, %61bcdefgh; ".repeat(50_000);
+    let expected = "#, #; ".repeat(50_000);
+    assert_eq!(redactor.text(&text), expected);
+    assert_eq!(streamed(&redactor, text.as_bytes(), text.len()), expected.as_bytes());
+}
+
 /// Values that are ends of each other, and inputs in which each byte ends many of them or begins an escape.
 #[test]
 fn time_is_linear() {

@@ -104,8 +104,10 @@ pub(super) struct Channel {
     /// How many bytes were decoded. It is the place in the input where the channel was opened, and counts on.
     decoded: usize,
     opened: usize,
-    /// Where each of the last decoded bytes begins in the input.
+    /// Where each of the last decoded bytes begins in the input. Its length is a power of two.
     starts: Vec<usize>,
+    /// The bytes of the longest pattern.
+    window: usize,
     /// How many bytes stood for themselves since the last escape.
     literal_bytes: usize,
 }
@@ -120,8 +122,10 @@ impl Channel {
             pending_bytes: 0,
             decoded: at,
             opened: at,
-            starts: vec![0; window.max(1)],
-            literal_bytes: 0,
+            starts: vec![0; window.next_power_of_two()],
+            window,
+            // Until it meets an escape, it reads the same as the input.
+            literal_bytes: window,
         }
     }
 
@@ -132,12 +136,12 @@ impl Channel {
     /// Whether the channel reads the same as the input itself: there was no escape in as many bytes as a pattern has.
     pub(super) fn is_idle(&self) -> bool {
         let is_found = self.reading.run.is_some_and(|run| run.found.is_some());
-        self.pending_bytes == 0 && self.literal_bytes >= self.starts.len() && !is_found
+        self.pending_bytes == 0 && self.literal_bytes >= self.window && !is_found
     }
 
     /// No value that is not found yet begins before this place.
     pub(super) fn earliest(&self) -> usize {
-        self.start_of(self.starts.len()).min(self.reading.run_start())
+        self.start_of(self.window).min(self.reading.run_start())
     }
 
     /// Reads the byte of the input before that place.
@@ -149,6 +153,10 @@ impl Channel {
         end: usize,
         places: &mut Places,
     ) {
+        if self.pending_bytes == 0 && !self.escapes.may_begin(byte) {
+            self.literal_bytes += 1;
+            return self.pass(redactor, automaton, byte, (end - 1, end), places);
+        }
         self.pending[self.pending_bytes] = byte;
         self.pending_bytes += 1;
         while self.pending_bytes > 0 {
@@ -206,7 +214,7 @@ impl Channel {
         place: (usize, usize),
         places: &mut Places,
     ) {
-        let index = self.decoded % self.starts.len();
+        let index = self.decoded & (self.starts.len() - 1);
         self.starts[index] = place.0;
         self.decoded += 1;
         let (starts, decoded, opened) = (&self.starts, self.decoded, self.opened);
@@ -222,5 +230,5 @@ impl Channel {
 /// Where the `count`-th of the last decoded bytes begins in the input.
 fn start_of(starts: &[usize], decoded: usize, opened: usize, count: usize) -> usize {
     let index = decoded.saturating_sub(count);
-    if index < opened { index } else { starts[index % starts.len()] }
+    if index < opened { index } else { starts[index & (starts.len() - 1)] }
 }

@@ -50,10 +50,6 @@ impl Places {
         self.0.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Found> {
-        self.0.iter()
-    }
-
     /// The first value.
     pub(super) fn first(&self) -> Option<Found> {
         self.0.front().copied()

@@ -20,6 +20,7 @@ use std::{borrow::Cow, fmt};
 use aho_corasick::nfa::contiguous::NFA;
 
 pub use self::stream::Redaction;
+use self::stream::{PART_BYTES, Stream};
 use self::{
     finder::{Finder, Found},
     patterns::{Pattern, patterns},
@@ -73,25 +74,32 @@ impl Redactor {
         if bytes.len() < LEAST_BYTES {
             return Cow::Borrowed(text);
         }
-        let mut finder = Finder::new(self, bytes.len());
-        finder.read(self, bytes);
-        finder.finish(self);
-        if finder.found.is_empty() {
+        if !self.has_value(bytes) {
             return Cow::Borrowed(text);
         }
+        let mut stream = Stream::new(self);
         let mut out = Vec::with_capacity(bytes.len());
-        let mut from = 0;
-        for found in finder.found.iter() {
-            out.extend_from_slice(&bytes[from..found.start]);
-            out.extend_from_slice(self.replacement(found).as_bytes());
-            from = found.end;
+        for part in bytes.chunks(PART_BYTES) {
+            stream.push(self, part, &mut out);
         }
-        out.extend_from_slice(&bytes[from..]);
+        stream.finish(self, &mut out);
         // Values and their forms begin and end between characters.
         Cow::Owned(
             String::from_utf8(out)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
         )
+    }
+
+    fn has_value(&self, bytes: &[u8]) -> bool {
+        let mut finder = Finder::new(self, bytes.len());
+        for part in bytes.chunks(PART_BYTES) {
+            finder.read(self, part);
+            if !finder.found.is_empty() {
+                return true;
+            }
+        }
+        finder.finish(self);
+        !finder.found.is_empty()
     }
 
     fn replacement(&self, found: &Found) -> &str {

@@ -9,9 +9,44 @@ use zeroize::Zeroizing;
 
 use super::{Redactor, finder::Finder};
 
+/// The input is read in parts of this size, so that the places of values take little room.
+pub(super) const PART_BYTES: usize = 64 << 10;
+
 /// A stream whose values are replaced.
 pub struct Redaction {
     redactor: Arc<Redactor>,
+    stream: Stream,
+}
+
+impl Redaction {
+    /// A stream from its start.
+    #[must_use]
+    pub fn new(redactor: Arc<Redactor>) -> Self {
+        let stream = Stream::new(&redactor);
+        Self { redactor, stream }
+    }
+
+    /// Reads the next bytes, and appends to `out` those that are ready.
+    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
+        for part in chunk.chunks(PART_BYTES) {
+            self.stream.push(&self.redactor, part, out);
+        }
+    }
+
+    /// Appends the rest to `out`: the stream is over.
+    pub fn finish(self, out: &mut Vec<u8>) {
+        self.stream.finish(&self.redactor, out);
+    }
+
+    /// The bytes that are held back.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.stream.held.capacity()
+    }
+}
+
+/// The state of a stream, beside its redactor.
+pub(super) struct Stream {
     finder: Finder,
     /// The input from `held_from` on.
     held: Zeroizing<Vec<u8>>,
@@ -20,23 +55,20 @@ pub struct Redaction {
     given: usize,
 }
 
-impl Redaction {
-    /// A stream from its start.
-    #[must_use]
-    pub fn new(redactor: Arc<Redactor>) -> Self {
-        let finder = Finder::new(&redactor, usize::MAX);
-        Self { redactor, finder, held: Zeroizing::default(), held_from: 0, given: 0 }
+impl Stream {
+    pub(super) fn new(redactor: &Redactor) -> Self {
+        let finder = Finder::new(redactor, usize::MAX);
+        Self { finder, held: Zeroizing::default(), held_from: 0, given: 0 }
     }
 
-    /// Reads the next bytes, and appends to `out` those that are ready.
-    pub fn push(&mut self, chunk: &[u8], out: &mut Vec<u8>) {
-        if self.redactor.automaton.is_none() {
-            out.extend_from_slice(chunk);
+    pub(super) fn push(&mut self, redactor: &Redactor, part: &[u8], out: &mut Vec<u8>) {
+        if redactor.automaton.is_none() {
+            out.extend_from_slice(part);
             return;
         }
-        self.held.extend_from_slice(chunk);
-        self.finder.read(&self.redactor, chunk);
-        self.give(self.finder.earliest(), out);
+        self.held.extend_from_slice(part);
+        self.finder.read(redactor, part);
+        self.give(redactor, self.finder.earliest(), out);
         // Bytes move only when there are fewer of them than of those that are dropped.
         let done = self.given - self.held_from;
         if done > self.held.len() / 2 {
@@ -45,24 +77,17 @@ impl Redaction {
         }
     }
 
-    /// Appends the rest to `out`: the stream is over.
-    pub fn finish(mut self, out: &mut Vec<u8>) {
-        self.finder.finish(&self.redactor);
+    pub(super) fn finish(mut self, redactor: &Redactor, out: &mut Vec<u8>) {
+        self.finder.finish(redactor);
         let end = self.held_from + self.held.len();
-        self.give(end, out);
-    }
-
-    /// The bytes that are held back.
-    #[must_use]
-    pub fn held_bytes(&self) -> usize {
-        self.held.capacity()
+        self.give(redactor, end, out);
     }
 
     /// Appends the input up to that place, but for a value that may not be over there.
-    fn give(&mut self, until: usize, out: &mut Vec<u8>) {
+    fn give(&mut self, redactor: &Redactor, until: usize, out: &mut Vec<u8>) {
         while let Some(found) = self.finder.found.first().filter(|found| found.end <= until) {
             self.copy(found.start, out);
-            out.extend_from_slice(self.redactor.replacement(&found).as_bytes());
+            out.extend_from_slice(redactor.replacement(&found).as_bytes());
             self.given = found.end;
             self.finder.found.drop_first();
         }
@@ -81,6 +106,6 @@ impl Redaction {
 
 impl fmt::Debug for Redaction {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Redaction").field("given", &self.given).finish_non_exhaustive()
+        out.debug_struct("Redaction").field("given", &self.stream.given).finish_non_exhaustive()
     }
 }

@@ -141,6 +141,14 @@ pub(super) enum Bound {
 const WRITABLE: u32 = sys::JS_PROP_CONFIGURABLE | sys::JS_PROP_ENUMERABLE | sys::JS_PROP_WRITABLE;
 const CONSTANT: u32 = sys::JS_PROP_CONFIGURABLE | sys::JS_PROP_ENUMERABLE;
 
+/// The properties of an entry for a name of that kind.
+fn flags_of(kind: NameKind) -> u32 {
+    match kind {
+        NameKind::Var | NameKind::Let | NameKind::Function | NameKind::Class => WRITABLE,
+        NameKind::Const | NameKind::Import | NameKind::Enum | NameKind::Namespace => CONSTANT,
+    }
+}
+
 /// The index that a cell sets at its end, and the one that it sets where it returns.
 const END: u32 = 1;
 const RETURN: u32 = 2;
@@ -162,32 +170,33 @@ impl State {
         if slots.plan.names.is_empty() {
             return Ok(slots);
         }
-        let mut declared = session.declared.borrow_mut();
         for (index, name) in slots.plan.names.iter().enumerate() {
             let key = cx.atom(&name.name)?;
+            let known = session.declared.borrow().kind(&name.name);
             let stays = name.kind == NameKind::Var
-                && matches!(declared.kind(&name.name), Some(NameKind::Var | NameKind::Function));
+                && matches!(known, Some(NameKind::Var | NameKind::Function));
             if !stays {
                 session.imports.borrow_mut().names.remove(&key.id);
-                let (value, flags) = match name.kind {
-                    NameKind::Var => (undefined(), WRITABLE),
-                    NameKind::Let | NameKind::Function | NameKind::Class => {
-                        (sys::JS_UNINITIALIZED, WRITABLE)
-                    }
-                    NameKind::Const | NameKind::Import | NameKind::Enum | NameKind::Namespace => {
-                        (sys::JS_UNINITIALIZED, CONSTANT)
-                    }
+                let value = match name.kind {
+                    NameKind::Var => undefined(),
+                    _ => sys::JS_UNINITIALIZED,
                 };
-                cx.define(parts.entries, key.id, cx.dup(value), flags)?;
+                cx.define(parts.entries, key.id, cx.dup(value), flags_of(name.kind))?;
             }
-            if declared.kind(&name.name) != Some(name.kind) {
-                self.keep(size_of::<(Arc<str>, NameKind)>() + name.name.len());
-                Arc::make_mut(&mut declared).declare(&name.name, name.kind);
-            }
+            self.note_kind(session, &name.name, name.kind);
             slots.index.insert(key.id, index);
             slots.keys.push(key);
         }
         Ok(slots)
+    }
+
+    /// Notes the kind of a declaration.
+    fn note_kind(&self, session: &Session, name: &str, kind: NameKind) {
+        let mut declared = session.declared.borrow_mut();
+        if declared.kind(name) != Some(kind) {
+            self.keep(size_of::<(Arc<str>, NameKind)>() + name.len());
+            Arc::make_mut(&mut declared).declare(name, kind);
+        }
     }
 
     /// The object through which a cell sets its names.
@@ -278,7 +287,16 @@ impl State {
             let name = cx.string(&declared.name)?;
             cx.define_str(value, "name", name, sys::JS_PROP_CONFIGURABLE)?;
         }
-        cx.redefine(self.parts()?.entries, key, value)?;
+        let (session, entries) = (self.session()?, self.parts()?.entries);
+        let known = session.declared.borrow().kind(&declared.name);
+        if known == Some(declared.kind) {
+            cx.redefine(entries, key, value)?;
+        } else {
+            // Another cell has declared the name anew while this one waited. This declaration comes last.
+            session.imports.borrow_mut().names.remove(&key);
+            cx.define(entries, key, cx.dup(value), flags_of(declared.kind))?;
+            self.note_kind(session, &declared.name, declared.kind);
+        }
         Ok(Bound::Name)
     }
 

@@ -318,6 +318,10 @@ impl SessionIsolate {
         self.find_present(number);
         if self.present == Progress::Untouched {
             self.forget_flight(number);
+            if self.state.is_some() {
+                // Its end is none of questions, which allocate.
+                self.tenant.occupy().instance().rest();
+            }
             self.leave_seat();
             let concluded = Concluded::of(SessionState::Kept, again);
             return Concluded { is_untouched: true, ..concluded };

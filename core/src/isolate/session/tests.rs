@@ -185,6 +185,19 @@ fn the_first_cell_is_undone_to_the_beginning() {
 }
 
 #[test]
+fn a_cell_that_is_ended_early_leaves_a_session_that_answers() {
+    let mut cells = Cells::open();
+    cells.text("const map = new Map([[1, 2]])");
+    let ended = cells.run_ended_early("map.clear()");
+    assert_eq!((ended.status(), ended.state), ("ended", SessionState::Kept));
+    // Some of them poll.
+    for question in 0..20_000 {
+        assert_eq!(cells.names(), ["map const Map 1"], "{question}");
+    }
+    texts(&mut cells, &[("map.size", "1")]);
+}
+
+#[test]
 fn names_are_listed_without_running_code() {
     let mut cells = Cells::with(host::request(
         &[],

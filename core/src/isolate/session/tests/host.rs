@@ -314,6 +314,13 @@ impl Cells {
         })
     }
 
+    /// Runs a cell that is ended while it is compiled.
+    pub(super) fn run_ended_early(&mut self, text: &str) -> Settled {
+        let (work, seat) = (self.work(text), self.seat());
+        seat.termination.raise();
+        self.settle(work, &seat)
+    }
+
     /// The text of a cell's value.
     pub(super) fn text(&mut self, text: &str) -> String {
         let settled = self.run(text);

@@ -7,6 +7,7 @@
 //! Built by `tests/fuzz/run` the targets are libFuzzer's. Built otherwise they replay the given files and folders, as
 //! `tests/corpus.rs` does with the committed corpus.
 
+pub mod cells;
 pub mod clone;
 mod equal;
 pub mod interleaving;

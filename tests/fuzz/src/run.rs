@@ -158,7 +158,8 @@ pub(crate) fn run(request: Request, spin: Duration) -> Option<ExecutionResult> {
 /// Checks that hold for every result.
 pub(crate) fn judge(result: &ExecutionResult, limit_bytes: f64) {
     let success = result.status == Status::Success;
-    assert_eq!(result.result.is_some(), success, "{result:?}");
+    let is_uncloned = result.cell.as_ref().is_some_and(|cell| cell.uncloned.is_some());
+    assert_eq!(result.result.is_some(), success && !is_uncloned, "{result:?}");
     assert_eq!(result.error.is_none(), success, "{result:?}");
     let messages = result.result.iter().chain(&result.reports);
     for message in messages.chain(result.logs.iter().map(|log| &log.args)) {
@@ -179,15 +180,20 @@ pub(crate) fn judge(result: &ExecutionResult, limit_bytes: f64) {
 }
 
 /// Describes the current state of everything that a program can reach.
-const CENSUS: &str = include_str!("census.js");
+pub(crate) const CENSUS: &str = include_str!("census.js");
 
-/// Panics if the next run's realm differs from the first one's. The check costs more than most runs, so only one input
-/// of many has it. The bytes select it, so an input that fails does so again.
+/// Panics if the next run's realm differs from the first one's, after the inputs that are checked.
 pub(crate) fn check_pristine_after(data: &[u8]) {
-    let sum = data.iter().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(*byte));
-    if sum % 32 == 0 {
+    if is_checked(data) {
         check_pristine();
     }
+}
+
+/// Whether the realm is checked after that input. The check costs more than most runs, so only one input of many has
+/// it. The bytes select it, so an input that fails does so again.
+pub(crate) fn is_checked(data: &[u8]) -> bool {
+    let sum = data.iter().fold(0_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(*byte));
+    sum % 32 == 0
 }
 
 fn check_pristine() {
@@ -204,14 +210,19 @@ fn check_pristine() {
     let result = remote.take_result().expect("a result");
     let found = result.result.unwrap_or_else(|| panic!("no census: {:?}", result.error));
     let found: String = found.deserialize().expect("a text");
-    let first = FIRST.get_or_init(|| found.clone());
+    compare_census(&found, &FIRST);
+}
+
+/// Panics if a census differs from the first one.
+pub(crate) fn compare_census(found: &str, first: &OnceLock<String>) {
+    let first = first.get_or_init(|| found.to_owned());
     let changed = first.lines().zip(found.lines()).find(|(first, found)| first != found);
-    assert!(first == &found, "the realm is not pristine: {changed:?}");
+    assert!(first == found, "the realm is not pristine: {changed:?}");
 }
 
 /// Ends the process, as if its time were up, when its threads are lost in builtins that never check the clock. They are
 /// a known limit, and would slow down all later inputs. Slow threads that return are waited for.
-fn leave_if_stuck() {
+pub(crate) fn leave_if_stuck() {
     let began = Instant::now();
     while cfg!(isolane_sanitized) && runtime().stats().stuck_threads >= 2 {
         thread::sleep(Duration::from_millis(10));

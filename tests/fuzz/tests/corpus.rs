@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use isolane_fuzz::{clone, interleaving, modules, replay, source};
+use isolane_fuzz::{cells, clone, interleaving, modules, replay, source};
 
 #[test]
 fn the_corpus_finds_nothing() {
@@ -12,6 +12,7 @@ fn the_corpus_finds_nothing() {
         replay(&corpus.join("modules"), modules::check),
         replay(&corpus.join("clone"), clone::check),
         replay(&corpus.join("interleaving"), interleaving::check),
+        replay(&corpus.join("cells"), cells::check),
     ];
     assert!(!counts.contains(&0), "{counts:?}");
 }

@@ -1,8 +1,11 @@
 //! Ready-made capabilities for code that isolane runs.
 //!
 //! Each is a [`NativeFunction`]: answered in Rust, whatever language hands it over. This crate uses only the public API
-//! of `isolane`. So far there are the utilities that need no state: [`base64`]'s `atob` and `btoa`, [`csv`]'s `parseCSV`
-//! and [`timers`]' `delay`; those that keep data: [`store`]; and the rules for requests and secrets.
+//! of `isolane`.
+//!
+//! Functions that need no state: [`base64`]'s `atob` and `btoa`, [`csv`]'s `parseCSV` and [`timers`]' `delay`. Functions
+//! that keep data: [`store`]. Rules that need no socket: [`fetch`] judges requests and addresses, [`secrets`] puts values
+//! into requests, [`redaction`] takes them out of everything else, and [`json_form`] writes values as JSON.
 
 pub mod base64;
 pub mod csv;

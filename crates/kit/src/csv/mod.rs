@@ -1,8 +1,8 @@
 //! `parseCSV(text, { header?, delimiter? })`.
 //!
-//! In: a CSV text as RFC 4180 has it, with the liberties of [`fields`]. Out: its rows as arrays of texts, or with
-//! `header` as objects by the [`names`] of the first row. A field that a row lacks is `''`; those that no column has are
-//! in `__parsed_extra`.
+//! In: a CSV text as RFC 4180 has it, with the liberties of `fields.rs`. Out: its rows as arrays of texts, or with
+//! `header` as objects by the names that `names.rs` gives to the columns. A field that a row lacks is `''`; those that no
+//! column has are in `__parsed_extra`.
 //!
 //! The text is read twice: first to find out how much its rows take, which is charged to the run, then to write them.
 

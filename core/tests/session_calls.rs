@@ -1,22 +1,32 @@
 //! Calls that the host makes of functions of a session: each settles once.
 //!
-//! In: calls at the moments that are hard to get right. Out: the outcomes, as a binding receives them.
+//! In: calls at the moments that are hard to get right. Out: the outcomes, as a binding receives them. The package of the
+//! worker runs the same tests in processes.
 
 use std::{
     sync::{
-        Arc,
+        Arc, LazyLock,
         mpsc::{Receiver, Sender, channel},
     },
     time::Duration,
 };
 
 use isolane::{
-    CellRequest, Completion, Host, HostCall, REPORT_SINK, Runtime, SessionHandle, SessionRequest,
-    SessionState, Value,
+    CellRequest, Completion, Host, HostCall, Isolation, REPORT_SINK, Runtime, RuntimeOptions,
+    SessionHandle, SessionRequest, SessionState, Value,
     value::{Event, Writer},
 };
 
 const CEILING: Duration = Duration::from_secs(30);
+
+const WORKER: Option<&str> = option_env!("CARGO_BIN_EXE_isolane-worker");
+
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let isolation = if WORKER.is_some() { Isolation::Process } else { Isolation::Thread };
+    let worker = WORKER.map(Into::into);
+    let options = RuntimeOptions { isolation, worker, ..RuntimeOptions::default() };
+    Runtime::new(&options).expect("valid options")
+});
 
 #[derive(Debug, PartialEq)]
 enum Heard {
@@ -80,7 +90,7 @@ fn open(interleave: bool, host: &Arc<Teller>) -> SessionHandle {
         checkpoint_bytes: Some(0.0),
         ..SessionRequest::default()
     };
-    Runtime::shared().open_session(request, Arc::clone(host) as _).expect("valid options")
+    RUNTIME.open_session(request, Arc::clone(host) as _).expect("valid options")
 }
 
 fn cell(source: &str) -> CellRequest {

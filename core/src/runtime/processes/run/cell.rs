@@ -307,10 +307,15 @@ impl Run {
         Received::Yes
     }
 
+    /// Whether its session takes checkpoints.
+    fn has_checkpoint(&self) -> bool {
+        self.cell.as_ref().is_some_and(|part| part.session.takes_checkpoints())
+    }
+
     /// Ends a run of a session at once; its worker is killed, and the session has no worker from then on.
     pub(crate) fn abort(&self, reason: Reason) {
         let state = match reason {
-            Reason::Closed => SessionState::RolledBack,
+            Reason::Closed if self.has_checkpoint() => SessionState::RolledBack,
             _ => SessionState::Reset,
         };
         let place = {

@@ -421,6 +421,11 @@ impl Session {
         self.free_when_idle();
     }
 
+    /// Whether there is a state to go back to.
+    pub(super) fn takes_checkpoints(&self) -> bool {
+        self.request.checkpoint_limit() > 0
+    }
+
     /// The moment from which on the native host undoes its work for a cell that began at the given one.
     pub(super) fn undone_since(&self, began: u64) -> u64 {
         began.max(self.kept_at.load(Ordering::Relaxed))

@@ -240,8 +240,7 @@ async def one(runtime: isolane.Runtime, sizes: Sizes, seed: int, empty: int) -> 
             row["charged"], made = await own(runtime, sizes, way, seed, copies)
             # Under isolation by thread this process also has the sandbox that made the values.
             row["held"] = max(0, row["held"] - made)
-            # The allocator of Python keeps an arena for a few blocks that are in use. It keeps them each
-            # time.
+            # The allocator of Python keeps an arena for a few blocks that are in use, each time.
             for _ in range(AGAIN):
                 if row["held"] > MOST_RATIO * row["charged"] + FREE_BYTES:
                     same = await hand(runtime, sizes, way, seed, copies)

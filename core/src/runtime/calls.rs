@@ -44,9 +44,14 @@ impl<R> Calls<R> {
     /// Whether a message is still of use: a call is, until the host has its outcome.
     pub(crate) fn is_due(&self, inbound: &Inbound) -> bool {
         match inbound {
-            Inbound::FunctionCall { call, .. } => self.0.contains_key(call),
+            Inbound::FunctionCall { call, .. } => self.is_pending(*call),
             _ => true,
         }
+    }
+
+    /// Whether the call has no outcome yet.
+    pub(crate) fn is_pending(&self, call: u32) -> bool {
+        self.0.contains_key(&call)
     }
 
     /// Whether a worker may tell where the call is: it has it, and the call has no cell of its own.

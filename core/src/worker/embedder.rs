@@ -21,7 +21,7 @@ use crate::{
     binding::{
         adaptive_spin::AdaptiveSpin,
         host::{Completion, Refusal},
-        inbound::Inbound,
+        inbound::{Inbound, TOO_LARGE, thrown},
     },
     data::outcome::{ExecutionLog, LogLevel},
     isolate::{Embedder, Termination},
@@ -259,10 +259,28 @@ impl RemoteEmbedder {
     fn keep(&self, mut inbound: Inbound) {
         self.taken.fetch_add(1, Ordering::Relaxed);
         if inbound.count(&self.termination.in_flight, self.memory_limit) {
-            self.inbox.lock().push(inbound);
-        } else {
+            return self.inbox.lock().push(inbound);
+        }
+        if self.seat.is_none() {
             self.termination.exhaust();
         }
+        if self.outcomes.is_some() {
+            // It may be for another cell, which would wait for ever.
+            self.refuse(inbound);
+        }
+    }
+
+    /// Answers a message for which there is no room: the outcome of a promise becomes an error, and a call of the host
+    /// gets one.
+    fn refuse(&self, mut inbound: Inbound) {
+        if let Inbound::FunctionCall { call, .. } = inbound {
+            let completion = Err(thrown("MemoryLimit", TOO_LARGE));
+            self.tell_soon(ToHost::FunctionSettled { call, completion });
+            // In its place, because the host counts the messages that were handed in.
+            inbound = Inbound::FunctionReleased { function: 0, times: 0 };
+        }
+        inbound.refuse();
+        self.inbox.lock().push(inbound);
     }
 
     /// Sends a message now. The run has to end if that fails.

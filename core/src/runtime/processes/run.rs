@@ -63,6 +63,9 @@ const SLICE: Duration = Duration::from_millis(10);
 const GRACE: Duration = Duration::from_millis(50);
 const GRACE_OF_CELL: Duration = Duration::from_millis(200);
 
+/// How much longer for each cell in flight, which may have to be undone with it.
+const GRACE_OF_FLIGHT: Duration = Duration::from_millis(1);
+
 pub(crate) struct Run {
     workers: Arc<Workers<Self>>,
     place: usize,
@@ -244,7 +247,7 @@ impl Run {
             link.close();
         }
         drop(shared);
-        let grace = if self.cell.is_some() { GRACE_OF_CELL } else { GRACE };
+        let grace = self.cell.as_ref().map_or(GRACE, |part| part.session.grace());
         self.workers.watch_ending(self, grace);
     }
 

@@ -213,11 +213,13 @@ impl Session {
             let stays =
                 |run: &Arc<Run>| run.kind() == Some(Kind::Reset) && matches!(reason, Reason::Reset);
             // Cells in flight end in a turn of their own.
-            let (left, mut runs): (Vec<_>, Vec<_>) =
+            let (left, waiting): (Vec<_>, Vec<_>) =
                 shared.queue.drain(..).partition(|run| stays(run) || run.is_called());
             shared.queue = left.into();
+            // The one that computes first: the end of another cell in flight would undo it.
+            let mut runs = Vec::from_iter(shared.current.clone().filter(|run| !stays(run)));
+            runs.extend(waiting);
             runs.extend(shared.flights.iter().cloned());
-            runs.extend(shared.current.clone().filter(|run| !stays(run)));
             shared.inbox.clear();
             (runs, shared.calls.take_all())
         };

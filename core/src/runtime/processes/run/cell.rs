@@ -233,6 +233,7 @@ impl Run {
         self: &Arc<Self>,
         worker: &Arc<SessionWorker>,
         is_new: bool,
+        has_turn: bool,
         prepare: impl FnOnce(),
     ) -> Begun {
         let Some(part) = &self.cell else { return Begun::NotNeeded };
@@ -261,7 +262,9 @@ impl Run {
         shared.dealings = Arc::clone(&worker.dealings);
         shared.dealings.lock().next_parked = 0;
         part.since.store(part.native.now(), Ordering::Relaxed);
-        worker.set_current(self);
+        if has_turn {
+            worker.set_current(self);
+        }
         worker.link.release();
         prepare();
         worker.link.send(frame);

@@ -68,9 +68,7 @@ impl Run {
     pub(crate) fn undo_with(&self, state: SessionState) {
         let is_reset = state == SessionState::Reset;
         self.shared.lock().record.ask(if is_reset { Reason::Reset } else { Reason::RolledBack });
-        let worker = self.settle(End::Asked, None, Place::Back(state));
-        // The session has it still, or has killed it.
-        debug_assert!(worker.is_some() || self.is_settled());
+        self.settle(End::Asked, None, Place::Back(state));
     }
 }
 

@@ -86,6 +86,8 @@ struct Shared {
     current: Option<Arc<Run>>,
     /// The cells that have begun and are not over, if cells interleave, in the order in which they began.
     flights: Vec<Arc<Run>>,
+    /// The question that the worker has, if cells interleave: one of them may compute before it answers.
+    asked: Option<Arc<Run>>,
     /// Whether the worker is asked to park, because a new run waits.
     offered: bool,
     worker: Option<Arc<SessionWorker>>,
@@ -277,6 +279,8 @@ impl Session {
                 (None, Some(worker)) => Arc::clone(worker),
                 (None, None) => return Begun::NoWorker,
             };
+            // Otherwise a cell in flight computes by now, and the worker tells when this one does.
+            let has_turn = shared.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, run));
             let prepare = || {
                 let updates = std::mem::take(&mut shared.pending);
                 shared.note_applied(&updates);
@@ -293,7 +297,7 @@ impl Session {
                     worker.link.send(ToWorker::Inbound(inbound).into_frame());
                 }
             };
-            match run.begin_in(&worker, new.is_some(), prepare) {
+            match run.begin_in(&worker, new.is_some(), has_turn, prepare) {
                 Begun::Yes => {}
                 other => return other,
             }
@@ -302,6 +306,8 @@ impl Session {
             }
             if run.number() != 0 {
                 shared.flights.push(Arc::clone(run));
+            } else if self.request.interleave {
+                shared.asked = Some(Arc::clone(run));
             }
             worker
         };
@@ -345,6 +351,7 @@ impl Session {
     pub(super) fn lose(&self, worker: &SessionWorker, how: &Lost) -> Option<Arc<Run>> {
         let mut shared = self.shared.lock();
         let current = worker.take_current();
+        shared.asked.take_if(|asked| current.as_ref().is_some_and(|it| Arc::ptr_eq(it, asked)));
         if !shared.worker.as_ref().is_some_and(|own| std::ptr::eq(Arc::as_ptr(own), worker)) {
             return current;
         }
@@ -382,6 +389,7 @@ impl Session {
             let mut shared = self.shared.lock();
             let is_current =
                 |current: &Arc<Run>| std::ptr::eq(Arc::as_ptr(current), std::ptr::from_ref(run));
+            shared.asked.take_if(|asked| is_current(asked));
             if !shared.current.as_ref().is_some_and(is_current) {
                 // It waited in the queue.
                 shared.queue.retain(|waiting| !is_current(waiting));
@@ -444,6 +452,7 @@ impl Session {
             let mut runs: Vec<_> = shared.queue.drain(..).collect();
             runs.extend(shared.current.clone());
             runs.append(&mut shared.flights);
+            runs.extend(shared.asked.take());
             shared.inbox.clear();
             shared.settle_again();
             shared.lost = None;
@@ -544,7 +553,7 @@ impl Shared {
         }
     }
 
-    /// Forgets the worker. Returns the runs that only that one could have computed.
+    /// Forgets the worker. Returns the runs that only that one could have computed, and the question that it had.
     fn lose_worker(&mut self) -> Vec<Arc<Run>> {
         let worker = self.worker.take();
         self.offered = false;
@@ -555,7 +564,8 @@ impl Shared {
         if let Some(worker) = worker {
             worker.give_up();
         }
-        self.queue.iter().filter(|run| run.kind() == Some(Kind::Left)).cloned().collect()
+        let left = self.queue.iter().filter(|run| run.kind() == Some(Kind::Left));
+        left.cloned().chain(self.asked.take()).collect()
     }
 
     /// Notes that a worker has these updates.
@@ -570,6 +580,10 @@ impl Shared {
 /// Ends runs that only a worker could have computed which is gone.
 fn end_left(left: &[Arc<Run>]) {
     for run in left {
-        run.end(Reason::Reset);
+        if run.kind() == Some(Kind::Question) {
+            run.undo_with(SessionState::Reset);
+        } else {
+            run.end(Reason::Reset);
+        }
     }
 }

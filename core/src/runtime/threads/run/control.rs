@@ -96,7 +96,8 @@ impl Run {
             self.enqueue();
         }
         if interleaves {
-            // Another cell may compute for long.
+            // Another cell may compute for long, and its thread may not come back.
+            self.press();
             self.resources.watchdog.watch_ending(self);
         }
     }
@@ -124,6 +125,11 @@ impl Run {
         } else {
             // The run finds that out as soon as it resumes.
             self.termination.exhaust();
+            if self.cell.is_some() && inbound.settles().is_some() {
+                // It may be for a later cell, which would wait for ever.
+                inbound.refuse();
+                shared.inbox.push(inbound);
+            }
         }
         self.wake(shared);
     }

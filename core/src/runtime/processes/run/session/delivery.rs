@@ -127,6 +127,9 @@ impl Session {
         if shared.worker.is_none() {
             return;
         }
+        // Some were refused, or rejected with all others.
+        let late: Vec<u32> =
+            late.into_iter().filter(|call| shared.calls.is_pending(*call)).collect();
         let Some(&last) = late.last() else { return };
         let work = CellWork::Left { calls: late.clone() };
         let left = self.held(shared, last, work, Kind::Left);

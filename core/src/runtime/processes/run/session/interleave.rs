@@ -5,10 +5,13 @@
 //! which it does as soon as no cell computes; the session asks it to do so earlier while a new run waits. While the
 //! worker is parked, its frames are held back until one of the cells in flight has a permit, in the name of all.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use super::{
-    super::{interleave::is_same, session_worker::SessionWorker},
+    super::{GRACE_OF_CELL, GRACE_OF_FLIGHT, interleave::is_same, session_worker::SessionWorker},
     Kind, Place, Session, Shared, end_left,
 };
 use crate::{
@@ -85,6 +88,12 @@ impl Session {
         None
     }
 
+    /// How long the worker has for ending a cell.
+    pub(in crate::runtime::processes::run) fn grace(&self) -> Duration {
+        let flights = u32::try_from(self.shared.lock().flights.len()).unwrap_or(u32::MAX);
+        GRACE_OF_CELL + GRACE_OF_FLIGHT * flights
+    }
+
     /// The runs that the worker has.
     pub(in crate::runtime::processes::run) fn runs_in_worker(&self) -> Vec<Arc<Run>> {
         self.shared.lock().flights.clone()
@@ -101,6 +110,10 @@ impl Session {
             ToHost::Parked { taken } => self.parked(worker, taken),
             ToHost::Placed { call, number } => self.placed(call, number),
             ToHost::CellEnded(ended) => self.cell_over(worker, *ended),
+            message @ (ToHost::Names { .. } | ToHost::Copied(_)) => {
+                let asked = self.shared.lock().asked.clone().ok_or(Unreadable::Broken)?;
+                asked.take_message(message).map(drop)
+            }
             message => {
                 let run = worker.current().ok_or(Unreadable::Broken)?;
                 run.take_message(message).map(drop)
@@ -116,10 +129,9 @@ impl Session {
             return Ok(());
         }
         let permit = match &shared.current {
-            // It has not begun, so nothing computes in its name, or waits for an answer.
-            Some(current) if current.is_waiting() || current.is_calling() => {
-                return Err(Unreadable::Broken);
-            }
+            Some(current) if current.is_calling() => return Err(Unreadable::Broken),
+            // It begins as soon as it has a permit, though the worker computes by then.
+            Some(current) if current.is_waiting() => false,
             Some(current) => current.step_back(),
             None => false,
         };

@@ -73,6 +73,10 @@ impl Session {
     /// Queues a cell in flight that was called for its next turn.
     pub(super) fn queue_called(&self, run: &Arc<Run>) {
         let mut shared = self.shared.lock();
+        if !shared.flights.iter().any(|flight| Arc::ptr_eq(flight, run)) {
+            // It was undone with another one meanwhile, and would never give its turn back.
+            return;
+        }
         if run.is_ending() {
             // Its end takes no time that matters.
             shared.queue.push_front(Arc::clone(run));

@@ -49,6 +49,8 @@ struct Flight {
     seat: CellSeat,
     /// Its last turn.
     turned: u64,
+    /// Whether code of it ran.
+    has_run: bool,
     begin: Begin,
     /// Bytes that are charged until it completes: its reports and logs.
     loose_bytes: usize,
@@ -152,7 +154,8 @@ impl SessionIsolate {
         flights.now += 1;
         let (seat, turned) = (seat.clone(), flights.now);
         flights.present = seat.number;
-        let flight = Flight { turned, begin, loose_bytes: 0, peak_bytes: 0, seat };
+        let (loose_bytes, peak_bytes, has_run) = (0, 0, false);
+        let flight = Flight { turned, has_run, begin, loose_bytes, peak_bytes, seat };
         flights.cells.insert(flights.present, flight);
     }
 
@@ -202,6 +205,7 @@ impl SessionIsolate {
         let others_bytes = flights.loose_bytes(number);
         flights.handed.extend(handed.into_iter().map(|inbound| (flights.now, inbound)));
         if let Some(flight) = flights.cells.get_mut(&number) {
+            flight.has_run = true;
             flight.loose_bytes = landed.loose_bytes.get().saturating_sub(others_bytes);
             flight.peak_bytes = flight.peak_bytes.max(self.peak_bytes);
         }
@@ -246,10 +250,11 @@ impl SessionIsolate {
         }
     }
 
-    /// A cell that waited is to be concluded: it had a turn before, but not now.
+    /// A cell that waited is to be concluded: it had a turn before, but not now, or another one was concluded since.
     pub(super) fn find_present(&mut self, number: u32) {
         let Some(flights) = &self.flights else { return };
-        if flights.present != number && flights.cells.contains_key(&number) {
+        let Some(flight) = flights.cells.get(&number) else { return };
+        if flights.present != number || (flight.has_run && self.present == Progress::Untouched) {
             self.present = Progress::Running;
         }
     }

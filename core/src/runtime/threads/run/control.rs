@@ -233,7 +233,8 @@ impl Watched for Run {
             let mut shared = self.shared.lock();
             let parked = matches!(shared.phase, Phase::Parked(_) | Phase::Aside)
                 && shared.parkings == parking;
-            shared.stalled.take().filter(|_| parked)
+            // It has been resumed since, and may be stalled anew.
+            shared.stalled.take_if(|_| parked)
         };
         if let Some(error) = stalled {
             self.end(Reason::Stalled(error));

@@ -101,8 +101,7 @@ export class SessionSandbox extends Sandbox {
   }
 
   override holdForCall(): AsyncResource | undefined {
-    // During a cell the event loop waits for that.
-    if (this.isBusy) return undefined;
+    // Also during a cell, for which the event loop waits: the call may outlive it.
     if (this.calls.size === 0) {
       native.holdEventLoop(bridge, true);
       awaited.add(this);

@@ -12,20 +12,33 @@ const limit = { timeout: 120_000 };
 const LIMIT_BYTES = 24 << 20;
 /** Two of them do not fit into the limit beside each other. */
 const LARGE = 'y'.repeat(12 << 20);
-const BUSY = 'const block = new Uint8Array(5 << 20); const began = Date.now(); while (Date.now() - began < 300); block.length';
+const BUSY = 'const block = new Uint8Array(5 << 20); busy(); const began = Date.now(); while (Date.now() - began < 300); block.length';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function inRuntime(body) {
   return async () => {
-    await using runtime = new Runtime();
-    await body(runtime);
+    const runtime = new Runtime();
+    try {
+      await body(runtime);
+    } finally {
+      await runtime.close();
+    }
   };
 }
 
-/** Gives two answers that do not fit beside each other while `cell` computes, and waits for it. */
-async function answersDuring(cell, first, second) {
-  await sleep(60);
+/** A session whose busy cell says when it computes. */
+function openSession(runtime, { globals, ...options }) {
+  let busy;
+  const begun = new Promise((resolve) => { busy = () => resolve(); });
+  const session = runtime.session({ ...options, memoryLimitBytes: LIMIT_BYTES, globals: { ...globals, busy } });
+  return { session, begun };
+}
+
+/** Gives two answers that do not fit beside each other while a cell computes, and waits for it. */
+async function answersDuring({ session, begun }, first, second) {
+  const cell = session.run(BUSY);
+  await begun;
   const settled = [first(LARGE)];
   await sleep(60);
   settled.push(second(LARGE));
@@ -62,10 +75,11 @@ test('names() has its answer while cells wake', limit, inRuntime(async (runtime)
 test('an answer that does not fit costs the cell that waits for it', limit, inRuntime(async (runtime) => {
   const answers = [];
   const load = () => new Promise((resolve) => answers.push(resolve));
-  const session = runtime.session({ cells: 'interleave', memoryLimitBytes: LIMIT_BYTES, globals: { load } });
+  const opened = openSession(runtime, { cells: 'interleave', globals: { load } });
+  const { session } = opened;
   const waiting = [session.run('(await load()).length'), session.run('(await load()).length')];
   while (answers.length < 2) await sleep(1);
-  const [busy] = await answersDuring(session.run(BUSY), ...answers);
+  const [busy] = await answersDuring(opened, ...answers);
   assert.equal(busy.status, 'success', busy.error?.message);
   const ends = (await Promise.all(waiting)).map(({ status, error }) => error?.name ?? status);
   assert.ok(ends.includes('MemoryLimit'), ends.join());
@@ -76,9 +90,10 @@ for (const cells of ['queue', 'interleave']) {
   test(`a call that does not fit is settled, and costs no state: ${cells}`, limit, inRuntime(async (runtime) => {
     let held;
     const keep = (fn) => { held = fn; };
-    const session = runtime.session({ cells, memoryLimitBytes: LIMIT_BYTES, globals: { keep } });
+    const opened = openSession(runtime, { cells, globals: { keep } });
+    const { session } = opened;
     await session.run('let q = 1; keep((text) => text.length)');
-    const calls = await answersDuring(session.run(BUSY), held, held);
+    const calls = await answersDuring(opened, held, held);
     assert.ok(calls.some(({ reason }) => reason?.name === 'MemoryLimit'), JSON.stringify(calls));
     const after = await session.run('q');
     assert.deepEqual([after.result, after.session], [1, 'kept']);
@@ -88,9 +103,10 @@ for (const cells of ['queue', 'interleave']) {
 test('an answer that does not fit during a later cell rejects', limit, inRuntime(async (runtime) => {
   const answers = [];
   const load = () => new Promise((resolve) => answers.push(resolve));
-  const session = runtime.session({ memoryLimitBytes: LIMIT_BYTES, globals: { load } });
+  const opened = openSession(runtime, { globals: { load } });
+  const { session } = opened;
   await session.run('const pages = [load(), load()]; for (const page of pages) page.catch(() => {}); 0');
-  await answersDuring(session.run(BUSY), ...answers);
+  await answersDuring(opened, ...answers);
   const seen = await session.run("(await Promise.all(pages.map((page) => page.then(() => 'fits', (error) => error.name)))).join()");
   assert.ok(seen.status === 'success' && seen.result.includes('MemoryLimit'), JSON.stringify(seen.error ?? seen.result));
 }));

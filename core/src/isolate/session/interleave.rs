@@ -155,7 +155,7 @@ impl SessionIsolate {
         let (seat, turned) = (seat.clone(), flights.now);
         flights.present = seat.number;
         let (loose_bytes, peak_bytes, has_run) = (0, 0, false);
-        let flight = Flight { turned, has_run, begin, loose_bytes, peak_bytes, seat };
+        let flight = Flight { seat, turned, has_run, begin, loose_bytes, peak_bytes };
         flights.cells.insert(flights.present, flight);
     }
 

@@ -25,6 +25,20 @@ impl<T> Journal<T> {
         self.entries.push(entry);
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Forgets entries that need not be undone any more.
+    pub(crate) fn retain(&mut self, is_needed: impl Fn(&T) -> bool) {
+        let needed: Vec<bool> = self.entries.iter().map(is_needed).collect();
+        for at in self.beginnings.values_mut() {
+            *at = needed.iter().take(*at).filter(|needed| **needed).count();
+        }
+        let mut needed = needed.into_iter();
+        self.entries.retain(|_| needed.next().unwrap_or(true));
+    }
+
     /// A cell begins which has that number.
     pub(crate) fn begin(&mut self, number: u32) {
         self.beginnings.insert(number, self.entries.len());
@@ -83,5 +97,18 @@ mod tests {
         // One that is not known began when nothing had happened.
         journal.note("unnumbered");
         assert_eq!(journal.undo(0, &[]), ["unnumbered"]);
+    }
+
+    #[test]
+    fn entries_that_are_not_needed_move_no_beginning() {
+        let mut journal = Journal::default();
+        for number in 0..10 {
+            journal.begin(number);
+            journal.note(number);
+        }
+        journal.retain(|number| number % 2 == 0);
+        assert_eq!(journal.undo(7, &[8, 9]), [8]);
+        assert_eq!(journal.undo(4, &[5, 6]), [4, 6]);
+        assert_eq!(journal.len(), 2);
     }
 }

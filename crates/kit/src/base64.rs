@@ -12,7 +12,7 @@ use isolane::{Completion, NativeAnswer, NativeCall, NativeFunction, Value};
 use crate::thrown;
 
 /// Decodes with or without padding, and ignores unused bits, as HTML does.
-const FORGIVING: GeneralPurpose = GeneralPurpose::new(
+pub(crate) const FORGIVING: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)

@@ -104,7 +104,7 @@ fn values_are_replaced_in_every_form() {
                 ["", "a", "%", "\\", "%4", "\\u00"][numbers.below(6)],
                 ["", "b", "%2", "\\u"][numbers.below(4)],
             );
-            // What precedes must be no part of an escape.
+            // The text in front must be no part of an escape.
             let text = format!("{before}: {form}, {after}");
             let expected = format!("{before}: [secret K], {after}");
             assert_eq!(redactor.text(&text), expected, "{text}");

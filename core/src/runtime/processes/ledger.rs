@@ -35,7 +35,12 @@ pub(crate) struct Ledger {
     /// The entries since the last cell that was kept, if this is the ledger of a session: they go if their cell is
     /// rolled back.
     journal: Option<Journal<Entry>>,
+    /// The number of entries at which those are forgotten that have nothing to undo.
+    most_entries: usize,
 }
+
+/// As many entries are kept in any case.
+const LEAST_ENTRIES: usize = 4096;
 
 /// An entry that a cell has made.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +63,7 @@ impl Ledger {
             calls: HashSet::new(),
             chain_bytes: 0,
             journal: None,
+            most_entries: LEAST_ENTRIES,
         }
     }
 
@@ -137,11 +143,9 @@ impl Ledger {
         walk(message, see).map_err(|_| Overdrawn)?;
         let new_promises = promises.len();
         let bytes = (functions.len() + new_promises).saturating_mul(EXPORTED_BYTES);
-        if let Some(journal) = &mut self.journal {
-            let entries = functions.into_iter().map(Entry::Function);
-            for entry in entries.chain(promises.into_iter().map(Entry::Promise)) {
-                journal.note(entry);
-            }
+        let entries = functions.into_iter().map(Entry::Function);
+        for entry in entries.chain(promises.into_iter().map(Entry::Promise)) {
+            self.note(entry);
         }
         self.draw(bytes)?;
         Ok(new_promises)
@@ -153,9 +157,7 @@ impl Ledger {
         // A number that is in use is paid for twice.
         let held = self.pending.entry(promise).or_insert(0);
         *held = held.saturating_add(bytes);
-        if let Some(journal) = &mut self.journal {
-            journal.note(Entry::Pending(promise, bytes));
-        }
+        self.note(Entry::Pending(promise, bytes));
         self.draw(bytes)
     }
 
@@ -195,9 +197,7 @@ impl Ledger {
             Some(bytes) => {
                 let chained = bytes.saturating_add(exported);
                 self.chain_bytes = self.chain_bytes.saturating_add(chained);
-                if let Some(journal) = &mut self.journal {
-                    journal.note(Entry::Chain(chained));
-                }
+                self.note(Entry::Chain(chained));
                 self.draw(bytes)?;
             }
             None => self.bytes -= exported,
@@ -213,6 +213,24 @@ impl Ledger {
             self.functions.remove(&function);
             self.bytes -= EXPORTED_BYTES;
         }
+    }
+
+    /// Notes an entry, so that it can be undone. A cell may make entries without end which are settled soon, so those
+    /// are forgotten from time to time.
+    fn note(&mut self, entry: Entry) {
+        let Some(journal) = &mut self.journal else { return };
+        journal.note(entry);
+        if journal.len() <= self.most_entries {
+            return;
+        }
+        let (functions, promises, pending) = (&self.functions, &self.promises, &self.pending);
+        journal.retain(|entry| match entry {
+            Entry::Function(function) => functions.contains_key(function),
+            Entry::Promise(promise) => promises.contains(promise),
+            Entry::Pending(promise, _) => pending.contains_key(promise),
+            Entry::Chain(_) => true,
+        });
+        self.most_entries = LEAST_ENTRIES.max(journal.len().saturating_mul(2));
     }
 
     fn draw(&mut self, bytes: usize) -> Result<(), Overdrawn> {
@@ -335,6 +353,19 @@ mod tests {
         ledger.reset();
         assert_eq!(ledger.bytes, 0);
         assert!(!ledger.finish_call(8));
+    }
+
+    #[test]
+    fn a_cell_that_calls_without_end_leaves_a_short_journal() {
+        let mut ledger = Ledger::of_session(usize::MAX);
+        assert_eq!(ledger.start(7 | ASYNC_FUNCTION, ARGS), Ok(()));
+        for number in 10..100_000 {
+            assert_eq!(ledger.start(number | ASYNC_FUNCTION, ARGS), Ok(()));
+            ledger.settle(number | ASYNC_FUNCTION);
+        }
+        assert!(ledger.journal.as_ref().is_some_and(|journal| journal.len() <= LEAST_ENTRIES));
+        ledger.undo(0, &[]);
+        assert_eq!(ledger.bytes, 0);
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn columns(fields: &mut Fields<'_>, room: &mut dyn Room) -> Option<Vec<Vec<u8>>>
     names::names(headings, room)
 }
 
-/// What rows take.
+/// The room that rows take.
 #[derive(Debug, Default)]
 struct Census {
     rows: usize,

@@ -75,7 +75,7 @@ impl Allow {
         Self(Rules::Public)
     }
 
-    /// What the entries allow. `place` is the option, for the error: `fetch.allow`.
+    /// The requests that these entries allow. `place` is the option, for the error: `fetch.allow`.
     ///
     /// # Errors
     /// Misuse: an entry with a bad pattern, without methods, or with a method that `fetch` does not have.

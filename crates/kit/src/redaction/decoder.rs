@@ -18,7 +18,7 @@ pub(super) enum Escapes {
 /// The longest escape: two surrogates of JSON.
 pub(super) const LONGEST: usize = 12;
 
-/// What bytes are, by the rules of a kind of escapes.
+/// The meaning of bytes, by the rules of a kind of escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// The beginning of an escape.
@@ -39,7 +39,7 @@ impl Escapes {
         }
     }
 
-    /// What these bytes are, of which there is one at least.
+    /// The meaning of these bytes, of which there is one at least.
     pub(super) fn decode(self, bytes: &[u8]) -> Step {
         match self {
             Self::Form if bytes.starts_with(b"+") => decoded(1, b" "),

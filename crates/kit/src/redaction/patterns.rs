@@ -11,7 +11,7 @@ use base64::{
 };
 use zeroize::Zeroizing;
 
-/// What the automaton knows about a text that it looks for.
+/// A text that the automaton looks for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pattern {
     /// The number of its value.

@@ -7,24 +7,12 @@
 use std::{fmt, sync::Arc};
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use base64::{
-    Engine,
-    alphabet::STANDARD,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
+use base64::Engine;
 use url::Url;
 use zeroize::Zeroizing;
 
 use super::{Part, Secret, escape::Escape};
-use crate::{error::KitError, fetch::target::shown_host};
-
-/// Reads credentials as clients write them.
-const FORGIVING: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
+use crate::{base64::FORGIVING, error::KitError, fetch::target::shown_host};
 
 /// The scheme of credentials in Base64.
 const BASIC: &[u8] = b"Basic ";

@@ -144,7 +144,8 @@ impl Session {
     }
 
     /// Gives the host's messages to the cells in flight that they are for. Calls of functions of other cells become
-    /// cells of their own; those that were rejected meanwhile are dropped. Further messages stay for whichever cell computes next.
+    /// cells of their own; those that were rejected meanwhile are dropped. Further messages stay for whichever cell
+    /// computes next.
     pub(super) fn dispatch(&self, shared: &mut Shared) {
         if !self.request.interleave || shared.inbox.is_empty() {
             return;

@@ -6,6 +6,7 @@
 //! worker is parked, its frames are held back until one of the cells in flight has a permit, in the name of all.
 
 use std::{
+    collections::HashSet,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -144,6 +145,10 @@ impl Session {
     /// No cell computes in the worker any more, after so many frames to it.
     fn parked(&self, worker: &SessionWorker, taken: u64) -> Result<(), Unreadable> {
         let mut shared = self.shared.lock();
+        if !shared.worker.as_ref().is_some_and(|own| std::ptr::eq(Arc::as_ptr(own), worker)) {
+            // Another thread has dismissed it meanwhile.
+            return Ok(());
+        }
         {
             let mut dealings = worker.dealings.lock();
             if taken < dealings.next_parked || taken > dealings.sent {
@@ -204,13 +209,19 @@ impl Session {
 
     /// A cell is over in the worker, and others were undone with it.
     fn cell_over(&self, worker: &SessionWorker, ended: CellEnded) -> Result<(), Unreadable> {
+        let over: HashSet<u32> = ended.undone.iter().copied().chain([ended.number]).collect();
+        let is_over = |run: &Arc<Run>| over.contains(&run.number());
         let (run, undone) = {
             let shared = self.shared.lock();
-            let undone = ended.undone.iter().map(|number| shared.flight(*number));
-            (shared.flight(ended.number)?, undone.collect::<Result<Vec<_>, _>>()?)
+            let run = shared.flight(ended.number)?;
+            let others = shared.flights.iter().filter(|it| is_over(it) && !Arc::ptr_eq(it, &run));
+            let undone: Vec<_> = others.cloned().collect();
+            (run, undone)
         };
         let (state, is_kept) = (ended.state, ended.state == SessionState::Kept);
-        if (is_kept && !undone.is_empty()) || ended.undone.contains(&ended.number) {
+        // All of them are in flight, and each is named once.
+        let is_known = undone.len() == ended.undone.len();
+        if !is_known || (is_kept && !undone.is_empty()) {
             return Err(Unreadable::Broken);
         }
         let has_completed = is_kept && !ended.is_untouched;
@@ -220,16 +231,11 @@ impl Session {
         }
         {
             let mut shared = self.shared.lock();
-            let is_over = |it: &Run| {
-                it.number() == run.number()
-                    || undone.iter().any(|other| other.number() == it.number())
-            };
             shared.flights.retain(|flight| !is_over(flight));
             if state == SessionState::Reset && !shared.flights.is_empty() {
                 return Err(Unreadable::Broken);
             }
-            let current =
-                shared.current.take_if(|current| current.number() != 0 && is_over(current));
+            let current = shared.current.take_if(|current| is_over(current));
             if let Some(current) = current {
                 worker.end_current();
                 // The worker goes on by itself, or parks.

@@ -110,3 +110,33 @@ test('an answer that does not fit during a later cell rejects', limit, inRuntime
   const seen = await session.run("(await Promise.all(pages.map((page) => page.then(() => 'fits', (error) => error.name)))).join()");
   assert.ok(seen.status === 'success' && seen.result.includes('MemoryLimit'), JSON.stringify(seen.error ?? seen.result));
 }));
+
+test('a cell whose code is over goes on when another one is rolled back', limit, inRuntime(async (runtime) => {
+  const opened = new Map();
+  const gate = (name) => new Promise((resolve) => { opened.set(name, resolve); });
+  let reached;
+  const report = (name) => { if (name === reached?.name) reached.resolve(); };
+  const session = runtime.session({ cells: 'interleave', globals: { gate }, report });
+  const until = (name) => new Promise((resolve) => { reached = { name, resolve }; });
+  await session.run('const done = []');
+  const waiting = session.run("const both = Promise.all([gate('one'), gate('two')]); await gate('first'); done.push('first'); both");
+  const other = session.run("await gate('second'); done.push('second')");
+  const loop = session.run("await gate('loop'); report('loops'); for (;;);", { timeoutMs: 2_000 });
+  while (opened.size < 5) await sleep(5);
+  opened.get('first')();
+  await sleep(50);
+  opened.get('second')();
+  assert.equal((await other).status, 'success');
+  // Its promise takes this answer, and code of the cell itself has no part in that.
+  opened.get('one')(1);
+  await sleep(50);
+  const loops = until('loops');
+  opened.get('loop')();
+  await loops;
+  const { status, session: state } = await loop;
+  assert.deepEqual([status, state], ['terminated', 'rolledBack']);
+  opened.get('two')(2);
+  assert.deepEqual((await waiting).result, [1, 2]);
+  assert.deepEqual((await session.run('done')).result, ['first', 'second']);
+  await session.close();
+}));

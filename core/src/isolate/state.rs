@@ -96,6 +96,8 @@ pub(super) struct State {
     /// The locale methods of which the run was warned.
     pub(super) warned_locale_methods: Cell<[bool; locale::METHOD_COUNT]>,
     in_flight: RefCell<Arc<InFlight>>,
+    /// Whether the host was called in the present turn.
+    pub(super) has_called: Cell<bool>,
     pub(super) kept: Cell<usize>,
     /// Those of them that only the present run needs.
     pub(super) passing: Cell<usize>,
@@ -157,6 +159,7 @@ impl State {
             in_flight: RefCell::new(in_flight),
             module: RefCell::default(),
             signal: RefCell::default(),
+            has_called: Cell::new(false),
             kept: Cell::new(0),
             passing: Cell::new(0),
             tenant: Cell::new(None),
@@ -172,6 +175,7 @@ impl State {
     }
 
     pub(super) fn embedder(&self) -> Arc<dyn Embedder> {
+        self.has_called.set(true);
         Arc::clone(&self.embedder.borrow())
     }
 

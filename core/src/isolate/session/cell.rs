@@ -47,6 +47,8 @@ pub(super) struct Present {
     pub(super) slots: Slots,
     /// Whether it came to its end, without a `return`.
     pub(super) came_to_end: Cell<bool>,
+    /// Whether it has given its value, which may have to be awaited.
+    pub(super) has_value: Cell<bool>,
     /// The value that it has given, until that is awaited.
     pub(super) value: RefCell<Option<Local>>,
     /// The source of its value, unless it returned.
@@ -61,6 +63,7 @@ impl Present {
         Self {
             slots: self.slots.image(),
             came_to_end: self.came_to_end.clone(),
+            has_value: self.has_value.clone(),
             value: RefCell::new(self.value.borrow().as_ref().map(Local::image)),
             source: self.source,
             held: self.held.clone(),
@@ -129,6 +132,12 @@ pub(in crate::isolate) fn called(state: &State, call: u32) {
     if let Some(held) = session.present.borrow().as_ref().and_then(|cell| cell.held.as_ref()) {
         held.borrow_mut().insert(call);
     }
+}
+
+/// Whether the present cell has given its value.
+pub(super) fn has_value(state: &State) -> bool {
+    let Some(session) = &state.session else { return false };
+    session.present.borrow().as_ref().is_some_and(|cell| cell.has_value.get())
 }
 
 /// Whether the present cell is a call of a function that the host holds.
@@ -287,8 +296,14 @@ fn end(state: &State, value: Raw) -> Outcome<End> {
 impl State {
     fn arrive(&self, slots: Slots, source: CellValue, held: Option<u32>) -> Outcome<()> {
         let held = held.map(|call| RefCell::new(HashSet::from([call])));
-        let (came_to_end, value) = (Cell::new(false), RefCell::default());
-        self.session()?.present.replace(Some(Present { slots, came_to_end, value, source, held }));
+        self.session()?.present.replace(Some(Present {
+            slots,
+            came_to_end: Cell::new(false),
+            has_value: Cell::new(false),
+            value: RefCell::default(),
+            source,
+            held,
+        }));
         Ok(())
     }
 }

@@ -3,7 +3,8 @@
 //! In: cells that begin while others wait for the host, their turns, and their ends. Out: for each end the effect on the
 //! session and on the others. The last point is the end of the last cell that completed. A cell that began after it,
 //! while others were in flight, has a point of its own: its beginning. A cell that is ended takes the session back to
-//! the later of the two. The cells that had no turn since then go on, and the others are undone with it.
+//! the later of the two. The cells that had no turn since then go on, and the others are undone with it. A cell that had
+//! given its value before goes on, too, unless it has called the host since: it settles as it would have.
 
 use std::{cell::Cell, collections::BTreeMap};
 
@@ -47,8 +48,10 @@ pub(super) struct Flights {
 
 struct Flight {
     seat: CellSeat,
-    /// Its last turn.
+    /// Its last turn in which it did more than settle.
     turned: u64,
+    /// Whether it has given its value.
+    has_value: bool,
     /// Whether code of it ran.
     has_run: bool,
     begin: Begin,
@@ -78,6 +81,9 @@ struct Moment {
 pub(super) struct Landed {
     wanted: Cell<Option<u32>>,
     loose_bytes: Cell<usize>,
+    /// Whether the cell has given its value.
+    has_value: Cell<bool>,
+    has_called: Cell<bool>,
 }
 
 impl Flights {
@@ -129,6 +135,8 @@ impl Landed {
             return turn;
         }
         self.loose_bytes.set(state.loose_bytes());
+        self.has_value.set(super::cell::has_value(state));
+        self.has_called.set(state.has_called.get());
         let Turn::Idle { waits_for_host } = turn else { return turn };
         state.sit_down();
         self.wanted.set(state.wanted_cell());
@@ -154,8 +162,15 @@ impl SessionIsolate {
         flights.now += 1;
         let (seat, turned) = (seat.clone(), flights.now);
         flights.present = seat.number;
-        let (loose_bytes, peak_bytes, has_run) = (0, 0, false);
-        let flight = Flight { seat, turned, has_run, begin, loose_bytes, peak_bytes };
+        let flight = Flight {
+            seat,
+            turned,
+            has_value: false,
+            has_run: false,
+            begin,
+            loose_bytes: 0,
+            peak_bytes: 0,
+        };
         flights.cells.insert(flights.present, flight);
     }
 
@@ -168,7 +183,9 @@ impl SessionIsolate {
         let Some(flight) = flights.cells.get_mut(&number) else { return Turn::Ended(End::Broken) };
         if !inbox.is_empty() || flights.wanted.is_some() {
             flights.now += 1;
-            flight.turned = flights.now;
+            if !flight.has_value {
+                flight.turned = flights.now;
+            }
         }
         flights.present = number;
         self.present = Progress::Running;
@@ -184,6 +201,7 @@ impl SessionIsolate {
             |state| {
                 // The messages that waited may have been too much.
                 state.charge(0);
+                state.has_called.set(false);
                 if state.bind_builtins(report).is_err() {
                     drop(state.realm().cx.exception());
                 }
@@ -206,6 +224,10 @@ impl SessionIsolate {
         flights.handed.extend(handed.into_iter().map(|inbound| (flights.now, inbound)));
         if let Some(flight) = flights.cells.get_mut(&number) {
             flight.has_run = true;
+            if landed.has_called.get() {
+                flight.turned = flights.now;
+            }
+            flight.has_value = landed.has_value.get();
             flight.loose_bytes = landed.loose_bytes.get().saturating_sub(others_bytes);
             flight.peak_bytes = flight.peak_bytes.max(self.peak_bytes);
         }

@@ -373,6 +373,7 @@ unsafe extern "C-unwind" fn set(
             let bound = state.bind(&present.slots, key, value)?;
             if !matches!(bound, Bound::Name) {
                 present.came_to_end.set(matches!(bound, Bound::End));
+                present.has_value.set(true);
                 present.value.replace(Some(Cx(ctx).dup(value)));
             }
         }

@@ -58,11 +58,13 @@ test('misuse throws before anything starts', async (t) => {
 });
 
 test('a signal ends its cell with its reason', async (t) => {
-  const session = opened(t, new Session());
+  let begin;
+  const begun = new Promise((resolve) => { begin = () => resolve(); });
+  const session = opened(t, new Session({ globals: { begin } }));
   await session.run('let kept = 1');
   const controller = new AbortController();
-  const cell = session.run('kept = 2; for (;;) {}', { signal: controller.signal });
-  await sleep(20);
+  const cell = session.run('kept = 2; begin(); for (;;) {}', { signal: controller.signal });
+  await begun;
   controller.abort('enough');
   const { status, error, session: state } = await cell;
   assert.deepStrictEqual([status, error.message, state], ['terminated', 'enough', 'rolledBack']);

@@ -174,8 +174,14 @@ impl State {
         &self.realm
     }
 
+    /// The host, to be called for the code that runs.
     pub(super) fn embedder(&self) -> Arc<dyn Embedder> {
         self.has_called.set(true);
+        self.silent_embedder()
+    }
+
+    /// The host, to be asked for what it does not notice as an act of the code.
+    fn silent_embedder(&self) -> Arc<dyn Embedder> {
         Arc::clone(&self.embedder.borrow())
     }
 
@@ -188,7 +194,7 @@ impl State {
 
     /// Calls a function of the host that may wait. Other sessions may use the instance meanwhile.
     pub(super) fn outside<T>(&self, call: impl FnOnce(&dyn Embedder) -> T) -> T {
-        let embedder = self.embedder();
+        let embedder = self.silent_embedder();
         match self.tenant.get() {
             #[expect(
                 unsafe_code,
@@ -203,7 +209,7 @@ impl State {
 
     /// The part of a message that the host cannot hold, if there is one.
     pub(super) fn refusal(&self, message: &Value) -> Option<Refusal> {
-        if message.kinds() == Kinds::NONE { None } else { self.embedder().refusal(message) }
+        if message.kinds() == Kinds::NONE { None } else { self.silent_embedder().refusal(message) }
     }
 
     /// Leaves the engine if the run must end.

@@ -206,6 +206,7 @@ unsafe extern "C-unwind" fn call_host(
         }
         let cause = state.number_call(function);
         let asked = Instant::now();
+        state.has_called.set(true);
         let answer = state.outside(|embedder| embedder.call(function, args));
         state.skip_clock(asked.elapsed());
         state.ahead.set(0);
@@ -249,6 +250,7 @@ unsafe extern "C-unwind" fn report(
         // The report stays charged: the host keeps it in `reports` while the run is running.
         let value = clone_out(state, value, Crossing::Final, "report")?;
         let cause = state.number_call(REPORT_SINK);
+        state.has_called.set(true);
         match state.answer(state.outside(|embedder| embedder.report(value)), cause, 0) {
             Answer::Returned(answer) => answer,
             Answer::Kept => Err(Thrown),

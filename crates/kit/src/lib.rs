@@ -18,6 +18,7 @@ pub mod secrets;
 pub mod store;
 pub mod timers;
 
+mod date;
 mod message_walk;
 mod wtf8;
 

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use isolane::{Charge, NativeRun};
+use isolane::{Charge, NativeRun, Value, value::Event};
 
 /// Room for work.
 pub trait Room {
@@ -16,8 +16,28 @@ pub trait Room {
     fn is_wanted(&self) -> bool;
 }
 
-/// Bytes are charged to a run in portions of at least this size.
+/// Bytes are charged to a run in portions: little of a few bytes, and at least this of many.
 const PORTION_BYTES: usize = 16 << 10;
+
+/// Bytes that an element takes as a value of its own.
+const ELEMENT_BYTES: usize = 160;
+
+/// The room of a run; work of the host itself gets all that it asks for.
+pub(crate) fn of(run: Option<NativeRun>) -> Box<dyn Room + Send> {
+    match run {
+        Some(run) => Box::new(RunRoom::new(run)),
+        None => Box::new(FixedRoom::new(usize::MAX)),
+    }
+}
+
+/// The elements of an array, each as a value of its own; `None` if the value is none, or there is no room.
+pub(crate) fn elements(array: &Value, room: &mut dyn Room) -> Option<Vec<Value>> {
+    let Ok(Event::Array(length) | Event::SparseArray(length)) = array.reader().event() else {
+        return None;
+    };
+    let bytes = (length as usize).saturating_mul(ELEMENT_BYTES).saturating_add(array.held_bytes());
+    if room.take(bytes) { array.deserialize().ok() } else { None }
+}
 
 /// The room of a run: what it takes counts against the run's memory limit. A run without room ends as `memory`.
 #[derive(Debug)]
@@ -40,8 +60,8 @@ impl Room for RunRoom {
     fn take(&mut self, bytes: usize) -> bool {
         if bytes > self.spare_bytes {
             // Portions grow with the whole, so that there are few of them, and little is charged that is not used.
-            let portion =
-                (bytes - self.spare_bytes).max(PORTION_BYTES).max(self.charged_bytes / 16);
+            let missing = bytes - self.spare_bytes;
+            let portion = missing.max(PORTION_BYTES.min(8 * missing)).max(self.charged_bytes / 16);
             let Some(charge) = self.run.charge(portion) else { return false };
             self.charges.push(charge);
             self.charged_bytes = self.charged_bytes.saturating_add(portion);

@@ -17,7 +17,7 @@ use isolane_kit::store::{
     Database, DatabaseLimits, DatabaseOptions, State, StateLimits, Store, StoreOptions,
 };
 use serde_json::json;
-use support::{input, json_form};
+use support::input;
 
 const PRELUDE: &str = "
 const fails = (promise) => promise.then(
@@ -25,15 +25,27 @@ const fails = (promise) => promise.then(
     (e) => 'code' in e ? [e.name, e.code, e.message] : [e.name, e.message]);
 ";
 
+/// `state` over its functions, which have values as JSON texts.
+const STATE: &str = "
+const state = {
+    get: async (key) => JSON.parse(await texts.get(key)),
+    set: (key, value) => texts.set(key, JSON.stringify(value)),
+    delete: texts.delete,
+    keys: texts.keys,
+};
+";
+
 fn database(file: Option<&Path>, limits: DatabaseLimits) -> Database {
     let options = DatabaseOptions { file: file.map(Into::into), limits, ..Default::default() };
-    Database::open(&options, json_form).expect("a database")
+    Database::open(&options).expect("a database")
 }
 
 fn run(source: &str, name: &'static str, functions: Input) -> serde_json::Value {
     let options =
         ExecutionOptions { globals: Inputs::new().with(name, functions), ..Default::default() };
-    match run_code(format!("{PRELUDE}{source}"), options).wait().expect("a run").into_value() {
+    let state = if name == "texts" { STATE } else { "" };
+    match run_code(format!("{PRELUDE}{state}{source}"), options).wait().expect("a run").into_value()
+    {
         Ok(value) => value.deserialize().expect("plain data"),
         Err(error) => json!({ "status": error.to_string() }),
     }
@@ -103,7 +115,7 @@ fn state(case: &Case<'_>, file: Option<&Path>) -> Input {
     );
     let options = StoreOptions { file: file.map(Into::into), ..Default::default() };
     let store = Store::open(&options).expect("a store");
-    input(State::new(&store, limits, json_form).functions())
+    input(State::new(&store, limits).functions())
 }
 
 /// Runs the cases of a table, each in memory and in a file; `open` opens what `name` is in them.
@@ -149,5 +161,5 @@ fn sql_does_not_escape() {
 
 #[test]
 fn state_obeys_its_table() {
-    check_table(include_str!("cases/state.md"), "state", state);
+    check_table(include_str!("cases/state.md"), "texts", state);
 }

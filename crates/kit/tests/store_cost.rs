@@ -11,7 +11,7 @@ use std::{
 use isolane::{ExecutionOptions, HostFunction, Inputs, run_code};
 use isolane_kit::store::{Database, DatabaseOptions, State, StateLimits, Store, StoreOptions};
 use rusqlite::{Connection, types::ValueRef};
-use support::{input, json_form};
+use support::input;
 
 /// The rows of a statement, by a host function as a program without the kit would write it.
 fn plain(sqlite: &Connection, sql: &str) -> Vec<Vec<serde_json::Value>> {
@@ -55,15 +55,12 @@ fn median_us(globals: &Inputs, call: &str) -> f64 {
 fn costs() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("data.db");
-    let db = Database::open(
-        &DatabaseOptions { file: Some(file.clone()), ..Default::default() },
-        json_form,
-    );
+    let db = Database::open(&DatabaseOptions { file: Some(file.clone()), ..Default::default() });
     let db = db.expect("a database");
     let table = "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
         SELECT i, i * 1.5 AS x, 'name ' || i AS name, 'some longer text ' || i AS text, i % 7 AS k FROM n";
     let store = Store::open(&StoreOptions::default()).expect("a store");
-    let state = State::new(&store, StateLimits::default(), json_form);
+    let state = State::new(&store, StateLimits::default());
     let sqlite = Connection::open(&file).expect("a connection");
     sqlite.execute_batch(table).expect("a table");
     let sqlite = Arc::new(Mutex::new(sqlite));
@@ -80,7 +77,7 @@ fn costs() {
         ("db.sql, one row", "await db.sql('SELECT * FROM t WHERE rowid = ?', [i])"),
         ("host function over rusqlite", "plain(`SELECT * FROM t WHERE rowid = ${i}`)"),
         ("db.sql, a write", "await db.sql('UPDATE t SET k = ? WHERE rowid = 5', [i])"),
-        ("state.set", "await state.set('key', i)"),
+        ("state.set", "await state.set('key', '' + i)"),
         ("state.get", "await state.get('key')"),
         (
             "1,000 state.get",
@@ -96,7 +93,7 @@ fn costs() {
     let stores: Vec<_> = (0..100)
         .map(|_| {
             let store = Store::open(&StoreOptions::default()).expect("a store");
-            (Database::open(&DatabaseOptions::default(), json_form).expect("a database"), store)
+            (Database::open(&DatabaseOptions::default()).expect("a database"), store)
         })
         .collect();
     std::thread::sleep(Duration::from_millis(10));

@@ -18,11 +18,11 @@ use isolane_kit::store::{
     StateFunction, StateLimits, Store, StoreOptions,
 };
 use serde_json::json;
-use support::{input, json_form};
+use support::input;
 
 fn open(file: &Path, read_only: bool, timeout_ms: u64) -> Result<Database, HostError> {
     let limits = DatabaseLimits { timeout_ms, ..Default::default() };
-    Database::open(&DatabaseOptions { file: Some(file.into()), read_only, limits }, json_form)
+    Database::open(&DatabaseOptions { file: Some(file.into()), read_only, limits })
 }
 
 fn start(source: &str, db: &Database) -> Execution {
@@ -199,7 +199,7 @@ fn child_of_processes_share_a_file() {
     let options =
         StoreOptions { file: Some(file.into()), timeout_ms: 30_000, ..Default::default() };
     let store = Store::open(&options).expect("a store");
-    let state = State::new(&store, StateLimits::default(), json_form);
+    let state = State::new(&store, StateLimits::default());
     for i in 0..100 {
         let key = format!("{}-{i}", std::process::id());
         let args = Value::serialize(&(key, i)).expect("a message");
@@ -227,7 +227,7 @@ fn processes_share_a_file() {
     }
     let store =
         Store::open(&StoreOptions { file: Some(file), ..Default::default() }).expect("a store");
-    let state = State::new(&store, StateLimits::default(), json_form);
+    let state = State::new(&store, StateLimits::default());
     let none: [&str; 0] = [];
     let keys = waited(state.call(StateFunction::Keys, Value::serialize(&none).expect("a message")));
     let keys: Vec<String> = keys.expect("keys").deserialize().expect("strings");
@@ -239,7 +239,7 @@ fn the_total_counts_what_others_wrote() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = StoreOptions { file: Some(folder.path().join("agent.db")), ..Default::default() };
     let limits = StateLimits { max_total_bytes: 100, ..Default::default() };
-    let open = || State::new(&Store::open(&options).expect("a store"), limits, json_form);
+    let open = || State::new(&Store::open(&options).expect("a store"), limits);
     let (one, other) = (open(), open());
     let set = |state: &State, key: &str, length: usize| {
         let args = Value::serialize(&(key, "x".repeat(length))).expect("a message");
@@ -251,6 +251,29 @@ fn the_total_counts_what_others_wrote() {
 }
 
 #[test]
+fn the_host_has_values_and_runs_have_their_texts() {
+    let store = Store::open(&StoreOptions::default()).expect("a store");
+    let state = State::new(&store, StateLimits::default());
+    let set = |value: serde_json::Value| {
+        waited(
+            state.call(StateFunction::Set, Value::serialize(&("key", value)).expect("a message")),
+        )
+    };
+    set(json!({ "a": [1, "ä", null] })).expect("a write");
+    let globals = Inputs::new().with("state", input(state.functions()));
+    let options = ExecutionOptions { globals, ..Default::default() };
+    let source = "const text = await state.get('key');
+        await state.set('key', JSON.stringify({ ...JSON.parse(text), b: 2 }));
+        export default text";
+    let text = run_code(source, options).wait().expect("a run").into_value().expect("it");
+    assert_eq!(text.deserialize::<String>().expect("a text"), r#"{"a":[1,"ä",null]}"#);
+    let args = Value::serialize(&["key"]).expect("a message");
+    let value = waited(state.call(StateFunction::Get, args)).expect("a read");
+    let value: serde_json::Value = value.deserialize().expect("plain data");
+    assert_eq!(value, json!({ "a": [1, "ä", null], "b": 2 }));
+}
+
+#[test]
 fn agents_never_see_each_others_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("agent.db");
@@ -259,7 +282,7 @@ fn agents_never_see_each_others_rows() {
             StoreOptions { file: Some(file.clone()), agent: agent.into(), ..Default::default() };
         let store = Store::open(&options).expect("a store");
         (
-            State::new(&store, StateLimits::default(), json_form),
+            State::new(&store, StateLimits::default()),
             Libraries::new(&store, LibraryLimits::default()),
         )
     };
@@ -325,7 +348,7 @@ fn libraries_have_names_and_limits() {
 
 #[test]
 fn runs_take_turns() {
-    let db = Database::open(&DatabaseOptions::default(), json_form).expect("a database");
+    let db = Database::open(&DatabaseOptions::default()).expect("a database");
     let work = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000) SELECT max(i) FROM n";
     let busy = start(
         &format!("await Promise.all(Array.from({{ length: 200 }}, () => db.sql(`{work}`)))"),
@@ -346,8 +369,7 @@ fn runs_take_turns() {
 #[test]
 fn waiting_for_own_calls_takes_no_time_of_a_call() {
     let limits = DatabaseLimits { timeout_ms: 400, ..Default::default() };
-    let db = Database::open(&DatabaseOptions { limits, ..Default::default() }, json_form)
-        .expect("a database");
+    let db = Database::open(&DatabaseOptions { limits, ..Default::default() }).expect("a database");
     let work = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) SELECT max(i) FROM n";
     let run = start(
         &format!("await Promise.all(Array.from({{ length: 30 }}, () => db.sql(`{work}`)))"),
@@ -358,7 +380,7 @@ fn waiting_for_own_calls_takes_no_time_of_a_call() {
 
 #[test]
 fn a_closed_database_ends_its_calls() {
-    let db = Database::open(&DatabaseOptions::default(), json_form).expect("a database");
+    let db = Database::open(&DatabaseOptions::default()).expect("a database");
     let source = format!(
         "const calls = [db.sql(`{ENDLESS}`), db.sql('SELECT 1')];
          export default (await Promise.allSettled(calls)).map((call) => call.reason.message)"
@@ -374,7 +396,7 @@ fn a_closed_database_ends_its_calls() {
 
 #[test]
 fn an_answer_counts_against_the_limit_of_its_run() {
-    let db = Database::open(&DatabaseOptions::default(), json_form).expect("a database");
+    let db = Database::open(&DatabaseOptions::default()).expect("a database");
     let many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) SELECT hex(zeroblob(8000)) FROM n";
     let globals = Inputs::new().with("db", input(db.functions()));
     let options =
@@ -395,7 +417,7 @@ fn child_of_an_idle_database_keeps_no_thread() {
             tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
         names.filter(|name| name.trim() == "isolane-store").count()
     };
-    let db = Database::open(&DatabaseOptions::default(), json_form).expect("a database");
+    let db = Database::open(&DatabaseOptions::default()).expect("a database");
     for _ in 0..2 {
         assert_eq!(sql(&db, "SELECT 1"), json!([[1]]));
         assert_eq!(threads(), 1);

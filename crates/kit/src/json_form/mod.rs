@@ -1,4 +1,4 @@
-//! The JSON form of a value: what results, `state` and the browser's answers become.
+//! The JSON form of a value: what results, `state` and the browser's answers become. `parser.rs` reads it again.
 //!
 //! In: a message. Out: its text as `JSON.stringify` writes it, or the reason why there is none. Beyond that a bigint is
 //! a number if it is safe, else a text; a Map is an object, or pairs if a key is no text; a Set is an array; bytes are
@@ -9,6 +9,7 @@
 //! are taken from a [`Room`] before they are made.
 
 mod number;
+mod parser;
 mod text;
 mod writer;
 
@@ -17,6 +18,7 @@ use isolane::{
     value::{Event, Kinds, Malformed, Str},
 };
 
+pub use self::parser::{ParseFault, check_json, parse_json};
 use self::writer::Writer;
 use crate::{
     message_walk::{Node, Place, Visit, Walk},

@@ -9,11 +9,11 @@ use isolane::{HostError, NativeRun};
 use rusqlite::Connection;
 
 use super::{
-    charges::Charges,
     connection::{self, Opened, Place},
     line::{self, HOST, Line},
     stop::Reason,
 };
+use crate::room::{self, Room};
 
 /// The most memory of one call, bytes: all keys of a full state fit.
 const MOST_CALL_BYTES: usize = 256 << 20;
@@ -94,21 +94,21 @@ impl Store {
         run: Option<NativeRun>,
         kind: &'static str,
         work: W,
-    ) -> impl Future<Output = Result<(T, Charges), HostError>> + Send + use<T, W>
+    ) -> impl Future<Output = Result<(T, Box<dyn Room + Send>), HostError>> + Send + use<T, W>
     where
         T: Send + 'static,
-        W: FnOnce(&Connection, &str, &mut Charges) -> Result<T, Failure> + Send + 'static,
+        W: FnOnce(&Connection, &str, &mut dyn Room) -> Result<T, Failure> + Send + 'static,
     {
         let inner = Arc::clone(&self.0);
         let timeout = inner.timeout;
         let number = run.as_ref().map_or(HOST, NativeRun::number);
         let outcome = self.0.line.call(number, timeout, move |opened, stop| {
-            let mut charges = Charges::new(run);
+            let mut room = room::of(run);
             let (done, _) = connection::run(opened, stop, MOST_CALL_BYTES, |opened| {
-                work(&opened.sqlite, &inner.agent, &mut charges)
+                work(&opened.sqlite, &inner.agent, &mut *room)
             });
             match done {
-                Ok(done) => Ok((done, charges)),
+                Ok(done) => Ok((done, room)),
                 Err(failure) => Err(told(failure, kind, stop.reason(), timeout)),
             }
         });

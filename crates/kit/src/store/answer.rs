@@ -1,7 +1,7 @@
 //! The answer of a statement, written straight as a message.
 //!
 //! In: the rows of a statement as SQLite steps through it. Out: `{ columns, rows, row_count, truncated }`, for a write
-//! `{ changes, last_insert_rowid }`, for a write that returns rows all six. Each row is charged before it is written,
+//! `{ changes, last_insert_rowid }`, for a write that returns rows all six. The room of each row is taken before it is written,
 //! and rows end where a limit does.
 
 use isolane::{
@@ -10,7 +10,7 @@ use isolane::{
 };
 use rusqlite::{Row, Statement, types::ValueRef};
 
-use super::charges::Charges;
+use crate::room::Room;
 
 /// Bytes that a value takes for its reader, beside its text; a little more than the messages' own weights.
 const VALUE_BYTES: usize = 64;
@@ -45,7 +45,7 @@ pub(super) struct Changes {
 /// An answer that is being written: first [`Answer::rows`], if there are any, then [`Answer::changes`] of a write.
 pub(super) struct Answer<'a> {
     writer: &'a mut Writer,
-    charges: &'a mut Charges,
+    room: &'a mut dyn Room,
 }
 
 /// A failure while rows are written.
@@ -69,10 +69,10 @@ impl From<NoRoom> for RowsError {
 
 impl<'a> Answer<'a> {
     /// Begins the object.
-    pub(super) fn new(writer: &'a mut Writer, charges: &'a mut Charges) -> Result<Self, NoRoom> {
-        take(charges, ROW_BYTES)?;
+    pub(super) fn new(writer: &'a mut Writer, room: &'a mut dyn Room) -> Result<Self, NoRoom> {
+        take(room, ROW_BYTES)?;
         writer.object();
-        Ok(Self { writer, charges })
+        Ok(Self { writer, room })
     }
 
     /// Steps through a statement and writes its rows. A write is stepped to its end, a read only as far as needed.
@@ -114,30 +114,30 @@ impl<'a> Answer<'a> {
 
     fn columns(&mut self, statement: &Statement<'_>) -> Result<(), RowsError> {
         let names = statement.column_names();
-        take(self.charges, ROW_BYTES)?;
+        take(self.room, ROW_BYTES)?;
         self.writer.key("columns");
         self.writer.array(u32::try_from(names.len()).unwrap_or(u32::MAX));
         for name in names {
-            take(self.charges, VALUE_BYTES + 3 * name.len())?;
+            take(self.room, VALUE_BYTES + 3 * name.len())?;
             self.writer.string(name);
         }
         Ok(())
     }
 
     fn row(&mut self, row: &Row<'_>, columns: usize) -> Result<(), RowsError> {
-        take(self.charges, ROW_BYTES)?;
+        take(self.room, ROW_BYTES)?;
         self.writer.array(u32::try_from(columns).unwrap_or(u32::MAX));
         for column in 0..columns {
             let value = row.get_ref(column)?;
             // The message has room for twice its bytes while it grows, and its reader copies them.
-            take(self.charges, VALUE_BYTES + 3 * content_bytes(value))?;
+            take(self.room, VALUE_BYTES + 3 * content_bytes(value))?;
             match value {
                 ValueRef::Null => self.writer.null(),
                 ValueRef::Integer(number) => integer(self.writer, number),
                 ValueRef::Real(number) => self.writer.number(number),
                 ValueRef::Text(text) => self.writer.string(&String::from_utf8_lossy(text)),
                 ValueRef::Blob(bytes) => {
-                    take(self.charges, BUFFER_BYTES)?;
+                    take(self.room, BUFFER_BYTES)?;
                     let blob = self.writer.blob(bytes.to_vec());
                     self.writer.view(ViewKind::Uint8Array, blob, 0, bytes.len() as u64);
                 }
@@ -178,20 +178,20 @@ pub(super) struct Table {
 }
 
 /// The message of a schema.
-pub(super) fn schema(tables: &[Table], charges: &mut Charges) -> Result<Value, NoRoom> {
+pub(super) fn schema(tables: &[Table], room: &mut dyn Room) -> Result<Value, NoRoom> {
     let mut writer = Writer::new();
     writer.object();
     writer.key("tables");
     writer.array(u32::try_from(tables.len()).unwrap_or(u32::MAX));
     for table in tables {
-        take(charges, 3 * ROW_BYTES + 3 * table.name.len())?;
+        take(room, 3 * ROW_BYTES + 3 * table.name.len())?;
         writer.object();
         writer.key("name");
         writer.string(&table.name);
         writer.key("columns");
         writer.array(u32::try_from(table.columns.len()).unwrap_or(u32::MAX));
         for column in &table.columns {
-            take(charges, 3 * (ROW_BYTES + column.name.len() + column.kind.len()))?;
+            take(room, 3 * (ROW_BYTES + column.name.len() + column.kind.len()))?;
             writer.object();
             writer.key("name");
             writer.string(&column.name);
@@ -211,8 +211,8 @@ pub(super) fn schema(tables: &[Table], charges: &mut Charges) -> Result<Value, N
     Ok(writer.finish())
 }
 
-fn take(charges: &mut Charges, bytes: usize) -> Result<(), NoRoom> {
-    if charges.take(bytes) { Ok(()) } else { Err(NoRoom) }
+fn take(room: &mut dyn Room, bytes: usize) -> Result<(), NoRoom> {
+    if room.take(bytes) { Ok(()) } else { Err(NoRoom) }
 }
 
 /// A number where that is exact, else a bigint.

@@ -21,16 +21,16 @@ use isolane::{
 };
 
 use super::{
-    JsonForm,
     answer::{self, Column, Table},
-    charges::Charges,
     connection::{self, Opened, Place},
     line::{self, HOST, Line},
+    no_room,
     params::Params,
     sql_error::{self, Circumstances},
     statement::{self, Failure},
     stop::Stop,
 };
+use crate::room::{self, Room};
 
 /// The limits of a [`Database`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,6 @@ struct Inner {
     line: Line,
     limits: DatabaseLimits,
     read_only: bool,
-    json_form: JsonForm,
 }
 
 /// A function of `db`.
@@ -120,12 +119,12 @@ pub enum DatabaseFunction {
 }
 
 impl Database {
-    /// Opens a database. `json_form` makes the text of objects and arrays among parameters.
+    /// Opens a database.
     ///
     /// # Errors
     /// The file cannot be opened or is no database; the message names it. SQLite was in use before, see
     /// [`initialize`](super::initialize).
-    pub fn open(options: &DatabaseOptions, json_form: JsonForm) -> Result<Self, HostError> {
+    pub fn open(options: &DatabaseOptions) -> Result<Self, HostError> {
         let limits = options.limits;
         let mut opened = Opened::at(&Place {
             file: options.file.clone(),
@@ -136,7 +135,7 @@ impl Database {
             .restrict(limits.longest_value())
             .map_err(|error| HostError::new("Error", error.to_string()))?;
         let line = Line::new(opened);
-        Ok(Self(Arc::new(Inner { line, limits, read_only: options.read_only, json_form })))
+        Ok(Self(Arc::new(Inner { line, limits, read_only: options.read_only })))
     }
 
     /// The functions for the sandbox, by their names in `db`.
@@ -177,14 +176,14 @@ impl Database {
         let timeout = inner.limits.timeout();
         let number = run.as_ref().map_or(HOST, NativeRun::number);
         let outcome = self.0.line.call(number, timeout, move |opened, stop| {
-            let mut charges = Charges::new(run);
-            let completion = inner.answer(opened, stop, function, &args, &mut charges);
-            (completion.map_err(super::thrown), charges)
+            let mut room = room::of(run);
+            let completion = inner.answer(opened, stop, function, &args, &mut *room);
+            (completion.map_err(super::thrown), room)
         });
         async move {
             match outcome.wait().await {
-                // The charges end when the answer is handed over.
-                Ok((completion, _charges)) => completion,
+                // The charges of the room end when the answer is handed over.
+                Ok((completion, _room)) => completion,
                 Err(line::Failure::Time) => Err(sql_error::timeout(timeout).to_value()),
                 Err(line::Failure::Closed) => Err(super::closed().to_value()),
             }
@@ -227,22 +226,22 @@ impl Inner {
         stop: &Arc<Stop>,
         function: DatabaseFunction,
         args: &Value,
-        charges: &mut Charges,
+        room: &mut dyn Room,
     ) -> Result<Value, HostError> {
         // The parameters are copied once for SQLite. Their parts are charged while they are read.
-        if !charges.take(args.held_bytes()) {
+        if !room.take(args.held_bytes()) {
             return Err(no_room());
         }
         let steps = match function {
-            DatabaseFunction::Sql => vec![self.step(args, "db.sql(sql, params?)", charges)?],
-            DatabaseFunction::Batch => self.steps(args, charges)?,
+            DatabaseFunction::Sql => vec![step(args, "db.sql(sql, params?)", room)?],
+            DatabaseFunction::Batch => steps(args, room)?,
             DatabaseFunction::Schema => Vec::new(),
         };
         let most_bytes = self.limits.most_statement_bytes();
         let (done, exceeded) = connection::run(opened, stop, most_bytes, |opened| match function {
-            DatabaseFunction::Sql => self.sql(opened, &steps, charges),
-            DatabaseFunction::Batch => self.batch(opened, &steps, charges),
-            DatabaseFunction::Schema => schema(opened, self.limits.longest_value(), charges),
+            DatabaseFunction::Sql => self.sql(opened, &steps, room),
+            DatabaseFunction::Batch => self.batch(opened, &steps, room),
+            DatabaseFunction::Schema => schema(opened, self.limits.longest_value(), room),
         });
         done.map_err(|failure| self.error(failure, opened, stop, exceeded))
     }
@@ -265,45 +264,15 @@ impl Inner {
         sql_error::translated(&error, &at)
     }
 
-    /// Reads `[sql, params?]`.
-    fn step(&self, args: &Value, usage: &str, charges: &mut Charges) -> Result<Step, HostError> {
-        let wrong = || HostError::new("TypeError", format!("{usage} takes a string first"));
-        let mut parts = charges.elements(args).ok_or_else(wrong)?.into_iter();
-        let sql = parts.next().ok_or_else(wrong)?;
-        let Ok(Event::String(sql)) = sql.reader().event() else { return Err(wrong()) };
-        let params = parts.next().unwrap_or_else(Value::undefined);
-        Ok((sql.to_string_lossy(), Params::read(&params, self.json_form, charges)?))
-    }
-
-    /// Reads `[[[sql, params?], …]]`.
-    fn steps(&self, args: &Value, charges: &mut Charges) -> Result<Vec<Step>, HostError> {
-        let wrong = || {
-            HostError::new(
-                "TypeError",
-                "db.batch takes an array of statements: [[sql, params?], …]",
-            )
-        };
-        let args = charges.elements(args).ok_or_else(wrong)?;
-        let steps = args.first().and_then(|steps| charges.elements(steps)).ok_or_else(wrong)?;
-        let mut read = Vec::new();
-        for step in &steps {
-            if !matches!(step.reader().event(), Ok(Event::Array(_))) {
-                return Err(wrong());
-            }
-            read.push(self.step(step, "each [sql, params?] of db.batch", charges)?);
-        }
-        Ok(read)
-    }
-
-    fn sql(&self, opened: &Opened, steps: &[Step], charges: &mut Charges) -> Answered {
+    fn sql(&self, opened: &Opened, steps: &[Step], room: &mut dyn Room) -> Answered {
         let mut writer = Writer::new();
         for (sql, params) in steps {
-            statement::run(opened, sql, params, &self.limits, &mut writer, charges)?;
+            statement::run(opened, sql, params, &self.limits, &mut writer, room)?;
         }
         Ok(writer.finish())
     }
 
-    fn batch(&self, opened: &Opened, steps: &[Step], charges: &mut Charges) -> Answered {
+    fn batch(&self, opened: &Opened, steps: &[Step], room: &mut dyn Room) -> Answered {
         let longest = self.limits.longest_value();
         let own = |sql| {
             opened
@@ -315,27 +284,49 @@ impl Inner {
         let mut writer = Writer::new();
         writer.array(u32::try_from(steps.len()).unwrap_or(u32::MAX));
         for (sql, params) in steps {
-            statement::run(opened, sql, params, &self.limits, &mut writer, charges)?;
+            statement::run(opened, sql, params, &self.limits, &mut writer, room)?;
         }
         own("COMMIT")?;
         Ok(writer.finish())
     }
 }
 
-type Answered = Result<Value, Failure>;
-
-/// The error of a call whose run ends as `memory`. Nobody sees it.
-fn no_room() -> HostError {
-    HostError::new("RangeError", "the result is too large for the run")
+/// Reads `[sql, params?]`.
+fn step(args: &Value, usage: &str, room: &mut dyn Room) -> Result<Step, HostError> {
+    let wrong = || HostError::new("TypeError", format!("{usage} takes a string first"));
+    let mut parts = room::elements(args, room).ok_or_else(wrong)?.into_iter();
+    let sql = parts.next().ok_or_else(wrong)?;
+    let Ok(Event::String(sql)) = sql.reader().event() else { return Err(wrong()) };
+    let params = parts.next().unwrap_or_else(Value::undefined);
+    Ok((sql.to_string_lossy(), Params::read(&params, room)?))
 }
 
+/// Reads `[[[sql, params?], …]]`.
+fn steps(args: &Value, room: &mut dyn Room) -> Result<Vec<Step>, HostError> {
+    let wrong = || {
+        HostError::new("TypeError", "db.batch takes an array of statements: [[sql, params?], …]")
+    };
+    let args = room::elements(args, room).ok_or_else(wrong)?;
+    let steps = args.first().and_then(|steps| room::elements(steps, room)).ok_or_else(wrong)?;
+    let mut read = Vec::new();
+    for given in &steps {
+        if !matches!(given.reader().event(), Ok(Event::Array(_))) {
+            return Err(wrong());
+        }
+        read.push(step(given, "each [sql, params?] of db.batch", room)?);
+    }
+    Ok(read)
+}
+
+type Answered = Result<Value, Failure>;
+
 /// The tables by name, without those of SQLite and of its virtual tables.
-fn schema(opened: &Opened, longest: i32, charges: &mut Charges) -> Answered {
+fn schema(opened: &Opened, longest: i32, room: &mut dyn Room) -> Answered {
     let tables = opened
         .rules
         .trusting(|| tables(&opened.sqlite))
         .map_err(|error| Failure::Sqlite(error, longest))?;
-    answer::schema(&tables, charges).map_err(|answer::NoRoom| Failure::NoRoom)
+    answer::schema(&tables, room).map_err(|answer::NoRoom| Failure::NoRoom)
 }
 
 fn tables(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Table>> {

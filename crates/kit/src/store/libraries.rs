@@ -214,7 +214,7 @@ impl Libraries {
         work: impl FnOnce(&Connection, &str) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, HostError> {
         let called = self.store.call(None, "Library", |sqlite, agent, _| work(sqlite, agent));
-        called.await.map(|(done, _charges)| done)
+        called.await.map(|(done, _room)| done)
     }
 }
 

@@ -6,13 +6,10 @@
 
 mod agent;
 mod answer;
-mod charges;
 mod connection;
 mod database;
-mod date;
 mod files;
 mod functions;
-mod json_text;
 mod libraries;
 mod like;
 mod line;
@@ -32,14 +29,16 @@ use std::{
 
 use isolane::{HostError, Value};
 
+use crate::{
+    json_form::{JsonFault, json_form},
+    room::Room,
+};
+
 pub use agent::{Store, StoreOptions};
 pub use database::{Database, DatabaseFunction, DatabaseLimits, DatabaseOptions};
 pub use libraries::{Libraries, Library, LibraryLimits, LibrarySummary};
 pub use process::initialize;
 pub use state::{State, StateFunction, StateLimits};
-
-/// Makes the JSON text of a value, as `JSON.stringify` would with the additions of the kit's JSON form.
-pub type JsonForm = fn(&Value) -> Result<String, HostError>;
 
 /// The longest time limit: a year.
 const LONGEST_TIMEOUT_MS: u64 = 365 * 24 * 3_600_000;
@@ -52,6 +51,20 @@ fn timeout(ms: u64) -> Duration {
 /// The error of a call on a database that is closed, or belongs to another process.
 fn closed() -> HostError {
     HostError::new("Error", "the database is closed")
+}
+
+/// The JSON form of a value. `root` begins the path in an error.
+fn json_text(value: &Value, root: &str, room: &mut dyn Room) -> Result<String, HostError> {
+    json_form(value, root, room).map_err(|fault| match fault {
+        JsonFault::Unserializable(text) => HostError::new("SerializationError", text),
+        JsonFault::NoRoom => no_room(),
+        JsonFault::Malformed => HostError::new("SerializationError", "the value is no message"),
+    })
+}
+
+/// The error of a call whose run ends as `memory`. Nobody sees it.
+fn no_room() -> HostError {
+    HostError::new("RangeError", "the value is too large for the run")
 }
 
 /// The error as it is thrown. Its message is cut: code chooses names and texts that SQLite repeats.

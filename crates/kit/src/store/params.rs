@@ -11,7 +11,11 @@ use rusqlite::{
 };
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::{JsonForm, charges::Charges, connection::MOST_PARAMETERS, date, sql_error::mistake};
+use super::{connection::MOST_PARAMETERS, json_text, sql_error::mistake};
+use crate::{
+    date,
+    room::{self, Room},
+};
 
 /// The parameters of one statement.
 #[derive(Debug)]
@@ -48,11 +52,7 @@ fn type_error(text: impl Into<String>) -> HostError {
 
 impl Params {
     /// Reads the parameters; `undefined` and `null` are none.
-    pub(super) fn read(
-        value: &Value,
-        json_form: JsonForm,
-        charges: &mut Charges,
-    ) -> Result<Self, HostError> {
+    pub(super) fn read(value: &Value, room: &mut dyn Room) -> Result<Self, HostError> {
         const MOST: u32 = MOST_PARAMETERS.unsigned_abs();
         let wrong = || type_error("params must be an array or an object");
         match value.reader().event().map_err(|_| wrong())? {
@@ -61,9 +61,9 @@ impl Params {
                 Err(mistake(format!("at most {MOST} parameters, {length} given")))
             }
             Event::Array(_) | Event::SparseArray(_) => {
-                let values = charges.elements(value).ok_or_else(wrong)?;
+                let values = room::elements(value, room).ok_or_else(wrong)?;
                 let read = |(at, value): (usize, &Value)| {
-                    param(value, &format_args!("parameter {}", at + 1), json_form)
+                    param(value, &format_args!("parameter {}", at + 1), room)
                 };
                 Ok(Self::List(values.iter().enumerate().map(read).collect::<Result<_, _>>()?))
             }
@@ -71,7 +71,7 @@ impl Params {
                 let Entries(entries) = value.deserialize().map_err(|_| wrong())?;
                 let mut named = Vec::with_capacity(entries.len());
                 for (name, value) in entries {
-                    let param = param(&value, &format_args!("parameter '{name}'"), json_form)?;
+                    let param = param(&value, &format_args!("parameter '{name}'"), room)?;
                     named.push((name, param));
                 }
                 Ok(Self::Named(named))
@@ -141,7 +141,7 @@ fn bind_named(params: &[(String, Param)], statement: &mut Statement<'_>) -> Resu
 }
 
 /// The value as one of SQLite's. `label` names it in errors.
-fn param(value: &Value, label: &dyn fmt::Display, json_form: JsonForm) -> Result<Param, HostError> {
+fn param(value: &Value, label: &dyn fmt::Display, room: &mut dyn Room) -> Result<Param, HostError> {
     let wrong = || type_error(format!("{label} is no value that a database can hold"));
     Ok(match value.reader().event().map_err(|_| wrong())? {
         Event::Undefined | Event::Null | Event::Hole => Param::Null,
@@ -167,7 +167,9 @@ fn param(value: &Value, label: &dyn fmt::Display, json_form: JsonForm) -> Result
             let end = bytes.and_then(|bytes| bytes.checked_add(start)).ok_or_else(wrong)?;
             Param::Blob(blob.get(start..end).ok_or_else(wrong)?.to_vec())
         }
-        Event::Object | Event::Array(_) | Event::SparseArray(_) => Param::Text(json_form(value)?),
+        Event::Object | Event::Array(_) | Event::SparseArray(_) => {
+            Param::Text(json_text(value, &label.to_string(), room)?)
+        }
         _ => return Err(wrong()),
     })
 }

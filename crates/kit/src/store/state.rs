@@ -1,7 +1,8 @@
 //! The capability `state`: values by key, of one agent.
 //!
-//! In: `get`, `set`, `delete` and `keys` of runs, or of the host. Out: values as messages, or errors by name. A value
-//! is kept as JSON text in the table `agent_state`. Each call is a transaction; the last write wins.
+//! In: `get`, `set`, `delete` and `keys` of runs, or of the host. Out: values, or errors by name. A value is kept as JSON
+//! text in the table `agent_state`. To the host it is a message; a run sends and is sent the text, as its own engine
+//! reads and writes JSON sooner. Each call is a transaction; the last write wins.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,11 +16,13 @@ use rusqlite::{
 };
 
 use super::{
-    JsonForm, Store,
+    Store,
     agent::{Failure, writing},
-    charges::Charges,
-    json_text::{self, JsonError},
-    locked,
+    json_text, locked, no_room,
+};
+use crate::{
+    json_form::{ParseFault, check_json, parse_json},
+    room::{self, Room},
 };
 
 /// The limits of a [`State`].
@@ -46,7 +49,6 @@ pub struct State(Arc<Inner>);
 struct Inner {
     store: Store,
     limits: StateLimits,
-    json_form: JsonForm,
     /// The bytes of all rows of the agent, and the version of the database for which that holds.
     total: Mutex<Option<Total>>,
 }
@@ -87,13 +89,14 @@ impl StateFunction {
 }
 
 impl State {
-    /// The state of the store's agent. `json_form` makes the text of values.
+    /// The state of the store's agent.
     #[must_use]
-    pub fn new(store: &Store, limits: StateLimits, json_form: JsonForm) -> Self {
-        Self(Arc::new(Inner { store: store.clone(), limits, json_form, total: Mutex::new(None) }))
+    pub fn new(store: &Store, limits: StateLimits) -> Self {
+        Self(Arc::new(Inner { store: store.clone(), limits, total: Mutex::new(None) }))
     }
 
-    /// The functions for the sandbox, by their names in `state`.
+    /// The functions for the sandbox, by their names in `state`. Values are JSON texts there: `get(key)` gives the text
+    /// or `null`, and `set(key, text)` takes it. Code around them parses and writes JSON.
     #[must_use]
     pub fn functions(&self) -> [(&'static str, Arc<dyn NativeFunction>); 4] {
         StateFunction::ALL.map(|function| -> (_, Arc<dyn NativeFunction>) {
@@ -101,7 +104,7 @@ impl State {
         })
     }
 
-    /// Calls a function for the host, as the sandbox does: `args` is the array of its arguments. The future runs in
+    /// Calls a function for the host: `args` is the array of its arguments, and values are values. The future runs in
     /// tokio, with its clock; dropping it stops the call.
     ///
     /// # Errors
@@ -117,14 +120,24 @@ impl State {
         run: Option<NativeRun>,
     ) -> impl Future<Output = Completion> + Send + use<> {
         let inner = Arc::clone(&self.0);
-        let done = self.0.store.call(run, "State", move |sqlite, agent, charges| {
-            inner.answer(sqlite, agent, function, &args, charges)
+        let form = if run.is_some() { Form::Text } else { Form::Value };
+        let done = self.0.store.call(run, "State", move |sqlite, agent, room| {
+            inner.answer(sqlite, agent, function, &args, form, room)
         });
         async move {
-            // The charges end when the answer is handed over.
-            done.await.map(|(answer, _charges)| answer).map_err(super::thrown)
+            // The charges of the room end when the answer is handed over.
+            done.await.map(|(answer, _room)| answer).map_err(super::thrown)
         }
     }
+}
+
+/// How a value crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As JSON text.
+    Text,
+    /// As itself.
+    Value,
 }
 
 /// A function of `state` for the sandbox.
@@ -154,19 +167,20 @@ impl Inner {
         agent: &str,
         function: StateFunction,
         args: &Value,
-        charges: &mut Charges,
+        form: Form,
+        room: &mut dyn Room,
     ) -> Result<Value, Failure> {
         // They are copied once more for their text, and once for SQLite.
-        if !charges.take(args.held_bytes().saturating_mul(2)) {
-            return Err(no_room());
+        if !room.take(args.held_bytes().saturating_mul(2)) {
+            return Err(no_room().into());
         }
-        let args = charges.elements(args).ok_or_else(|| wrong_key(function))?;
+        let args = room::elements(args, room).ok_or_else(|| wrong_key(function))?;
         let first = args.first();
         match function {
-            StateFunction::Get => get(sqlite, agent, &self.key(first, function)?, charges),
+            StateFunction::Get => get(sqlite, agent, &self.key(first, function)?, form, room),
             StateFunction::Set => {
                 let key = self.key(first, function)?;
-                let text = self.text(args.get(1))?;
+                let text = self.text(args.get(1), form, room)?;
                 self.set(sqlite, agent, &key, &text)?;
                 Ok(Value::undefined())
             }
@@ -179,7 +193,7 @@ impl Inner {
             StateFunction::Keys => {
                 let is_given = first.is_some_and(|value| *value != Value::undefined());
                 let prefix = if is_given { self.key(first, function)? } else { String::new() };
-                keys(sqlite, agent, &prefix, charges)
+                keys(sqlite, agent, &prefix, room)
             }
         }
     }
@@ -197,15 +211,40 @@ impl Inner {
     }
 
     /// The JSON text of a value.
-    fn text(&self, value: Option<&Value>) -> Result<String, Failure> {
-        let value = value.filter(|value| **value != Value::undefined()).ok_or_else(|| {
-            HostError::new("TypeError", "state.set takes a value that is not undefined")
-        })?;
-        let text = (self.json_form)(value)?;
+    fn text(
+        &self,
+        value: Option<&Value>,
+        form: Form,
+        room: &mut dyn Room,
+    ) -> Result<String, Failure> {
+        let wrong = |text: &str| HostError::new("TypeError", text);
+        let no_value = || wrong("state.set takes a value that is not undefined");
+        let value = value.ok_or_else(no_value)?;
+        let text = match (value.reader().event(), form) {
+            (Ok(Event::Undefined), _) => return Err(no_value().into()),
+            (Ok(Event::HostFunction(_) | Event::SandboxFunction(_)), Form::Value) => {
+                return Err(wrong("state.set takes a value that is no function").into());
+            }
+            (_, Form::Value) => json_text(value, "value", room)?,
+            (Ok(Event::String(Str::Utf8(text))), Form::Text) => {
+                self.check_length(text)?;
+                check_json(text, room).map_err(|fault| match fault {
+                    ParseFault::NoRoom => no_room(),
+                    ParseFault::Malformed(_) => wrong("state.set takes JSON text"),
+                })?;
+                text.to_owned()
+            }
+            (_, Form::Text) => return Err(wrong("state.set takes JSON text").into()),
+        };
+        self.check_length(&text)?;
+        Ok(text)
+    }
+
+    fn check_length(&self, text: &str) -> Result<(), Failure> {
         if text.len() as u64 > self.limits.max_value_bytes {
             return Err(limit("the value is", self.limits.max_value_bytes));
         }
-        Ok(text)
+        Ok(())
     }
 
     fn set(&self, sqlite: &Connection, agent: &str, key: &str, text: &str) -> Result<(), Failure> {
@@ -276,31 +315,37 @@ fn limit(subject: &str, most_bytes: u64) -> Failure {
     HostError::new("StateLimit", format!("{subject} larger than {most_bytes} bytes")).into()
 }
 
-/// The error of a call whose run ends as `memory`. Nobody sees it.
-fn no_room() -> Failure {
-    HostError::new("RangeError", "the value is too large for the run").into()
-}
-
 fn get(
     sqlite: &Connection,
     agent: &str,
     key: &str,
-    charges: &mut Charges,
+    form: Form,
+    room: &mut dyn Room,
 ) -> Result<Value, Failure> {
     let mut statement =
         sqlite.prepare_cached("SELECT value FROM agent_state WHERE agent_id = ?1 AND key = ?2")?;
     let mut rows = statement.query(params![agent, key])?;
+    let mut writer = Writer::new();
     let Some(row) = rows.next()? else {
-        let mut writer = Writer::new();
         writer.null();
         return Ok(writer.finish());
     };
     let text = row.get_ref(0)?;
     let text = text.as_str().map_err(|_| foreign(key))?;
-    json_text::read(text, charges).map_err(|error| match error {
-        JsonError::NoRoom => no_room(),
-        JsonError::Malformed(_) => foreign(key),
-    })
+    let failed = |fault| match fault {
+        ParseFault::NoRoom => no_room().into(),
+        ParseFault::Malformed(_) => foreign(key),
+    };
+    if form == Form::Value {
+        return parse_json(text, room).map_err(failed);
+    }
+    check_json(text, room).map_err(failed)?;
+    // The message has room for twice its bytes while it grows, and its reader copies them.
+    if !room.take(64 + 3 * text.len()) {
+        return Err(no_room().into());
+    }
+    writer.string(text);
+    Ok(writer.finish())
 }
 
 /// Another program wrote a value that is no JSON.
@@ -330,7 +375,7 @@ fn keys(
     sqlite: &Connection,
     agent: &str,
     prefix: &str,
-    charges: &mut Charges,
+    room: &mut dyn Room,
 ) -> Result<Value, Failure> {
     // The first text behind all those with the prefix: no byte of UTF-8 is 255.
     let mut end = prefix.as_bytes().to_vec();
@@ -348,8 +393,8 @@ fn keys(
     while let Some(row) = rows.next()? {
         let key = row.get_ref(0)?;
         let key = String::from_utf8_lossy(key.as_bytes().unwrap_or_default());
-        if !charges.take(64 + 3 * key.len()) {
-            return Err(no_room());
+        if !room.take(64 + 3 * key.len()) {
+            return Err(no_room().into());
         }
         writer.string(&key);
         count += 1;

@@ -15,12 +15,12 @@ use rusqlite::{
 
 use super::{
     answer::{Answer, Changes, RowLimits, RowsError},
-    charges::Charges,
     connection::{MOST_ARGUMENTS, Opened},
     params::{BindError, Params},
     rules::refused_word,
     sql_error::{blocked, limit, mistake},
 };
+use crate::room::Room;
 
 /// The longest SQL, bytes.
 pub(super) const MOST_SQL_BYTES: usize = 1_000_000;
@@ -50,7 +50,7 @@ pub(super) fn run(
     params: &Params,
     limits: &super::DatabaseLimits,
     writer: &mut Writer,
-    charges: &mut Charges,
+    room: &mut dyn Room,
 ) -> Result<(), Failure> {
     if sql.len() > MOST_SQL_BYTES {
         return Err(Failure::Told(limit(format!("the SQL is larger than {MOST_SQL_BYTES} bytes"))));
@@ -84,7 +84,7 @@ pub(super) fn run(
         Err(BindError::Sqlite(error)) => return Err(fails(error)),
     }
     let rows = RowLimits { most_rows: limits.most_rows(), most_bytes: limits.most_result_bytes() };
-    step(sqlite, &mut statement, rows, writer, charges).map_err(|error| match error {
+    step(sqlite, &mut statement, rows, writer, room).map_err(|error| match error {
         RowsError::NoRoom => Failure::NoRoom,
         RowsError::Sqlite(error) => fails(error),
     })
@@ -123,13 +123,13 @@ fn step(
     statement: &mut Statement<'_>,
     limits: RowLimits,
     writer: &mut Writer,
-    charges: &mut Charges,
+    room: &mut dyn Room,
 ) -> Result<(), RowsError> {
     let is_write = !statement.readonly();
     let before = sqlite.total_changes();
     // SAFETY: the connection is open.
     unsafe { ffi::sqlite3_set_last_insert_rowid(sqlite.handle(), 0) };
-    let mut answer = Answer::new(writer, charges)?;
+    let mut answer = Answer::new(writer, room)?;
     if is_write && statement.column_count() == 0 {
         let mut rows = statement.raw_query();
         while rows.next()?.is_some() {}

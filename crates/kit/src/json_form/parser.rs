@@ -1,24 +1,27 @@
-//! JSON text as a message.
+//! JSON text as a message, or only checked.
 //!
-//! In: JSON text, which any program may have written into the table. Out: the message of its value, as `JSON.parse`
-//! makes it. Nothing here recurses, so depth costs only a byte for each open object or array. Each node is charged
-//! before it is written.
+//! In: JSON text, of any program. Out: the message of its value, as `JSON.parse` makes it; or whether it is JSON.
+//! Nothing here recurses, so depth costs only some bytes for each open object or array. Each node is taken from a
+//! [`Room`] before it is written.
 
 use isolane::{Value, value::Writer};
 
-use super::charges::Charges;
+use crate::room::Room;
 
 /// Bytes that a node takes for its reader, at most; see `core/src/value/weight.rs`.
 const NODE_BYTES: usize = 160;
 
-/// A failure to read.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum JsonError {
+/// Why a text has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParseFault {
     /// The text is no JSON; the byte at which that shows.
     Malformed(usize),
-    /// The run has no room for the value: it ends as `memory`.
+    /// There is no room for the value.
     NoRoom,
 }
+
+/// Open objects and arrays for which there is room at first.
+const FIRST_OPEN: usize = 4;
 
 /// An object or array whose end has not been read.
 enum Open {
@@ -27,23 +30,35 @@ enum Open {
     Array(usize, u32),
 }
 
-/// The message of a text.
-pub(super) fn read(text: &str, charges: &mut Charges) -> Result<Value, JsonError> {
-    let mut parser = Parser { text, at: 0, writer: Writer::new(), charges, open: Vec::new() };
-    parser.document()?;
-    Ok(parser.writer.finish())
+/// The value of a JSON text. The time is linear in the text.
+///
+/// # Errors
+/// The text is no JSON, or there is no room for its value.
+pub fn parse_json(text: &str, room: &mut dyn Room) -> Result<Value, ParseFault> {
+    let mut writer = Writer::new();
+    Parser { text, at: 0, writer: Some(&mut writer), room, open: Vec::new() }.document()?;
+    Ok(writer.finish())
+}
+
+/// Checks that a text is JSON, in a fraction of the time of [`parse_json`].
+///
+/// # Errors
+/// The text is no JSON, or there is no room for the stack of its open objects and arrays.
+pub fn check_json(text: &str, room: &mut dyn Room) -> Result<(), ParseFault> {
+    Parser { text, at: 0, writer: None, room, open: Vec::new() }.document()
 }
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
-    writer: Writer,
-    charges: &'a mut Charges,
+    /// `None` if the text is only checked.
+    writer: Option<&'a mut Writer>,
+    room: &'a mut dyn Room,
     open: Vec<Open>,
 }
 
 impl Parser<'_> {
-    fn document(&mut self) -> Result<(), JsonError> {
+    fn document(&mut self) -> Result<(), ParseFault> {
         loop {
             self.value()?;
             // Behind a value: the ends of its containers, or the next value.
@@ -62,11 +77,12 @@ impl Parser<'_> {
                         break;
                     }
                     (Some(Open::Object), Some(b'}')) => {
-                        self.writer.end_object();
+                        self.write(Writer::end_object);
                         self.close();
                     }
                     (Some(Open::Array(place, count)), Some(b']')) => {
-                        self.writer.close_array(*place, *count + 1);
+                        let (place, count) = (*place, *count + 1);
+                        self.write(|writer| writer.close_array(place, count));
                         self.close();
                     }
                     _ => return self.malformed(),
@@ -80,33 +96,55 @@ impl Parser<'_> {
         self.open.pop();
     }
 
+    fn open(&mut self, open: Open) -> Result<(), ParseFault> {
+        // A node that is written was charged at more.
+        if self.writer.is_none() && self.open.len() == self.open.capacity() {
+            self.take(size_of::<Open>() * (self.open.len() * 2).max(FIRST_OPEN))?;
+        }
+        self.open.push(open);
+        Ok(())
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut Writer)) {
+        if let Some(writer) = self.writer.as_deref_mut() {
+            write(writer);
+        }
+    }
+
+    /// Takes the bytes of a value that is written.
+    fn take_written(&mut self, bytes: usize) -> Result<(), ParseFault> {
+        if self.writer.is_some() { self.take(bytes) } else { Ok(()) }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), ParseFault> {
+        if self.room.take(bytes) { Ok(()) } else { Err(ParseFault::NoRoom) }
+    }
+
     /// Reads one value; of a container that is not empty only the start.
-    fn value(&mut self) -> Result<(), JsonError> {
+    fn value(&mut self) -> Result<(), ParseFault> {
         loop {
-            if !self.charges.take(NODE_BYTES) {
-                return Err(JsonError::NoRoom);
-            }
+            self.take_written(NODE_BYTES)?;
             match self.peek() {
                 Some(b'{') => {
                     self.at += 1;
-                    self.writer.object();
+                    self.write(Writer::object);
                     if self.peek() == Some(b'}') {
                         self.at += 1;
-                        self.writer.end_object();
+                        self.write(Writer::end_object);
                         return Ok(());
                     }
-                    self.open.push(Open::Object);
+                    self.open(Open::Object)?;
                     self.key()?;
                 }
                 Some(b'[') => {
                     self.at += 1;
-                    let place = self.writer.open_array();
+                    let place = self.writer.as_deref_mut().map_or(0, Writer::open_array);
                     if self.peek() == Some(b']') {
                         self.at += 1;
-                        self.writer.close_array(place, 0);
+                        self.write(|writer| writer.close_array(place, 0));
                         return Ok(());
                     }
-                    self.open.push(Open::Array(place, 0));
+                    self.open(Open::Array(place, 0))?;
                 }
                 Some(b'"') => {
                     return self.string(Writer::string, Writer::string16);
@@ -119,13 +157,11 @@ impl Parser<'_> {
         }
     }
 
-    fn key(&mut self) -> Result<(), JsonError> {
+    fn key(&mut self) -> Result<(), ParseFault> {
         if self.peek() != Some(b'"') {
             return self.malformed();
         }
-        if !self.charges.take(NODE_BYTES) {
-            return Err(JsonError::NoRoom);
-        }
+        self.take_written(NODE_BYTES)?;
         self.string(Writer::key, Writer::key16)?;
         if self.peek() != Some(b':') {
             return self.malformed();
@@ -134,16 +170,16 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn word(&mut self, word: &str, write: impl FnOnce(&mut Writer)) -> Result<(), JsonError> {
+    fn word(&mut self, word: &str, write: impl FnOnce(&mut Writer)) -> Result<(), ParseFault> {
         if !self.text[self.at..].starts_with(word) {
             return self.malformed();
         }
         self.at += word.len();
-        write(&mut self.writer);
+        self.write(write);
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), JsonError> {
+    fn number(&mut self) -> Result<(), ParseFault> {
         let rest = &self.text.as_bytes()[self.at..];
         let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
         let length = rest.iter().take_while(is_part).count();
@@ -151,7 +187,7 @@ impl Parser<'_> {
         match text.parse() {
             Ok(number) if is_number(text) => {
                 self.at += length;
-                self.writer.number(number);
+                self.write(|writer| writer.number(number));
                 Ok(())
             }
             _ => self.malformed(),
@@ -163,42 +199,38 @@ impl Parser<'_> {
         &mut self,
         write: impl FnOnce(&mut Writer, &str),
         write16: impl FnOnce(&mut Writer, &[u16]),
-    ) -> Result<(), JsonError> {
+    ) -> Result<(), ParseFault> {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
         let plain =
             bytes[start..].iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
         let end = start + plain.count();
-        if !self.charges.take(3 * (end - start)) {
-            return Err(JsonError::NoRoom);
-        }
+        self.take_written(3 * (end - start))?;
         if bytes.get(end) == Some(&b'"') {
-            write(&mut self.writer, &self.text[start..end]);
+            let text = self.text;
+            self.write(|writer| write(writer, &text[start..end]));
             self.at = end + 1;
             return Ok(());
         }
         let units = self.escaped(start)?;
-        write16(&mut self.writer, &units);
+        self.write(|writer| write16(writer, &units));
         Ok(())
     }
 
-    /// The units of a string with escapes.
-    fn escaped(&mut self, start: usize) -> Result<Vec<u16>, JsonError> {
+    /// The units of a string with escapes; none if it is only checked.
+    fn escaped(&mut self, start: usize) -> Result<Vec<u16>, ParseFault> {
         let mut units = Vec::new();
         self.at = start;
         let length = memchr::memchr(b'"', &self.text.as_bytes()[start..]).unwrap_or(0);
-        if !self.charges.take(6 * length) {
-            return Err(JsonError::NoRoom);
-        }
+        self.take_written(6 * length)?;
+        let is_written = self.writer.is_some();
         let mut charged = start + length;
         loop {
             let Some(c) = self.text[self.at..].chars().next() else { return self.malformed() };
             if self.at > charged {
                 // An escaped quote: the string is longer than it looked.
                 let more = memchr::memchr(b'"', &self.text.as_bytes()[self.at..]).unwrap_or(0);
-                if !self.charges.take(6 * more.max(1)) {
-                    return Err(JsonError::NoRoom);
-                }
+                self.take_written(6 * more.max(1))?;
                 charged = self.at + more;
             }
             match c {
@@ -206,10 +238,17 @@ impl Parser<'_> {
                     self.at += 1;
                     return Ok(units);
                 }
-                '\\' => units.push(self.escape()?),
+                '\\' => {
+                    let unit = self.escape()?;
+                    if is_written {
+                        units.push(unit);
+                    }
+                }
                 c if u32::from(c) < 0x20 => return self.malformed(),
                 c => {
-                    units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
+                    if is_written {
+                        units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
+                    }
                     self.at += c.len_utf8();
                 }
             }
@@ -217,7 +256,7 @@ impl Parser<'_> {
     }
 
     /// The unit of an escape.
-    fn escape(&mut self) -> Result<u16, JsonError> {
+    fn escape(&mut self) -> Result<u16, ParseFault> {
         let bytes = self.text.as_bytes();
         let unit = match bytes.get(self.at + 1) {
             Some(byte @ (b'"' | b'\\' | b'/')) => u16::from(*byte),
@@ -249,8 +288,8 @@ impl Parser<'_> {
         bytes.get(self.at).copied()
     }
 
-    fn malformed<T>(&self) -> Result<T, JsonError> {
-        Err(JsonError::Malformed(self.at))
+    fn malformed<T>(&self) -> Result<T, ParseFault> {
+        Err(ParseFault::Malformed(self.at))
     }
 }
 
@@ -275,9 +314,13 @@ fn is_number(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::room::FixedRoom;
 
     fn parsed(text: &str) -> Option<Value> {
-        read(text, &mut Charges::new(None)).ok()
+        let parsed = parse_json(text, &mut FixedRoom::new(1 << 30)).ok();
+        let checked = check_json(text, &mut FixedRoom::new(1 << 30));
+        assert_eq!(checked.is_ok(), parsed.is_some(), "{}", text.len());
+        parsed
     }
 
     #[test]
@@ -369,5 +412,6 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
         assert!(parsed(&deep).is_some());
         assert_eq!(parsed(&"[{\"a\":".repeat(1_000_000)), None);
+        assert_eq!(check_json(&deep, &mut FixedRoom::new(1 << 20)), Err(ParseFault::NoRoom));
     }
 }

@@ -6,7 +6,7 @@
 const MOST_MS: f64 = 8.64e15;
 
 /// The text of a date in UTC; `None` for an invalid one.
-pub(super) fn iso(epoch_ms: f64) -> Option<String> {
+pub(crate) fn iso(epoch_ms: f64) -> Option<String> {
     if epoch_ms.is_nan() || epoch_ms.abs() > MOST_MS {
         return None;
     }

@@ -91,7 +91,7 @@ struct Begun {
 fn begin(open: Open, lease: Lease<Realm>, cache: &Arc<Cache>) -> Option<Begun> {
     let Open { request, updates, safety_cap: _, lost, state } = open;
     let Some(state) = state else {
-        let tenant = Tenant::new(&Home::new(lease, false))?;
+        let tenant = Tenant::new(&Home::new(lease))?;
         let mut isolate = SessionIsolate::open(tenant, request, cache);
         isolate.number_after(lost);
         for update in updates {

@@ -12,21 +12,17 @@
 use super::{
     instance::{Away, Instance, Realm},
     pool::Lease,
-    range::PAGE_BYTES,
     slot::CLEARED_BY_HAND_BYTES,
     snapshot::{Live, Snapshot},
-    written::{Watch, Written},
 };
 use crate::{
     data::portable::Input,
     os::sync::{Condvar, Mutex},
 };
-use std::cell::{OnceCell, RefCell, UnsafeCell};
+use std::cell::{RefCell, UnsafeCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The pages of smaller heaps are all compared: that is quicker than to note the writes to them.
-const WATCHED_FROM_BYTES: usize = 2 << 20;
 /// The bytes of free blocks that a snapshot may have: a share of those in use, and some more.
 const FREE_SHARE: usize = 16;
 const FREE_BYTES: usize = 64 << 10;
@@ -54,9 +50,6 @@ struct Place<R: Realm> {
     resident: RefCell<Option<Arc<State>>>,
     /// The snapshot that the range is equal to, where there is no resident and it is known.
     vacant: RefCell<Option<Snapshot>>,
-    /// Whether the system may be asked to note writes, and where it does.
-    watches: bool,
-    watch: OnceCell<Option<Watch>>,
 }
 
 /// Threads take turns in the order in which they came.
@@ -80,8 +73,6 @@ struct AtRest {
     epoch: u64,
     /// The bytes of the last snapshot that was taken without free pages, which is not worth it at each.
     tidy_page_bytes: usize,
-    /// Whether the resident's writes since then are noted.
-    is_watched: bool,
     /// `None` for the resident, and for a tenant that was never in place.
     away: Option<Away>,
     /// The tenant is dropped, so nobody needs its state.
@@ -100,9 +91,8 @@ pub(crate) struct Occupied<'a, R: Realm> {
 }
 
 impl<R: Realm> Home<R> {
-    /// Makes a home of an instance that was just taken from the pool. `watches`: whether the process may use the calls of
-    /// the system that note writes (`written`), for which a confined process is killed.
-    pub(crate) fn new(lease: Lease<R>, watches: bool) -> Arc<Self> {
+    /// Makes a home of an instance that was just taken from the pool.
+    pub(crate) fn new(lease: Lease<R>) -> Arc<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let pristine = lease.slot().and_then(|slot| {
@@ -114,8 +104,6 @@ impl<R: Realm> Home<R> {
             lease: UnsafeCell::new(lease),
             resident: RefCell::default(),
             vacant: RefCell::new(pristine.clone()),
-            watches,
-            watch: OnceCell::new(),
         };
         Arc::new(Self { number, pristine, place, queue: Mutex::default(), left: Condvar::new() })
     }
@@ -174,26 +162,14 @@ impl<R: Realm> Place<R> {
         // SAFETY: as the caller promises.
         let instance = unsafe { self.instance() };
         let live = match self.resident.take() {
-            Some(resident) => resident.move_out(self, instance),
+            Some(resident) => resident.move_out(instance),
             None => Live {
                 high_bytes: instance.heap().mark().high_bytes(),
                 snapshot: self.vacant.take(),
-                written: None,
             },
         };
-        state.move_in(self, instance, &live);
+        state.move_in(instance, &live);
         self.resident.replace(Some(Arc::clone(state)));
-    }
-
-    /// The pages that were written since the last look, where the system notes that and the heap is large enough.
-    fn look(&self, instance: &Instance<R>) -> Option<Written> {
-        let high_bytes = instance.heap().mark().high_bytes();
-        if !self.watches || high_bytes < WATCHED_FROM_BYTES {
-            return None;
-        }
-        let slot = instance.slot()?;
-        let watch = self.watch.get_or_init(|| Watch::begin(slot.range()));
-        watch.as_ref()?.look(high_bytes.div_ceil(PAGE_BYTES))
     }
 
     fn has(&self, state: &Arc<State>) -> bool {
@@ -232,14 +208,13 @@ impl State {
             snapshot,
             epoch: 0,
             tidy_page_bytes: 0,
-            is_watched: false,
             away: None,
             gone: false,
         })))
     }
 
     /// Puts the resident to rest; returns the content of the range.
-    fn move_out<R: Realm>(&self, place: &Place<R>, instance: &Instance<R>) -> Live {
+    fn move_out<R: Realm>(&self, instance: &Instance<R>) -> Live {
         let mut rest = self.0.lock();
         let high_bytes = instance.heap().mark().high_bytes();
         if rest.gone {
@@ -250,19 +225,19 @@ impl State {
         let away = instance.move_out();
         if is_behind {
             // SAFETY: this thread has the instance, and the flag of the run is detached.
-            unsafe { rest.catch_up(place, instance) };
+            unsafe { rest.catch_up(instance) };
         }
         rest.away = Some(away);
-        Live { high_bytes, snapshot: rest.snapshot.clone(), written: None }
+        Live { high_bytes, snapshot: rest.snapshot.clone() }
     }
 
     /// Puts the tenant into the instance, whose range has that content.
-    fn move_in<R: Realm>(&self, place: &Place<R>, instance: &Instance<R>, live: &Live) {
+    fn move_in<R: Realm>(&self, instance: &Instance<R>, live: &Live) {
         let mut rest = self.0.lock();
         let Some(snapshot) = rest.snapshot.clone() else { return };
         let away = rest.away.take();
         // SAFETY: this thread has the instance, and the former resident has been moved out.
-        unsafe { rest.put(place, instance, snapshot, live, away) };
+        unsafe { rest.put(instance, snapshot, live, away) };
     }
 }
 
@@ -288,21 +263,14 @@ impl AtRest {
     ///
     /// # Safety
     /// This thread has the instance, and no other thread writes to its range.
-    unsafe fn catch_up<R: Realm>(&mut self, place: &Place<R>, instance: &Instance<R>) {
+    unsafe fn catch_up<R: Realm>(&mut self, instance: &Instance<R>) {
         let (Some(slot), Some(snapshot)) = (instance.slot(), self.snapshot.take()) else { return };
-        let written = place.look(instance);
-        let known = written.as_ref().filter(|_| self.is_watched);
         // SAFETY: as the caller promises.
-        let mut next = unsafe { snapshot.next(slot, instance.heap(), known) };
-        self.is_watched = written.is_some();
+        let mut next = unsafe { snapshot.next(slot, instance.heap()) };
         if self.is_untidy(instance, next.as_ref()) {
             instance.heap().clear_free();
-            let written = place.look(instance);
             // SAFETY: as the caller promises.
-            let tidy =
-                |next: Snapshot| unsafe { next.next(slot, instance.heap(), written.as_ref()) };
-            next = next.and_then(tidy);
-            self.is_watched = written.is_some();
+            next = next.and_then(|next| unsafe { next.next(slot, instance.heap()) });
             self.tidy_page_bytes = next.as_ref().map_or(0, Snapshot::page_bytes);
         }
         self.snapshot = next;
@@ -315,7 +283,6 @@ impl AtRest {
     /// This thread has the instance. No run is in it, and no other thread writes to its range.
     unsafe fn put<R: Realm>(
         &mut self,
-        place: &Place<R>,
         instance: &Instance<R>,
         snapshot: Snapshot,
         live: &Live,
@@ -325,8 +292,6 @@ impl AtRest {
         // SAFETY: as the caller promises.
         unsafe { snapshot.put(slot, live) };
         instance.heap().set_figures(snapshot.figures());
-        // Before any other thread may hurry the engine.
-        self.is_watched = place.look(instance).is_some();
         let away = away.unwrap_or_else(|| Away::at_rest(instance, snapshot.figures().clone()));
         instance.move_in(away);
         self.epoch = instance.epoch();
@@ -435,7 +400,7 @@ impl<R: Realm> Occupied<'_, R> {
             // Nobody hurries the engine meanwhile: that writes to the range.
             let account = heap.take_account();
             // SAFETY: this thread has the instance, and the flag of the run is detached.
-            unsafe { rest.catch_up(&self.tenant.home.place, instance) };
+            unsafe { rest.catch_up(instance) };
             heap.set_account(account);
         } else if let Some(snapshot) = &rest.snapshot {
             // The tables of a run may have changed without the engine.
@@ -449,15 +414,11 @@ impl<R: Realm> Occupied<'_, R> {
         assert_eq!(snapshot.home(), self.tenant.home.number, "a snapshot belongs to its home");
         let instance = self.instance();
         assert!(!instance.is_entered(), "no rolling back while code runs");
-        let place = &self.tenant.home.place;
         let mut rest = self.tenant.state.0.lock();
-        let written = if rest.is_watched { place.look(instance) } else { None };
-        let known = rest.snapshot.take().filter(|_| written.is_some());
-        let high_bytes = instance.heap().mark().high_bytes();
-        let live = Live { high_bytes, snapshot: known, written };
+        let live = Live { high_bytes: instance.heap().mark().high_bytes(), snapshot: None };
         drop(instance.move_out());
         // SAFETY: this thread has the instance, and the flag of the run is detached.
-        unsafe { rest.put(place, instance, snapshot.clone(), &live, None) };
+        unsafe { rest.put(instance, snapshot.clone(), &live, None) };
     }
 
     /// Puts the pristine state in place. False if this is a plain instance and no other one can be made.

@@ -17,13 +17,9 @@ use std::time::{Duration, Instant};
 const LIMIT: usize = 32 << 20;
 
 fn home() -> Arc<Home<TestRealm>> {
-    watching_home(true)
-}
-
-fn watching_home(watches: bool) -> Arc<Home<TestRealm>> {
     let options = PoolOptions { ready: 1, max_slots: 8, ..PoolOptions::default() };
     let pool = Pool::new(build, options);
-    Home::new(pool.take(LIMIT, false).expect("an instance"), watches)
+    Home::new(pool.take(LIMIT, false).expect("an instance"))
 }
 
 fn tenant(home: &Arc<Home<TestRealm>>) -> Tenant<TestRealm> {
@@ -112,13 +108,7 @@ fn rounds(rounds: usize) -> usize {
 
 #[test]
 fn a_recalled_state_is_the_same_byte_for_byte() {
-    for watches in [false, true] {
-        recalled_states_are_the_same(&watching_home(watches));
-    }
-}
-
-fn recalled_states_are_the_same(home: &Arc<Home<TestRealm>>) {
-    let tenant = tenant(home);
+    let tenant = tenant(&home());
     let mut seed = 11;
     let mut occupied = tenant.occupy();
     let mut kept = Vec::new();
@@ -154,34 +144,32 @@ fn recalled_states_are_the_same(home: &Arc<Home<TestRealm>>) {
 
 #[test]
 fn tenants_in_any_order_find_their_own_bytes() {
-    for watches in [false, true] {
-        let home = watching_home(watches);
-        let mut seed = 23;
-        let mut tenants: Vec<_> = (0..4).map(|_| (tenant(&home), None)).collect();
-        for round in 0..rounds(80) {
-            let index = random(&mut seed) % tenants.len();
-            let (tenant, left) = &mut tenants[index];
-            let mut occupied = tenant.occupy();
-            if let Some((snapshot, bytes)) = left {
+    let home = home();
+    let mut seed = 23;
+    let mut tenants: Vec<_> = (0..4).map(|_| (tenant(&home), None)).collect();
+    for round in 0..rounds(80) {
+        let index = random(&mut seed) % tenants.len();
+        let (tenant, left) = &mut tenants[index];
+        let mut occupied = tenant.occupy();
+        if let Some((snapshot, bytes)) = left {
+            assert!(bytes_of(&occupied) == *bytes, "round {round}: another state");
+            if random(&mut seed).is_multiple_of(4) {
+                any_cell(&occupied, &mut seed);
+                occupied.recall(snapshot);
                 assert!(bytes_of(&occupied) == *bytes, "round {round}: another state");
-                if random(&mut seed).is_multiple_of(4) {
-                    any_cell(&occupied, &mut seed);
-                    occupied.recall(snapshot);
-                    assert!(bytes_of(&occupied) == *bytes, "round {round}: another state");
-                }
             }
-            while any_cell(&occupied, &mut seed) == LEFT {
-                assert!(occupied.recall_pristine());
-            }
-            let snapshot = occupied.checkpoint().expect("a snapshot");
-            *left = Some((snapshot.clone(), bytes_of(&occupied)));
-            drop(occupied);
-            if round % 20 == 7 {
-                let fork = tenant.fork(&snapshot);
-                let left = left.clone();
-                let _gone = tenants.swap_remove(random(&mut seed) % tenants.len());
-                tenants.push((fork, left));
-            }
+        }
+        while any_cell(&occupied, &mut seed) == LEFT {
+            assert!(occupied.recall_pristine());
+        }
+        let snapshot = occupied.checkpoint().expect("a snapshot");
+        *left = Some((snapshot.clone(), bytes_of(&occupied)));
+        drop(occupied);
+        if round % 20 == 7 {
+            let fork = tenant.fork(&snapshot);
+            let left = left.clone();
+            let _gone = tenants.swap_remove(random(&mut seed) % tenants.len());
+            tenants.push((fork, left));
         }
     }
 }
@@ -379,9 +367,7 @@ fn the_flag_of_a_tenant_that_is_away_ends_nobody_else() {
     drop(occupied);
     let occupied = one.occupy();
     assert!(occupied.instance().heap().must_end());
-    let start = Instant::now();
     assert_eq!(run(occupied.instance(), "for (;;);"), LEFT);
-    assert!(start.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
@@ -416,7 +402,7 @@ fn limits_and_charges_move_with_their_tenant() {
 #[test]
 fn a_plain_instance_has_one_tenant_and_no_snapshots() {
     let pool = Pool::new(build, PoolOptions::default());
-    let home = Home::new(pool.take(LARGEST_LIMIT_BYTES + 1, false).expect("an instance"), true);
+    let home = Home::new(pool.take(LARGEST_LIMIT_BYTES + 1, false).expect("an instance"));
     assert!(!home.is_shared());
     let tenant = tenant(&home);
     assert!(Tenant::new(&home).is_none() && Arc::ptr_eq(tenant.home(), &home));

@@ -4,8 +4,7 @@
 //! the system has back, `accounting` and `heap` count the bytes held, `slot` takes and restores images, `calibrate`
 //! finds two fields of the engine, `termination` asks code to stop, `interrupt` handles the engine's polls, `escape`
 //! leaves the engine. An `instance` combines them with a pristine realm, and `pool` keeps instances ready.
-//! `home` lets sessions take turns in one: `snapshot` holds their content meanwhile, `exchange` their figures, and
-//! `written` finds the pages that changed.
+//! `home` lets sessions take turns in one: `snapshot` holds their content meanwhile, `exchange` their figures.
 
 pub(super) mod accounting;
 pub(super) mod arena;
@@ -24,7 +23,6 @@ pub(super) mod slot;
 pub(super) mod snapshot;
 pub(super) mod system;
 pub(super) mod termination;
-pub(super) mod written;
 
 #[cfg(test)]
 pub(super) mod test_realm;

@@ -2,7 +2,8 @@
 //!
 //! In: a slot with a heap that code left, and an earlier snapshot of the same home. Out: a snapshot, which holds the
 //! pages that differ from the slot's image; and that state again, in the same slot, byte for byte. Snapshots share equal
-//! pages, so a copy of a session costs nothing, and a checkpoint costs the pages that were written.
+//! pages, so a copy of a session costs nothing. A checkpoint compares all pages with the earlier snapshot, and costs the
+//! memory of those that differ.
 //!
 //! The engine's values are addresses, so a snapshot belongs to one slot. It may outlive it, as plain memory. All workers
 //! of one zygote have the slot that was made before they were forked: a snapshot may go from one to another as bytes.
@@ -14,13 +15,12 @@ use super::{
     heap::Heap,
     range::PAGE_BYTES,
     slot::{CLEARED_BY_HAND_BYTES, Page, Slot},
-    written::Written,
 };
 use crate::data::portable::{Input, Output, Portable};
 use std::{ptr, sync::Arc};
 
-/// Pages that a snapshot shares with another as one: those of a word of [`Written`].
-const CHUNK_PAGES: usize = u64::BITS as usize;
+/// Pages that a snapshot shares with another as one.
+const CHUNK_PAGES: usize = 64;
 /// The least number of pages to clear that are worth a system call.
 const MANY_PAGES: usize = 8;
 
@@ -48,24 +48,8 @@ struct Content {
 pub(super) struct Live {
     /// How far up it was written.
     pub(super) high_bytes: usize,
-    /// The snapshot that it is equal to, except for pages that were written since.
+    /// The snapshot that it is equal to, if that is known.
     pub(super) snapshot: Option<Snapshot>,
-    /// The pages that may have been written since; `None` if it is equal.
-    pub(super) written: Option<Written>,
-}
-
-impl Live {
-    fn is_equal(&self) -> bool {
-        self.snapshot.is_some() && self.written.is_none()
-    }
-
-    /// The chunk of the snapshot, if it is known that the range is equal to its pages in `mask`.
-    #[expect(clippy::option_option, reason = "the outer one says whether it is known")]
-    fn chunk(&self, number: usize, mask: u64) -> Option<Option<&Arc<Chunk>>> {
-        let written = self.written.as_ref().map_or(0, |written| written.word(number));
-        let snapshot = self.snapshot.as_ref().filter(|_| written & mask == 0)?;
-        Some(snapshot.chunk(number))
-    }
 }
 
 impl Snapshot {
@@ -76,17 +60,11 @@ impl Snapshot {
     }
 
     /// Takes a snapshot. Compares the range with an earlier one, `self`, and keeps the pages that are equal. Memory that
-    /// only `self` has is used again; shared memory stays as it is. `written`: the pages that may differ from that
-    /// one, if they are known.
+    /// only `self` has is used again; shared memory stays as it is.
     ///
     /// # Safety
     /// `heap` is the heap in that slot. No code of its runtime runs, and no other thread writes to the range.
-    pub(super) unsafe fn next(
-        self,
-        slot: &Slot,
-        heap: &Heap,
-        written: Option<&Written>,
-    ) -> Option<Self> {
+    pub(super) unsafe fn next(self, slot: &Slot, heap: &Heap) -> Option<Self> {
         let figures = heap.figures()?;
         let pages = figures.high_bytes().div_ceil(PAGE_BYTES);
         let home = self.0.home;
@@ -98,10 +76,8 @@ impl Snapshot {
         for (number, chunk) in chunks.iter_mut().enumerate() {
             let first = number * CHUNK_PAGES;
             let end = pages.min(first + CHUNK_PAGES);
-            if written.is_none_or(|written| written.word(number) != 0) {
-                // SAFETY: as the caller promises; the pages are below the high mark.
-                unsafe { update_chunk(chunk, slot, &figures, first, end) };
-            }
+            // SAFETY: as the caller promises; the pages are below the high mark.
+            unsafe { update_chunk(chunk, slot, &figures, first, end) };
         }
         Some(Self(Arc::new(Content { home, chunks, tail: slot.tail(), figures })))
     }
@@ -119,20 +95,20 @@ impl Snapshot {
     /// The snapshot is one of that slot. No code of its runtime runs, no other thread writes to the range, and no value
     /// in there is used again before the state to which it belongs is back.
     pub(super) unsafe fn put(&self, slot: &Slot, live: &Live) {
+        let known = live.snapshot.as_ref();
         let own_pages = self.0.figures.high_bytes().div_ceil(PAGE_BYTES);
         let mut live_pages = live.high_bytes.div_ceil(PAGE_BYTES);
         let by_hand = own_pages + CLEARED_BY_HAND_BYTES / PAGE_BYTES;
         let mut clearing = Clearing { slot, figures: &self.0.figures, first: 0, end: 0 };
         // SAFETY: as the caller promises, and all pages are within the range.
         unsafe {
-            if !live.is_equal() && live_pages > by_hand {
+            if known.is_none() && live_pages > by_hand {
                 slot.give_back(by_hand, live_pages);
                 live_pages = by_hand;
             }
             for number in 0..own_pages.max(live_pages).div_ceil(CHUNK_PAGES) {
-                if live.chunk(number, u64::MAX).is_none_or(|chunk| !same(self.chunk(number), chunk))
-                {
-                    self.put_chunk(number, live, &mut clearing, own_pages.max(live_pages));
+                if known.is_none_or(|known| !same(self.chunk(number), known.chunk(number))) {
+                    self.put_chunk(number, known, &mut clearing, own_pages.max(live_pages));
                 }
             }
             clearing.flush();
@@ -140,16 +116,21 @@ impl Snapshot {
         }
     }
 
-    /// Writes the pages of a chunk that differ, up to the page `end`.
+    /// Writes the pages of a chunk that differ, up to the page `end`. `known`: the snapshot that the range is equal to.
     ///
     /// # Safety
     /// As for [`Snapshot::put`].
-    unsafe fn put_chunk(&self, number: usize, live: &Live, clearing: &mut Clearing, end: usize) {
+    unsafe fn put_chunk(
+        &self,
+        number: usize,
+        known: Option<&Self>,
+        clearing: &mut Clearing,
+        end: usize,
+    ) {
         let (slot, chunk) = (clearing.slot, self.chunk(number));
         for index in 0..CHUNK_PAGES.min(end - number * CHUNK_PAGES) {
             let page = page_of(chunk, index);
-            let known = live.chunk(number, 1 << index);
-            if known.is_some_and(|chunk| same(page, page_of(chunk, index))) {
+            if known.is_some_and(|known| same(page, page_of(known.chunk(number), index))) {
                 continue;
             }
             let number = number * CHUNK_PAGES + index;

@@ -167,7 +167,7 @@ impl<R: Guest> Stay<R> {
         {
             return Tenant::new(home);
         }
-        let made = Home::new(pool.take(limit_bytes, true)?, true);
+        let made = Home::new(pool.take(limit_bytes, true)?);
         if made.is_shared() {
             *home = Some(Arc::clone(&made));
         }

@@ -50,7 +50,7 @@ impl SessionIsolate {
         if lease.slot()?.identity() != identity {
             return None;
         }
-        let home = Home::new(lease, false);
+        let home = Home::new(lease);
         let capabilities = Capabilities::read(input)?;
         let has_state = bool::read(input)?;
         let numbers = Numbers::read(input)?;

@@ -221,7 +221,7 @@ impl Cells {
     pub(super) fn with(request: SessionRequest) -> Self {
         assert!(SessionIsolate::is_available(true));
         let pool = Pool::new(Realm::build, PoolOptions::default());
-        let home = Home::new(pool.take(64 << 20, false).expect("an instance"), false);
+        let home = Home::new(pool.take(64 << 20, false).expect("an instance"));
         let tenant = Tenant::new(&home).expect("the first tenant");
         let cache = Arc::new(Cache::new(1 << 20));
         let request = SessionRequest { memory_limit_bytes: Some(64e6), ..request };
@@ -302,7 +302,7 @@ impl Cells {
             scope.spawn(move || {
                 let started = Instant::now();
                 while !host.seen.lock().logs.iter().any(|log| log == "begun")
-                    && started.elapsed() < Duration::from_secs(30)
+                    && started.elapsed() < Duration::from_mins(2)
                 {
                     thread::sleep(Duration::from_millis(1));
                 }

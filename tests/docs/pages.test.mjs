@@ -2,7 +2,7 @@
 //
 // In: every page of the project, and its tree. Out: a failure for each link that leads nowhere, each file and command
 // that a page names and that is not there, each page that has grown too long, and each wall that is drawn otherwise
-// than `core/tests/walls.rs` keeps it.
+// than `core/tests/it/walls.rs` keeps it.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -85,7 +85,7 @@ function exists(path) {
 
 /** Each room of the core with those that it may name, as the test of the walls has them. */
 function walls() {
-  const code = readFileSync(new URL('core/tests/walls.rs', ROOT), 'utf8');
+  const code = readFileSync(new URL('core/tests/it/walls.rs', ROOT), 'utf8');
   const [, table] = code.match(/const ROOMS: .*? = &\[\n(.*?)\n\];/s) ?? [];
   assert.ok(table !== undefined, 'walls.rs has a table of rooms');
   const rows = [...table.matchAll(/\(\s*"([\w/]+)",\s*&\[([^\]]*)\]/g)];

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 import { ROOT } from './markdown.mjs';
 
-export const CEILING_MS = 30_000;
+export const CEILING_MS = 120_000;
 
 const PYTHON = fileURLToPath(new URL('.venv/bin/python', ROOT));
 

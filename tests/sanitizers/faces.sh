@@ -11,7 +11,7 @@ packages=$PWD/${CARGO_TARGET_DIR:-target}/sanitized
 # With one test of the core, which is not run, the crates that both depend on have the same features as in
 # `run address`, and are not built again.
 build_faces() {
-  cargo build "${sanitized[@]}" -p isolane-node -p isolane-python --lib --test api
+  cargo build "${sanitized[@]}" -p isolane-node -p isolane-python --lib --test it
   rm -rf "${packages:?}/$1"
   mkdir -p "$packages/$1"
 }

@@ -3,22 +3,22 @@
 //! In: lines of cases on standard input. Out: one line of results for each. The host is that of the contract table.
 
 #[expect(dead_code, reason = "the table compares here; the three-way check compares elsewhere")]
-#[path = "../../tests/contract/case.rs"]
+#[path = "../../tests/it/contract/case.rs"]
 mod case;
-#[path = "../../tests/contract/compare.rs"]
+#[path = "../../tests/it/contract/compare.rs"]
 mod compare;
-#[path = "../../tests/contract/event_loop.rs"]
+#[path = "../../tests/it/contract/event_loop.rs"]
 mod event_loop;
-#[path = "../../tests/contract/functions.rs"]
+#[path = "../../tests/it/contract/functions.rs"]
 mod functions;
-#[path = "../../tests/contract/js.rs"]
+#[path = "../../tests/it/contract/js.rs"]
 mod js;
 #[expect(dead_code, reason = "cases come as JSON here, and not as Markdown")]
-#[path = "../../tests/contract/parse.rs"]
+#[path = "../../tests/it/contract/parse.rs"]
 mod parse;
-#[path = "../../tests/contract/remote.rs"]
+#[path = "../../tests/it/contract/remote.rs"]
 mod remote;
-#[path = "../../tests/contract/tagged.rs"]
+#[path = "../../tests/it/contract/tagged.rs"]
 mod tagged;
 
 mod canonical;

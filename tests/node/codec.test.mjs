@@ -112,7 +112,7 @@ function withoutStacks(root) {
 }
 
 test('round trips agree with structuredClone', () => {
-  const seed = Number(process.env.ISOLANE_SEED ?? Date.now() % 2 ** 32);
+  const seed = Number(process.env.ISOLANE_SEED ?? 1);
   console.log(`codec: ISOLANE_SEED=${seed}`);
   const r = randomness(seed);
   for (let i = 0; i < 3000; i += 1) {

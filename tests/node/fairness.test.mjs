@@ -28,8 +28,10 @@ function flood(runtime) {
     }
   };
   let go;
-  const run = runtime.runCode(FLOOD, { globals: { take, go: () => new Promise((resolve) => { go = resolve; }) } });
-  return { run, heard, began, go: () => go() };
+  let ask;
+  const asked = new Promise((resolve) => { ask = resolve; });
+  const run = runtime.runCode(FLOOD, { globals: { take, go: () => new Promise((resolve) => { go = resolve; ask(); }) } });
+  return { run, heard, began, asked, go: () => go() };
 }
 
 for (const [name, source] of [['loops', 'for (;;);'], ['sync calls', 'for (;;) f();'], ['async calls', 'for (;;) await g();'], ['reports', 'for (;;) report(1);'], ['logs', 'for (let i = 0; ; i += 1) if (i % 1e4 === 0) console.log(i);']]) {
@@ -49,11 +51,15 @@ for (const [name, source] of [['loops', 'for (;;);'], ['sync calls', 'for (;;) f
 
 test('one that settles promises by the thousand leaves the event loop its turns', async () => {
   const runtime = new Runtime();
-  const { run, heard, began, go } = flood(runtime);
+  const { run, heard, began, asked, go } = flood(runtime);
   await began;
   // Another run is handled before all of them.
-  assert.equal((await runtime.runCode('export default 1')).result, 1);
+  const other = runtime.runCode('export default 1');
+  // The loop has no turn until the other run is over.
+  while (runtime.stats().settled.success < 1);
+  assert.equal((await other).result, 1);
   assert.ok(heard.promises < COUNT, `${heard.promises}`);
+  await asked;
   go();
   assert.equal((await run).result, 'over');
   assert.equal(heard.promises, COUNT);

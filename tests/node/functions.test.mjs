@@ -89,24 +89,31 @@ test('nothing that outlives a run keeps its reports, its sink or its functions a
   // The next run takes the place of the last in what is kept for the next message.
   assert.equal((await runCode('export default 1')).status, 'success');
   const alive = () => refs.filter((ref) => ref.deref() !== undefined).length;
-  for (let turn = 0; turn < 100 && alive() > 0; turn += 1) {
+  while (alive() > 0) {
     await new Promise((resolve) => setTimeout(resolve, 5));
     gc();
   }
-  assert.equal(alive(), 0);
   assert.equal(kept.length, 3);
 });
 
 test('values of settled promises do not stay with a host that keeps none', { timeout: 60_000 }, async () => {
   setFlagsFromString('--expose-gc');
   const gc = vm.runInNewContext('gc');
+  let alive = 0;
   const held = [];
+  const registry = new FinalizationRegistry(() => { alive -= 1; });
+  const note = (value) => {
+    alive += 1;
+    registry.register(value);
+  };
   const globals = {
-    take: (promise) => void promise.catch(() => {}),
+    take: (promise) => void promise.then(note, note),
     turn: async () => {
-      await new Promise((resolve) => setImmediate(resolve));
-      gc();
-      held.push(process.memoryUsage().arrayBuffers);
+      for (let turn = 0; turn < 1_000 && (turn === 0 || alive > 2); turn += 1) {
+        gc();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      held.push(alive);
     },
   };
   const source = `
@@ -115,7 +122,7 @@ test('values of settled promises do not stay with a host that keeps none', { tim
     export default 1;`;
   const { status, error } = await runCode(source, { globals, memoryLimitBytes: 16 * 2 ** 20 });
   assert.equal(status, 'success', error?.message);
-  assert.ok(Math.max(...held) - held[0] < 20e6, `${held}`);
+  assert.ok(Math.max(...held) <= 2, `${held} are alive`);
 });
 
 test('a function handed back is the host’s own again, and a sandbox function the same each time', async () => {
@@ -215,12 +222,12 @@ test('functions are named by their key, have no this, and sit at any depth', asy
   assert.equal(result[5], 'function');
 });
 
-test('a promise that has settled may cross again', { timeout: 30_000 }, async () => {
+test('a promise that has settled may cross again', { timeout: 120_000 }, async () => {
   const take = async (promise) => promise;
   const source = 'const p = Promise.resolve(1), q = Promise.reject(2); await take(p); await take(q).catch(() => 0);' +
     'export default [await take(p), await take(q).catch((reason) => reason)]';
   const run = runCode(source, { globals: { take } });
-  const ceiling = setTimeout(() => run.terminate('it never settled'), 10_000);
+  const ceiling = setTimeout(() => run.terminate('it never settled'), 60_000);
   assert.deepStrictEqual((await run).result, [1, 2]);
   clearTimeout(ceiling);
 });
@@ -240,7 +247,7 @@ test('a sandbox function that no one holds is given back', async () => {
   await handle;
 });
 
-test('a value that a host function returned is not kept', { timeout: 30_000 }, async () => {
+test('a value that a host function returned is not kept', { timeout: 120_000 }, async () => {
   setFlagsFromString('--expose-gc');
   const gc = vm.runInNewContext('gc');
   let registry;
@@ -252,7 +259,7 @@ test('a value that a host function returned is not kept', { timeout: 30_000 }, a
   };
   await runCode('give(); export default 1', { globals: { give } });
   const poll = setInterval(gc, 10).unref();
-  const ceiling = setTimeout(() => {}, 20_000);
+  const ceiling = setTimeout(() => {}, 60_000);
   await collected;
   clearTimeout(ceiling);
   clearInterval(poll);

@@ -29,10 +29,13 @@ test('a handle has catch and finally, and never rejects', async () => {
 });
 
 test('a result has exactly the fields of its status', async () => {
+  const began = performance.now();
   const success = await runCode('export default undefined');
+  const tookMs = performance.now() - began;
   assert.deepStrictEqual(Object.keys(success), ['status', 'result', 'reports', 'logs', 'durationMs', 'memoryUsedBytes']);
   assert.deepStrictEqual([success.result, success.reports, success.logs], [undefined, [], []]);
-  assert.ok(success.durationMs > 0 && success.durationMs < 10_000);
+  // A part of what the caller saw; a millisecond for the two clocks.
+  assert.ok(success.durationMs > 0 && success.durationMs <= tookMs + 1, `${success.durationMs}`);
   const failure = await runCode('throw new Error("x")');
   assert.deepStrictEqual(Object.keys(failure), ['status', 'reports', 'logs', 'error', 'durationMs', 'memoryUsedBytes']);
   assert.ok(!Object.values(failure.error).includes(undefined));

@@ -12,7 +12,7 @@ const limit = { timeout: 120_000 };
 const LIMIT_BYTES = 24 << 20;
 /** Two of them do not fit into the limit beside each other. */
 const LARGE = 'y'.repeat(12 << 20);
-const BUSY = 'const block = new Uint8Array(5 << 20); busy(); const began = Date.now(); while (Date.now() - began < 300); block.length';
+const BUSY = 'const block = new Uint8Array(5 << 20); busy(); while (!given()); block.length';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -31,17 +31,20 @@ function inRuntime(body) {
 function openSession(runtime, { globals, ...options }) {
   let busy;
   const begun = new Promise((resolve) => { busy = () => resolve(); });
-  const session = runtime.session({ ...options, memoryLimitBytes: LIMIT_BYTES, globals: { ...globals, busy } });
-  return { session, begun };
+  const answers = { given: false };
+  const session = runtime.session({ ...options, memoryLimitBytes: LIMIT_BYTES, globals: { ...globals, busy, given: () => answers.given } });
+  return { session, begun, answers };
 }
 
 /** Gives two answers that do not fit beside each other while a cell computes, and waits for it. */
-async function answersDuring({ session, begun }, first, second) {
+async function answersDuring({ session, begun, answers }, first, second) {
   const cell = session.run(BUSY);
   await begun;
   const settled = [first(LARGE)];
   await sleep(60);
   settled.push(second(LARGE));
+  await sleep(60);
+  answers.given = true;
   return [await cell, ...(await Promise.allSettled(settled))];
 }
 
@@ -121,7 +124,7 @@ test('a cell whose code is over goes on when another one is rolled back', limit,
   await session.run('const done = []');
   const waiting = session.run("const both = Promise.all([gate('one'), gate('two')]); await gate('first'); done.push('first'); both");
   const other = session.run("await gate('second'); done.push('second')");
-  const loop = session.run("await gate('loop'); report('loops'); for (;;);", { timeoutMs: 2_000 });
+  const loop = session.run("await gate('loop'); report('loops'); for (;;);");
   while (opened.size < 5) await sleep(5);
   opened.get('first')();
   await sleep(50);
@@ -133,6 +136,7 @@ test('a cell whose code is over goes on when another one is rolled back', limit,
   const loops = until('loops');
   opened.get('loop')();
   await loops;
+  loop.terminate();
   const { status, session: state } = await loop;
   assert.deepEqual([status, state], ['terminated', 'rolledBack']);
   opened.get('two')(2);

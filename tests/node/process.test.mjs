@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 
 import * as esm from 'isolane';
 
-const CEILING_MS = 30_000;
+const CEILING_MS = 120_000;
 const PARKED_RUNS = 10_000;
 
 /** Runs a program in a process of its own. Returns its exit code and its output. */

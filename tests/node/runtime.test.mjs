@@ -47,7 +47,7 @@ test('with as many stuck threads as there may be, runs are ended until one comes
   assert.throws(() => new Runtime({ maxStuckThreads: 0 }), RangeError);
   let tell;
   const begun = new Promise((resolve) => { tell = resolve; });
-  const slow = runtime.runCode('begun(); Array.prototype.reverse.call({ length: 6e7 })', { globals: { begun: () => tell() } });
+  const slow = runtime.runCode('begun(); Array.prototype.reverse.call({ length: 2e8 })', { globals: { begun: () => tell() } });
   await begun;
   await after(20);
   slow.terminate();

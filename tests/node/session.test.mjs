@@ -211,7 +211,7 @@ test('a reset and a close end cells, and a closed session refuses', async () => 
 test('a promise within an answer settles with it', async (t) => {
   const ask = async () => ({ page: Promise.resolve(8) });
   const session = opened(t, new Session({ globals: { ask } }));
-  const limit = { timeoutMs: 20_000 };
+  const limit = { timeoutMs: 60_000 };
   assert.equal((await session.run('const kept = ask(); 0')).result, 0);
   assert.equal((await session.run('await null; for (;;);', { timeoutMs: 50 })).session, 'rolledBack');
   assert.equal((await session.run('await (await kept).page', limit)).result, 8);
@@ -224,7 +224,7 @@ test('a promise within an answer settles with it', async (t) => {
 });
 
 test('a promise among the capabilities settles in each state of the session', async (t) => {
-  const limit = { timeoutMs: 20_000 };
+  const limit = { timeoutMs: 60_000 };
   const session = opened(t, new Session({ globals: { page: Promise.resolve(1) } }));
   assert.equal((await session.run('await page; for (;;);', { timeoutMs: 100 })).session, 'rolledBack');
   assert.equal((await session.run('await page', limit)).result, 1);
@@ -291,7 +291,7 @@ test('a runtime closes its sessions', async () => {
   assert.throws(() => session.run('1'), { message: /closed/ });
 });
 
-test('a session that is dropped is freed, also with a callback in a host function', async (t) => {
+test('a session that is dropped is freed, also with a callback in a host function', { timeout: 60_000 }, async (t) => {
   const runtime = new Runtime();
   t.after(() => runtime.close());
   let weak;
@@ -304,17 +304,16 @@ test('a session that is dropped is freed, also with a callback in a host functio
     weak = new WeakRef(session);
   })();
   // In this order: a reference that was looked at keeps its object until the next turn.
-  for (let left = 100; left > 0; left -= 1) {
+  for (;;) {
     await sleep(10);
     collect();
     if (weak.deref() === undefined && runtime.stats().sessions === 0) return;
   }
-  assert.fail('it is there');
 });
 
 test('an open session does not keep the process alive, a cell in flight does', () => {
   const program = (rest) => `import { Session } from 'isolane'; let f; const session = new Session({ globals: { keep: (g) => { f = g; } } }); console.log(await session.run('1').then((r) => r.status)); ${rest}`;
-  const run = (rest) => execFileSync(process.execPath, ['--input-type=module', '-e', program(rest)], { encoding: 'utf8', timeout: 30_000, cwd: new URL('../..', import.meta.url) });
+  const run = (rest) => execFileSync(process.execPath, ['--input-type=module', '-e', program(rest)], { encoding: 'utf8', timeout: 120_000, cwd: new URL('../..', import.meta.url) });
   assert.equal(run(''), 'success\n');
   assert.equal(run(`session.run('2').then((r) => console.log(r.result));`), 'success\n2\n');
   assert.equal(run(`await session.run('keep(() => 3)'); f().then((value) => console.log(value));`), 'success\n3\n');

@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 
 import { LinkError, MemoryLimitError, StatusError, TerminatedError, UncaughtError, runCode, unwrap } from '../isolation.mjs';
 
-const CEILING_MS = 30_000;
+const CEILING_MS = 120_000;
 const filename = 'code.ts';
 
 /** The exception of each failing run: its source, its class and the message. */

@@ -23,7 +23,7 @@ import { alive, descendants, workersOf } from '../processes.mjs';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const WORKER = join(ROOT, 'bindings-node/isolane-worker');
 const LONG = 'Array.prototype.reverse.call({ length: 2 ** 53 })';
-const options = { timeout: 20_000, skip: process.platform !== 'linux' && 'looks at processes as Linux lists them' };
+const options = { timeout: 120_000, skip: process.platform !== 'linux' && 'looks at processes as Linux lists them' };
 
 const never = () => new Promise(() => {});
 const until = async (holds) => {

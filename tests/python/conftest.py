@@ -15,7 +15,7 @@ from isolation import install
 install()
 
 # Far more than any test takes. A test that hangs prints its stack and ends the process.
-_CEILING_S = 120 * int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))
+_CEILING_S = 300 * int(os.environ.get("ISOLANE_TEST_PATIENCE", "1"))
 
 
 @pytest.fixture(autouse=True)

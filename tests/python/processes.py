@@ -45,7 +45,7 @@ def alive(some: list[Known]) -> list[Known]:
     return [one for one in some if (one.pid, one.began) in now]
 
 
-def until(holds: Callable[[], bool], ceiling_s: float = 20) -> None:
+def until(holds: Callable[[], bool], ceiling_s: float = 60) -> None:
     deadline = time.monotonic() + ceiling_s
     while not holds():
         assert time.monotonic() < deadline, f"not in {ceiling_s} s"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import pytest
 from isolane import CodeExecution, CodeExecutionResult, Runtime, run_code
 
-from ceilings import LOOPS, in_loop, new_uvloop, run_in
+from ceilings import CEILING_S, LOOPS, in_loop, new_uvloop, run_in
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
@@ -53,7 +53,7 @@ async def test_awaited_again_it_is_the_same_result() -> None:
     handle = run_code("export default [1]")
     (first, second), third = await asyncio.gather(handle, handle), await handle
     assert first is second is third
-    again = asyncio.gather(asyncio.create_task(handle), asyncio.wait_for(handle, 5))
+    again = asyncio.gather(asyncio.create_task(handle), asyncio.wait_for(handle, CEILING_S))
     assert list(await again) == [
         first,
         first,

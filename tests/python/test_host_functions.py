@@ -26,7 +26,7 @@ from isolane import (
     run_code_sync,
 )
 
-from ceilings import LOOPS, in_loop, run_in, run_program
+from ceilings import CEILING_S, LOOPS, in_loop, run_in, run_program
 
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
@@ -702,7 +702,7 @@ def test_host_functions_that_stop_or_close_their_loop() -> None:
     async def wait() -> Any:
         return (await handles[0]).result
 
-    assert loop.run_until_complete(asyncio.wait_for(wait(), 10)) == "stopped"
+    assert loop.run_until_complete(asyncio.wait_for(wait(), CEILING_S)) == "stopped"
     task.cancel()
     loop.run_until_complete(asyncio.wait([task]))
     loop.close()

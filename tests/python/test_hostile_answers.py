@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import pytest
 from isolane import Runtime, SandboxError
 
+from ceilings import CEILING_S
 from hostile import SEE, TRIED, Make, lying, nested, raises, read_in
 
 # Awaitables.
@@ -106,7 +107,7 @@ def test_odd_awaitables_settle_their_promises(runtime: Runtime, way: str, odd: i
         functions = {"f": make, "later": later, "g": lambda: {"a": [make()]}}
         source = f"{SEE}{TRIED}export default await {source};"
         handle = runtime.run_code(source, globals=functions)
-        return (await asyncio.wait_for(handle, 20)).raise_for_status().result
+        return (await asyncio.wait_for(handle, CEILING_S)).raise_for_status().result
 
     assert asyncio.run(main()).startswith(seen)
 
@@ -146,7 +147,7 @@ def test_what_is_thrown_at_the_host_has_a_text_of_some_length(
             await called({given});
         """
         handle = runtime.run_code(source + "export default 1;", globals={"called": called})
-        return await asyncio.wait_for(handle, 20)
+        return await asyncio.wait_for(handle, CEILING_S)
 
     assert asyncio.run(main()).result == 1
     assert caught[0].message.startswith(text)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from isolane import CodeExecution, Runtime, SerializationError, run_code, run_code_sync
 
-from ceilings import in_loop
+from ceilings import CEILING_S, in_loop
 from isolation import ISOLATION
 
 
@@ -188,7 +188,7 @@ def test_a_full_queue_and_a_closed_runtime() -> None:
         await runtime.aclose()
         await asyncio.to_thread(runtime.close)
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    asyncio.run(asyncio.wait_for(main(), CEILING_S))
 
 
 @in_loop

@@ -265,10 +265,16 @@ def test_a_coroutine_function_that_is_handed_over_while_a_cell_waits() -> None:
         return 5
 
     with Session() as session:
-        spinning = threading.Thread(
-            target=session.run_sync, args=("for (;;);",), kwargs={"timeout_ms": 200}
-        )
-        spinning.start()
+        begun, go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            begun.set()
+            go_on.wait()
+
+        session.update(globals={"hold": hold})
+        first = threading.Thread(target=session.run_sync, args=("hold()",))
+        first.start()
+        begun.wait()
         results: list[Any] = []
         waiting = threading.Thread(
             target=lambda: results.append(session.run_sync("await answer()"))
@@ -277,7 +283,8 @@ def test_a_coroutine_function_that_is_handed_over_while_a_cell_waits() -> None:
         while len(session._host.cells) < 2:
             time.sleep(0.001)
         session.update(globals={"answer": answer})
-        spinning.join()
+        go_on.set()
+        first.join()
         waiting.join()
         assert value_of(results[0]) == 5
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -35,12 +34,17 @@ def look_up():
     # Python itself misses a signal that comes just before a loop goes to sleep, until it wakes.
     asyncio.get_running_loop().call_later(0.05, look_up)
 
+def ready_once_it_computes():
+    while runtime.stats().computing < 1:
+        time.sleep(0.001)
+    ready()
+
 def again():
     assert runtime.run_code_sync("export default f()", globals={"f": lambda: 5}).result == 5
 """
 
 
-def interrupt(program: str, ceiling_s: float = 20) -> list[str]:
+def interrupt(program: str, ceiling_s: float = 60) -> list[str]:
     """The lines of a program that is interrupted once it prints `ready`."""
     source = textwrap.dedent(PRELUDE) + textwrap.dedent(program)
     child = subprocess.Popen(
@@ -56,13 +60,11 @@ def interrupt(program: str, ceiling_s: float = 20) -> list[str]:
             assert selector.select(ceiling_s), "never ready"
         assert child.stdout.readline() == "ready\n"
         os.kill(child.pid, signal.SIGINT)
-        started = time.monotonic()
         try:
             out, err = child.communicate(timeout=ceiling_s)
         except subprocess.TimeoutExpired:
             child.send_signal(signal.SIGABRT)
             pytest.fail("it goes on:\n" + "".join(child.communicate()))
-        assert time.monotonic() - started < ceiling_s / 2
     finally:
         child.kill()
         child.wait()
@@ -75,12 +77,12 @@ def interrupt(program: str, ceiling_s: float = 20) -> list[str]:
     [
         ("for (;;);", "lambda: None"),
         ("f(); for (;;);", "ready"),
-        ("f()", "lambda: (ready(), time.sleep(100))"),
+        ("f()", "lambda: (ready(), time.sleep(600))"),
         ("f()", "lambda: (ready(), [None for _ in iter(int, 1)])"),
-        ("await f()", "lambda: (ready(), asyncio.sleep(100))[1]"),
+        ("await f()", "lambda: (ready(), asyncio.sleep(600))[1]"),
         ("await f(); for (;;);", "ready_later"),
         ("f(); await new Promise(() => {}); await g", "ready"),
-        ("try { f() } catch { for (;;); }", "lambda: (ready(), time.sleep(100))"),
+        ("try { f() } catch { for (;;); }", "lambda: (ready(), time.sleep(600))"),
         ("await f(() => { for (;;); })", "lambda spin: (ready(), spin())[1]"),
     ],
     ids=[
@@ -97,9 +99,9 @@ def interrupt(program: str, ceiling_s: float = 20) -> list[str]:
 )
 def test_run_code_sync_raises_and_ends_the_run(source: str, host: str) -> None:
     reaches_host = "f" in source
-    globals = f"{{'f': {host}, 'g': asyncio.sleep(100)}}" if "g" in source else f"{{'f': {host}}}"
+    globals = f"{{'f': {host}, 'g': asyncio.sleep(600)}}" if "g" in source else f"{{'f': {host}}}"
     globals = globals if reaches_host and host != "lambda: None" else "None"
-    start = "threading.Timer(0.1, ready).start()" if globals == "None" else ""
+    start = "threading.Thread(target=ready_once_it_computes).start()" if globals == "None" else ""
     lines = interrupt(f"""
         {start}
         try:
@@ -117,7 +119,7 @@ def test_a_host_function_may_catch_it() -> None:
         def host():
             try:
                 ready()
-                time.sleep(100)
+                time.sleep(600)
             except KeyboardInterrupt:
                 return "caught"
         print(runtime.run_code_sync("export default host()", globals={"host": host}).result)
@@ -140,7 +142,7 @@ def test_the_host_of_a_run_within_a_run() -> None:
 
 
 @pytest.mark.parametrize("source", ["f(); for (;;);", "await f()", "f()"])
-@pytest.mark.parametrize("host", ["ready", "lambda: (ready(), asyncio.sleep(100))[1]"])
+@pytest.mark.parametrize("host", ["ready", "lambda: (ready(), asyncio.sleep(600))[1]"])
 def test_asyncio_run_ends_its_runs(source: str, host: str) -> None:
     lines = interrupt(f"""
         async def main():

@@ -47,7 +47,7 @@ async def main() -> CodeExecutionResult:
     print(running, reports)
     task: asyncio.Task[CodeExecutionResult] = asyncio.create_task(handle)
     first, second = await asyncio.gather(handle, task)
-    bounded: CodeExecutionResult = await asyncio.wait_for(handle, 1)
+    bounded: CodeExecutionResult = await asyncio.wait_for(handle, 60)
     status: Status = bounded.status
     if first.error is not None:
         print(status, first.error.line, second.raise_for_status().result)
@@ -108,7 +108,7 @@ MISTAKES = [
     "isolane.undefined.x",
     "isolane.Session(cell='queue')",
     "isolane.Session(cells='stack')",
-    "isolane.Session().run_sync('', timeout=1)",
+    "isolane.Session().run_sync('', timeout=60)",
     "isolane.Session().run_sync('').session == 'rolled_back'",
     "isolane.Session().update(globals=1)",
     "run_code_sync('').session",

@@ -51,7 +51,7 @@ HOST = f"""
         def work():
             runtime.run_code_sync(source, globals={{"f": begun.set}})
         threading.Thread(target=work, daemon=True).start()
-        assert begun.wait(20)
+        assert begun.wait(60)
 """
 
 
@@ -163,7 +163,7 @@ def test_the_end_of_a_host_is_that_of_its_workers(end: str, forks: bool) -> None
     if {forks}:
         child = os.fork()
         if child == 0:
-            time.sleep(60)
+            time.sleep(300)
             os._exit(0)
     print(child, flush=True)
     input()
@@ -175,7 +175,7 @@ def test_the_end_of_a_host_is_that_of_its_workers(end: str, forks: bool) -> None
         assert len(below) >= 4, below
         process.stdin.write("go\n")
         process.stdin.flush()
-        process.wait(20)
+        process.wait(60)
         until(lambda: not alive(below))
         if forks:
             # It has lived on, so there is a process to kill.
@@ -189,7 +189,7 @@ def test_an_interrupt_of_the_process_group_does_not_reach_the_workers() -> None:
     runtime = isolane.Runtime(isolation="process", ready_isolates=2)
     def wait():
         print("ready", flush=True)
-        assert interrupted.wait(20)
+        assert interrupted.wait(60)
         return "well"
     result = runtime.run_code_sync("export default wait()", globals={{"wait": wait}})
     print(result.result, runtime.run_code_sync("export default 1").result)
@@ -199,7 +199,7 @@ def test_an_interrupt_of_the_process_group_does_not_reach_the_workers() -> None:
         assert read_line(process) == "ready"
         os.killpg(process.pid, signal.SIGINT)
         assert read_line(process) == "well 1"
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_a_forked_child_has_runtimes_of_its_own_and_not_those_of_its_parent() -> None:

@@ -477,7 +477,7 @@ mod tests {
         mailbox.expect();
         let started = Instant::now();
         while mailbox.lasts() {
-            assert!(started.elapsed() < Duration::from_secs(10));
+            assert!(started.elapsed() < Duration::from_mins(1));
         }
     }
 }

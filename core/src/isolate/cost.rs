@@ -7,7 +7,7 @@ use super::{
         instance::Instance,
         pool::{Pool, PoolOptions},
         test_realm::{TestRealm, build, run},
-        tests::{MIB, limited, resident_kib, slot},
+        tests::{MIB, limited, slot},
     },
 };
 use std::time::Instant;
@@ -31,6 +31,13 @@ pub(crate) fn engine_alone() {
 #[test]
 #[ignore = "measures"]
 fn cost() {
+    fn resident_kib() -> usize {
+        let status =
+            std::fs::read_to_string("/proc/self/status").expect("the process's own status");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("its memory");
+        let number = line.split_whitespace().nth(1).expect("a number");
+        number.parse().expect("a number")
+    }
     let median = |mut samples: Vec<f64>| {
         samples.sort_by(f64::total_cmp);
         (samples[samples.len() / 2], samples[samples.len() * 9 / 10])

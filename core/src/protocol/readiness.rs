@@ -171,7 +171,7 @@ mod tests {
                     });
                     // Events from before the change come first.
                     let until = |wanted| {
-                        let next = || heard.recv_timeout(Duration::from_secs(20));
+                        let next = || heard.recv_timeout(Duration::from_mins(2));
                         while next().expect("it hears") != wanted {}
                     };
                     readiness.add(&one, 1, false).expect("it is new");

@@ -1,5 +1,7 @@
 //! Tests of the whole core from inside, and a timer of the steps of a run for benchmarks.
 
+#[cfg(all(test, unix))]
+pub(crate) mod backed;
 #[cfg(test)]
 mod costs;
 #[cfg(test)]

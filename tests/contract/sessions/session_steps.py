@@ -22,7 +22,7 @@ from session_stage import Stage
 from tags_python import Values
 
 # The time in which a count of a runtime has to show what has just settled.
-STATS_S = 2
+STATS_S = 60
 
 
 async def take(stage: Stage, step: dict[str, Json]) -> None:

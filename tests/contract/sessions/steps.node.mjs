@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { mismatch, untag } from '../tags.node.mjs';
 
 /** How long a count of a runtime may take to show what has just settled. */
-const STATS_MS = 2_000;
+const STATS_MS = 60_000;
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

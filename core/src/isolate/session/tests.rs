@@ -152,14 +152,14 @@ fn a_module_that_the_engine_refuses_is_refused_again() {
 
 #[test]
 fn a_loop_of_a_module_ends_at_its_next_step() {
-    let text =
-        "export const spin = () => { const all = new Array(1e6).fill(1); for (;;) all.slice(); };";
+    let text = "export const spin = () => { const all = new Array(2e5).fill(1); for (;;) all.toSorted(); };";
     let mut cells = Cells::with(host::request(&[], &[("./spin.js", text)]));
     cells.text("import { spin } from './spin.js'");
     let started = std::time::Instant::now();
     let ended = cells.run_ended("spin()");
-    // Left to the engine, 10,000 steps would come first.
-    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    // Left to the engine, 10,000 steps would come first, which take many minutes.
+    let took = started.elapsed();
+    assert!(took < std::time::Duration::from_mins(2), "{took:?}");
     assert_eq!((ended.status(), ended.state), ("ended", SessionState::RolledBack));
 }
 

@@ -11,6 +11,8 @@ use oxc_parser::{Kind, Parser, config::TokensParserConfig};
 
 use super::{STACK_BASE, STACK_PER_WEIGHT, cell::compile_cell, compile, nesting, source_type};
 use crate::data::source::Language;
+#[cfg(target_os = "linux")]
+use crate::testing::backed::backed_bytes;
 
 /// Numbers that look random and are the same for the same seed.
 struct Random(u64);
@@ -360,27 +362,12 @@ fn every_token_is_one_of_some_reading() {
     assert!(parsed_texts > 1_000, "{parsed_texts} texts parse");
 }
 
-/// The bytes of its stack that a thread has touched.
+/// How much of the `bytes` of its stack below here a thread has touched.
 #[cfg(target_os = "linux")]
-fn touched_stack() -> usize {
+fn touched_stack(bytes: usize) -> usize {
     let here = 0_u8;
-    let address = (&raw const here).addr();
-    let maps = std::fs::read_to_string("/proc/self/smaps").expect("it is there");
-    let mut inside = false;
-    for line in maps.lines() {
-        let mut words = line.split_whitespace();
-        let first = words.next().unwrap_or_default();
-        let hex = |text: &str| usize::from_str_radix(text, 16).ok();
-        if let Some((start, end)) =
-            first.split_once('-').and_then(|(a, b)| Some((hex(a)?, hex(b)?)))
-        {
-            inside = (start..end).contains(&address);
-        } else if inside && first == "Rss:" {
-            let kilobytes = words.next().and_then(|number| number.parse::<usize>().ok());
-            return kilobytes.expect("a number") << 10;
-        }
-    }
-    panic!("the stack is not mapped");
+    let page = (&raw const here).addr() & !4095;
+    backed_bytes(page - bytes, bytes)
 }
 
 #[cfg(target_os = "linux")]
@@ -454,12 +441,13 @@ fn stack_of(text: String, language: Language) -> Option<(usize, usize)> {
     let weight = nesting::weigh(&text, language == Language::TypeScript).ok()?;
     let room = STACK_BASE + weight.levels * STACK_PER_WEIGHT;
     // Larger than any stack that the system keeps for another thread.
-    let thread = std::thread::Builder::new().stack_size(2 * room + (64 << 20));
+    let below = (2 * room + (48 << 20)).next_multiple_of(4096);
+    let thread = std::thread::Builder::new().stack_size(below + (16 << 20));
     let measured = thread.spawn(move || {
-        let before = touched_stack();
+        let before = touched_stack(below);
         let _ = compile(&text, language, &[], usize::MAX);
         let _ = compile_cell(&text, language, &[], usize::MAX);
-        touched_stack() - before
+        touched_stack(below) - before
     });
     Some((measured.expect("a thread").join().expect("it is measured"), weight.levels))
 }

@@ -368,7 +368,7 @@ fn deep_nesting_never_overflows_the_stack() {
                     assert!(result.is_err() || open == "a," || open == "{}/", "{open}");
                 }
                 assert!(
-                    started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+                    started.elapsed() < Duration::from_mins(2) * crate::os::sanitized::PATIENCE,
                     "{open} x {count}"
                 );
             }
@@ -399,7 +399,7 @@ fn deep_code_that_is_written_anew_never_overflows_the_stack() {
             let started = Instant::now();
             let _ = compile(&text, Language::TypeScript, &[], usize::MAX);
             assert!(
-                started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+                started.elapsed() < Duration::from_mins(2) * crate::os::sanitized::PATIENCE,
                 "{before}{open} x {count}"
             );
         }
@@ -431,7 +431,7 @@ fn long_sources_compile_in_linear_time() {
         let started = Instant::now();
         let _ = compile(&text, Language::TypeScript, &[], usize::MAX);
         assert!(
-            started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+            started.elapsed() < Duration::from_mins(2) * crate::os::sanitized::PATIENCE,
             "{line} {:?}",
             started.elapsed()
         );
@@ -510,7 +510,7 @@ fn long_namespaces_compile_in_linear_time() {
         let started = Instant::now();
         let _ = compile(&text, Language::TypeScript, &[], usize::MAX);
         assert!(
-            started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+            started.elapsed() < Duration::from_mins(2) * crate::os::sanitized::PATIENCE,
             "{:.60} {:?}",
             text,
             started.elapsed()
@@ -542,7 +542,7 @@ fn hostile_types_end_in_time() {
             let started = Instant::now();
             let _ = compile(&text, language, &[], usize::MAX);
             assert!(
-                started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+                started.elapsed() < Duration::from_mins(2) * crate::os::sanitized::PATIENCE,
                 "{open} {language:?}"
             );
         }
@@ -586,7 +586,7 @@ fn analysis_ends_in_time_and_memory() {
             let started = Instant::now();
             let _ = compile(&text, language, &[], usize::MAX);
             assert!(
-                started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+                started.elapsed() < Duration::from_mins(2) * crate::os::sanitized::PATIENCE,
                 "{text:.60} {language:?}"
             );
         }

@@ -307,7 +307,7 @@ fn thousands_of_modules_link_in_little_time() {
         let started = Instant::now();
         assert_eq!(keys(&links(entry, &borrowed)).len(), 2_002);
         assert!(
-            started.elapsed() < Duration::from_secs(20) * crate::os::sanitized::PATIENCE,
+            started.elapsed() < Duration::from_mins(2) * crate::os::sanitized::PATIENCE,
             "{each} {:?}",
             started.elapsed()
         );

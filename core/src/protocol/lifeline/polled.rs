@@ -104,7 +104,7 @@ mod tests {
     use crate::os::children::ForkSide;
 
     const SELF: &str = "protocol::lifeline::polled::tests::inside_of_the_tests";
-    const CEILING: Duration = Duration::from_secs(20);
+    const CEILING: Duration = Duration::from_mins(2);
 
     /// Forks a process that never returns. Returns the number of the child.
     fn forked(body: impl FnOnce()) -> i32 {

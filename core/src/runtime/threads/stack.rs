@@ -71,6 +71,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::testing::backed::backed_bytes;
 
     /// Touches the stack from here down to that address.
     fn dig(lowest: usize) -> u8 {
@@ -79,29 +80,19 @@ mod tests {
         if deep { frame[0] } else { dig(lowest).wrapping_add(frame[1]) }
     }
 
-    /// The bytes of that range that are resident.
-    fn resident_bytes(start: usize, bytes: usize) -> usize {
-        let mut pages = vec![0_u8; bytes / 4096];
-        let address = std::ptr::without_provenance_mut::<libc::c_void>(start);
-        // SAFETY: writes one byte for each page of the range.
-        let done = unsafe { libc::mincore(address, bytes, pages.as_mut_ptr()) };
-        assert_eq!(done, 0, "the range is mapped");
-        pages.into_iter().filter(|page| page & 1 == 1).count() * 4096
-    }
-
     #[test]
     fn the_pages_of_a_deep_call_are_returned() {
         let (sender, measured) = mpsc::channel();
         spawn("deep", move |stack| {
             let lowest = stack.lowest + (1 << 20);
-            let resident = || resident_bytes(lowest, 4 << 20);
+            let touched = || backed_bytes(lowest, 4 << 20);
             dig(lowest);
-            let before = resident();
+            let before = touched();
             stack.give_back();
-            let after = resident();
+            let after = touched();
             // The stack can be used again.
             dig(lowest);
-            sender.send((before, after, resident())).expect("the test waits");
+            sender.send((before, after, touched())).expect("the test waits");
         })
         .expect("a thread");
         let (before, after, again) = measured.recv().expect("the thread tells");

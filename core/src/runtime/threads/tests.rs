@@ -11,7 +11,7 @@ use crate::{
     os::thread::{Thread, tests::nice},
 };
 
-const CEILING: Duration = Duration::from_secs(30);
+const CEILING: Duration = Duration::from_mins(2);
 
 /// Sends the thread that settled a run.
 struct Told(mpsc::Sender<Thread>);

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The time limit of a step that does not hang.
-const CEILING: Duration = Duration::from_mins(1);
+const CEILING: Duration = Duration::from_mins(2);
 
 /// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use crate::{Allocator, Confinement};
 use std::{
     alloc::{GlobalAlloc, Layout},
+    hint,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
@@ -168,6 +169,6 @@ pub(super) fn zone_is_known() -> bool {
 pub(super) fn want_too_much() {
     let layout = Layout::from_size_align(1 << 46, 16).expect("a layout");
     // SAFETY: not of no size.
-    let block = unsafe { Allocator.alloc(layout) };
+    let block = hint::black_box(unsafe { Allocator.alloc(layout) });
     assert!(!block.is_null(), "an allocator that does not come back");
 }

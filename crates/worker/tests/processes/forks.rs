@@ -60,7 +60,7 @@ fn a_copy_is_exact_and_in_another_process() {
     assert_eq!(number(run(&copy, "n + mine")), 16);
     // A copy of the copy, which is rolled back to where it began.
     let third = fork(&copy);
-    let timeout = CellOptions { timeout_ms: Some(30), ..CellOptions::default() };
+    let timeout = CellOptions { timeout_ms: Some(200), ..CellOptions::default() };
     let undone = third.run("n = 99; bytes.fill(1); for (;;);", timeout).wait().expect("no misuse");
     assert_eq!(end(&undone), (Status::Terminated, "Timeout", SessionState::RolledBack));
     assert_eq!(number(run(&third, "n + mine + bytes[0]")), 25);

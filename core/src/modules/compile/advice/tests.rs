@@ -318,8 +318,9 @@ fn advice_takes_linear_time_and_no_deep_stack() {
                     if let Err(error) = compile(&text, language, &[], usize::MAX) {
                         assert!(error.message.len() <= 1100, "{}", error.message);
                     }
-                    let most = Duration::from_secs(10) * PATIENCE;
-                    assert!(started.elapsed() < most, "{unit} {:?}", started.elapsed());
+                    let most = Duration::from_mins(2) * PATIENCE;
+                    let took = started.elapsed();
+                    assert!(took < most, "{unit} {took:?}");
                 }
             }
         }

@@ -13,7 +13,7 @@ use std::{
 
 use super::*;
 
-const CEILING: Duration = Duration::from_secs(30);
+const CEILING: Duration = Duration::from_mins(2);
 
 /// The work of a job from one stop to the next.
 type Part = Box<dyn FnOnce(&Arc<Toy>, &Cell<bool>) + Send>;

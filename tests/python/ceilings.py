@@ -91,3 +91,11 @@ def _run(*command: str, ceiling_s: float) -> list[str]:
     if done.returncode != 0 or done.stderr:
         pytest.fail(f"ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done.stdout.splitlines()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Gives the loop turns until something holds, for which there is no event."""
+    deadline = asyncio.get_running_loop().time() + CEILING_S
+    while not holds():
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0)

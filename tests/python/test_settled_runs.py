@@ -66,6 +66,10 @@ class Watched:
         result = await self.handle
         assert len(result.reports) == len(self.handle.reports) == 1, result
         del result, self.handle
+        return await self.left(*left)
+
+    async def left(self, *left: type) -> list[Any]:
+        """Returns those that are alive as soon as they are of the classes `left`."""
         # The loop has callbacks for a moment: those of the futures that settled last, and polling,
         # which has the context of the run that it was begun for.
         loop = asyncio.get_running_loop()
@@ -128,9 +132,7 @@ async def test_a_pending_coroutine_of_the_host_goes_on_and_keeps_no_report() -> 
     assert [type(alive) for alive in await watched.end(Value)] == [Value]
     ready.set()
     await ended.wait()
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert watched.alive() == []
+    assert await watched.left() == []
     gc.collect()
     assert failures == []
 

@@ -58,7 +58,8 @@ process.exit(counts.differences === 0 ? 0 : 1);
 
 /** Builds the replayer of the core, and returns its path. */
 function rustReplayer() {
-  const flags = ['build', '--quiet', '--locked', '--package', 'isolane', '--example', 'three_way', '--message-format=json-render-diagnostics'];
+  // All packages and the profile of the tests, so that nothing is compiled again.
+  const flags = ['build', '--quiet', '--locked', '--profile', 'ci', '--workspace', '--example', 'three_way', '--message-format=json-render-diagnostics'];
   const { status, stdout } = spawnSync('cargo', flags, { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'inherit'] });
   if (status !== 0) process.exit(1);
   const messages = stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));

@@ -59,9 +59,13 @@ use crate::{
 /// How long a run computes before others need not wait for it.
 const SLICE: Duration = Duration::from_millis(10);
 
-/// How long a worker has for ending a run, and for ending a cell: to kill it costs the session's state.
+/// How long a worker has for ending a run.
 const GRACE: Duration = Duration::from_millis(50);
-const GRACE_OF_CELL: Duration = Duration::from_millis(200);
+
+/// How long a worker has for ending a cell: to kill it costs the session's state. A development build undoes a cell in
+/// ten times as long.
+const GRACE_OF_CELL: Duration =
+    Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
 
 /// How much longer for each cell in flight, which may have to be undone with it.
 const GRACE_OF_FLIGHT: Duration = Duration::from_millis(1);

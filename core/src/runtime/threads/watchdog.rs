@@ -17,8 +17,9 @@ use crate::os::sync::{Condvar, Mutex};
 pub(crate) const GRACE: Duration = Duration::from_millis(40);
 
 /// The same for a cell: to settle it by force costs the state of its session, and a thread of a busy machine may not
-/// have had a processor before.
-pub(crate) const CELL_GRACE: Duration = Duration::from_millis(200);
+/// have had a processor before. A development build undoes a cell in ten times as long.
+pub(crate) const CELL_GRACE: Duration =
+    Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
 
 /// How long a run may be stalled.
 const STALLED: Duration = Duration::from_secs(1);

@@ -32,7 +32,7 @@ pub use self::allocator::keep_large_block;
 pub use self::confinement::Confinement;
 pub use self::ended::Ended;
 #[cfg(target_os = "linux")]
-pub use self::linux::{Worker, Zygote, launcher};
+pub use self::linux::{Worker, Zygote, interpreter, launcher};
 #[cfg(target_os = "macos")]
 pub use self::macos::{Worker, Zygote, launcher};
 #[cfg(unix)]

@@ -6,6 +6,7 @@
 
 mod filter;
 mod identity;
+pub mod interpreter;
 mod kernel;
 mod landlock;
 mod limits;

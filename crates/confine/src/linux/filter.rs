@@ -256,7 +256,10 @@ fn encode(code: u32, k: u32, jt: u8, jf: u8) -> Instruction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::permitted;
+    use crate::linux::{
+        interpreter::{self, Memory},
+        permitted,
+    };
 
     const PROCESS: u32 = 77;
 
@@ -305,7 +308,12 @@ mod tests {
 
     #[test]
     fn a_program_decides_as_its_rules_do() {
-        let made: [fn() -> Rules; 2] = [permitted::worker, permitted::zygote];
+        let made: [fn() -> Rules; 4] = [
+            permitted::worker,
+            permitted::zygote,
+            || interpreter::rules(Memory::OfGroup),
+            || interpreter::rules(Memory::OfEach),
+        ];
         for make in made {
             let (program, rules) = (Program::compile(make()), make());
             let mut values: Vec<u32> = vec![0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 22, PROCESS, u32::MAX];

@@ -11,7 +11,7 @@ pub(super) use crate::unix::{
 use std::{
     ffi::CStr,
     io,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd},
     ptr,
 };
 
@@ -175,7 +175,88 @@ pub(super) fn unmap_nothing(start: usize, bytes: usize) {
     unsafe { libc::munmap(ptr::with_exposed_provenance_mut(start), bytes) };
 }
 
-/// Rules of Landlock: they withdraw the rights that these bits stand for. No rule ever grants one.
+/// Forks; 0 in the child. `None` if the system refuses.
+pub(super) fn fork() -> Option<i32> {
+    // SAFETY: this process has one thread, so the child finds nothing half-done.
+    let child = unsafe { libc::fork() };
+    (child >= 0).then_some(child)
+}
+
+/// Closes all descriptors below that one. Nothing of this process uses them any more.
+pub(super) fn close_below(end: RawFd) {
+    for descriptor in 0..end {
+        // SAFETY: other code here that still knows these descriptors only reads their numbers.
+        unsafe { libc::close(descriptor) };
+    }
+}
+
+/// Makes that number a copy of a descriptor, which programs inherit.
+pub(super) fn move_to(from: BorrowedFd<'_>, to: RawFd) -> bool {
+    // SAFETY: two numbers; nobody owns the second one.
+    works(unsafe { libc::dup2(from.as_raw_fd(), to) })
+}
+
+/// Kills every process of this namespace but the first, which this one has to be.
+pub(super) fn kill_all_others() -> bool {
+    // SAFETY: touches no memory. For any but the first process all would be those of its user.
+    own_process() == 1 && works(unsafe { libc::kill(-1, libc::SIGKILL) })
+}
+
+/// Gives new files the usual modes.
+pub(super) fn usual_file_modes() {
+    // SAFETY: touches no memory.
+    unsafe { libc::umask(0o022) };
+}
+
+/// Restores the default action of all signals.
+pub(super) fn usual_signals() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: no handler of ours is entered any more. Some cannot be changed.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
+/// Gives the machine another name in this namespace.
+pub(super) fn name_host() -> bool {
+    let name = c"isolane".to_bytes();
+    // SAFETY: reads that many bytes.
+    works(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) })
+}
+
+/// Attributes of files that are shown to a program: read-only, without devices and set-user bits.
+pub(super) const SHOWN_FILE: u64 =
+    libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+/// The same for a device.
+pub(super) const SHOWN_DEVICE: u64 =
+    libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
+
+/// Sets attributes of a mounted tree, everything in it included.
+pub(super) fn set_mount_attributes(tree: BorrowedFd<'_>, attributes: u64) -> bool {
+    #[repr(C)]
+    struct Attributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    let wanted =
+        Attributes { set: attributes, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 };
+    let flags = libc::c_long::from(libc::AT_EMPTY_PATH | libc::AT_RECURSIVE);
+    // SAFETY: reads an empty text and a structure of that size.
+    checked(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const wanted,
+            size_of::<Attributes>(),
+        )
+    })
+    .is_ok()
+}
+
+/// Rules of Landlock: they withdraw the rights that these bits stand for.
 #[repr(C)]
 pub(super) struct Handled {
     pub(super) files: u64,
@@ -193,7 +274,19 @@ pub(super) fn landlock_version() -> io::Result<libc::c_long> {
     })
 }
 
-pub(super) fn restrict_by_landlock(handled: &Handled) -> io::Result<()> {
+/// Rights on what lies below an open folder, or on an open file.
+pub(super) struct Granted<'a> {
+    pub(super) below: BorrowedFd<'a>,
+    pub(super) files: u64,
+}
+
+pub(super) fn restrict_by_landlock(handled: &Handled, granted: &[Granted<'_>]) -> io::Result<()> {
+    const BELOW_PATH: Word = 1;
+    #[repr(C, packed)]
+    struct Rule {
+        files: u64,
+        below: RawFd,
+    }
     let none: Word = 0;
     let bytes = size_of::<Handled>();
     // SAFETY: reads one structure of that size.
@@ -203,6 +296,12 @@ pub(super) fn restrict_by_landlock(handled: &Handled) -> io::Result<()> {
     let rules = RawFd::try_from(rules).map_err(io::Error::other)?;
     // SAFETY: a descriptor that is new, and owned by nobody else.
     let rules = unsafe { OwnedFd::from_raw_fd(rules) };
+    for Granted { below, files } in granted {
+        let rule = Rule { files: *files, below: below.as_raw_fd() };
+        let (to, rule) = (rules.as_raw_fd(), &raw const rule);
+        // SAFETY: reads one structure of the kind that is named.
+        checked(unsafe { libc::syscall(libc::SYS_landlock_add_rule, to, BELOW_PATH, rule, none) })?;
+    }
     // SAFETY: two numbers.
     checked(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), none) })?;
     Ok(())

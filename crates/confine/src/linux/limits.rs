@@ -48,16 +48,20 @@ pub(super) fn of_every_worker() -> bool {
 
 /// Limits addresses and CPU time.
 pub(super) fn of_run(mapped_bytes: u64, cpu: Duration) -> bool {
+    lower(Limited::from(libc::RLIMIT_AS), mapped_bytes) && of_cpu(cpu)
+}
+
+/// Limits CPU time, rounded up to seconds.
+pub(super) fn of_cpu(cpu: Duration) -> bool {
     let seconds = cpu.as_secs().saturating_add(u64::from(cpu.subsec_nanos() > 0)).max(1);
     let (soft, hard) = (seconds, seconds.saturating_add(HARD_AFTER_SECONDS));
-    lower(Limited::from(libc::RLIMIT_AS), mapped_bytes)
-        && read_limit(libc::RLIMIT_CPU).is_ok_and(|old| {
-            set_limit(libc::RLIMIT_CPU, soft.min(old.rlim_max), hard.min(old.rlim_max))
-        })
+    read_limit(libc::RLIMIT_CPU).is_ok_and(|old| {
+        set_limit(libc::RLIMIT_CPU, soft.min(old.rlim_max), hard.min(old.rlim_max))
+    })
 }
 
 /// Sets a limit for good, unless it is lower already.
-fn lower(what: Limited, most: u64) -> bool {
+pub(super) fn lower(what: Limited, most: u64) -> bool {
     read_limit(what).is_ok_and(|old| {
         let most = most.min(old.rlim_max);
         set_limit(what, most.min(old.rlim_cur), most)

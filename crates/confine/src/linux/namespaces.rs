@@ -13,9 +13,19 @@ use std::{fs, io};
 /// Enters the wanted ones. Returns whether the process has its own table of mounts. The process namespace is that of
 /// the next child.
 pub(super) fn enter(wanted: Confinement, got: &mut Confinement) -> bool {
+    enter_first(wanted, got);
+    enter_others(wanted, got)
+}
+
+/// Enters those that children have from their start: the user's, and that of processes.
+pub(super) fn enter_first(wanted: Confinement, got: &mut Confinement) {
     got.user = wanted.user && enter_user();
-    got.network = wanted.network && unshare(libc::CLONE_NEWNET);
     got.processes = wanted.processes && unshare(libc::CLONE_NEWPID);
+}
+
+/// Enters all others.
+pub(super) fn enter_others(wanted: Confinement, got: &mut Confinement) -> bool {
+    got.network = wanted.network && unshare(libc::CLONE_NEWNET);
     got.ipc = wanted.ipc && unshare(libc::CLONE_NEWIPC);
     if wanted.system_calls {
         // These two contain only names, and no call that reads them is permitted.

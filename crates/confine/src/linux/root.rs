@@ -8,7 +8,7 @@ use std::fs;
 const PLAIN: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 
 /// Folders on which the new root can be mounted before it is one; the first that exists is used.
-const PLACES: [&std::ffi::CStr; 5] = [c"/tmp", c"/usr", c"/dev", c"/sys", c"/proc"];
+pub(super) const PLACES: [&std::ffi::CStr; 5] = [c"/tmp", c"/usr", c"/dev", c"/sys", c"/proc"];
 
 /// Makes the root empty. `mounts` says that the table of mounts is the process's own.
 pub(super) fn empty(mounts: bool) -> bool {

@@ -28,32 +28,43 @@ mod worker;
 
 pub use binding::handle::{EventPoller, RunHandle};
 pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
+pub use binding::interception::{Interception, Rest, RunInterceptor};
 pub use binding::mailbox::{HostEvent, Mailbox, Wake};
 pub use binding::mailbox_host::{MailboxHost, Validate};
 pub use binding::native::{
-    EndHook, NativeAnswer, NativeCall, NativeFunction, NativeFunctions, NativeMode, NativeRecord,
-    NativeRun,
+    Answering, EndHook, MakeAnswer, NativeAnswer, NativeCall, NativeFunction, NativeFunctions,
+    NativeMode, NativeRecord, NativeRun,
 };
 pub use binding::visit::{Collection, MessageVisitor, Refused, refusal};
 pub use data::cause::{Cause, KEPT_THROWS, LARGE_THROW_BYTES};
 pub use data::cell::{CellOutcome, Name, NameKind, SessionState, ValueFrom};
+pub use data::extension::{Extension, ExtensionFunction, ExtensionReturns, install_extension};
+pub use data::inspect::inspect;
 pub use data::outcome::{ExecutionError, ExecutionLog, ExecutionResult, LogLevel, Status};
 pub use data::status_error::StatusError;
+pub use data::text::{MESSAGE_LIMIT, STACK_LIMIT};
 pub use data::{
-    options::{OptionDeclaration, OptionKind, OptionSet, Spelling, unknown_option, wrong_type},
+    options::{
+        OptionDeclaration, OptionKind, OptionSet, Spelling, unknown_name, unknown_option,
+        wrong_type,
+    },
     runtime_options::{Isolation, OptionValue, RuntimeOptions},
     source::{Language, SourceText},
 };
 pub use error::{Error, ErrorKind};
 pub use isolane_confine::Confinement;
-pub use modules::request::Request;
+pub use isolate::stalled::STALLED;
+pub use modules::program::check_library;
+pub use modules::request::{ExtensionRequest, Request, Shape};
+pub use modules::session_interceptor::SessionInterceptor;
 pub use modules::session_request::{CallRequest, CellRequest, SessionRequest, UpdateRequest};
+pub use os::process::process_id;
 pub use runtime::{Runtime, SessionHandle, Stats, WeakSessionHandle};
 pub use rust::{
     Answer, BoxedError, CallOptions, Callable, CellOptions, Cells, ErrorCode, Execute, Execution,
     ExecutionOptions, Fallible, FutureCallable, HostError, HostFunction, HostPromise, Input,
     Inputs, IntoOutput, Parameters, Plain, Report, Reports, Returned, SandboxCall, SandboxFunction,
-    SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, run_code,
+    SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, run_code, spawn,
 };
 pub use value::path::Step;
 pub use value::{Charge, Value};

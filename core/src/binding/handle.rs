@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use super::host::Completion;
+use super::{
+    host::Completion,
+    interception::{InterceptedRun, Interception},
+};
 use crate::{
     binding::inbound::Inbound,
     data::outcome::ExecutionResult,
@@ -19,6 +22,11 @@ pub(crate) trait Recipient: Send + Sync {
 
     /// Charges bytes that somebody holds for it. If there is no room for them, it ends the run and returns `None`.
     fn charge(self: Arc<Self>, bytes: usize) -> Option<Charge>;
+
+    /// Whether it is a run that has settled without anybody ending it, and within its memory limit.
+    fn ended_by_itself(&self) -> bool {
+        false
+    }
 }
 
 /// Control over a run, wherever its isolate is.
@@ -30,6 +38,9 @@ pub(crate) trait RunControl: Recipient + fmt::Debug {
 
     /// Whether it has not settled.
     fn running(&self) -> bool;
+
+    /// Whether it has settled because somebody or its memory limit ended it.
+    fn was_ended(&self) -> bool;
 
     /// Terminates it for its caller.
     fn terminate(self: Arc<Self>, reason: Option<&str>);
@@ -43,8 +54,22 @@ pub(crate) trait RunControl: Recipient + fmt::Debug {
     /// The oldest report that the host has not taken out.
     fn take_report(&self) -> Option<Value>;
 
+    /// The bytes of its result without the reports.
+    fn result_bytes(&self) -> usize;
+
+    /// Takes its result out, to change it; the reports stay, and are not in it.
+    fn lend_result(&self) -> Option<ExecutionResult>;
+
+    /// Puts the changed result back, to which the reports are added.
+    fn return_result(&self, result: ExecutionResult);
+
     /// Its result, once.
     fn take_result(&self) -> Option<ExecutionResult>;
+
+    /// Its interception, if it is intercepted.
+    fn interception(&self) -> Option<&Interception> {
+        None
+    }
 
     /// The poller for its events on the caller's thread, if it is in another process.
     fn poller(&self) -> Option<Weak<dyn Poller>> {
@@ -103,6 +128,16 @@ impl RunHandle {
         Self { run }
     }
 
+    /// The handle on a run that may be intercepted, and tells its interceptor.
+    pub(crate) fn of(run: Arc<dyn RunControl>, interception: Option<Interception>) -> Self {
+        let Some(interception) = interception else { return Self::new(run) };
+        let intercepted = InterceptedRun::new(Arc::clone(&run), interception.clone());
+        let handle = Self::new(Arc::new(intercepted));
+        interception.interceptor().started(&handle);
+        interception.belongs_to(&run);
+        handle
+    }
+
     /// Whether the run belongs to this process, and not to one that this was forked from. In a forked child the run
     /// does nothing: not even its settlement is reported there.
     #[must_use]
@@ -120,10 +155,23 @@ impl RunHandle {
         }
     }
 
+    /// The interception of the run, if it is intercepted.
+    #[must_use]
+    pub fn interception(&self) -> Option<Interception> {
+        self.run.interception().cloned()
+    }
+
     /// Whether the run has not settled yet.
     #[must_use]
     pub fn running(&self) -> bool {
         self.run.running() && self.is_here()
+    }
+
+    /// Whether the run has settled because somebody ended it, or at a limit. A host starts none of its calls that are left
+    /// then ([`Host::start`](crate::Host::start)). A run that ended by itself has made them, and they start.
+    #[must_use]
+    pub fn was_ended(&self) -> bool {
+        !self.run.running() && self.here().is_some_and(|run| run.was_ended())
     }
 
     /// The reports from that index on, each a message of its own. Costs a copy of each.

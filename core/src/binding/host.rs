@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::handle::RunControl;
-use crate::data::cell::SessionState;
+use crate::data::{cell::SessionState, outcome::ExecutionLog};
 use crate::value::{
     ErrorClass, Kinds, Value, Writer,
     path::{self, Step},
@@ -51,6 +51,19 @@ pub trait Host: Send + Sync + 'static {
         let _ = (function, args, promise);
     }
 
+    /// As [`Host::start`], of a host that may have the outcome at once: it returns the outcome, and does not settle the
+    /// promise. Not called under isolation by process.
+    fn start_or_answer(&self, function: u32, args: Value, promise: u32) -> Option<Completion> {
+        self.start(function, args, promise);
+        None
+    }
+
+    /// A report before it is kept: returns the value that is kept, and that everybody sees. Called on the thread that
+    /// computes the run, or that takes large messages of its worker.
+    fn reported(&self, report: Value) -> Value {
+        report
+    }
+
     /// The outcome of a call that the host made through [`RunHandle::call_function`].
     ///
     /// [`RunHandle::call_function`]: crate::RunHandle::call_function
@@ -61,6 +74,11 @@ pub trait Host: Send + Sync + 'static {
     /// for which the sandbox waits, can give such a number back. Anything that is sent later carries a promise of the
     /// host with the same outcome.
     fn promise_settled(&self, promise: u32, completion: Completion);
+
+    /// The run calls its console. The log will be in its result, too; the calls come in order.
+    fn logged(&self, log: &ExecutionLog) {
+        let _ = log;
+    }
 
     /// The cell whose events this host receives is over, with that effect on its session; or a cell of the session's own
     /// is. Called right before [`Host::settled`]. If the session was rolled back, promises of the sandbox that arrived

@@ -23,17 +23,33 @@ use tokio::task::AbortHandle;
 use super::{
     executor,
     handle::Recipient,
-    host::{ASYNC_FUNCTION, Completion, Host, HostCall, Refusal},
+    host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal},
     inbound::Inbound,
+    interception::Interception,
 };
 use crate::{
-    data::cell::SessionState,
+    data::{cell::SessionState, outcome::ExecutionLog},
     os::sync::Mutex,
     value::{Charge, ErrorClass, Kinds, Value, Writer},
 };
 
 /// Set in the numbers of native functions, and of the promises that they answer with. A binding never sets it.
 const NATIVE: u32 = 1 << 30;
+
+/// Set, too, in the numbers of the native functions of the process's extension, which are the same in every run.
+const OF_EXTENSION: u32 = 1 << 29;
+
+/// The number of a native function of the extension, by its place.
+pub(crate) fn extension_number(place: usize, is_async: bool) -> u32 {
+    let place = u32::try_from(place).unwrap_or(u32::MAX) & (OF_EXTENSION - 1);
+    place | NATIVE | OF_EXTENSION | if is_async { ASYNC_FUNCTION } else { 0 }
+}
+
+/// The place of a native function of the extension, if the number is one of those.
+pub(crate) fn extension_place(number: u32) -> Option<usize> {
+    let is_one = NativeFunctions::is_native(number) && number & OF_EXTENSION != 0;
+    is_one.then_some((number & (OF_EXTENSION - 1)) as usize)
+}
 
 /// A host function that is answered in Rust, without running code of the caller's language.
 ///
@@ -77,8 +93,17 @@ pub enum NativeAnswer {
     Blocking(Box<dyn FnOnce() -> Completion + Send>),
     /// A promise of the future's output. The future runs in a tokio runtime of this library, and is dropped if the run
     /// settles first.
-    Later(Pin<Box<dyn Future<Output = Completion> + Send>>),
+    Later(Answering),
+    /// A promise of the output of a future that can be made again, because it only waits. A session can be copied while
+    /// such a future is under way: the copy has one of its own, for which the function is called with the copy.
+    Repeatable(MakeAnswer),
 }
+
+/// The future of an answer.
+pub type Answering = Pin<Box<dyn Future<Output = Completion> + Send>>;
+
+/// Makes the future of an answer for a run.
+pub type MakeAnswer = Arc<dyn Fn(&NativeRun) -> Answering + Send + Sync>;
 
 impl NativeAnswer {
     /// The outcome of work that takes long.
@@ -89,6 +114,14 @@ impl NativeAnswer {
     /// A promise of the future's output.
     pub fn later(future: impl Future<Output = Completion> + Send + 'static) -> Self {
         Self::Later(Box::pin(future))
+    }
+
+    /// A promise of the output of a future that only waits. `make` must return at once.
+    pub fn repeatable<F>(make: impl Fn(&NativeRun) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Completion> + Send + 'static,
+    {
+        Self::Repeatable(Arc::new(move |run| Box::pin(make(run))))
     }
 }
 
@@ -104,6 +137,7 @@ impl fmt::Debug for NativeAnswer {
             Self::Now(completion) => out.debug_tuple("Now").field(completion).finish(),
             Self::Blocking(_) => out.debug_struct("Blocking").finish_non_exhaustive(),
             Self::Later(_) => out.debug_struct("Later").finish_non_exhaustive(),
+            Self::Repeatable(_) => out.debug_struct("Repeatable").finish_non_exhaustive(),
         }
     }
 }
@@ -133,13 +167,19 @@ impl NativeCall {
 /// The run that calls a [`NativeFunction`]; all cells of a session are one. Cheap to clone; keeps nothing of the run
 /// alive.
 #[derive(Clone)]
-pub struct NativeRun(Arc<RunState>);
+pub struct NativeRun(Arc<RunState>, Option<Interception>);
 
 impl NativeRun {
     /// A number that no other run of this process has, under which a function can keep data for each run.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.0.number
+    }
+
+    /// The interception of the run, or of the cell that calls. Outside of cells it is that of their session.
+    #[must_use]
+    pub fn interception(&self) -> Option<&Interception> {
+        self.1.as_ref()
     }
 
     /// Whether the run has settled: nobody waits for an answer.
@@ -221,9 +261,14 @@ type Observer = Arc<dyn Fn(&NativeRecord<'_>) + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct NativeFunctions(Arc<Table>);
 
+/// Native functions by their places; `None` for those that a run has not.
+type ExtensionFunctions = Arc<[Option<Arc<dyn NativeFunction>>]>;
+
 #[derive(Default)]
 struct Table {
     known: Mutex<Known>,
+    /// Those of the extension, by their places.
+    of_extension: OnceLock<ExtensionFunctions>,
     observer: OnceLock<Observer>,
 }
 
@@ -245,8 +290,15 @@ impl NativeFunctions {
     /// run is running.
     #[must_use]
     pub fn number(&self, function: &Arc<dyn NativeFunction>) -> u32 {
+        let is_it = |known: &Option<Arc<dyn NativeFunction>>| {
+            known.as_ref().is_some_and(|known| Arc::ptr_eq(known, function))
+        };
+        let of_extension = self.0.of_extension.get();
+        if let Some(place) = of_extension.and_then(|known| known.iter().position(is_it)) {
+            return extension_number(place, function.mode() == NativeMode::Async);
+        }
         let mut known = self.0.known.lock();
-        let next = u32::try_from(known.functions.len()).unwrap_or(NATIVE - 1) & (NATIVE - 1);
+        let next = u32::try_from(known.functions.len()).unwrap_or(u32::MAX) & (OF_EXTENSION - 1);
         let address = Arc::as_ptr(function).cast::<()>().addr();
         let number = *known.numbers.entry(address).or_insert(next);
         if number == next {
@@ -259,14 +311,24 @@ impl NativeFunctions {
     /// The function with a number that the sandbox sent back; `None` for one of the binding's own.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<Arc<dyn NativeFunction>> {
-        let index = Self::is_native(number).then_some(number & (NATIVE - 1))?;
+        if let Some(place) = extension_place(number) {
+            return self.0.of_extension.get()?.get(place)?.clone();
+        }
+        let index = Self::is_native(number).then_some(number & (OF_EXTENSION - 1))?;
         self.0.known.lock().functions.get(index as usize).cloned()
+    }
+
+    /// Gives the runs of this table those native functions of the extension, by their places in
+    /// [`Extension::natives`](crate::Extension::natives). The first call counts.
+    pub fn extend(&self, functions: &ExtensionFunctions) {
+        // A second one is dropped, as documented.
+        let _ = self.0.of_extension.set(Arc::clone(functions));
     }
 
     /// Whether a host function's number is one of a native function.
     #[must_use]
     pub fn is_native(number: u32) -> bool {
-        number & NATIVE != 0 && number != super::host::REPORT_SINK
+        number & NATIVE != 0 && number != REPORT_SINK
     }
 
     /// Calls the observer with each answered call, on the thread that answers it. Only the first observer counts.
@@ -292,9 +354,40 @@ struct RunState {
     /// Keys of hooks and tasks.
     next_key: AtomicU64,
     ends: Mutex<HashMap<u64, Box<dyn FnOnce() + Send>>>,
-    /// The futures that are running; `None` for one that is about to be spawned. Their keys are not their promises: a
-    /// worker that was taken over may use a number twice, and both futures must end with the run.
-    tasks: Mutex<HashMap<u64, Option<AbortHandle>>>,
+    /// The futures that are running. Their keys are not their promises: a worker that was taken over may use a number
+    /// twice, and both futures must end with the run.
+    tasks: Mutex<HashMap<u64, Task>>,
+}
+
+/// A future under way.
+#[derive(Default)]
+struct Task {
+    /// `None` while it is about to be spawned.
+    handle: Option<AbortHandle>,
+    /// For a copy of the session.
+    again: Option<Repeatable>,
+}
+
+impl Task {
+    fn abort(self) {
+        if let Some(handle) = self.handle {
+            handle.abort();
+        }
+    }
+}
+
+/// A future under way that a copy of the session makes again.
+#[derive(Clone)]
+pub(crate) struct Repeatable {
+    /// The number of its promise, in the copy, too.
+    pub(crate) promise: u32,
+    make: MakeAnswer,
+}
+
+impl fmt::Debug for Repeatable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Repeatable").field("promise", &self.promise).finish_non_exhaustive()
+    }
 }
 
 impl RunState {
@@ -309,6 +402,21 @@ impl RunState {
 
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Ends all work of the run, which has settled.
+    fn end(&self) {
+        let hooks = {
+            let mut ends = self.ends.lock();
+            self.over.store(true, Ordering::Release);
+            std::mem::take(&mut *ends)
+        };
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.into_values().for_each(Task::abort);
+        for hook in hooks.into_values() {
+            // A panic here is a bug of the function; the run has settled all the same.
+            let _ = catch_unwind(AssertUnwindSafe(hook));
+        }
     }
 }
 
@@ -330,7 +438,11 @@ pub(crate) struct NativeHost {
 }
 
 impl NativeHost {
-    pub(crate) fn new(host: Arc<dyn Host>, functions: NativeFunctions) -> Self {
+    pub(crate) fn new(
+        host: Arc<dyn Host>,
+        functions: NativeFunctions,
+        interception: Option<Interception>,
+    ) -> Self {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let state = RunState {
             number: RUNS.fetch_add(1, Ordering::Relaxed),
@@ -341,12 +453,18 @@ impl NativeHost {
             ends: Mutex::default(),
             tasks: Mutex::default(),
         };
-        Self { host, functions, run: NativeRun(Arc::new(state)), is_cell: false }
+        Self { host, functions, run: NativeRun(Arc::new(state), interception), is_cell: false }
     }
 
     /// The host of a cell of this one's session.
-    pub(crate) fn cell(&self, host: Arc<dyn Host>) -> Self {
-        Self { host, functions: self.functions.clone(), run: self.run.clone(), is_cell: true }
+    pub(crate) fn cell(&self, host: Arc<dyn Host>, interception: Option<Interception>) -> Self {
+        let run = NativeRun(Arc::clone(&self.run.0), interception);
+        Self { host, functions: self.functions.clone(), run, is_cell: true }
+    }
+
+    /// The binding's own host.
+    pub(crate) fn bare(&self) -> Arc<dyn Host> {
+        Arc::clone(&self.host)
     }
 
     /// This moment, for [`NativeHost::undo`].
@@ -359,7 +477,9 @@ impl NativeHost {
         let run = &self.run.0;
         let hooks: Vec<_> = run.ends.lock().extract_if(|key, _| *key >= since).collect();
         let tasks: Vec<_> = run.tasks.lock().extract_if(|key, _| *key >= since).collect();
-        tasks.into_iter().filter_map(|(_, task)| task).for_each(|task| task.abort());
+        for (_, task) in tasks {
+            task.abort();
+        }
         for (_, hook) in hooks {
             // A panic here is a bug of the function; the cell is over all the same.
             let _ = catch_unwind(AssertUnwindSafe(hook));
@@ -369,6 +489,45 @@ impl NativeHost {
     /// Receives the run before it begins, and so before its first call.
     pub(crate) fn started(&self, run: &Arc<dyn Recipient>) {
         let _ = self.run.0.control.set(Arc::downgrade(run));
+    }
+
+    /// The futures under way that a copy of the session makes again. One of them may end before the copy is made.
+    pub(crate) fn repeatable(&self) -> Vec<Repeatable> {
+        self.run.0.tasks.lock().values().filter_map(|task| task.again.clone()).collect()
+    }
+
+    /// Makes the futures again that the session had of which this one's is a copy. Its outcomes may come a second time:
+    /// those have no effect.
+    pub(crate) fn repeat(&self, of: &Self, under_way: Vec<Repeatable>) {
+        let run = &self.run.0;
+        // Promises that wait in the copy keep their numbers.
+        run.next_promise.store(of.run.0.next_promise.load(Ordering::Relaxed), Ordering::Relaxed);
+        for again in under_way {
+            self.spawn_again(again, None);
+        }
+    }
+
+    fn spawn_again(&self, again: Repeatable, audit: Option<Audit>) {
+        let make = || (again.make)(&self.run);
+        let promise = again.promise;
+        match catch_unwind(AssertUnwindSafe(make)) {
+            Ok(future) => spawn(&self.run.0, promise, future, (Some(again), audit)),
+            Err(_panic) => {
+                let text = "the native function panicked";
+                settle(&self.run.0, promise, Err(error_value(ErrorClass::Error, text)));
+            }
+        }
+    }
+
+    /// Answers with a promise of the host, and returns its number. It is sent first, because its outcome must come after
+    /// it.
+    fn promise(&self, call: HostCall) -> u32 {
+        let next = self.run.0.next_promise.fetch_add(1, Ordering::Relaxed);
+        let promise = NATIVE | next & (NATIVE - 1);
+        let mut writer = Writer::new();
+        writer.host_promise(promise);
+        call.reply(Ok(writer.finish()));
+        promise
     }
 
     fn answer(&self, function: &Arc<dyn NativeFunction>, args: Value, call: HostCall) {
@@ -384,13 +543,12 @@ impl NativeHost {
                 run_blocking(run, work, audit, move |completion| call.reply(completion));
             }
             NativeAnswer::Later(future) => {
-                let promise =
-                    NATIVE | run.next_promise.fetch_add(1, Ordering::Relaxed) & (NATIVE - 1);
-                let mut writer = Writer::new();
-                writer.host_promise(promise);
-                // The promise is sent first, because its outcome must come after it.
-                call.reply(Ok(writer.finish()));
-                spawn(run, promise, future, audit);
+                let promise = self.promise(call);
+                spawn(run, promise, future, (None, audit));
+            }
+            NativeAnswer::Repeatable(make) => {
+                let promise = self.promise(call);
+                self.spawn_again(Repeatable { promise, make }, audit);
             }
         }
     }
@@ -419,23 +577,38 @@ impl Host for NativeHost {
     }
 
     fn start(&self, function: u32, args: Value, promise: u32) {
-        if !NativeFunctions::is_native(function) {
-            return self.host.start(function, args, promise);
+        if let Some(completion) = self.start_or_answer(function, args, promise) {
+            settle(&self.run.0, promise, completion);
         }
-        let Some(native) = self.functions.get(function) else {
-            return settle(&self.run.0, promise, Err(unknown()));
-        };
+    }
+
+    fn start_or_answer(&self, function: u32, args: Value, promise: u32) -> Option<Completion> {
+        if !NativeFunctions::is_native(function) {
+            return self.host.start_or_answer(function, args, promise);
+        }
+        let Some(native) = self.functions.get(function) else { return Some(Err(unknown())) };
         let audit = self.audit(&native, &args);
         match called(&*native, NativeCall { args, run: self.run.clone() }) {
             NativeAnswer::Now(completion) => {
                 report(audit, &completion);
-                settle(&self.run.0, promise, completion);
+                return Some(completion);
             }
             NativeAnswer::Blocking(work) => {
                 let settling = Settling::new(&self.run.0, promise);
                 run_blocking(&self.run.0, work, audit, |completion| settling.settle(completion));
             }
-            NativeAnswer::Later(future) => spawn(&self.run.0, promise, future, audit),
+            NativeAnswer::Later(future) => spawn(&self.run.0, promise, future, (None, audit)),
+            NativeAnswer::Repeatable(make) => {
+                self.spawn_again(Repeatable { promise, make }, audit);
+            }
+        }
+        None
+    }
+
+    fn reported(&self, report: Value) -> Value {
+        match &self.run.1 {
+            Some(interception) => interception.report(report),
+            None => self.host.reported(report),
         }
     }
 
@@ -448,26 +621,32 @@ impl Host for NativeHost {
     }
 
     fn settled(&self) {
-        if self.is_cell {
+        let Some(interception) = &self.run.1 else {
+            if !self.is_cell {
+                self.run.0.end();
+            }
             return self.host.settled();
-        }
-        let run = &self.run.0;
-        let hooks = {
-            let mut ends = run.ends.lock();
-            run.over.store(true, Ordering::Release);
-            std::mem::take(&mut *ends)
         };
-        let tasks = std::mem::take(&mut *run.tasks.lock());
-        tasks.into_values().flatten().for_each(|task| task.abort());
-        for hook in hooks.into_values() {
-            // A panic here is a bug of the function; the run has settled all the same.
-            let _ = catch_unwind(AssertUnwindSafe(hook));
+        let (host, run) = (Arc::clone(&self.host), Arc::clone(&self.run.0));
+        if self.is_cell {
+            return interception.ended(false, || {}, move || host.settled());
         }
-        self.host.settled();
+        let by_itself = run.control().is_some_and(|control| control.ended_by_itself());
+        interception.ended(by_itself, move || run.end(), move || host.settled());
     }
 
     fn concluded(&self, state: SessionState) {
+        if let Some(interception) = &self.run.1 {
+            interception.interceptor().concluded(state);
+        }
         self.host.concluded(state);
+    }
+
+    fn logged(&self, log: &ExecutionLog) {
+        if let Some(interception) = &self.run.1 {
+            interception.interceptor().logged(log);
+        }
+        self.host.logged(log);
     }
 
     fn validated_kinds(&self) -> Kinds {
@@ -536,8 +715,8 @@ fn run_blocking(
 fn spawn(
     run: &Arc<RunState>,
     promise: u32,
-    future: Pin<Box<dyn Future<Output = Completion> + Send>>,
-    audit: Option<Audit>,
+    future: Answering,
+    (again, audit): (Option<Repeatable>, Option<Audit>),
 ) {
     let settling = Settling::new(run, promise);
     // Without a thread the promise is settled with an error, because `settling` is dropped.
@@ -548,7 +727,7 @@ fn spawn(
         if run.is_over() {
             return;
         }
-        tasks.insert(key, None);
+        tasks.insert(key, Task { handle: None, again });
     }
     let task = executor.spawn(async move {
         let completion = future.await;
@@ -557,7 +736,7 @@ fn spawn(
     });
     let mut tasks = run.tasks.lock();
     match tasks.get_mut(&key) {
-        Some(handle) => *handle = Some(task.abort_handle()),
+        Some(known) => known.handle = Some(task.abort_handle()),
         // The future is done already, or the end of the run has not seen its handle.
         None => task.abort(),
     }
@@ -583,11 +762,12 @@ impl Settling {
 
 impl Drop for Settling {
     fn drop(&mut self) {
-        self.run.tasks.lock().remove(&self.key);
         let completion = self.completion.take().unwrap_or_else(|| {
             Err(error_value(ErrorClass::Error, "the native function did not answer the call"))
         });
+        // Before it is taken out: whoever copies the session finds one or the other.
         settle(&self.run, self.promise, completion);
+        self.run.tasks.lock().remove(&self.key);
     }
 }
 
@@ -663,7 +843,7 @@ mod tests {
         let functions = NativeFunctions::new();
         let forever: Arc<dyn NativeFunction> = Arc::new(Forever(Mutex::new(sender)));
         let number = functions.number(&forever);
-        let host = NativeHost::new(Arc::new(Nobody), functions);
+        let host = NativeHost::new(Arc::new(Nobody), functions, None);
         for _ in 0..3 {
             host.start(number, Value::undefined(), ASYNC_FUNCTION | 1);
         }

@@ -10,8 +10,17 @@ use crate::value::{Event, Reader, Str, Value};
 /// The number of nested levels that are shown; deeper objects are `…`.
 const DEPTH: usize = 4;
 
-/// Shows a value in at most `limit` bytes and an ellipsis.
-pub(crate) fn inspect(value: &Value, limit: usize) -> String {
+/// A value as a console shows it, as one line in at most `limit` bytes and an ellipsis. A string is bare, and quoted
+/// inside of something. Functions of the host have no names.
+///
+/// ```
+/// # use isolane::Value;
+/// let rows = Value::serialize(&[("north", 3)])?;
+/// assert_eq!(isolane::inspect(&rows, 100), "[ [ 'north', 3 ] ]");
+/// # Ok::<(), isolane::Error>(())
+/// ```
+#[must_use]
+pub fn inspect(value: &Value, limit: usize) -> String {
     let style = Style { value, limit, mark: None, names: &|_| String::new() };
     shown(value, style)
 }

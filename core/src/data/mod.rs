@@ -2,6 +2,7 @@
 
 pub(crate) mod cause;
 pub(crate) mod cell;
+pub(crate) mod extension;
 pub(crate) mod inspect;
 pub(crate) mod journal;
 pub(crate) mod nearest;

@@ -176,6 +176,13 @@ pub fn unknown_option(set: OptionSet, key: &str, spelling: Spelling) -> Error {
     let names: Vec<String> =
         set.declarations().iter().map(|option| option.spelled(spelling)).collect();
     let place = if set == OptionSet::Execute { "execute." } else { "" };
+    unknown_name(place, key, &names)
+}
+
+/// The error for a name that is none of those that a group of options has, naming the nearest one. `place` is the group
+/// with a dot, or empty.
+#[must_use]
+pub fn unknown_name(place: &str, key: &str, names: &[String]) -> Error {
     let nearest = nearest(key, names.iter().map(String::as_str));
     let hint = match nearest {
         Some(name) => format!("did you mean '{place}{name}'?"),

@@ -104,8 +104,9 @@ pub struct ExecutionLog {
 }
 
 impl ExecutionLog {
-    /// A call at the current time.
-    pub(crate) fn now(level: LogLevel, args: Value) -> Self {
+    /// A call at the current time. `args` is an array, one message.
+    #[must_use]
+    pub fn now(level: LogLevel, args: Value) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { level, args, timestamp: (since.as_secs_f64() * 1e3).floor() }
     }

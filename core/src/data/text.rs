@@ -1,10 +1,16 @@
 //! Limits of the texts that a run returns.
 
-/// The longest message, name, specifier or reason, in bytes of UTF-8.
-pub(crate) const MESSAGE_LIMIT: usize = 16 << 10;
+/// The longest message, name, specifier or reason that a run returns, in bytes of UTF-8. Longer ones are cut, and end with
+/// an ellipsis.
+pub const MESSAGE_LIMIT: usize = 16 << 10;
 
-/// The longest stack, in bytes of UTF-8.
-pub(crate) const STACK_LIMIT: usize = 64 << 10;
+/// The longest stack that a run returns, in bytes of UTF-8.
+pub const STACK_LIMIT: usize = 64 << 10;
+
+/// Why a caller terminates a run, in the caller's words or ours.
+pub(crate) fn termination(reason: Option<&str>) -> String {
+    bounded(reason.unwrap_or("terminated by the caller").to_owned(), MESSAGE_LIMIT)
+}
 
 const ELLIPSIS: char = '…';
 

@@ -276,9 +276,19 @@ fn text_of(
             text.extend_from_slice(bytes);
         })
     };
+    let frame_of = |index: usize| {
+        let site = sites.get(index)?;
+        stack.and_then(|stack| stack.frame(index, site))
+    };
+    let is_trusted = |index| frame_of(index).is_some_and(|frame| frame.is_trusted());
     for (index, site) in sites.iter().enumerate() {
+        let is_native = site.native() || is_trusted(index);
+        if is_native && is_trusted(index + 1) {
+            // Of the extension's functions, the one that the sandbox called stands for all.
+            continue;
+        }
         let corrected = correction.filter(|correction| correction.site == index);
-        if correction.is_some_and(|correction| index < correction.site) && !site.native() {
+        if correction.is_some_and(|correction| index < correction.site) && !is_native {
             continue;
         }
         text.extend_from_slice(b"    at ");
@@ -287,8 +297,7 @@ fn text_of(
         } else {
             text.extend_from_slice(b"<anonymous>");
         }
-        let frame = stack.and_then(|stack| stack.frame(index, site));
-        let place = match (corrected, frame) {
+        let place = match (corrected, frame_of(index)) {
             (Some(correction), _) => Some((correction.position.line, correction.position.column)),
             (None, Some(frame)) if frame.has_place() => site.place(),
             (None, _) => None,
@@ -304,7 +313,7 @@ fn text_of(
                 }
                 text.extend_from_slice(format!(":{line}:{column})\n").as_bytes());
             }
-            None if site.native() => text.extend_from_slice(b" (native)\n"),
+            None if is_native => text.extend_from_slice(b" (native)\n"),
             None => text.extend_from_slice(b" (missing)\n"),
         }
     }

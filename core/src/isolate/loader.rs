@@ -318,7 +318,8 @@ fn import_place(
     Some((importer.to_owned(), place))
 }
 
-fn throw_link_error(
+/// Throws the error of a text or an import. It is the link error, if something is being linked.
+pub(super) fn throw_link_error(
     state: &State,
     error: &ExecutionError,
     import: Option<(String, Position)>,

@@ -5,7 +5,7 @@
 //!
 //! `memory/` holds the instance in which a run lives, `engine/` the engine's C interface and the realm of a run, and
 //! `crossing/` carries values over. `state` keeps a run's tables, `loader` brings modules in, `globals` declares the
-//! names that modules see, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
+//! names that modules see, `extension` opens the extension of the realm, `console` and `rejections` serve the sandbox beyond the language, `locale` warns of what the
 //! engine ignores, `exception` describes thrown values, `explain` says which expression an error of the engine is about,
 //! `backtrace` writes and reads stacks, `function_text` gives functions their text, `excerpt` gives the beginnings of
 //! texts, `settle` goes from evaluation to the end, and `stalled` finds the place at which a run waits for ever.
@@ -18,8 +18,10 @@ mod engine;
 mod exception;
 mod excerpt;
 mod explain;
+mod extension;
 mod function_text;
 mod globals;
+mod library;
 mod loader;
 mod locale;
 mod memory;
@@ -27,7 +29,7 @@ mod null_embedder;
 mod rejections;
 pub(crate) mod session;
 mod settle;
-mod stalled;
+pub(crate) mod stalled;
 mod state;
 
 #[cfg(test)]
@@ -41,6 +43,7 @@ use std::{sync::Arc, time::Instant};
 
 pub(crate) use self::{
     engine::realm::{Realm, STACK_LIMIT_BYTES},
+    extension::fault as extension_fault,
     memory::{
         home::{Home, Tenant},
         pool::{Lease, Pool, PoolOptions},
@@ -61,7 +64,10 @@ use crate::{
         inbound::Inbound,
     },
     data::outcome::{ExecutionError, LogLevel},
-    modules::program::Linker,
+    modules::{
+        program::Linker,
+        request::{ExtensionRequest, Shape},
+    },
     value::Value,
 };
 
@@ -72,10 +78,14 @@ pub(crate) struct Task {
     pub(crate) export: String,
     /// The names of the globals, in the order of their values.
     pub(crate) globals: Vec<String>,
-    /// One message: the globals' values, the values of the bridges' exports, the arguments.
+    /// One message: the extension's input if it is asked for, the globals' values, the values of the bridges' exports, the arguments.
     pub(crate) inputs: Value,
     /// Whether the built-in `report` exists.
     pub(crate) report: bool,
+    /// The form of the entry.
+    pub(crate) shape: Shape,
+    /// What the run sees of the extension, until that is open.
+    pub(crate) extension: Option<Arc<ExtensionRequest>>,
 }
 
 /// The counterpart of an isolate. Called on the thread that computes it, in the middle of its work.
@@ -83,8 +93,8 @@ pub(crate) trait Embedder: Send + Sync {
     /// Calls a host function and waits for its answer; `None` when the run must end.
     fn call(&self, function: u32, args: Value) -> Option<Completion>;
 
-    /// Has the host start a call that will settle that promise; false when the run must end.
-    fn start(&self, function: u32, args: Value, promise: u32) -> bool;
+    /// Has the host start a call that will settle that promise.
+    fn start(&self, function: u32, args: Value, promise: u32) -> Started;
 
     /// Keeps a reported value and gives it to the sink, as [`Embedder::call`] does.
     fn report(&self, value: Value) -> Option<Completion>;
@@ -103,6 +113,17 @@ pub(crate) trait Embedder: Send + Sync {
 
     /// Called when the interrupt handler reads the clock; may wait, or ask the run to end.
     fn poll(&self, now: Instant);
+}
+
+/// The outcome of the start of a call by the host.
+#[derive(Debug)]
+pub(crate) enum Started {
+    /// It goes on, and its outcome will be a message.
+    GoesOn,
+    /// It is done, and there will be no message.
+    Done(Completion),
+    /// The run must end.
+    Ended,
 }
 
 /// One run in one instance.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::Embedder;
+use super::{Embedder, Started};
 use crate::{
     binding::host::{Completion, Refusal},
     data::outcome::LogLevel,
@@ -17,8 +17,8 @@ impl Embedder for NullEmbedder {
         None
     }
 
-    fn start(&self, _function: u32, _args: Value, _promise: u32) -> bool {
-        false
+    fn start(&self, _function: u32, _args: Value, _promise: u32) -> Started {
+        Started::Ended
     }
 
     fn report(&self, _value: Value) -> Option<Completion> {

@@ -16,7 +16,7 @@ use super::{
         clone_out::{Crossing, clone_out},
     },
     engine::{Cx, Local, Outcome, Raw, Thrown, is_promise, is_proxy, sys, undefined},
-    exception, globals, loader, session,
+    exception, extension, globals, loader, session,
 };
 
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
         outcome::{ExecutionError, Status},
         text::{MESSAGE_LIMIT, bounded},
     },
-    modules::program::Oversized,
+    modules::{program::Oversized, request::Shape},
     testing::step_timer::{Step, lap},
     value::{ErrorClass, Value},
 };
@@ -134,8 +134,17 @@ pub(super) fn go_on(state: &State) -> Turn {
                 Ok(Some(end)) => return Turn::Ended(finish(state, end)),
                 Err(Thrown) => return Turn::Ended(failure(state)),
             }
-        } else if session::is_anothers_turn(state) || !run_job(state) {
+        } else if session::is_anothers_turn(state) {
             return Turn::Idle { waits_for_host: state.waits_for_host() };
+        } else if !run_job(state) {
+            if state.waits_for_host() {
+                return Turn::Idle { waits_for_host: true };
+            }
+            match extension::idle(state) {
+                Ok(true) => {}
+                Ok(false) => return Turn::Idle { waits_for_host: false },
+                Err(Thrown) => return Turn::Ended(failure(state)),
+            }
         }
     }
 }
@@ -147,6 +156,7 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
     state.inputs.replace(inputs);
     lap(Step::ClonedIn);
     state.charge_compiled(0);
+    extension::open_for_run(state)?;
     globals::declare(state)?;
     lap(Step::Bound);
     let module = loader::load_entry(state).map_err(NotStarted::Unlinked)?;
@@ -243,6 +253,12 @@ fn select(state: &State) -> Outcome<Option<End>> {
         return missing_export(state, &namespace, &name).map(Some);
     }
     let export = cx.get(namespace.raw(), key.id)?;
+    if state.task.borrow().shape == Shape::Body {
+        // The name that it got from its export would be in stacks.
+        cx.delete(export.raw(), "name")?;
+        await_value(state, extension::run(state, &export)?)?;
+        return Ok(None);
+    }
     let args = arguments(state)?;
     let candidate = if cx.is_function(export.raw()) {
         let raws: Vec<Raw> = args.iter().map(Local::raw).collect();

@@ -18,13 +18,14 @@ use crate::{
 /// The functions that the stack names.
 const MOST_FRAMES: usize = 10;
 
-const MESSAGE: &str = "the run is stalled: it waits for a promise that nothing can settle";
+/// The message of a run that was ended because nothing can resume it.
+pub const STALLED: &str = "the run is stalled: it waits for a promise that nothing can settle";
 
 /// The error of a run whose place is not known.
 pub(crate) fn without_place() -> ExecutionError {
     ExecutionError {
         name: "SafetyCap".to_owned(),
-        message: MESSAGE.to_owned(),
+        message: STALLED.to_owned(),
         ..ExecutionError::default()
     }
 }

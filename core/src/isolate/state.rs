@@ -19,6 +19,7 @@ use super::{
     },
     engine::{Local, realm::Realm},
     explain::Explained,
+    extension::Opened,
     locale,
     memory::{escape::leave, home::Tenant, instance::Instance},
     session::Session,
@@ -61,8 +62,10 @@ pub(super) struct State {
     pub(super) task: RefCell<Task>,
     /// Whether the caller gave a console of its own.
     pub(super) own_console: Cell<bool>,
-    /// The caller's values: globals, then exports of bridges, then the array of arguments.
+    /// The caller's values: globals with the names of the extension before them, then exports of bridges, then the array of arguments.
     pub(super) inputs: RefCell<Vec<Local>>,
+    /// The parts of the extension that the run calls, once it is open.
+    pub(super) extension: RefCell<Opened>,
     /// Bridged modules by address: their exports, and where their values start in `inputs`.
     pub(super) bridges: RefCell<Vec<(usize, Vec<String>, usize)>>,
     pub(super) linking: RefCell<Linking>,
@@ -134,6 +137,7 @@ impl State {
             own_console: Cell::new(task.globals.iter().any(|name| name == "console")),
             task: RefCell::new(task),
             inputs: RefCell::default(),
+            extension: RefCell::default(),
             bridges: RefCell::default(),
             linking: RefCell::default(),
             requested: RefCell::default(),

@@ -27,7 +27,7 @@ const ENDLESS: &[&str] = &[
     "for (;;) { try { throw 1 } catch {} finally { continue } }",
     "const f = () => { try { f() } catch {} f() }; f()",
     "(async () => { for (;;) await 0 })()",
-    "const f = () => Promise.resolve().then(f); f()",
+    "const f = () => { Promise.resolve().then(f); }; f()",
     "for (const x of (function* () { for (;;) yield 1 })());",
     "const p = new Proxy({}, { get: () => 1 }); for (;;) p.x",
     "Iterator.from({ next: () => ({ done: false }) }).forEach(() => {})",

@@ -16,8 +16,8 @@ use std::{
 use super::{
     compile::{
         CompileError, CompiledModule,
-        cell::{CompiledCell, compile_cell},
-        compile,
+        cell::{CompiledCell, compile_body, compile_cell},
+        compile, compile_library,
     },
     program::Script,
 };
@@ -63,11 +63,16 @@ impl Content {
     }
 }
 
-/// A label, a text, its language, and the names that are types.
+/// A label, a text, its language, and the names that are types, or the other names of [`compile_body`] and
+/// [`compile_library`].
 type Key<'k> = (&'k str, &'k str, Language, &'k [String]);
 
 /// In place of the label of a cell, which is not in its bytecode. No module has this label.
 const CELL: &str = "\u{4}";
+
+/// In front of the label of a body and of that of a library. No label begins so.
+const BODY: char = '\u{5}';
+const LIBRARY: char = '\u{6}';
 
 /// Number of scripts kept. Each list of global names that callers use has one script.
 const SCRIPTS: usize = 1_000;
@@ -94,6 +99,38 @@ impl Cache {
     ) -> Result<Arc<CompiledModule>, CompileError> {
         let compile = || Ok(Content::Module(Arc::new(compile(text, language, erase, room_bytes)?)));
         let content = self.content((label, text, language, erase), room_bytes, compile)?;
+        Ok(Arc::clone(content.module()))
+    }
+
+    /// As `module`, of the body of a function ([`compile_body`]).
+    pub(crate) fn body(
+        &self,
+        label: &str,
+        text: &str,
+        language: Language,
+        names: &[String],
+        room_bytes: usize,
+    ) -> Result<Arc<CompiledModule>, CompileError> {
+        let compile =
+            || Ok(Content::Module(Arc::new(compile_body(text, language, names, room_bytes)?)));
+        let label = format!("{BODY}{label}");
+        let content = self.content((&label, text, language, names), room_bytes, compile)?;
+        Ok(Arc::clone(content.module()))
+    }
+
+    /// As `module`, of a library ([`compile_library`]).
+    pub(crate) fn library(
+        &self,
+        label: &str,
+        text: &str,
+        language: Language,
+        hidden: &[String],
+        room_bytes: usize,
+    ) -> Result<Arc<CompiledModule>, CompileError> {
+        let compile =
+            || Ok(Content::Module(Arc::new(compile_library(text, language, hidden, room_bytes)?)));
+        let label = format!("{LIBRARY}{label}");
+        let content = self.content((&label, text, language, hidden), room_bytes, compile)?;
         Ok(Arc::clone(content.module()))
     }
 

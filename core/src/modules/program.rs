@@ -14,13 +14,14 @@ use super::{
     compile::{
         CompileError, CompiledModule,
         call_site::Call,
+        compile_library,
         explain::{Candidate, Question},
     },
     link::{
         graph::{Graph, LinkError},
         specifier::{self, ModuleKey, Resolved, Specifiers},
     },
-    request::Request,
+    request::{Request, Shape},
 };
 pub(crate) use super::{
     compile::{RegularExpression, call_site, explain},
@@ -100,6 +101,9 @@ pub(crate) enum Unlinked {
 /// Bytes of a file's name that a message about memory shows.
 const SHOWN_FILENAME: usize = 1 << 10;
 
+/// Bytes of a specifier that an error shows.
+const SHOWN_SPECIFIER: usize = 200;
+
 /// A module that the run has no room to compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Oversized {
@@ -142,6 +146,17 @@ pub(crate) trait Linker: Send {
 
     /// A classic script, with the bytecode that earlier runs made of the same text.
     fn script(&self, text: String) -> Code;
+
+    /// A library, with its name in the engine ([`compile_library`](super::compile::compile_library)). The code is a
+    /// script.
+    fn library(
+        &mut self,
+        filename: &str,
+        source: &SourceText,
+        language: Language,
+        hidden: &[String],
+        room_bytes: usize,
+    ) -> Result<(String, Code), Unlinked>;
 
     /// The compiled module of a file.
     fn compiled(&self, file: &str) -> Option<&Arc<CompiledModule>>;
@@ -230,6 +245,8 @@ struct Program {
     bridges: HashMap<String, (Vec<String>, usize)>,
     /// Linked modules by their names in the engine.
     keys: HashMap<String, ModuleKey>,
+    /// Libraries by their names in the engine.
+    libraries: HashMap<String, Arc<CompiledModule>>,
 }
 
 /// The input of compiling.
@@ -238,6 +255,8 @@ struct Sources {
     filename: String,
     entry: SourceText,
     language: Language,
+    /// If the entry is a body: the names of which it says whether it refers to them.
+    body: Option<Vec<String>>,
     modules: HashMap<String, SourceText>,
     /// The bytes that compiling and its results may take, counted from the moment when `compiled` was zero.
     room_bytes: Cell<usize>,
@@ -250,6 +269,9 @@ pub(super) const BRIDGE: char = '\u{1}';
 impl Program {
     fn new(cache: &Arc<Cache>, request: Request) -> Self {
         let filename = engine_name(request.filename());
+        let names = || request.extension.as_ref().map(|extension| extension.names.clone());
+        let body = (request.shape == Shape::Body).then(|| names().unwrap_or_default());
+        let mut first = request.globals.len();
         let modules: HashMap<String, SourceText> = request
             .modules
             .into_iter()
@@ -257,7 +279,6 @@ impl Program {
             .collect();
         let specifiers =
             Specifiers::new(&filename, modules.keys().cloned(), request.imports.iter().cloned());
-        let mut first = request.globals.len();
         let mut bridges = HashMap::new();
         for (key, exports) in request.imports {
             let count = exports.len();
@@ -268,12 +289,19 @@ impl Program {
             cache: Arc::clone(cache),
             entry: request.source,
             language: request.language,
+            body,
             modules,
             filename: filename.clone(),
             room_bytes: Cell::default(),
             compiled: Cell::default(),
         };
-        Self { graph: Graph::new(&filename, specifiers), sources, bridges, keys: HashMap::new() }
+        Self {
+            graph: Graph::new(&filename, specifiers),
+            sources,
+            bridges,
+            keys: HashMap::new(),
+            libraries: HashMap::new(),
+        }
     }
 
     fn extend(&mut self, root: &ModuleKey) -> Result<(), LinkError> {
@@ -308,20 +336,27 @@ impl Sources {
                 (specifier::label(key), self.modules.get(key).unwrap_or(&EMPTY), language)
             }
         };
-        if let Some(at) = source.lone_surrogate {
-            let position = position_of(&source.text, at);
-            let message = "The source has a lone surrogate, which is no character";
-            return Err(CompileError::new(message, position));
-        }
-        let Compiled { kept_bytes, peak_bytes } = self.compiled.get();
+        well_formed(source)?;
+        let Compiled { kept_bytes, .. } = self.compiled.get();
         let room_bytes = self.room_bytes.get().saturating_sub(kept_bytes);
         let label = engine_name(label);
-        let module = self.cache.module(&label, &source.text, language, erase, room_bytes)?;
+        let module = match (&self.body, key) {
+            (Some(names), ModuleKey::Entry) => {
+                self.cache.body(&label, &source.text, language, names, room_bytes)?
+            }
+            _ => self.cache.module(&label, &source.text, language, erase, room_bytes)?,
+        };
+        self.count(&module);
+        Ok(module)
+    }
+
+    /// Counts the memory of a module that was compiled.
+    fn count(&self, module: &CompiledModule) {
+        let Compiled { kept_bytes, peak_bytes } = self.compiled.get();
         self.compiled.set(Compiled {
             kept_bytes: kept_bytes + module.size_bytes(),
             peak_bytes: peak_bytes.max(kept_bytes + module.takes_bytes()),
         });
-        Ok(module)
     }
 }
 
@@ -336,7 +371,11 @@ impl Linker for Program {
         specifier: &str,
         room_bytes: usize,
     ) -> Result<String, Unlinked> {
+        let is_library = self.libraries.contains_key(importer);
         let importer = self.keys.get(importer).cloned().unwrap_or(ModuleKey::Entry);
+        if is_library || (importer == ModuleKey::Entry && self.sources.body.is_some()) {
+            return Err(no_import(specifier));
+        }
         let sources = &self.sources;
         sources.room_bytes.set(room_bytes);
         let compile = &mut |key: &ModuleKey, erase: &[String]| sources.compile(key, erase);
@@ -369,12 +408,32 @@ impl Linker for Program {
         Code::Script(self.sources.cache.script(text))
     }
 
+    fn library(
+        &mut self,
+        filename: &str,
+        source: &SourceText,
+        language: Language,
+        hidden: &[String],
+        room_bytes: usize,
+    ) -> Result<(String, Code), Unlinked> {
+        let name = engine_name(filename);
+        let compiled = well_formed(source)
+            .and_then(|text| self.sources.cache.library(&name, text, language, hidden, room_bytes));
+        let module = compiled.map_err(|error| unlinked(LinkError::of_text(filename, error)))?;
+        self.sources.count(&module);
+        self.libraries.insert(name.clone(), Arc::clone(&module));
+        Ok((name, Code::Module(module)))
+    }
+
     fn compiled(&self, file: &str) -> Option<&Arc<CompiledModule>> {
-        self.graph.module(self.keys.get(file)?)
+        match self.keys.get(file) {
+            Some(key) => self.graph.module(key),
+            None => self.libraries.get(file),
+        }
     }
 
     fn files(&self) -> Box<dyn Iterator<Item = &str> + '_> {
-        Box::new(self.keys.keys().map(String::as_str))
+        Box::new(self.keys.keys().chain(self.libraries.keys()).map(String::as_str))
     }
 
     fn importable(&self) -> Vec<String> {
@@ -414,6 +473,52 @@ pub(super) fn number_of(file: &str) -> Option<u32> {
 pub(crate) fn shown(file: &str) -> &str {
     let rest = file.strip_prefix(GENERATION).and_then(|rest| rest.split_once(GENERATION));
     rest.map_or(file, |(_, label)| label)
+}
+
+/// Checks the text of a library, as an extension's `compile` reads it, and runs nothing. The error has the place.
+///
+/// Takes about 200 µs for 50 lines, and at most 128 MiB.
+///
+/// # Errors
+/// The first error of the text, or a RangeError if it takes too much memory.
+pub fn check_library(
+    filename: &str,
+    source: &SourceText,
+    language: Language,
+) -> Result<(), Box<ExecutionError>> {
+    const MOST_BYTES: usize = 128 << 20;
+    let compiled =
+        well_formed(source).and_then(|text| compile_library(text, language, &[], MOST_BYTES));
+    let Err(error) = compiled else { return Ok(()) };
+    Err(match unlinked(LinkError::of_text(filename, error)) {
+        Unlinked::Error(error) => error,
+        Unlinked::Memory(module) => Box::new(ExecutionError {
+            name: "RangeError".to_owned(),
+            message: "the source takes too much memory to compile".to_owned(),
+            filename: Some(module.filename),
+            ..ExecutionError::default()
+        }),
+    })
+}
+
+/// The text of a source, unless it has a lone surrogate.
+pub(super) fn well_formed(source: &SourceText) -> Result<&str, CompileError> {
+    match source.lone_surrogate {
+        None => Ok(&source.text),
+        Some(at) => {
+            let position = position_of(&source.text, at);
+            let message = "The source has a lone surrogate, which is no character";
+            Err(CompileError::new(message, position))
+        }
+    }
+}
+
+/// The error of a dynamic import in the body of a function or in a library.
+pub(super) fn no_import(specifier: &str) -> Unlinked {
+    let shown = bounded(specifier.to_owned(), SHOWN_SPECIFIER);
+    let message = format!("import() is not available here: use require('{shown}')");
+    let name = "Error".to_owned();
+    Unlinked::Error(Box::new(ExecutionError { name, message, ..ExecutionError::default() }))
 }
 
 pub(super) fn unlinked(error: LinkError) -> Unlinked {

@@ -19,12 +19,12 @@ use super::{
     cache::Cache,
     compile::{CompileError, CompiledModule, cell::CompiledCell},
     link::{
-        graph::Graph,
+        graph::{Graph, LinkError},
         specifier::{self, ModuleKey, Resolved, Specifiers},
     },
     program::{
         BRIDGE, Code, Compiled, GENERATION, Linker, Module, Script, Unlinked, engine_name,
-        importable, number_of, position_of, unlinked,
+        importable, no_import, number_of, unlinked, well_formed,
     },
     session_request::UpdateRequest,
 };
@@ -78,10 +78,12 @@ struct File {
     module: Arc<CompiledModule>,
     /// Whether an error that may live names a place in it.
     in_error: Cell<bool>,
+    /// Whether it is a library. Its key is that of a cell, as it lives as long as code of it does.
+    is_library: bool,
 }
 
 portable!(struct Bridge { exports, first });
-portable!(struct File { key, module, in_error });
+portable!(struct File { key, module, in_error, is_library });
 portable!(struct Compiled { kept_bytes, peak_bytes });
 
 /// The parts of the program that compiling needs.
@@ -273,7 +275,8 @@ impl SessionProgram {
     fn keep(&mut self, made: HashMap<ModuleKey, Arc<CompiledModule>>) {
         for (key, module) in made {
             let name = self.name(&Resolved::Module(key.clone()));
-            self.files.insert(name, File { key, module, in_error: Cell::new(false) });
+            let in_error = Cell::new(false);
+            self.files.insert(name, File { key, module, in_error, is_library: false });
         }
     }
 
@@ -314,7 +317,7 @@ impl Sources<'_> {
         let typescript = specifier::is_typescript_name(path);
         let language = if typescript { Language::TypeScript } else { self.language };
         let source = self.modules.get(path).unwrap_or(&EMPTY);
-        check(source)?;
+        well_formed(source)?;
         let label = engine_name(specifier::label(path));
         // The bytecode has the engine's name in it.
         let label = match self.generations.get(&Resolved::Module(key.clone())) {
@@ -334,7 +337,7 @@ impl Sources<'_> {
         language: Language,
         erase: &[String],
     ) -> Result<Arc<CompiledCell>, CompileError> {
-        check(source)?;
+        well_formed(source)?;
         let room_bytes = self.room_bytes.saturating_sub(self.compiled.kept_bytes);
         let cell = self.cache.cell(&source.text, language, erase, room_bytes)?;
         self.count(key, &cell.module);
@@ -351,14 +354,6 @@ impl Sources<'_> {
     }
 }
 
-fn check(source: &SourceText) -> Result<(), CompileError> {
-    source.lone_surrogate.map_or(Ok(()), |at| {
-        let position = position_of(&source.text, at);
-        let message = "The source has a lone surrogate, which is no character";
-        Err(CompileError::new(message, position))
-    })
-}
-
 impl Linker for SessionProgram {
     fn entry(&self) -> &str {
         &self.entry
@@ -370,6 +365,9 @@ impl Linker for SessionProgram {
         specifier: &str,
         room_bytes: usize,
     ) -> Result<String, Unlinked> {
+        if self.files.get(importer).is_some_and(|file| file.is_library) {
+            return Err(no_import(specifier));
+        }
         let importer = self.files.get(importer).map_or(ModuleKey::Entry, |file| file.key.clone());
         let before = self.compiled;
         let mut sources = Sources {
@@ -413,6 +411,34 @@ impl Linker for SessionProgram {
 
     fn script(&self, text: String) -> Code {
         Code::Script(Arc::new(Script::new(text)))
+    }
+
+    /// Each has a number as a cell has: functions of one that was replaced live on, with their own text.
+    fn library(
+        &mut self,
+        filename: &str,
+        source: &SourceText,
+        language: Language,
+        hidden: &[String],
+        room_bytes: usize,
+    ) -> Result<(String, Code), Unlinked> {
+        let number = self.number + 1;
+        let name = with_number(number, &engine_name(filename));
+        let Compiled { kept_bytes, peak_bytes } = self.compiled;
+        let room_bytes = room_bytes.saturating_sub(kept_bytes);
+        let compiled = well_formed(source)
+            .and_then(|text| self.cache.library(&name, text, language, hidden, room_bytes));
+        let module = compiled.map_err(|error| unlinked(LinkError::of_text(filename, error)))?;
+        self.number = number;
+        self.compiled = Compiled {
+            kept_bytes: kept_bytes + module.size_bytes(),
+            peak_bytes: peak_bytes.max(kept_bytes + module.takes_bytes()),
+        };
+        self.cells.bytes += module.size_bytes();
+        let (key, in_error) = (ModuleKey::Cell(number), Cell::new(false));
+        let file = File { key, module: Arc::clone(&module), in_error, is_library: true };
+        self.files.insert(name.clone(), file);
+        Ok((name, Code::Module(module)))
     }
 
     fn compiled(&self, file: &str) -> Option<&Arc<CompiledModule>> {

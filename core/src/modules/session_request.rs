@@ -3,19 +3,23 @@
 //! In: options as a binding read them from its caller. Out: nothing, or an [`Error`] for the caller, before anything
 //! starts.
 
-use std::{collections::HashSet, time::Duration};
+use std::{collections::HashSet, sync::Arc};
 
 use super::{
     link::specifier,
-    request::{DEFAULT_MEMORY_LIMIT_BYTES, check_global_name, check_memory_limit, non_empty},
+    request::{
+        DEFAULT_MEMORY_LIMIT_BYTES, ExtensionRequest, check_global_name, check_memory_limit,
+        check_safe_integer, check_timeout, non_empty, whole,
+    },
+    session_interceptor::SessionInterceptor,
 };
 use crate::{
-    binding::native::NativeFunctions,
+    binding::{interception::Interception, native::NativeFunctions},
     data::{
-        options::{Spelling, shown, spell, type_error},
+        options::{Spelling, shown, type_error},
         source::{Language, SourceText},
     },
-    error::{Error, ErrorKind},
+    error::Error,
     value::{Value, Writer},
 };
 
@@ -34,7 +38,8 @@ pub struct SessionRequest {
     pub globals: Vec<String>,
     /// The bridged modules with the names of their exports, in the order of their values in `inputs`.
     pub imports: Vec<(String, Vec<String>)>,
-    /// One message: an array of the globals' values, then the values of the imports' exports.
+    /// One message: an array of the extension's input, if it is asked for, then the globals' values, then the values of
+    /// the imports' exports.
     pub inputs: Value,
     /// Whether the caller gave a sink for the reports of all cells.
     pub report: bool,
@@ -46,6 +51,11 @@ pub struct SessionRequest {
     pub interleave: bool,
     /// The bytes of the largest state that a checkpoint is taken of, as the caller wrote it; 64 MiB when `None`.
     pub checkpoint_bytes: Option<f64>,
+    /// What cells and modules see of the extension, if anything. It is opened when the session begins, and when it is
+    /// reset. Code may declare its names anew, as those of globals.
+    pub extension: Option<Arc<ExtensionRequest>>,
+    /// Code of the host between the session and its caller.
+    pub interceptor: Option<Arc<dyn SessionInterceptor>>,
     /// Functions that are answered in Rust. One table for all of the session: messages of later updates, calls and
     /// answers take their numbers from it too.
     pub native: NativeFunctions,
@@ -66,6 +76,8 @@ impl Default for SessionRequest {
             memory_limit_bytes: None,
             interleave: false,
             checkpoint_bytes: None,
+            extension: None,
+            interceptor: None,
             native: NativeFunctions::default(),
             spelling: Spelling::default(),
         }
@@ -86,7 +98,8 @@ impl SessionRequest {
         }
         check_bridges(self.imports.iter().map(|(key, _)| key.as_str()))?;
         check_modules(self.modules.iter().map(|(key, _)| key.as_str()))?;
-        self.globals.iter().try_for_each(|name| check_global_name(name))
+        self.globals.iter().try_for_each(|name| check_global_name(name))?;
+        self.extension.as_ref().map_or(Ok(()), |extension| extension.check(&self.globals))
     }
 
     /// The limit of the whole session.
@@ -115,6 +128,8 @@ pub struct CellRequest {
     pub timeout_ms: Option<f64>,
     /// Why the caller has ended the cell before its call. It is counted and settles, and never begins.
     pub ended: Option<String>,
+    /// As [`Request::interception`](super::request::Request::interception). That of the session takes its place.
+    pub interception: Option<Interception>,
     /// The spelling of options in errors.
     pub spelling: Spelling,
 }
@@ -130,6 +145,7 @@ impl CellRequest {
             report: None,
             timeout_ms: None,
             ended: None,
+            interception: None,
             spelling: Spelling::default(),
         }
     }
@@ -157,6 +173,8 @@ pub struct CallRequest {
     pub timeout_ms: Option<f64>,
     /// As [`CellRequest::ended`].
     pub ended: Option<String>,
+    /// As [`CellRequest::interception`].
+    pub interception: Option<Interception>,
     /// The spelling of options in errors.
     pub spelling: Spelling,
 }
@@ -171,6 +189,7 @@ impl CallRequest {
             report: None,
             timeout_ms: None,
             ended: None,
+            interception: None,
             spelling: Spelling::default(),
         }
     }
@@ -279,42 +298,4 @@ fn check_modules<'k>(keys: impl Iterator<Item = &'k str>) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn check_timeout(timeout_ms: Option<f64>, spelling: Spelling) -> Result<(), Error> {
-    timeout_ms.map_or(Ok(()), |ms| check_safe_integer("timeout_ms", ms, 1.0, spelling))
-}
-
-/// The largest whole number that every language can write.
-const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
-
-fn check_safe_integer(
-    option: &str,
-    value: f64,
-    least: f64,
-    spelling: Spelling,
-) -> Result<(), Error> {
-    if value.fract() == 0.0 && (least..=MAX_SAFE_INTEGER).contains(&value) {
-        return Ok(());
-    }
-    let name = spell(option, spelling);
-    let message = format!("{name} must be a safe integer of at least {least}, got {value}");
-    Err(Error::new(ErrorKind::Range, message))
-}
-
-/// The time after which a cell is ended.
-pub(crate) fn timeout(timeout_ms: Option<f64>) -> Option<Duration> {
-    timeout_ms.map(|ms| Duration::from_millis(whole(ms)))
-}
-
-/// A number that was checked to be a safe integer.
-fn whole(number: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "checked to be a safe integer that is not negative"
-    )]
-    {
-        number as u64
-    }
 }

@@ -70,6 +70,12 @@ fn drawn() -> Option<u64> {
     None
 }
 
+/// The number of the calling process, as `std::process::id` has it. On Linux it costs no system call.
+#[must_use]
+pub fn process_id() -> u32 {
+    process_number()
+}
+
 impl Process {
     /// The calling process. On Linux it costs no system call.
     pub(crate) fn current() -> Self {

@@ -6,12 +6,11 @@
 
 pub(crate) mod session;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use self::session::{Cell, Copied, Open};
 use super::frame::{Fields, Frame, Unreadable};
 use crate::{
-    binding::native::NativeFunctions,
     binding::{
         host::{Completion, Refusal},
         inbound::Inbound,
@@ -24,7 +23,11 @@ use crate::{
         text::{MESSAGE_LIMIT, STACK_LIMIT, bounded},
     },
     isolate::End,
-    modules::{program::Oversized, request::Request, session_request::UpdateRequest},
+    modules::{
+        program::Oversized,
+        request::{ExtensionRequest, Request, Shape},
+        session_request::UpdateRequest,
+    },
     value::{Kinds, Purpose, Value, path::Step},
 };
 
@@ -54,8 +57,9 @@ pub(crate) enum ToWorker {
     GoOn,
     /// The question for the names. Between cells.
     Names,
-    /// The question for a copy of the session. Between cells.
-    Copy,
+    /// The question for a copy of the session. Between cells. `repeated`: the promises that the host settles in the copy,
+    /// too.
+    Copy { repeated: Vec<u32> },
 }
 
 /// A run as its worker receives it.
@@ -229,7 +233,7 @@ impl ToWorker {
             Self::Yield => Frame::new(YIELD),
             Self::GoOn => Frame::new(GO_ON),
             Self::Names => Frame::new(NAMES_ASKED),
-            Self::Copy => Frame::new(COPY),
+            Self::Copy { repeated } => Frame::new(COPY).list(repeated.into_iter(), Frame::u32),
         }
     }
 
@@ -267,7 +271,7 @@ impl ToWorker {
             YIELD => Self::Yield,
             GO_ON => Self::GoOn,
             NAMES_ASKED => Self::Names,
-            COPY => Self::Copy,
+            COPY => Self::Copy { repeated: fields.list(Fields::u32)? },
             _ => return Err(Unreadable::Broken),
         };
         fields.end()?;
@@ -393,7 +397,9 @@ fn write_begin(begin: Begin) -> Frame {
         .u8(validated_kinds.bits())
         .u8(u8::from(request.language == Language::TypeScript))
         .u8(u8::from(request.report))
+        .u8(u8::from(request.shape == Shape::Body))
         .u64(request.memory_limit())
+        .option(request.extension.as_deref(), write_extension)
         .option(request.filename, text)
         .option(request.function, text)
         .list([&request.source].into_iter(), write_source)
@@ -408,12 +414,13 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
     let validated_kinds = Kinds::from_bits(fields.u8()?);
     let typescript = fields.u8()? != 0;
     let report = fields.u8()? != 0;
+    let shape = if fields.u8()? == 0 { Shape::Module } else { Shape::Body };
     #[expect(clippy::cast_precision_loss, reason = "a safe integer, as the host has checked")]
     let memory_limit_bytes = Some(fields.u64()? as f64);
+    let extension = fields.option(read_extension)?;
     let (filename, function) = (fields.option(Fields::text)?, fields.option(Fields::text)?);
     let source = fields.list(read_source)?.pop().ok_or(Unreadable::Broken)?;
     let request = Request {
-        source,
         filename,
         language: if typescript { Language::TypeScript } else { Language::JavaScript },
         function,
@@ -423,10 +430,24 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
         inputs: fields.value()?,
         report,
         memory_limit_bytes,
-        native: NativeFunctions::default(),
-        spelling: crate::data::options::Spelling::default(),
+        shape,
+        extension,
+        ..Request::new(source)
     };
     Ok(Begin { request, safety_cap, validated_kinds })
+}
+
+fn write_extension(frame: Frame, extension: &ExtensionRequest) -> Frame {
+    let text = |frame: Frame, text: &String| frame.text(text);
+    let ExtensionRequest { names, properties } = extension;
+    frame.list(names.iter(), text).list(properties.iter(), text)
+}
+
+fn read_extension(fields: &mut Fields) -> Result<Arc<ExtensionRequest>, Unreadable> {
+    Ok(Arc::new(ExtensionRequest {
+        names: fields.list(Fields::text)?,
+        properties: fields.list(Fields::text)?,
+    }))
 }
 
 fn write_module(frame: Frame, (key, source): &(String, SourceText)) -> Frame {

@@ -101,13 +101,15 @@ impl Runtime {
         request.check()?;
         self.admit()?;
         // In front of the caller's host, which gets no calls of native functions.
-        let native = Arc::new(NativeHost::new(host, std::mem::take(&mut request.native)));
+        let functions = std::mem::take(&mut request.native);
+        let interception = request.interception.take();
+        let native = Arc::new(NativeHost::new(host, functions, interception.clone()));
         let run = self.executor.start(request, native)?;
         if self.executor.runs().is_closed() {
             // Another thread closed it meanwhile, and may not have seen this run.
             Arc::clone(&run).terminate(Some(CLOSED));
         }
-        Ok(RunHandle::new(run))
+        Ok(RunHandle::of(run, interception))
     }
 
     /// Opens a session. `host` receives the events that belong to no cell of the caller's: calls that functions of the
@@ -123,12 +125,13 @@ impl Runtime {
     ) -> Result<SessionHandle, Error> {
         request.check()?;
         self.admit()?;
+        let interceptor = request.interceptor.clone();
         let session = self.executor.session(request, host)?;
         if self.executor.runs().is_closed() {
             // Another thread closed it meanwhile, and may not have seen this session.
             Arc::clone(&session).close(Box::new(|()| {}));
         }
-        Ok(SessionHandle::new(self.clone(), session))
+        Ok(SessionHandle::new(self.clone(), session, interceptor))
     }
 
     /// Whether one more run may start.

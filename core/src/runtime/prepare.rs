@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::{
-    data::outcome::Status,
-    isolate::{Embedder, End, Isolate, Pool, Realm, Task, Termination},
+    data::outcome::{ExecutionError, Status},
+    isolate::{Embedder, End, Isolate, Pool, Realm, Task, Termination, extension_fault},
     modules::{
         cache::Cache,
         program::{self, Unlinked},
@@ -29,6 +29,7 @@ pub(crate) fn prepare(
     embedder: Arc<dyn Embedder>,
     termination: Arc<Termination>,
 ) -> Prepared {
+    let (may_wait, is_extended) = (request.hands_over(), request.extension.is_some());
     let limit = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
     let task = Task {
         export: request.function.take().unwrap_or_else(|| "default".to_owned()),
@@ -36,8 +37,9 @@ pub(crate) fn prepare(
         // Moved, because they may be large and linking needs only the names.
         inputs: std::mem::take(&mut request.inputs),
         report: request.report,
+        shape: request.shape,
+        extension: request.extension.clone(),
     };
-    let may_wait = request.hands_over();
     let linker = match program::link(cache, request) {
         Ok(linker) => linker,
         Err(Unlinked::Memory(module)) => return Prepared::Over(End::Oversized(module)),
@@ -45,10 +47,24 @@ pub(crate) fn prepare(
             return Prepared::Over(End::Failed(Status::LinkError, error));
         }
     };
-    match pool.take(limit, may_wait) {
+    let taken =
+        if is_extended { pool.take_extended(limit, may_wait) } else { pool.take(limit, may_wait) };
+    match taken {
         Some(instance) => {
             Prepared::Isolate(Isolate::new(instance, embedder, linker, task, limit, termination))
         }
-        None => Prepared::Over(End::Memory),
+        None => Prepared::Over(no_instance(is_extended)),
+    }
+}
+
+/// The end of a run for which no instance could be made.
+fn no_instance(is_extended: bool) -> End {
+    match extension_fault().filter(|_| is_extended) {
+        Some(message) => {
+            let name = "InternalError".to_owned();
+            let error = ExecutionError { name, message, ..ExecutionError::default() };
+            End::Failed(Status::Error, Box::new(error))
+        }
+        None => End::Memory,
     }
 }

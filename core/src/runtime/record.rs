@@ -14,7 +14,7 @@ use crate::{
     data::{
         cell::{CellOutcome, SessionState},
         outcome::{ExecutionError, ExecutionLog, ExecutionResult, Status},
-        text::{MESSAGE_LIMIT, bounded},
+        text::termination,
     },
     isolate::End,
     modules::program::Oversized,
@@ -26,7 +26,7 @@ use crate::{
 pub(crate) enum Reason {
     Terminated(String),
     SafetyCap(String),
-    /// The cell took longer than its caller allows.
+    /// The run took longer than its caller allows.
     Timeout(Duration),
     /// The session of the cell was reset.
     Reset,
@@ -41,8 +41,7 @@ pub(crate) enum Reason {
 impl Reason {
     /// The caller's, in the caller's words or ours.
     pub(crate) fn of_caller(reason: Option<&str>) -> Self {
-        let reason = reason.unwrap_or("terminated by the caller").to_owned();
-        Self::Terminated(bounded(reason, MESSAGE_LIMIT))
+        Self::Terminated(termination(reason))
     }
 
     /// The cap on CPU time.
@@ -71,6 +70,8 @@ pub(crate) const ROLLED_BACK: (&str, &str) = (
 pub(crate) struct Record {
     called: Instant,
     memory_limit: u64,
+    /// Whether more was to be held for the run than its limit allows.
+    is_overdrawn: bool,
     end: Option<Reason>,
     /// The reports that the host has not taken out, shared with hosts that read them while the run is running; and the
     /// number of those that it has.
@@ -78,6 +79,8 @@ pub(crate) struct Record {
     taken: usize,
     logs: Vec<ExecutionLog>,
     result: Option<ExecutionResult>,
+    /// Whether it has settled because it was asked to, or at its memory limit.
+    was_ended: bool,
 }
 
 impl Record {
@@ -86,12 +89,25 @@ impl Record {
         Self {
             called: Instant::now(),
             memory_limit,
+            is_overdrawn: false,
             end: None,
             reports: VecDeque::new(),
             taken: 0,
             logs: Vec::new(),
             result: None,
+            was_ended: false,
         }
+    }
+
+    /// Whether it has settled without anybody ending it, and within its memory limit.
+    pub(crate) fn ended_by_itself(&self) -> bool {
+        let is_memory = |result: &ExecutionResult| result.status == Status::Memory;
+        !self.is_asked() && self.result.as_ref().is_some_and(|result| !is_memory(result))
+    }
+
+    /// Whether it has settled because somebody ended it, or at its memory limit.
+    pub(crate) fn was_ended(&self) -> bool {
+        self.was_ended
     }
 
     /// Whether somebody has asked it to end.
@@ -102,6 +118,11 @@ impl Record {
     /// Notes why the run has to end; the first reason stays.
     pub(crate) fn ask(&mut self, reason: Reason) {
         self.end.get_or_insert(reason);
+    }
+
+    /// Notes that more was to be held for the run than its limit allows.
+    pub(crate) fn overdraw(&mut self) {
+        self.is_overdrawn = true;
     }
 
     /// Takes the reason back: it came when the cell had ended by itself.
@@ -135,6 +156,30 @@ impl Record {
         Some(Arc::unwrap_or_clone(report))
     }
 
+    /// The bytes of the result without the reports.
+    pub(crate) fn result_bytes(&self) -> usize {
+        let Some(result) = &self.result else { return 0 };
+        let values = result.result.iter().chain(result.logs.iter().map(|log| &log.args));
+        let error = result.error.iter().map(|error| {
+            error.message.len() + error.name.len() + error.stack.as_ref().map_or(0, String::len)
+        });
+        let cell = result.cell.iter().filter_map(|cell| cell.text.as_ref()).map(String::len);
+        values.map(Value::held_bytes).chain(error).chain(cell).sum()
+    }
+
+    /// Takes the result out, to change it; the reports stay.
+    pub(crate) fn lend_result(&mut self) -> Option<ExecutionResult> {
+        let mut result = self.result.take()?;
+        self.reports.extend(std::mem::take(&mut result.reports).into_iter().map(Arc::new));
+        Some(result)
+    }
+
+    /// Puts the changed result back, with the reports.
+    pub(crate) fn return_result(&mut self, mut result: ExecutionResult) {
+        result.reports = self.reports.drain(..).map(Arc::unwrap_or_clone).collect();
+        self.result = Some(result);
+    }
+
     /// The result, once it has settled.
     pub(crate) fn take_result(&mut self) -> Option<ExecutionResult> {
         self.result.take()
@@ -162,10 +207,13 @@ impl Record {
         peak_bytes: Option<u64>,
         cell: Option<SessionState>,
     ) -> Status {
-        // Compiling would have taken all that is left, and more.
-        let refused_bytes = matches!(end, End::Oversized(_)).then_some(self.memory_limit);
+        let is_oversized = matches!(end, End::Oversized(_));
         let cell = cell.map(|session| Box::new(self.outcome(session, &mut end)));
-        let (status, result, error) = self.judge(end);
+        let (status, result, error) = self.judge(end, cell.is_some());
+        self.was_ended = self.is_asked() || status == Status::Memory;
+        // Compiling, or what was to be held for it, would have taken all that is left, and more.
+        let is_refused = is_oversized || (self.is_overdrawn && status == Status::Memory);
+        let refused_bytes = is_refused.then_some(self.memory_limit);
         self.result = Some(ExecutionResult {
             status,
             result,
@@ -195,7 +243,7 @@ impl Record {
         outcome
     }
 
-    fn judge(&self, end: End) -> (Status, Option<Value>, Option<ExecutionError>) {
+    fn judge(&self, end: End, is_cell: bool) -> (Status, Option<Value>, Option<ExecutionError>) {
         let failed = |name: &str, message: String| {
             Some(ExecutionError { name: name.to_owned(), message, ..ExecutionError::default() })
         };
@@ -222,7 +270,8 @@ impl Record {
                 (Status::Terminated, None, failed("SafetyCap", message.clone()))
             }
             (_, Some(Reason::Timeout(after))) => {
-                let message = format!("the cell took longer than {} ms", after.as_millis());
+                let what = if is_cell { "cell" } else { "run" };
+                let message = format!("the {what} took longer than {} ms", after.as_millis());
                 (Status::Terminated, None, failed("Timeout", message))
             }
             (_, Some(Reason::Reset)) => {

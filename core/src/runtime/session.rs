@@ -14,10 +14,14 @@ use crate::{
         handle::{Recipient, RunControl, RunHandle},
         host::{Completion, Host},
         inbound::Inbound,
+        interception::Interception,
     },
     data::cell::Name,
     error::{Error, ErrorKind},
-    modules::session_request::{CallRequest, CellRequest, UpdateRequest},
+    modules::{
+        session_interceptor::SessionInterceptor,
+        session_request::{CallRequest, CellRequest, UpdateRequest},
+    },
     value::Value,
 };
 
@@ -26,6 +30,13 @@ pub(crate) type Done<T> = Box<dyn FnOnce(T) + Send>;
 
 /// The answer to [`SessionHandle::fork`].
 pub(crate) type Forked = Result<Arc<dyn SessionControl>, Error>;
+
+/// The parts that a copy of a session has of its own.
+pub(crate) struct Outside {
+    /// For events outside of cells.
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) interceptor: Option<Arc<dyn SessionInterceptor>>,
+}
 
 /// Control over a session, wherever its isolate is. Requests have been checked.
 ///
@@ -62,7 +73,7 @@ pub(crate) trait SessionControl: Recipient + fmt::Debug {
     fn reset(self: Arc<Self>, done: Done<Result<(), Error>>);
 
     /// Queues the making of a copy, whose events outside of cells go to that host.
-    fn fork(self: Arc<Self>, host: Arc<dyn Host>, done: Done<Forked>);
+    fn fork(self: Arc<Self>, outside: Outside, done: Done<Forked>);
 
     /// Ends all cells, and frees everything.
     fn close(self: Arc<Self>, done: Done<()>);
@@ -128,6 +139,7 @@ impl WeakSessionHandle {
 struct Owner {
     runtime: Runtime,
     session: Arc<dyn SessionControl>,
+    interceptor: Option<Arc<dyn SessionInterceptor>>,
 }
 
 impl Drop for Owner {
@@ -139,8 +151,22 @@ impl Drop for Owner {
 }
 
 impl SessionHandle {
-    pub(crate) fn new(runtime: Runtime, session: Arc<dyn SessionControl>) -> Self {
-        Self { owner: Arc::new(Owner { runtime, session }) }
+    /// A handle on a session, which may be intercepted.
+    pub(crate) fn new(
+        runtime: Runtime,
+        session: Arc<dyn SessionControl>,
+        interceptor: Option<Arc<dyn SessionInterceptor>>,
+    ) -> Self {
+        let handle = Self { owner: Arc::new(Owner { runtime, session, interceptor }) };
+        if let Some(interceptor) = &handle.owner.interceptor {
+            let session = Arc::downgrade(&handle.owner.session);
+            interceptor.opened(Box::new(move || {
+                if let Some(session) = session.upgrade().filter(|session| session.is_here()) {
+                    session.close(Box::new(|()| {}));
+                }
+            }));
+        }
+        handle
     }
 
     /// A handle that does not keep the session open.
@@ -169,22 +195,30 @@ impl SessionHandle {
     ///
     /// # Errors
     /// Misuse of an option; a session that is closed; a runtime whose queue is full.
-    pub fn run(&self, request: CellRequest, host: Arc<dyn Host>) -> Result<RunHandle, Error> {
+    pub fn run(&self, mut request: CellRequest, host: Arc<dyn Host>) -> Result<RunHandle, Error> {
         request.check()?;
         let session = self.open()?;
         self.owner.runtime.admit()?;
-        session.run(request, host).map(RunHandle::new)
+        if let Some(interceptor) = &self.owner.interceptor {
+            request.interception = Some(Interception::new(interceptor.cell(&mut request)?));
+        }
+        let interception = request.interception.clone();
+        session.run(request, host).map(|run| RunHandle::of(run, interception))
     }
 
     /// Queues a call of something that a cell declared, which is a cell of its own.
     ///
     /// # Errors
     /// As [`SessionHandle::run`].
-    pub fn call(&self, request: CallRequest, host: Arc<dyn Host>) -> Result<RunHandle, Error> {
+    pub fn call(&self, mut request: CallRequest, host: Arc<dyn Host>) -> Result<RunHandle, Error> {
         request.check()?;
         let session = self.open()?;
         self.owner.runtime.admit()?;
-        session.call(request, host).map(RunHandle::new)
+        if let Some(interceptor) = &self.owner.interceptor {
+            request.interception = Some(Interception::new(interceptor.call(&mut request)?));
+        }
+        let interception = request.interception.clone();
+        session.call(request, host).map(|run| RunHandle::of(run, interception))
     }
 
     /// Hands more over, or takes something away, from the next cell on that starts.
@@ -193,14 +227,26 @@ impl SessionHandle {
     /// Misuse of an option; a session that is closed.
     pub fn update(&self, request: UpdateRequest) -> Result<(), Error> {
         request.check()?;
-        self.open()?.update(request)
+        let session = self.open()?;
+        if let Some(interceptor) = &self.owner.interceptor {
+            interceptor.update(&request)?;
+        }
+        session.update(request)
     }
 
     /// Asks for the names that cells have declared, as soon as the cells before are done. The answer is an error if the
     /// session is closed or reset first.
     pub fn names(&self, done: impl FnOnce(Result<Vec<Name>, Error>) + Send + 'static) {
         match self.open() {
-            Ok(session) => session.names(Box::new(done)),
+            Ok(session) => {
+                let interceptor = self.owner.interceptor.clone();
+                session.names(Box::new(move |mut names| {
+                    if let (Some(interceptor), Ok(names)) = (interceptor, &mut names) {
+                        interceptor.names(names);
+                    }
+                    done(names);
+                }));
+            }
             Err(error) => done(Err(error)),
         }
     }
@@ -225,8 +271,11 @@ impl SessionHandle {
         match self.open() {
             Ok(session) => {
                 let runtime = self.owner.runtime.clone();
-                let handle = |session| Self::new(runtime, session);
-                session.fork(host, Box::new(|forked| done(forked.map(handle))));
+                let interceptor = self.owner.interceptor.as_ref();
+                let interceptor = interceptor.map(|it| it.fork().unwrap_or_else(|| Arc::clone(it)));
+                let outside = Outside { host, interceptor: interceptor.clone() };
+                let handle = |session| Self::new(runtime, session, interceptor);
+                session.fork(outside, Box::new(|forked| done(forked.map(handle))));
             }
             Err(error) => done(Err(error)),
         }

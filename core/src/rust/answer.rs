@@ -1,4 +1,4 @@
-//! The answer of a session, which arrives later.
+//! Answers that arrive later: of a session, and of futures that this library runs.
 //!
 //! In: an answer, from any thread. Out: a future of it, and a way to block for it.
 
@@ -12,11 +12,12 @@ use std::{
 
 use crate::{
     Error, ErrorKind,
+    binding::executor,
     os::sync::{Condvar, Mutex},
 };
 
-/// The answer of a [`Session`](crate::Session): a future, for any executor. The question is asked whether or not anybody
-/// awaits it.
+/// An answer, such as one of a [`Session`](crate::Session): a future, for any executor. The question is asked whether or
+/// not anybody awaits it.
 #[must_use = "await it, or wait for it: it may be an error"]
 pub struct Answer<T>(Arc<Slot<T>>);
 
@@ -41,6 +42,23 @@ pub(super) fn answer<T>() -> (Asked<T>, Answer<T>) {
     (Asked(Arc::clone(&slot)), Answer(slot))
 }
 
+/// Runs a future on this library's thread for futures, in tokio: for capabilities that need tokio, and callers that have
+/// none. It goes on when the answer is dropped.
+pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Answer<T> {
+    let (asked, answer) = answer();
+    match executor::own() {
+        Some(executor) => {
+            // The task is not aborted by anybody.
+            drop(executor.spawn(async move { asked.send(Ok(future.await)) }));
+        }
+        None => {
+            let message = "the system has no thread for futures";
+            asked.send(Err(Error::new(ErrorKind::Internal, message)));
+        }
+    }
+    answer
+}
+
 impl<T> Asked<T> {
     pub(super) fn send(self, answer: Result<T, Error>) {
         self.0.put(answer);
@@ -49,7 +67,7 @@ impl<T> Asked<T> {
 
 impl<T> Drop for Asked<T> {
     fn drop(&mut self) {
-        let message = "the session did not answer";
+        let message = "nobody answered";
         self.0.put(Err(Error::new(ErrorKind::Internal, message)));
     }
 }

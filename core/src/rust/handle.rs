@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{reports::Reports, side::HostSide};
-use crate::{Error, ErrorKind, ExecutionResult, RunHandle, Value};
+use crate::{Error, ErrorKind, ExecutionResult, Interception, RunHandle, Value};
 
 /// A handle on a run. Awaiting it, in any executor, yields the result; dropping it terminates the run.
 ///
@@ -44,6 +44,15 @@ impl Execution {
             State::Refused(_) => None,
             State::Started { remote, .. } => Some(remote.clone()),
         })
+    }
+
+    /// The interception of the run, if it is intercepted.
+    #[must_use]
+    pub fn interception(&self) -> Option<Interception> {
+        match &self.0 {
+            State::Refused(_) => None,
+            State::Started { remote, .. } => remote.interception(),
+        }
     }
 
     /// Whether the run has not settled yet.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use self::side::HostSide;
 pub use self::{
-    answer::Answer,
+    answer::{Answer, spawn},
     function::{Callable, FutureCallable, HostFunction, HostPromise, Parameters},
     handle::{Execution, Terminator},
     host_error::{ErrorCode, HostError},
@@ -37,7 +37,7 @@ pub use self::{
     session::Session,
     session_options::{CallOptions, CellOptions, Cells, SessionOptions, SessionUpdate},
 };
-use crate::{Error, Runtime};
+use crate::{Error, Request, Runtime};
 
 /// Runs a source on the shared [`Runtime`].
 ///
@@ -70,15 +70,31 @@ pub fn run_code(source: impl Into<String>, options: ExecutionOptions) -> Executi
 impl Runtime {
     /// Runs a source on this runtime; see [`run_code`].
     pub fn run_code(&self, source: impl Into<String>, options: ExecutionOptions) -> Execution {
-        match self.begin(source.into(), options) {
+        self.run_code_with(source, options, Ok)
+    }
+
+    /// Runs a source on this runtime, with a request that `amend` has changed. It is for crates that add to all runs,
+    /// such as a kit of capabilities: see [`Request::extension`] and [`Request::interception`].
+    pub fn run_code_with(
+        &self,
+        source: impl Into<String>,
+        options: ExecutionOptions,
+        amend: impl FnOnce(Request) -> Result<Request, Error>,
+    ) -> Execution {
+        match self.begin(source.into(), options, amend) {
             Ok(execution) => execution,
             Err(error) => Execution::refused(error),
         }
     }
 
-    fn begin(&self, source: String, options: ExecutionOptions) -> Result<Execution, Error> {
+    fn begin(
+        &self,
+        source: String,
+        options: ExecutionOptions,
+        amend: impl FnOnce(Request) -> Result<Request, Error>,
+    ) -> Result<Execution, Error> {
         let side = HostSide::new(self.process(), &options.report);
-        let request = options.into_request(source, &side);
+        let request = options.into_request(source, &side).and_then(amend);
         let started = request
             .and_then(|request| self.start(request, Arc::clone(&side) as Arc<dyn crate::Host>));
         match started {

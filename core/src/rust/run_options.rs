@@ -105,7 +105,6 @@ impl ExecutionOptions {
         let memory_limit_bytes = self.memory_limit_bytes.map(|bytes| bytes as f64);
         let names = |inputs: &Inputs| inputs.iter().map(|(name, _)| name.to_owned()).collect();
         Ok(Request {
-            source: source.into(),
             filename: self.filename,
             language: self.language,
             function: self.execute.function,
@@ -121,6 +120,7 @@ impl ExecutionOptions {
             memory_limit_bytes,
             native: side.native.clone(),
             spelling: Spelling::Snake,
+            ..Request::new(source.into())
         })
     }
 

@@ -13,7 +13,7 @@ use super::{
     side::HostSide,
 };
 use crate::{
-    CallRequest, CellRequest, Error, Host, Name, RunHandle, Runtime, SessionHandle,
+    CallRequest, CellRequest, Error, Host, Name, RunHandle, Runtime, SessionHandle, SessionRequest,
     value::{Event, Fault, Writer, to_message},
 };
 
@@ -202,8 +202,20 @@ impl Runtime {
     /// # Errors
     /// Misuse of an option, or a runtime that is closed.
     pub fn session(&self, options: SessionOptions) -> Result<Session, Error> {
+        self.session_with(options, Ok)
+    }
+
+    /// Opens a session on this runtime, with a request that `amend` has changed, as [`Runtime::run_code_with`].
+    ///
+    /// # Errors
+    /// As [`Runtime::session`], and those of `amend`.
+    pub fn session_with(
+        &self,
+        options: SessionOptions,
+        amend: impl FnOnce(SessionRequest) -> Result<SessionRequest, Error>,
+    ) -> Result<Session, Error> {
         let side = HostSide::new(self.process(), &options.report);
-        let request = options.into_request(&side)?;
+        let request = options.into_request(&side).and_then(amend)?;
         let handle = self.open_session(request, Arc::clone(&side) as Arc<dyn Host>)?;
         side.started(handle.downgrade());
         Ok(Session { handle, side })

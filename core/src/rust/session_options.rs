@@ -100,6 +100,7 @@ impl SessionOptions {
             checkpoint_bytes: self.checkpoint_bytes.map(number),
             native: side.native.clone(),
             spelling: Spelling::Snake,
+            ..SessionRequest::default()
         })
     }
 }

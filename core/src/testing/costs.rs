@@ -99,6 +99,7 @@ impl Bench {
                 globals: Vec::new(),
                 inputs: std::mem::take(&mut request.inputs),
                 report: false,
+                ..Task::default()
             };
             let linker = program::link(&self.cache, request).expect("a program");
             lap(Step::Linked);

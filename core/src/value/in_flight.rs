@@ -10,11 +10,20 @@ use std::sync::{
 
 /// The bytes in flight of one run. Any thread may add and take.
 #[derive(Debug, Default)]
-pub(crate) struct InFlight(AtomicUsize);
+pub(crate) struct InFlight {
+    bytes: AtomicUsize,
+    /// The most at once when something was charged.
+    most_bytes: AtomicUsize,
+}
 
 impl InFlight {
     pub(crate) fn bytes(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes at once of which a part was charged.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.most_bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -22,7 +31,8 @@ impl InFlight {
     /// Counts so many bytes, if all together are no more than that then.
     pub(crate) fn charge(self: &Arc<Self>, bytes: usize, most_bytes: usize) -> Option<Charge> {
         let grown = |held: usize| held.checked_add(bytes).filter(|held| *held <= most_bytes);
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).ok()?;
+        let held = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown).ok()?;
+        self.most_bytes.fetch_max(held + bytes, Ordering::Relaxed);
         Some(Charge { _toll: Toll { in_flight: Arc::clone(self), bytes } })
     }
 }
@@ -42,13 +52,13 @@ pub(super) struct Toll {
 
 impl Toll {
     pub(super) fn new(in_flight: &Arc<InFlight>, bytes: usize) -> Self {
-        in_flight.0.fetch_add(bytes, Ordering::Relaxed);
+        in_flight.bytes.fetch_add(bytes, Ordering::Relaxed);
         Self { in_flight: Arc::clone(in_flight), bytes }
     }
 }
 
 impl Drop for Toll {
     fn drop(&mut self) {
-        self.in_flight.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.in_flight.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }

@@ -85,7 +85,7 @@ pub(crate) const MOST_ELEMENTS: usize = 1 << 23;
 
 /// The most UTF-16 units of a property key that crosses. V8 hashes longer texts by their length alone, and has to
 /// compare each key with all others of that length.
-pub(crate) const MOST_KEY_UNITS: usize = 16_383;
+pub const MOST_KEY_UNITS: usize = 16_383;
 
 /// Bytes that a block of memory takes beyond its size.
 const BLOCK_OVERHEAD: usize = 16;

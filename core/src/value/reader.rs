@@ -202,6 +202,22 @@ impl<'a> Reader<'a> {
         self.rest.first().copied()
     }
 
+    /// Whether the next node is a value without identity and without nodes of its own.
+    pub(crate) fn is_at_plain(&self) -> bool {
+        let plain = [
+            tag::UNDEFINED,
+            tag::NULL,
+            tag::TRUE,
+            tag::FALSE,
+            tag::INT,
+            tag::DOUBLE,
+            tag::BIGINT,
+            tag::STRING,
+            tag::STRING16,
+        ];
+        self.peek().is_some_and(|tag| plain.contains(&tag))
+    }
+
     /// Bytes that have not been read.
     pub(super) fn left(&self) -> usize {
         self.rest.len()

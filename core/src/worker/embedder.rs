@@ -24,7 +24,7 @@ use crate::{
         inbound::{Inbound, TOO_LARGE, thrown},
     },
     data::outcome::{ExecutionLog, LogLevel},
-    isolate::{Embedder, Termination},
+    isolate::{Embedder, Started, Termination},
     os::{clock::ThreadTime, sync::Mutex},
     protocol::messages::{ToHost, ToWorker},
     value::{InFlight, Kinds, Value},
@@ -230,7 +230,7 @@ impl RemoteEmbedder {
                 told @ (ToWorker::Cell(_)
                 | ToWorker::Update(_)
                 | ToWorker::Names
-                | ToWorker::Copy
+                | ToWorker::Copy { .. }
                 | ToWorker::GoOn),
                 Some(seat),
             ) => seat.mail.later.lock().push_back(told),
@@ -341,9 +341,9 @@ impl Embedder for RemoteEmbedder {
         self.answer()
     }
 
-    fn start(&self, function: u32, args: Value, promise: u32) -> bool {
+    fn start(&self, function: u32, args: Value, promise: u32) -> Started {
         self.tell_soon(ToHost::Start { function, args, promise });
-        !self.termination.is_raised()
+        if self.termination.is_raised() { Started::Ended } else { Started::GoesOn }
     }
 
     fn report(&self, value: Value) -> Option<Completion> {

@@ -56,7 +56,12 @@ pub(super) fn serve(
     let interleaves = open.request.interleave;
     let memory_limit = usize::try_from(memory_limit).unwrap_or(usize::MAX);
     // Without memory for an isolate, or with a state that is none of its home, the worker ends, which the host notices.
-    let Some(lease) = pool.take(memory_limit, false) else { return };
+    let lease = if open.request.extension.is_some() {
+        pool.take_extended(memory_limit, false)
+    } else {
+        pool.take(memory_limit, false)
+    };
+    let Some(lease) = lease else { return };
     let Some(Begun { isolate, outcomes, inbox }) = begin(open, lease, cache) else { return };
     let mut session = Session {
         wire: Arc::clone(wire),
@@ -128,13 +133,15 @@ impl Session {
                 }
                 Ok(ToWorker::Update(update)) => self.isolate.update(*update),
                 Ok(ToWorker::Names) => {
-                    let names = names_messages(self.isolate.names());
+                    // The host tells the loss of the session.
+                    let Some(names) = self.isolate.names() else { return };
+                    let names = names_messages(names);
                     if !names.into_iter().all(|part| self.tell(part)) {
                         return;
                     }
                 }
-                Ok(ToWorker::Copy) => {
-                    if !self.tell(ToHost::Copied(self.copy())) {
+                Ok(ToWorker::Copy { repeated }) => {
+                    if !self.tell(ToHost::Copied(self.copy(repeated))) {
                         return;
                     }
                 }
@@ -169,10 +176,11 @@ impl Session {
         std::mem::take(&mut *self.shared.inbox.lock())
     }
 
-    /// The state, for a worker in which a copy of the session begins.
-    fn copy(&self) -> Copied {
+    /// The state, for a worker in which a copy of the session begins. `repeated`: promises that are settled there, too.
+    fn copy(&self, repeated: Vec<u32>) -> Copied {
         let inbox = self.shared.inbox.lock();
-        let answered: Vec<u32> = inbox.iter().filter_map(Inbound::settles).collect();
+        let answered: Vec<u32> =
+            inbox.iter().filter_map(Inbound::settles).chain(repeated).collect();
         let unanswered = self.isolate.unanswered(&answered);
         if unanswered > 0 {
             return Copied::Unanswered(u32::try_from(unanswered).unwrap_or(u32::MAX));

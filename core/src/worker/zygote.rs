@@ -17,6 +17,7 @@ pub use self::program::worker_main;
 use std::sync::Arc;
 
 use crate::{
+    data::extension,
     isolate::{Pool, PoolOptions, Realm, STACK_LIMIT_BYTES},
     modules::cache::Cache,
 };
@@ -29,7 +30,12 @@ const CACHE_BYTES: usize = 4 << 20;
 
 /// A pool with one isolate in it.
 fn pristine() -> Pool<Realm> {
-    let pool = Pool::new(Realm::build, PoolOptions { ready: 1, ..PoolOptions::default() });
+    let options = PoolOptions { ready: 1, ..PoolOptions::default() };
+    let pool = Pool::new(Realm::build, options).with_extended(Realm::build_extended);
+    if extension::installed().is_some() {
+        // Every run can use it.
+        pool.expect_extended();
+    }
     pool.fill(|| false);
     pool
 }

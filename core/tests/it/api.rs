@@ -16,6 +16,7 @@ macro_rules! shared {
 /// lack.
 const OTHERS: &[&str] = &[
     "ASYNC_FUNCTION",
+    "Answering",
     "Callable",
     "FutureCallable",
     "Host",
@@ -23,12 +24,17 @@ const OTHERS: &[&str] = &[
     "IntoOutput",
     "KEPT_THROWS",
     "LARGE_THROW_BYTES",
+    "MESSAGE_LIMIT",
     "MessageVisitor",
     "NativeAnswer",
     "NativeFunction",
     "NativeRecord",
     "Parameters",
     "REPORT_SINK",
+    "RunInterceptor",
+    "STACK_LIMIT",
+    "STALLED",
+    "SessionInterceptor",
     "Validate",
     "Wake",
     "WorkerAllocator",
@@ -36,11 +42,8 @@ const OTHERS: &[&str] = &[
 
 #[test]
 fn every_public_type_can_be_sent_and_shared() {
-    use isolane::{
-        value::{ErrorClass, Event, Kinds, Malformed, Reader, Str, Unchecked, ViewKind, Writer},
-        *,
-    };
-    let known: BTreeSet<&str> = shared![
+    use isolane::*;
+    let mut known: BTreeSet<&str> = shared![
         Answer<u8>,
         BoxedError,
         CallOptions,
@@ -56,13 +59,14 @@ fn every_public_type_can_be_sent_and_shared() {
         Confinement,
         EndHook,
         Error,
-        ErrorClass,
-        Kinds,
         ErrorCode,
         ErrorKind,
-        Event,
         EventPoller,
         Execute,
+        Extension,
+        ExtensionFunction,
+        ExtensionReturns,
+        ExtensionRequest,
         Execution,
         ExecutionError,
         ExecutionLog,
@@ -75,11 +79,12 @@ fn every_public_type_can_be_sent_and_shared() {
         HostPromise,
         Input,
         Inputs,
+        Interception,
         Isolation,
+        MakeAnswer,
         Language,
         HostEvent,
         LogLevel,
-        Malformed,
         NativeCall,
         NativeFunctions,
         NativeMode,
@@ -90,13 +95,13 @@ fn every_public_type_can_be_sent_and_shared() {
         OptionValue,
         Mailbox<u8>,
         Plain,
-        Reader,
         Refusal,
         Refused,
         RunHandle,
         Report,
         Reports,
         Request,
+        Rest,
         Returned,
         Runtime,
         RuntimeOptions,
@@ -111,30 +116,36 @@ fn every_public_type_can_be_sent_and_shared() {
         SessionRequest,
         SessionState,
         SessionUpdate,
+        Shape,
         SourceText,
         Spelling,
         Stats,
         Status,
         Step,
         StatusError,
-        Str,
         Terminator,
-        Unchecked,
         UpdateRequest,
         ValueFrom,
         WeakSessionHandle,
         MailboxHost<u8, u8>,
         Value,
-        ViewKind,
-        Writer,
     ]
     .into();
+    known.extend(types_of_messages());
     for name in public_names() {
         assert!(
             known.contains(name.as_str()) || OTHERS.contains(&name.as_str()),
             "is {name} Send and Sync?"
         );
     }
+}
+
+/// The public types of the module of values.
+fn types_of_messages() -> [&'static str; 9] {
+    use isolane::value::{
+        ErrorClass, Event, Kinds, Malformed, Reader, Str, Unchecked, ViewKind, Writer,
+    };
+    shared![ErrorClass, Event, Kinds, Malformed, Reader, Str, Unchecked, ViewKind, Writer]
 }
 
 /// The exports of the crate root and of the module of values, read from their text.

@@ -16,6 +16,7 @@ mod fairness;
 mod fork;
 mod hazards;
 mod in_flight;
+mod interception;
 mod memory_limit;
 mod native;
 mod place;

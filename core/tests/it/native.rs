@@ -299,10 +299,11 @@ fn bytes_held_for_a_run_count_against_its_limit() {
     };
     let little = limited("export default [await hold(1 << 20), await hold(1 << 20)]");
     assert_eq!(little.status, Status::Success);
+    assert!(little.memory_used_bytes.is_some_and(|bytes| bytes >= 2 << 20), "{little:?}");
     let much = limited("await hold(20 << 20); await hold(20 << 20); await new Promise(() => {})");
-    assert_eq!(much.status, Status::Memory);
+    assert_eq!((much.status, much.memory_used_bytes), (Status::Memory, Some(32 << 20)));
     let at_once = limited("await hold(1e12); export default await new Promise(() => {})");
-    assert_eq!(at_once.status, Status::Memory);
+    assert_eq!((at_once.status, at_once.memory_used_bytes), (Status::Memory, Some(32 << 20)));
 }
 
 #[test]

@@ -122,7 +122,8 @@ fn any_number_of_runs_may_compute_at_once_without_as_many_isolates_ahead_of_need
         assert_eq!(result(&remote, &told).status, Status::Success);
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    assert!(runtime.stats().ready_isolates <= (4 * cores).max(8), "{:?}", runtime.stats());
+    // As many as are made ahead of need, and as many again that came back from runs.
+    assert!(runtime.stats().ready_isolates <= 2 * (4 * cores).max(8), "{:?}", runtime.stats());
 }
 
 /// A host that lives on a thread of its own and answers there, one call after the other.

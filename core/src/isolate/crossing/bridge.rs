@@ -20,20 +20,22 @@ use crate::{
     binding::{
         host::{ASYNC_FUNCTION, Completion, REPORT_SINK},
         inbound::Inbound,
+        native::{NativeFunctions, extension_place},
     },
     data::{cause::Cause, portable::portable},
     isolate::{
-        State, backtrace,
+        Started, State, backtrace,
         engine::{
             Cx, Local, Outcome, Raw, Thrown, address_of, callable_class,
             frames::{self, Caller},
             int_of, is_error, is_proxy, sys, undefined,
         },
+        extension,
         memory::escape::{catch_panic, leave},
         session,
         state::Collected,
     },
-    value::{EXPORTED_BYTES, ErrorClass, HOST_PROMISE_BYTES, Value, Writer},
+    value::{EXPORTED_BYTES, ErrorClass, Event, HOST_PROMISE_BYTES, Str, Value, Writer},
 };
 
 use super::{
@@ -73,7 +75,7 @@ impl ExportedPromise {
 
 portable!(struct Exported { function, sent, cell });
 portable!(struct ExportedPromise { promise, watched });
-portable!(struct HostPromise { promise, settle, charged, call, cell });
+portable!(struct HostPromise { promise, settle, charged, call, cell, is_json });
 portable!(struct HostCall { function, callers });
 
 /// The outcome of a call of the host.
@@ -95,6 +97,8 @@ pub(in crate::isolate) struct HostPromise {
     call: Option<HostCall>,
     /// The number of the cell that called.
     pub(in crate::isolate) cell: u32,
+    /// Whether its outcome is a text in JSON.
+    is_json: bool,
 }
 
 /// A call of a host function that gave a promise.
@@ -111,7 +115,8 @@ impl HostPromise {
             callers: call.callers.iter().map(Caller::image).collect(),
         });
         let settle = self.settle.each_ref().map(Local::image);
-        Self { promise: self.promise.image(), settle, charged: self.charged, call, cell: self.cell }
+        let Self { charged, cell, is_json, .. } = *self;
+        Self { promise: self.promise.image(), settle, charged, call, cell, is_json }
     }
 }
 
@@ -176,6 +181,25 @@ pub(in crate::isolate) fn register_class(runtime: *mut sys::JSRuntime) -> Option
     callable_class(runtime, call_host)
 }
 
+/// A new object of the class of host functions, with that number and that name.
+pub(in crate::isolate) fn host_function_object(
+    cx: Cx,
+    class: u32,
+    prototype: Raw,
+    number: u32,
+    name: &str,
+) -> Outcome<Local> {
+    let function = cx.object_of(class, prototype)?;
+    // One more than the number: the engine cannot distinguish a missing opaque from zero.
+    let opaque = ptr::without_provenance_mut::<c_void>(number as usize + 1);
+    // SAFETY: an object of a class that only ever reads the pointer as a number.
+    unsafe { sys::JS_SetOpaque(function.raw(), opaque) };
+    let hidden = sys::JS_PROP_CONFIGURABLE;
+    cx.define_str(function.raw(), "length", cx.number(0.0), hidden)?;
+    cx.define_str(function.raw(), "name", cx.string(name)?, hidden)?;
+    Ok(function)
+}
+
 /// The built-in `report`.
 pub(in crate::isolate) fn report_function(cx: Cx) -> Outcome<Local> {
     cx.c_function(report, c"report", 1, 0)
@@ -204,6 +228,7 @@ unsafe extern "C-unwind" fn call_host(
         if number != function && held <= LARGE_ARGS_BYTES && state.ahead.get() < MOST_AHEAD {
             return state.start_call(object, function, args, held);
         }
+        let is_async = number != function;
         let cause = state.number_call(function);
         let asked = Instant::now();
         state.has_called.set(true);
@@ -213,6 +238,14 @@ unsafe extern "C-unwind" fn call_host(
         let pending = match &answer {
             Some(Ok(value)) => value.host_promise(),
             _ => None,
+        };
+        let answer = match answer {
+            Some(answer) if is_async && pending.is_none() && NativeFunctions::is_native(number) => {
+                let answered = state.answered(object, function, answer);
+                state.discharge(held);
+                return answered;
+            }
+            answer => answer,
         };
         if pending.is_some() {
             state.last_promising.set(Some(number));
@@ -229,6 +262,7 @@ unsafe extern "C-unwind" fn call_host(
         match pending.and_then(|number| promises.get_mut(&number)) {
             Some(promise) => {
                 promise.charged += held;
+                promise.is_json = extension::gives_json(function);
                 state.keep_charged(held);
             }
             None => state.discharge(held),
@@ -325,23 +359,17 @@ unsafe extern "C-unwind" fn settled(
 impl State {
     /// The function of the host with that number, the same object each time.
     pub(in crate::isolate) fn host_function(&self, number: u32, name: &str) -> Outcome<Local> {
+        if let Some(place) = extension_place(number) {
+            return extension::native(self, place);
+        }
         if let Some(function) = self.host_functions.borrow().get(&number) {
             return Ok(function.clone());
         }
-        let (cx, realm) = (self.realm().cx, self.realm());
+        let realm = self.realm();
         self.keep(HOST_FUNCTION_BYTES);
-        // SAFETY: a live context, a registered class.
-        let function = cx.own(unsafe {
-            let prototype = realm.intrinsics.function_prototype;
-            sys::JS_NewObjectProtoClass(cx.0, prototype, realm.host_function_class)
-        })?;
-        // One more than the number: the engine cannot distinguish a missing opaque from zero.
-        let opaque = ptr::without_provenance_mut::<c_void>(number as usize + 1);
-        // SAFETY: an object of a class that only ever reads the pointer as a number.
-        unsafe { sys::JS_SetOpaque(function.raw(), opaque) };
-        let hidden = sys::JS_PROP_CONFIGURABLE;
-        cx.define_str(function.raw(), "length", cx.number(0.0), hidden)?;
-        cx.define_str(function.raw(), "name", cx.string(name)?, hidden)?;
+        let prototype = realm.intrinsics.function_prototype;
+        let class = realm.host_function_class;
+        let function = host_function_object(realm.cx, class, prototype, number, name)?;
         self.host_functions.borrow_mut().insert(number, function.clone());
         Ok(function)
     }
@@ -382,10 +410,19 @@ impl State {
         args: Value,
         held_bytes: usize,
     ) -> Outcome<Local> {
-        self.ahead.set(self.ahead.get() + 1);
         self.last_started.set(self.last_started.get().wrapping_add(1) & !ASYNC_FUNCTION);
         // These numbers differ from those that the host gives to promises.
         let number = self.last_started.get() | ASYNC_FUNCTION;
+        match self.embedder().start(function, args, number) {
+            Started::Ended => leave(),
+            Started::Done(completion) => {
+                let answered = self.answered(object, function, completion);
+                self.discharge(held_bytes);
+                return answered;
+            }
+            Started::GoesOn => {}
+        }
+        self.ahead.set(self.ahead.get() + 1);
         let promise = match self.host_promise(number) {
             Ok(promise) => promise,
             Err(Thrown) => {
@@ -395,13 +432,47 @@ impl State {
         };
         if let Some(known) = self.host_promises.borrow_mut().get_mut(&number) {
             known.charged += held_bytes;
+            known.is_json = extension::gives_json(function);
             self.keep_charged(held_bytes);
         }
         self.note_call(number, object);
-        if !self.embedder().start(function, args, number) {
-            leave();
-        }
         Ok(promise)
+    }
+
+    /// The answer of an asynchronous function that was there at once: a settled promise, or itself where the caller is
+    /// ready for that.
+    fn answered(&self, object: Raw, function: u32, completion: Completion) -> Outcome<Local> {
+        let cx = self.realm().cx;
+        let outcome = match completion {
+            Ok(value) => self
+                .value_in(&value, extension::gives_json(function))
+                .map_err(|Thrown| cx.exception()),
+            Err(value) => Err(clone_in(self, &value).unwrap_or_else(|Thrown| cx.exception())),
+        };
+        if let Err(thrown) = &outcome
+            && is_error(thrown.raw())
+            && let Some(layout) = frames::probe::layout()
+        {
+            backtrace::set_call(self, thrown, object, &frames::callers(cx, layout));
+        }
+        if extension::may_return_value(function) {
+            return outcome.map_err(|thrown| cx.throw(thrown));
+        }
+        let (promise, [resolve, reject]) = cx.promise()?;
+        let (function, value) = match &outcome {
+            Ok(value) => (resolve, value),
+            Err(thrown) => (reject, thrown),
+        };
+        cx.call(function.raw(), undefined(), &[value.raw()])?;
+        Ok(promise)
+    }
+
+    /// A value of the host in the sandbox.
+    fn value_in(&self, value: &Value, is_json: bool) -> Outcome<Local> {
+        if is_json && let Ok(Event::String(Str::Utf8(text))) = value.reader().event() {
+            return self.realm().cx.parse_json(text);
+        }
+        clone_in(self, value)
     }
 
     /// The promise of the host with that number.
@@ -413,13 +484,24 @@ impl State {
         self.keep(charged);
         let (promise, settle) = self.realm().cx.promise()?;
         let cell = self.cell.get();
-        let known = HostPromise { promise: promise.clone(), settle, charged, call: None, cell };
+        let known = HostPromise {
+            promise: promise.clone(),
+            settle,
+            charged,
+            call: None,
+            cell,
+            is_json: false,
+        };
         self.host_promises.borrow_mut().insert(number, known);
         Ok(promise)
     }
 
     /// The name of a function of the host.
     pub(in crate::isolate) fn host_function_name(&self, number: u32) -> String {
+        if let Some(place) = extension_place(number) {
+            let function = extension::native(self, place);
+            return function.map(|function| self.function_name(function.raw())).unwrap_or_default();
+        }
         let known = self.host_functions.borrow();
         let function = known.get(&number).or_else(|| known.get(&(number | ASYNC_FUNCTION)));
         function.map(|function| self.function_name(function.raw())).unwrap_or_default()
@@ -551,12 +633,13 @@ impl State {
     }
 
     fn settle_host_promise(&self, number: u32, completion: &Completion) {
-        if !self.host_promises.borrow().contains_key(&number) {
+        let Some(is_json) = self.host_promises.borrow().get(&number).map(|known| known.is_json)
+        else {
             return;
-        }
+        };
         // The outcome may contain the promise itself.
         let (is_value, value) = match completion {
-            Ok(value) => (true, clone_in(self, value)),
+            Ok(value) => (true, self.value_in(value, is_json)),
             Err(value) => (false, clone_in(self, value)),
         };
         let known = self.host_promises.borrow_mut().remove(&number);

@@ -9,13 +9,16 @@
 use crate::{
     isolate::{
         State,
-        engine::{Atom, Local, Outcome, Thrown, int, sys, undefined},
+        engine::{Atom, Elements, Local, Outcome, Thrown, int, sys, undefined},
     },
     value::{ErrorClass, Event, Malformed, Reader, Str, Value, ViewKind},
 };
 
 /// Nodes between two checks whether the run must end.
 const NODES_PER_LOOK: u32 = 256;
+
+/// The most elements that are put into an array at once.
+const MOST_ELEMENTS: usize = 1024;
 
 /// Clones a message into the sandbox.
 pub(in crate::isolate) fn clone_in(state: &State, message: &Value) -> Outcome<Local> {
@@ -27,6 +30,7 @@ pub(in crate::isolate) fn clone_in(state: &State, message: &Value) -> Outcome<Lo
         objects: Vec::new(),
         keys: Vec::new(),
         frames: Vec::new(),
+        elements: Elements::new(state.realm().cx),
         nodes: 0,
     };
     walk.run()
@@ -57,6 +61,8 @@ struct Walk<'m> {
     objects: Vec<Local>,
     keys: Vec<Atom>,
     frames: Vec<Frame>,
+    /// The first elements of an array.
+    elements: Elements,
     nodes: u32,
 }
 
@@ -124,16 +130,19 @@ impl<'m> Walk<'m> {
         let cx = self.state.realm().cx;
         let intrinsics = self.state.realm().intrinsics;
         let event = self.event()?;
+        if let Some(value) = self.plain(event)? {
+            return Ok(Some(value));
+        }
         let is_object = event.is_object();
         let value = match event {
-            Event::Undefined => cx.dup(undefined()),
-            Event::Null => cx.dup(sys::JS_NULL),
-            Event::Bool(value) => cx.dup(crate::isolate::engine::bool(value)),
-            Event::Int(value) => cx.dup(int(value)),
-            Event::Double(value) => cx.number(value),
-            Event::BigInt { negative, magnitude } => self.bigint(negative, magnitude)?,
-            Event::String(text) => string(self.state, text)?,
-            Event::Hole => return Ok(None),
+            Event::Undefined
+            | Event::Null
+            | Event::Bool(_)
+            | Event::Int(_)
+            | Event::Double(_)
+            | Event::BigInt { .. }
+            | Event::String(_)
+            | Event::Hole => return Ok(None),
             Event::Ref(index) => match self.objects.get(index as usize) {
                 Some(object) => object.clone(),
                 None => return self.malformed(),
@@ -144,8 +153,10 @@ impl<'m> Walk<'m> {
                 object
             }
             Event::Array(length) => {
-                let array = cx.array()?;
-                self.frames.push(Frame::Array { array: array.clone(), next: 0, length });
+                let (array, next) = self.array(length)?;
+                if next < length {
+                    self.frames.push(Frame::Array { array: array.clone(), next, length });
+                }
                 array
             }
             Event::SparseArray(length) => {
@@ -187,6 +198,34 @@ impl<'m> Walk<'m> {
             self.objects.push(value.clone());
         }
         Ok(Some(value))
+    }
+
+    /// A value without identity and without nodes of its own; `None` for any other node.
+    fn plain(&self, event: Event<'m>) -> Outcome<Option<Local>> {
+        let cx = self.state.realm().cx;
+        Ok(Some(match event {
+            Event::Undefined => cx.dup(undefined()),
+            Event::Null => cx.dup(sys::JS_NULL),
+            Event::Bool(value) => cx.dup(crate::isolate::engine::bool(value)),
+            Event::Int(value) => cx.dup(int(value)),
+            Event::Double(value) => cx.number(value),
+            Event::BigInt { negative, magnitude } => self.bigint(negative, magnitude)?,
+            Event::String(text) => string(self.state, text)?,
+            _ => return Ok(None),
+        }))
+    }
+
+    /// An array with its first elements, as far as they are plain, and their number: an array that grows one by one takes
+    /// several times as long.
+    fn array(&mut self, length: u32) -> Outcome<(Local, u32)> {
+        let mut count = 0;
+        while count < length && self.elements.len() < MOST_ELEMENTS && self.reader.is_at_plain() {
+            let event = self.event()?;
+            let Some(value) = self.plain(event)? else { return self.malformed() };
+            self.elements.push(value);
+            count += 1;
+        }
+        Ok((self.elements.take_array()?, count))
     }
 
     fn text(&mut self) -> Outcome<String> {

@@ -54,6 +54,9 @@ impl Crossing {
 /// Nodes between two checks whether the run must end.
 const NODES_PER_LOOK: u32 = 256;
 
+/// The most units of a short text.
+const SHORT_UNITS: i64 = 1 << 10;
+
 /// Bytes by which a message grows before they are charged.
 const CHARGE_STEP: usize = 64 << 10;
 
@@ -127,11 +130,50 @@ pub(in crate::isolate) fn clone_args_out(
     root: &str,
 ) -> Outcome<Value> {
     let cx = state.realm().cx;
+    if crossing == Crossing::Live && args.iter().all(|arg| is_short(state, *arg)) {
+        return clone_short(state, args, root);
+    }
     let array = cx.array()?;
     for (index, &arg) in (0..).zip(args) {
         cx.define_index(array.raw(), index, cx.dup(arg))?;
     }
     clone_out(state, array.raw(), crossing, root)
+}
+
+/// Whether a value has no identity and few bytes.
+fn is_short(state: &State, value: Raw) -> bool {
+    match tag_of(value) {
+        sys::JS_TAG_UNDEFINED
+        | sys::JS_TAG_NULL
+        | sys::JS_TAG_BOOL
+        | sys::JS_TAG_INT
+        | sys::JS_TAG_FLOAT64 => true,
+        _ => {
+            is_string(value)
+                && state.realm().cx.length(value).is_ok_and(|units| units <= SHORT_UNITS)
+        }
+    }
+}
+
+/// The same of short values, without an array for them: most calls have few arguments, which are short.
+fn clone_short(state: &State, args: &[Raw], root: &str) -> Outcome<Value> {
+    let mut walk = Walk::new(state, Crossing::Live, root);
+    walk.writer.array(u32::try_from(args.len()).map_err(|_| Thrown)?);
+    for arg in args {
+        walk.look();
+        if let Err(thrown) = walk.written(*arg) {
+            state.discharge(walk.charged);
+            return Err(thrown);
+        }
+    }
+    let value = walk.finish();
+    match state.refusal(&value) {
+        None => Ok(value),
+        Some(refusal) => {
+            state.discharge(value.held_bytes());
+            Err(state.throw_serialization_error(&refusal.text(root)))
+        }
+    }
 }
 
 /// An object that is being read, with the progress.

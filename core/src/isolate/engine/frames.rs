@@ -165,6 +165,11 @@ impl Frame {
         self.bytecode().file
     }
 
+    /// Whether the function is of the extension: nothing else has code without places.
+    pub(in crate::isolate) fn is_trusted(&self) -> bool {
+        self.file() == sys::JS_ATOM_NULL
+    }
+
     /// The places around the instruction that failed.
     pub(in crate::isolate) fn around(&self) -> Around {
         let bytecode = self.bytecode();

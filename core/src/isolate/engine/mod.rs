@@ -22,7 +22,7 @@ pub(super) mod realm;
 pub(super) mod second;
 mod strings;
 pub(super) mod sys;
-mod trial;
+pub(super) mod trial;
 
 use std::{
     ffi::{CStr, CString, c_int, c_void},
@@ -84,6 +84,46 @@ impl Local {
         let raw = self.raw;
         std::mem::forget(self);
         raw
+    }
+}
+
+/// Values that become the elements of an array at once.
+pub(super) struct Elements {
+    cx: Cx,
+    raws: Vec<Raw>,
+}
+
+impl Elements {
+    pub(super) fn new(cx: Cx) -> Self {
+        Self { cx, raws: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.raws.len()
+    }
+
+    pub(super) fn push(&mut self, value: Local) {
+        self.raws.push(value.into_raw());
+    }
+
+    /// A fresh array of the values, of which none is left here.
+    pub(super) fn take_array(&mut self) -> Outcome<Local> {
+        let count = c_int::try_from(self.raws.len()).map_err(|_| Thrown)?;
+        // SAFETY: that many live values, whose references the call takes, also where it fails.
+        let raw = unsafe { sys::JS_NewArrayFrom(self.cx.0, count, self.raws.as_ptr()) };
+        self.raws.clear();
+        self.cx.own(raw)
+    }
+}
+
+impl Drop for Elements {
+    fn drop(&mut self) {
+        if !has_left() {
+            for raw in self.raws.drain(..) {
+                // SAFETY: one reference of each is held here.
+                unsafe { sys::JS_FreeValue(self.cx.0, raw) }
+            }
+        }
     }
 }
 
@@ -324,6 +364,15 @@ impl Cx {
     /// Compiles a text to bytecode; zero bytes in it are characters as any other. The context must have a
     /// compiler.
     pub(super) fn compile(self, text: &str, name: &CStr, flags: u32) -> Outcome<Vec<u8>> {
+        self.compile_as(text, name, flags, 0)
+    }
+
+    /// The same, without the text of functions and without places.
+    pub(super) fn compile_stripped(self, text: &str, name: &CStr, flags: u32) -> Outcome<Vec<u8>> {
+        self.compile_as(text, name, flags, sys::JS_WRITE_OBJ_STRIP_DEBUG)
+    }
+
+    fn compile_as(self, text: &str, name: &CStr, flags: u32, written: u32) -> Outcome<Vec<u8>> {
         let flags = (flags | sys::JS_EVAL_FLAG_COMPILE_ONLY).cast_signed();
         let ended = [text.as_bytes(), b"\0"].concat();
         // SAFETY: the text ends with a zero byte, as the engine asks for, and its length is that without it.
@@ -332,7 +381,7 @@ impl Cx {
         })?;
         drop(ended);
         let mut length = 0;
-        let write = sys::JS_WRITE_OBJ_BYTECODE.cast_signed();
+        let write = (sys::JS_WRITE_OBJ_BYTECODE | written).cast_signed();
         // SAFETY: compiled code and a place for the length.
         let bytes = unsafe { sys::JS_WriteObject(self.0, &raw mut length, compiled.raw, write) };
         if bytes.is_null() {

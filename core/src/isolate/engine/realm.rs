@@ -20,7 +20,7 @@ use super::{Cx, Local, Outcome, Raw, Text, Thrown, class_of, frames, int, sys, u
 use crate::isolate::{
     State, backtrace, console,
     crossing::{bridge, structured_clone},
-    function_text,
+    extension, function_text,
     globals::Defaults,
     locale,
     session::names,
@@ -210,6 +210,8 @@ pub(crate) struct Realm {
     /// The class of the functions that call the host.
     pub(in crate::isolate) host_function_class: u32,
     pub(in crate::isolate) intrinsics: Intrinsics,
+    /// The extension, in an extended realm.
+    pub(in crate::isolate) extension: Option<extension::Built>,
     /// The parts that sessions need; `None` if the engine is not known well enough for them.
     pub(in crate::isolate) session: Option<names::Parts>,
 }
@@ -220,6 +222,15 @@ unsafe impl Send for Realm {}
 impl Realm {
     /// Builds the realm in a fresh runtime; `None` if the memory does not suffice.
     pub(crate) fn build(runtime: *mut sys::JSRuntime) -> Option<Self> {
+        Self::build_kind(runtime, false)
+    }
+
+    /// Builds a realm with the extension of the process. `None` too if there is none, or if it fails.
+    pub(crate) fn build_extended(runtime: *mut sys::JSRuntime) -> Option<Self> {
+        Self::build_kind(runtime, true)
+    }
+
+    fn build_kind(runtime: *mut sys::JSRuntime, is_extended: bool) -> Option<Self> {
         // SAFETY: the caller gives a live runtime, entered on this thread.
         unsafe {
             sys::JS_SetMaxStackSize(runtime, STACK_LIMIT_BYTES as sys::size_t);
@@ -249,8 +260,19 @@ impl Realm {
             crate::isolate::rejections::install(runtime);
             let cx = Cx(cx);
             let intrinsics = furnish(cx, Cx(compiler), runtime).ok()?;
-            let session = names::Parts::build(cx, runtime);
-            Some(Self { cx, compiler: Cx(compiler), host_function_class, intrinsics, session })
+            let compiler = Cx(compiler);
+            let mut realm = Self {
+                cx,
+                compiler,
+                host_function_class,
+                intrinsics,
+                extension: None,
+                session: names::Parts::build(cx, runtime),
+            };
+            if is_extended {
+                realm.extension = Some(extension::build(&realm)?);
+            }
+            Some(realm)
         }
     }
 }
@@ -270,7 +292,8 @@ impl crate::isolate::memory::instance::Realm for Realm {
             if let Some(parts) = self.session {
                 sys::JS_FreeContext(parts.modules().0);
             }
-            for value in self.intrinsics.all() {
+            let of_extension = self.extension.iter().flat_map(extension::Built::all);
+            for value in self.intrinsics.all().into_iter().chain(of_extension) {
                 sys::JS_FreeValue(self.cx.0, value);
             }
             sys::JS_FreeContext(self.compiler.0);

@@ -194,6 +194,17 @@ unsafe extern "C-unwind" {
         this_obj: JSValue,
         prop: JSAtom,
     ) -> c_int;
+    pub(in crate::isolate) fn JS_ParseJSON(
+        ctx: *mut JSContext,
+        text: *const c_char,
+        bytes: size_t,
+        filename: *const c_char,
+    ) -> JSValue;
+    pub(in crate::isolate) fn JS_NewArrayFrom(
+        ctx: *mut JSContext,
+        count: c_int,
+        values: *const JSValue,
+    ) -> JSValue;
     pub(in crate::isolate) fn JS_NewArray(ctx: *mut JSContext) -> JSValue;
     pub(in crate::isolate) fn JS_NewArrayBufferCopy(
         ctx: *mut JSContext,

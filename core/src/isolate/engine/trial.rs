@@ -6,7 +6,7 @@ use super::{Cx, sys};
 use crate::isolate::memory::{escape, heap::Heap, instance};
 
 /// The result of a trial; `None` also if there is no memory for it.
-pub(super) fn try_out<T>(trial: impl FnOnce(Cx, &Heap) -> Option<T>) -> Option<T> {
+pub(in crate::isolate) fn try_out<T>(trial: impl FnOnce(Cx, &Heap) -> Option<T>) -> Option<T> {
     let heap = Heap::in_process();
     heap.set_leaves(true);
     let tried = escape::catch(|| {

@@ -13,6 +13,7 @@ use crate::{
             int_of, is_array, is_date, is_map, is_object, is_promise, is_proxy, is_regexp, is_set,
             is_string, sys, tag_of, typed_array_type, undefined,
         },
+        extension,
     },
     modules::program::explain::{Key, Literal, Operand, Root},
 };
@@ -188,6 +189,9 @@ impl Values<'_> {
         if self.state.session.is_some() {
             return self.state.known_value(name);
         }
+        if let Some(value) = extension::value(self.state, name) {
+            return Some(value);
+        }
         let task = self.state.task.try_borrow().ok()?;
         let index = task.globals.iter().position(|global| global == name)?;
         self.state.inputs.try_borrow().ok()?.get(index).cloned()
@@ -198,7 +202,9 @@ impl Values<'_> {
         if self.state.session.is_some() {
             return self.state.given_names();
         }
-        self.state.task.try_borrow().map(|task| task.globals.clone()).unwrap_or_default()
+        let mut names = extension::names(self.state);
+        names.extend(self.state.task.try_borrow().iter().flat_map(|task| task.globals.clone()));
+        names
     }
 
     /// The names that earlier cells have declared.

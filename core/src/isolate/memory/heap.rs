@@ -178,6 +178,7 @@ impl Heap {
     pub(crate) fn heed_in_flight(&self) {
         let accounting = self.accounting();
         if accounting.total_bytes() > accounting.limit_bytes.get() {
+            self.note_peak(accounting.limit_bytes.get());
             accounting.hit();
         }
     }

@@ -6,6 +6,9 @@
 //!
 //! Instances in slots are quickest but hold twice their image when parked, so their number is bounded. Beyond it, and
 //! for limits larger than a slot's addresses allow, instances are plain.
+//!
+//! There are two kinds of realms: *extended* ones have the extension of the process, at the cost of a larger image. A run
+//! that does not need it gets one only if it is ready and no other one is.
 
 use super::{
     instance::{Build, Instance, Realm},
@@ -57,6 +60,9 @@ pub(crate) struct PoolStats {
 /// Keeps instances of one kind of realm.
 pub(crate) struct Pool<R: Realm> {
     build: Build<R>,
+    build_extended: Build<R>,
+    /// Whether the last run needed an extended realm: the next one probably will.
+    is_extended: AtomicBool,
     options: PoolOptions,
     ready: Mutex<Vec<Lease<R>>>,
     /// False once the pool is closed: it then keeps no instance.
@@ -74,6 +80,7 @@ pub(crate) struct Pool<R: Realm> {
 /// An instance on loan. If it is dropped instead of given back, it is gone, and its place in the pool is free.
 pub(crate) struct Lease<R: Realm> {
     instance: Instance<R>,
+    is_extended: bool,
     runs: u32,
     /// Held by an instance in a slot. Dropped after the instance, so that the slot is gone when it is counted off.
     permit: Option<SlotPermit>,
@@ -101,6 +108,8 @@ impl<R: Realm> Pool<R> {
     pub(crate) fn new(build: Build<R>, options: PoolOptions) -> Self {
         Self {
             build,
+            build_extended: build,
+            is_extended: AtomicBool::new(false),
             options,
             ready: Mutex::default(),
             open: AtomicBool::new(true),
@@ -114,34 +123,63 @@ impl<R: Realm> Pool<R> {
         }
     }
 
+    /// The same pool, with a function that builds extended realms.
+    pub(crate) fn with_extended(self, build_extended: Build<R>) -> Self {
+        Self { build_extended, ..self }
+    }
+
+    /// Has the pool make extended instances ahead of need, until a run takes another one.
+    pub(crate) fn expect_extended(&self) {
+        self.is_extended.store(true, Ordering::Relaxed);
+    }
+
     /// A pristine instance for a run with that limit, made now if none is ready. `None` if no realm can be built, which
     /// means that the process is out of memory. `may_wait`: whether the run was given anything to wait for.
     pub(crate) fn take(&self, limit_bytes: usize, may_wait: bool) -> Option<Lease<R>> {
+        self.take_kind(limit_bytes, may_wait, false)
+    }
+
+    /// The same, for a run that needs an extended realm. `None` too if that cannot be built.
+    pub(crate) fn take_extended(&self, limit_bytes: usize, may_wait: bool) -> Option<Lease<R>> {
+        self.take_kind(limit_bytes, may_wait, true)
+    }
+
+    fn take_kind(&self, limit_bytes: usize, may_wait: bool, is_extended: bool) -> Option<Lease<R>> {
         self.taken.fetch_add(1, Ordering::Relaxed);
+        self.is_extended.store(is_extended, Ordering::Relaxed);
         if limit_bytes > LARGEST_LIMIT_BYTES {
-            return self.make_plain();
+            return self.make_plain(is_extended);
         }
         if !may_wait {
-            return self.take_ready_or_make();
+            return self.take_ready_or_make(is_extended);
         }
         let most = self.options.max_slots.saturating_sub(self.options.kept_slots);
-        let Some(waiting) = SlotPermit::take(&self.waiting, most) else { return self.make_plain() };
-        let lease = self.take_ready_or_make()?;
+        let Some(waiting) = SlotPermit::take(&self.waiting, most) else {
+            return self.make_plain(is_extended);
+        };
+        let lease = self.take_ready_or_make(is_extended)?;
         Some(Lease { waiting: lease.permit.is_some().then_some(waiting), ..lease })
     }
 
-    fn take_ready_or_make(&self) -> Option<Lease<R>> {
-        let ready = self.ready.lock().pop();
+    fn take_ready_or_make(&self, is_extended: bool) -> Option<Lease<R>> {
+        let ready = {
+            let mut ready = self.ready.lock();
+            match ready.iter().rposition(|lease| lease.is_extended == is_extended) {
+                Some(place) => Some(ready.remove(place)),
+                None if is_extended => None,
+                None => ready.pop(),
+            }
+        };
         if ready.is_some() {
             self.taken_ready.fetch_add(1, Ordering::Relaxed);
             return ready;
         }
-        self.make()
+        self.make(is_extended)
     }
 
     /// Takes an instance back after its run, whatever was left in it.
     pub(crate) fn give_back(&self, lease: Lease<R>) {
-        let Lease { instance, runs, permit, waiting } = lease;
+        let Lease { instance, is_extended, runs, permit, waiting } = lease;
         drop(waiting);
         let runs = runs + 1;
         let worn = instance.is_poisoned() || runs >= self.options.runs_per_slot;
@@ -149,8 +187,15 @@ impl<R: Realm> Pool<R> {
         let instance = if worn { None } else { instance.finish() };
         if let Some(instance) = instance {
             let mut ready = self.ready.lock();
-            if ready.len() < self.most(self.options.spare) {
-                ready.push(Lease { instance, runs, permit, waiting: None });
+            let has_room = ready.len() < self.most(self.options.spare);
+            let replaced = if has_room { None } else { self.replaceable(&ready, is_extended) };
+            if has_room || replaced.is_some() {
+                let replaced = replaced.map(|place| ready.remove(place));
+                ready.push(Lease { instance, is_extended, runs, permit, waiting: None });
+                drop(ready);
+                if replaced.is_some_and(|lease| lease.permit.is_some()) {
+                    self.retired.fetch_add(1, Ordering::Relaxed);
+                }
                 return;
             }
         }
@@ -159,10 +204,17 @@ impl<R: Realm> Pool<R> {
         }
     }
 
+    /// The place of an instance of the other kind than this one, if runs need this kind now.
+    fn replaceable(&self, ready: &[Lease<R>], is_extended: bool) -> Option<usize> {
+        let is_needed = self.is_extended.load(Ordering::Relaxed) == is_extended;
+        ready.iter().position(|other| is_needed && other.is_extended != is_extended)
+    }
+
     /// Makes instances until enough are ready, or the caller is needed elsewhere; off the path of any run.
     pub(crate) fn fill(&self, is_needed_elsewhere: impl Fn() -> bool) {
         while self.ready.lock().len() < self.most(0) && !is_needed_elsewhere() {
-            let Some(lease) = self.make() else { return };
+            let is_extended = self.is_extended.load(Ordering::Relaxed);
+            let Some(lease) = self.make(is_extended) else { return };
             let mut ready = self.ready.lock();
             if ready.len() < self.most(self.options.spare) {
                 // Below the used ones: it is the last to be needed.
@@ -215,22 +267,28 @@ impl<R: Realm> Pool<R> {
         }
     }
 
-    fn make(&self) -> Option<Lease<R>> {
+    fn make(&self, is_extended: bool) -> Option<Lease<R>> {
         if sanitized::plain_instances() {
-            return self.make_plain();
+            return self.make_plain(is_extended);
         }
         let Some(permit) = SlotPermit::take(&self.slots, self.options.max_slots) else {
-            return self.make_plain();
+            return self.make_plain(is_extended);
         };
-        let Some(instance) = Instance::in_slot(self.build) else { return self.make_plain() };
+        let Some(instance) = Instance::in_slot(self.build(is_extended)) else {
+            return self.make_plain(is_extended);
+        };
         self.made_in_slots.fetch_add(1, Ordering::Relaxed);
-        Some(Lease { instance, runs: 0, permit: Some(permit), waiting: None })
+        Some(Lease { instance, is_extended, runs: 0, permit: Some(permit), waiting: None })
     }
 
-    fn make_plain(&self) -> Option<Lease<R>> {
-        let instance = Instance::plain(self.build)?;
+    fn make_plain(&self, is_extended: bool) -> Option<Lease<R>> {
+        let instance = Instance::plain(self.build(is_extended))?;
         self.made_plain.fetch_add(1, Ordering::Relaxed);
-        Some(Lease { instance, runs: 0, permit: None, waiting: None })
+        Some(Lease { instance, is_extended, runs: 0, permit: None, waiting: None })
+    }
+
+    fn build(&self, is_extended: bool) -> Build<R> {
+        if is_extended { self.build_extended } else { self.build }
     }
 }
 
@@ -340,6 +398,43 @@ mod tests {
         pool.give_back(lease);
         let stats = pool.stats();
         assert_eq!((stats.ready, stats.slots, stats.retired), (0, 0, 4));
+    }
+
+    #[test]
+    fn each_kind_is_kept_for_the_runs_that_need_it() {
+        let pool = pool(2, 8, 1000).with_extended(build);
+        let take = |is_extended: bool| {
+            let lease = if is_extended {
+                pool.take_extended(LIMIT, false)
+            } else {
+                pool.take(LIMIT, false)
+            };
+            lease.expect("an instance")
+        };
+        let kinds = || -> Vec<_> { pool.ready.lock().iter().map(|it| it.is_extended).collect() };
+        pool.fill(|| false);
+        assert_eq!(kinds(), [false, false]);
+        // A run that needs the extension never gets an instance without it.
+        for expected in [[false, true], [false, true]] {
+            let lease = take(true);
+            assert!(lease.is_extended);
+            pool.give_back(lease);
+            assert_eq!(kinds(), expected);
+        }
+        // Others get their own kind first, and then any.
+        let leases = [take(false), take(false)];
+        assert_eq!(leases.each_ref().map(|lease| lease.is_extended), [false, true]);
+        for lease in leases {
+            pool.give_back(lease);
+        }
+        pool.expect_extended();
+        pool.fill(|| false);
+        assert_eq!(pool.stats().made_in_slots, 3);
+        let leases = [take(true), take(true)];
+        for lease in leases {
+            pool.give_back(lease);
+        }
+        assert_eq!((kinds(), pool.stats().retired), (vec![true, true], 2));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The names that the host gives to a session, and the built-in `console` and `report`.
 //!
-//! In: the host's messages, in order, and whether the present cell has `report`. Out: constants for cells and modules,
+//! In: the request for the extension, the host's messages, in order, and whether the present cell has `report`. Out: constants for cells and modules,
 //! and values for bridged modules. A message is taken in by the first cell that starts after it came, under that cell's
 //! limit; so if the cell is undone, the next one takes it in again.
 
@@ -15,8 +15,9 @@ use crate::{
         State,
         crossing::clone_in::clone_args_in,
         engine::{Local, Outcome, Thrown, undefined},
+        extension,
     },
-    modules::session_request::UpdateRequest,
+    modules::{request::ExtensionRequest, session_request::UpdateRequest},
     value::{Event, Value, walk},
 };
 
@@ -36,6 +37,8 @@ pub(super) struct Builtins {
 pub(super) struct Given {
     globals: Vec<String>,
     removed: Vec<String>,
+    /// The extension is opened with the first of the values, and its names are the first globals.
+    extension: Option<Arc<ExtensionRequest>>,
     /// The index of its first value among all values.
     first: usize,
     count: usize,
@@ -44,7 +47,8 @@ pub(super) struct Given {
 }
 
 portable!(struct Builtins { console, report });
-portable!(struct Given { globals, removed, first, count, values });
+portable!(struct ExtensionRequest { names, properties });
+portable!(struct Given { globals, removed, extension, first, count, values });
 portable!(struct Capabilities { given, last });
 
 /// All messages of the host.
@@ -58,6 +62,16 @@ pub(super) struct Capabilities {
 impl Capabilities {
     /// Adds what an update gives and takes away. `first` is the number of values before it.
     pub(super) fn add(&mut self, update: UpdateRequest, first: usize) {
+        self.add_with(update, None, first);
+    }
+
+    /// As `add`; the names of the extension are the first globals.
+    pub(super) fn add_with(
+        &mut self,
+        update: UpdateRequest,
+        extension: Option<Arc<ExtensionRequest>>,
+        first: usize,
+    ) {
         let count: usize = update.globals.len()
             + update.imports.iter().map(|(_, names)| names.len()).sum::<usize>();
         let number = self.given.len();
@@ -75,9 +89,10 @@ impl Capabilities {
         self.given.push(Arc::new(Given {
             globals: update.globals,
             removed: update.removed_globals,
+            values: (count > 0 || extension.is_some()).then_some(update.inputs),
+            extension,
             first,
             count,
-            values: (count > 0).then_some(update.inputs),
         }));
         self.forget_replaced();
     }
@@ -90,12 +105,13 @@ impl Capabilities {
             }
         }
         for (given, used) in self.given.iter_mut().zip(used) {
-            if !used && given.values.is_some() {
+            if !used && given.values.is_some() && given.extension.is_none() {
                 let Given { globals, removed, first, count, .. } = &**given;
                 let (globals, removed) = (globals.clone(), removed.clone());
                 *given = Arc::new(Given {
                     globals,
                     removed,
+                    extension: None,
                     first: *first,
                     count: *count,
                     values: None,
@@ -110,6 +126,9 @@ impl State {
     pub(super) fn take_in(&self, capabilities: &Capabilities, report: bool) -> Outcome<()> {
         let session = self.session()?;
         let taken_in = session.taken_in.get();
+        if taken_in == 0 {
+            extension::withdraw_all(self)?;
+        }
         for given in capabilities.given.iter().skip(taken_in) {
             self.take_in_one(given)?;
             session.taken_in.set(session.taken_in.get() + 1);
@@ -182,6 +201,10 @@ impl State {
         let values = match &given.values {
             Some(values) => clone_args_in(self, values)?,
             None => none(),
+        };
+        let values = match &given.extension {
+            Some(request) => extension::open_for_session(self, request, values)?,
+            None => values,
         };
         if values.len() != given.count {
             return Err(Thrown);

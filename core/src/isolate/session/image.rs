@@ -23,6 +23,7 @@ use crate::{
         State,
         crossing::bridge::{Exported, ExportedPromise, HostPromise},
         engine::Local,
+        extension::Opened,
         locale,
         memory::escape::forgetting,
     },
@@ -34,6 +35,7 @@ pub(super) struct Image(Option<Tables>);
 struct Tables {
     own_console: bool,
     inputs: Vec<Local>,
+    extension: Opened,
     bridges: Vec<(usize, Vec<String>, usize)>,
     host_functions: HashMap<u32, Local>,
     host_promises: HashMap<u32, HostPromise>,
@@ -71,7 +73,7 @@ impl Portable for Waiting {
 }
 
 portable!(struct Tables {
-    own_console, inputs, bridges, host_functions, host_promises, last_promising, exported, exported_numbers,
+    own_console, inputs, extension, bridges, host_functions, host_promises, last_promising, exported, exported_numbers,
     exported_promises, exported_promise_numbers, counts, timers, warned_locale_methods, kept, declared, imports, loaded,
     given, taken_in, builtins, waiting,
 });
@@ -90,6 +92,7 @@ impl Image {
         let tables = Tables {
             own_console: state.own_console.get(),
             inputs: state.inputs.borrow().iter().map(Local::image).collect(),
+            extension: state.extension.borrow().image(),
             bridges: state.bridges.borrow().clone(),
             host_functions: copied(&state.host_functions.borrow(), Local::image),
             host_promises: copied(&state.host_promises.borrow(), HostPromise::image),
@@ -123,6 +126,7 @@ impl Image {
         let Some(tables) = self.0.as_ref().map(Tables::copy) else { return };
         state.own_console.set(tables.own_console);
         state.inputs.replace(tables.inputs);
+        state.extension.replace(tables.extension);
         state.bridges.replace(tables.bridges);
         state.host_functions.replace(tables.host_functions);
         state.host_promises.replace(tables.host_promises);
@@ -182,6 +186,7 @@ pub(super) fn forget(state: &State) {
     forgetting(|| {
         let session = Session::default();
         state.inputs.take();
+        state.extension.take();
         state.bridges.take();
         state.linking.take();
         state.requested.take();
@@ -253,6 +258,7 @@ impl Tables {
         Self {
             own_console: self.own_console,
             inputs: self.inputs.iter().map(Local::image).collect(),
+            extension: self.extension.image(),
             bridges: self.bridges.clone(),
             host_functions: copied(&self.host_functions, Local::image),
             host_promises: copied(&self.host_promises, HostPromise::image),

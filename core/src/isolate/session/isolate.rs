@@ -178,13 +178,16 @@ impl SessionIsolate {
     ) -> Box<Self> {
         let program = SessionProgram::new(cache, request.language);
         let mut session = Self::new(tenant, program, Limits::of(&request), request.interleave);
-        session.update(UpdateRequest {
+        let names = request.extension.iter().flat_map(|extension| extension.names.clone());
+        let first = UpdateRequest {
             modules: request.modules,
-            globals: request.globals,
+            globals: names.chain(request.globals).collect(),
             imports: request.imports,
             inputs: request.inputs,
             ..UpdateRequest::default()
-        });
+        };
+        session.program.update(&first);
+        session.capabilities.add_with(first, request.extension, 0);
         session
     }
 
@@ -351,12 +354,13 @@ impl SessionIsolate {
         self.capabilities.add(request, first);
     }
 
-    /// The names that cells have declared. Between cells; runs no code of the sandbox.
-    pub(crate) fn names(&mut self) -> Vec<Name> {
-        let Some(state) = &self.state else { return Vec::new() };
+    /// The names that cells have declared. Between cells; runs no code of the sandbox. `None` if the engine was left
+    /// while it was read, which tells nothing of the names.
+    pub(crate) fn names(&mut self) -> Option<Vec<Name>> {
+        let Some(state) = &self.state else { return Some(Vec::new()) };
         let occupied = self.tenant.occupy();
         occupied.instance().realm().attach(state);
-        occupied.instance().enter(|_| state.names()).unwrap_or_default()
+        occupied.instance().enter(|_| state.names()).ok()
     }
 
     /// The number of calls to the host that have no answer yet, neither handed in nor among these.

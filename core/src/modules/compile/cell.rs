@@ -5,6 +5,7 @@
 //! name in the session; so a declaration becomes an assignment, and names that are read stay as they are. The cell's value
 //! becomes `p[1]` at the end, and `p[2]` at a top-level `return`; so the engine returns no promise, whose `then` it would
 //! call. All of this is edited in place, so every line is that of the source. Keeps the promises of sessions on declarations and values.
+//! The body of a function is compiled in the same way, but that its declarations stay as they are.
 //!
 //! `hidden` finds names that the source does not have, `plan` lists the declared names, `statements` walks what is not
 //! in functions, `completion` finds the value of the last statement, `variables` and `declarations` write declarations,
@@ -90,16 +91,43 @@ pub(crate) fn compile_cell(
     erase: &[String],
     room_bytes: usize,
 ) -> Result<CompiledCell, CompileError> {
+    let (module, plan) = compile_with_object(text, language, erase, room_bytes, Goal::Cell)?;
+    let (module, plan) = (Arc::new(module), Arc::new(plan.unwrap_or_default()));
+    Ok(CompiledCell { module, plan, bytecode: OnceLock::new() })
+}
+
+/// Compiles the body of a function: a text of statements with `await` and `return` at its top, without `import` and
+/// `export`. Its code is a module, whose default export is an asynchronous function of `p`. The function sets `p[0]` to
+/// an array of those of `names` that the text refers to and does not declare, if there are any; `p[1]` to the value of
+/// the last statement, at its end; and `p[2]` to the value of a `return` at the top. A text that is an object in braces
+/// is that object.
+///
+/// Costs about what [`super::compile`] costs, with the same limits.
+pub(crate) fn compile_body(
+    text: &str,
+    language: Language,
+    names: &[String],
+    room_bytes: usize,
+) -> Result<CompiledModule, CompileError> {
+    compile_with_object(text, language, names, room_bytes, Goal::Body).map(|(module, _)| module)
+}
+
+/// Compiles a text. Braces that can be an object are one.
+fn compile_with_object(
+    text: &str,
+    language: Language,
+    names: &[String],
+    room_bytes: usize,
+    goal: Goal,
+) -> Result<(CompiledModule, Option<CellPlan>), CompileError> {
     let text = without_mark(text);
-    let compiled = |text: &str| compile_as(text, language, erase, room_bytes, Goal::Cell);
+    let compiled = |text: &str| compile_as(text, language, names, room_bytes, goal);
     let object = braces(text, language, room_bytes).and_then(|braces| {
         let bracketed = braces.bracketed(text);
         let compiled = compiled(&bracketed).ok()?;
         Some((braces.restored(compiled.0, text), compiled.1))
     });
-    let (module, plan) = object.map_or_else(|| compiled(text), Ok)?;
-    let (module, plan) = (Arc::new(module), Arc::new(plan.unwrap_or_default()));
-    Ok(CompiledCell { module, plan, bytecode: OnceLock::new() })
+    object.map_or_else(|| compiled(text), Ok)
 }
 
 impl CellPlan {

@@ -22,6 +22,7 @@ pub(crate) mod explain;
 mod exported;
 mod fate;
 mod lexer;
+mod library;
 mod line_terminators;
 mod lines;
 mod memory;
@@ -95,6 +96,21 @@ pub(crate) fn compile(
         .map(|(module, _)| module)
 }
 
+/// Compiles a library: a text of statements that may return at its top, without `await`, `import` and `export` there.
+/// Its code is a script, whose value is a function of `exports`, `module` and `require`. `hidden` lists names that it
+/// does not see.
+///
+/// Costs about what [`compile`] costs, with the same limits.
+pub(crate) fn compile_library(
+    text: &str,
+    language: Language,
+    hidden: &[String],
+    room_bytes: usize,
+) -> Result<CompiledModule, CompileError> {
+    compile_as(without_mark(text), language, hidden, room_bytes, Goal::Library)
+        .map(|(module, _)| module)
+}
+
 /// The kind of program that a text is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Goal {
@@ -102,6 +118,10 @@ enum Goal {
     Cell,
     /// A module that may return at the top.
     Returning,
+    /// The body of a function, as a cell whose declarations stay.
+    Body,
+    /// A function of the ways in and out of a library.
+    Library,
 }
 
 /// A text without a byte order mark.
@@ -109,11 +129,12 @@ fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Compiles a text without a byte order mark. A cell has a plan.
+/// Compiles a text without a byte order mark. A cell and a body have a plan. `names` are those of the goal: imported ones
+/// that are types, those of which a body says whether it refers to them, or those that a library does not see.
 fn compile_as(
     text: &str,
     language: Language,
-    erase: &[String],
+    names: &[String],
     room_bytes: usize,
     goal: Goal,
 ) -> Result<(CompiledModule, Option<CellPlan>), CompileError> {
@@ -129,7 +150,7 @@ fn compile_as(
         if weight.bytes > room_bytes {
             return Err(CompileError::out_of_memory(weight.bytes));
         }
-        Compilation { text, erase, weight, room_bytes, goal }.run(typescript)
+        Compilation { text, names, weight, room_bytes, goal }.run(typescript)
     };
     with_stack_for(text, typescript, compilation).map_err(|deep| {
         let position = Lines::new(text, &Silent::default()).position(deep.offset);
@@ -179,7 +200,7 @@ fn parser<'a>(
 #[derive(Clone, Copy)]
 struct Compilation<'c> {
     text: &'c str,
-    erase: &'c [String],
+    names: &'c [String],
     weight: Weight,
     room_bytes: usize,
     goal: Goal,
@@ -195,7 +216,7 @@ impl Compilation<'_> {
         if let Some(failure) = first_error(&parsed.diagnostics, parsed.panicked) {
             return Err(self.explain(failure, &program, self.weight.bytes, &mut lines));
         }
-        if let Some(refusal) = refuse::refusal(&program) {
+        if let Some(refusal) = refuse::refusal(&program, self.goal) {
             let position = lines.position(refusal.offset as usize);
             return Err(CompileError::new(&refusal.message, position));
         }
@@ -216,7 +237,7 @@ impl Compilation<'_> {
         } else {
             early
         };
-        let compiled = if self.goal == Goal::Cell {
+        let compiled = if matches!(self.goal, Goal::Cell | Goal::Body) {
             let early = early.filter(|_| !typescript || !self.is_returning_module());
             let cell = || self.cell(&mut program, &scoping, &mut lines, blanks);
             early.map_or_else(cell, Err)
@@ -227,7 +248,9 @@ impl Compilation<'_> {
         } else {
             let record = || record::read(&program, &mut lines, &HashSet::new());
             let record = early.map_or_else(record, Err);
-            record.map(|record| (record, code(arrows::bracket(&program, blanks)), None))
+            let end = cell::end_of(&program);
+            let code = || code(self.wrapped(&program, end, arrows::bracket(&program, blanks)));
+            record.map(|record| (record, code(), None))
         };
         let (record, code, plan) =
             compiled.map_err(|failure| self.explain(failure, &program, takes_bytes, &mut lines))?;
@@ -258,6 +281,20 @@ impl Compilation<'_> {
         self.goal != Goal::Module
     }
 
+    /// Imported names that are types.
+    fn erase(&self) -> &[String] {
+        if matches!(self.goal, Goal::Body | Goal::Library) { &[] } else { self.names }
+    }
+
+    /// The code with a library's function around it. The last token of the program ends at `end`.
+    fn wrapped<'t>(&self, program: &Program<'_>, end: usize, blanks: Blanks<'t>) -> Blanks<'t> {
+        if self.goal == Goal::Library {
+            library::wrap(program, end, self.names, blanks)
+        } else {
+            blanks
+        }
+    }
+
     /// Whether the text of a cell is a module, but for its `return`.
     fn is_returning_module(&self) -> bool {
         Self { goal: Goal::Returning, ..*self }.run(true).is_ok()
@@ -275,10 +312,11 @@ impl Compilation<'_> {
             return Err(failure);
         }
         let (end, cell) = (cell::end_of(program), Cell::of(self.text, scoping));
+        let cell = if self.goal == Goal::Body { cell.into_body(scoping, self.names) } else { cell };
         let (mut blanks, namespaces, cell) = types::erase_cell(program, scoping, blanks, cell);
         let mut unused = HashSet::new();
         if typescript {
-            let erase = self.erase;
+            let erase = self.erase();
             let erased =
                 erase::erase_type_imports(program, scoping, erase, &namespaces, &mut blanks, true);
             erase::erase_type_exports(program, scoping, &namespaces, &mut blanks);
@@ -335,18 +373,19 @@ impl Compilation<'_> {
         if let Some(failure) = erase::undefined_export(program, scoping) {
             return Err(failure);
         }
+        let end = cell::end_of(program);
         let (mut blanks, namespaces) = types::erase(program, scoping, blanks);
         let erased = erase::erase_type_imports(
             program,
             scoping,
-            self.erase,
+            self.erase(),
             &namespaces,
             &mut blanks,
             false,
         );
         erase::erase_type_exports(program, scoping, &namespaces, &mut blanks);
         let record = finish_record(record::read(program, lines, &erased.unused)?, erased);
-        Ok((record, code(blanks)))
+        Ok((record, code(self.wrapped(program, end, blanks))))
     }
 }
 

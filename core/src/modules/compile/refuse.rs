@@ -2,16 +2,21 @@
 //!
 //! In: a syntax tree. Out: a message and a place for the first construct that must be refused: decorators, `export =`,
 //! `import x = require()`, import attributes and phases, and enums and namespaces written to make their compilation
-//! explode.
+//! explode. In the body of a function and in a library also imports and exports; in a library `await` at its top.
 
 use std::collections::HashMap;
 
 use oxc_ast::ast::{
-    AccessorProperty, Declaration, Decorator, Program, Statement, TSEnumDeclaration,
-    TSImportEqualsDeclaration, TSModuleReference, TSNamespaceDeclaration, WithClause,
+    AccessorProperty, ArrowFunctionExpression, AwaitExpression, Declaration, Decorator,
+    ForOfStatement, Function, ImportMeta, Program, Statement, TSEnumDeclaration,
+    TSImportEqualsDeclaration, TSModuleReference, TSNamespaceDeclaration, VariableDeclaration,
+    VariableDeclarationKind, WithClause,
 };
 use oxc_ast_visit::{Visit, walk};
-use oxc_span::Span;
+use oxc_span::{GetSpan, Span};
+use oxc_syntax::scope::ScopeFlags;
+
+use super::Goal;
 
 /// The limit of declarations of one enum or namespace.
 const MAX_DECLARATIONS: usize = 1_000;
@@ -26,13 +31,20 @@ pub(super) struct Refusal {
 }
 
 /// The first construct of `program` that cannot run here.
-pub(super) fn refusal(program: &Program<'_>) -> Option<Refusal> {
-    let mut search = Search::default();
+pub(super) fn refusal(program: &Program<'_>, goal: Goal) -> Option<Refusal> {
+    let is_function = matches!(goal, Goal::Body | Goal::Library);
+    let mut search = Search { is_function, is_library: goal == Goal::Library, ..Search::default() };
     for statement in &program.body {
+        if is_function {
+            search.function_statement(statement);
+        }
         search.module_statement(statement);
     }
     let text = program.source_text;
-    if ["@", "accessor", "enum", "namespace", "module"].iter().any(|word| text.contains(word)) {
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let in_function = is_function && has(&["meta"]);
+    let in_library = search.is_library && has(&["await"]);
+    if in_function || in_library || has(&["@", "accessor", "enum", "namespace", "module"]) {
         search.visit_program(program);
     }
     search.found
@@ -44,12 +56,62 @@ struct Search {
     declarations: HashMap<String, usize>,
     /// The enums and namespaces around the place that is visited.
     nested: usize,
+    /// Whether the program is the body of a function, or a library.
+    is_function: bool,
+    is_library: bool,
+    /// The functions around the place that is visited.
+    functions: usize,
 }
 
 impl Search {
     fn refuse(&mut self, span: Span, message: impl Into<String>) {
         if self.found.as_ref().is_none_or(|found| found.offset > span.start) {
             self.found = Some(Refusal { message: message.into(), offset: span.start });
+        }
+    }
+
+    /// A function has no imports and exports.
+    fn function_statement(&mut self, statement: &Statement<'_>) {
+        let exports = if self.is_library { "set 'exports.name'" } else { "return the value" };
+        match statement {
+            Statement::ImportDeclaration(import) => {
+                let module = import.source.value.as_str();
+                let message =
+                    format!("'import' is not available here: use require('{}')", bounded(module));
+                self.refuse(import.span, message);
+            }
+            Statement::TSImportEqualsDeclaration(import) => {
+                if let TSModuleReference::ExternalModuleReference(module) = &import.module_reference
+                {
+                    let message = format!(
+                        "'import =' is not available here: use const {} = require('{}')",
+                        import.id.name,
+                        bounded(&module.expression.value)
+                    );
+                    self.refuse(import.span, message);
+                }
+            }
+            Statement::ExportDeclaration(_)
+            | Statement::ExportDefaultDeclaration(_)
+            | Statement::ExportNamedDeclaration(_)
+            | Statement::ExportFromDeclaration(_)
+            | Statement::ExportAllDeclaration(_)
+            | Statement::TSExportAssignment(_) => {
+                let message = format!(
+                    "'export' is not available here: {exports}; require('name') loads a library"
+                );
+                self.refuse(statement.span(), message);
+            }
+            _ => {}
+        }
+    }
+
+    /// A library is synchronous.
+    fn awaits(&mut self, span: Span) {
+        if self.is_library && self.functions == 0 {
+            let message = "'await' is not available at the top of a library: \
+                           export an async function, and await it after require()";
+            self.refuse(span, message);
         }
     }
 
@@ -125,7 +187,51 @@ impl Search {
     }
 }
 
+/// As much of a specifier as a message repeats.
+fn bounded(specifier: &str) -> &str {
+    const MOST_BYTES: usize = 200;
+    &specifier[..specifier.floor_char_boundary(MOST_BYTES)]
+}
+
 impl<'a> Visit<'a> for Search {
+    fn visit_import_meta(&mut self, property: &ImportMeta) {
+        if self.is_function {
+            let message = "'import.meta' is not available here: require('name') loads a library";
+            self.refuse(property.span, message);
+        }
+    }
+
+    fn visit_await_expression(&mut self, expression: &AwaitExpression<'a>) {
+        self.awaits(expression.span);
+        walk::walk_await_expression(self, expression);
+    }
+
+    fn visit_for_of_statement(&mut self, statement: &ForOfStatement<'a>) {
+        if statement.r#await {
+            self.awaits(statement.span);
+        }
+        walk::walk_for_of_statement(self, statement);
+    }
+
+    fn visit_variable_declaration(&mut self, variables: &VariableDeclaration<'a>) {
+        if variables.kind == VariableDeclarationKind::AwaitUsing {
+            self.awaits(variables.span);
+        }
+        walk::walk_variable_declaration(self, variables);
+    }
+
+    fn visit_function(&mut self, function: &Function<'a>, flags: ScopeFlags) {
+        self.functions += 1;
+        walk::walk_function(self, function, flags);
+        self.functions -= 1;
+    }
+
+    fn visit_arrow_function_expression(&mut self, arrow: &ArrowFunctionExpression<'a>) {
+        self.functions += 1;
+        walk::walk_arrow_function_expression(self, arrow);
+        self.functions -= 1;
+    }
+
     fn visit_decorator(&mut self, decorator: &Decorator<'a>) {
         self.refuse(decorator.span, "Decorators are not supported");
     }

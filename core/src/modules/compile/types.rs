@@ -71,7 +71,11 @@ impl<'w, 'a, 't> Types<'w, 'a, 't> {
         Self {
             blanks,
             scoping,
-            namespaces: Namespaces::new(program, scoping, cell.is_some()),
+            namespaces: Namespaces::new(
+                program,
+                scoping,
+                cell.as_ref().is_some_and(|cell| !cell.is_body()),
+            ),
             constants: Constants::default(),
             has_enums: program.source_text.contains("enum"),
             blocks: Vec::new(),

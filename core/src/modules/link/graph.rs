@@ -41,6 +41,20 @@ pub(crate) struct LinkError {
     pub(crate) needed_bytes: Option<usize>,
 }
 
+impl LinkError {
+    /// That of a text outside of any graph.
+    pub(crate) fn of_text(filename: &str, error: CompileError) -> Self {
+        Self {
+            name: error.name,
+            message: error.message,
+            specifier: None,
+            filename: filename.to_owned(),
+            position: error.position,
+            needed_bytes: error.needed_bytes,
+        }
+    }
+}
+
 /// The checked modules of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Graph {
@@ -451,14 +465,8 @@ impl Graph {
     fn compile_error(&self, key: &ModuleKey, error: CompileError) -> LinkError {
         let means_one = |specifier: &str| self.specifiers.resolve(key, specifier).is_ok();
         let if_given = error.if_given.filter(|given| means_one(&given.specifier));
-        LinkError {
-            name: error.name,
-            message: if_given.map_or(error.message, |given| given.message),
-            specifier: None,
-            filename: self.label(key),
-            position: error.position,
-            needed_bytes: error.needed_bytes,
-        }
+        let message = if_given.map_or(error.message, |given| given.message);
+        LinkError::of_text(&self.label(key), CompileError { message, if_given: None, ..error })
     }
 
     fn error(

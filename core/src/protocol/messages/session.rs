@@ -6,13 +6,12 @@
 use std::time::Duration;
 
 use super::{
-    ToHost, read_bridge, read_module, read_source, write_bridge, write_module, write_source,
+    ToHost, read_bridge, read_extension, read_module, read_source, write_bridge, write_extension,
+    write_module, write_source,
 };
 use crate::{
-    binding::native::NativeFunctions,
     data::{
         cell::{Name, NameKind, SessionState, ValueFrom},
-        options::Spelling,
         source::{Language, SourceText},
         text::{MESSAGE_LIMIT, bounded},
     },
@@ -127,6 +126,7 @@ pub(super) fn write_open(frame: Frame, open: Open) -> Frame {
         .list(request.modules.iter(), write_module)
         .list(request.globals.into_iter(), write_text)
         .list(request.imports.into_iter(), write_bridge)
+        .option(request.extension.as_deref(), write_extension)
         .value(request.inputs)
         .list(updates.into_iter(), write_update)
         .option(state, Frame::chunk)
@@ -142,13 +142,13 @@ pub(super) fn read_open(fields: &mut Fields) -> Result<Open, Unreadable> {
         modules: fields.list(read_module)?,
         globals: fields.list(Fields::text)?,
         imports: fields.list(read_bridge)?,
+        extension: fields.option(read_extension)?,
         inputs: fields.value()?,
         report,
         memory_limit_bytes,
         interleave,
         checkpoint_bytes,
-        native: NativeFunctions::default(),
-        spelling: Spelling::default(),
+        ..SessionRequest::default()
     };
     let updates = fields.list(read_update)?;
     Ok(Open { request, updates, safety_cap, lost, state: fields.option(Fields::chunk)? })
@@ -428,7 +428,7 @@ mod tests {
         arrives(|| ToWorker::Yield);
         arrives(|| ToWorker::GoOn);
         arrives(|| ToWorker::Names);
-        arrives(|| ToWorker::Copy);
+        arrives(|| ToWorker::Copy { repeated: vec![1 << 30, 7] });
     }
 
     #[test]

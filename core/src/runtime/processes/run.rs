@@ -76,6 +76,8 @@ pub(crate) struct Run {
     host: Arc<dyn Host>,
     memory_limit: usize,
     report: bool,
+    /// The wall time after which it is ended, from its worker's first turn, unless it is a cell.
+    timeout: Option<Duration>,
     validated_kinds: Kinds,
     /// Messages that the host has not taken yet.
     in_flight: Arc<InFlight>,
@@ -102,6 +104,7 @@ pub(crate) struct Start {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) memory_limit: u64,
     pub(crate) report: bool,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) validated_kinds: Kinds,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) cell: Option<InSession>,
@@ -118,6 +121,7 @@ impl Start {
             host,
             memory_limit: request.memory_limit(),
             report: request.report,
+            timeout: request.timeout(),
             validated_kinds,
             in_flight: Arc::default(),
             cell: None,
@@ -178,8 +182,8 @@ impl fmt::Debug for Run {
 
 impl Run {
     pub(crate) fn new(workers: Arc<Workers<Self>>, place: usize, start: Start) -> Self {
-        let Start { work, host, memory_limit: bytes, report, validated_kinds, in_flight, cell } =
-            start;
+        let Start { work, host, report, timeout, validated_kinds, in_flight, cell, .. } = start;
+        let bytes = start.memory_limit;
         let memory_limit = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
             workers,
@@ -188,6 +192,7 @@ impl Run {
             host,
             memory_limit,
             report,
+            timeout,
             in_flight,
             settled: AtomicBool::new(false),
             cell,
@@ -269,6 +274,9 @@ impl Run {
             return None;
         }
         let state = self.cell.as_ref().map(|_| place.state());
+        // The worker does not know what the host holds for the run. The cells of a session share that.
+        let held_bytes = state.map_or(self.in_flight.most_bytes() as u64, |_| 0);
+        let peak_bytes = peak_bytes.map(|bytes| bytes.max(held_bytes));
         let status = shared.record.settle(end, peak_bytes, state);
         let error = shared.record.error().filter(|_| self.cell.is_some());
         let error = error.map(|error| (error.name.clone(), error.message.clone()));
@@ -333,6 +341,10 @@ impl Job for Run {
         for frame in std::mem::take(&mut shared.early) {
             link.send(frame);
         }
+        drop(shared);
+        if let Some(timeout) = self.timeout {
+            self.workers.watch_timeout(self, timeout);
+        }
         Begun::Yes
     }
 
@@ -375,6 +387,12 @@ impl Job for Run {
         self.settle(End::Asked, None, Place::Lost(SessionState::Reset))
     }
 
+    fn end_overdue(self: &Arc<Self>) {
+        if let Some(timeout) = self.timeout {
+            self.end(Reason::Timeout(timeout));
+        }
+    }
+
     fn waits_in_session(&self) -> bool {
         self.cell.as_ref().is_some_and(|part| part.waits() && self.running())
     }
@@ -400,7 +418,11 @@ impl FrameSink for Run {
     fn lost(&self, how: &Lost) -> Option<u32> {
         self.note_lost(how);
         let end = match how {
-            Lost::Ended(Ended::Memory) | Lost::TooLarge => End::Memory,
+            Lost::Ended(Ended::Memory) => End::Memory,
+            Lost::TooLarge => {
+                self.shared.lock().record.overdraw();
+                End::Memory
+            }
             Lost::Ended(Ended::CpuTime) => {
                 self.shared.lock().record.ask(Reason::cap(self.workers.safety_cap()));
                 End::Asked
@@ -456,6 +478,10 @@ impl Recipient for Run {
         self.shared.lock().dealings.lock().send(&inbound);
         self.send(ToWorker::Inbound(inbound).into_frame());
     }
+
+    fn ended_by_itself(&self) -> bool {
+        self.shared.lock().record.ended_by_itself()
+    }
 }
 
 impl RunControl for Run {
@@ -465,6 +491,10 @@ impl RunControl for Run {
 
     fn running(&self) -> bool {
         !self.is_settled()
+    }
+
+    fn was_ended(&self) -> bool {
+        self.shared.lock().record.was_ended()
     }
 
     fn terminate(self: Arc<Self>, reason: Option<&str>) {
@@ -500,6 +530,18 @@ impl RunControl for Run {
 
     fn take_report(&self) -> Option<Value> {
         self.shared.lock().record.take_report()
+    }
+
+    fn result_bytes(&self) -> usize {
+        self.shared.lock().record.result_bytes()
+    }
+
+    fn lend_result(&self) -> Option<ExecutionResult> {
+        self.shared.lock().record.lend_result()
+    }
+
+    fn return_result(&self, result: ExecutionResult) {
+        self.shared.lock().record.return_result(result);
     }
 
     fn take_result(&self) -> Option<ExecutionResult> {

@@ -20,6 +20,8 @@ pub(crate) struct Timer<J> {
 pub(crate) enum What<J> {
     /// Settle that run if it has not ended, and kill its worker.
     End(Weak<J>),
+    /// End that run: it takes longer than its caller allows.
+    Overdue(Weak<J>),
     Check(Weak<dyn Check>),
     /// Find the runs that compute for long.
     Tick,
@@ -27,6 +29,17 @@ pub(crate) enum What<J> {
     Idle,
     /// Send the zygote the commands that it did not accept before.
     Orders,
+}
+
+impl<J> Timer<J> {
+    /// Whether the thing that it is about is gone.
+    pub(crate) fn is_moot(&self) -> bool {
+        match &self.what {
+            What::End(run) | What::Overdue(run) => run.strong_count() == 0,
+            What::Check(checked) => checked.strong_count() == 0,
+            What::Tick | What::Idle | What::Orders => false,
+        }
+    }
 }
 
 impl<J> PartialEq for Timer<J> {

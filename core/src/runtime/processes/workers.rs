@@ -43,6 +43,9 @@ use crate::{
     },
 };
 
+/// How many timers are kept, at least, before moot ones are dropped.
+const MOST_TIMERS: usize = 1_000;
+
 /// The time between two checks for runs that compute for long, while others wait.
 const TICK: Duration = Duration::from_millis(5);
 
@@ -81,6 +84,8 @@ pub(crate) struct State<J> {
     woken: VecDeque<Arc<J>>,
     computing: usize,
     timers: BinaryHeap<Timer<J>>,
+    /// How many timers there may be until moot ones are dropped.
+    most_timers: usize,
     ticking: bool,
     /// Whether workers are kept ready: not after a long time without runs.
     warm: bool,
@@ -107,6 +112,7 @@ impl<J> Default for State<J> {
             woken: VecDeque::new(),
             computing: 0,
             timers: BinaryHeap::new(),
+            most_timers: MOST_TIMERS,
             ticking: false,
             warm: true,
             idling: false,
@@ -339,9 +345,29 @@ impl<J: Job> Workers<J> {
         self.set_timer(Timer { at: Instant::now() + grace, what });
     }
 
+    /// Ends a run of a worker unless it settles in that time.
+    pub(crate) fn watch_timeout(&self, run: &Arc<J>, after: Duration) {
+        // A time beyond the clock's range never comes.
+        if let Some(at) = Instant::now().checked_add(after) {
+            self.set_timer(Timer { at, what: What::Overdue(Arc::downgrade(run)) });
+        }
+    }
+
     pub(crate) fn set_timer(&self, timer: Timer<J>) {
-        self.state.lock().timers.push(timer);
-        self.driver.ring();
+        let is_next = {
+            let state = &mut *self.state.lock();
+            if state.timers.len() >= state.most_timers {
+                // Long timeouts of short runs would pile up.
+                state.timers.retain(|timer| !timer.is_moot());
+                state.most_timers = MOST_TIMERS.max(2 * state.timers.len());
+            }
+            let is_next = state.timers.peek().is_none_or(|next| timer.at < next.at);
+            state.timers.push(timer);
+            is_next
+        };
+        if is_next {
+            self.driver.ring();
+        }
     }
 
     /// Settles a run and kills its worker, in this order: the kill must not count as the reason.
@@ -369,6 +395,11 @@ impl<J: Job> Workers<J> {
                 Some(What::End(run)) => {
                     if let Some(worker) = run.upgrade().and_then(|run| run.give_up()) {
                         self.kill_worker(worker);
+                    }
+                }
+                Some(What::Overdue(run)) => {
+                    if let Some(run) = run.upgrade() {
+                        run.end_overdue();
                     }
                 }
                 Some(What::Check(checked)) => {

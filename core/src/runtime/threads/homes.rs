@@ -45,6 +45,8 @@ impl<R: Guest> Default for Homes<R> {
 pub(crate) struct Site<R: Guest> {
     /// Made when the first session begins; `None` if each session has an instance to itself.
     home: Mutex<Option<Arc<Home<Realm>>>>,
+    /// Whether its realm is extended.
+    is_extended: bool,
     sessions: AtomicUsize,
     /// Its thread does not come back from a builtin: new sessions go elsewhere, and those that are here begin anew.
     stuck: AtomicBool,
@@ -70,17 +72,17 @@ pub(crate) struct Grant<R: Guest> {
 
 impl<R: Guest> Homes<R> {
     /// A place for a session that begins: an empty home, or a new one, or else the one with the fewest sessions.
-    pub(crate) fn stay(self: &Arc<Self>) -> Stay<R> {
+    pub(crate) fn stay(self: &Arc<Self>, is_extended: bool) -> Stay<R> {
         let mut sites = self.0.lock();
         let fewest = sites
             .iter()
-            .filter(|site| !site.stuck.load(Ordering::Relaxed))
+            .filter(|site| site.is_extended == is_extended && !site.stuck.load(Ordering::Relaxed))
             .min_by_key(|site| site.sessions.load(Ordering::Relaxed))
             .filter(|site| sites.len() >= MAX_HOMES || site.sessions.load(Ordering::Relaxed) == 0);
         let site = match fewest {
             Some(site) => Arc::clone(site),
             None => {
-                let site = Arc::new(Site::new());
+                let site = Arc::new(Site::new(is_extended));
                 sites.push(Arc::clone(&site));
                 site
             }
@@ -110,9 +112,10 @@ impl<R: Guest> Homes<R> {
 }
 
 impl<R: Guest> Site<R> {
-    fn new() -> Self {
+    fn new(is_extended: bool) -> Self {
         Self {
             home: Mutex::default(),
+            is_extended,
             sessions: AtomicUsize::new(0),
             stuck: AtomicBool::new(false),
             queue: Mutex::new(Queue { busy: false, waiting: VecDeque::new() }),
@@ -167,7 +170,12 @@ impl<R: Guest> Stay<R> {
         {
             return Tenant::new(home);
         }
-        let made = Home::new(pool.take(limit_bytes, true)?);
+        let lease = if self.site.is_extended {
+            pool.take_extended(limit_bytes, true)
+        } else {
+            pool.take(limit_bytes, true)
+        };
+        let made = Home::new(lease?);
         if made.is_shared() {
             *home = Some(Arc::clone(&made));
         }

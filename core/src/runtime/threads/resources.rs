@@ -63,7 +63,7 @@ impl<R: RunControl + Job + Watched + Guest> Resources<R> {
             process: Process::current(),
             scheduler: Scheduler::new(settings.max_concurrent_runs, owner.clone()),
             watchdog: Watchdog::new(owner.clone()),
-            pool: Pool::new(Realm::build, options),
+            pool: Pool::new(Realm::build, options).with_extended(Realm::build_extended),
             cache: Arc::new(Cache::new(settings.compile_cache_bytes)),
             spin: AdaptiveSpin::default(),
             safety_cap: settings.safety_cap,

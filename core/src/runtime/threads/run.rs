@@ -65,6 +65,8 @@ pub(crate) struct Run {
     termination: Arc<Termination>,
     memory_limit: u64,
     report: bool,
+    /// The wall time after which it is ended, from its first turn.
+    timeout: Option<Duration>,
     shared: Mutex<Shared>,
     answered: Condvar,
     /// The number of the call that has its answer, readable without the lock.
@@ -115,7 +117,7 @@ enum Phase {
 
 /// The work of a run.
 pub(crate) enum Work {
-    Program(Request),
+    Program(Box<Request>),
     Cell(CellWork),
     Task(Task),
 }
@@ -135,6 +137,7 @@ pub(crate) struct Start {
     pub(crate) termination: Arc<Termination>,
     pub(crate) memory_limit: u64,
     pub(crate) report: bool,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) seams: Seams,
     pub(crate) cell: Option<InSession>,
 }
@@ -147,9 +150,10 @@ impl Start {
             termination: Arc::default(),
             memory_limit: request.memory_limit(),
             report: request.report,
+            timeout: request.timeout(),
             seams: Seams::of(request.filename()),
             cell: None,
-            work: Work::Program(request),
+            work: Work::Program(Box::new(request)),
         }
     }
 }
@@ -162,7 +166,7 @@ impl fmt::Debug for Run {
 
 impl Run {
     pub(crate) fn new(resources: Arc<Resources<Self>>, place: usize, start: Start) -> Self {
-        let Start { work, host, termination, memory_limit, report, seams, cell } = start;
+        let Start { work, host, termination, memory_limit, report, timeout, seams, cell } = start;
         Self {
             resources,
             place,
@@ -170,6 +174,7 @@ impl Run {
             termination,
             memory_limit,
             report,
+            timeout,
             seams,
             shared: Mutex::new(Shared {
                 record: Record::new(memory_limit),
@@ -294,12 +299,13 @@ impl Run {
                 self.perform(part, task);
                 None
             }
-            (Work::Program(request), _) => self.first_turn(request),
+            (Work::Program(request), _) => self.first_turn(*request),
             (Work::Cell(_) | Work::Task(_), None) => None,
         }
     }
 
     fn first_turn(self: &Arc<Self>, request: Request) -> Option<(RunIsolate, Turn)> {
+        self.watch_timeout();
         let embedder: Arc<dyn Embedder> = Arc::new(RunEmbedder(Arc::clone(self)));
         let resources = &self.resources;
         let begun = prepare::prepare(
@@ -319,6 +325,13 @@ impl Run {
                 self.shared.lock().phase = Phase::Over;
                 None
             }
+        }
+    }
+
+    /// Has the run ended if it takes longer than its caller allows.
+    fn watch_timeout(self: &Arc<Self>) {
+        if let Some(timeout) = self.timeout {
+            self.resources.watchdog.watch_timeout(self, timeout);
         }
     }
 

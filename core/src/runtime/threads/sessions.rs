@@ -33,12 +33,16 @@ use crate::{
         handle::Recipient,
         host::Host,
         inbound::{Inbound, thrown},
+        interception::Interception,
         native::NativeHost,
     },
     data::cell::SessionState,
     error::{Error, ErrorKind},
     isolate::{Termination, session::SessionIsolate},
-    modules::session_request::{SessionRequest, UpdateRequest, timeout},
+    modules::{
+        request::timeout,
+        session_request::{SessionRequest, UpdateRequest},
+    },
     os::sync::Mutex,
     runtime::{
         calls::Calls,
@@ -96,6 +100,8 @@ struct Shared {
     cells: u64,
     /// Nobody has a handle any more.
     abandoned: bool,
+    /// How many threads end runs at the moment: the host hears of their ends before that of the session.
+    ending: usize,
     /// Whether everything is freed.
     freed: bool,
     closers: Vec<Done<()>>,
@@ -131,7 +137,9 @@ impl Session {
         shared: Shared,
         stay: Option<Arc<Stay<Run>>>,
     ) -> Arc<Self> {
-        let host = Arc::new(NativeHost::new(host, request.native.clone()));
+        let interceptor = request.interceptor.as_ref();
+        let outside = interceptor.map(|interceptor| Interception::new(interceptor.outside()));
+        let host = Arc::new(NativeHost::new(host, request.native.clone(), outside));
         let limit_bytes = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
         let registered = Arc::clone(&resources);
         let mut sessions = registered.sessions.lock();
@@ -160,18 +168,18 @@ impl Session {
     /// Makes a run of this session, which nobody has queued yet.
     fn make(&self, work: Work, kind: Kind, options: Options) -> Arc<Run> {
         let session = self.me.upgrade().expect("a session is used through a pointer that counts");
-        let Options { host, report, timeout_ms } = options;
-        let native =
-            host.map_or_else(|| Arc::clone(&self.host), |host| Arc::new(self.host.cell(host)));
-        let timeout = timeout(timeout_ms);
+        let Options { host, interception, report, timeout_ms } = options;
+        let cell = |host| Arc::new(self.host.cell(host, interception));
+        let native = host.map_or_else(|| Arc::clone(&self.host), cell);
         let number = self.next_number(kind);
-        let part = InSession::new(session, number, Arc::clone(&native), kind, timeout);
+        let part = InSession::new(session, number, Arc::clone(&native), kind);
         let start = Start {
             work,
             host: native,
             termination: Arc::new(Termination::of_cell(Arc::clone(&self.in_flight))),
             memory_limit: self.request.memory_limit(),
             report: report.unwrap_or(self.request.report),
+            timeout: timeout(timeout_ms),
             seams: Seams::of(""),
             cell: Some(part),
         };
@@ -221,12 +229,15 @@ impl Session {
             runs.extend(waiting);
             runs.extend(shared.flights.iter().cloned());
             shared.inbox.clear();
+            shared.ending += 1;
             (runs, shared.calls.take_all())
         };
         for run in runs {
             run.end(reason.clone());
         }
         self.reject(calls, error);
+        self.shared.lock().ending -= 1;
+        self.free_when_idle();
     }
 
     /// Tells the host that calls which it made end with that error.
@@ -241,7 +252,8 @@ impl Session {
         let (held, closers) = {
             let mut shared = self.shared.lock();
             let ends = self.closed.load(Ordering::Acquire) || shared.abandoned;
-            let is_busy = shared.current.is_some() || !shared.flights.is_empty();
+            let is_busy =
+                shared.current.is_some() || !shared.flights.is_empty() || shared.ending > 0;
             if !ends || is_busy || !shared.queue.is_empty() {
                 return;
             }
@@ -274,6 +286,7 @@ impl Session {
 struct Options {
     /// The session's own if `None`.
     host: Option<Arc<dyn Host>>,
+    interception: Option<Interception>,
     report: Option<bool>,
     timeout_ms: Option<f64>,
 }
@@ -438,7 +451,8 @@ impl Session {
         let stay = {
             let mut stay = self.stay.lock();
             let homes = &self.resources.homes;
-            Arc::clone(stay.get_or_insert_with(|| Arc::new(homes.stay())))
+            let is_extended = self.request.extension.is_some();
+            Arc::clone(stay.get_or_insert_with(|| Arc::new(homes.stay(is_extended))))
         };
         stay.request(run);
     }

@@ -38,7 +38,7 @@ pub(crate) trait Watched: Send + Sync + 'static {
     /// The time that its thread has to return from the engine.
     fn grace(&self) -> Duration;
 
-    /// Ends a cell that takes longer than its caller allows.
+    /// Ends a run that takes longer than its caller allows.
     fn end_overdue(self: &Arc<Self>);
 
     /// Ends a run that is still in that parking: nothing can resume it.
@@ -129,7 +129,7 @@ impl<R: Watched> Watchdog<R> {
         self.add(run, run.grace(), What::Termination);
     }
 
-    /// Ends the cell unless it settles in that time.
+    /// Ends the run unless it settles in that time.
     pub(crate) fn watch_timeout(&self, run: &Arc<R>, after: Duration) {
         self.add(run, after, What::Timeout);
     }

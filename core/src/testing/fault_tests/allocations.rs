@@ -20,8 +20,8 @@ use crate::{
     Completion, LogLevel, Refusal, Value,
     data::outcome::{ExecutionError, Status},
     isolate::{
-        Embedder, End, Isolate, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Termination,
-        Turn,
+        Embedder, End, Isolate, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Started, Task,
+        Termination, Turn,
         faults::{self, Plan, Seen},
     },
     modules::{
@@ -49,9 +49,9 @@ impl Embedder for Stand {
         Some(self.stage.call(function, args))
     }
 
-    fn start(&self, function: u32, args: Value, promise: u32) -> bool {
+    fn start(&self, function: u32, args: Value, promise: u32) -> Started {
         self.stage.start(function, args, promise);
-        true
+        Started::GoesOn
     }
 
     fn report(&self, value: Value) -> Option<Completion> {
@@ -107,6 +107,7 @@ fn run(pool: &Pool<Realm>, program: &Program, plan: Plan, spare: Spare<'_>) -> (
         globals: request.globals.clone(),
         inputs: request.inputs.clone(),
         report: true,
+        ..Task::default()
     };
     // Nothing is cached, so that requests of the engine's parser are refused too.
     let linker = match program::link(&Arc::new(Cache::new(0)), request) {

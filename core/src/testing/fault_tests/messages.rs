@@ -15,8 +15,8 @@ use crate::{
     Completion, LogLevel, Refusal, Value,
     data::inspect::inspect,
     isolate::{
-        Embedder, End, Isolate, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Task, Termination,
-        Turn,
+        Embedder, End, Isolate, Pool, PoolOptions, Realm, STACK_LIMIT_BYTES, Started, Task,
+        Termination, Turn,
     },
     modules::{cache::Cache, program},
     os::sync::Mutex,
@@ -156,10 +156,10 @@ impl Embedder for Ear {
         }
     }
 
-    fn start(&self, function: u32, args: Value, promise: u32) -> bool {
+    fn start(&self, function: u32, args: Value, promise: u32) -> Started {
         self.hear(Purpose::Arguments, &args);
         self.stage.start(function, args, promise);
-        true
+        Started::GoesOn
     }
 
     fn report(&self, value: Value) -> Option<Completion> {
@@ -215,6 +215,7 @@ fn messages_of(
         globals: request.globals.clone(),
         inputs: request.inputs.clone(),
         report: true,
+        ..Task::default()
     };
     let Ok(linker) = program::link(&Arc::new(Cache::new(0)), request) else {
         return (Vec::new(), Came::Failure);

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     binding::host::{Completion, Refusal},
     data::{outcome::LogLevel, source::SourceText},
-    isolate::{Embedder, End, Isolate, Pool, PoolOptions, Realm, Task, Termination, Turn},
+    isolate::{Embedder, End, Isolate, Pool, PoolOptions, Realm, Started, Task, Termination, Turn},
     modules::{cache::Cache, program, request::Request},
     value::{EXPORTED_BYTES, Event, Value, Writer, walk},
 };
@@ -39,8 +39,8 @@ impl Embedder for Host {
         Some(Ok(Value::undefined()))
     }
 
-    fn start(&self, _function: u32, _args: Value, _promise: u32) -> bool {
-        false
+    fn start(&self, _function: u32, _args: Value, _promise: u32) -> Started {
+        Started::Ended
     }
 
     fn report(&self, _value: Value) -> Option<Completion> {
@@ -77,7 +77,7 @@ fn run(source: &str) -> (Turn, Arc<Host>, usize) {
     let source = SourceText { text: source.to_owned(), lone_surrogate: None };
     let request = Request { globals: globals.clone(), ..Request::new(source) };
     let task =
-        Task { export: "default".to_owned(), globals, inputs: inputs.finish(), report: false };
+        Task { export: "default".to_owned(), globals, inputs: inputs.finish(), ..Task::default() };
     let linker = program::link(&Arc::new(Cache::new(0)), request).expect("it links");
     let host = Arc::new(Host::default());
     let embedder = Arc::clone(&host) as Arc<dyn Embedder>;

@@ -144,8 +144,10 @@ impl<'s> Interleaved<'s> {
 
     /// Does what the host asks for, while no code runs.
     fn act(&mut self, told: ToWorker) -> Result<(), Over> {
-        let is_work =
-            matches!(told, ToWorker::Cell(_) | ToWorker::Names | ToWorker::Copy | ToWorker::GoOn);
+        let is_work = matches!(
+            told,
+            ToWorker::Cell(_) | ToWorker::Names | ToWorker::Copy { .. } | ToWorker::GoOn
+        );
         if is_work {
             self.shared().taken.fetch_add(1, Ordering::Relaxed);
             self.shared().mail.yields.store(false, Ordering::Relaxed);
@@ -154,12 +156,13 @@ impl<'s> Interleaved<'s> {
             ToWorker::Cell(cell) => self.begin(*cell)?,
             ToWorker::Update(update) => self.session.isolate.update(*update),
             ToWorker::Names => {
-                for part in names_messages(self.session.isolate.names()) {
+                let names = self.session.isolate.names().ok_or(Over)?;
+                for part in names_messages(names) {
                     self.tell(part)?;
                 }
             }
-            ToWorker::Copy => {
-                let copied = self.session.copy();
+            ToWorker::Copy { repeated } => {
+                let copied = self.session.copy(repeated);
                 self.tell(ToHost::Copied(copied))?;
             }
             ToWorker::Inbound(mut inbound) => {

@@ -129,18 +129,10 @@ fn error(expected: Option<&Json>, got: &ExecutionResult) -> Result<(), String> {
 /// Options in the form for the core. Wrong types are reported here, all other errors there.
 pub(crate) fn request(case: &Case, tables: &mut Tables) -> Result<Request, Error> {
     let mut request = Request {
-        source: SourceText::from_utf16(&case.source),
-        filename: None,
         language: if case.typescript { Language::TypeScript } else { Language::JavaScript },
-        function: None,
-        modules: Vec::new(),
-        globals: Vec::new(),
-        imports: Vec::new(),
         inputs: isolane::value::Value::undefined(),
-        report: false,
-        memory_limit_bytes: None,
-        native: isolane::NativeFunctions::default(),
         spelling: Spelling::Camel,
+        ..Request::new(SourceText::from_utf16(&case.source))
     };
     let modules =
         case.modules.iter().map(|(key, text)| (key.clone(), SourceText::from_utf16(text)));

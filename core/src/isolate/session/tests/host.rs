@@ -19,7 +19,7 @@ use crate::{
         source::{Language, SourceText},
     },
     isolate::{
-        Embedder, End, Pool, PoolOptions, Realm, Termination, Turn,
+        Embedder, End, Pool, PoolOptions, Realm, Started, Termination, Turn,
         memory::home::{Home, Tenant},
         session::{CellSeat, SessionIsolate, Work},
         settle::CellEnd,
@@ -74,9 +74,9 @@ impl Embedder for Host {
         Some(Ok(text(&format!("called {function}"))))
     }
 
-    fn start(&self, _function: u32, _args: Value, promise: u32) -> bool {
+    fn start(&self, _function: u32, _args: Value, promise: u32) -> Started {
         self.seen.lock().started.push(promise);
-        true
+        Started::GoesOn
     }
 
     fn report(&self, _value: Value) -> Option<Completion> {
@@ -361,7 +361,7 @@ impl Cells {
 
     /// Each name with its kind, its type and its size.
     pub(super) fn names(&mut self) -> Vec<String> {
-        let names = self.isolate.names().into_iter();
+        let names = self.isolate.names().expect("names").into_iter();
         let shown = names.map(|name| {
             let size = name.size.map(|size| format!(" {size}")).unwrap_or_default();
             format!("{} {} {}{size}", name.name, name.kind.as_str(), name.kind_of)

@@ -141,7 +141,7 @@ impl<'a> Types<'_, 'a, '_> {
         name: &str,
         first: bool,
     ) -> Option<String> {
-        let cell = self.cell.as_ref().filter(|_| self.is_top(symbol))?;
+        let cell = self.cell.as_ref().filter(|cell| !cell.is_body() && self.is_top(symbol))?;
         let names = cell.hidden.names();
         Some(if first { format!(")({names}{name}={{}});") } else { format!(")({name});") })
     }
@@ -160,14 +160,14 @@ impl<'a> Types<'_, 'a, '_> {
             _ => return,
         };
         let (top, Span { start, .. }) = (self.is_top(id.symbol_id()), id.span);
-        if let Some(cell) = self.cell.as_mut().filter(|_| top) {
+        if let Some(cell) = self.cell.as_mut().filter(|cell| top && !cell.is_body()) {
             cell.declare(id.name.as_str(), kind, start);
         }
     }
 
     /// The object that an alias at the top of a cell is assigned to.
     pub(in super::super) fn cell_alias(&self, symbol: SymbolId) -> Option<String> {
-        let cell = self.cell.as_ref().filter(|_| self.is_top(symbol))?;
+        let cell = self.cell.as_ref().filter(|cell| !cell.is_body() && self.is_top(symbol))?;
         Some(cell.hidden.names())
     }
 }

@@ -22,6 +22,14 @@ impl<'a> Cell<'a> {
         Self::new(Hidden::of(text, scoping))
     }
 
+    /// The same for the body of a function, with those of these names that it refers to and does not declare.
+    pub(in super::super) fn into_body(mut self, scoping: &Scoping, names: &[String]) -> Self {
+        let free = scoping.root_unresolved_references();
+        let is_free = |name: &&String| free.keys().any(|known| known.as_str() == name.as_str());
+        self.body = Some(names.iter().filter(is_free).cloned().collect());
+        self
+    }
+
     /// Finishes a cell, whose last token ends at `end`.
     pub(in super::super) fn finish(
         mut self,
@@ -39,8 +47,12 @@ impl<'a> Cell<'a> {
         let hidden = &self.hidden;
         let (parameter, names) = (hidden.parameter(), hidden.names());
         let (completion, default) = (hidden.completion(), hidden.default());
-        let mut opening =
-            format!("export default async({parameter})=>{{let {completion},{default};");
+        let mut opening = format!("export default async({parameter})=>{{");
+        if let Some(referred) = self.body.as_ref().filter(|referred| !referred.is_empty()) {
+            let referred: Vec<_> = referred.iter().map(|name| format!("\"{name}\"")).collect();
+            opening.push_str(&format!("{parameter}[0]=[{}];", referred.join(",")));
+        }
+        opening.push_str(&format!("let {completion},{default};"));
         let beginning = hidden.function();
         for name in &self.functions {
             opening.push_str(&format!("{names}{name}={beginning}{name};"));

@@ -11,6 +11,8 @@ use crate::{data::cell::NameKind, modules::compile::Imported};
 /// A cell while its text is edited.
 pub(in super::super) struct Cell<'a> {
     pub(super) hidden: Hidden,
+    /// Of the body of a function, whose declarations stay: the names that it is to hand over.
+    pub(super) body: Option<Vec<String>>,
     names: Vec<Found<'a>>,
     index: HashMap<&'a str, usize>,
     /// The first name that is declared a second time.
@@ -41,6 +43,7 @@ impl<'a> Cell<'a> {
     pub(super) fn new(hidden: Hidden) -> Self {
         Self {
             hidden,
+            body: None,
             names: Vec::new(),
             index: HashMap::new(),
             clash: None,
@@ -52,6 +55,11 @@ impl<'a> Cell<'a> {
             resources: 0,
             caught: HashMap::new(),
         }
+    }
+
+    /// Whether its declarations stay as they are.
+    pub(in super::super) fn is_body(&self) -> bool {
+        self.body.is_some()
     }
 
     /// Notes a declaration at a place.

@@ -104,6 +104,7 @@ impl<'a> Types<'_, 'a, '_> {
 
     fn cell_statement(&mut self, statement: &Statement<'a>, site: Site) {
         let (top, in_list) = (site.place == Place::Top, site.place != Place::Single);
+        let declares = self.declares();
         let inner = Site { place: Place::List, ..site };
         let single = Site { place: Place::Single, ..site };
         match fate::of_statement(statement, &self.namespaces) {
@@ -142,12 +143,17 @@ impl<'a> Types<'_, 'a, '_> {
                     self.cell_statements(&case.consequent, Site { jumps: true, ..inner });
                 }
             }
-            Statement::VariableDeclaration(it) if top || it.kind.is_var() => {
+            Statement::VariableDeclaration(it) if declares && (top || it.kind.is_var()) => {
                 self.cell_variables(it, it.span, Position::Statement { in_list });
             }
-            _ if top && self.cell_declaration(statement) => {}
+            _ if top && declares && self.cell_declaration(statement) => {}
             _ => self.cell_loop(statement, inner, in_list),
         }
+    }
+
+    /// Whether declarations become the session's.
+    pub(super) fn declares(&self) -> bool {
+        self.cell.as_ref().is_some_and(|cell| !cell.is_body())
     }
 
     fn cell_loop(&mut self, statement: &Statement<'a>, site: Site, in_list: bool) {
@@ -199,7 +205,7 @@ impl<'a> Types<'_, 'a, '_> {
 
     /// The variables of a loop. Only those of `var` are the cell's.
     fn loop_variables(&mut self, variables: &VariableDeclaration<'a>, position: Position) {
-        if variables.kind.is_var() {
+        if variables.kind.is_var() && self.declares() {
             self.cell_variables(variables, variables.span, position);
         } else {
             self.visit_variable_declaration(variables);

@@ -18,7 +18,10 @@ use super::{
     session_worker::SessionWorker,
 };
 use crate::{
-    binding::{inbound::Inbound, native::NativeHost},
+    binding::{
+        inbound::Inbound,
+        native::{NativeHost, Repeatable},
+    },
     data::cell::{Name, SessionState},
     error::{Error, ErrorKind},
     isolate::End,
@@ -69,6 +72,8 @@ pub(crate) struct Origin {
     pub(super) state: Option<Held>,
     /// Updates that are not in the state.
     pub(super) pending: Vec<UpdateRequest>,
+    /// Futures of native functions that the copy makes again.
+    pub(super) under_way: Vec<Repeatable>,
 }
 
 /// The state of a session that no worker has yet.
@@ -96,6 +101,8 @@ pub(crate) struct InSession {
     question: Mutex<Option<Question>>,
     /// The names so far that answer it.
     named: Mutex<Vec<Name>>,
+    /// The futures of native functions that were under way when the worker was asked for a copy.
+    under_way: Mutex<Vec<Repeatable>>,
 }
 
 impl InSession {
@@ -116,6 +123,7 @@ impl InSession {
             since: AtomicU64::new(0),
             question: Mutex::default(),
             named: Mutex::default(),
+            under_way: Mutex::default(),
         }
     }
 
@@ -252,7 +260,12 @@ impl Run {
                 ToWorker::Cell(cell).into_frame()
             }
             Some(Work::Names) => ToWorker::Names.into_frame(),
-            Some(Work::Copy) => ToWorker::Copy.into_frame(),
+            Some(Work::Copy) => {
+                let under_way = part.native.repeatable();
+                let repeated = under_way.iter().map(|again| again.promise).collect();
+                *part.under_way.lock() = under_way;
+                ToWorker::Copy { repeated }.into_frame()
+            }
             Some(Work::Program(_)) | None => return Begun::NotNeeded,
         };
         shared.phase = Phase::Computing(Instant::now());
@@ -452,7 +465,9 @@ impl Run {
                     let ledger = shared.dealings.lock().ledger.clone();
                     Held { bytes: Arc::new(bytes), ledger, zygote: link.zygote }
                 };
-                self.answer_copy(Origin { state: Some(held), pending: Vec::new() });
+                let part = self.cell.as_ref().ok_or(Unreadable::Broken)?;
+                let under_way = std::mem::take(&mut *part.under_way.lock());
+                self.answer_copy(Origin { state: Some(held), pending: Vec::new(), under_way });
             }
             Copied::Unanswered(count) => self.refuse(unanswered(count as usize)),
             Copied::Impossible => self.refuse(uncopied()),

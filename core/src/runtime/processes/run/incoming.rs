@@ -89,6 +89,7 @@ impl Run {
                 if waits != self.report {
                     return Err(Unreadable::Broken);
                 }
+                let value = self.host.reported(value);
                 {
                     let mut shared = self.shared.lock();
                     if !self.is_settled() && !self.is_ending(&shared) {
@@ -122,6 +123,9 @@ impl Run {
                         .map_err(|_| Unreadable::Broken)?;
                 }
                 self.check_kept(&log.args)?;
+                if !self.is_settled() {
+                    self.host.logged(&log);
+                }
                 let mut shared = self.shared.lock();
                 if !self.is_settled() {
                     shared.record.log(log);

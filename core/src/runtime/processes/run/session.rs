@@ -31,6 +31,7 @@ use crate::{
         handle::Recipient,
         host::Host,
         inbound::{Inbound, thrown},
+        interception::Interception,
         native::NativeHost,
     },
     data::cell::SessionState,
@@ -148,7 +149,9 @@ impl Session {
         host: Arc<dyn Host>,
         shared: Shared,
     ) -> Arc<Self> {
-        let host = Arc::new(NativeHost::new(host, request.native.clone()));
+        let interceptor = request.interceptor.as_ref();
+        let outside = interceptor.map(|interceptor| Interception::new(interceptor.outside()));
+        let host = Arc::new(NativeHost::new(host, request.native.clone(), outside));
         // Called before anything is locked, because it calls the host.
         let validated_kinds = host.validated_kinds();
         let limit_bytes = usize::try_from(request.memory_limit()).unwrap_or(usize::MAX);
@@ -187,6 +190,7 @@ impl Session {
             host: options.host,
             memory_limit: self.request.memory_limit(),
             report: options.report,
+            timeout: None,
             validated_kinds: options.validated_kinds,
             in_flight: Arc::clone(&self.in_flight),
             cell: Some(part),
@@ -251,7 +255,8 @@ impl Session {
                 return self.workers.enqueue(run);
             }
             let pending = if copies { shared.pending.clone() } else { Vec::new() };
-            (shared.lost.clone(), Origin { state: shared.held.clone(), pending })
+            let under_way = self.host.repeatable();
+            (shared.lost.clone(), Origin { state: shared.held.clone(), pending, under_way })
         };
         match lost {
             Some(how) => run.answer_not(&format!("the session was reset: {}", how.message())),

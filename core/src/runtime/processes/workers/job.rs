@@ -28,6 +28,9 @@ pub(crate) trait Job: RunControl + FrameSink + 'static {
     /// worker is demoted.
     fn step_aside(&self, now: Instant) -> bool;
 
+    /// Ends a run that takes longer than its caller allows.
+    fn end_overdue(self: &Arc<Self>);
+
     /// Settles a run that its worker did not end in time; the worker is being killed.
     fn give_up(&self) -> Option<u32>;
 

@@ -11,7 +11,6 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use super::{Phase, Run, embedder::RunEmbedder, home::AtHome, isolate::RunIsolate};
@@ -135,7 +134,6 @@ pub(crate) struct InSession {
     pub(super) number: u32,
     pub(super) native: Arc<NativeHost>,
     pub(super) kind: Kind,
-    timeout: Option<Duration>,
     /// When the cell began, for its native host.
     since: AtomicU64,
     pub(super) home: AtHome,
@@ -147,19 +145,13 @@ impl InSession {
         number: u32,
         native: Arc<NativeHost>,
         kind: Kind,
-        timeout: Option<Duration>,
     ) -> Self {
         let (since, home) = (AtomicU64::new(0), AtHome::default());
-        Self { session, number, native, kind, timeout, since, home }
+        Self { session, number, native, kind, since, home }
     }
 }
 
 impl InSession {
-    /// The time after which the cell is ended.
-    pub(super) fn timeout(&self) -> Option<Duration> {
-        self.timeout
-    }
-
     /// Has the native host end its work for a cell that was undone.
     pub(super) fn undo_native(&self) {
         let since = self.since.load(Ordering::Relaxed);
@@ -202,9 +194,7 @@ impl Run {
             self.leave(part, Place::Lost, SessionState::Reset, Ending::of(error));
             return None;
         };
-        if let Some(timeout) = part.timeout {
-            self.resources.watchdog.watch_timeout(self, timeout);
-        }
+        self.watch_timeout();
         part.since.store(part.native.now(), Ordering::Relaxed);
         let embedder: Arc<dyn Embedder> = Arc::new(RunEmbedder(Arc::clone(self)));
         let termination = Arc::clone(&self.termination);

@@ -5,10 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{
-    Phase, Run, Shared, Work,
-    cell::{Failure, InSession},
-};
+use super::{Phase, Run, Shared, Work, cell::Failure};
 use crate::{
     binding::{
         handle::{Recipient, RunControl},
@@ -125,6 +122,7 @@ impl Run {
         } else {
             // The run finds that out as soon as it resumes.
             self.termination.exhaust();
+            shared.record.overdraw();
             if self.cell.is_some() && inbound.settles().is_some() {
                 // It may be for a later cell, which would wait for ever.
                 inbound.refuse();
@@ -150,12 +148,17 @@ impl Recipient for Run {
         let charge = self.termination.in_flight.charge(bytes, self.limit_bytes());
         if charge.is_none() {
             self.termination.exhaust();
-            let shared = self.shared.lock();
+            let mut shared = self.shared.lock();
+            shared.record.overdraw();
             if !self.is_settled() {
                 self.wake(shared);
             }
         }
         charge
+    }
+
+    fn ended_by_itself(&self) -> bool {
+        self.shared.lock().record.ended_by_itself()
     }
 }
 
@@ -166,6 +169,10 @@ impl RunControl for Run {
 
     fn running(&self) -> bool {
         !self.is_settled()
+    }
+
+    fn was_ended(&self) -> bool {
+        self.shared.lock().record.was_ended()
     }
 
     fn terminate(self: Arc<Self>, reason: Option<&str>) {
@@ -189,6 +196,18 @@ impl RunControl for Run {
 
     fn take_report(&self) -> Option<Value> {
         self.shared.lock().record.take_report()
+    }
+
+    fn result_bytes(&self) -> usize {
+        self.shared.lock().record.result_bytes()
+    }
+
+    fn lend_result(&self) -> Option<ExecutionResult> {
+        self.shared.lock().record.lend_result()
+    }
+
+    fn return_result(&self, result: ExecutionResult) {
+        self.shared.lock().record.return_result(result);
     }
 
     fn take_result(&self) -> Option<ExecutionResult> {
@@ -223,7 +242,7 @@ impl Watched for Run {
     }
 
     fn end_overdue(self: &Arc<Self>) {
-        if let Some(timeout) = self.cell.as_ref().and_then(InSession::timeout) {
+        if let Some(timeout) = self.timeout {
             self.end(Reason::Timeout(timeout));
         }
     }

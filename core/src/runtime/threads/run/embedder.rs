@@ -15,7 +15,7 @@ use crate::{
         host::{Completion, HostCall, REPORT_SINK, Refusal},
     },
     data::outcome::{ExecutionLog, LogLevel},
-    isolate::Embedder,
+    isolate::{Embedder, Started},
     runtime::record::Reason,
     value::Value,
 };
@@ -41,15 +41,18 @@ impl Embedder for RunEmbedder {
         run.lend_home(|| self.ask(function, args, call))
     }
 
-    fn start(&self, function: u32, args: Value, promise: u32) -> bool {
-        let is_live = self.0.is_live();
-        if is_live {
-            self.0.host.start(function, args, promise);
+    fn start(&self, function: u32, args: Value, promise: u32) -> Started {
+        if !self.0.is_live() {
+            return Started::Ended;
         }
-        is_live
+        match self.0.host.start_or_answer(function, args, promise) {
+            Some(completion) => Started::Done(completion),
+            None => Started::GoesOn,
+        }
     }
 
     fn report(&self, value: Value) -> Option<Completion> {
+        let value = self.0.host.reported(value);
         {
             let mut shared = self.0.shared.lock();
             if self.0.is_settled() || shared.record.is_asked() {
@@ -74,9 +77,14 @@ impl Embedder for RunEmbedder {
     }
 
     fn log(&self, level: LogLevel, args: Value) {
+        if self.0.is_settled() {
+            return;
+        }
+        let log = ExecutionLog::now(level, args);
+        self.0.host.logged(&log);
         let mut shared = self.0.shared.lock();
         if !self.0.is_settled() {
-            shared.record.log(ExecutionLog::now(level, args));
+            shared.record.log(log);
         }
     }
 

@@ -8,12 +8,12 @@ use super::{Options, Session, Shared};
 use crate::{
     binding::{handle::RunControl, host::Host, inbound::Inbound},
     data::cell::Name,
-    error::Error,
+    error::{Error, ErrorKind},
     isolate::session::{SessionIsolate, Work as CellWork},
-    modules::session_request::{CallRequest, CellRequest, UpdateRequest},
+    modules::session_request::{CallRequest, CellRequest, SessionRequest, UpdateRequest},
     runtime::{
         record::{CLOSED, RESET, Reason},
-        session::{Done, Forked, SessionControl, closed, unanswered, uncopied},
+        session::{Done, Forked, Outside, SessionControl, closed, unanswered, uncopied},
         threads::run::{
             Work,
             cell::{Kind, Task},
@@ -41,8 +41,9 @@ impl SessionControl for Session {
             filename: request.filename.unwrap_or_else(|| format!("<cell {number}>")),
             language: request.language.unwrap_or(self.request.language),
         };
-        let CellRequest { report, timeout_ms, ended, .. } = request;
-        self.add(work, Options { host: Some(host), report, timeout_ms }, ended)
+        let CellRequest { report, timeout_ms, ended, interception, .. } = request;
+        let options = Options { host: Some(host), interception, report, timeout_ms };
+        self.add(work, options, ended)
     }
 
     fn call(
@@ -52,8 +53,9 @@ impl SessionControl for Session {
     ) -> Result<Arc<dyn RunControl>, Error> {
         self.count_cell();
         let work = CellWork::Call { name: request.name, args: request.args };
-        let CallRequest { report, timeout_ms, ended, .. } = request;
-        self.add(work, Options { host: Some(host), report, timeout_ms }, ended)
+        let CallRequest { report, timeout_ms, ended, interception, .. } = request;
+        let options = Options { host: Some(host), interception, report, timeout_ms };
+        self.add(work, options, ended)
     }
 
     fn update(&self, request: UpdateRequest) -> Result<(), Error> {
@@ -67,8 +69,11 @@ impl SessionControl for Session {
         self.ask(
             Kind::Task,
             Box::new(move |isolate| {
-                let names = |isolate: &mut Box<SessionIsolate>| isolate.names();
-                done(isolate.map(|isolate| isolate.as_mut().map(names).unwrap_or_default()));
+                let names = |isolate: &mut Box<SessionIsolate>| {
+                    let unread = "the names of the session cannot be read; reset it";
+                    isolate.names().ok_or_else(|| Error::new(ErrorKind::Internal, unread))
+                };
+                done(isolate.and_then(|isolate| isolate.as_mut().map_or(Ok(Vec::new()), names)));
             }),
         );
     }
@@ -87,12 +92,12 @@ impl SessionControl for Session {
         );
     }
 
-    fn fork(self: Arc<Self>, host: Arc<dyn Host>, done: Done<Forked>) {
+    fn fork(self: Arc<Self>, outside: Outside, done: Done<Forked>) {
         let session = Arc::clone(&self);
         self.ask(
             Kind::Fork,
             Box::new(move |isolate| {
-                done(isolate.and_then(|isolate| session.copy(isolate, host)));
+                done(isolate.and_then(|isolate| session.copy(isolate, outside)));
             }),
         );
     }
@@ -104,7 +109,6 @@ impl SessionControl for Session {
             shared.closers.push(done);
         }
         self.end_all(&Reason::Closed, CLOSED);
-        self.free_when_idle();
     }
 
     fn abandon(self: Arc<Self>) {
@@ -146,7 +150,9 @@ impl Session {
     }
 
     /// A second session with the state of this one, whose isolate that is.
-    fn copy(&self, isolate: &mut Option<Box<SessionIsolate>>, host: Arc<dyn Host>) -> Forked {
+    fn copy(&self, isolate: &mut Option<Box<SessionIsolate>>, outside: Outside) -> Forked {
+        // Before the inbox: one that ends meanwhile is in both.
+        let under_way = self.host.repeatable();
         let (inbox, mut state, stay) = {
             let shared = self.shared.lock();
             if self.is_closed() {
@@ -165,7 +171,9 @@ impl Session {
         state.inbox = inbox;
         let mut place = None;
         if let Some(isolate) = isolate {
-            let answered: Vec<u32> = state.inbox.iter().filter_map(Inbound::settles).collect();
+            let repeated = under_way.iter().map(|again| again.promise);
+            let settled = state.inbox.iter().filter_map(Inbound::settles);
+            let answered: Vec<u32> = settled.chain(repeated).collect();
             let waiting = isolate.unanswered(&answered);
             if waiting > 0 {
                 return Err(unanswered(waiting));
@@ -175,6 +183,10 @@ impl Session {
             place = stay.map(|stay| Arc::new(stay.another()));
         }
         let resources = Arc::clone(&self.resources);
-        Ok(Self::with(resources, self.request.clone(), host, state, place))
+        let Outside { host, interceptor } = outside;
+        let request = SessionRequest { interceptor, ..self.request.clone() };
+        let copy = Self::with(resources, request, host, state, place);
+        copy.host.repeat(&self.host, under_way);
+        Ok(copy)
     }
 }

@@ -11,6 +11,7 @@ use crate::{
         handle::Recipient,
         host::Completion,
         inbound::{Inbound, TOO_LARGE, thrown},
+        interception::Interception,
     },
     isolate::session::Work as CellWork,
     runtime::{
@@ -110,7 +111,11 @@ impl Session {
         let Inbound::FunctionCall { function, args, call } = inbound else { return None };
         let work = Work::Cell(CellWork::Held { function, args, call });
         self.resources.ensure_threads().ok()?;
-        let run = self.make(work, Kind::Held, Options::default());
+        let interceptor = self.request.interceptor.as_ref();
+        let interception = interceptor.map(|interceptor| Interception::new(interceptor.held()));
+        let host = interception.is_some().then(|| self.host.bare());
+        let options = Options { host, interception, ..Options::default() };
+        let run = self.make(work, Kind::Held, options);
         shared.calls.place(call, Placed::Own(Arc::downgrade(&run)));
         Some(run)
     }

@@ -6,15 +6,21 @@ use std::sync::{Arc, atomic::Ordering};
 
 use super::{InSession, Kind, Options, Origin, Session, Shared, Work};
 use crate::{
-    binding::{handle::RunControl, host::Host, inbound::Inbound, native::NativeHost},
+    binding::{
+        handle::RunControl, host::Host, inbound::Inbound, interception::Interception,
+        native::NativeHost,
+    },
     data::cell::Name,
     error::Error,
-    modules::session_request::{CallRequest, CellRequest, UpdateRequest, timeout},
+    modules::{
+        request::timeout,
+        session_request::{CallRequest, CellRequest, SessionRequest, UpdateRequest},
+    },
     protocol::messages::session::{Cell, CellWork},
     runtime::{
         processes::run::cell::Question,
         record::{CLOSED, RESET, Reason},
-        session::{Done, Forked, SessionControl, closed},
+        session::{Done, Forked, Outside, SessionControl, closed},
     },
     value::Kinds,
 };
@@ -39,8 +45,8 @@ impl SessionControl for Session {
             filename: request.filename.unwrap_or_else(|| format!("<cell {number}>")),
             language: request.language.unwrap_or(self.request.language),
         };
-        let CellRequest { report, timeout_ms, ended, .. } = request;
-        Ok(self.add(work, host, (report, timeout_ms), ended))
+        let CellRequest { report, timeout_ms, ended, interception, .. } = request;
+        Ok(self.add(work, (host, interception), (report, timeout_ms), ended))
     }
 
     fn call(
@@ -50,8 +56,8 @@ impl SessionControl for Session {
     ) -> Result<Arc<dyn RunControl>, Error> {
         self.count_cell();
         let work = CellWork::Call { name: request.name, args: request.args };
-        let CallRequest { report, timeout_ms, ended, .. } = request;
-        Ok(self.add(work, host, (report, timeout_ms), ended))
+        let CallRequest { report, timeout_ms, ended, interception, .. } = request;
+        Ok(self.add(work, (host, interception), (report, timeout_ms), ended))
     }
 
     fn update(&self, request: UpdateRequest) -> Result<(), Error> {
@@ -70,10 +76,10 @@ impl SessionControl for Session {
         done(Ok(()));
     }
 
-    fn fork(self: Arc<Self>, host: Arc<dyn Host>, done: Done<Forked>) {
+    fn fork(self: Arc<Self>, outside: Outside, done: Done<Forked>) {
         let session = Arc::clone(&self);
         let answered = move |origin: Result<Origin, Error>| {
-            done(origin.and_then(|origin| session.copy(origin, host)));
+            done(origin.and_then(|origin| session.copy(origin, outside)));
         };
         self.queue_question(Work::Copy, Question::Copy(Box::new(answered)));
     }
@@ -96,7 +102,7 @@ impl SessionControl for Session {
 
 impl Session {
     /// A second session with that origin, and all that this one's host has.
-    fn copy(&self, origin: Origin, host: Arc<dyn Host>) -> Forked {
+    fn copy(&self, origin: Origin, outside: Outside) -> Forked {
         let copy = {
             let shared = self.shared.lock();
             if self.is_closed() {
@@ -113,7 +119,11 @@ impl Session {
                 ..Shared::default()
             }
         };
-        Ok(Self::with(Arc::clone(&self.workers), self.request.clone(), host, copy))
+        let Outside { host, interceptor } = outside;
+        let request = SessionRequest { interceptor, ..self.request.clone() };
+        let copy = Self::with(Arc::clone(&self.workers), request, host, copy);
+        copy.host.repeat(&self.host, origin.under_way);
+        Ok(copy)
     }
 
     /// Puts a question at the end of the queue.
@@ -135,11 +145,11 @@ impl Session {
     fn add(
         &self,
         work: CellWork,
-        host: Arc<dyn Host>,
+        (host, interception): (Arc<dyn Host>, Option<Interception>),
         (report, timeout_ms): (Option<bool>, Option<f64>),
         ended: Option<String>,
     ) -> Arc<dyn RunControl> {
-        let native: Arc<NativeHost> = Arc::new(self.host.cell(host));
+        let native: Arc<NativeHost> = Arc::new(self.host.cell(host, interception));
         // Called before anything is locked, because it calls the host.
         let validated_kinds = native.validated_kinds();
         let report = report.unwrap_or(self.request.report);

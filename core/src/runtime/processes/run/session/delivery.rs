@@ -12,6 +12,7 @@ use crate::{
         handle::{Recipient, RunControl},
         host::Completion,
         inbound::{Inbound, TOO_LARGE, thrown},
+        interception::Interception,
     },
     protocol::messages::session::{Cell, CellWork},
     runtime::{
@@ -147,7 +148,11 @@ impl Session {
         work: CellWork,
         kind: Kind,
     ) -> Arc<Run> {
-        let native = Arc::clone(&self.host);
+        let interceptor = self.request.interceptor.as_ref();
+        let native = interceptor.map_or_else(
+            || Arc::clone(&self.host),
+            |it| Arc::new(self.host.cell(self.host.bare(), Some(Interception::new(it.held())))),
+        );
         let number = self.next_number(kind);
         let part = InSession::new(self.me(), Arc::clone(&native), kind, number, None);
         let (report, validated_kinds) = (self.request.report, self.validated_kinds);

@@ -32,6 +32,9 @@ if (process.platform === 'linux') {
 section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/python.py', ...flags]));
 peers();
 section(rust, print('cargo', ['run', ...cargo(), '--example', 'cost', '--', ...flags]));
+if (process.platform === 'linux') {
+  section(rust, print('cargo', ['run', ...cargo('isolane-executors'), '--example', 'executors_cost', '--', ...flags]));
+}
 
 const text = report.join('\n');
 writeFileSync(`${FOLDER}report.md`, text);
@@ -45,18 +48,20 @@ function steps() {
   return readFileSync(STEPS, 'utf8');
 }
 
-/** Sessions beside other sandboxes, which are installed for it. */
+/** Sessions beside other sandboxes, and kits beside other libraries, which are installed for it. */
 function peers() {
   const npm = ['--prefix', 'tests/bench/peers', '--loglevel=error'];
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--upgrade'];
   if (installs('npm', ['ci', '--ignore-scripts', ...npm])) {
-    // One of them is compiled, which takes minutes and a compiler: the table says if it is missing.
-    if (!quick) installs('npm', ['rebuild', 'isolated-vm', ...npm]);
+    // Two of them are compiled, which takes minutes and a compiler: the tables say if one is missing.
+    if (!quick) installs('npm', ['rebuild', 'isolated-vm', 'better-sqlite3', ...npm]);
     section(`Node.js ${process.version}`, print('node', ['tests/bench/peers.mjs', ...flags]));
+    section(`Node.js ${process.version}`, print('node', ['--expose-gc', 'tests/bench/kit.mjs', ...flags]));
   }
   if (installs(PYTHON, [...pip, '--target', PEERS, '--requirement', 'tests/bench/peers/requirements.txt'])) {
     const env = { PYTHONPATH: PEERS, MONTY_BIN: `${PEERS}/bin/monty` };
     section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/peers.py', ...flags], env));
+    section(output(PYTHON, ['--version']), print(PYTHON, ['tests/bench/kit.py', ...flags], env));
   }
 }
 
@@ -67,8 +72,8 @@ function installs(command, args) {
   return status === 0;
 }
 
-function cargo() {
-  return ['--quiet', '--locked', '--package', 'isolane', ...(quick ? [] : ['--release'])];
+function cargo(crate = 'isolane') {
+  return ['--quiet', '--locked', '--package', crate, ...(quick ? [] : ['--release'])];
 }
 
 /** The output of a part; exits if it fails. */

@@ -3,6 +3,10 @@
 //! In: UTF-16 of JavaScript. Out: bytes in which every ASCII character is one byte that occurs nowhere else, so that code
 //! for UTF-8 reads them; and back.
 
+/// The rest of a message about a text that has to be UTF-8, after its name.
+pub(crate) const ILL_FORMED: &str =
+    "must be well-formed: it has a lone surrogate, which is no character";
+
 /// The bytes of UTF-16 code units, of two bytes each.
 pub(crate) fn from_utf16(units: &[u8]) -> Vec<u8> {
     let pairs = units.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));

@@ -85,6 +85,19 @@ impl Allow {
         rules.collect::<Result<_, _>>().map(|rules| Self(Rules::List(rules)))
     }
 
+    /// Judges the origin of a URL alone, for connections whose requests nobody reads.
+    ///
+    /// # Errors
+    /// As [`Allow::judge`].
+    pub fn judge_origin(&self, url: &Url) -> Result<(), KitError> {
+        let of_origin =
+            |rule: &Rule| rule.pattern.compare(url).is_some_and(|parts| parts.scheme && parts.port);
+        match &self.0 {
+            Rules::List(rules) if rules.iter().any(of_origin) => Ok(()),
+            _ => self.judge(None, url),
+        }
+    }
+
     /// Judges a request: its method, as [`method`] has it, and its URL. A browser navigates without a method.
     ///
     /// # Errors

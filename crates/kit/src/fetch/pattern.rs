@@ -128,6 +128,12 @@ impl Pattern {
         self.compare(url).is_some_and(Matches::all)
     }
 
+    /// Whether the URL's origin matches: its scheme, host and port.
+    #[must_use]
+    pub fn matches_origin(&self, url: &Url) -> bool {
+        self.compare(url).is_some_and(|matches| matches.scheme && matches.port)
+    }
+
     /// Compares the parts of a URL; `None` if its host does not match.
     pub(super) fn compare(&self, url: &Url) -> Option<Matches> {
         let port = url.port_or_known_default();

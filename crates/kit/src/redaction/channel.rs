@@ -23,6 +23,21 @@ struct Run {
     is_padded: bool,
 }
 
+impl Run {
+    /// The run behind a byte at that place.
+    #[inline]
+    fn next(run: Option<Self>, byte: u8, place: usize) -> Option<Self> {
+        match (run, byte) {
+            (Some(run), b'=') => Some(Self { is_padded: true, ..run }),
+            (Some(run), byte) if !run.is_padded && is_base64(byte) => Some(run),
+            (_, byte) if is_base64(byte) => {
+                Some(Self { start: place, found: None, is_padded: false })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The state of the automaton in a text.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
@@ -38,6 +53,34 @@ impl Reading {
     /// Where the run of base64 begins that may go on.
     pub(super) fn run_start(&self) -> usize {
         self.run.map_or(usize::MAX, |run| run.start)
+    }
+
+    /// Whether it is in a run of base64 that has a value.
+    pub(super) fn is_in_found_run(&self) -> bool {
+        self.run.is_some_and(|run| run.found.is_some())
+    }
+
+    /// Passes over bytes of the input, from that place on, in which no value begins, and none that began before goes on.
+    /// It is in no run with a value. `start` is the state of the automaton at the start of a text.
+    pub(super) fn skip(&mut self, start: StateID, bytes: &[u8], place: usize) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.state = start;
+        // Only what follows the last other byte can be a part of a run.
+        let is_other = |byte: &u8| *byte != b'=' && !is_base64(*byte);
+        let from = bytes.iter().rposition(is_other).map_or(0, |last| last + 1);
+        let run = self.run.filter(|_| from == 0);
+        let (mut begun, mut is_padded) =
+            (run.map(|run| run.start), run.is_some_and(|run| run.is_padded));
+        for (byte, place) in bytes[from..].iter().zip(place + from..) {
+            if *byte == b'=' {
+                is_padded = begun.is_some();
+            } else if begun.is_none() || is_padded {
+                (begun, is_padded) = (Some(place), false);
+            }
+        }
+        self.run = begun.map(|start| Run { start, found: None, is_padded });
     }
 
     /// Reads a byte that stands from `start` to `end` in the input. `start_of` tells where the last bytes began,
@@ -74,14 +117,7 @@ impl Reading {
 
     #[inline]
     fn follow_run(&mut self, byte: u8, start: usize, end: usize, places: &mut Places) {
-        match (&mut self.run, byte) {
-            (Some(run), b'=') => run.is_padded = true,
-            (Some(run), byte) if !run.is_padded && is_base64(byte) => {}
-            (run, byte) if is_base64(byte) => {
-                *run = Some(Run { start, found: None, is_padded: false });
-            }
-            (run, _) => *run = None,
-        }
+        self.run = Run::next(self.run, byte, start);
         if let Some(Run { found: Some(found), .. }) = self.run {
             places.add(Found { end, ..found });
         }

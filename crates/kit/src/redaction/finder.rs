@@ -17,6 +17,7 @@ use super::{
     Redactor,
     channel::{Channel, Reading},
     decoder::Escapes,
+    prefilter::HEAD_BYTES,
 };
 
 /// A value that was found, from one place of the input to another.
@@ -100,9 +101,7 @@ impl Finder {
             if self.channels.is_empty() {
                 let escape = first_escape(rest, redactor.has_spaces).unwrap_or(rest.len());
                 let (plain, after) = rest.split_at(escape);
-                for byte in plain {
-                    self.read_raw(redactor, automaton, *byte);
-                }
+                self.read_plain(redactor, automaton, plain);
                 rest = after;
             }
             let [byte, after @ ..] = rest else { return };
@@ -113,6 +112,42 @@ impl Finder {
                 channel.read(redactor, automaton, *byte, self.position, &mut self.found);
             }
             self.channels.retain(|channel| !channel.is_idle());
+        }
+    }
+
+    /// Reads bytes none of which begins an escape, while no channel is open. The automaton passes over those in which no
+    /// value begins.
+    fn read_plain(&mut self, redactor: &Redactor, automaton: &impl Automaton, plain: &[u8]) {
+        let reach = redactor.longest;
+        let start = Automaton::start_state(automaton, Anchored::No).ok();
+        let (Some(prefilter), Some(start)) = (&redactor.prefilter, start) else {
+            return self.read_all(redactor, automaton, plain);
+        };
+        // A value may have begun before.
+        let (mut at, mut until) = (0, reach.min(plain.len()));
+        loop {
+            self.read_all(redactor, automaton, &plain[at..until]);
+            at = until;
+            while at < plain.len() && self.raw.is_in_found_run() {
+                self.read_raw(redactor, automaton, plain[at]);
+                at += 1;
+            }
+            if plain.len() - at <= reach {
+                return self.read_all(redactor, automaton, &plain[at..]);
+            }
+            // One that began so far back would be over.
+            let found = prefilter.find(plain, at.saturating_sub(reach - 1));
+            let next = found.unwrap_or(plain.len().saturating_sub(HEAD_BYTES - 1)).max(at);
+            self.raw.skip(start, &plain[at..next], self.position);
+            self.position += next - at;
+            at = next;
+            until = if found.is_some() { plain.len().min(next + reach) } else { plain.len() };
+        }
+    }
+
+    fn read_all(&mut self, redactor: &Redactor, automaton: &impl Automaton, bytes: &[u8]) {
+        for byte in bytes {
+            self.read_raw(redactor, automaton, *byte);
         }
     }
 

@@ -6,13 +6,15 @@
 //! that overlap are replaced together, by the longest one's replacement. Of base64 the whole run of its characters is
 //! replaced.
 //!
-//! The time is linear in the input, whatever the number of values: one automaton finds all. It holds the values in a
+//! The time is linear in the input, whatever the number of values: one automaton finds all. It reads only the parts in
+//! which a prefilter finds the beginning of one. It holds the values in a
 //! form of its own for as long as it lives; nothing here prints them.
 
 mod channel;
 mod decoder;
 mod finder;
 mod patterns;
+mod prefilter;
 mod stream;
 
 use std::{borrow::Cow, fmt};
@@ -24,7 +26,11 @@ use self::stream::{PART_BYTES, Stream};
 use self::{
     finder::{Finder, Found},
     patterns::{Pattern, patterns},
+    prefilter::Prefilter,
 };
+
+/// The mark at a cut.
+const ELLIPSIS: &str = "…";
 
 /// The fewest bytes of a value that is found.
 const LEAST_BYTES: usize = 8;
@@ -33,12 +39,15 @@ const LEAST_BYTES: usize = 8;
 pub struct Redactor {
     /// `None` without values.
     automaton: Option<NFA>,
+    prefilter: Option<Prefilter>,
     patterns: Vec<Pattern>,
     replacements: Vec<String>,
     /// The bytes of the longest pattern.
     longest: usize,
     /// Whether a value has a space, for which a form has `+`.
     has_spaces: bool,
+    /// Whether a value could be a part of a number.
+    has_numbers: bool,
 }
 
 impl Redactor {
@@ -60,11 +69,24 @@ impl Redactor {
         };
         Self {
             automaton: (!patterns.is_empty()).then(build),
+            prefilter: Prefilter::new(texts.iter().map(|text| text.as_slice())),
             longest: patterns.iter().map(|pattern| pattern.length).max().unwrap_or(0),
             patterns,
             replacements,
             has_spaces: values.iter().any(|value| value.contains(' ')),
+            has_numbers: values.iter().any(|value| is_numeric(value)),
         }
+    }
+
+    /// Whether there are no values to be found.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.automaton.is_none()
+    }
+
+    /// Whether a value could be a part of a number as JSON has it.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.has_numbers
     }
 
     /// The text with its values replaced. It is borrowed if there is none.
@@ -90,6 +112,34 @@ impl Redactor {
         )
     }
 
+    /// The same of a text that may have been cut to that many bytes, with an ellipsis at the cut: the end, in which a part
+    /// of a value may be left, is taken away.
+    #[must_use]
+    pub fn cut_text<'t>(&self, text: &'t str, most_bytes: usize) -> Cow<'t, str> {
+        // Around a text that was cut there may be as much as this: `Symbol(…)`.
+        const FRAME_BYTES: usize = 16;
+        let redacted = self.text(text);
+        // A cut falls between characters.
+        let cut =
+            most_bytes.saturating_sub(ELLIPSIS.len())..=most_bytes.saturating_add(FRAME_BYTES);
+        let is_cut = cut.contains(&text.len()) && text.trim_end_matches(')').ends_with(ELLIPSIS);
+        if is_cut { self.without_end(&redacted) } else { redacted }
+    }
+
+    /// A text whose end was cut off, without secrets and without the end in which a part of one may be left.
+    #[must_use]
+    pub fn beginning(&self, text: &str) -> String {
+        self.without_end(&self.text(text)).into_owned()
+    }
+
+    fn without_end<'t>(&self, redacted: &str) -> Cow<'t, str> {
+        // An escape of one byte has six at most.
+        const LONGEST_ESCAPE: usize = 6;
+        let left = redacted.len().saturating_sub(LONGEST_ESCAPE * self.longest);
+        let left = redacted.floor_char_boundary(left);
+        Cow::Owned(format!("{}{ELLIPSIS}", &redacted[..left]))
+    }
+
     fn has_value(&self, bytes: &[u8]) -> bool {
         let mut finder = Finder::new(self, bytes.len());
         for part in bytes.chunks(PART_BYTES) {
@@ -105,6 +155,10 @@ impl Redactor {
     fn replacement(&self, found: &Found) -> &str {
         self.replacements.get(found.value).map_or("", String::as_str)
     }
+}
+
+fn is_numeric(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b'+' | b'e'))
 }
 
 /// Shows no value.

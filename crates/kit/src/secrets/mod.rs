@@ -12,14 +12,15 @@ pub mod request;
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
 };
 
 use isolane::{Error, ErrorKind};
+use url::Url;
 use zeroize::Zeroizing;
 
 use self::request::RequestSecrets;
-use crate::{fetch::pattern::Pattern, redaction::Redactor};
+use crate::{fetch::pattern::Pattern, random::random_hex, redaction::Redactor};
 
 /// The bytes that a value may have.
 const VALUE_BYTES: std::ops::RangeInclusive<usize> = 8..=8192;
@@ -27,8 +28,8 @@ const VALUE_BYTES: std::ops::RangeInclusive<usize> = 8..=8192;
 /// The most characters of a name.
 const NAME_CHARS: usize = 64;
 
-/// Random bytes of a placeholder.
-const RANDOM_BYTES: usize = 16;
+/// The most sets of secrets whose redactors are kept.
+const MOST_REDACTORS: usize = 64;
 
 /// The options of a secret.
 #[derive(Clone, Default)]
@@ -107,8 +108,10 @@ struct State {
 pub struct Snapshot {
     /// Puts the values into requests.
     pub request: RequestSecrets,
-    /// Puts placeholders into responses.
+    /// Puts placeholders into what the browser gives.
     pub responses: Arc<Redactor>,
+    /// Puts placeholders into the responses of each secret's own hosts.
+    own: OwnResponses,
     /// Puts `[secret NAME]` into the outputs of a run, for revealed secrets too.
     pub outputs: Arc<Redactor>,
 }
@@ -116,7 +119,50 @@ pub struct Snapshot {
 impl Default for Snapshot {
     fn default() -> Self {
         let none = || Arc::new(Redactor::new([]));
-        Self { request: RequestSecrets::default(), responses: none(), outputs: none() }
+        let own = OwnResponses::default();
+        Self { request: RequestSecrets::default(), responses: none(), own, outputs: none() }
+    }
+}
+
+impl Snapshot {
+    /// Puts placeholders into a response from that URL: for the sealed secrets that may go to its origin, and for no
+    /// others. No other host has a value unless it guesses; a placeholder would tell it that the guess is right.
+    ///
+    /// Takes time in proportion to the values for the first response from such an origin.
+    #[must_use]
+    pub fn responses_of(&self, url: &Url) -> Arc<Redactor> {
+        let is_own = |(secret, _): &(Arc<Secret>, String)| {
+            secret.hosts.iter().any(|pattern| pattern.matches_origin(url))
+        };
+        let own: Vec<bool> = self.own.sealed.iter().map(is_own).collect();
+        if own.iter().all(|own| *own) {
+            return Arc::clone(&self.responses);
+        }
+        let mut made = self.own.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(redactor) = made.get(&own) {
+            return Arc::clone(redactor);
+        }
+        let chosen = self.own.sealed.iter().zip(&own).filter(|(_, own)| **own);
+        let chosen = chosen.map(|((secret, name), _)| (secret.value.as_str(), name.clone()));
+        let redactor = Arc::new(Redactor::new(chosen));
+        if made.len() < MOST_REDACTORS {
+            made.insert(own, Arc::clone(&redactor));
+        }
+        redactor
+    }
+}
+
+/// The sealed secrets with their placeholders, the latest first, and the redactors that were made of some of them.
+#[derive(Default)]
+struct OwnResponses {
+    sealed: Vec<(Arc<Secret>, String)>,
+    made: Mutex<HashMap<Vec<bool>, Arc<Redactor>>>,
+}
+
+/// Shows no value.
+impl fmt::Debug for OwnResponses {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("OwnResponses").field("sealed", &self.sealed.len()).finish_non_exhaustive()
     }
 }
 
@@ -133,17 +179,25 @@ impl Secrets {
     /// Misuse: a bad name, value, pattern or part, or a secret with neither hosts nor `reveal`. The message has no part
     /// of the value. [`ErrorKind::Internal`] if the system has no random bytes.
     pub fn set(&self, name: &str, options: SecretOptions) -> Result<(), Error> {
-        let secret = Arc::new(read(name, options)?);
-        let placeholder = placeholder(name)?;
+        self.set_all([(name, options)])
+    }
+
+    /// Gives secrets, in the time of one.
+    ///
+    /// # Errors
+    /// As [`Secrets::set`], for the first that is wrong; none is given then.
+    pub fn set_all<'n>(
+        &self,
+        secrets: impl IntoIterator<Item = (&'n str, SecretOptions)>,
+    ) -> Result<(), Error> {
+        let read = secrets
+            .into_iter()
+            .map(|(name, options)| Ok((name, Arc::new(read(name, options)?), placeholder(name)?)));
+        let read = read.collect::<Result<Vec<_>, Error>>()?;
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.placeholders.entry(name.to_owned()).or_insert(placeholder);
-        state.given.insert(name.to_owned(), Arc::clone(&secret));
-        // The same value of the same name counts once, unless it was sealed before and is not any more.
-        let is_same = |known: &str, other: &Secret| {
-            known == name && other.value == secret.value && other.is_revealed == secret.is_revealed
-        };
-        state.values.retain(|(known, other)| !is_same(known, other));
-        state.values.push((name.to_owned(), secret));
+        for (name, secret, placeholder) in read {
+            state.give(name, secret, placeholder);
+        }
         state.renew();
         Ok(())
     }
@@ -199,11 +253,24 @@ impl State {
         self.placeholders.get(name).cloned().unwrap_or_default()
     }
 
+    fn give(&mut self, name: &str, secret: Arc<Secret>, placeholder: String) {
+        self.placeholders.entry(name.to_owned()).or_insert(placeholder);
+        self.given.insert(name.to_owned(), Arc::clone(&secret));
+        // The same value of the same name counts once, unless it was sealed before and is not any more.
+        let is_same = |known: &str, other: &Secret| {
+            known == name && other.value == secret.value && other.is_revealed == secret.is_revealed
+        };
+        self.values.retain(|(known, other)| !is_same(known, other));
+        self.values.push((name.to_owned(), secret));
+    }
+
     fn renew(&mut self) {
         let latest = || self.values.iter().rev().map(|(name, secret)| (name, secret));
-        let sealed = latest()
+        let sealed: Vec<_> = latest()
             .filter(|(_, secret)| !secret.is_revealed)
-            .map(|(name, secret)| (secret.value.as_str(), self.placeholder(name)));
+            .map(|(name, secret)| (Arc::clone(secret), self.placeholder(name)))
+            .collect();
+        let texts = sealed.iter().map(|(secret, name)| (secret.value.as_str(), name.clone()));
         let all =
             latest().map(|(name, secret)| (secret.value.as_str(), format!("[secret {name}]")));
         let named = self.placeholders.iter().map(|(name, placeholder)| {
@@ -211,7 +278,8 @@ impl State {
             (name.clone(), placeholder.clone(), sealed.cloned())
         });
         self.current = Arc::new(Snapshot {
-            responses: Arc::new(Redactor::new(sealed)),
+            responses: Arc::new(Redactor::new(texts)),
+            own: OwnResponses { sealed, made: Mutex::default() },
             outputs: Arc::new(Redactor::new(all)),
             request: RequestSecrets::new(named),
         });
@@ -264,9 +332,7 @@ fn check_name(name: &str) -> Result<(), Error> {
 }
 
 fn placeholder(name: &str) -> Result<String, Error> {
-    let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(|error| {
-        Error::new(ErrorKind::Internal, format!("the system has no random bytes: {error}"))
-    })?;
-    Ok(format!("sealed_{name}_{:032x}", u128::from_be_bytes(random)))
+    let random =
+        random_hex().map_err(|error| Error::new(ErrorKind::Internal, error.to_string()))?;
+    Ok(format!("sealed_{name}_{random}"))
 }

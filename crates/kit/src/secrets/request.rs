@@ -173,7 +173,7 @@ impl fmt::Debug for RequestSecrets {
 }
 
 /// The user and the password of `Basic` credentials.
-fn basic_credentials(header: &[u8]) -> Option<Filled> {
+pub(crate) fn basic_credentials(header: &[u8]) -> Option<Filled> {
     let (scheme, text) = header.trim_ascii().split_at_checked(BASIC.len())?;
     if !scheme.eq_ignore_ascii_case(BASIC) {
         return None;

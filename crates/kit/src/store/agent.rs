@@ -6,11 +6,13 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use isolane::{HostError, NativeRun};
-use rusqlite::Connection;
+use rusqlite::{Connection, limits::Limit};
 
 use super::{
+    SHORT_BYTES, SHORT_MEMORY_BYTES,
     connection::{self, Opened, Place},
     line::{self, HOST, Line},
+    sql_error,
     stop::Reason,
 };
 use crate::room::{self, Room};
@@ -62,6 +64,7 @@ struct Inner {
     line: Line,
     agent: String,
     timeout: Duration,
+    is_in_memory: bool,
 }
 
 impl Store {
@@ -80,7 +83,8 @@ impl Store {
         define(&opened.sqlite).map_err(|error| place.refused(error))?;
         let line = Line::new(opened);
         let timeout = super::timeout(options.timeout_ms);
-        Ok(Self(Arc::new(Inner { line, agent: options.agent.clone(), timeout })))
+        let (agent, is_in_memory) = (options.agent.clone(), options.file.is_none());
+        Ok(Self(Arc::new(Inner { line, agent, timeout, is_in_memory })))
     }
 
     /// Stops all calls and closes the store. Later calls fail.
@@ -105,6 +109,7 @@ impl Store {
         let outcome = self.0.line.call(number, timeout, move |opened, stop| {
             let mut room = room::of(run);
             let (done, _) = connection::run(opened, stop, MOST_CALL_BYTES, |opened| {
+                limit_values(&opened.sqlite, i32::MAX)?;
                 work(&opened.sqlite, &inner.agent, &mut *room)
             });
             match done {
@@ -119,6 +124,46 @@ impl Store {
                 Err(line::Failure::Closed) => Err(super::closed()),
             }
         }
+    }
+}
+
+impl Store {
+    /// Whether no other connection can see it.
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.0.is_in_memory
+    }
+
+    /// Does the work of a call that needs no connection, unless a call is served or waits.
+    pub(super) fn while_free<T>(&self, work: impl FnOnce() -> Option<T>) -> Option<T> {
+        self.0.line.while_free(work)
+    }
+
+    /// Does the work of a call at once, on this thread, if it is short and the connection is free. A call that writes to
+    /// a file is not: it may wait for the disk. `None` if the call must be put into the line.
+    pub(super) fn at_once<T>(
+        &self,
+        run: &NativeRun,
+        kind: &str,
+        writes: bool,
+        work: impl FnOnce(&Connection, &str, &mut dyn Room) -> Result<T, Failure>,
+    ) -> Option<Result<T, HostError>> {
+        self.0.line.at_once(run.number(), |opened, stop| {
+            if writes && !opened.is_in_memory {
+                return None;
+            }
+            let mut room = room::of(Some(run.clone()));
+            let (done, exceeded) = connection::run(opened, stop, SHORT_MEMORY_BYTES, |opened| {
+                limit_values(&opened.sqlite, i32::try_from(SHORT_BYTES).unwrap_or(i32::MAX))?;
+                work(&opened.sqlite, &self.0.agent, &mut *room)
+            });
+            match done {
+                // The call is too long, or another connection writes. Nothing was done.
+                Err(Failure::Sqlite(error)) if exceeded || sql_error::is_of_short(&error, stop) => {
+                    None
+                }
+                done => Some(done.map_err(|failure| told(failure, kind, None, self.0.timeout))),
+            }
+        })
     }
 }
 
@@ -149,6 +194,12 @@ fn told(failure: Failure, kind: &str, stopped: Option<Reason>, timeout: Duration
         (Failure::Told(error), _) => error,
         (Failure::Sqlite(error), _) => HostError::new(format!("{kind}Error"), error.to_string()),
     }
+}
+
+/// Sets the longest value that statements handle; SQLite's own most is a billion bytes.
+fn limit_values(sqlite: &Connection, bytes: i32) -> Result<(), Failure> {
+    sqlite.set_limit(Limit::SQLITE_LIMIT_LENGTH, bytes)?;
+    Ok(())
 }
 
 fn out_of_time(kind: &str, timeout: Duration) -> HostError {

@@ -82,34 +82,47 @@ impl<'a> Answer<'a> {
         limits: RowLimits,
         is_write: bool,
     ) -> Result<(), RowsError> {
-        self.columns(statement)?;
-        let columns = statement.column_count();
+        let mut rows = statement.raw_query();
+        // SQLite may prepare the statement anew before it gives the first row, which may change the columns.
+        let Some(first) = rows.next()? else {
+            drop(rows);
+            self.columns(statement)?;
+            self.writer.key("rows");
+            self.writer.array(0);
+            self.end_rows(0, false);
+            return Ok(());
+        };
+        let columns = first.as_ref().column_count();
+        self.columns(first.as_ref())?;
         self.writer.key("rows");
         let start = self.writer.bytes();
         let place = self.writer.open_array();
         let (mut count, mut truncated) = (0, false);
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next()? {
+        let mut next = Some(first);
+        while let Some(row) = next {
             if !truncated {
                 let bytes = self.writer.bytes() - start;
                 truncated = count == limits.most_rows
                     || bytes.saturating_add(row_bytes(row, columns)?) > limits.most_bytes;
             }
-            if truncated {
-                if is_write {
-                    continue;
-                }
+            if !truncated {
+                self.row(row, columns)?;
+                count += 1;
+            } else if !is_write {
                 break;
             }
-            self.row(row, columns)?;
-            count += 1;
+            next = rows.next()?;
         }
         self.writer.close_array(place, count);
+        self.end_rows(count, truncated);
+        Ok(())
+    }
+
+    fn end_rows(&mut self, count: u32, truncated: bool) {
         self.writer.key("row_count");
         self.writer.number(count.into());
         self.writer.key("truncated");
         self.writer.bool(truncated);
-        Ok(())
     }
 
     fn columns(&mut self, statement: &Statement<'_>) -> Result<(), RowsError> {

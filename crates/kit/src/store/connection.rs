@@ -18,7 +18,13 @@ use rusqlite::{
     Connection, ErrorCode, InterruptHandle, OpenFlags, config::DbConfig, ffi, limits::Limit,
 };
 
-use super::{files, functions, memory, process, rules::Rules, stop::Stop};
+use super::{
+    files, functions,
+    known::{self, KnownStatements},
+    memory, process,
+    rules::Rules,
+    stop::Stop,
+};
 
 /// Instructions of SQLite's machine between two looks at the clock: some ten microseconds.
 const STEPS: i32 = 1_000;
@@ -65,6 +71,10 @@ impl Place {
 pub(super) struct Opened {
     pub(super) sqlite: Connection,
     pub(super) rules: Rules,
+    /// The statements of foreign SQL that it has run before.
+    pub(super) known: KnownStatements,
+    /// Whether no write waits for a disk.
+    pub(super) is_in_memory: bool,
     pub(super) interrupt: Arc<InterruptHandle>,
 }
 
@@ -101,7 +111,13 @@ impl Opened {
             log_ahead(&sqlite)?;
         }
         let interrupt = Arc::new(sqlite.get_interrupt_handle());
-        Ok(Self { sqlite, rules: Rules::default(), interrupt })
+        Ok(Self {
+            sqlite,
+            rules: Rules::default(),
+            known: KnownStatements::default(),
+            is_in_memory: place.file.is_none(),
+            interrupt,
+        })
     }
 
     /// Prepares the connection for foreign SQL, whose values have at most so many bytes.
@@ -137,6 +153,7 @@ impl Opened {
             return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
         }
         functions::install(sqlite)?;
+        sqlite.set_prepared_statement_cache_capacity(2 * known::MOST);
         let rules = self.rules.clone();
         sqlite.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
             rules.judge(&context)
@@ -155,7 +172,8 @@ fn hook(sqlite: &mut Connection) -> rusqlite::Result<()> {
     sqlite.progress_handler(STEPS, Some(memory::is_stopped))?;
     sqlite.commit_hook(Some(|| !memory::may_commit()))?;
     sqlite.busy_handler(Some(|tries: i32| {
-        if memory::is_stopped() || (!memory::is_bounded() && tries > OPENING_TRIES) {
+        let is_in_vain = !memory::is_bounded() && tries > OPENING_TRIES;
+        if is_in_vain || memory::is_short() || memory::is_stopped() {
             return false;
         }
         let pause = Duration::from_millis(u64::from(tries.unsigned_abs()) + 1);

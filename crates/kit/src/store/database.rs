@@ -7,6 +7,8 @@
 //!   200 ms after the limit. SQLite looks at the clock in loops, when it asks for memory, and in our functions (see
 //!   `functions.rs`). It does not between the steps of one expression: a statement of 1 MB with tens of thousands of
 //!   comparisons of 16 MiB each can go on for seconds after its caller was told, and its connection stays busy.
+//! - A statement that took little time before is tried on its caller's thread, with a small part of all limits. If it
+//!   exceeds one, or would wait for another connection or a disk, it is undone and put into the line.
 //! - [`DatabaseLimits::max_statement_bytes`] counts what SQLite allocates for a call, its temporary tables and sorting
 //!   too, and the pages that it reads while the page cache (2 MB) fills. The parameters count for the run, and the
 //!   answer does.
@@ -17,10 +19,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use isolane::{
     Completion, HostError, NativeAnswer, NativeCall, NativeFunction, NativeMode, NativeRun, Value,
-    value::{Event, Writer},
+    value::{Event, Str, Writer},
 };
 
 use super::{
+    SHORT_BYTES, SHORT_MEMORY_BYTES,
     answer::{self, Column, Table},
     connection::{self, Opened, Place},
     line::{self, HOST, Line},
@@ -30,7 +33,10 @@ use super::{
     statement::{self, Failure},
     stop::Stop,
 };
-use crate::room::{self, Room};
+use crate::{
+    room::{self, Room},
+    wtf8::ILL_FORMED,
+};
 
 /// The limits of a [`Database`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +171,21 @@ impl Database {
         self.0.line.close();
     }
 
+    /// Serves a statement at once, if it was short when it was run before and the connection is free.
+    fn at_once(
+        &self,
+        function: DatabaseFunction,
+        call: &NativeCall,
+    ) -> Option<Result<Value, HostError>> {
+        if function != DatabaseFunction::Sql || call.args.held_bytes() > SHORT_BYTES {
+            return None;
+        }
+        self.0.line.at_once(call.run.number(), |opened, stop| {
+            let mut room = room::of(Some(call.run.clone()));
+            self.0.answer_at_once(opened, stop, &call.args, &mut *room)
+        })
+    }
+
     /// Puts a call into the line.
     fn begin(
         &self,
@@ -211,6 +232,9 @@ impl NativeFunction for Native {
     }
 
     fn call(&self, call: NativeCall) -> NativeAnswer {
+        if let Some(done) = self.database.at_once(self.function, &call) {
+            return done.map_err(super::thrown).into();
+        }
         NativeAnswer::later(self.database.begin(self.function, call.args, Some(call.run)))
     }
 }
@@ -237,19 +261,65 @@ impl Inner {
             DatabaseFunction::Batch => steps(args, room)?,
             DatabaseFunction::Schema => Vec::new(),
         };
-        let most_bytes = self.limits.most_statement_bytes();
-        let (done, exceeded) = connection::run(opened, stop, most_bytes, |opened| match function {
-            DatabaseFunction::Sql => self.sql(opened, &steps, room),
-            DatabaseFunction::Batch => self.batch(opened, &steps, room),
-            DatabaseFunction::Schema => schema(opened, self.limits.longest_value(), room),
-        });
+        let mut serve = || {
+            connection::run(opened, stop, self.limits.most_statement_bytes(), |opened| {
+                match function {
+                    DatabaseFunction::Sql => sql(opened, &steps, &self.limits, room),
+                    DatabaseFunction::Batch => self.batch(opened, &steps, room),
+                    DatabaseFunction::Schema => schema(opened, self.limits.longest_value(), room),
+                }
+            })
+        };
+        let mut served = serve();
+        if matches!(served.0, Err(Failure::Changed)) {
+            opened.known.forget_all();
+            served = serve();
+        }
+        let (done, exceeded) = served;
         done.map_err(|failure| self.error(failure, opened, stop, exceeded))
+    }
+
+    /// Serves a statement on its caller's thread; `None` if it takes too long there.
+    fn answer_at_once(
+        &self,
+        opened: &Opened,
+        stop: &Arc<Stop>,
+        args: &Value,
+        room: &mut dyn Room,
+    ) -> Option<Result<Value, HostError>> {
+        if !room.take(args.held_bytes()) {
+            return Some(Err(no_room()));
+        }
+        let step = match step(args, "db.sql(sql, params?)", room) {
+            Ok(step) => step,
+            Err(error) => return Some(Err(error)),
+        };
+        let known = opened.known.find(&step.0)?;
+        if !known.is_short || known.is_write && !opened.is_in_memory {
+            return None;
+        }
+        let limits = DatabaseLimits {
+            max_value_bytes: self.limits.max_value_bytes.min(SHORT_BYTES as u64),
+            ..self.limits
+        };
+        let (done, exceeded) = connection::run(opened, stop, SHORT_MEMORY_BYTES, |opened| {
+            sql(opened, std::slice::from_ref(&step), &limits, room)
+        });
+        match done {
+            Err(Failure::Changed) => None,
+            Err(Failure::Sqlite(error, _)) if exceeded || sql_error::is_of_short(&error, stop) => {
+                opened.known.is_long(&step.0);
+                None
+            }
+            done => Some(done.map_err(|failure| self.error(failure, opened, stop, exceeded))),
+        }
     }
 
     fn error(&self, failure: Failure, opened: &Opened, stop: &Stop, exceeded: bool) -> HostError {
         let (error, longest_value) = match failure {
             Failure::Told(error) => return error,
             Failure::NoRoom => return no_room(),
+            Failure::Changed => return sql_error::mistake("the schema changed meanwhile"),
             Failure::Sqlite(error, longest_value) => (error, longest_value),
         };
         let at = Circumstances {
@@ -262,14 +332,6 @@ impl Inner {
             most_file_bytes: self.limits.max_file_bytes,
         };
         sql_error::translated(&error, &at)
-    }
-
-    fn sql(&self, opened: &Opened, steps: &[Step], room: &mut dyn Room) -> Answered {
-        let mut writer = Writer::new();
-        for (sql, params) in steps {
-            statement::run(opened, sql, params, &self.limits, &mut writer, room)?;
-        }
-        Ok(writer.finish())
     }
 
     fn batch(&self, opened: &Opened, steps: &[Step], room: &mut dyn Room) -> Answered {
@@ -297,8 +359,12 @@ fn step(args: &Value, usage: &str, room: &mut dyn Room) -> Result<Step, HostErro
     let mut parts = room::elements(args, room).ok_or_else(wrong)?.into_iter();
     let sql = parts.next().ok_or_else(wrong)?;
     let Ok(Event::String(sql)) = sql.reader().event() else { return Err(wrong()) };
+    // With replaced surrogates it would name other tables and hold other texts.
+    let Str::Utf8(sql) = sql else {
+        return Err(HostError::new("TypeError", format!("a statement {ILL_FORMED}")));
+    };
     let params = parts.next().unwrap_or_else(Value::undefined);
-    Ok((sql.to_string_lossy(), Params::read(&params, room)?))
+    Ok((sql.to_owned(), Params::read(&params, room)?))
 }
 
 /// Reads `[[[sql, params?], …]]`.
@@ -316,6 +382,14 @@ fn steps(args: &Value, room: &mut dyn Room) -> Result<Vec<Step>, HostError> {
         read.push(step(given, "each [sql, params?] of db.batch", room)?);
     }
     Ok(read)
+}
+
+fn sql(opened: &Opened, steps: &[Step], limits: &DatabaseLimits, room: &mut dyn Room) -> Answered {
+    let mut writer = Writer::new();
+    for (sql, params) in steps {
+        statement::run(opened, sql, params, limits, &mut writer, room)?;
+    }
+    Ok(writer.finish())
 }
 
 type Answered = Result<Value, Failure>;

@@ -3,15 +3,20 @@
 //! In: names and sources that the caller has parsed. Out: rows of the table `agent_libraries`, and their sources for
 //! `require`.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
-use isolane::{HostError, Language};
+use isolane::{
+    HostError, Language, NativeAnswer, NativeCall, NativeFunction, Value, value::Writer,
+};
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use tokio::runtime::Handle;
 
 use super::{
     Store,
     agent::{Failure, writing},
+    no_room,
 };
+use crate::room::Room;
 
 /// The most names in an error.
 const SHOWN: usize = 10;
@@ -178,22 +183,11 @@ impl Libraries {
         .await
     }
 
-    /// The library that code requires.
-    ///
-    /// # Errors
-    /// `RequireError`: there is none of that name. The message has the names of some.
-    pub async fn require(&self, name: &str) -> Result<Library, HostError> {
-        let name = name.to_owned();
-        self.call(move |sqlite, agent| {
-            if let Some(library) = find(sqlite, agent, &name)? {
-                return Ok(library);
-            }
-            let names = some_names(sqlite, agent)?;
-            let shown: String = name.chars().take(MOST_NAME_BYTES).collect();
-            let text = format!("Cannot find library '{shown}'; libraries: {names}");
-            Err(HostError::new("RequireError", text).into())
-        })
-        .await
+    /// The function `library(name)` for the sandbox: `{ source, language }` of the library that code requires. Code around
+    /// it compiles and caches libraries. It throws a RequireError if there is none of that name.
+    #[must_use]
+    pub fn function(&self) -> Arc<dyn NativeFunction> {
+        Arc::new(Require(self.clone()))
     }
 
     fn check(&self, name: &str, source: &str) -> Result<(), HostError> {
@@ -218,6 +212,72 @@ impl Libraries {
     }
 }
 
+/// The function `library` for the sandbox.
+struct Require(Libraries);
+
+impl NativeFunction for Require {
+    fn name(&self) -> &'static str {
+        "require"
+    }
+
+    fn call(&self, call: NativeCall) -> NativeAnswer {
+        const KIND: &str = "Require";
+        let wrong = || HostError::new("TypeError", "require takes the name of a library");
+        let name = call.arguments::<(String,)>().map(|(name,)| name);
+        let Ok(name) = name else { return Err(super::thrown(wrong())).into() };
+        let store = &self.0.store;
+        let done = store.at_once(&call.run, KIND, false, |sqlite, agent, room| {
+            required(sqlite, agent, &name, room)
+        });
+        if let Some(done) = done {
+            return done.map_err(super::thrown).into();
+        }
+        let done = store.call(Some(call.run), KIND, move |sqlite, agent, room| {
+            required(sqlite, agent, &name, room)
+        });
+        NativeAnswer::blocking(move || {
+            let done = Handle::current().block_on(done);
+            done.map(|(library, _room)| library).map_err(super::thrown)
+        })
+    }
+}
+
+/// The library that code requires, as a message.
+fn required(
+    sqlite: &Connection,
+    agent: &str,
+    name: &str,
+    room: &mut dyn Room,
+) -> Result<Value, Failure> {
+    let mut found = sqlite.prepare_cached(
+        "SELECT source, language FROM agent_libraries WHERE agent_id = ?1 AND name = ?2",
+    )?;
+    let mut rows = found.query(params![agent, name])?;
+    let Some(row) = rows.next()? else {
+        let names = some_names(sqlite, agent)?;
+        let shown: String = name.chars().take(MOST_NAME_BYTES).collect();
+        let text = format!("Cannot find library '{shown}'; libraries: {names}");
+        return Err(HostError::new("RequireError", text).into());
+    };
+    let source = row.get_ref(0)?.as_bytes().unwrap_or_default();
+    // To look for what is no UTF-8 takes forty times as long.
+    let source =
+        str::from_utf8(source).map_or_else(|_| String::from_utf8_lossy(source), Cow::Borrowed);
+    // The message has room for twice its bytes while it grows, and its reader copies them.
+    if !room.take(3 * source.len() + 512) {
+        return Err(no_room().into());
+    }
+    let language = language_of(&row.get::<_, String>(1)?);
+    let mut writer = Writer::new();
+    writer.object();
+    writer.key("source");
+    writer.string(&source);
+    writer.key("language");
+    writer.string(text_of(language));
+    writer.end_object();
+    Ok(writer.finish())
+}
+
 fn refused(text: String) -> Failure {
     HostError::new("LibraryError", text).into()
 }
@@ -236,16 +296,15 @@ fn text_of(language: Language) -> &'static str {
     }
 }
 
+/// TypeScript includes JavaScript, so any other text of another program is read as that.
+fn language_of(text: &str) -> Language {
+    if text == "javascript" { Language::JavaScript } else { Language::TypeScript }
+}
+
 fn summary(row: &Row<'_>) -> rusqlite::Result<LibrarySummary> {
-    let language: String = row.get(1)?;
     Ok(LibrarySummary {
         name: row.get(0)?,
-        // TypeScript includes JavaScript, so any other text of another program is read as that.
-        language: if language == "javascript" {
-            Language::JavaScript
-        } else {
-            Language::TypeScript
-        },
+        language: language_of(&row.get::<_, String>(1)?),
         description: row.get(2)?,
         modified_on: row.get(3)?,
     })

@@ -8,9 +8,8 @@
 use std::{
     collections::{HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
-    process,
     sync::{
-        Arc, Condvar, Mutex, PoisonError,
+        Arc, Condvar, Mutex, PoisonError, TryLockError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -156,7 +155,7 @@ impl Line {
             closed: false,
         };
         Self(Arc::new(Shared {
-            process: process::id(),
+            process: isolane::process_id(),
             interrupt,
             next_call: AtomicU64::new(0),
             state: Mutex::new(state),
@@ -192,7 +191,7 @@ impl Line {
             is_done: false,
         };
         // A call that is not put in drops its sender, and its outcome tells that.
-        if process::id() != shared.process {
+        if isolane::process_id() != shared.process {
             return outcome;
         }
         let mut state = locked(&shared.state);
@@ -210,6 +209,49 @@ impl Line {
         }
         drop(state);
         outcome
+    }
+
+    /// Does the work of a call that needs no connection, if none is served and none waits. It must return soon.
+    pub(super) fn while_free<T>(&self, work: impl FnOnce() -> Option<T>) -> Option<T> {
+        let shared = &self.0;
+        if isolane::process_id() != shared.process {
+            return None;
+        }
+        let state = match shared.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let is_free = state.queue.turns.is_empty() && state.opened.is_some() && !state.closed;
+        if is_free { work() } else { None }
+    }
+
+    /// Serves a call at once, on this thread, if the connection is free. `work` has [`SHORT`](super::stop::SHORT) as its
+    /// time. `None` if the connection is in use, or `work` gives that: the call must be put into the line.
+    pub(super) fn at_once<T>(
+        &self,
+        run: u64,
+        work: impl FnOnce(&Opened, &Arc<Stop>) -> Option<T>,
+    ) -> Option<T> {
+        let shared = &self.0;
+        if isolane::process_id() != shared.process {
+            return None;
+        }
+        let mut state = match shared.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        if !state.queue.turns.is_empty() {
+            return None;
+        }
+        let opened = state.opened.take()?;
+        let call = shared.next_call.fetch_add(1, Ordering::Relaxed);
+        let stop = Arc::new(Stop::short());
+        state.queue.served = Some(Served { run, call, stop: Arc::clone(&stop) });
+        drop(state);
+        let lent = Lent { shared, opened: Some(opened) };
+        lent.opened.as_ref().and_then(|opened| work(opened, &stop))
     }
 
     /// Ends all calls; later ones fail. The connection is closed as soon as no call uses it.
@@ -232,6 +274,28 @@ impl Line {
         let shared = Arc::clone(&self.0);
         let thread = thread::Builder::new().name("isolane-store".to_owned());
         thread.spawn(move || shared.serve()).is_ok()
+    }
+}
+
+/// The connection while a call uses it on its caller's thread. It is given back also when that panics.
+struct Lent<'s> {
+    shared: &'s Shared,
+    opened: Option<Opened>,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let mut state = locked(&self.shared.state);
+        state.queue.served();
+        if !state.closed {
+            state.opened = self.opened.take();
+        }
+        let is_awaited = !state.queue.turns.is_empty();
+        // A connection that is still here closes without the lock.
+        drop(state);
+        if is_awaited {
+            self.shared.changed.notify_all();
+        }
     }
 }
 

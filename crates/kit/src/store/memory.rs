@@ -96,6 +96,11 @@ pub(super) fn is_bounded() -> bool {
     CALL.with_borrow(Option::is_some)
 }
 
+/// Whether the call that runs on this thread must not wait.
+pub(super) fn is_short() -> bool {
+    CALL.with_borrow(|call| call.as_ref().is_some_and(|call| call.stop.is_short()))
+}
+
 fn admits(bytes: isize) -> bool {
     // A thread that ends has no call any more.
     let admitted = CALL.try_with(|call| {

@@ -10,12 +10,14 @@ mod connection;
 mod database;
 mod files;
 mod functions;
+mod known;
 mod libraries;
 mod like;
 mod line;
 mod memory;
 mod params;
 mod process;
+mod read_values;
 mod rules;
 mod sql_error;
 mod state;
@@ -42,6 +44,12 @@ pub use state::{State, StateFunction, StateLimits};
 
 /// The longest time limit: a year.
 const LONGEST_TIMEOUT_MS: u64 = 365 * 24 * 3_600_000;
+
+/// The most bytes of the arguments and of each value of a call that is tried on its caller's thread.
+const SHORT_BYTES: usize = 16 << 10;
+
+/// The most memory of such a call, bytes.
+const SHORT_MEMORY_BYTES: usize = 1 << 20;
 
 /// A time limit.
 fn timeout(ms: u64) -> Duration {

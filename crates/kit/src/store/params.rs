@@ -4,7 +4,10 @@
 
 use std::{collections::HashMap, fmt};
 
-use isolane::{HostError, Value, value::Event};
+use isolane::{
+    HostError, Value,
+    value::{Event, Str},
+};
 use rusqlite::{
     Statement,
     types::{ToSql, ToSqlOutput, ValueRef},
@@ -15,6 +18,7 @@ use super::{connection::MOST_PARAMETERS, json_text, sql_error::mistake};
 use crate::{
     date,
     room::{self, Room},
+    wtf8::ILL_FORMED,
 };
 
 /// The parameters of one statement.
@@ -126,8 +130,11 @@ fn bind_named(params: &[(String, Param)], statement: &mut Statement<'_>) -> Resu
         params.iter().map(|(name, param)| (&**name, (param, false))).collect();
     for index in 1..=statement.parameter_count() {
         let name = statement.parameter_name(index).unwrap_or("?");
-        let named = Some(name).filter(|name| !name.starts_with('?')).and_then(|name| name.get(1..));
-        let Some((param, is_used)) = named.and_then(|name| values.get_mut(name)) else {
+        // With its sign or without.
+        let named = Some(name).filter(|name| !name.starts_with('?'));
+        let bare = named.and_then(|name| name.get(1..));
+        let given = named.into_iter().chain(bare).find(|name| values.contains_key(name));
+        let Some((param, is_used)) = given.and_then(|name| values.get_mut(name)) else {
             return Err(BindError::Mistake(mistake(format!("no value for {name}"))));
         };
         *is_used = true;
@@ -154,7 +161,11 @@ fn param(value: &Value, label: &dyn fmt::Display, room: &mut dyn Room) -> Result
             })?;
             Param::Integer(number)
         }
-        Event::String(text) => Param::Text(text.to_string_lossy()),
+        Event::String(Str::Utf8(text)) => Param::Text(text.to_owned()),
+        // SQLite has no such text, and with U+FFFD in its place two keys might be one.
+        Event::String(Str::Utf16(_)) => {
+            return Err(type_error(format!("{label} {ILL_FORMED}")));
+        }
         Event::Date(epoch_ms) => date::iso(epoch_ms).map_or(Param::Null, Param::Text),
         Event::Buffer(blob) => {
             Param::Blob(value.blobs().get(blob as usize).ok_or_else(wrong)?.clone())

@@ -50,17 +50,27 @@ const PATH_FUNCTIONS: [&str; 11] = [
     "json_array_insert",
 ];
 
-/// The facts that were found in one statement.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Found {
-    /// The reason why the statement is refused.
-    pub(super) refusal: Option<String>,
+/// The facts of one statement that matter when it is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts {
     /// The longest value with which its functions stay quick.
     pub(super) longest_value: Option<i32>,
     /// Whether it has a function that takes paths.
     pub(super) has_paths: bool,
     /// Whether it defines a table or an index, whose functions are not looked at again when it is used.
     pub(super) defines: bool,
+}
+
+/// The result of judging one statement.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// The reason why the statement is refused.
+    pub(super) refusal: Option<String>,
+    pub(super) facts: Facts,
+    /// Whether the facts were known before. Then all others are refused.
+    is_known: bool,
+    /// Whether others were found: the schema has changed since.
+    pub(super) has_changed: bool,
 }
 
 /// The rules of one connection. All clones are one.
@@ -88,6 +98,11 @@ impl Rules {
         *locked(&self.0.found) = Found::default();
     }
 
+    /// The next statement was judged before, with these facts. SQLite prepares it again if the schema has changed.
+    pub(super) fn expect(&self, facts: Facts) {
+        *locked(&self.0.found) = Found { facts, is_known: true, ..Found::default() };
+    }
+
     /// The facts of the statement that was prepared last.
     pub(super) fn found(&self) -> Found {
         locked(&self.0.found).clone()
@@ -99,13 +114,20 @@ impl Rules {
             return Authorization::Allow;
         }
         let mut found = locked(&self.0.found);
-        match refusal(context) {
+        let refusal = refusal(context);
+        let mut facts = found.facts;
+        note(&mut facts, context.action);
+        if found.is_known && (refusal.is_some() || facts != found.facts) {
+            found.has_changed = true;
+            return Authorization::Deny;
+        }
+        match refusal {
             Some(refusal) => {
                 found.refusal.get_or_insert(refusal);
                 Authorization::Deny
             }
             None => {
-                note(&mut found, context.action);
+                found.facts = facts;
                 Authorization::Allow
             }
         }
@@ -113,23 +135,23 @@ impl Rules {
 }
 
 /// Keeps the facts that matter later.
-fn note(found: &mut Found, action: AuthAction<'_>) {
+fn note(facts: &mut Facts, action: AuthAction<'_>) {
     match action {
         AuthAction::Function { function_name } => {
             let name = function_name.to_ascii_lowercase();
-            found.has_paths |= PATH_FUNCTIONS.contains(&&*name);
+            facts.has_paths |= PATH_FUNCTIONS.contains(&&*name);
             if let Some((_, longest)) = SLOW_FUNCTIONS.iter().find(|(slow, _)| *slow == name) {
-                found.limit_values(*longest);
+                facts.limit_values(*longest);
             }
         }
         AuthAction::CreateTable { .. }
         | AuthAction::CreateIndex { .. }
-        | AuthAction::AlterTable { .. } => found.defines = true,
+        | AuthAction::AlterTable { .. } => facts.defines = true,
         _ => {}
     }
 }
 
-impl Found {
+impl Facts {
     /// Lowers the longest value.
     pub(super) fn limit_values(&mut self, longest: i32) {
         self.longest_value = Some(self.longest_value.map_or(longest, |known| known.min(longest)));
@@ -139,8 +161,17 @@ impl Found {
 /// The reason why an action is refused.
 fn refusal(context: &AuthContext<'_>) -> Option<String> {
     let temporary = || Some("temporary objects are not allowed".to_owned());
-    if context.database_name.is_some_and(|name| name.eq_ignore_ascii_case("temp")) {
-        return temporary();
+    match context.action {
+        // ALTER TABLE looks for temporary objects to rename. There are none, and SQLite lets nobody else write there.
+        AuthAction::Read { table_name, .. } | AuthAction::Update { table_name, .. }
+            if table_name.eq_ignore_ascii_case("sqlite_temp_master") =>
+        {
+            return None;
+        }
+        _ if context.database_name.is_some_and(|name| name.eq_ignore_ascii_case("temp")) => {
+            return temporary();
+        }
+        _ => {}
     }
     match context.action {
         AuthAction::Select
@@ -209,7 +240,7 @@ pub(super) fn refused_word(sql: &str) -> Option<String> {
 }
 
 /// The first word behind spaces, semicolons and comments.
-fn first_word(sql: &str) -> Option<&str> {
+pub(super) fn first_word(sql: &str) -> Option<&str> {
     let mut rest = sql;
     loop {
         rest = rest.trim_start_matches([' ', '\t', '\n', '\x0c', '\r', ';', '\u{feff}']);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use isolane::HostError;
 use rusqlite::{Error, ffi};
 
-use super::stop::Reason;
+use super::stop::{Reason, Stop};
 
 /// The state of a call when SQLite reported an error.
 #[derive(Debug)]
@@ -72,6 +72,13 @@ pub(super) fn translated(error: &Error, at: &Circumstances) -> HostError {
         }
         _ => HostError::new("DbError", message).with_code(code_name(code)),
     }
+}
+
+/// Whether a call that was tried on its caller's thread failed only for what it may not have there: time, long values,
+/// waiting for other connections. SQLite has undone what it did.
+pub(super) fn is_of_short(error: &Error, stop: &Stop) -> bool {
+    let code = parts(error).0 & 0xFF;
+    stop.is_stopped() || matches!(code, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED | ffi::SQLITE_TOOBIG)
 }
 
 fn writing(rest: &str) -> String {

@@ -16,9 +16,10 @@ use rusqlite::{
 };
 
 use super::{
-    Store,
+    SHORT_BYTES, Store,
     agent::{Failure, writing},
     json_text, locked, no_room,
+    read_values::ReadValues,
 };
 use crate::{
     json_form::{ParseFault, check_json, parse_json},
@@ -51,6 +52,7 @@ struct Inner {
     limits: StateLimits,
     /// The bytes of all rows of the agent, and the version of the database for which that holds.
     total: Mutex<Option<Total>>,
+    read: ReadValues,
 }
 
 #[derive(Clone, Copy)]
@@ -92,7 +94,8 @@ impl State {
     /// The state of the store's agent.
     #[must_use]
     pub fn new(store: &Store, limits: StateLimits) -> Self {
-        Self(Arc::new(Inner { store: store.clone(), limits, total: Mutex::new(None) }))
+        let (store, total, read) = (store.clone(), Mutex::new(None), ReadValues::default());
+        Self(Arc::new(Inner { store, limits, total, read }))
     }
 
     /// The functions for the sandbox, by their names in `state`. Values are JSON texts there: `get(key)` gives the text
@@ -131,6 +134,44 @@ impl State {
     }
 }
 
+impl State {
+    /// Answers a call of `get` whose value was read before.
+    fn known(&self, function: StateFunction, args: &Value) -> Option<Value> {
+        if function != StateFunction::Get || !self.0.store.is_in_memory() {
+            return None;
+        }
+        let mut reader = args.reader();
+        let (Ok(Event::Array(_)), Ok(Event::String(Str::Utf8(key)))) =
+            (reader.event(), reader.event())
+        else {
+            return None;
+        };
+        let text = self.0.store.while_free(|| self.0.read.get(key))?;
+        let mut writer = Writer::new();
+        writer.string(&text);
+        Some(writer.finish())
+    }
+
+    /// Serves a call of one key at once, if it is short and the connection is free.
+    fn at_once(
+        &self,
+        function: StateFunction,
+        call: &NativeCall,
+    ) -> Option<Result<Value, HostError>> {
+        let writes = match function {
+            StateFunction::Get => false,
+            StateFunction::Set | StateFunction::Delete => true,
+            StateFunction::Keys => return None,
+        };
+        if call.args.held_bytes() > SHORT_BYTES {
+            return None;
+        }
+        self.0.store.at_once(&call.run, "State", writes, |sqlite, agent, room| {
+            self.0.answer(sqlite, agent, function, &call.args, Form::Text, room)
+        })
+    }
+}
+
 /// How a value crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -156,6 +197,12 @@ impl NativeFunction for Native {
     }
 
     fn call(&self, call: NativeCall) -> NativeAnswer {
+        if let Some(value) = self.state.known(self.function, &call.args) {
+            return Ok(value).into();
+        }
+        if let Some(done) = self.state.at_once(self.function, &call) {
+            return done.map_err(super::thrown).into();
+        }
         NativeAnswer::later(self.state.begin(self.function, call.args, Some(call.run)))
     }
 }
@@ -177,7 +224,7 @@ impl Inner {
         let args = room::elements(args, room).ok_or_else(|| wrong_key(function))?;
         let first = args.first();
         match function {
-            StateFunction::Get => get(sqlite, agent, &self.key(first, function)?, form, room),
+            StateFunction::Get => self.get(sqlite, agent, &self.key(first, function)?, form, room),
             StateFunction::Set => {
                 let key = self.key(first, function)?;
                 let text = self.text(args.get(1), form, room)?;
@@ -247,7 +294,45 @@ impl Inner {
         Ok(())
     }
 
+    fn get(
+        &self,
+        sqlite: &Connection,
+        agent: &str,
+        key: &str,
+        form: Form,
+        room: &mut dyn Room,
+    ) -> Result<Value, Failure> {
+        let mut statement = sqlite
+            .prepare_cached("SELECT value FROM agent_state WHERE agent_id = ?1 AND key = ?2")?;
+        let mut rows = statement.query(params![agent, key])?;
+        let mut writer = Writer::new();
+        let Some(row) = rows.next()? else {
+            writer.null();
+            return Ok(writer.finish());
+        };
+        let text = row.get_ref(0)?;
+        let text = text.as_str().map_err(|_| foreign(key))?;
+        let failed = |fault| match fault {
+            ParseFault::NoRoom => no_room().into(),
+            ParseFault::Malformed(_) => foreign(key),
+        };
+        if form == Form::Value {
+            return parse_json(text, room).map_err(failed);
+        }
+        check_json(text, room).map_err(failed)?;
+        // The message has room for twice its bytes while it grows, and its reader copies them.
+        if !room.take(64 + 3 * text.len()) {
+            return Err(no_room().into());
+        }
+        if self.store.is_in_memory() {
+            self.read.keep(key, text);
+        }
+        writer.string(text);
+        Ok(writer.finish())
+    }
+
     fn set(&self, sqlite: &Connection, agent: &str, key: &str, text: &str) -> Result<(), Failure> {
+        self.read.forget(key);
         let total = writing(sqlite, || {
             let total = self.total(sqlite, agent)?;
             let row = (key.len() + text.len()) as u64;
@@ -271,6 +356,7 @@ impl Inner {
     }
 
     fn delete(&self, sqlite: &Connection, agent: &str, key: &str) -> Result<bool, Failure> {
+        self.read.forget(key);
         let (is_there, total) = writing(sqlite, || {
             let total = self.total(sqlite, agent)?;
             let bytes = row_bytes(sqlite, agent, key)?.unwrap_or(0);
@@ -313,39 +399,6 @@ fn wrong_key(function: StateFunction) -> Failure {
 
 fn limit(subject: &str, most_bytes: u64) -> Failure {
     HostError::new("StateLimit", format!("{subject} larger than {most_bytes} bytes")).into()
-}
-
-fn get(
-    sqlite: &Connection,
-    agent: &str,
-    key: &str,
-    form: Form,
-    room: &mut dyn Room,
-) -> Result<Value, Failure> {
-    let mut statement =
-        sqlite.prepare_cached("SELECT value FROM agent_state WHERE agent_id = ?1 AND key = ?2")?;
-    let mut rows = statement.query(params![agent, key])?;
-    let mut writer = Writer::new();
-    let Some(row) = rows.next()? else {
-        writer.null();
-        return Ok(writer.finish());
-    };
-    let text = row.get_ref(0)?;
-    let text = text.as_str().map_err(|_| foreign(key))?;
-    let failed = |fault| match fault {
-        ParseFault::NoRoom => no_room().into(),
-        ParseFault::Malformed(_) => foreign(key),
-    };
-    if form == Form::Value {
-        return parse_json(text, room).map_err(failed);
-    }
-    check_json(text, room).map_err(failed)?;
-    // The message has room for twice its bytes while it grows, and its reader copies them.
-    if !room.take(64 + 3 * text.len()) {
-        return Err(no_room().into());
-    }
-    writer.string(text);
-    Ok(writer.finish())
 }
 
 /// Another program wrote a value that is no JSON.

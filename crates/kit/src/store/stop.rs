@@ -12,6 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// The most time of a call on its caller's thread, where the run, and in the host of workers every run, waits for it.
+pub(crate) const SHORT: Duration = Duration::from_micros(100);
+
 const RUNNING: u8 = 0;
 const COMMITTING: u8 = 1;
 const OUT_OF_TIME: u8 = 2;
@@ -31,13 +34,27 @@ pub(crate) enum Reason {
 pub(crate) struct Stop {
     state: AtomicU8,
     limit: Duration,
+    /// Whether its thread has other work, so that it must not wait for anything.
+    is_short: bool,
     /// Set when the earlier calls of its run are done.
     deadline: OnceLock<Instant>,
 }
 
 impl Stop {
     pub(crate) fn new(limit: Duration) -> Self {
-        Self { state: AtomicU8::new(RUNNING), limit, deadline: OnceLock::new() }
+        Self { state: AtomicU8::new(RUNNING), limit, is_short: false, deadline: OnceLock::new() }
+    }
+
+    /// The stop of a call that is tried on its caller's thread. Its time begins now.
+    pub(crate) fn short() -> Self {
+        let stop = Self { is_short: true, ..Self::new(SHORT) };
+        stop.start();
+        stop
+    }
+
+    /// Whether the call must not wait for other connections.
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short
     }
 
     pub(crate) fn limit(&self) -> Duration {

@@ -257,6 +257,35 @@ fn many_values_in_a_long_text_are_replaced() {
     assert_eq!(streamed(&redactor, text.as_bytes(), text.len()), expected.as_bytes());
 }
 
+/// In chunks of one byte nothing is passed over.
+#[test]
+fn a_text_that_is_passed_over_is_read_as_if_it_were_not() {
+    const PARTS: [&str; 12] =
+        ["a", "b", "ab", "aab", "=", "+", "/", " ", ".", "abababab", "%61", "\\n"];
+    let values = ["abababab", "aabaabaabaab", "baabab ab.ab", "bbbbbbbbaaaaaaaabbbbbbbb"];
+    let redactor = redactor(&values.map(|value| (value, "#")));
+    let mut numbers = Numbers(7);
+    for _ in 0..300 {
+        // Few kinds of parts make values likely, and many make them rare.
+        let (kinds, count) = (1 + numbers.below(PARTS.len()), numbers.below(600));
+        let mut text = String::new();
+        for _ in 0..count {
+            match numbers.below(40) {
+                0 => text.push_str(values[numbers.below(values.len())]),
+                1 => text.push_str(&STANDARD.encode(values[numbers.below(values.len())])),
+                2 => text.push_str(&"x".repeat(numbers.below(200))),
+                3 => text.push_str(&"some words. ".repeat(numbers.below(20))),
+                _ => text.push_str(PARTS[numbers.below(kinds)]),
+            }
+        }
+        let expected = streamed(&redactor, text.as_bytes(), 1);
+        for chunk in [2, 61, 700, text.len().max(1)] {
+            assert_eq!(streamed(&redactor, text.as_bytes(), chunk), expected, "{text} by {chunk}");
+        }
+        assert_eq!(redactor.text(&text).as_bytes(), expected, "{text}");
+    }
+}
+
 /// Values that are ends of each other, and inputs in which each byte ends many of them or begins an escape.
 #[test]
 fn time_is_linear() {

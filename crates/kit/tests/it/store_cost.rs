@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use isolane::{ExecutionOptions, HostFunction, Inputs, run_code};
+use isolane::{
+    ExecutionOptions, HostFunction, Inputs, NativeAnswer, NativeCall, NativeFunction, NativeMode,
+    Value, run_code,
+};
 use isolane_kit::store::{Database, DatabaseOptions, State, StateLimits, Store, StoreOptions};
 use rusqlite::{Connection, types::ValueRef};
 
@@ -28,6 +31,23 @@ fn plain(sqlite: &Connection, sql: &str) -> Vec<Vec<serde_json::Value>> {
         all.push((0..columns).map(value).collect());
     }
     all
+}
+
+/// A native function that is answered at once, with a promise.
+struct Empty;
+
+impl NativeFunction for Empty {
+    fn name(&self) -> &'static str {
+        "empty"
+    }
+
+    fn mode(&self) -> NativeMode {
+        NativeMode::Async
+    }
+
+    fn call(&self, _: NativeCall) -> NativeAnswer {
+        NativeAnswer::Now(Ok(Value::undefined()))
+    }
 }
 
 /// The median time of one call of `call` in a run, microseconds.
@@ -69,6 +89,7 @@ fn costs() {
         .with("state", input(state.functions()))
         .with("plain", rusqlite)
         .with("empty", HostFunction::new(|| ()))
+        .with("native", HostFunction::native(Arc::new(Empty)))
         .with("later", HostFunction::future(async || ()));
     for (name, call) in [
         ("db.sql, 1,000 rows of 5", "await db.sql('SELECT * FROM t')"),
@@ -85,8 +106,9 @@ fn costs() {
         ("1,000 empty futures", "await Promise.all(Array.from({ length: 1000 }, () => later()))"),
         ("empty host function", "empty()"),
         ("await of an empty future", "await later()"),
+        ("await of an empty native function", "await native()"),
     ] {
-        println!("{name:30} {:10.1} us", median_us(&globals, call));
+        println!("{name:34} {:10.1} us", median_us(&globals, call));
     }
     let before = resident_kib();
     let stores: Vec<_> = (0..100)
@@ -96,7 +118,10 @@ fn costs() {
         })
         .collect();
     std::thread::sleep(Duration::from_millis(10));
-    println!("an open store and database     {:10} KiB", (resident_kib() - before) / stores.len());
+    println!(
+        "an open store and database         {:10} KiB",
+        (resident_kib() - before) / stores.len()
+    );
 }
 
 fn resident_kib() -> usize {

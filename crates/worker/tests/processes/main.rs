@@ -2,6 +2,7 @@
 //!
 //! The contract table tests the outcomes of runs, in processes too (`contract`).
 
+mod executors;
 mod family;
 mod forks;
 mod sessions;

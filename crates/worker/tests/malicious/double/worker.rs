@@ -19,8 +19,8 @@ use super::act;
 
 pub(super) type Stream = TcpStream;
 
-/// Its version, and a confinement without any item.
-const HELLO: [u8; 6] = [4, 0, 0, 0, 0, 0];
+/// A confinement without any item.
+const UNCONFINED: [u8; 2] = [0, 0];
 
 /// Plays a worker until the host goes.
 pub(crate) fn play() {
@@ -28,7 +28,10 @@ pub(crate) fn play() {
     let pipe: usize = words[2].parse().expect("a number");
     let mut host = received(pipe);
     if words.last().is_some_and(|word| word == "trial") {
-        host.write_all(&HELLO).expect("the host hears it");
+        // The host starts it with the version that it needs.
+        let version: u32 = words[1].parse().expect("a version");
+        let hello = [&version.to_le_bytes()[..], &UNCONFINED].concat();
+        host.write_all(&hello).expect("the host hears it");
         let _ = host.read_to_end(&mut Vec::new());
     } else {
         act(host);

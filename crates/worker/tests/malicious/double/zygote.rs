@@ -1,6 +1,7 @@
 //! The zygote of the double. Each of its workers is a thread: the host cannot tell, and there is nothing to protect.
 
 use std::{
+    env,
     io::IoSlice,
     mem::MaybeUninit,
     os::{
@@ -19,7 +20,9 @@ pub(super) type Stream = UnixStream;
 /// Plays the zygote until the host goes.
 pub(crate) fn play() {
     let control = std::io::stdin();
-    tell_control(&control, 1, [5, 0, 0], None);
+    // The host starts it with the version that it needs.
+    let version = env::args().nth(1).and_then(|word| word.parse().ok()).expect("a version");
+    tell_control(&control, 1, [version, 0, 0], None);
     let mut last = 0;
     let mut packet = [0; 16];
     while let Ok((16, _)) = recv(&control, &mut packet, RecvFlags::empty()) {

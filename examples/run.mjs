@@ -12,6 +12,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const EXAMPLES = [
   { name: 'agent', path: 'agent/main' },
   { name: 'session', path: 'session' },
+  { name: 'kit', path: 'kit/main' },
+  { name: 'code-agent', path: 'code-agent/main' },
 ];
 
 const [profile] = process.argv.slice(2);

@@ -8,10 +8,13 @@ import { AsyncResource } from 'node:async_hooks';
 import { Buffer } from 'node:buffer';
 import { availableParallelism } from 'node:os';
 
+import type { CellExecutionResult } from '../index.js';
 import { Encoder } from './encode.js';
 import { setImmediate } from './event-loop.js';
+import type { Work } from './executors/work.js';
 import { MessageReader } from './message-reader.js';
 import { loadNative } from './native.js';
+import type { Page } from './page.js';
 import type { Run } from './run.js';
 import { beginTurn, isLong } from './slices.js';
 import { EventKind, MORE, STOP_POLLING } from './wire.js';
@@ -23,6 +26,8 @@ interface Batch {
   left: number;
   /** The inbox, if the events are in it. */
   readonly room: Buffer | undefined;
+  /** Whether the batch is from an earlier turn: its runs may have been ended since. */
+  isOld: boolean;
 }
 
 const INBOX_BYTES = 64 * 1024;
@@ -39,6 +44,10 @@ export const bridge = native.openBridge(receive);
 const runs = new Map<number, Run>();
 /** The receivers of events of sessions outside of their cells. A session that nobody holds may be collected. */
 const sessions = new Map<number, WeakRef<Run>>();
+/** The pages of kits. A page of a kit that nobody holds may be collected. */
+const pages = new Map<number, WeakRef<Page>>();
+/** The calls of executors and the runs of the loop that have not ended. */
+const works = new Map<number, Work>();
 const asked = new Map<number, (reader: MessageReader) => void>();
 const idle: Encoder[] = [];
 let polling = false;
@@ -80,6 +89,28 @@ export function onAnswer(done: (reader: MessageReader) => void): number {
   requests += 1;
   asked.set(requests, done);
   return requests;
+}
+
+/** Returns a number for a page, which is told of its tasks from now on. */
+export function attachPage(page: Page): number {
+  requests += 1;
+  pages.set(requests, new WeakRef(page));
+  return requests;
+}
+
+/** Forgets a page. */
+export function detachPage(number: number): void {
+  pages.delete(number);
+}
+
+/** Registers the work of an executor, so that it hears its news. */
+export function attachWork(number: number, work: Work): void {
+  works.set(number, work);
+}
+
+/** Forgets the work of an executor. */
+export function detachWork(number: number): void {
+  works.delete(number);
 }
 
 /** Borrows an encoder for one message. A getter that runs meanwhile may borrow another one. */
@@ -151,7 +182,7 @@ function open(reader: MessageReader, room: Buffer | undefined): Batch {
   const head = reader.u32();
   // The event loop does its other work before the next batch.
   if (head >= MORE) pollAgain();
-  return { reader, left: head % MORE, room };
+  return { reader, left: head % MORE, room, isOld: false };
 }
 
 /** Delivers events until the batch is empty or the slice of this turn is over. */
@@ -160,8 +191,9 @@ function dispatch(batch: Batch): void {
   try {
     while (batch.left > 0) {
       batch.left -= 1;
-      next(reader);
+      next(reader, batch.isOld);
       if (batch.left > 0 && isLong()) {
+        batch.isOld = true;
         interrupted = batch;
         pollAgain();
         return;
@@ -172,7 +204,7 @@ function dispatch(batch: Batch): void {
   }
 }
 
-function next(reader: MessageReader): void {
+function next(reader: MessageReader, isOld: boolean): void {
   const kind = reader.u8() as EventKind;
   const number = reader.u32();
   const end = reader.u32() + reader.at;
@@ -180,9 +212,13 @@ function next(reader: MessageReader): void {
     const done = asked.get(number);
     asked.delete(number);
     done?.(reader);
+  } else if (kind === EventKind.PageTask) {
+    pages.get(number)?.deref()?.serve();
+  } else if (kind === EventKind.News) {
+    works.get(number)?.pump();
   } else {
     const run = runs.get(number) ?? sessions.get(number)?.deref();
-    if (run !== undefined) deliver(run, kind, number, reader);
+    if (run !== undefined) deliver(run, kind, number, reader, isOld);
   }
   reader.at = end;
 }
@@ -193,14 +229,14 @@ function pollAgain(): void {
   startPolling();
 }
 
-function deliver(run: Run, kind: EventKind, number: number, reader: MessageReader): void {
+function deliver(run: Run, kind: EventKind, number: number, reader: MessageReader, isOld: boolean): void {
   switch (kind) {
     case EventKind.Call:
-      run.called(reader.u32(), reader.u32(), reader);
+      run.called(reader.u32(), reader.u32(), reader, isOld);
       pollForEvents();
       return;
     case EventKind.Start:
-      run.asyncCalled(reader.u32(), reader.u32(), reader);
+      run.asyncCalled(reader.u32(), reader.u32(), reader, isOld);
       expecting = true;
       pollForEvents();
       return;
@@ -212,6 +248,13 @@ function deliver(run: Run, kind: EventKind, number: number, reader: MessageReade
       return;
     case EventKind.SessionEnded:
       run.sandbox.end();
+      return;
+    case EventKind.Executed:
+      runs.delete(number);
+      run.executed(reader.text() as CellExecutionResult['session']);
+      // The result of the call comes next.
+      expecting = true;
+      pollForEvents();
       return;
     default:
       runs.delete(number);

@@ -5,8 +5,7 @@
 
 import type { AsyncResource } from 'node:async_hooks';
 
-import type { AbortSignalLike, CellExecutionResult, CodeExecutionResult } from '../index.js';
-import { reasonText } from './execution.js';
+import type { CellExecutionResult, CodeExecutionResult } from '../index.js';
 import type { MessageReader } from './message-reader.js';
 import { Reports } from './reports.js';
 import { type Resolve, Run } from './run.js';
@@ -23,8 +22,6 @@ export class Cell extends Run {
   declare sandbox: SessionSandbox;
   private cell = 0;
   private madeThrows: Throws | undefined;
-  private signal: AbortSignalLike | undefined;
-  private readonly abort = (): void => this.terminate(reasonText(this.signal?.reason));
 
   constructor(sandbox: SessionSandbox, sink: Function | undefined, reports: Reports, resolve: Resolve) {
     super(sandbox, sink ?? sandbox.sink, reports, resolve);
@@ -45,13 +42,6 @@ export class Cell extends Run {
     return this.cell;
   }
 
-  /** Ends it when the signal is aborted, which may have happened since the request was written. */
-  endsWith(signal: AbortSignalLike): void {
-    this.signal = signal;
-    if (signal.aborted) this.abort();
-    else signal.addEventListener('abort', this.abort, { once: true });
-  }
-
   override ended(): Error {
     return named('Error', 'the cell has settled');
   }
@@ -62,8 +52,6 @@ export class Cell extends Run {
 
   protected override letGo(): void {
     super.letGo();
-    this.signal?.removeEventListener('abort', this.abort);
-    this.signal = undefined;
     this.madeThrows = undefined;
     (this as Run).sandbox = NONE;
   }

@@ -6,7 +6,7 @@
 import { performance } from 'node:perf_hooks';
 import timers from 'node:timers';
 
-export const { setImmediate } = timers;
+export const { setImmediate, setTimeout, clearTimeout } = timers;
 
 /** The milliseconds since the process started. */
 export const now: () => number = performance.now.bind(performance);

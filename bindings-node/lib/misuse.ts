@@ -8,7 +8,10 @@ import type { Misuse } from './native.js';
 import { SerializationError } from './serialization-error.js';
 
 /** The exception for a refusal. */
-export function misuse({ kind, message, cause }: Misuse): Error {
+export function misuse(refused: Misuse): Error {
+  const { kind, message } = refused;
+  // Not of a polluted prototype.
+  const cause = Object.hasOwn(refused, 'cause') ? refused.cause : undefined;
   const options = cause === undefined ? undefined : { cause: systemError(cause.message, cause.number) };
   switch (kind) {
     case 'type':

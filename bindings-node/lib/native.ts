@@ -7,6 +7,8 @@
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 
+import type { PageAnswer, PageTask } from './page.js';
+
 /** The refusal of a call, to be thrown as an exception of the right class. */
 export interface Misuse {
   readonly kind: 'type' | 'range' | 'serialization' | 'unavailable' | 'internal';
@@ -36,6 +38,79 @@ export type NativeStats = Readonly<Record<string, unknown>>;
 export interface NativeRuntime {
   stats(): NativeStats;
 }
+
+/** A kit of the core. */
+export interface NativeKit {
+  readonly kit?: never;
+}
+
+/** An executor of the native side. */
+export interface NativeExecutor {
+  readonly executor?: never;
+}
+
+/** The properties of an executor that the loop asks for. */
+export interface NativeTraits {
+  stateful: boolean;
+  attempts: number;
+  timeoutMs?: number;
+  keepsTime: boolean;
+  /** Pairs of an opening and a closing text. */
+  delimiters: string[][];
+}
+
+/** The options of an executor of programs that are given, with `env` as pairs. */
+export type ProgramOptions = Readonly<Record<string, unknown>>;
+
+export interface NativeFile {
+  name: string;
+  content: Uint8Array;
+  mimeType: string | undefined;
+}
+
+export interface NativeInput {
+  code: string;
+  language: string;
+  files: NativeFile[];
+  executionId: string | undefined;
+}
+
+export interface NativeOutput {
+  stdout: string;
+  stderr: string;
+  files: NativeFile[];
+  exitCode: number | undefined;
+}
+
+export interface NativeContext {
+  invocationId: string;
+  turn: number;
+  attempt: number;
+  wantsStdout: boolean;
+  wantsStderr: boolean;
+  isCancelled: boolean;
+}
+
+/** A call that has begun: the number of its work, of the session that was opened for it, of its cell and of its session. */
+export interface Begun {
+  work: number;
+  opened?: number | null;
+  cell?: number | null;
+  session?: number | null;
+}
+
+/** The options and the executor of a loop. */
+export interface NativeLoop {
+  readonly loop?: never;
+}
+
+/** A run of a loop, before it begins. */
+export interface NativeLoopRun {
+  readonly run?: never;
+}
+
+/** What runs and sessions keep while they are running: a runtime that is collected ends its processes, a kit its runs. */
+export type Owner = NativeRuntime | NativeKit;
 
 /** A function that is answered in Rust; only the addon makes such objects. */
 export interface NativeFunction {
@@ -78,6 +153,8 @@ export interface Native {
   resume(bridge: number, run: number): void;
   /** Whether a run has not settled in the core, or a session is open; the last event may not have been delivered yet. */
   running(bridge: number, run: number): boolean;
+  /** Whether host functions start that the sandbox has called and does not wait for: not once the run was ended. */
+  startsCalls(bridge: number, run: number): boolean;
   /** The next part of the reports and logs of a run that has settled. */
   outputPart(bridge: number, run: number): Uint8Array;
   start(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
@@ -114,6 +191,53 @@ export interface Native {
   kitFunction(name: string): NativeFunction;
   /** The number under which such a function crosses into a run or session that has started. */
   nativeNumber(bridge: number, run: number, fn: NativeFunction): number;
+  /** Opens a kit in `runtime`, or in the default runtime; the frame is the message of its options. */
+  /** `page`: the number of the page that JavaScript drives. */
+  openKit(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs, page: number | null): NativeKit | Misuse;
+  nextPageTask(kit: NativeKit): PageTask | null;
+  answerPageTask(kit: NativeKit, number: number, answer: PageAnswer): void;
+  /** Starts a tool or a module with the capabilities of a kit, as `start` does. */
+  startInKit(bridge: number, kit: NativeKit, isTool: boolean, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
+  openKitSession(bridge: number, kit: NativeKit, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): number | Misuse;
+  /** Calls a function of the host's side, such as `state.get`. The answer has the number `request`. */
+  callKit(bridge: number, kit: NativeKit, request: number, name: string, frame: Uint8Array, length: number, blobs: Blobs): Misuse | null;
+  describeKit(bridge: number, kit: NativeKit, request: number): void;
+  closeKit(kit: NativeKit): void;
+  setSecret(kit: NativeKit, name: string, frame: Uint8Array, length: number, blobs: Blobs): Misuse | null;
+  deleteSecret(kit: NativeKit, name: string): boolean | Misuse;
+  secretNames(kit: NativeKit): string[] | Misuse;
+  /** The core's message for a name that is none of these. */
+  unknownName(key: string, names: string[]): string;
+  openLocalExecutor(options: ProgramOptions): NativeExecutor | Misuse;
+  openContainerExecutor(options: ProgramOptions): NativeExecutor | Misuse;
+  openConfinedExecutor(worker: string, options: ProgramOptions): NativeExecutor | Misuse;
+  /** Makes an executor of isolates; `options` are JSON, and the frame is the request for its sessions. */
+  openIsolateExecutor(bridge: number, runtime: NativeRuntime | null, own: Parameters<Native['openRuntime']>[0] | null, workerFolder: string, options: string, frame: Uint8Array, length: number, blobs: Blobs, natives: NativeTable | undefined): NativeExecutor | Misuse;
+  executorTraits(executor: NativeExecutor): NativeTraits;
+  buildRunArgs(executor: NativeExecutor, name: string, folder: string | null): string[];
+  startExecution(bridge: number, executor: NativeExecutor, context: NativeContext, input: NativeInput): Begun;
+  // The next three return the number of a work.
+  prepareExecutor(bridge: number, executor: NativeExecutor): number;
+  closeExecutor(bridge: number, executor: NativeExecutor): number;
+  executorConfinement(bridge: number, executor: NativeExecutor): number;
+  /** The next news of a work: their number, perhaps with `MORE`, then of each the kind, the number and a message. */
+  takeNews(bridge: number, work: number): Uint8Array;
+  cancelWork(bridge: number, work: number): void;
+  /** Makes a loop; `options` are JSON. Without `executor` it is JavaScript's, with those `traits`. */
+  openLoop(bridge: number, options: string, files: NativeFile[] | null, executor: NativeExecutor | null, traits: NativeTraits | null): NativeLoop | Misuse;
+  /** Prepares a run; `input` is JSON. */
+  prepareLoop(bridge: number, of: NativeLoop, input: string, streams: boolean): NativeLoopRun | Misuse;
+  /** Begins a run, and returns the number of its work. */
+  beginLoop(bridge: number, run: NativeLoopRun, isCancelled: boolean): number;
+  readLoopEvents(bridge: number, work: number, count: number): void;
+  // Answers to the question `number` of a run.
+  answerParts(bridge: number, work: number, number: number, parts: string): void;
+  answerStream(bridge: number, work: number, number: number): void;
+  endParts(bridge: number, work: number, number: number): void;
+  modelThrew(bridge: number, work: number, number: number): void;
+  answerExecution(bridge: number, work: number, number: number, result: NativeOutput): void;
+  refuseExecution(bridge: number, work: number, number: number, kind: string, message: string): void;
+  executionOutput(bridge: number, work: number, number: number, isStdout: boolean, bytes: Uint8Array): void;
   openRuntime(options: Record<string, number | string>, workerFolder: string): NativeRuntime | Misuse;
   /** All options of a set. */
   optionDeclarations(set: OptionSet): NativeOption[];

@@ -7,6 +7,7 @@
 
 import { types } from 'node:util';
 
+import type { AbortSignalLike } from '../index.js';
 import { native } from './bridge.js';
 import type { Encoder, Numbering } from './encode.js';
 import { describe, isBuiltIn } from './kind.js';
@@ -26,6 +27,8 @@ export interface RunOptions {
   readonly memoryLimitBytes: number | undefined;
   readonly filename: string | undefined;
   readonly report: Function | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly signal: AbortSignalLike | undefined;
 }
 
 export type Bag = Readonly<Record<string, unknown>>;
@@ -58,13 +61,19 @@ const DEFAULTS: RunOptions = {
   memoryLimitBytes: undefined,
   filename: undefined,
   report: undefined,
+  timeoutMs: undefined,
+  signal: undefined,
 };
 
+/** The options that a run has in a kit besides its own. */
+const OF_KIT = ['timeoutMs', 'signal'];
+
 /** Reads the options of a run. Throws a TypeError for one that is unknown or of the wrong type. */
-export function readOptions(options: unknown): RunOptions {
+export function readOptions(options: unknown, inKit = false): RunOptions {
   if (options === undefined) return DEFAULTS;
   const bag = object(options, 'options');
-  refuseUnknown('run', bag);
+  if (inKit) refuseUnknownNames(bag, [...DECLARED.run.keys(), ...OF_KIT]);
+  else refuseUnknown('run', bag);
   const execute = option(bag, 'execute');
   const imports = option(bag, 'imports');
   const modules = option(bag, 'modules');
@@ -85,6 +94,31 @@ export function readOptions(options: unknown): RunOptions {
     memoryLimitBytes: optional(memoryLimitBytes, 'number', 'memoryLimitBytes') as number | undefined,
     filename: optional(filename, 'string', 'filename') as string | undefined,
     report: optional(report, 'function', 'report') as Function | undefined,
+    timeoutMs: inKit ? (optional(option(bag, 'timeoutMs'), 'number', 'timeoutMs') as number | undefined) : undefined,
+    signal: inKit ? readSignal(option(bag, 'signal')) : undefined,
+  };
+}
+
+/** The options of a tool. */
+const OF_TOOL = ['args', 'globals', 'report', 'language', 'filename', 'memoryLimitBytes', ...OF_KIT];
+
+/** Reads the options of a tool, whose `args` is the only argument, if it is given. Throws as {@link readOptions} does. */
+export function readToolOptions(options: unknown): RunOptions {
+  if (options === undefined) return DEFAULTS;
+  const bag = object(options, 'options');
+  refuseUnknownNames(bag, OF_TOOL);
+  const args = option(bag, 'args');
+  const globals = option(bag, 'globals');
+  return {
+    ...DEFAULTS,
+    args: args === undefined ? NONE : [args],
+    globals: globals === undefined ? EMPTY : object(globals, 'globals'),
+    javascript: isJavaScript(option(bag, 'language')),
+    memoryLimitBytes: optional(option(bag, 'memoryLimitBytes'), 'number', 'memoryLimitBytes') as number | undefined,
+    filename: optional(option(bag, 'filename'), 'string', 'filename') as string | undefined,
+    report: optional(option(bag, 'report'), 'function', 'report') as Function | undefined,
+    timeoutMs: optional(option(bag, 'timeoutMs'), 'number', 'timeoutMs') as number | undefined,
+    signal: readSignal(option(bag, 'signal')),
   };
 }
 
@@ -102,15 +136,16 @@ export function readRuntimeOptions(options: unknown): Record<string, number | st
 }
 
 /** Writes the request. Throws a SerializationError, or the exception of a getter among the values. */
-export function writeRequest(out: Encoder, source: string, options: RunOptions, numbering: Numbering): void {
-  const { fn, args, imports, modules, globals, filename, memoryLimitBytes } = options;
+export function writeRequest(out: Encoder, source: string, options: RunOptions, numbering: Numbering, isTool = false): void {
+  const { fn, args, imports, modules, globals, filename, memoryLimitBytes, timeoutMs } = options;
   out.u8(flags(options));
   if (memoryLimitBytes !== undefined) out.f64(memoryLimitBytes);
+  if (timeoutMs !== undefined) out.f64(timeoutMs);
   out.source(source);
   if (filename !== undefined) out.text(filename);
   if (fn !== undefined) out.text(fn);
   writeModules(out, modules);
-  writeInputs(out, globals, imports, numbering, args);
+  writeInputs(out, globals, imports, numbering, args, isTool);
 }
 
 /** Writes source modules: their count, then key and source of each. */
@@ -125,8 +160,18 @@ export function writeModules(out: Encoder, modules: Bag): void {
   }
 }
 
-/** Writes the names of globals and bridged modules, and one message with all their values and `args`, if given. */
-export function writeInputs(out: Encoder, globals: Bag, imports: Imports, numbering: Numbering, args?: readonly unknown[]): void {
+/**
+ * Writes the names of globals and bridged modules, and one message with all their values and `args`, if given. A tool has
+ * at most one argument, its `args`.
+ */
+export function writeInputs(
+  out: Encoder,
+  globals: Bag,
+  imports: Imports,
+  numbering: Numbering,
+  args?: readonly unknown[],
+  isTool = false,
+): void {
   const names = writeNames(out, Object.keys(globals));
   out.u32(imports.length);
   let count = names.length + (args === undefined ? 0 : 1);
@@ -144,7 +189,10 @@ export function writeInputs(out: Encoder, globals: Bag, imports: Imports, number
     const root = `imports${segment(specifier)}`;
     for (const name of exports[index] as string[]) out.value(entry[name], root, name);
   });
-  if (args !== undefined) out.value(args, 'execute.args');
+  if (isTool) {
+    out.arrayOf(args?.length ?? 0);
+    for (const value of args ?? []) out.value(value, 'args');
+  } else if (args !== undefined) out.value(args, 'execute.args');
 }
 
 /** Writes a count and so many texts. */
@@ -163,6 +211,13 @@ export function wrongType(option: string, expected: string, got: unknown): never
 export function refuseUnknown(set: OptionSet, bag: Bag): void {
   for (const key of Object.keys(bag)) {
     if (!DECLARED[set].has(key)) throw misuse({ kind: 'type', message: native.unknownOption(set, key) });
+  }
+}
+
+/** Throws if an own key of `bag` is none of these names. */
+export function refuseUnknownNames(bag: Bag, names: string[]): void {
+  for (const key of Object.keys(bag)) {
+    if (!names.includes(key)) throw misuse({ kind: 'type', message: native.unknownName(key, names) });
   }
 }
 
@@ -211,6 +266,16 @@ function readExecute(execute: unknown): Bag {
   return { fn: option(bag, 'fn'), args: option(bag, 'args') };
 }
 
+/** An AbortSignal of any realm, or one of a library that has its parts. */
+export function readSignal(value: unknown): AbortSignalLike | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'object' && value !== null && !types.isProxy(value)) {
+    const { aborted, addEventListener, removeEventListener } = value as Partial<AbortSignalLike>;
+    if (typeof aborted === 'boolean' && typeof addEventListener === 'function' && typeof removeEventListener === 'function') return value as AbortSignalLike;
+  }
+  return wrongType('signal', 'an AbortSignal', value);
+}
+
 /** Bridged modules as a caller wrote them. */
 export function readImports(imports: unknown): [string, Bag][] {
   const bag = object(imports, 'imports');
@@ -232,7 +297,8 @@ function flags(options: RunOptions): number {
     (options.report === undefined ? 0 : RequestFlag.Report) |
     (options.memoryLimitBytes === undefined ? 0 : RequestFlag.MemoryLimit) |
     (options.filename === undefined ? 0 : RequestFlag.Filename) |
-    (options.fn === undefined ? 0 : RequestFlag.Function)
+    (options.fn === undefined ? 0 : RequestFlag.Function) |
+    (options.timeoutMs === undefined ? 0 : RequestFlag.Timeout)
   );
 }
 

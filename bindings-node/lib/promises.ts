@@ -50,11 +50,14 @@ export class Promises {
     return number;
   }
 
-  /** Sends the completion of a promise of the host to the sandbox, under that number. */
+  /**
+   * Sends the completion of a promise of the host to the sandbox, under that number. A rejection is handled with this,
+   * also if the sandbox has ended.
+   */
   watch(number: number, promise: Promise<unknown>): void {
-    if (!this.sandbox.running) return;
     const watcher = new Watcher(this.reference(), number, promise);
-    this.watchers.add(watcher);
+    if (this.sandbox.running) this.watchers.add(watcher);
+    else watcher.end();
     watch(promise, watcher);
   }
 

@@ -4,29 +4,42 @@
 
 import type { CodeExecution, CodeExecutionResult } from '../index.js';
 import { attach, borrowEncoder, bridge, native, returnEncoder } from './bridge.js';
+import type { Encoder } from './encode.js';
 import { Execution } from './execution.js';
 import { misuse } from './misuse.js';
-import type { NativeRuntime } from './native.js';
-import { readOptions, wrongType, writeRequest } from './options.js';
+import type { Misuse, NativeRuntime, NativeTable, Owner } from './native.js';
+import { readOptions, type RunOptions, wrongType, writeRequest } from './options.js';
 import { Reports } from './reports.js';
 import { Run } from './run.js';
 import { Sandbox } from './sandbox.js';
 
+/** Starts a run from its request. */
+export type Begin = (encoder: Encoder, natives: NativeTable | undefined) => number | Misuse;
+
 /** Starts a run in `runtime`, or in the default runtime of the process. */
 export function start(runtime: NativeRuntime | null, source: unknown, options: unknown): CodeExecution {
+  const begin: Begin = (encoder, natives) =>
+    native.start(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, natives);
+  return launch(source, readOptions(options), runtime, begin);
+}
+
+/** In place of the source of a run that was ended before its start: nothing of the source runs, and this does not end. */
+const ENDED = 'for (;;) ;';
+
+/** Starts a run with a native call. The run keeps `owner` while it is running. A tool has one argument. */
+export function launch(source: unknown, read: RunOptions, owner: Owner | null, begin: Begin, isTool = false): CodeExecution {
   if (typeof source !== 'string') wrongType('source', 'a string', source);
-  const read = readOptions(options);
   let resolve!: (result: CodeExecutionResult) => void;
   const result = new Promise<CodeExecutionResult>((settle) => {
     resolve = settle;
   });
   const reports = new Reports();
-  const sandbox = new Sandbox(runtime);
+  const sandbox = new Sandbox(owner);
   const run = new Run(sandbox, read.report, reports, resolve);
   const encoder = borrowEncoder();
   try {
-    writeRequest(encoder, source, read, sandbox);
-    const started = native.start(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, sandbox.natives);
+    writeRequest(encoder, read.signal?.aborted === true ? ENDED : source, read, sandbox, isTool);
+    const started = begin(encoder, sandbox.natives);
     if (typeof started !== 'number') throw misuse(started);
     sandbox.started(started);
     run.started(started);
@@ -37,7 +50,8 @@ export function start(runtime: NativeRuntime | null, source: unknown, options: u
   } finally {
     returnEncoder(encoder);
   }
-  return new Execution(run, result, reports);
+  if (read.signal !== undefined) run.endsWith(read.signal);
+  return new Execution(run, result, reports, isTool ? 'ToolExecution' : 'CodeExecution');
 }
 
 export function runCode(source: unknown, options?: unknown): CodeExecution {

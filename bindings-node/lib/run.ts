@@ -6,14 +6,16 @@
 import { AsyncResource } from 'node:async_hooks';
 import { types } from 'node:util';
 
-import type { CodeExecutionResult } from '../index.js';
+import type { AbortSignalLike, CellExecutionResult, CodeExecutionResult } from '../index.js';
 import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
 import type { Owners } from './decode.js';
+import { reasonText } from './execution.js';
 import { MessageReader } from './message-reader.js';
 import { OutcomeReading } from './outcome.js';
 import { Reports } from './reports.js';
 import type { Sandbox } from './sandbox.js';
+import { unwatch, watch } from './signals.js';
 import { endOfSlice, start } from './slices.js';
 import type { Throws } from './throws.js';
 import { REPORT_SINK } from './wire.js';
@@ -35,6 +37,8 @@ export class Run implements Owners {
   private reportsDelivered = 0;
   private terminating = false;
   private context: AsyncResource | undefined;
+  private signal: AbortSignalLike | undefined;
+  private readonly abort = (): void => this.terminate(reasonText(this.signal?.reason));
 
   constructor(sandbox: Sandbox, sink: Function | undefined, reports: Reports, resolve: Resolve | undefined) {
     this.sandbox = sandbox;
@@ -80,6 +84,22 @@ export class Run implements Owners {
     native.terminate(bridge, this.number, reason);
   }
 
+  /** Ends it when the signal is aborted, which may have happened since the request was written. */
+  endsWith(signal: AbortSignalLike): void {
+    this.signal = signal;
+    if (signal.aborted) {
+      this.abort();
+      return;
+    }
+    try {
+      watch(signal, this.abort);
+    } catch (thrown) {
+      // Nobody gets to know the run.
+      this.terminate(undefined);
+      throw thrown;
+    }
+  }
+
   /** Reads the reports that have been made meanwhile. */
   readReports(): void {
     if (!this.running || this.sink === undefined) return;
@@ -103,27 +123,34 @@ export class Run implements Owners {
 
   // Events.
 
-  /** The sandbox called a host function and waits for the answer. */
-  called(fn: number, call: number, reader: MessageReader): void {
+  /** The sandbox called a host function and waits for the answer. `isOld`: the run may have settled since. */
+  called(fn: number, call: number, reader: MessageReader, isOld: boolean): void {
     const number = this.throws.numberCall();
     if (fn === REPORT_SINK) {
       this.reported(call, number, reader);
       return;
     }
-    const { isLarge } = reader;
+    const isLate = isOld || reader.isLarge;
     reader.read(this, 'arguments', (ok, args) => {
       this.throws.isCalled();
       this.answer(call, number, ok, args, () => {
         // The run may have settled while the arguments were read.
-        if (isLarge && !native.running(bridge, this.number)) throw this.ended();
+        if (isLate && !native.running(bridge, this.number)) throw this.ended();
         return this.invoke(this.sandbox.called(fn), args as unknown[]);
       });
     });
   }
 
-  /** The sandbox called an asynchronous host function and continues. */
-  asyncCalled(fn: number, promise: number, reader: MessageReader): void {
+  /** The sandbox called an asynchronous host function and continues. `isOld`: the run may have been ended since. */
+  asyncCalled(fn: number, promise: number, reader: MessageReader, isOld: boolean): void {
+    if (isOld && !this.startsCalls()) {
+      reader.skip(this);
+      return;
+    }
+    const { isLarge } = reader;
     reader.read(this, 'arguments', (ok, args) => {
+      // The same for the time in which the arguments were read.
+      if (!this.sandbox.running || (isLarge && !this.startsCalls())) return;
       this.throws.isCalled();
       this.inContext(() => {
         let answer: Promise<unknown>;
@@ -139,6 +166,11 @@ export class Run implements Owners {
     });
   }
 
+  /** Whether calls start for which the sandbox does not wait. Nobody waits for their answers once the run was ended. */
+  private startsCalls(): boolean {
+    return native.startsCalls(bridge, this.number);
+  }
+
   functionSettled(call: number, ok: boolean, reader: MessageReader): void {
     reader.read(this, ok ? 'result' : 'error', (read, value) => this.sandbox.sandboxFunctions.settle(call, ok && read, value));
   }
@@ -151,6 +183,12 @@ export class Run implements Owners {
     const reading = new OutcomeReading(reader, this, this.reports, this.reportsDelivered, (result) => this.finish(result));
     // The bytes of the reader are valid in this turn only; a reading that takes longer copies them.
     if (!reading.step(endOfSlice())) start(reading);
+  }
+
+  /** A cell of an executor has settled, whose result the native side keeps. */
+  executed(session: CellExecutionResult['session']): void {
+    // Of the result, a cell needs the effect on its session alone.
+    this.finish({ session } as CellExecutionResult);
   }
 
   /** Lets go of everything, because the run has not started. */
@@ -177,6 +215,8 @@ export class Run implements Owners {
   /** The caller may keep the run, so it must hold nothing more. */
   protected letGo(): void {
     this.context?.emitDestroy();
+    if (this.signal !== undefined) unwatch(this.signal, this.abort);
+    this.signal = undefined;
     this.sink = undefined;
     this.resolve = undefined;
     this.reports = NO_REPORTS;

@@ -10,15 +10,23 @@ import { readRuntimeOptions } from './options.js';
 import { start } from './run-code.js';
 import { type Session, openSession } from './session.js';
 
+/** The native side of a runtime, for a kit. */
+export let nativeRuntime: (runtime: Runtime) => NativeRuntime;
+
 export class Runtime {
   readonly #native: NativeRuntime;
+
+  static {
+    nativeRuntime = (runtime) => runtime.#native;
+  }
+
   #closed: Promise<void> | undefined;
   readonly session: (options?: unknown) => Session;
   readonly runCode: (source: string, options?: CodeExecutionOptions) => CodeExecution;
 
   constructor(options?: unknown) {
     const opened = native.openRuntime(readRuntimeOptions(options), folder);
-    if ('message' in opened) throw misuse(opened as Misuse);
+    if (Object.hasOwn(opened, 'message')) throw misuse(opened as Misuse);
     this.#native = opened as NativeRuntime;
     // Own, bound functions: the caller may detach them and call them as free functions.
     this.session = (sessionOptions) => openSession(this.#native, sessionOptions);

@@ -7,7 +7,7 @@ import type { AsyncResource } from 'node:async_hooks';
 
 import type { Numbering } from './encode.js';
 import { HostFunctions } from './host-functions.js';
-import type { NativeFunction, NativeRuntime, NativeTable } from './native.js';
+import type { NativeFunction, Owner, NativeTable } from './native.js';
 import { Promises } from './promises.js';
 import { SandboxFunctions } from './sandbox-functions.js';
 import { Throws } from './throws.js';
@@ -18,16 +18,16 @@ export class Sandbox implements Numbering {
   /** Whether anything in it can be called. */
   running = true;
   private hasStarted = false;
-  /** Kept while it is running: a runtime that is collected ends its processes. */
-  runtime: NativeRuntime | null;
+  /** Kept while it is running. */
+  owner: Owner | null;
   // Most runs need few of these, so each is made at its first use.
   protected madeHostFunctions: HostFunctions | undefined;
   protected madePromises: Promises | undefined;
   protected madeSandboxFunctions: SandboxFunctions | undefined;
   private madeThrows: Throws | undefined;
 
-  constructor(runtime: NativeRuntime | null) {
-    this.runtime = runtime;
+  constructor(owner: Owner | null) {
+    this.owner = owner;
   }
 
   get hostFunctions(): HostFunctions {
@@ -121,7 +121,7 @@ export class Sandbox implements Numbering {
 
   /** Functions and promises of the sandbox, which the caller may keep, hold this. So it must hold nothing more. */
   private letGo(): void {
-    this.runtime = null;
+    this.owner = null;
     this.madeThrows = undefined;
     this.madeHostFunctions = undefined;
   }

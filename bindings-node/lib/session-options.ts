@@ -3,7 +3,6 @@
 // In: the arguments of a session's methods. Out: frames, or a TypeError. The core checks the options and words the
 // errors. This module only checks their JavaScript types, as `options.ts` does for runs.
 
-import { types } from 'node:util';
 
 import type { AbortSignalLike } from '../index.js';
 import type { Encoder, Numbering } from './encode.js';
@@ -19,6 +18,7 @@ import {
   option,
   optional,
   readImports,
+  readSignal,
   refuseUnknown,
   wrongType,
   writeInputs,
@@ -193,14 +193,4 @@ function divided(value: unknown, name: string): [Bag, string[]] {
     else kept[key] = entry;
   }
   return [kept, removed];
-}
-
-/** An AbortSignal of any realm, or one of a library that has its parts. */
-function readSignal(value: unknown): AbortSignalLike | undefined {
-  if (value === undefined) return undefined;
-  if (typeof value === 'object' && value !== null && !types.isProxy(value)) {
-    const { aborted, addEventListener, removeEventListener } = value as Partial<AbortSignalLike>;
-    if (typeof aborted === 'boolean' && typeof addEventListener === 'function' && typeof removeEventListener === 'function') return value as AbortSignalLike;
-  }
-  return wrongType('signal', 'an AbortSignal', value);
 }

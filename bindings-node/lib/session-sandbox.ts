@@ -10,7 +10,7 @@ import type { CellExecutionResult } from '../index.js';
 import { attachSession, bridge, detachSession, native } from './bridge.js';
 import { Between } from './cell.js';
 import { HostFunctions } from './host-functions.js';
-import type { NativeRuntime } from './native.js';
+import type { Owner } from './native.js';
 import { SandboxFunctions } from './sandbox-functions.js';
 import { Sandbox } from './sandbox.js';
 import { SessionPromises, named, rolledBack, sessionReset } from './session-promises.js';
@@ -33,8 +33,8 @@ export class SessionSandbox extends Sandbox {
   /** The place of the latest cell in the order of their calls. */
   private cells = 0;
 
-  constructor(runtime: NativeRuntime | null, sink: Function | undefined) {
-    super(runtime);
+  constructor(owner: Owner | null, sink: Function | undefined) {
+    super(owner);
     this.sink = sink;
   }
 
@@ -82,7 +82,7 @@ export class SessionSandbox extends Sandbox {
 
   /** The session with that number, a copy of this one; `pending` are the promises from when it was asked for. */
   copied(number: number, pending: Map<number, Promise<unknown>>): SessionSandbox {
-    const copy = new SessionSandbox(this.runtime, this.sink);
+    const copy = new SessionSandbox(this.owner, this.sink);
     copy.madeHostFunctions = new HostFunctions();
     copy.madeHostFunctions.continues(this.hostFunctions);
     copy.started(number);

@@ -10,7 +10,7 @@ import type { Encoder } from './encode.js';
 import { Execution } from './execution.js';
 import type { MessageReader } from './message-reader.js';
 import { misuse } from './misuse.js';
-import type { Misuse, NativeRuntime } from './native.js';
+import type { Misuse, NativeKit, NativeRuntime, NativeTable, Owner } from './native.js';
 import { wrongType } from './options.js';
 import { Reports } from './reports.js';
 import {
@@ -166,13 +166,29 @@ export function openSession(runtime: NativeRuntime | null, options: unknown): Se
   return new Session(open(runtime, options));
 }
 
+/** Opens a session whose cells have the capabilities of a kit. */
+export function openKitSession(kit: NativeKit, options: unknown): Session {
+  const begin: Opening = (encoder, natives) =>
+    native.openKitSession(bridge, kit, encoder.bytes, encoder.at, encoder.blobs, natives);
+  return new Session(openWith(kit, options, begin));
+}
+
+/** Opens a session from its request. */
+type Opening = (encoder: Encoder, natives: NativeTable | undefined) => number | Misuse;
+
 function open(runtime: NativeRuntime | null, options: unknown): SessionSandbox {
+  const begin: Opening = (encoder, natives) =>
+    native.openSession(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, natives);
+  return openWith(runtime, options, begin);
+}
+
+function openWith(owner: Owner | null, options: unknown, begin: Opening): SessionSandbox {
   const read = readSessionOptions(options);
-  const sandbox = new SessionSandbox(runtime, read.report);
+  const sandbox = new SessionSandbox(owner, read.report);
   const encoder = borrowEncoder();
   try {
     writeSession(encoder, read, sandbox);
-    const opened = native.openSession(bridge, runtime, encoder.bytes, encoder.at, encoder.blobs, sandbox.natives);
+    const opened = begin(encoder, sandbox.natives);
     if (typeof opened !== 'number') throw misuse(opened);
     sandbox.started(opened);
   } catch (failure) {

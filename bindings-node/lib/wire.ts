@@ -90,6 +90,9 @@ export const LARGE = 0xffff_ffff;
 /** In the count of a batch of events: more events are waiting. */
 export const MORE = 0x8000_0000;
 
+/** In the number of the work of an executor, which distinguishes it from those of requests. */
+export const WORK = 0x8000_0000;
+
 /** In place of a batch: there are no events, and polling does not pay off any more. */
 export const STOP_POLLING = -1;
 
@@ -104,6 +107,36 @@ export const enum EventKind {
   Start = 5,
   /** A session has ended by its runtime. */
   SessionEnded = 6,
+  /** The page of a kit has a task. The number is that of the page. */
+  PageTask = 7,
+  /** A call of an executor, or a run of the loop, has news. The number is that of its work. */
+  News = 8,
+  /** A cell of an executor has settled. The state of its session follows. */
+  Executed = 9,
+}
+
+/** The kind of news of a call of an executor, or of a run of the loop. */
+export const enum NewsKind {
+  /** Bytes of the standard output. */
+  Stdout = 0,
+  /** Bytes of the standard error. */
+  Stderr = 1,
+  /** It has ended, with that result. */
+  Ended = 2,
+  /** It has failed: the kind and the message of an error. */
+  Failed = 3,
+  /** It has failed with the exception of the model that answered the question of that number. */
+  Raised = 4,
+  /** A question to the model. */
+  Generate = 5,
+  /** The next part of the reply to the question of that number is asked for. */
+  Next = 6,
+  /** A question to the executor. */
+  Execute = 7,
+  /** Nobody waits for the answer to the question of that number, or reads the stream, any more. */
+  Dropped = 8,
+  /** An event of a run of the loop. The number is that of the events that it counts as. */
+  Event = 9,
 }
 
 /** The encoding of a source. */
@@ -119,6 +152,7 @@ export const enum RequestFlag {
   MemoryLimit = 4,
   Filename = 8,
   Function = 16,
+  Timeout = 32,
 }
 
 /** The flags of a request for a session. */
@@ -155,6 +189,27 @@ export const enum OutcomeFlag {
   Long = 8,
   /** The outcome is that of a cell. */
   Cell = 16,
+  /** The outcome has the part of a kit. */
+  Kit = 32,
+}
+
+/** The flags of a kit's part of an outcome. */
+export const enum KitFlag {
+  Json = 1,
+}
+
+/** The flags of the error of a call by the host. */
+export const enum CallErrorFlag {
+  Code = 1,
+  Filename = 2,
+  Line = 4,
+  Column = 8,
+}
+
+/** The flags of a call of a capability. */
+export const enum CallFlag {
+  Ok = 1,
+  Error = 2,
 }
 
 /** The flags of the part of a cell's outcome that a run does not have. */

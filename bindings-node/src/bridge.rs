@@ -5,19 +5,22 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     rc::Rc,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
-use isolane::{HostCall, NativeFunctions, RunHandle, Runtime};
+use isolane::{ExecutionResult, HostCall, NativeFunctions, Request, RunHandle, Runtime};
+use isolane_kit::browser::DrivenBrowser;
 use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
 use napi_derive::napi;
+use tokio::sync::oneshot;
 
 use crate::{
     answers::Answers,
     error::{Misuse, broken_frame},
+    executors::Work,
     host::{NodeHost, NodeLimits, NodeMailbox, NodeWaker, Receive},
     large::Large,
     native::NativeTable,
@@ -26,7 +29,7 @@ use crate::{
     runtime::NativeRuntime,
     session::LiveSession,
     value::{Cursor, Frame, into_javascript},
-    wire::STOP_POLLING,
+    wire::{STOP_POLLING, WORK},
 };
 
 /// JavaScript's own buffer for events, lent to us for the length of a call.
@@ -44,6 +47,8 @@ pub(crate) struct LiveRun {
     pub(crate) is_cell: bool,
     /// JavaScript has terminated it. Of a run that is no cell only its end is delivered then.
     pub(crate) terminated: bool,
+    /// The receiver of its result, if that is not JavaScript.
+    pub(crate) end: Option<oneshot::Sender<ExecutionResult>>,
 }
 
 /// The state of one JavaScript environment beside the core. Only its own thread uses it, except for the
@@ -53,7 +58,14 @@ pub(crate) struct Bridge {
     pub(crate) runs: RefCell<HashMap<u32, LiveRun>>,
     /// The sessions that JavaScript holds; `None` for a copy that is being made. They share the numbers of runs.
     pub(crate) sessions: RefCell<HashMap<u32, Option<LiveSession>>>,
+    /// The runs among the events of the last drain that somebody or a limit has ended.
+    pub(crate) ended: RefCell<HashSet<u32>>,
     pub(crate) answers: Answers,
+    /// The pages of kits, by numbers of requests.
+    pub(crate) pages: RefCell<HashMap<u32, Weak<DrivenBrowser>>>,
+    /// The calls of executors and the runs of the loop that have not ended.
+    pub(crate) works: RefCell<HashMap<u32, Work>>,
+    pub(crate) last_work: Cell<u32>,
     /// Host calls handed to JavaScript and not answered yet, by number.
     calls: RefCell<HashMap<u32, HostCall>>,
     /// The blobs of the last frame, until JavaScript fetches them.
@@ -92,9 +104,13 @@ pub fn open_bridge(env: Env, receive: Receive) -> Result<u32> {
     mailbox.set_waker(NodeWaker::new(receive));
     let bridge = Rc::new(Bridge {
         answers: Answers::new(Arc::clone(&mailbox)),
+        pages: RefCell::default(),
+        works: RefCell::default(),
+        last_work: Cell::new(0),
         mailbox,
         runs: RefCell::default(),
         sessions: RefCell::default(),
+        ended: RefCell::default(),
         calls: RefCell::default(),
         blobs: RefCell::default(),
         larges: RefCell::default(),
@@ -133,25 +149,9 @@ pub fn start(
 ) -> Result<Either<u32, Misuse>> {
     let native = native.map(|table| table.functions.clone()).unwrap_or_default();
     let request = read_request(Cursor::new(frame, length)?, blobs, native.clone())?;
-    with_bridge(bridge, |bridge| {
-        let run = bridge.free_run_number();
-        let mailbox = Arc::clone(&bridge.mailbox);
-        let host = Arc::new(NodeHost::new(mailbox, run.into(), NodeLimits));
-        let started = match runtime {
-            Some(runtime) => runtime.runtime.start(request, host),
-            None => Runtime::shared().start(request, host),
-        };
-        match started {
-            Ok(handle) => {
-                bridge.mailbox.listen(&handle);
-                let live = LiveRun { handle, native, is_cell: false, terminated: false };
-                bridge.runs.borrow_mut().insert(run, live);
-                bridge.hold(env);
-                bridge.mailbox.expect();
-                Either::A(run)
-            }
-            Err(error) => Either::B(error.into()),
-        }
+    with_bridge(bridge, |bridge| match runtime {
+        Some(runtime) => bridge.start(env, &runtime.runtime, request, native),
+        None => bridge.start(env, &Runtime::shared(), request, native),
     })
 }
 
@@ -226,9 +226,36 @@ pub fn close(env: Env, bridge: u32, runtime: &NativeRuntime, number: u32) -> Res
 }
 
 impl Bridge {
+    /// Starts a run, and returns its number.
+    pub(crate) fn start(
+        &self,
+        env: Env,
+        runtime: &Runtime,
+        request: Request,
+        native: NativeFunctions,
+    ) -> Either<u32, Misuse> {
+        let run = self.free_run_number();
+        let mailbox = Arc::clone(&self.mailbox);
+        let host = Arc::new(NodeHost::new(mailbox, run.into(), NodeLimits));
+        match runtime.start(request, host) {
+            Ok(handle) => {
+                self.mailbox.listen(&handle);
+                let live = LiveRun { handle, native, is_cell: false, terminated: false, end: None };
+                self.runs.borrow_mut().insert(run, live);
+                self.hold(env);
+                self.mailbox.expect();
+                Either::A(run)
+            }
+            Err(error) => Either::B(error.into()),
+        }
+    }
+
     /// Ends the runs of an environment that has ended, and drops their events.
     fn end(&self) {
         self.mailbox.close();
+        for (_, work) in self.works.take() {
+            work.cancel();
+        }
         for (_, run) in self.runs.take() {
             run.handle.terminate(Some("the thread that started the run has ended"));
         }
@@ -286,6 +313,12 @@ impl Bridge {
         free_number(&self.last_run, |number| {
             runs.contains_key(&number) || sessions.contains_key(&number)
         })
+    }
+
+    /// A number for the work of an executor.
+    pub(crate) fn free_work_number(&self) -> u32 {
+        let works = self.works.borrow();
+        WORK | free_number(&self.last_work, |number| works.contains_key(&(WORK | number)))
     }
 
     /// There is one run or request more. The event loop waits until all are over.

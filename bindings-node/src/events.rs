@@ -2,17 +2,18 @@
 //!
 //! In: the events of a bridge's mailbox. Out: frames of events, of each run in turn.
 
-use isolane::{Completion, HostEvent, REPORT_SINK};
+use isolane::{Completion, HostEvent, REPORT_SINK, SessionState};
 use napi::Env;
 
 use crate::{
     answers::{Answer, write_answer, write_names, write_refusal},
-    bridge::Bridge,
+    bridge::{Bridge, LiveRun},
     error::Misuse,
+    kit::{outcome_of, write_call_error},
     outcome::write_outcome,
     session::LiveSession,
     value::Frame,
-    wire::{MORE, event_kind},
+    wire::{MORE, WORK, event_kind},
 };
 
 /// The most events in one frame. Between frames the event loop does its other work, so a sandbox with many
@@ -27,6 +28,7 @@ impl Bridge {
     pub(crate) fn drain(&self, env: Env) -> Option<Vec<u8>> {
         let mailbox = &self.mailbox;
         mailbox.open();
+        self.ended.borrow_mut().clear();
         let mut next = Some(mailbox.pop()?);
         let mut frame = self.frame();
         frame.u32(0);
@@ -78,6 +80,7 @@ impl Bridge {
                     frame.message(args);
                 });
             }
+            HostEvent::Start { .. } if self.was_ended(number) => return false,
             HostEvent::Start { .. }
             | HostEvent::FunctionSettled { .. }
             | HostEvent::PromiseSettled { .. }
@@ -109,13 +112,34 @@ impl Bridge {
             HostEvent::Settled => {
                 let Some(run) = self.runs.borrow_mut().remove(&number) else { return false };
                 self.release(env);
+                if run.handle.was_ended() {
+                    self.ended.borrow_mut().insert(number);
+                }
                 let Some(outcome) = run.handle.take_result() else { return false };
+                if let Some(end) = run.end {
+                    let state =
+                        outcome.cell.as_ref().map_or(SessionState::Kept, |cell| cell.session);
+                    head(frame, event_kind::EXECUTED, number);
+                    frame.measured(|frame| frame.text(state.as_str()));
+                    // Nobody waits any more for a call that was cancelled.
+                    drop(end.send(outcome));
+                    return true;
+                }
                 head(frame, event_kind::SETTLED, number);
+                let kit = outcome_of(&run.handle);
                 frame.measured(|frame| {
-                    if let Some(output) = write_outcome(frame, outcome) {
+                    if let Some(output) = write_outcome(frame, outcome, kit.as_ref()) {
                         self.outputs.borrow_mut().insert(number, output);
                     }
                 });
+            }
+            HostEvent::Closed if number & WORK != 0 => {
+                head(frame, event_kind::NEWS, number);
+                frame.measured(|_| {});
+            }
+            HostEvent::Closed if self.pages.borrow().contains_key(&number) => {
+                head(frame, event_kind::PAGE_TASK, number);
+                frame.measured(|_| {});
             }
             HostEvent::Closed => {
                 self.release(env);
@@ -133,6 +157,14 @@ impl Bridge {
             Some(Answer::Gone) => write_refusal(frame, &Misuse::closed_session()),
             Some(Answer::Done(done)) => write_answer(frame, done, |_, ()| {}),
             Some(Answer::Names(names)) => write_answer(frame, names, write_names),
+            Some(Answer::Called(Ok(value))) => {
+                frame.u8(1);
+                frame.message(value);
+            }
+            Some(Answer::Called(Err(error))) => {
+                frame.u8(0);
+                write_call_error(frame, &error);
+            }
             Some(Answer::Forked(number, native, forked)) => {
                 self.sessions.borrow_mut().remove(&number);
                 write_answer(frame, forked, |_, handle| {
@@ -141,6 +173,18 @@ impl Bridge {
                 });
             }
         }
+    }
+
+    /// Whether host functions still start that the sandbox has called in events which were drained before, and for which it
+    /// does not wait. A run whose end was drained with them is no longer known.
+    pub(crate) fn starts_calls(&self, number: u32) -> bool {
+        !self.ended.borrow().contains(&number) && !self.was_ended(number)
+    }
+
+    /// Whether somebody or a limit has ended that run: no host function of it starts any more.
+    fn was_ended(&self, number: u32) -> bool {
+        let was_ended = |run: &LiveRun| run.handle.was_ended();
+        self.runs.borrow().get(&number).is_some_and(was_ended)
     }
 
     /// Whether JavaScript receives events other than the end of that run or session.

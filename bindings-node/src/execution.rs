@@ -132,6 +132,16 @@ pub fn running(bridge: u32, run: u32) -> Result<bool> {
     with_bridge(bridge, |bridge| bridge.runs_now(run))
 }
 
+/// Whether host functions still start that the sandbox of a run or a session has called in events which were drained
+/// before, and for which it does not wait.
+///
+/// # Errors
+/// For a bridge that is not open.
+#[napi(catch_unwind)]
+pub fn starts_calls(bridge: u32, run: u32) -> Result<bool> {
+    with_bridge(bridge, |bridge| bridge.starts_calls(run))
+}
+
 /// The next part of the reports and logs of a run that has settled.
 ///
 /// # Errors

@@ -13,6 +13,8 @@
 //! | `answers.rs` | answers of sessions that arrive later |
 //! | `execution.rs` | `RunHandle`: the operations on a run |
 //! | `host.rs` | `MailboxHost`: the wake-up of the thread that started a run |
+//! | `executors/` | `CodeExecutor` and `CodeLoop`: calls and runs that go on without JavaScript, and their news |
+//! | `kit.rs` | `Kit`, and the kit's part of an outcome |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `options.rs` | `Request`, and the messages for bad options |
 //! | `outcome.rs` | `ExecutionResult` |
@@ -29,12 +31,15 @@ mod collisions;
 mod error;
 mod events;
 mod execution;
+mod executors;
 mod host;
+mod kit;
 mod large;
 mod limits;
 mod native;
 mod options;
 mod outcome;
+mod page;
 mod patterns;
 mod runtime;
 mod session;

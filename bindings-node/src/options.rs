@@ -23,6 +23,7 @@ pub(crate) fn read_request(
 ) -> Result<Request> {
     let flags = frame.u8()?;
     let memory_limit_bytes = when(flags, request_flag::MEMORY_LIMIT, || frame.f64())?;
+    let timeout_ms = when(flags, request_flag::TIMEOUT, || frame.f64())?;
     let source = self::source(&mut frame)?;
     let filename = when(flags, request_flag::FILENAME, || frame.text())?;
     let function = when(flags, request_flag::FUNCTION, || frame.text())?;
@@ -30,7 +31,6 @@ pub(crate) fn read_request(
     let globals = list(&mut frame, Cursor::text)?;
     let imports = list(&mut frame, |frame| Ok((frame.text()?, list(frame, Cursor::text)?)))?;
     Ok(Request {
-        source,
         filename,
         language: if flags & request_flag::JAVA_SCRIPT == 0 {
             Language::TypeScript
@@ -44,8 +44,10 @@ pub(crate) fn read_request(
         inputs: frame.message(blobs),
         report: flags & request_flag::REPORT != 0,
         memory_limit_bytes,
+        timeout_ms,
         native,
         spelling: Spelling::Camel,
+        ..Request::new(source)
     })
 }
 

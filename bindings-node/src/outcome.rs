@@ -9,8 +9,11 @@ use isolane::{
     Cause, CellOutcome, ExecutionError, ExecutionLog, ExecutionResult, ValueFrom, value::Value,
 };
 
+use isolane_kit::kit::KitOutcome;
+
 use crate::{
     error::NativeCause,
+    kit::write_kit,
     value::Frame,
     wire::{cause_kind, cell_outcome_flag, error_flag, outcome_flag},
 };
@@ -26,12 +29,17 @@ pub(crate) struct Output {
 }
 
 /// Writes an outcome with the first part of its reports and logs; returns the rest of them.
-pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Option<Output> {
+pub(crate) fn write_outcome(
+    frame: &mut Frame,
+    outcome: ExecutionResult,
+    kit: Option<&KitOutcome>,
+) -> Option<Output> {
     let (start, larges) = (frame.bytes.len(), frame.larges.len());
     frame.u8(flag(outcome.result.as_ref(), outcome_flag::RESULT)
         | flag(outcome.error.as_ref(), outcome_flag::ERROR)
         | flag(outcome.memory_used_bytes.as_ref(), outcome_flag::MEMORY_USED)
-        | flag(outcome.cell.as_ref(), outcome_flag::CELL));
+        | flag(outcome.cell.as_ref(), outcome_flag::CELL)
+        | flag(kit, outcome_flag::KIT));
     frame.text(outcome.status.as_str());
     frame.f64(outcome.duration_ms);
     if let Some(bytes) = outcome.memory_used_bytes {
@@ -43,6 +51,9 @@ pub(crate) fn write_outcome(frame: &mut Frame, outcome: ExecutionResult) -> Opti
     }
     if let Some(cell) = outcome.cell {
         write_cell(frame, &cell);
+    }
+    if let Some(kit) = kit {
+        write_kit(frame, kit);
     }
     if let Some(result) = outcome.result {
         frame.message(result);

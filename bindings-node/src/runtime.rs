@@ -122,7 +122,7 @@ pub fn open_runtime(
     }
 }
 
-fn read_options(
+pub(crate) fn read_options(
     mut given: HashMap<String, Either<f64, String>>,
     worker_folder: String,
 ) -> Result<RuntimeOptions, Error> {

@@ -5,9 +5,13 @@
 
 use std::sync::Arc;
 
-use isolane::{Error, Host, NativeFunctions, RunHandle, Runtime, SessionHandle};
+use isolane::{
+    Error, ExecutionResult, Host, NativeFunctions, RunHandle, Runtime, SessionHandle,
+    SessionRequest,
+};
 use napi::{Either, Env, Result};
 use napi_derive::napi;
+use tokio::sync::oneshot;
 
 use crate::{
     answers::{Answer, Answers},
@@ -43,20 +47,9 @@ pub fn open_session(
 ) -> Result<Either<u32, Misuse>> {
     let native = native.map(|table| table.functions.clone()).unwrap_or_default();
     let request = read_session(Cursor::new(frame, length)?, blobs, native.clone())?;
-    with_bridge(bridge, |bridge| {
-        let (number, host) = bridge.address();
-        let opened = match runtime {
-            Some(runtime) => runtime.runtime.open_session(request, host),
-            None => Runtime::shared().open_session(request, host),
-        };
-        match opened {
-            Ok(handle) => {
-                let session = LiveSession { handle, native };
-                bridge.sessions.borrow_mut().insert(number, Some(session));
-                Either::A(number)
-            }
-            Err(error) => Either::B(error.into()),
-        }
+    with_bridge(bridge, |bridge| match runtime {
+        Some(runtime) => bridge.open(&runtime.runtime, request, native),
+        None => bridge.open(&Runtime::shared(), request, native),
     })
 }
 
@@ -192,6 +185,33 @@ pub fn hold_event_loop(env: Env, bridge: u32, hold: bool) -> Result<()> {
 }
 
 impl Bridge {
+    /// Opens a session, and returns its number.
+    pub(crate) fn open(
+        &self,
+        runtime: &Runtime,
+        request: SessionRequest,
+        native: NativeFunctions,
+    ) -> Either<u32, Misuse> {
+        match self.open_session(runtime, request, native) {
+            Ok((number, _)) => Either::A(number),
+            Err(error) => Either::B(error.into()),
+        }
+    }
+
+    /// Opens a session, and returns its number and a handle.
+    pub(crate) fn open_session(
+        &self,
+        runtime: &Runtime,
+        request: SessionRequest,
+        native: NativeFunctions,
+    ) -> std::result::Result<(u32, SessionHandle), Error> {
+        let (number, host) = self.address();
+        let handle = runtime.open_session(request, host)?;
+        let session = LiveSession { handle: handle.clone(), native };
+        self.sessions.borrow_mut().insert(number, Some(session));
+        Ok((number, handle))
+    }
+
     /// The session with that number.
     pub(crate) fn session(&self, number: u32) -> Option<LiveSession> {
         self.sessions.borrow().get(&number).cloned().flatten()
@@ -213,19 +233,31 @@ impl Bridge {
         let Some(session) = self.session(session) else {
             return Either::B(Misuse::closed_session());
         };
-        let (number, host) = self.address();
-        match start(&session.handle, host) {
-            Ok(handle) => {
-                self.mailbox.listen(&handle);
-                let native = session.native;
-                let run = LiveRun { handle, native, is_cell: true, terminated: false };
-                self.runs.borrow_mut().insert(number, run);
+        match self.queue_cell(&session, None, start) {
+            Ok((number, _)) => {
                 self.hold(env);
-                self.mailbox.expect();
                 Either::A(number)
             }
             Err(error) => Either::B(error.into()),
         }
+    }
+
+    /// Queues a cell, and returns its number and a handle. The event loop has to be held for it. Its result goes to
+    /// `end`, or else to JavaScript.
+    pub(crate) fn queue_cell(
+        &self,
+        session: &LiveSession,
+        end: Option<oneshot::Sender<ExecutionResult>>,
+        start: impl FnOnce(&SessionHandle, Arc<dyn Host>) -> std::result::Result<RunHandle, Error>,
+    ) -> std::result::Result<(u32, RunHandle), Error> {
+        let (number, host) = self.address();
+        let handle = start(&session.handle, host)?;
+        self.mailbox.listen(&handle);
+        let native = session.native.clone();
+        let run = LiveRun { handle: handle.clone(), native, is_cell: true, terminated: false, end };
+        self.runs.borrow_mut().insert(number, run);
+        self.mailbox.expect();
+        Ok((number, handle))
     }
 
     /// Prepares a request to a session: the event loop waits for the answer. A session that is not there has ended,

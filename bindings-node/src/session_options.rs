@@ -39,6 +39,7 @@ pub(crate) fn read_session(
         checkpoint_bytes,
         native,
         spelling: Spelling::Camel,
+        ..SessionRequest::default()
     })
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn read_cell(mut frame: Cursor<'_>) -> Result<CellRequest> {
         timeout_ms,
         ended,
         spelling: Spelling::Camel,
+        interception: None,
     })
 }
 
@@ -78,6 +80,7 @@ pub(crate) fn read_call(mut frame: Cursor<'_>, blobs: Option<Vec<&[u8]>>) -> Res
         timeout_ms,
         ended,
         spelling: Spelling::Camel,
+        interception: None,
     })
 }
 

@@ -12,6 +12,7 @@ use pyo3::{
 
 use crate::{
     host::{PyMailbox, PythonHost},
+    kit::{announce, kit_fields},
     lock::Lock,
     message::Queue,
     outcome::Outcome,
@@ -34,6 +35,11 @@ impl PyRunHandle {
     pub(crate) fn new(handle: RunHandle, host: Arc<PythonHost>, functions: Py<Functions>) -> Self {
         Self { handle, host, functions, reports: Lock::default(), outcome: Lock::default() }
     }
+
+    /// The core's handle.
+    pub(crate) fn handle(&self) -> &RunHandle {
+        &self.handle
+    }
 }
 
 #[pymethods]
@@ -44,9 +50,19 @@ impl PyRunHandle {
         self.handle.terminate(reason.as_deref());
     }
 
+    /// Has its tasks for the page of a kit announced to that mailbox, with events of that number.
+    fn announce(&self, mailbox: &PyMailbox, number: u64) {
+        announce(&self.handle, mailbox, number);
+    }
+
     /// Whether the run has not settled yet.
     fn running(&self) -> bool {
         self.handle.running()
+    }
+
+    /// Whether the run has settled because somebody or a limit ended it: no host function of it starts any more.
+    fn was_ended(&self) -> bool {
+        self.handle.was_ended()
     }
 
     /// Whether this process is a forked child, and the run is in its parent.
@@ -139,7 +155,7 @@ impl PyRunHandle {
     }
 
     /// The outcome of the run, without the first `delivered` reports:
-    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell)`. It can be taken
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell, kit)`. It can be taken
     /// once. False while reading it takes another turn of a loop.
     fn take_result<'py>(
         &self,
@@ -157,7 +173,8 @@ impl PyRunHandle {
             return Ok(PyBool::new(py, false).to_owned().into_any());
         }
         let begun = begun.or_else(|| {
-            self.handle.take_result().map(|result| Outcome::new(py, result, delivered))
+            let result = self.handle.take_result()?;
+            Some(Outcome::new(py, result, kit_fields(&self.handle), delivered))
         });
         let Some(mut outcome) = begun else { return Ok(py.None().into_bound(py)) };
         if outcome.go_on(&Owners::new(owner), &mut budget)? {

@@ -118,6 +118,12 @@ impl PyMailbox {
         move || mailbox.push(number, HostEvent::Closed)
     }
 
+    /// The same as often as it is called: the news of a page's tasks.
+    pub(crate) fn notice(&self, number: u64) -> impl Fn() + Send + Sync + 'static {
+        let mailbox = Arc::clone(&self.mailbox);
+        move || mailbox.push(number, HostEvent::Closed)
+    }
+
     /// The next events, of each run in turn. If events are left, the thread is woken again.
     fn take(&self) -> Vec<(u64, HostEvent)> {
         self.mailbox.open();

@@ -9,9 +9,11 @@
 //! | file | translates |
 //! |---|---|
 //! | `runtime.rs` | `Runtime`, and the start of a run |
+//! | `executors/` | executors, their calls, and the loop |
 //! | `execution.rs` | `RunHandle` and `HostCall`: the operations on a run |
 //! | `host.rs` | `Mailbox`: the events of a run, for the thread or loop that started it |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
+//! | `kit.rs` | `Kit`, and the kit's part of an outcome |
 //! | `native.rs` | `NativeFunction`: a function that is answered in Rust |
 //! | `session.rs` | `Session`: the operations on a session, and their answers |
 //! | `options.rs`, `options/` | the arguments of `run_code` and of sessions as requests |
@@ -22,8 +24,10 @@
 
 mod error;
 mod execution;
+mod executors;
 mod host;
 mod interpreter;
+mod kit;
 mod lock;
 mod message;
 mod native;
@@ -44,13 +48,20 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     value::detect_half_floats(module.py());
     module.add_class::<execution::PyHostCall>()?;
     module.add_class::<execution::PyRunHandle>()?;
+    module.add_class::<executors::PyCodeExecutor>()?;
+    module.add_class::<executors::PyCellEnd>()?;
+    module.add_class::<executors::PyExecutorCall>()?;
+    module.add_class::<executors::PyLoopRun>()?;
     module.add_class::<host::PyMailbox>()?;
+    module.add_class::<kit::PyKit>()?;
     module.add_class::<message::PyMessage>()?;
     module.add_class::<native::PyNativeFunction>()?;
     module.add_class::<runtime::PyRuntime>()?;
     module.add_class::<session::PyAnswer>()?;
     module.add_class::<session::PySession>()?;
     module.add_class::<value::Functions>()?;
+    module.add_function(wrap_pyfunction!(executors::check_loop, module)?)?;
+    module.add_function(wrap_pyfunction!(executors::check_session, module)?)?;
     module.add_function(wrap_pyfunction!(native::kit_function, module)?)?;
     module.add_function(wrap_pyfunction!(runtime::start, module)?)?;
     module.add_function(wrap_pyfunction!(session::open_session, module)?)?;

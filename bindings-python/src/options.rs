@@ -77,6 +77,8 @@ pub(crate) fn read_request(
     let given = Given(given);
     let source = given.0.get_item("source")?.ok_or_else(|| PyKeyError::new_err("source"))?;
     let (function, args) = read_execute(py, given.option("execute")?.as_ref())?;
+    let tool_args = given.option("args")?;
+    let args = tool_args.as_ref().map_or(Args::Run(&args), Args::Tool);
     let mut request = Request::new(read_source("source", &source)?);
     request.native = functions.native();
     request.spelling = Spelling::Snake;
@@ -84,6 +86,7 @@ pub(crate) fn read_request(
     request.language = read_language(given.option("language")?.as_ref())?;
     request.memory_limit_bytes =
         optional_number("memory_limit_bytes", given.option("memory_limit_bytes")?.as_ref())?;
+    request.timeout_ms = optional_number("timeout_ms", given.option("timeout_ms")?.as_ref())?;
     request.filename = optional_text("filename", given.option("filename")?.as_ref())?;
     request.report = read_report(given.option("report")?.as_ref())?;
     for (key, text) in entries("modules", given.option("modules")?.as_ref())? {
@@ -98,7 +101,7 @@ pub(crate) fn read_request(
     request.imports = import_names(&imports);
     // The names are checked first: a request with a wrong name reads no value.
     request.check().map_err(|error| exception(py, &error))?;
-    request.inputs = write_inputs(&globals, &imports, Some(&args), functions, owner)?;
+    request.inputs = write_inputs(&globals, &imports, Some(args), functions, owner)?;
     if request.report {
         functions.count_reach();
     }
@@ -125,11 +128,18 @@ fn import_names(imports: &Imports<'_>) -> Vec<(String, Vec<String>)> {
     imports.iter().map(|(specifier, exports)| (specifier.clone(), names(exports))).collect()
 }
 
+/// The arguments of a run: a list of them, or the only one of a tool.
+#[derive(Clone, Copy)]
+enum Args<'a, 'py> {
+    Run(&'a Bound<'py, PyAny>),
+    Tool(&'a Bound<'py, PyAny>),
+}
+
 /// Writes one message: the globals, the exports of the imports, the array of arguments of a run.
 fn write_inputs<'py>(
     globals: &Entries<'py>,
     imports: &Imports<'py>,
-    args: Option<&Bound<'py, PyAny>>,
+    args: Option<Args<'_, 'py>>,
     functions: &Functions,
     owner: &Bound<'py, PyAny>,
 ) -> PyResult<Value> {
@@ -145,8 +155,13 @@ fn write_inputs<'py>(
             encoder.named(value, &root, name)?;
         }
     }
-    if let Some(args) = args {
-        encoder.value(args, "execute.args")?;
+    match args {
+        None => {}
+        Some(Args::Run(args)) => encoder.value(args, "execute.args")?,
+        Some(Args::Tool(args)) => {
+            encoder.array_of(1);
+            encoder.value(args, "args")?;
+        }
     }
     Ok(encoder.finish())
 }

@@ -15,6 +15,7 @@ use pyo3::{
 
 use crate::{
     error::cause_of,
+    kit::KitFields,
     message::Queue,
     value::{Budget, LOG, Owners},
 };
@@ -23,6 +24,8 @@ use crate::{
 pub(crate) struct Outcome {
     /// The fields without messages.
     rest: ExecutionResult,
+    /// The part of a kit.
+    kit: Option<KitFields>,
     /// The messages to read: the result if there is one, then the reports, then the arguments of the logs.
     queue: Queue,
     result: Option<Py<PyAny>>,
@@ -35,7 +38,12 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Starts reading, without the first `delivered` reports, which Python has already.
-    pub(crate) fn new(py: Python<'_>, mut outcome: ExecutionResult, delivered: usize) -> Self {
+    pub(crate) fn new(
+        py: Python<'_>,
+        mut outcome: ExecutionResult,
+        kit: Option<KitFields>,
+        delivered: usize,
+    ) -> Self {
         let result = outcome.result.take();
         let reports = mem::take(&mut outcome.reports);
         let logs = mem::take(&mut outcome.logs);
@@ -47,6 +55,7 @@ impl Outcome {
         let queue = Queue::new(result.into_iter().chain(reports).chain(args).map(Arc::new));
         Self {
             rest: outcome,
+            kit,
             queue,
             result: None,
             has_result,
@@ -75,8 +84,8 @@ impl Outcome {
         Ok(self.queue.is_empty())
     }
 
-    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell)`; `cell` is `None` for a run, and
-    /// `(session, text, uncloned, value_from)` for a cell.
+    /// `(status, result, reports, logs, error, duration_ms, memory_used_bytes, cell, kit)`; `cell` is `None` for a run,
+    /// and `(session, text, uncloned, value_from)` for a cell; `kit` is `None` without a kit.
     pub(crate) fn finish(self, py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
         let outcome = self.rest;
         let error = match outcome.error {
@@ -92,6 +101,7 @@ impl Outcome {
             outcome.duration_ms,
             outcome.memory_used_bytes,
             outcome.cell.map(|cell| cell_fields(*cell)),
+            self.kit,
         )
             .into_pyobject(py)
     }

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use isolane::{Error, Name, Runtime, SessionHandle};
+use isolane::{Error, Name, Runtime, SessionHandle, Value};
+use isolane_kit::kit::{CallError, CallUnderWay};
 use pyo3::{
-    PyTraverseError, PyVisit,
+    IntoPyObjectExt, PyTraverseError, PyVisit,
     prelude::*,
     types::{PyDict, PyTuple},
 };
@@ -16,10 +17,11 @@ use crate::{
     error::exception,
     execution::{PyHostCall, PyRunHandle, completion},
     host::{PyMailbox, PythonHost, silent_host},
+    kit::error_fields,
     lock::Lock,
     options::session as options,
     runtime::PyRuntime,
-    value::{self, Functions},
+    value::{self, Functions, Owners},
 };
 
 /// A session of the core.
@@ -50,6 +52,16 @@ pub(crate) fn open_session(
     };
     let handle = open().map_err(|error| exception(py, &error))?;
     Ok(PySession { handle, host, functions })
+}
+
+impl PySession {
+    pub(crate) fn new(
+        handle: SessionHandle,
+        host: Arc<PythonHost>,
+        functions: Py<Functions>,
+    ) -> Self {
+        Self { handle, host, functions }
+    }
 }
 
 #[pymethods]
@@ -207,17 +219,21 @@ pub(crate) struct PyAnswer {
     content: Arc<Lock<Option<Content>>>,
     /// For a copy: the functions of the original.
     functions: Option<Py<Functions>>,
+    /// For a call of the host's side of a kit.
+    call: Lock<Option<CallUnderWay>>,
 }
 
-enum Content {
+pub(crate) enum Content {
     Done(Result<(), Error>),
     Names(Result<Vec<Name>, Error>),
     Fork(Result<SessionHandle, Error>, Arc<PythonHost>),
+    /// The outcome of a call of the host's side of a kit.
+    Called(Result<Value, CallError>),
 }
 
 impl PyAnswer {
     /// An answer, and the function that its content arrives through, on any thread.
-    fn new(
+    pub(crate) fn new(
         functions: Option<Py<Functions>>,
         mailbox: &PyMailbox,
         number: u64,
@@ -228,13 +244,27 @@ impl PyAnswer {
             *arriving.lock() = Some(content);
             arrived();
         };
-        (Self { content, functions }, arrive)
+        (Self { content, functions, call: Lock::default() }, arrive)
+    }
+
+    /// The answer to a call that can be cancelled.
+    pub(crate) fn for_call(self, call: CallUnderWay) -> Self {
+        Self { call: Lock::new(Some(call)), ..self }
     }
 }
 
 #[pymethods]
 impl PyAnswer {
-    /// The answer, once: the names as `(name, kind, type, size)`, the copy, or nothing. Raises the refusal.
+    /// Gives the call up that this is the answer to, if it can be. The answer arrives all the same.
+    fn cancel(&self) {
+        let call = self.call.lock().take();
+        if let Some(call) = call {
+            call.cancel();
+        }
+    }
+
+    /// The answer, once: the names as `(name, kind, type, size)`, the copy, or nothing; for a call of a kit whether it
+    /// succeeded, with the value or with the fields of the error. Raises the refusal.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let content = self.content.lock().take();
         let refused = |error: Error| exception(py, &error);
@@ -250,6 +280,12 @@ impl PyAnswer {
                 let names: Vec<_> = names.map_err(refused)?.into_iter().map(fields).collect();
                 names.into_pyobject(py)
             }
+            Some(Content::Called(Ok(value))) => {
+                let owner = py.None().into_bound(py);
+                let value = value::read(py, &value, &Owners::new(&owner))?;
+                (true, value).into_bound_py_any(py)
+            }
+            Some(Content::Called(Err(error))) => (false, error_fields(error)).into_bound_py_any(py),
             Some(Content::Fork(forked, host)) => {
                 let handle = forked.map_err(refused)?;
                 let copied = self.functions.as_ref().map(|functions| functions.get().copy(py));

@@ -4,7 +4,7 @@
 // its own with `isolane` to import; every block tagged `ts run` is a source for the sandbox and must
 // succeed in it. A line that ends in `// → value` (in Python `# → value`), or is followed by a line that
 // begins so, is checked: its expression (of a `console.log` or `print`, the argument) must be deeply
-// equal to the value. Blocks tagged `rust` are documentation tests of the core, and those of docs/packages.md that
+// equal to the value. Blocks tagged `rust` are documentation tests of the core or of the executors, and those of docs/packages.md that
 // need packages of npm are run by tests/packages.
 
 import assert from 'node:assert/strict';
@@ -43,9 +43,10 @@ test('every block is run, or of a kind that nobody runs', () => {
   assert.deepEqual(others.map(({ page, line, tag }) => `${page}:${line} (${tag})`), []);
 });
 
-test('the documentation tests of the core have every page with Rust in it', () => {
-  const core = readFileSync(new URL('core/src/lib.rs', ROOT), 'utf8');
-  const included = [...core.matchAll(/include_str!\("\.\.\/\.\.\/([^"]+)"\)/g)].map(([, page]) => page);
+test('the documentation tests have every page with Rust in it', () => {
+  const crates = ['core/src/lib.rs', 'crates/executors/src/lib.rs'];
+  const sources = crates.map((file) => readFileSync(new URL(file, ROOT), 'utf8')).join('');
+  const included = [...sources.matchAll(/include_str!\("(?:\.\.\/)+([^"]+)"\)/g)].map(([, page]) => page);
   const pages = new Set(examples.filter(({ tag }) => tag === 'rust').map(({ page }) => page));
   assert.deepEqual(included.sort(), [...pages].sort());
 });

@@ -112,3 +112,22 @@ test('options are never read from Object.prototype', async () => {
     for (const name of names) delete Object.prototype[name];
   }
 });
+
+test('refusals come from no polluted prototype', () => {
+  const polluted = { message: 'owned', kind: 'range', cause: { message: 'owned', number: 2 } };
+  for (const [name, value] of Object.entries(polluted)) Object.defineProperty(Object.prototype, name, { value, configurable: true });
+  let [opened, refused] = [];
+  try {
+    opened = new Plain();
+    try {
+      runCode('export default 1', { globals: { 'not a name': 1 } });
+    } catch (error) {
+      refused = error;
+    }
+  } finally {
+    for (const name of Object.keys(polluted)) delete Object.prototype[name];
+  }
+  assert.ok(opened instanceof Plain);
+  assert.ok(refused instanceof TypeError);
+  assert.deepStrictEqual([refused.message.includes('not a name'), Object.hasOwn(refused, 'cause')], [true, false]);
+});

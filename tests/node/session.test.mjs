@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import process from 'node:process';
 import { test } from 'node:test';
@@ -338,4 +338,59 @@ test('a global that an update replaces is freed', async (t) => {
     const { status, result } = await session.run('text.length');
     assert.deepStrictEqual([status, result], ['success', 1e6 + `${edition}`.length]);
   }
+});
+
+test('no end of a sandbox that goes on calling asynchronous functions ends the process', { timeout: 600_000 }, () => {
+  const ends = {
+    'a session is closed': 'const s = new Session({ globals: { f } }); setTimeout(() => s.close(), 200); await s.run(code);',
+    'a runtime is closed': 'const r = new Runtime(); const s = r.session({ globals: { f } }); setTimeout(() => r.close(), 200); await s.run(code);',
+    'a cell is ended': 'const s = new Session({ globals: { f } }); await s.run(code, { signal: AbortSignal.timeout(200) });',
+    'a call is aborted': 'const e = new IsolateCodeExecutor({ globals: { f } }); await e.executeCode({ signal: AbortSignal.timeout(200) }, { code }).catch(() => {});',
+    'an executor is closed': 'const e = new IsolateCodeExecutor({ globals: { f } }); setTimeout(() => e.close(), 200); await e.executeCode(undefined, { code }).catch(() => {});',
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    const program = `
+      import { Runtime, Session } from './tests/isolation.mjs';
+      import { IsolateCodeExecutor } from 'isolane/executors';
+      let calls = 0;
+      const f = async () => { calls += 1; if (calls % 2 === 0) { await null; throw new Error('late'); } };
+      const code = 'for (;;) { f(); }';
+      ${end}
+      // A rejection is unhandled only after some turns.
+      for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+      console.log('alive');`;
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 120_000, cwd: new URL('../..', import.meta.url) });
+    assert.deepStrictEqual([status, stdout, stderr], [0, 'alive\n', ''], name);
+  }
+});
+
+test('one signal ends as many cells as there are, and warns of nothing', async () => {
+  const warnings = [];
+  const warned = (warning) => warnings.push(warning.message);
+  process.on('warning', warned);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const session = new Session();
+  const cells = Array.from({ length: 30 }, () => session.run('await new Promise(() => {})', { signal }));
+  controller.abort(new Error('all'));
+  const messages = (await Promise.all(cells)).map(({ status, error }) => `${status}: ${error.message}`);
+  assert.deepStrictEqual(new Set(messages), new Set(['terminated: Error: all']));
+  await new Promise((turned) => setImmediate(turned));
+  process.off('warning', warned);
+  assert.deepStrictEqual(warnings, []);
+  await session.close();
+});
+
+test('a signal that refuses its listener ends the cell that nobody gets', async () => {
+  const signal = {
+    aborted: false,
+    addEventListener() {
+      throw new RangeError('no listeners');
+    },
+    removeEventListener() {},
+  };
+  const session = new Session();
+  assert.throws(() => session.run('for (;;) ;', { signal }), { name: 'RangeError', message: 'no listeners' });
+  assert.equal((await session.run('1 + 1')).result, 2);
+  await session.close();
 });

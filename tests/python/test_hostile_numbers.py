@@ -51,6 +51,9 @@ class _Remote:
     def release_function(self, *_args: Any) -> None:
         pass
 
+    def was_ended(self) -> bool:
+        return False
+
 
 def _run(*functions: Callable[..., Any]) -> tuple[Bridge, Run, _Remote, Callable[..., None]]:
     bridge = Bridge(asyncio.get_running_loop())

@@ -23,7 +23,7 @@ from isolane import (
     SessionName,
 )
 
-from ceilings import in_loop
+from ceilings import in_loop, run_in
 
 
 def value_of(result: CellExecutionResult) -> Any:
@@ -480,6 +480,22 @@ async def test_a_promise_of_the_sandbox_settles_in_a_later_cell() -> None:
         assert not promise.done()
         await session.run("go(5)")
         assert await promise == 5
+
+
+def test_a_promise_that_a_closed_loop_received_is_received_anew() -> None:
+    received: list[asyncio.Future[Any]] = []
+    with Session(globals={"take": received.append}) as session:
+        session.run_sync("let settle; const promise = new Promise((done) => { settle = done });")
+        session.run_sync("take(promise)")
+
+        async def main() -> None:
+            await session.run("take(promise)")
+            await session.run("settle(5)")
+            first, second = received
+            assert first is not second
+            assert await second == 5
+
+        run_in(asyncio.new_event_loop(), main())
 
 
 @in_loop

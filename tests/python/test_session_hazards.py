@@ -204,10 +204,7 @@ MEMORY = """
             await copy.run("f(x)")
 
     def in_sync(times):
-        for number in range(times):
-            if number % 50 == 0:
-                # Each cell leaves its code and its functions in the session.
-                one.reset_sync()
+        for _ in range(times):
             one.run_sync("f(x); use((x) => 1); 1")
             one.names_sync()
 
@@ -218,9 +215,6 @@ MEMORY = """
             asyncio.run(globals()[kind](times))
 
     kind = sys.argv[1]
-    if kind == "in_sync":
-        # The loop of each cell whose call was left stays.
-        ALLOWED_OBJECTS, ALLOWED_BYTES = 6_000, 1_000_000
     one = isolane.Session(globals={"f": Tool(), "x": PAYLOAD, "use": use, "fail": fail})
     tracemalloc.start()
     repeat(100)

@@ -17,6 +17,7 @@ import asyncio
 from typing import Any
 
 import isolane
+import isolane.kit
 from isolane import CodeExecution, CodeExecutionResult, Runtime, Status, run_code, run_code_sync
 
 
@@ -87,6 +88,20 @@ def plain() -> int:
     return len(isolane.__all__)
 
 
+async def kits() -> list[isolane.kit.KitCall]:
+    with isolane.kit.Kit(state=True) as kit:
+        tool: isolane.kit.KitResult = await kit.run_tool("1", args={})
+        text: str | None = tool.json
+        print(text, kit.run_code_sync("export default 1").calls_dropped)
+        async with kit.session(cells="queue") as session:
+            cell: isolane.kit.KitCellExecution = session.run("1", timeout_ms=100)
+            result: isolane.kit.KitCellResult = await asyncio.create_task(cell)
+            state: isolane.SessionState = result.session
+            copy: isolane.kit.KitSession = await session.fork()
+            print(state, copy.run_sync("2").calls_dropped, (await copy.call("f", 1)).calls)
+            return [*result.calls, *session.call_sync("f").calls]
+
+
 async def use(function: isolane.SandboxFunction) -> Any:
     try:
         return await function(1, "a")
@@ -112,6 +127,10 @@ MISTAKES = [
     "isolane.Session().run_sync('').session == 'rolled_back'",
     "isolane.Session().update(globals=1)",
     "run_code_sync('').session",
+    "isolane.kit.Kit().session().run_sync('').json",
+    "isolane.kit.Kit().session().run_sync('').call",
+    "isolane.Session().run_sync('').calls",
+    "isolane.kit.Kit().session().run_sync('', language='python')",
 ]
 
 
@@ -136,7 +155,7 @@ def test_a_program_that_is_right(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_found(tmp_path: Path) -> None:
-    lines = ["import isolane", "from isolane import run_code_sync", *MISTAKES]
+    lines = ["import isolane.kit", "from isolane import run_code_sync", *MISTAKES]
     done = check(tmp_path / "program.py", "\n".join(lines) + "\n")
     found = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line}
     # The error codes of mypy may change.

@@ -68,6 +68,8 @@ class Bridge:
         self.mailbox = Mailbox()
         self._runs: dict[int, Run] = {}
         self._closing: dict[int, Callable[[], None]] = {}
+        # Callbacks for events that come more than once.
+        self._noticing: dict[int, Callable[[], None]] = {}
         # Sessions in which awaitables of this loop may be pending.
         self._sessions: weakref.WeakSet[Run] | None = None
         self._numbers = 0
@@ -162,6 +164,17 @@ class Bridge:
         self._closing[number] = done
         return number
 
+    def on_notice(self, notice: Callable[[], None]) -> int:
+        """Returns a number for news, such as tasks of a page; every event with that number calls
+        `notice`."""
+        number = self.number()
+        self._noticing[number] = notice
+        return number
+
+    def end_notice(self, number: int) -> None:
+        """Forgets a number for news, of which no more come."""
+        self._noticing.pop(number, None)
+
     def wait_until(self, is_over: Callable[[], bool]) -> None:
         """Handles events on this thread, without a loop, until `is_over` returns true."""
         while not is_over():
@@ -225,7 +238,8 @@ class Bridge:
     def _deliver(self, event: Event) -> None:
         number, kind = event[:2]
         if kind == "closed":
-            self._closing.pop(number)()
+            notice = self._noticing.get(number)
+            (self._closing.pop(number) if notice is None else notice)()
             return
         run = self._runs.get(number)
         if run is None:

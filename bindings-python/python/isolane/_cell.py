@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._futures import SETTLED
-from ._result import CodeExecutionResult, as_cell
+from ._result import CellExecutionResult, CodeExecutionResult, KitCellResult, as_kind
 from ._run import Event, Run
 from ._sandbox_function import SandboxFunction
 from ._session_host import SessionHost
@@ -37,6 +37,7 @@ class Cell(Run):
         self._known_session = weakref.ref(session)
         self._place = session.next_place()
         self._is_undone = False
+        self._kind = KitCellResult if session.is_of_kit else CellExecutionResult
         session.cells.add(self)
 
     @property
@@ -54,13 +55,15 @@ class Cell(Run):
 
     def begins(self) -> bool:
         self._promises.beginning -= 1
-        return not (self.terminating or self._is_undone or self.is_over)
+        if self.terminating or self._is_undone or self.is_over:
+            return False
+        return not self.was_ended()
 
     def expect_events(self) -> None:
         if not self.has_ended:
             super().expect_events()
 
-    def awaits_host(self) -> None:
+    def visits_loop(self) -> None:
         session, bridge = self._known_session(), self.bridge()
         if session is not None and bridge is not None:
             bridge.visit(session)
@@ -83,6 +86,8 @@ class Cell(Run):
         return event[1] in ("function", "promise") or super().is_ready(event)
 
     def ignores(self, kind: str, is_large: bool) -> bool:
+        if kind == "start" and self.was_ended():
+            return True
         if kind == "call" and is_large and not self.remote.running():
             self.throws.number_call()
             return True
@@ -109,7 +114,7 @@ class Cell(Run):
         self._end_in_session("kept")
 
     def end(self, result: CodeExecutionResult) -> None:
-        super().end(as_cell(result))
+        super().end(as_kind(self._kind, result))
 
     def orphan(self, reason: str) -> None:
         super().orphan(reason)
@@ -118,7 +123,7 @@ class Cell(Run):
             session.cells.discard(self)
 
     def _leave(self, result: CodeExecutionResult) -> None:
-        state = as_cell(result).session
+        state = as_kind(CellExecutionResult, result).session
         self._is_undone = state != "kept"
         self._end_in_session(state)
         self.held_up.clear()
@@ -126,7 +131,7 @@ class Cell(Run):
 
     def _release(self) -> None:
         # The context stays: calls of the cell may be pending.
-        self._runtime = None
+        self._owner = None
         self._sink = None
         self._outcome = None
         self.throws.clear()

@@ -8,7 +8,7 @@ from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar, cast, final
 
 from ._bridge import bridge_of
-from ._result import CellExecutionResult, CodeExecutionResult
+from ._result import CellExecutionResult, CodeExecutionResult, KitCellResult, KitResult
 from ._run import Run
 
 Result = TypeVar("Result", bound=CodeExecutionResult)
@@ -118,4 +118,22 @@ class CellExecution(Execution[CellExecutionResult]):
     __slots__ = ()
 
 
+@final
+class KitCellExecution(Execution[KitCellResult]):
+    """A cell of a session of a kit. All that holds for a `CellExecution` holds for it, too; it
+    counts as an instance of `CodeExecution`."""
+
+    __slots__ = ()
+
+
+@final
+class KitExecution(Execution[KitResult]):
+    """A run with a kit. All that holds for a `CodeExecution` holds for it, too; it counts as an
+    instance of that."""
+
+    __slots__ = ()
+
+
 CodeExecution.register(CellExecution)
+CodeExecution.register(KitCellExecution)
+CodeExecution.register(KitExecution)

@@ -113,9 +113,13 @@ class Promises:
                 self._completions.pop(key, None)
 
     def abandon(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Rejects the awaitables that are pending on a loop that has closed."""
+        """Rejects the awaitables that are pending on a loop that has closed, and forgets the
+        futures of that loop: a promise of the sandbox gets another one if it is received again."""
         for completion in tuple(self._completions.values()):
             completion.abandon(loop)
+        for number, future in tuple(self._of_sandbox.items()):
+            if future.get_loop() is loop:
+                self._of_sandbox.pop(number, None)
 
     def reject(self, run: Run, number: int, future: asyncio.Future[Any]) -> None:
         """Rejects an awaitable that will never be done."""
@@ -151,7 +155,7 @@ class Promises:
         task_of = self._guarded(run, awaitable) if is_called else awaitable
         future = copy.run(asyncio.ensure_future, task_of, loop=run.loop)
         self._own[number] = future
-        run.awaits_host()
+        run.visits_loop()
         is_own_task = is_own_task or future is not awaitable
         tasks = self._tasks if is_own_task else None
         completion = _Completion(run, number, future, tasks, run.loop)
@@ -206,6 +210,7 @@ class Promises:
             fail(future, RuntimeError(SETTLED))
             return future
         self._of_sandbox[number] = future
+        run.visits_loop()
         early = self._early.pop(number, None) if self._early else None
         if early is not None:
             on_loop(run.loop, self.settle, run, number, *early)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from ._errors import status_error
 from ._throws import Answered
@@ -132,7 +132,53 @@ class CellExecutionResult(CodeExecutionResult):
     one. `completion`: the value of any other statement. `None` if there is no value."""
 
 
+@dataclass(frozen=True)
+class KitCall:
+    """A call that a run made of a capability of its kit."""
+
+    name: str
+    """The function, such as `db.sql`."""
+    started: float
+    """Epoch milliseconds."""
+    duration_ms: float
+    ok: bool
+    bytes: int
+    """The bytes both ways."""
+    summary: str
+    """For a person, at most 1 KiB: `GET https://y.org/v1/items 200`. Without queries, parameters
+    and texts that are typed."""
+    error: str | None = None
+    """The name of the error; `Aborted` at the end of the run."""
+
+
+@dataclass(frozen=True)
+class KitResult(CodeExecutionResult):
+    """The result of a run with a kit. Values of secrets are replaced by `[secret NAME]` in all of
+    it."""
+
+    json: str | None = None
+    """On success of a tool, the JSON text of its value."""
+    calls: list[KitCall] = field(default_factory=list)
+    """The calls of capabilities, in order."""
+    calls_dropped: int = 0
+    """The number of calls beyond `max_recorded_calls`."""
+
+
+@dataclass(frozen=True)
+class KitCellResult(CellExecutionResult):
+    """The result of a cell with a kit."""
+
+    calls: list[KitCall] = field(default_factory=list)
+    """As in a `KitResult`."""
+    calls_dropped: int = 0
+    """As in a `KitResult`."""
+
+
 Cause: TypeAlias = Answered | BaseException
+
+KitFields: TypeAlias = tuple[
+    str | None, list[tuple[str, float, float, bool, int, str, str | None]], int
+]
 
 Outcome: TypeAlias = tuple[
     Status,
@@ -144,6 +190,7 @@ Outcome: TypeAlias = tuple[
     float,
     int | None,
     tuple[SessionState, str | None, str | None, ValueFrom | None] | None,
+    KitFields | None,
 ]
 
 
@@ -153,19 +200,26 @@ FindThrow: TypeAlias = Callable[[Answered], BaseException | None]
 
 def read_result(outcome: Outcome, reports: list[Any], find_throw: FindThrow) -> CodeExecutionResult:
     """Makes the result of the native side's outcome and of the reports that were read before."""
-    status, result, more, logs, error, duration_ms, memory_used_bytes, cell = outcome
+    status, result, more, logs, error, duration_ms, memory_used_bytes, cell, kit = outcome
     caused = (
         None if error is None else _caused(CodeExecutionError(*error[:-1]), error[-1], find_throw)
     )
     run = (status, result, reports + more, logs, caused, duration_ms, memory_used_bytes)
+    if kit is not None:
+        json, made, dropped = kit
+        calls = [KitCall(*fields) for fields in made]
+        if cell is None:
+            return KitResult(*run, json, calls, dropped)
+        return KitCellResult(*run, *cell, calls, dropped)
     return CodeExecutionResult(*run) if cell is None else CellExecutionResult(*run, *cell)
 
 
-def as_cell(result: CodeExecutionResult) -> CellExecutionResult:
-    """The result of a cell, also of one that ended where its session is not known."""
-    if isinstance(result, CellExecutionResult):
-        return result
-    return CellExecutionResult(**result.__dict__)
+Kind = TypeVar("Kind", bound=CodeExecutionResult)
+
+
+def as_kind(kind: type[Kind], result: CodeExecutionResult) -> Kind:
+    """The result of a run of that kind, also of one that ended where no more is known of it."""
+    return result if isinstance(result, kind) else kind(**result.__dict__)
 
 
 def _caused(

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._futures import SETTLED, fail_all, wake, wake_on
-from ._isolane import REPORT_SINK, HostCall, Message, RunHandle, Runtime
+from ._isolane import REPORT_SINK, HostCall, Kit, Message, RunHandle, Runtime
 from ._result import (
     CodeExecutionResult,
     Outcome,
@@ -65,12 +65,12 @@ class Run:
     def __init__(
         self,
         bridge: Bridge | None,
-        runtime: Runtime | None,
+        owner: Runtime | Kit | None,
         report: Callable[[Any], Any] | None,
         sandbox: Sandbox | None = None,
     ) -> None:
-        # The core closes a runtime that nothing refers to, and ends its runs.
-        self._runtime = runtime
+        # The core closes a runtime or a kit that nothing refers to, and ends its runs.
+        self._owner = owner
         # None until the run has started.
         self._remote: RunHandle | None = None
         self.bridge: Callable[[], Bridge | None] = no_bridge
@@ -209,13 +209,17 @@ class Run:
 
     # For functions of the sandbox and promises.
 
-    def awaits_host(self) -> None:
-        """Notes that an awaitable of the host was given a number."""
+    def visits_loop(self) -> None:
+        """Notes that an awaitable of the loop stands for one of the sandbox, or the reverse."""
+
+    def was_ended(self) -> bool:
+        """Whether somebody or a limit has ended it: no host function of it starts any more."""
+        return self.remote.was_ended()
 
     def begins(self) -> bool:
         """Whether a coroutine of the host may begin. Its task asks in its first step."""
         self._promises.beginning -= 1
-        return not (self.terminating or self.has_ended)
+        return not (self.terminating or self.has_ended or self.was_ended())
 
     def expect_events(self) -> None:
         bridge = self.bridge()
@@ -254,7 +258,10 @@ class Run:
 
     def ignores(self, kind: str, is_large: bool) -> bool:
         """Whether an event needs no handling any more: the run is about to end, and only its end
-        matters; or it settled while the message was read, and no host function starts any more."""
+        matters; or it was ended, or settled while the message was read, and no host function starts
+        any more."""
+        if kind == "start" and self.was_ended():
+            return True
         if kind in CALLS and is_large and not self.remote.running():
             return True
         return self.terminating and kind != "call"
@@ -362,7 +369,7 @@ class Run:
 
     def _release(self) -> None:
         """Releases all that is large. The functions and the exceptions of a run may keep it."""
-        self._runtime = None
+        self._owner = None
         self._sink = None
         self._outcome = None
         self.context = contextvars.Context()

@@ -21,7 +21,7 @@ from ._session_host import SessionHost
 from ._sync import close_loop, outside_of_loops, wait
 
 #: The folder of the wheel that has the executable of worker processes.
-_FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 @as_function(run_arguments)
@@ -184,7 +184,7 @@ class Runtime:
         """
         # `locals()` has only the parameters here.
         options = {name: given for name, given in locals().items() if name != "self"}
-        self._native = _isolane.Runtime(_FOLDER, options)
+        self._native = _isolane.Runtime(FOLDER, options)
         self._sessions: weakref.WeakSet[SessionHost] = weakref.WeakSet()
 
     @as_method(run_arguments)

@@ -108,6 +108,13 @@ class SandboxFunctions:
         """The calls that have not settled, from the oldest on."""
         return self._calls.values()
 
+    def forget_closed(self) -> None:
+        """Forgets the calls whose loops have closed: nothing waits for them, and their outcomes may
+        have been sent to those loops."""
+        for number, future in tuple(self._calls.items()):
+            if future.get_loop().is_closed():
+                self._calls.pop(number, None)
+
     def release_all(self, release: Callable[[int, int], None]) -> None:
         """Releases the functions that are known here, for a copy of the sandbox: no object of the
         host stands for that one's functions."""

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, cast, final
 
 from . import _isolane
 from ._bridge import Bridge, bridge_of
 from ._cell import Cell
-from ._execution import CellExecution
+from ._execution import CellExecution, Execution, KitCellExecution
 from ._options import as_method, call_arguments, cell_arguments, session_arguments
 from ._promises import Watched
-from ._result import CellExecutionResult
+from ._result import CellExecutionResult, KitCellResult
 from ._session_host import SessionHost
 from ._sync import close_loop, outside_of_loops, wait
 
@@ -27,6 +27,9 @@ NameKind: TypeAlias = Literal[
 """The kind of declaration that a name is from."""
 
 Value = TypeVar("Value")
+Handle = TypeVar("Handle", bound=Execution[Any])
+Result = TypeVar("Result", bound=CellExecutionResult)
+Own = TypeVar("Own", bound="AnySession[Any, Any]")
 
 # A method of the native session that starts a cell.
 _Start: TypeAlias = Callable[[_isolane.Mailbox, int, Any, dict[str, object]], _isolane.RunHandle]
@@ -49,8 +52,7 @@ class SessionName:
     """The length of an array or a string, the size of a Map or Set; `None` for all else."""
 
 
-@final
-class Session:
+class AnySession(Generic[Handle, Result]):
     """An isolate that stays: its cells run one after another, and find what earlier ones left. A
     context manager for `with` and `async with`.
 
@@ -60,31 +62,13 @@ class Session:
 
     __slots__ = ("__weakref__", "_host")
 
-    @as_method(session_arguments)
-    def __init__(self, **options: Any) -> None:
-        """Opens a session of the default runtime.
+    _host: SessionHost
 
-        Args:
-            imports, modules, globals: as for `run_code`, for all cells. `update` changes them.
-            language: That of cells without one of their own.
-            memory_limit_bytes: Limit on all memory that the session holds. Default 128 MiB.
-            report: As for `run_code`, for all cells without one of their own.
-            cells: With `queue`, cells run one at a time, in the order of their calls. With
-                `interleave`, the next one starts as soon as those before wait for the host.
-            checkpoint_bytes: The size of the largest state that a session keeps a copy of while a
-                cell runs, so that a cell which is ended can be undone. Default 64 MiB; 0 keeps
-                none. Without the copy the session is reset instead.
-
-        Raises:
-            TypeError, ValueError: an option is not valid; nothing is open.
-            SerializationError: a value cannot be cloned; the message has its path.
-            RuntimeError: the runtime is closed, or it isolates by process and `cells` is
-                `interleave`.
-        """
-        self._host = _open(None, None, session_arguments(**options))
+    def _handle(self, cell: Cell) -> Handle:
+        raise NotImplementedError
 
     @as_method(cell_arguments)
-    def run(self, *args: Any, **options: Any) -> CellExecution:
+    def run(self, *args: Any, **options: Any) -> Handle:
         """Runs `source` as the next cell.
 
         Returns at once; await the handle for the result. Host functions run on the calling event
@@ -107,7 +91,7 @@ class Session:
         return self._start(self._host.native.run, arguments, "run")
 
     @as_method(cell_arguments)
-    def run_sync(self, *args: Any, **options: Any) -> CellExecutionResult:
+    def run_sync(self, *args: Any, **options: Any) -> Result:
         """Runs `source` as the next cell and waits for the result: `run` for callers without an
         event loop.
 
@@ -127,7 +111,7 @@ class Session:
         return self._wait(self._host.native.run, arguments, "run")
 
     @as_method(call_arguments)
-    def call(self, *args: Any, **options: Any) -> CellExecution:
+    def call(self, *args: Any, **options: Any) -> Handle:
         """Calls a function that a cell declared or imported, as a cell of its own.
 
         Args:
@@ -143,7 +127,7 @@ class Session:
         return self._start(self._host.native.call, arguments, "call")
 
     @as_method(call_arguments)
-    def call_sync(self, *args: Any, **options: Any) -> CellExecutionResult:
+    def call_sync(self, *args: Any, **options: Any) -> Result:
         """As `call`, and waits for the result as `run_sync` does.
 
         Args:
@@ -183,7 +167,7 @@ class Session:
 
     def names_sync(self) -> list[SessionName]:
         """As `names`, and waits for it."""
-        with outside_of_loops("names_sync", "names"):
+        with outside_of_loops("names_sync", "names", self._host.page):
             return _names(self._ask_sync(self._host.native.names))
 
     def reset(self) -> asyncio.Future[None]:
@@ -194,12 +178,12 @@ class Session:
 
     def reset_sync(self) -> None:
         """As `reset`, and waits for it."""
-        with outside_of_loops("reset_sync", "reset"):
+        with outside_of_loops("reset_sync", "reset", self._host.page):
             place = self._host.place
             self._ask_sync(self._host.native.reset)
             self._host.was_reset(place)
 
-    def fork(self) -> asyncio.Future[Session]:
+    def fork(self: Own) -> asyncio.Future[Own]:
         """A second session with the same state, as soon as the cells before are done. From then on
         neither sees the other. Host functions are the same host functions.
 
@@ -209,13 +193,13 @@ class Session:
         watched = self._host.watched()
         return self._ask(self._host.native.fork, lambda native: self._copy(native, watched))
 
-    def fork_sync(self) -> Session:
+    def fork_sync(self: Own) -> Own:
         """As `fork`, and waits for it.
 
         Raises:
             RuntimeError: as for `fork`.
         """
-        with outside_of_loops("fork_sync", "fork"):
+        with outside_of_loops("fork_sync", "fork", self._host.page):
             watched = self._host.watched()
             return self._copy(self._ask_sync(self._host.native.fork), watched)
 
@@ -237,7 +221,7 @@ class Session:
         await closed.wait()
         self._host.finish()
 
-    def __enter__(self) -> Session:
+    def __enter__(self: Own) -> Own:
         return self
 
     def __exit__(
@@ -248,7 +232,7 @@ class Session:
     ) -> None:
         self.close()
 
-    async def __aenter__(self) -> Session:
+    async def __aenter__(self: Own) -> Own:
         return self
 
     async def __aexit__(
@@ -260,24 +244,24 @@ class Session:
         await self.aclose()
 
     def __repr__(self) -> str:
-        return f"<Session {'open' if self._host.native.running() else 'closed'}>"
+        return f"<{type(self).__name__} {'open' if self._host.native.running() else 'closed'}>"
 
-    def _start(self, start: _Start, arguments: dict[str, Any], name: str) -> CellExecution:
+    def _start(self, start: _Start, arguments: dict[str, Any], name: str) -> Handle:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
             message = f"{name} needs a running event loop; without one, call {name}_sync"
             raise RuntimeError(message) from None
-        return CellExecution(self._begin(bridge_of(loop), start, arguments))
+        return self._handle(self._begin(bridge_of(loop), start, arguments))
 
-    def _wait(self, start: _Start, arguments: dict[str, Any], name: str) -> CellExecutionResult:
-        with outside_of_loops(f"{name}_sync", name):
+    def _wait(self, start: _Start, arguments: dict[str, Any], name: str) -> Result:
+        with outside_of_loops(f"{name}_sync", name, self._host.page):
             bridge = Bridge()
             try:
                 cell = self._begin(bridge, start, arguments)
                 # The exception of a host function refers to the frames that wait.
                 arguments.clear()
-                return cast(CellExecutionResult, wait(bridge, cell))
+                return cast(Result, wait(bridge, cell))
             finally:
                 close_loop(bridge)
 
@@ -290,6 +274,8 @@ class Session:
             cell.failed()
             raise
         cell.began(remote)
+        if self._host.page is not None:
+            self._host.page.attach(bridge, remote)
         bridge.attach(number, cell)
         return cell
 
@@ -318,20 +304,73 @@ class Session:
         bridge.wait_until(lambda: bool(arrived))
         return answer.take()
 
-    def _copy(self, native: _isolane.Session, watched: list[Watched]) -> Session:
-        return session_of(self._host.copy(native, watched))
+    def _copy(self: Own, native: _isolane.Session, watched: list[Watched]) -> Own:
+        return _session_of(type(self), self._host.copy(native, watched))
+
+
+@final
+class Session(AnySession[CellExecution, CellExecutionResult]):
+    """An isolate that stays: its cells run one after another, and find what earlier ones left. A
+    context manager for `with` and `async with`.
+
+    It belongs to no event loop: its cells may come from any thread and any loop. A session that
+    nothing refers to is closed; a function of its sandbox refers to it.
+    """
+
+    __slots__ = ()
+
+    @as_method(session_arguments)
+    def __init__(self, **options: Any) -> None:
+        """Opens a session of the default runtime.
+
+        Args:
+            imports, modules, globals: as for `run_code`, for all cells. `update` changes them.
+            language: That of cells without one of their own.
+            memory_limit_bytes: Limit on all memory that the session holds. Default 128 MiB.
+            report: As for `run_code`, for all cells without one of their own.
+            cells: With `queue`, cells run one at a time, in the order of their calls. With
+                `interleave`, the next one starts as soon as those before wait for the host.
+            checkpoint_bytes: The size of the largest state that a session keeps a copy of while a
+                cell runs, so that a cell which is ended can be undone. Default 64 MiB; 0 keeps
+                none. Without the copy the session is reset instead.
+
+        Raises:
+            TypeError, ValueError: an option is not valid; nothing is open.
+            SerializationError: a value cannot be cloned; the message has its path.
+            RuntimeError: the runtime is closed, or it isolates by process and `cells` is
+                `interleave`.
+        """
+        self._host = _open(None, None, session_arguments(**options))
+
+    def _handle(self, cell: Cell) -> CellExecution:
+        return CellExecution(cell)
+
+
+@final
+class KitSession(AnySession[KitCellExecution, KitCellResult]):
+    """A session whose cells have the capabilities of a kit, which opens it: see `Kit.session`. All
+    that holds for a `Session` holds for it, too."""
+
+    __slots__ = ()
+
+    def _handle(self, cell: Cell) -> KitCellExecution:
+        return KitCellExecution(cell)
 
 
 def open_session(
     runtime: _isolane.Runtime, known: weakref.WeakSet[SessionHost], options: dict[str, Any]
 ) -> Session:
     """Opens a session of a runtime, which notes it among those that it knows."""
-    return session_of(_open(runtime, known, session_arguments(**options)))
+    return _session_of(Session, _open(runtime, known, session_arguments(**options)))
 
 
-def session_of(host: SessionHost) -> Session:
-    """The session with that side of the host."""
-    session = Session.__new__(Session)
+def kit_session_of(host: SessionHost) -> KitSession:
+    """The session of a kit with that side of the host."""
+    return _session_of(KitSession, host)
+
+
+def _session_of(kind: type[Own], host: SessionHost) -> Own:
+    session = kind.__new__(kind)
     session._host = host
     return session
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ._bridge import bridge_of
 from ._futures import fail, fail_everywhere, on_loop
-from ._isolane import HostCall, Message, RunHandle, Runtime, Session
+from ._isolane import HostCall, Kit, Message, RunHandle, Runtime, Session
 from ._promises import Watched
 from ._run import Event, Run, no_bridge
 from ._sandbox import Sandbox
 
 if TYPE_CHECKING:
     from ._cell import Cell
+    from ._page import PageDriver
 
 _CLOSED = "the session is closed; nothing in its sandbox can be called any more"
 _RESET = "the session was reset; this belongs to a state that it has forgotten"
@@ -34,12 +35,15 @@ class SessionHost(Run):
 
     def __init__(
         self,
-        runtime: Runtime | None,
+        owner: Runtime | Kit | None,
         report: Callable[[Any], Any] | None,
         known: weakref.WeakSet[SessionHost] | None,
     ) -> None:
-        super().__init__(None, runtime, report, Sandbox(of_session=True))
+        super().__init__(None, owner, report, Sandbox(of_session=True))
+        self.is_of_kit = isinstance(owner, Kit)
         self.sink = report
+        # That of its kit.
+        self.page: PageDriver | None = None
         # Cells that have not settled.
         self.cells: set[Cell] = set()
         # The open sessions of the runtime.
@@ -50,6 +54,10 @@ class SessionHost(Run):
     def native(self) -> Session:
         """The core's handle on the session."""
         return cast(Session, self._remote)
+
+    def was_ended(self) -> bool:
+        # Limits end cells. Calls between them go on for as long as the session is open.
+        return False
 
     def opened(self, native: Session) -> None:
         """Records that the session is open."""
@@ -65,8 +73,9 @@ class SessionHost(Run):
     def copy(self, native: Session, watched: list[Watched]) -> SessionHost:
         """The host's side of a copy of the session. `watched` are the awaitables that were pending
         when the copy was asked for: it receives their completions, too."""
-        copied = SessionHost(self._runtime, self.sink, self._known)
+        copied = SessionHost(self._owner, self.sink, self._known)
         copied.opened(native)
+        copied.page = self.page
         copied.sandbox.promises.copy_from(self._promises, watched, copied)
         # No object here stands for a function of the copy.
         self.sandbox.functions.release_all(native.release_function)
@@ -108,6 +117,9 @@ class SessionHost(Run):
     @property
     def place(self) -> int:
         return self._places
+
+    def visits_loop(self) -> None:
+        bridge_of(self.loop).visit(self)
 
     def expect_events(self) -> None:
         if self._sandbox_functions.pending():
@@ -205,6 +217,7 @@ class SessionHost(Run):
     def orphan(self, _: str) -> None:
         """The loop that fetched events has closed: another loop with a call does that from now."""
         self.bridge = no_bridge
+        self._sandbox_functions.forget_closed()
         for pending in tuple(self._sandbox_functions.pending()):
             if pending.get_loop().is_running():
                 on_loop(pending.get_loop(), self._listen, pending.get_loop())

@@ -10,20 +10,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 from ._bridge import Bridge
 from ._execution import CodeExecution
 from ._result import CodeExecutionResult
 from ._run import Run
 
+if TYPE_CHECKING:
+    from ._page import PageDriver
+
 # Loops that `run_code_sync` made and runs at this moment.
 _driven: set[asyncio.AbstractEventLoop] = set()
 
 
 @contextlib.contextmanager
-def outside_of_loops(blocking: str = "run_code_sync", other: str = "run_code") -> Generator[None]:
+def outside_of_loops(
+    blocking: str = "run_code_sync", other: str = "run_code", page: PageDriver | None = None
+) -> Generator[None]:
     """Refuses to block a loop that is running on this thread. The error names the function that
-    blocks, and the other one to await.
+    blocks, and the other one to await. The loop of a synchronous `page` is not blocked: only calls
+    of its functions run it.
 
     A host function of an outer `run_code_sync` may call it again: nothing else waits for that
     outer loop.
@@ -31,8 +38,13 @@ def outside_of_loops(blocking: str = "run_code_sync", other: str = "run_code") -
     running = asyncio._get_running_loop()
     if running is None:
         yield
+        if page is not None:
+            # Its function may have started Playwright.
+            asyncio._set_running_loop(page.loop)
         return
-    if running not in _driven or asyncio.current_task(running) is not None:
+    is_of_page = page is not None and page.loop is running
+    is_driven = running in _driven and asyncio.current_task(running) is None
+    if not (is_of_page or is_driven):
         raise RuntimeError(
             f"{blocking} cannot be called while an event loop is running on this thread: "
             f"await {other} instead"
@@ -42,6 +54,11 @@ def outside_of_loops(blocking: str = "run_code_sync", other: str = "run_code") -
         yield
     finally:
         asyncio._set_running_loop(running)
+
+
+def is_driven(bridge: Bridge) -> bool:
+    """Whether a thread waits for a run of the bridge, instead of a loop of the caller's."""
+    return bridge.own_loop is None or bridge.own_loop in _driven
 
 
 def wait(bridge: Bridge, run: Run) -> CodeExecutionResult:

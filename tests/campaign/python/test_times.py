@@ -7,6 +7,8 @@ its thread, so that neither other programs nor waiting count.
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -15,6 +17,8 @@ from typing import Any
 import isolane
 import pytest
 from isolane import Runtime
+from isolane.executors import CodeLoop, LocalCodeExecutor, ScriptedModel
+from isolane.kit import Kit
 
 from ceilings import PATIENCE
 from median import judge
@@ -111,6 +115,47 @@ def test_what_nobody_will_read_on_in_is_freed_in_slices() -> None:
         return await longest_turn(freed())
 
     judge_turns("what is freed", main, MOST_S)
+
+
+def test_the_search_for_secrets_leaves_the_loop_its_turns() -> None:
+    source = """
+        const text = '%41\\\\n'.repeat(2e5) + secrets.KEY;
+        report(text); console.log(text);
+        return text
+    """
+
+    async def main() -> float:
+        secrets = {"KEY": {"value": "hunter2hunter2", "reveal": True}}
+        async with Kit(secrets=secrets, memory_limit_bytes=1 << 30) as kit:
+            run = kit.run_tool(source, timeout_ms=300_000, report=lambda _: None)
+            longest = await longest_turn(run)
+            assert (await run).status == "success"
+        return longest
+
+    judge_turns("the search for secrets", main, MOST_S)
+
+
+def test_files_of_programs_take_less_of_the_loop_than_json_would() -> None:
+    code = "for i in range(4): open(f'{i}.bin', 'wb').write(b'x' * (7 << 20))"
+    text = json.dumps([base64.b64encode(b"x" * (7 << 20)).decode() for _ in range(4)])
+
+    async def both(code_loop: CodeLoop) -> None:
+        assert len((await code_loop.run("Go.")).files) == 4
+        async for _ in code_loop.stream("Go."):
+            pass
+
+    async def main() -> float:
+        before_s = time.thread_time()
+        assert len([base64.b64decode(one) for one in json.loads(text)]) == 4
+        as_json_s = time.thread_time() - before_s
+        model = ScriptedModel()
+        for _ in range(2):
+            model.push_code("python", code)
+            model.push_text("Done.")
+        longest_s = await longest_turn(both(CodeLoop(model, LocalCodeExecutor(timeout_ms=None))))
+        return longest_s / as_json_s
+
+    judge("longest turn for files, by the time for JSON", lambda: asyncio.run(main()), 1)
 
 
 def test_lone_surrogates_are_read_as_fast_as_other_units() -> None:

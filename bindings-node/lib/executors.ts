@@ -1,0 +1,7 @@
+// `isolane/executors`: executors of code that a model wrote, and the loop in which it sees what came of that code.
+
+export { CodeExecutionResult, ExecutorError } from './executors/data.js';
+export { IsolateCodeExecutor } from './executors/isolate.js';
+export { CodeLoop } from './executors/loop.js';
+export { ConfinedCodeExecutor, ContainerCodeExecutor, LocalCodeExecutor } from './executors/program.js';
+export { ScriptedModel } from './executors/scripted-model.js';

@@ -1,0 +1,694 @@
+"""The loop: a model writes programs, an executor runs them, and the model sees what came of them,
+until it answers.
+
+In: a model, an executor and options; then a text or contents. Out: events as they happen, and one
+result. The loop itself is native. It asks for what is of Python: `_Run` calls the model and the
+executor on the event loop of the caller, and functions that are no coroutine functions on threads
+of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import contextvars
+import inspect
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, cast, final
+
+from . import _isolane
+from ._bridge import bridge_of
+from ._executor_call import run_here
+from ._executor_data import (
+    CodeExecutionResult,
+    ExecFile,
+    ExecutorError,
+    InvocationContext,
+    NativeFile,
+    NativeInput,
+    Outcome,
+    input_of,
+    native_files,
+    native_result,
+)
+from ._executors import TIMEOUT_MS, NativeExecutor
+from ._futures import on_loop
+from ._isolate_executor import IsolateCodeExecutor
+
+Reason: TypeAlias = Literal["answered", "max_turns", "cancelled"]
+"""Why a run is over."""
+
+AsText: TypeAlias = Literal["auto"] | bool
+"""How code and its results are told to the model."""
+
+Content: TypeAlias = Mapping[str, Any]
+"""The words of one side: `role`, which is `user` or `model`, and `parts`."""
+
+
+class Model(Protocol):
+    """A language model, as the loop sees it."""
+
+    def generate(self, *, instruction: str, contents: list[dict[str, Any]]) -> Any:
+        """Goes on with a conversation. A function or a coroutine function. Returns a list of parts,
+        one part, a text, or an iterator or asynchronous iterator of parts or texts."""
+        ...
+
+
+class CodeExecutor(Protocol):
+    """Runs code that a model wrote. Calls of one executor may overlap.
+
+    It may have the attributes `stateful`, `error_retry_attempts`, `timeout_ms` and
+    `code_block_delimiters`. A bare function of the same parameters is an executor, too.
+    """
+
+    def execute_code(self, ctx: InvocationContext, input: Any, /) -> Any:
+        """Runs the code of the input to its end. A function, which then runs on a thread of its
+        own, or a coroutine function. Returns a `CodeExecutionResult`."""
+        ...
+
+
+class TurnEvent(TypedDict):
+    """The model is about to be asked."""
+
+    type: Literal["turn"]
+    turn: int
+
+
+class TextEvent(TypedDict):
+    """The model said something, as it comes. Thoughts are not said."""
+
+    type: Literal["text"]
+    turn: int
+    text: str
+
+
+class CodeEvent(TypedDict):
+    """A program is about to run."""
+
+    type: Literal["code"]
+    turn: int
+    index: int
+    language: str
+    code: str
+
+
+class OutputEvent(TypedDict):
+    """A program printed something, as it comes."""
+
+    type: Literal["output"]
+    turn: int
+    index: int
+    stream: Literal["stdout", "stderr"]
+    text: str
+
+
+class RetryEvent(TypedDict):
+    """An attempt failed, and another one follows."""
+
+    type: Literal["retry"]
+    turn: int
+    index: int
+    attempt: int
+    error: str
+
+
+class ResultEvent(TypedDict):
+    """A program is done."""
+
+    type: Literal["result"]
+    turn: int
+    index: int
+    outcome: Outcome
+    output: str
+    result: CodeExecutionResult
+    attempts: int
+    duration_ms: float
+
+
+class FinishEvent(TypedDict):
+    """The run is over."""
+
+    type: Literal["finish"]
+    turn: int
+    reason: Reason
+    text: str
+
+
+LoopEvent: TypeAlias = (
+    TurnEvent | TextEvent | CodeEvent | OutputEvent | RetryEvent | ResultEvent | FinishEvent
+)
+"""An event of a run. Turns count from 1; programs from 0 in each turn."""
+
+
+@dataclass
+class LoopResult:
+    """The end of a run."""
+
+    reason: Reason
+    text: str
+    """The text of the last turn, without thoughts."""
+    contents: list[dict[str, Any]]
+    """The whole conversation, with the code and its results."""
+    files: list[ExecFile]
+    """The files that programs left, the newest of each name, in the order of names."""
+    turns: int
+
+
+@final
+class CodeLoop:
+    """A model with an executor for its code. Runs share nothing but these two."""
+
+    __slots__ = ("_execute", "_generate", "_native", "_options", "_traits")
+
+    def __init__(
+        self,
+        model: Model,
+        executor: CodeExecutor | NativeExecutor | Callable[..., Any],
+        *,
+        instruction: str | None = None,
+        max_turns: int | None = None,
+        files: Sequence[ExecFile | Mapping[str, Any]] | None = None,
+        execution_id: str | None = None,
+        code_blocks: Sequence[tuple[str, str]] | None = None,
+        result_delimiters: tuple[str, str] | None = None,
+        as_text: AsText | None = None,
+        max_output_bytes: int | None = None,
+    ) -> None:
+        """Makes a loop.
+
+        Args:
+            model: The model.
+            executor: One of the library, or of your own.
+            instruction: The instruction of the model.
+            max_turns: How often the model is asked at most. Default 16.
+            files: Files that every program finds.
+            execution_id: The state of a stateful executor. By default each run has a new one.
+            code_blocks: The delimiters of code in a text, in place of the executor's.
+            result_delimiters: The delimiters of a result as text. Default: a fence `tool_output`.
+            as_text: Whether code and results go back as text: `auto` as the model said it.
+            max_output_bytes: The bytes of one result that the model is shown. Default 65,536.
+
+        Raises:
+            TypeError, ValueError: an option is not valid.
+        """
+        options: dict[str, Any] = {
+            "instruction": instruction,
+            "max_turns": max_turns,
+            "execution_id": execution_id,
+            "code_blocks": code_blocks,
+            "result_delimiters": result_delimiters,
+            "as_text": as_text,
+            "max_output_bytes": max_output_bytes,
+        }
+        if files is not None:
+            options["files"] = [ExecFile(*file).to_json() for file in native_files(files, "files")]
+        self._options = _dumps(options, "an option")
+        generate = getattr(model, "generate", None)
+        if not callable(generate):
+            raise TypeError(f"model must have a method generate, got {type(model).__name__}")
+        self._generate: Callable[..., Any] = generate
+        self._native: _isolane.CodeExecutor | None = None
+        self._traits: _Traits | None = None
+        execute = getattr(executor, "execute_code", executor)
+        if not callable(execute):
+            got = type(executor).__name__
+            raise TypeError(
+                f"executor must have a method execute_code, or be a function, got {got}"
+            )
+        self._execute: Callable[..., Any] = execute
+        if _is_native(executor):
+            self._native = cast(NativeExecutor, executor)._native
+        else:
+            self._traits = _traits_of(executor)
+        _isolane.check_loop(self._options, self._native, self._traits)
+
+    async def run(self, input: str | Sequence[Content]) -> LoopResult:
+        """Runs until the model answers without code, or has no turn left. Cancelling the task ends
+        the program that runs, and asks the model no more.
+
+        Args:
+            input: A text of the user, or contents.
+
+        Raises:
+            TypeError, ValueError: the input has a part that is none.
+            Whatever the model raises. Nothing else is an error of a run.
+        """
+        run = _Run(self, input, False)
+        run.begin()
+        try:
+            return await asyncio.shield(run.ended)
+        except asyncio.CancelledError:
+            await run.end()
+            raise
+
+    def run_sync(self, input: str | Sequence[Content]) -> LoopResult:
+        """As `run`, and waits for the result.
+
+        Raises:
+            RuntimeError: an event loop is running on this thread (await `run`).
+        """
+        return run_here("run_sync", "run", lambda: self.run(input))
+
+    def stream(self, input: str | Sequence[Content]) -> LoopStream:
+        """Runs with events, as the stream is read. Leaving the stream cancels the run.
+
+        Args:
+            input: as for `run`.
+
+        Raises:
+            TypeError, ValueError: as for `run`.
+            RuntimeError: no event loop is running here.
+        """
+        return LoopStream(_Run(self, input, True))
+
+
+@final
+class LoopStream(AsyncIterator[LoopEvent]):
+    """The events of a run: an asynchronous iterator, and a context manager for `async with`.
+
+    It raises what the model raises. The run ends with the stream.
+    """
+
+    __slots__ = ("__weakref__", "_run")
+
+    def __init__(self, run: _Run) -> None:
+        self._run = run
+
+    @property
+    def result(self) -> LoopResult | None:
+        """The result, when the last event was read."""
+        run = self._run
+        return run.result if not run.events else None
+
+    def cancel(self) -> None:
+        """Ends the run, with the reason `cancelled`. The events until then can be read."""
+        self._run.native.cancel()
+
+    async def aclose(self) -> None:
+        """Ends the run, and the stream. May be called again."""
+        await self._run.end()
+
+    def __aiter__(self) -> LoopStream:
+        return self
+
+    async def __anext__(self) -> LoopEvent:
+        try:
+            return await self._run.next_event()
+        except asyncio.CancelledError:
+            await self._run.end()
+            raise
+
+    async def __aenter__(self) -> LoopStream:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __del__(self) -> None:
+        # The run may not have been made.
+        with contextlib.suppress(AttributeError):
+            self._run.leave()
+
+
+_Traits: TypeAlias = tuple[bool, int, "float | None", bool, list[tuple[str, str]]]
+
+_DELIMITERS = [(f"```{language}\n", "\n```") for language in ("tool_code", "python")]
+
+
+def _is_native(executor: Any) -> bool:
+    """Whether an executor needs nothing of Python."""
+    names = ("stateful", "error_retry_attempts", "code_block_delimiters")
+    return (
+        _keeps_time(executor)
+        and not isinstance(executor, IsolateCodeExecutor)
+        and _inherits(executor, *names)
+    )
+
+
+def _keeps_time(executor: Any) -> bool:
+    """Whether an executor is one of the library, which ends its calls when their time is over."""
+    return isinstance(executor, NativeExecutor) and _inherits(
+        executor, "execute_code", "timeout_ms"
+    )
+
+
+def _inherits(executor: NativeExecutor, *names: str) -> bool:
+    """Whether nothing of an executor of the library was replaced."""
+    return all(
+        inspect.getattr_static(executor, name) is inspect.getattr_static(NativeExecutor, name)
+        for name in names
+    )
+
+
+def _traits_of(executor: Any) -> _Traits:
+    """The properties of an executor of Python that the loop asks for."""
+    stateful = getattr(executor, "stateful", False)
+    if not isinstance(stateful, bool):
+        raise TypeError(f"executor.stateful must be a boolean, got {type(stateful).__name__}")
+    attempts = getattr(executor, "error_retry_attempts", 2)
+    if isinstance(attempts, bool) or not isinstance(attempts, int):
+        got = type(attempts).__name__
+        raise TypeError(f"executor.error_retry_attempts must be an int, got {got}")
+    if attempts < 0:
+        raise ValueError(f"executor.error_retry_attempts must not be negative, got {attempts}")
+    timeout_ms = getattr(executor, "timeout_ms", TIMEOUT_MS)
+    if timeout_ms is not None and (
+        isinstance(timeout_ms, bool) or not isinstance(timeout_ms, (int, float))
+    ):
+        got = type(timeout_ms).__name__
+        raise TypeError(f"executor.timeout_ms must be a number or None, got {got}")
+    delimiters = getattr(executor, "code_block_delimiters", _DELIMITERS)
+    pairs = [tuple(pair) for pair in delimiters]
+    if not all(len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in pairs):
+        raise TypeError("executor.code_block_delimiters must be pairs of strings")
+    delimiters = cast("list[tuple[str, str]]", pairs)
+    return stateful, min(attempts, 2**32 - 1), timeout_ms, _keeps_time(executor), delimiters
+
+
+class _Run:
+    """A run on the event loop of its caller."""
+
+    def __init__(self, code_loop: CodeLoop, input: Any, streams: bool) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._bridge = bridge_of(self._loop)
+        # The context variables of the caller: news arrive in those of whoever used the loop first.
+        self._variables = contextvars.copy_context()
+        self._generate, self._execute = code_loop._generate, code_loop._execute
+        # The work for each question of the native half; the streams of a model; and exceptions.
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._streams: dict[int, Any] = {}
+        self._raised: dict[int, BaseException] = {}
+        # Calls of executors that are over for the loop.
+        self._dropped: dict[int, threading.Event] = {}
+        # Events that nobody has read, and as how many each counts.
+        self.events: collections.deque[tuple[LoopEvent, int]] = collections.deque()
+        self.result: LoopResult | None = None
+        self.ended: asyncio.Future[LoopResult] = self._loop.create_future()
+        self._arrived = asyncio.Event()
+        self._is_told = False
+        self._number = self._bridge.on_notice(self._news)
+        try:
+            text = _dumps(input, "the input")
+            self.native = _isolane.LoopRun(
+                self._bridge.mailbox,
+                self._number,
+                code_loop._options,
+                text,
+                code_loop._native,
+                code_loop._traits,
+                streams,
+            )
+        except BaseException:
+            self._bridge.end_notice(self._number)
+            raise
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """Begins the run."""
+        if not self._has_begun:
+            self._has_begun = True
+            self.native.begin()
+
+    async def next_event(self) -> LoopEvent:
+        """The next event. Raises the exception of the model, once, and the end of the iteration."""
+        self.begin()
+        while not self.events:
+            if self.ended.done():
+                if not self._is_told:
+                    self._is_told = True
+                    self.ended.result()
+                raise StopAsyncIteration
+            self._arrived.clear()
+            await self._arrived.wait()
+        event, count = self.events.popleft()
+        self.native.read_event(count)
+        return event
+
+    async def end(self) -> None:
+        """Ends the run, and waits for a moment until nothing of it is left."""
+        self.native.cancel()
+        if not self._has_begun:
+            self._has_begun = True
+            self._bridge.end_notice(self._number)
+            self.ended.cancel()
+        # Events that nobody reads must not hold the run up.
+        self._leave_events()
+        tasks = [*self._tasks.values()]
+        for number in tuple(self._tasks):
+            self._drop(number)
+        waiting: list[asyncio.Future[Any]] = [self.ended, *tasks]
+        await asyncio.wait(waiting, timeout=1)
+        self._is_told = True
+        if self.ended.done() and not self.ended.cancelled():
+            self.ended.exception()
+
+    def leave(self) -> None:
+        """Ends the run, from any thread, as nobody reads its events any more."""
+        self.native.cancel()
+        if not self.ended.done():
+            on_loop(self._loop, self._forget)
+
+    def _leave_events(self) -> None:
+        for _, count in self.events:
+            self.native.read_event(count)
+        self.events.clear()
+
+    def _forget(self) -> None:
+        self._leave_events()
+        if not self._has_begun:
+            self._bridge.end_notice(self._number)
+        for number in tuple(self._tasks):
+            self._drop(number)
+
+    def _news(self) -> None:
+        for kind, number, what in self.native.take():
+            if kind == "event":
+                self.events.append((_event(*what), number))
+                self._arrived.set()
+            elif kind == "generate":
+                self._start(number, self._generate_reply(number, json.loads(what)))
+            elif kind == "next":
+                self._start(number, self._next_part(number))
+            elif kind == "execute":
+                self._dropped[number] = threading.Event()
+                self._start(number, self._execute_code(number, *what))
+            elif kind == "dropped":
+                self._drop(number)
+            else:
+                self._finish(kind, number, what)
+
+    def _finish(self, kind: str, number: int, what: Any) -> None:
+        self._bridge.end_notice(self._number)
+        raised = self._raised.pop(number, None) if kind == "raised" else None
+        self._raised.clear()
+        self._arrived.set()
+        if self.ended.done():
+            return
+        if kind == "ended":
+            self.result = _result(*what)
+            self.ended.set_result(self.result)
+        else:
+            error = RuntimeError(what) if raised is None else raised
+            if isinstance(error, (StopIteration, StopAsyncIteration, asyncio.CancelledError)):
+                wrapped = RuntimeError(f"the model raised {type(error).__name__}")
+                wrapped.__cause__ = error
+                error = wrapped
+            self.ended.set_exception(error)
+            # A stream that was left has no reader.
+            self.ended.exception()
+
+    def _start(self, number: int, work: Any) -> None:
+        task = self._variables.run(self._loop.create_task, work)
+        self._tasks[number] = task
+
+        def done(task: asyncio.Task[None]) -> None:
+            if self._tasks.get(number) is task:
+                del self._tasks[number]
+
+        task.add_done_callback(done)
+
+    def _drop(self, number: int) -> None:
+        """Ends the work for a question."""
+        dropped = self._dropped.pop(number, None)
+        if dropped is not None:
+            dropped.set()
+        task, stream = self._tasks.pop(number, None), self._streams.pop(number, None)
+        if task is not None:
+            task.cancel()
+        if stream is not None and hasattr(stream, "aclose" if _is_async(stream) else "close"):
+            self._start(-number, _close(task, stream))
+
+    async def _generate_reply(self, number: int, request: dict[str, Any]) -> None:
+        try:
+            reply = await _call(self._generate, **request)
+            if _is_async(reply) or hasattr(reply, "__next__"):
+                self._streams[number] = aiter(reply) if _is_async(reply) else reply
+                self.native.stream(number)
+            else:
+                self.native.answer(number, _dumps(reply, "the reply of the model"))
+        except BaseException as raised:
+            self._model_raised(number, raised)
+
+    async def _next_part(self, number: int) -> None:
+        try:
+            stream = self._streams[number]
+            if _is_async(stream):
+                part = await anext(stream, _END)
+            else:
+                part = await _on_thread(next, stream, _END)
+            if part is _END:
+                self.native.end_stream(number)
+            else:
+                self.native.answer(number, _dumps(part, "a part of the model"))
+        except BaseException as raised:
+            self._model_raised(number, raised)
+
+    def _model_raised(self, number: int, raised: BaseException) -> None:
+        self._raised[number] = raised
+        self.native.raised(number)
+        if not isinstance(raised, Exception):
+            raise raised
+
+    async def _execute_code(
+        self, number: int, fields: NativeInput, place: tuple[str, int, int]
+    ) -> None:
+        native, dropped = self.native, self._dropped[number]
+        context = InvocationContext(
+            *place,
+            cancelled=dropped.is_set,
+            stdout=lambda data: native.output(number, True, bytes(memoryview(data))),
+            stderr=lambda data: native.output(number, False, bytes(memoryview(data))),
+        )
+        try:
+            self._executed(number, await _call(self._execute, context, input_of(fields)))
+        except ExecutorError as error:
+            kind = error.kind if isinstance(error.kind, str) else "other"
+            native.refused(number, kind, _told(error, ""))
+        except BaseException as raised:
+            told = _told(raised, type(raised).__name__)
+            native.refused(number, "other", f"the executor failed: {told}")
+            if not isinstance(raised, Exception):
+                raise
+        finally:
+            self._dropped.pop(number, None)
+
+    def _executed(self, number: int, returned: Any) -> None:
+        """Answers with what an executor returned. The program has run: if it is no result, there is
+        no other attempt."""
+        try:
+            result = native_result(returned)
+            _check_names(result[2])
+            self.native.executed(number, result)
+        except Exception as raised:
+            told = _told(raised, type(raised).__name__)
+            self.native.refused(number, "bad_input", f"the executor failed: {told}")
+
+
+_END = object()
+
+
+def _check_names(files: list[NativeFile]) -> None:
+    """Raises if later programs could not be given the files. A loop checks those that it is given;
+    of two with one name it keeps the newer one."""
+    names = {name for name, _, _ in files}
+    options = {"files": [{"name": name, "content": ""} for name in sorted(names)]}
+    try:
+        _isolane.check_loop(json.dumps(options), None, (False, 1, None, False, _DELIMITERS))
+    except TypeError as error:
+        raise TypeError(f"output_files: {error}") from None
+
+
+def _told(raised: BaseException, unsaid: str) -> str:
+    """The message of an exception of the caller's as Unicode. `unsaid`: for one without a text."""
+    try:
+        text = str(raised) or unsaid
+    except Exception:
+        text = type(raised).__name__
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _is_async(stream: Any) -> bool:
+    return hasattr(stream, "__aiter__") or hasattr(stream, "__anext__")
+
+
+async def _close(task: asyncio.Task[None] | None, stream: Any) -> None:
+    """Closes a stream that nobody reads any more."""
+    if task is not None:
+        await asyncio.wait([task])
+    # There is nobody to tell of an exception of its end.
+    with contextlib.suppress(Exception):
+        if _is_async(stream):
+            await stream.aclose()
+        else:
+            await _on_thread(stream.close)
+
+
+async def _call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Calls a function: one that blocks on a thread of its own."""
+    called = getattr(function, "__call__", None)  # noqa: B004 - that of an object with a method
+    of_loop = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    if any(is_one(function) or is_one(called) for is_one in of_loop):
+        value = function(*args, **kwargs)
+    else:
+        value = await _on_thread(function, *args, **kwargs)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _on_thread(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Calls a function on a thread of its own, which does not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(raised: BaseException | None, value: Any) -> None:
+        if future.done():
+            return
+        if raised is None:
+            future.set_result(value)
+        elif isinstance(raised, StopIteration):
+            future.set_exception(RuntimeError("a function raised StopIteration"))
+        else:
+            future.set_exception(raised)
+
+    def work() -> None:
+        try:
+            value = context.run(function, *args, **kwargs)
+        except BaseException as raised:
+            on_loop(loop, settle, raised, None)
+        else:
+            on_loop(loop, settle, None, value)
+
+    threading.Thread(target=work, name="isolane-loop", daemon=True).start()
+    return await future
+
+
+def _dumps(value: Any, place: str) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"{place} is not plain data: {error}") from None
+
+
+def _event(text: str, files: list[NativeFile]) -> LoopEvent:
+    event = json.loads(text)
+    if event["type"] == "result":
+        event["duration_ms"] = event.pop("durationMs")
+        event["result"] = CodeExecutionResult.from_json(event["result"])
+        event["result"].output_files = [ExecFile(*file) for file in files]
+    return cast(LoopEvent, event)
+
+
+def _result(text: str, files: list[NativeFile]) -> LoopResult:
+    fields = json.loads(text)
+    fields["files"] = [ExecFile(*file) for file in files]
+    return LoopResult(**fields)

@@ -1,0 +1,286 @@
+// `browser` on pages of Chromium, through Playwright, and the proxy of the kit in front of them.
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:http';
+import process from 'node:process';
+import { after, before, test } from 'node:test';
+
+import { Kit } from 'isolane/kit';
+import { chromium } from 'playwright-core';
+
+import { Runtime } from '../isolation.mjs';
+
+const executablePath = process.env.ISOLANE_CHROMIUM ?? '/usr/bin/chromium';
+// Continuous integration has it.
+const skip = !existsSync(executablePath) && process.env.CI === undefined ? 'there is no Chromium here' : false;
+
+const runtime = new Runtime();
+const PAGE = `<!doctype html><title>a page</title><body><p>one</p><p>two</p>
+  <button onclick="this.textContent = 'clicked'">button</button><input value="before">
+  <script>window.shared = { day: new Date(0), list: [1, 2n] }</script></body>`;
+let server;
+let browser;
+let requests = [];
+
+before(async () => {
+  if (skip) return;
+  server = createServer((request, response) => {
+    requests.push(`${request.headers.host.split(':')[0]}${request.url}`);
+    if (request.url === '/away') response.writeHead(302, { location: `http://127.0.0.1:${port()}/forbidden` }).end();
+    else if (request.url === '/elsewhere') response.writeHead(302, { location: `http://localhost:${port()}/hang` }).end();
+    else if (request.url === '/hang') {
+      // The document is there, and is never done.
+      response.setHeader('content-type', 'text/html');
+      response.write('<title>hangs</title><p>begun</p>'.padEnd(4_096));
+    } else if (request.url === '/hello') response.end('the value is hunter2-hunter2');
+    else if (request.url === '/probe') {
+      response.setHeader('content-type', 'text/html');
+      response.end(`<title>probe</title><img src="http://127.0.0.2:${port()}/private"><img src="http://127.0.0.1:${port()}/a/picture">`);
+    } else {
+      response.setHeader('content-type', 'text/html');
+      response.end(PAGE);
+    }
+  });
+  // 127.0.0.2 is an address of the same host that no kit here lets through.
+  await new Promise((done) => server.listen(0, '0.0.0.0', done));
+  browser = await chromium.launch({ executablePath });
+});
+
+after(async () => {
+  await browser?.close();
+  server?.closeAllConnections();
+  server?.close();
+});
+
+const port = () => server.address().port;
+const at = (path = '/') => `http://127.0.0.1:${port()}${path}`;
+
+/** Runs `act` with a kit that may use the server, and with its page. */
+async function withKit(options, act) {
+  const page = await browser.newPage();
+  const fetch = { allow: [`http://127.0.0.1:${port()}/*`], allowAddresses: ['127.0.0.1'] };
+  const kit = new Kit({ runtime, browser: page, fetch, ...options });
+  requests = [];
+  try {
+    return await act(kit, page);
+  } finally {
+    await kit.close();
+    await page.close().catch(() => {});
+  }
+}
+
+async function value(kit, source, options) {
+  const result = await kit.runTool(source, options);
+  assert.equal(result.status, 'success', JSON.stringify(result.error));
+  return result.result;
+}
+
+const FAILS = 'const fails = async (call) => { try { return await call } catch (e) { return [e.name, e.message] } };';
+
+test('code uses the page that the host uses', { skip }, () =>
+  withKit({}, async (kit, page) => {
+    const tool = `
+      const arrived = await browser.navigate(args.url);
+      await browser.click('button');
+      await browser.type('input', ' after');
+      const added = await browser.evaluate("document.querySelector('input').value");
+      await browser.type('input', 'anew', { clear_first: true });
+      const shot = await browser.screenshot();
+      return {
+        arrived, added,
+        anew: await browser.evaluate("return document.querySelector('input').value"),
+        shared: await browser.evaluate('() => window.shared'),
+        text: await browser.extractText('p'),
+        body: (await browser.extractText()).includes('clicked'),
+        html: await browser.extractHtml('p'), outer: await browser.extractHtml('p', { outer: true }),
+        shot: [shot.image.startsWith('iVBORw0KGgo'), shot.width, shot.height],
+        part: (await browser.screenshot({ selector: 'button' })).width < shot.width,
+      }`;
+    const got = await value(kit, tool, { args: { url: at() } });
+    assert.deepStrictEqual(got, {
+      arrived: { url: at(), title: 'a page', status: 200 },
+      added: 'before after',
+      anew: 'anew',
+      shared: { day: '1970-01-01T00:00:00.000Z', list: [1, 2] },
+      text: 'one',
+      body: true,
+      html: 'one',
+      outer: '<p>one</p>',
+      shot: [true, 1280, 720],
+      part: true,
+    });
+    assert.equal(page.url(), at());
+    assert.equal(await page.textContent('button'), 'clicked');
+    await page.setContent('<p>by the host</p>');
+    assert.equal(await value(kit, "return await browser.extractText('p')"), 'by the host');
+  }));
+
+test('a navigation that takes too long is stopped, and judged where it has come to', { skip }, async () => {
+  const page = await browser.newPage();
+  try {
+    await withKit({ browser: { page, timeoutMs: 10_000 } }, async (kit) => {
+      const tool = `${FAILS} return [await fails(browser.navigate(args.url)), await browser.extractText()]`;
+      const late = ['BrowserTimeout', 'the browser took longer than 10000 ms'];
+      assert.deepStrictEqual(await value(kit, tool, { args: { url: at('/hang') } }), [late, 'begun']);
+      assert.equal(page.url(), at('/hang'));
+      assert.deepStrictEqual(await value(kit, tool, { args: { url: at('/elsewhere') } }), [late, '']);
+      assert.equal(page.url(), 'about:blank');
+      assert.ok(requests.includes('localhost/hang'));
+      // The same if the run ends with it.
+      const ended = await kit.runTool('await browser.navigate(args.url)', { args: { url: at('/elsewhere') } });
+      assert.equal(ended.error.name, 'BrowserTimeout');
+      assert.equal(await value(kit, 'return await browser.extractText()'), '');
+      assert.equal(page.url(), 'about:blank');
+    });
+  } finally {
+    await page.close();
+  }
+});
+
+test('a page that was closed is followed by another one', { skip }, async () => {
+  const context = await browser.newContext();
+  for (const source of [await context.newPage(), () => browser.newPage()]) {
+    await withKit({ browser: source }, async (kit) => {
+      await value(kit, "await browser.extractText(); await browser.close()");
+      assert.equal((await value(kit, `return await browser.navigate(args.url)`, { args: { url: at() } })).status, 200);
+    });
+  }
+  await context.close();
+});
+
+test('a page without a context of its own cannot be followed', { skip }, () =>
+  withKit({}, async (kit, page) => {
+    await value(kit, 'await browser.close()');
+    assert.ok(page.isClosed());
+    const [name] = await value(kit, `${FAILS} return await fails(browser.extractText())`);
+    assert.equal(name, 'BrowserError');
+  }));
+
+test('of a context the newest page is used, or a new one', { skip }, async () => {
+  const context = await browser.newContext();
+  await withKit({ browser: { context } }, async (kit) => {
+    assert.equal(await value(kit, `await browser.navigate(args.url); return await browser.evaluate('1 + 1')`, { args: { url: at() } }), 2);
+    assert.equal(context.pages().length, 1);
+    const newest = await context.newPage();
+    await newest.setContent('<p>newest</p>');
+    assert.equal(await value(kit, "return await browser.extractText('p')"), 'newest');
+  });
+  await context.close();
+});
+
+test('navigation obeys the rules, also where it arrives', { skip }, () =>
+  withKit({ browser: { page: () => browser.newPage(), allow: [`http://127.0.0.1:${8}`] } }, async (kit) => {
+    const message = await value(kit, `${FAILS} return await fails(browser.navigate(args.url))`, { args: { url: at() } });
+    assert.deepStrictEqual(message, ['BrowserBlocked', 'port ' + port() + ' is not allowed']);
+    assert.deepStrictEqual(requests, []);
+  }));
+
+test('a redirect to elsewhere leaves the page', { skip }, async () => {
+  const page = await browser.newPage();
+  await withKit({ browser: { page, allow: [`http://127.0.0.1:${port()}/away`] } }, async (kit) => {
+    const [name] = await value(kit, `${FAILS} return await fails(browser.navigate(args.url))`, { args: { url: at('/away') } });
+    assert.equal(name, 'BrowserBlocked');
+    assert.equal(page.url(), 'about:blank');
+  });
+});
+
+test('time limits hold in a page that never rests', { skip }, async () => {
+  const page = await browser.newPage();
+  await withKit({ browser: { page, timeoutMs: 700 } }, async (kit) => {
+    const waits = await value(kit, `${FAILS} return [await fails(browser.click('#none')), await fails(browser.evaluate('for (;;) ;'))]`);
+    assert.deepStrictEqual(waits, [1, 2].map(() => ['BrowserTimeout', 'the browser took longer than 700 ms']));
+  });
+});
+
+test('a run that ends does not wait for its page, and neither does the host', { skip, timeout: 120_000 }, async () => {
+  const page = await browser.newPage();
+  // The click alone would take ten minutes.
+  await withKit({ browser: { page, timeoutMs: 600_000 } }, async (kit) => {
+    const ended = await kit.runTool("await browser.click('#none')", { timeoutMs: 300 });
+    assert.equal(ended.error.name, 'Timeout');
+    assert.equal(await page.evaluate('1 + 1'), 2);
+  });
+  await page.close();
+});
+
+test('secrets do not reach a page, and do not come back from one', { skip }, () =>
+  withKit({ secrets: { KEY: { value: 'hunter2-hunter2', hosts: [`http://127.0.0.1:${port()}`] } } }, async (kit) => {
+    const tool = `${FAILS}
+      await browser.navigate(args.url);
+      return [await browser.extractText() === 'the value is ' + secrets.KEY, await fails(browser.type('input', secrets.KEY)),
+        await browser.evaluate('document.body.innerText.length')]`;
+    const [same, refused, length] = await value(kit, tool, { args: { url: at('/hello') } });
+    assert.equal(same, true);
+    assert.deepStrictEqual(refused, ['BrowserBlocked', "secret 'KEY' is not for the browser"]);
+    assert.equal(length, 'the value is hunter2-hunter2'.length);
+  }));
+
+test('cells use the page', { skip }, () =>
+  withKit({}, async (kit) => {
+    const session = kit.session();
+    await session.run(`const arrived = await browser.navigate('${at()}')`);
+    const { result } = await session.run("[arrived.title, await browser.extractText('p')]");
+    assert.deepStrictEqual(result, ['a page', 'one']);
+    await session.close();
+  }));
+
+test('behind the proxy a page reaches only what is allowed', { skip }, async () => {
+  let launched;
+  let given;
+  const launch = async (proxy) => {
+    given = proxy;
+    launched = await chromium.launch({ executablePath, proxy, args: ['--proxy-bypass-list=<-loopback>'] });
+    return launched.newPage();
+  };
+  await withKit({ browser: launch }, async (kit) => {
+    const result = await value(kit, "return await browser.navigate(args.url, { wait_until: 'networkidle' })", { args: { url: at('/probe') } });
+    assert.deepStrictEqual(result, { url: at('/probe'), title: 'probe', status: 200 });
+    assert.ok(requests.includes('127.0.0.1/a/picture'), requests.join());
+    assert.ok(!requests.some((request) => request.startsWith('127.0.0.2')), requests.join());
+    assert.deepStrictEqual(await kit.proxy(), given);
+  });
+  await launched.close();
+});
+
+test('without the proxy it is the affair of the browser', { skip }, () =>
+  withKit({}, async (kit) => {
+    await value(kit, "await browser.navigate(args.url, { wait_until: 'networkidle' })", { args: { url: at('/probe') } });
+    assert.ok(requests.includes('127.0.0.2/private'), requests.join());
+  }));
+
+test('a function that gives no page fails the call, and is called again', { skip }, async () => {
+  let calls = 0;
+  const page = await browser.newPage();
+  const source = () => {
+    calls += 1;
+    if (calls === 1) throw new Error('no browser yet');
+    return calls === 2 ? 1 : page;
+  };
+  await withKit({ browser: source }, async (kit) => {
+    const got = await value(kit, `${FAILS} return [await fails(browser.extractText()), await fails(browser.extractText()), await browser.extractText()]`);
+    assert.deepStrictEqual(got, [
+      ['BrowserError', 'no browser yet'],
+      ['BrowserError', 'the function of the option browser must give a page or a context of Playwright'],
+      '',
+    ]);
+  });
+});
+
+test('what is no page is misuse', () => {
+  const page = { goto: async () => {}, locator: () => {}, isClosed: () => false };
+  const context = { newPage: async () => {}, pages: () => [] };
+  const wrong = [
+    [1, /^browser must be a page or a context of Playwright, or a function that gives one, got/],
+    [{}, /^browser must be a page or a context/],
+    [{ page, context }, /^browser has both page and context/],
+    [{ page: context }, /^browser\.page must be a page of Playwright/],
+    [{ context: page }, /^browser\.context must be a context of Playwright/],
+    [{ page, timeout: 1 }, /browser\.timeout/],
+    [{ page, allow: 'all' }, /^browser\.allow must be/],
+  ];
+  for (const [browser, message] of wrong) {
+    assert.throws(() => new Kit({ runtime, browser }), (error) => error instanceof TypeError && message.test(error.message), String(message));
+  }
+  assert.throws(() => new Kit({ runtime, browser: { page, timeoutMs: 0 } }), RangeError);
+});

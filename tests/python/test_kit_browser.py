@@ -1,0 +1,314 @@
+"""`browser` on pages of Chromium, through Playwright, and the proxy of the kit in front of them."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from isolane.kit import Kit, Proxy
+from playwright.async_api import async_playwright
+from playwright.sync_api import Browser, sync_playwright
+
+import isolation
+
+CHROMIUM = os.environ.get("ISOLANE_CHROMIUM", "/usr/bin/chromium")
+# Continuous integration has it.
+needs_chromium = pytest.mark.skipif(
+    not os.path.exists(CHROMIUM) and "CI" not in os.environ, reason="there is no Chromium here"
+)
+
+PAGE = """<!doctype html><title>a page</title><body><p>one</p>
+<button onclick="this.textContent = 'clicked'">button</button><input value="before"></body>"""
+
+FAILS = """const fails = async (call) => {
+  try { return await call } catch (e) { return [e.name, e.message] }
+};"""
+
+TOUR = """
+const arrived = await browser.navigate(args.url);
+await browser.click('button');
+await browser.type('input', ' after');
+const added = await browser.evaluate("document.querySelector('input').value");
+await browser.type('input', 'anew', { clear_first: true });
+const shot = await browser.screenshot();
+return [
+  arrived.title, arrived.status, added,
+  await browser.evaluate("return document.querySelector('input').value"),
+  await browser.extractText('p'), await browser.extractHtml('p', { outer: true }),
+  (await browser.extractText()).includes('clicked'),
+  shot.image.startsWith('iVBORw0KGgo'), shot.width,
+];
+"""
+TOURED = ["a page", 200, "before after", "anew", "one", "<p>one</p>", True, True, 1280]
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.server.seen.append(f"{self.headers['Host'].split(':')[0]}{self.path}")  # type: ignore[attr-defined]
+        port = self.connection.getsockname()[1]
+        body = f'<img src="http://127.0.0.2:{port}/x">' if self.path == "/probe" else PAGE
+        if self.path == "/elsewhere":
+            self.send_response(302)
+            self.send_header("location", f"http://localhost:{port}/hang")
+            self.send_header("content-length", "0")
+            self.end_headers()
+            return
+        if self.path == "/hang":
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            # It is never done: it ends when the client goes away.
+            self.send_header("content-length", "1000000")
+            self.end_headers()
+            self.wfile.write(b"<p>begun</p>".ljust(4096))
+            self.rfile.read(1)
+            return
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    # 127.0.0.2 is an address of the same host that no kit here lets through.
+    server = http.server.ThreadingHTTPServer(("0.0.0.0", 0), Handler)
+    server.seen = []  # type: ignore[attr-defined]
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+
+
+@pytest.fixture
+def options(server: Any) -> Iterator[dict[str, Any]]:
+    server.seen.clear()
+    allow = [f"http://127.0.0.1:{server.server_address[1]}/*"]
+    with isolation.Runtime() as runtime:
+        yield {
+            "runtime": runtime,
+            "fetch": {"allow": allow, "allow_addresses": ["127.0.0.1"]},
+            "state": True,
+        }
+
+
+def url(server: Any, path: str = "/") -> str:
+    return f"http://127.0.0.1:{server.server_address[1]}{path}"
+
+
+def in_thread(act: Callable[[], None]) -> None:
+    """Runs the function on a thread of its own: Playwright leaves its loop on the thread."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            act()
+        except BaseException as caught:
+            raised.append(caught)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if raised:
+        raise raised[0]
+
+
+def with_browser(act: Callable[[Browser], None]) -> None:
+    def run() -> None:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=CHROMIUM)
+            act(browser)
+            browser.close()
+
+    in_thread(run)
+
+
+@needs_chromium
+def test_code_uses_a_synchronous_page(server: Any, options: dict[str, Any]) -> None:
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with Kit(browser=page, **options) as kit:
+            done = kit.run_tool_sync(TOUR, args={"url": url(server)})
+            assert done.result == TOURED, done.error
+            assert page.text_content("button") == "clicked"
+            # All other functions that wait work beside Playwright's loop, too.
+            kit.state.set_sync("k", 1)
+            assert "browser" in kit.describe_sync()
+            with kit.session() as session:
+                first = session.run_sync("const title = await browser.evaluate('document.title')")
+                assert first.status == "success", first.error
+                assert session.run_sync("title").result == "a page"
+            # A coroutine function makes a loop of the run's own.
+            double = kit.run_tool_sync(
+                "return [await double(2), await browser.extractText('p'), await double(3)]",
+                globals={"double": doubled},
+            )
+            assert double.result == [4, "one", 6], double.error
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_a_navigation_that_takes_too_long_is_judged(server: Any, options: dict[str, Any]) -> None:
+    def act(browser: Browser) -> None:
+        page = browser.new_page()
+        with Kit(browser={"page": page, "timeout_ms": 10_000}, **options) as kit:
+            source = f"{FAILS} const late = await fails(browser.navigate(args.url));"
+            source += " return [late[0], await browser.extractText()]"
+            for path, expected in [("/hang", url(server, "/hang")), ("/elsewhere", "about:blank")]:
+                done = kit.run_tool_sync(source, args={"url": url(server, path)})
+                text = "begun" if path == "/hang" else ""
+                assert (done.result, page.url) == (["BrowserTimeout", text], expected), done.error
+
+    with_browser(act)
+
+
+async def doubled(number: int) -> int:
+    await asyncio.sleep(0.01)
+    return 2 * number
+
+
+@needs_chromium
+def test_time_limits_hold_in_a_page_that_never_rests(options: dict[str, Any]) -> None:
+    def act(browser: Browser) -> None:
+        with Kit(browser={"page": browser.new_page(), "timeout_ms": 700}, **options) as kit:
+            calls = (
+                "await fails(browser.click('#none')), await fails(browser.evaluate('for (;;) ;'))"
+            )
+            done = kit.run_tool_sync(f"{FAILS} return [{calls}]")
+            message = ["BrowserTimeout", "the browser took longer than 700 ms"]
+            assert done.result == [message, message], done.error
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_of_a_context_the_newest_page_is_used(server: Any, options: dict[str, Any]) -> None:
+    def act(browser: Browser) -> None:
+        context = browser.new_context()
+        with Kit(browser=context, **options) as kit:
+            assert kit.run_tool_sync(TOUR, args={"url": url(server)}).result == TOURED
+            context.new_page().set_content("<p>newest</p>")
+            assert kit.run_tool_sync("return await browser.extractText('p')").result == "newest"
+            kit.run_tool_sync("await browser.close()")
+            assert len(context.pages) == 1
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_code_uses_an_asynchronous_page_behind_the_proxy(
+    server: Any, options: dict[str, Any]
+) -> None:
+    async def main() -> None:
+        async with async_playwright() as playwright:
+            launched = []
+            given: list[Proxy] = []
+
+            async def launch(proxy: Proxy) -> Any:
+                given.append(proxy)
+                arguments = ["--proxy-bypass-list=<-loopback>"]
+                browser = await playwright.chromium.launch(
+                    executable_path=CHROMIUM,
+                    proxy=proxy,  # type: ignore[arg-type]
+                    args=arguments,
+                )
+                launched.append(browser)
+                return await browser.new_page()
+
+            async with Kit(browser=launch, **options) as kit:
+                assert (await kit.run_tool(TOUR, args={"url": url(server)})).result == TOURED
+                tool = "return await browser.navigate(args.url, { wait_until: 'networkidle' })"
+                probed = await kit.run_tool(tool, args={"url": url(server, "/probe")})
+                assert probed.status == "success", probed.error
+                assert "127.0.0.1/probe" in server.seen
+                assert "127.0.0.2/x" not in server.seen
+                assert given == [await kit.proxy()]
+                async with kit.session() as session:
+                    cell = await session.run("await browser.evaluate('1 + 1')")
+                    assert cell.result == 2
+            await launched[0].close()
+
+    asyncio.run(main())
+
+
+@needs_chromium
+def test_pages_of_the_other_kind_say_so(options: dict[str, Any]) -> None:
+    source = f"{FAILS} return await fails(browser.extractText())"
+
+    async def main() -> None:
+        async with async_playwright() as playwright:
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM)
+            page = await browser.new_page()
+            with Kit(browser=page, **options) as kit:
+                done = await asyncio.to_thread(kit.run_tool_sync, source)
+            message = "the page is asynchronous: await run_tool, not run_tool_sync"
+            assert done.result == ["BrowserError", message]
+            await browser.close()
+
+    asyncio.run(main())
+
+    def act(browser: Browser) -> None:
+        with Kit(browser=browser.new_page(), **options) as kit:
+            done = []
+
+            async def run() -> None:
+                done.append(await kit.run_tool(source))
+
+            in_thread(lambda: asyncio.run(run()))
+        message = "the page is synchronous: call run_tool_sync, not run_tool"
+        assert done[0].result == ["BrowserError", message]
+
+    with_browser(act)
+
+
+@needs_chromium
+def test_a_function_launches_a_synchronous_browser(server: Any, options: dict[str, Any]) -> None:
+    def run() -> None:
+        started = []
+
+        def launch(proxy: Proxy) -> Any:
+            playwright = sync_playwright().start()
+            started.append(playwright)
+            browser = playwright.chromium.launch(
+                executable_path=CHROMIUM,
+                proxy=proxy,  # type: ignore[arg-type]
+                args=["--proxy-bypass-list=<-loopback>"],
+            )
+            return browser.new_page()
+
+        with Kit(browser=launch, **options) as kit:
+            assert kit.run_tool_sync(TOUR, args={"url": url(server)}).result == TOURED
+            assert kit.run_tool_sync("return await browser.extractText('p')").result == "one"
+        started[0].stop()
+
+    in_thread(run)
+
+
+def test_what_is_no_page_is_misuse() -> None:
+    class Page:
+        def goto(self) -> None: ...
+
+    class Context:
+        def new_page(self) -> None: ...
+
+    wrong: list[tuple[Any, str]] = [
+        (1, "browser must be a page or a context of Playwright, or a function"),
+        ({}, "browser must be a page or a context"),
+        ({"page": Page(), "context": Context()}, "browser has both page and context"),
+        ({"page": Context()}, "browser.page must be a page of Playwright"),
+        ({"context": Page()}, "browser.context must be a context of Playwright"),
+        ({"page": Page(), "timeout": 1}, ".*browser.timeout"),
+        ({"page": Page(), "allow": "all"}, "browser.allow must be"),
+    ]
+    for browser, message in wrong:
+        with pytest.raises(TypeError, match=f"^{message}"):
+            Kit(browser=browser)
+    with pytest.raises(ValueError, match=r"^browser\.timeout_ms must be"):
+        Kit(browser={"page": Page(), "timeout_ms": 0})

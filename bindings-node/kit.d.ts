@@ -16,7 +16,7 @@ import type {
   SessionOptions,
 } from './index.js';
 
-/** The options of a {@link Kit}. What is not given does not exist inside. An unknown key is a `TypeError`. */
+/** The options of a {@link Kit}. A capability that is not given does not exist inside. An unknown key is a `TypeError`. */
 export interface KitOptions {
   /** The owner of state and libraries. Agents never see each other's. Default `'default'`. */
   agent?: string;

@@ -47,6 +47,13 @@ test('two tarballs are all that an empty folder needs', { timeout: CEILING_MS, s
   const use = `runCode('export default f(1)', { globals: { f: (n) => n + 41 } }).then((r) => console.log(r.result))`;
   assert.equal(node(home, `const { runCode } = require('isolane'); ${use}`), '42');
   assert.equal(node(home, `import { runCode } from 'isolane'; ${use}`, '--input-type=module'), '42');
+  const tool = `const kit = new Kit({ state: true }); kit.runTool('await state.set("n", 42); return state.get("n")').then((r) => console.log(r.result)).finally(() => kit.close())`;
+  assert.equal(node(home, `const { Kit } = require('isolane/kit'); ${tool}`), '42');
+  assert.equal(node(home, `import { Kit } from 'isolane/kit'; ${tool}`, '--input-type=module'), '42');
+  const loop = `const model = new ScriptedModel(); model.pushText('It is 42.'); new CodeLoop({ model, executor: new IsolateCodeExecutor() }).run('Say it.').then((r) => console.log(r.text))`;
+  const names = '{ CodeLoop, IsolateCodeExecutor, ScriptedModel }';
+  assert.equal(node(home, `const ${names} = require('isolane/executors'); ${loop}`), 'It is 42.');
+  assert.equal(node(home, `import ${names} from 'isolane/executors'; ${loop}`, '--input-type=module'), 'It is 42.');
   if (process.platform !== 'win32') {
     assert.equal(node(home, `const runtime = new (require('isolane').Runtime)({ isolation: 'process' }); const { runCode } = runtime; ${use}.then(() => runtime.close())`), '42');
   }

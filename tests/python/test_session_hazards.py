@@ -7,6 +7,7 @@ import multiprocessing
 import pytest
 
 from ceilings import run_program
+from repeated import CELLS, KINDS_OF_CELLS
 
 needs_fork = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="this system does not fork"
@@ -144,78 +145,17 @@ def test_open_sessions_do_not_keep_the_process() -> None:
     assert run_program(EXIT) == ["left"]
 
 
-MEMORY = """
+COUNTS = """
     import asyncio, gc, isolane, sys, tracemalloc
 
     ALLOWED_OBJECTS, ALLOWED_BYTES = 100, 200_000
-    PAYLOAD = {"rows": [{"id": n, "text": "x" * 50} for n in range(20)]}
 
     def counts():
         gc.collect()
         return len(gc.get_objects()), tracemalloc.get_traced_memory()[0]
+"""
 
-    class Tool:
-        # A cycle, so that nothing is freed by chance.
-        def __init__(self):
-            self.me = self
-            self.bytes = bytearray(10_000)
-        async def __call__(self, value):
-            await asyncio.sleep(0)
-            return value
-
-    async def use(function):
-        return await function(PAYLOAD)
-
-    def fail():
-        raise ValueError("x" * 1000)
-
-    async def cells(times):
-        for number in range(times):
-            if number % 100 == 0:
-                # Each cell leaves its code in the session.
-                await one.reset()
-            await one.run("globalThis.x = await f(x); await use((x) => x.rows.length)")
-            await one.run("try { fail() } catch {} ; f(1); report(x)", report=len)
-            await one.run("fail()")
-
-    async def rolled_back(times):
-        for _ in range(times // 4):
-            handle = one.run("const y = f(x); await use(() => new Promise(() => {}))")
-            await asyncio.sleep(0)
-            handle.terminate("enough")
-            await handle
-
-    async def sessions(times):
-        for number in range(times):
-            holder = []
-            values = {"f": Tool(), "x": PAYLOAD, "me": lambda holder=holder: holder}
-            session = isolane.Session(globals=values)
-            holder.append(session)
-            await session.run("let y = await f(x); f(1); 1")
-            if number % 2:
-                await session.aclose()
-            if number % 50 == 0:
-                # Python does not know how much memory a session holds.
-                gc.collect()
-
-    async def forks(times):
-        for _ in range(times):
-            copy = await one.fork()
-            await copy.run("f(x)")
-
-    def in_sync(times):
-        for _ in range(times):
-            one.run_sync("f(x); use((x) => 1); 1")
-            one.names_sync()
-
-    def repeat(times):
-        if kind == "in_sync":
-            in_sync(times)
-        else:
-            asyncio.run(globals()[kind](times))
-
-    kind = sys.argv[1]
-    one = isolane.Session(globals={"f": Tool(), "x": PAYLOAD, "use": use, "fail": fail})
+MEMORY = """
     tracemalloc.start()
     repeat(100)
     before = counts()
@@ -226,6 +166,6 @@ MEMORY = """
 """
 
 
-@pytest.mark.parametrize("kind", ["cells", "rolled_back", "sessions", "forks", "in_sync"])
+@pytest.mark.parametrize("kind", KINDS_OF_CELLS)
 def test_sessions_leave_nothing(kind: str) -> None:
-    assert run_program(MEMORY, kind) == ["fine"]
+    assert run_program(COUNTS + CELLS + MEMORY, kind) == ["fine"]

@@ -379,7 +379,7 @@ class Kit:
         max_calls: int | None = None,
         max_recorded_calls: int | None = None,
     ) -> None:
-        """Opens a kit. What is not given does not exist inside.
+        """Opens a kit. A capability that is not given does not exist inside.
 
         Args:
             agent: The owner of state and libraries; agents never see each other's. Default

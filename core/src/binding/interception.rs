@@ -59,7 +59,7 @@ pub trait RunInterceptor: Any + fmt::Debug + Send + Sync {
         let _ = log;
     }
 
-    /// What becomes of a report; `None` if it stays as it is. Called once, before anybody sees the report, on the thread
+    /// Changes a report; `None` if it stays as it is. Called once, before anybody sees the report, on the thread
     /// that computes the run, or that takes large messages of its worker. May take long for a large one.
     fn report(&self, report: &Value) -> Option<Value> {
         let _ = report;
@@ -73,7 +73,7 @@ pub trait RunInterceptor: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// What becomes of the result. Called once, before the caller is told of the end. The reports in it are left out: they
+    /// Changes the result. Called once, before the caller is told of the end. The reports in it are left out: they
     /// were changed before.
     fn result(&self, result: ExecutionResult) -> ExecutionResult {
         result

@@ -84,7 +84,7 @@ pub(crate) struct Task {
     pub(crate) report: bool,
     /// The form of the entry.
     pub(crate) shape: Shape,
-    /// What the run sees of the extension, until that is open.
+    /// The part of the extension that the run sees, until that is open.
     pub(crate) extension: Option<Arc<ExtensionRequest>>,
 }
 

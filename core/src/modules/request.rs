@@ -99,7 +99,7 @@ pub struct Request {
     pub timeout_ms: Option<f64>,
     /// The form of the entry. A body needs the extension.
     pub shape: Shape,
-    /// What the run sees of the extension, if anything.
+    /// The part of the extension that the run sees, if there is one.
     pub extension: Option<Arc<ExtensionRequest>>,
     /// Code of the host between the run and its caller.
     pub interception: Option<Interception>,

@@ -51,7 +51,7 @@ pub struct SessionRequest {
     pub interleave: bool,
     /// The bytes of the largest state that a checkpoint is taken of, as the caller wrote it; 64 MiB when `None`.
     pub checkpoint_bytes: Option<f64>,
-    /// What cells and modules see of the extension, if anything. It is opened when the session begins, and when it is
+    /// The part of the extension that cells and modules see, if there is one. It is opened when the session begins, and when it is
     /// reset. Code may declare its names anew, as those of globals.
     pub extension: Option<Arc<ExtensionRequest>>,
     /// Code of the host between the session and its caller.

@@ -12,6 +12,7 @@ import pytest
 
 from ceilings import run_program
 from median import judge
+from repeated import CELLS, KINDS_OF_CELLS, KINDS_OF_RUNS, RUNS
 
 # A run that leaves one payload behind exceeds these.
 MOST_OF_RUNS, MOST_OF_VALUES, MOST_OF_REPORTS = 24e6, 60e6, 100e6
@@ -24,116 +25,19 @@ def last(source: str, *args: str) -> float:
     return float(run_program(source, *args)[-1])
 
 
-PROGRAM = """
+RESIDENT = """
     import asyncio, gc, isolane, os, sys, time
-
-    COMMON = ("plain", "failing", "calls")
-    BATCH = 50
-    # A socket for each worker, of which there are now more and now fewer.
-    ALLOWED_FILES = 16 if os.environ.get("ISOLANE_ISOLATION") == "process" else 0
 
     def resident_bytes():
         gc.collect()
         with open("/proc/self/statm") as file:
             return int(file.read().split()[1]) * 4096
+"""
 
-    def descriptors():
-        return len(os.listdir("/proc/self/fd"))
-
-    class Tool:
-        # A cycle, so that nothing is freed by chance.
-        def __init__(self):
-            self.me = self
-            self.bytes = bytearray(10_000)
-        def __call__(self, value):
-            return value
-        async def later(self, value):
-            await asyncio.sleep(0)
-            return value
-
-    PAYLOAD = {"rows": [{"id": n, "text": "x" * 50, "more": [1.5, None, True]} for n in range(20)]}
-
-    def start(kind):
-        if kind == "plain":
-            return isolane.run_code("export default 1")
-        if kind == "values":
-            source = "report(x); console.log(x); export default x"
-            return isolane.run_code(source, globals={"x": PAYLOAD}, report=len)
-        if kind == "failing":
-            return isolane.run_code("throw new Error('x'.repeat(1000))")
-        if kind == "not linking":
-            return isolane.run_code("import { a } from 'b'")
-        if kind == "refused":
-            try:
-                isolane.run_code("1", globals={"x": PAYLOAD, "f": Tool(), "y": object()})
-            except TypeError:
-                pass
-            return isolane.run_code("export default new Map([[{}, 1]])")
-        if kind == "calls":
-            tool = Tool()
-            source = "export default [f(1), await g(2), f(x)]"
-            globals = {"f": tool, "g": tool.later, "x": PAYLOAD}
-            return isolane.run_code(source, globals=globals)
-        if kind == "callbacks":
-            kept = []
-            async def use(function):
-                kept.append(function)
-                return await function(PAYLOAD)
-            source = "export default await use((x) => x.rows.length)"
-            return isolane.run_code(source, globals={"use": use})
-        if kind == "promises":
-            async def use(promise):
-                return await promise
-            source = "const p = Promise.resolve(1); await use(p); export default await use(p)"
-            return isolane.run_code(source, globals={"use": use})
-        if kind == "terminated":
-            handle = isolane.run_code("for (;;);", globals={"f": Tool()})
-            handle.terminate("enough")
-            return handle
-        if kind == "dropped":
-            never = asyncio.get_running_loop().create_future()
-            handle = isolane.run_code("await f", globals={"f": never})
-            asyncio.get_running_loop().call_soon(handle.terminate)
-            return handle
-
-    async def batch(kind):
-        await asyncio.gather(*(start(kind) for _ in range(BATCH)))
-
-    def sync(kind):
-        async def later(value):
-            return value
-        for _ in range(BATCH):
-            if kind == "sync":
-                isolane.run_code_sync("export default f(1)", globals={"f": Tool()})
-            elif kind == "sync coroutines":
-                isolane.run_code_sync("export default await f(1)", globals={"f": later})
-            else:
-                isolane.run_code_sync("export default x", globals={"x": PAYLOAD})
-
-    async def in_one_loop(kind, batches):
-        for _ in range(batches):
-            await batch(kind)
-
-    def repeat(kind, batches):
-        if kind.startswith("sync"):
-            for _ in range(batches):
-                sync(kind)
-        elif kind == "loops":
-            for _ in range(batches):
-                asyncio.run(batch("calls"))
-        elif kind == "runtimes":
-            for _ in range(batches // 4):
-                with isolane.Runtime() as runtime:
-                    for _ in range(10):
-                        assert runtime.run_code_sync("export default 1").result == 1
-            # The threads of a closed runtime end a little later.
-            while len(os.listdir("/proc/self/task")) > 1:
-                time.sleep(0.05)
-        else:
-            asyncio.run(in_one_loop(kind, batches))
-
+PROGRAM = """
     kind = sys.argv[1]
-    RUNS = 20_000 if kind in COMMON else 5_000
+    COMMON = ("plain", "failing", "calls")
+    RUNS = {"runtimes": 1_250, **dict.fromkeys(COMMON, 20_000)}.get(kind, 5_000)
     repeat(kind, RUNS // BATCH // 4)
     before, open_before = resident_bytes(), descriptors()
     repeat(kind, RUNS // BATCH * 3 // 4)
@@ -143,28 +47,9 @@ PROGRAM = """
 """
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "plain",
-        "values",
-        "failing",
-        "not linking",
-        "refused",
-        "calls",
-        "callbacks",
-        "promises",
-        "terminated",
-        "dropped",
-        "loops",
-        "runtimes",
-        "sync",
-        "sync coroutines",
-        "sync values",
-    ],
-)
+@pytest.mark.parametrize("kind", KINDS_OF_RUNS)
 def test_runs_leave_nothing(kind: str) -> None:
-    judge(f"bytes of runs, {kind}", lambda: last(PROGRAM, kind), MOST_OF_RUNS)
+    judge(f"bytes of runs, {kind}", lambda: last(RESIDENT + RUNS + PROGRAM, kind), MOST_OF_RUNS)
 
 
 PROMISES = '''
@@ -269,77 +154,6 @@ def test_exceptions_that_were_caught_are_not_kept() -> None:
 
 
 SESSIONS = """
-    import asyncio, gc, isolane, sys, time
-
-    PAYLOAD = {"rows": [{"id": n, "text": "x" * 50} for n in range(20)]}
-
-    def resident_bytes():
-        gc.collect()
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * 4096
-
-    class Tool:
-        # A cycle, so that nothing is freed by chance.
-        def __init__(self):
-            self.me = self
-            self.bytes = bytearray(10_000)
-        async def __call__(self, value):
-            await asyncio.sleep(0)
-            return value
-
-    async def use(function):
-        return await function(PAYLOAD)
-
-    def fail():
-        raise ValueError("x" * 1000)
-
-    async def cells(times):
-        for number in range(times):
-            if number % 100 == 0:
-                # Each cell leaves its code in the session.
-                await one.reset()
-            await one.run("globalThis.x = await f(x); await use((x) => x.rows.length)")
-            await one.run("try { fail() } catch {} ; f(1); report(x)", report=len)
-            await one.run("fail()")
-
-    async def rolled_back(times):
-        for _ in range(times // 4):
-            handle = one.run("const y = f(x); await use(() => new Promise(() => {}))")
-            await asyncio.sleep(0)
-            handle.terminate("enough")
-            await handle
-
-    async def sessions(times):
-        for number in range(times):
-            holder = []
-            values = {"f": Tool(), "x": PAYLOAD, "me": lambda holder=holder: holder}
-            session = isolane.Session(globals=values)
-            holder.append(session)
-            await session.run("let y = await f(x); f(1); 1")
-            if number % 2:
-                await session.aclose()
-            if number % 50 == 0:
-                # Python does not know how much memory a session holds.
-                gc.collect()
-
-    async def forks(times):
-        for _ in range(times):
-            copy = await one.fork()
-            await copy.run("f(x)")
-
-    def in_sync(times):
-        for _ in range(times):
-            one.run_sync("f(x); use((x) => 1); 1")
-            one.names_sync()
-
-    def repeat(times):
-        if kind == "in_sync":
-            in_sync(times)
-        else:
-            asyncio.run(globals()[kind](times))
-
-    kind = sys.argv[1]
-    one = isolane.Session(globals={"f": Tool(), "x": PAYLOAD, "use": use, "fail": fail})
     repeat(500)
     before = resident_bytes()
     repeat(1500)
@@ -348,9 +162,11 @@ SESSIONS = """
 """
 
 
-@pytest.mark.parametrize("kind", ["cells", "rolled_back", "sessions", "forks", "in_sync"])
+@pytest.mark.parametrize("kind", KINDS_OF_CELLS)
 def test_sessions_leave_nothing(kind: str) -> None:
-    judge(f"bytes of sessions, {kind}", lambda: last(SESSIONS, kind), MOST_OF_RUNS)
+    judge(
+        f"bytes of sessions, {kind}", lambda: last(RESIDENT + CELLS + SESSIONS, kind), MOST_OF_RUNS
+    )
 
 
 SHARED = """

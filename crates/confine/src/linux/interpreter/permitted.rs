@@ -6,7 +6,7 @@
 
 use super::super::filter::{Rule, Rules, Test, Verdict, has, is, is_null};
 
-/// What counts the memory of a program.
+/// The way in which the memory of a program is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::linux) enum Memory {
     /// A control group, all of it.

@@ -8,12 +8,7 @@ mod drive;
 mod host;
 mod inner;
 
-use std::{
-    panic::AssertUnwindSafe,
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::FutureExt;
 use isolane::Error;
@@ -322,7 +317,9 @@ async fn end(inner: Arc<Inner>) {
     match tokio::time::timeout(grace, shutdown).await {
         Ok(Ok(())) => {}
         Ok(Err(_)) => inner.log("the shutdown of the environment panicked"),
-        Err(_) => inner.log(&format!("the environment did not shut down within {} ms", grace.as_millis())),
+        Err(_) => {
+            inner.log(&format!("the environment did not shut down within {} ms", grace.as_millis()))
+        }
     }
     inner.changes.end();
     inner.is_over.send_replace(true);

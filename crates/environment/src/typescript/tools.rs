@@ -5,8 +5,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use isolane::{
-    Completion, HostError, HostFunction, Inputs, NativeAnswer, NativeCall, NativeFunction,
-    NativeMode, Value,
+    Completion, HostFunction, Inputs, NativeAnswer, NativeCall, NativeFunction, NativeMode, Value,
 };
 use tokio::sync::Semaphore;
 
@@ -88,12 +87,5 @@ fn arguments(name: &str, args: &Value) -> Result<serde_json::Value, Value> {
 }
 
 fn answer(answer: Result<serde_json::Value, ToolError>) -> Completion {
-    answer.map(|value| to_message(&value)).map_err(|error| {
-        let ToolError { name, message, code } = error;
-        let thrown = HostError::new(name, message);
-        match code {
-            Some(code) => thrown.with_code(code).to_value(),
-            None => thrown.to_value(),
-        }
-    })
+    answer.map(|value| to_message(&value)).map_err(|error| error.to_value())
 }

@@ -420,7 +420,7 @@ async fn bindings_are_of_one_execution() {
 async fn streams_and_output_have_bounds() {
     let options = ProcessServiceOptions {
         max_stream_bytes: 5,
-        max_output_bytes: 20,
+        max_output_bytes: 21,
         ..ProcessServiceOptions::default()
     };
     let (service, driven) = service(options);
@@ -438,7 +438,7 @@ async fn streams_and_output_have_bounds() {
     bindings.output(1, fields(json!({ "__proto__": 1, "a": 2 }))).expect("small");
     let error = bindings.output(1, fields(json!({ "b": "too large" }))).expect_err("refused");
     assert_eq!(error.kind(), isolane::ErrorKind::Range);
-    assert_eq!(error.message(), "the output would be larger than 20 bytes of JSON");
+    assert_eq!(error.message(), "the output would be larger than 21 bytes of JSON");
     driven.end(1, Ok(Success));
     settle().await;
     let record = service.get(1).await.expect("known");

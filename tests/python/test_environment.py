@@ -59,13 +59,13 @@ def test_a_process_has_a_record_streams_and_output(typescript: Services) -> None
             record: Any = await service.wait(1)
             for name in ("createdAt", "startedAt", "finishedAt"):
                 assert record.pop(name).endswith("Z")
+            assert record.pop("timeoutMs") == 30_000
             assert record == {
                 "pid": 1,
                 "state": "idle",
                 "exitState": "success",
                 "error": None,
                 "errorDetails": None,
-                "timeoutMs": 30_000,
                 "stdout": {"bytes": 7, "truncated": False},
                 "stderr": {"bytes": 2, "truncated": False},
                 "output": {"n": 2, "result": [1]},

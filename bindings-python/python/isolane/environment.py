@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, cast, fi
 
 from ._door import Door
 from ._runtime import Runtime
-from ._undefined import undefined
+from ._undefined import Undefined, undefined
 
 __all__ = [
     "EXECUTION_EXIT_STATES",
@@ -121,6 +121,9 @@ class ToolInfo(TypedDict, total=False):
     outputSchema: dict[str, Any]
 
 
+Tools: TypeAlias = list[ToolInfo]
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """The execution that calls a tool."""
@@ -162,9 +165,7 @@ class EnvironmentBindings(Protocol):
     def error(self, eid: int, error: str | Mapping[str, Any] | BaseException) -> None:
         """Why the execution fails; the last one counts."""
 
-    async def invoke_tool(
-        self, eid: int, name: str, args: Mapping[str, Any] | None = None
-    ) -> Any:
+    async def invoke_tool(self, eid: int, name: str, args: Mapping[str, Any] | None = None) -> Any:
         """Calls a tool by its name, `service.tool`."""
 
 
@@ -185,11 +186,6 @@ class Environment(Protocol):
 
 def _nothing(_: Any) -> None:
     return None
-
-
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those options that a caller gave."""
-    return {name: value for name, value in options.items() if value is not undefined}
 
 
 @final
@@ -283,16 +279,16 @@ class ProcessService:
         self,
         *,
         environment: Environment | None = None,
-        concurrency: int = cast(int, undefined),
-        max_queued: int = cast(int, undefined),
-        default_timeout_ms: int | None = cast(None, undefined),
-        max_timeout_ms: int = cast(int, undefined),
-        kill_grace_ms: int = cast(int, undefined),
-        backstop_ms: int | None = cast(None, undefined),
-        max_stream_bytes: int = cast(int, undefined),
-        max_output_bytes: int = cast(int, undefined),
-        retain_count: int = cast(int, undefined),
-        retain_ms: int = cast(int, undefined),
+        concurrency: int | None = None,
+        max_queued: int | None = None,
+        default_timeout_ms: int | Undefined | None = undefined,
+        max_timeout_ms: int | None = None,
+        kill_grace_ms: int | None = None,
+        backstop_ms: int | Undefined | None = undefined,
+        max_stream_bytes: int | None = None,
+        max_output_bytes: int | None = None,
+        retain_count: int | None = None,
+        retain_ms: int | None = None,
     ) -> None:
         """A service.
 
@@ -311,7 +307,7 @@ class ProcessService:
             retain_count: Finished processes that are kept; 10,000 by default.
             retain_ms: How long finished processes are kept; 7 days by default.
         """
-        options = {
+        options: dict[str, Any] = {
             "concurrency": concurrency,
             "max_queued": max_queued,
             "default_timeout_ms": default_timeout_ms,
@@ -330,7 +326,7 @@ class ProcessService:
         elif environment is not None:
             options["environment"] = _foreign(environment, door)
         self._environment = environment
-        self._door = Door("process-service", _given(options), as_error=_as_error)
+        self._door = Door("process-service", options, as_error=_as_error)
         door.append(weakref.ref(self._door))
 
     async def create(
@@ -432,9 +428,9 @@ class ProcessService:
         given = call if callable(handler) else handler
         self._door.register("tool", service, name, dict(description), given, abort)
 
-    def tools(self) -> list[ToolInfo]:
+    def tools(self) -> Tools:
         """All tools."""
-        return cast("list[ToolInfo]", self._door.ask("tools"))
+        return cast(Tools, self._door.ask("tools"))
 
     def tool_types(self) -> str:
         """The declarations of all tools in TypeScript."""
@@ -485,9 +481,7 @@ class _Bindings:
             error = {"name": type(error).__name__, "message": str(error)}
         self._ask("error", eid, error)
 
-    async def invoke_tool(
-        self, eid: int, name: str, args: Mapping[str, Any] | None = None
-    ) -> Any:
+    async def invoke_tool(self, eid: int, name: str, args: Mapping[str, Any] | None = None) -> Any:
         if self._door is None:
             return None
         return await self._door.call("invokeTool", self._number, eid, name, args)

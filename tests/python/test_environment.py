@@ -56,7 +56,7 @@ def test_a_process_has_a_record_streams_and_output(typescript: Services) -> None
         async with typescript() as service:
             created = await service.create(code)
             assert (created["pid"], created["state"], created["exitState"]) == (1, "queued", None)
-            record: Any = await service.wait(1)
+            record: Any = await service.wait(created["pid"])
             for name in ("createdAt", "startedAt", "finishedAt"):
                 assert record.pop(name).endswith("Z")
             assert record.pop("timeoutMs") == 30_000

@@ -13,10 +13,10 @@ use isolane::{
     ExecutionLog, LogLevel, Value, inspect,
     value::{Event, Reader, Str},
 };
-
+use isolane_child::Output;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 
-use crate::{InvocationContext, output::Output};
+use crate::InvocationContext;
 
 /// The bytes of all values of a log that are no strings, as text. A log may name one object often, so that its text would be
 /// far longer than its message.

@@ -24,7 +24,7 @@ use crate::windows::{Group, Stream, ending_of, exited};
 pub(crate) const READ_BYTES: usize = 64 << 10;
 
 /// How long a process may take to end after it was killed. One of another user is not killed.
-const KILLED: Duration = Duration::from_secs(5);
+pub(crate) const KILLED: Duration = Duration::from_secs(5);
 
 /// The most bytes that are taken of a pipe after the end: those of the largest pipe. Somebody else may go on writing.
 pub(crate) const MOST_LEFT_BYTES: usize = 1 << 20;

@@ -3,12 +3,9 @@
 //! In: a command that is about to start, a process, its pipes. Out: a group that can be killed, the end of the process, and
 //! the bytes of its output.
 
-#![cfg_attr(
-    target_os = "linux",
-    expect(
-        unsafe_code,
-        reason = "a descriptor is registered with tokio, and a process changed before it starts"
-    )
+#![expect(
+    unsafe_code,
+    reason = "a descriptor is registered with tokio, and a process changed before it starts"
 )]
 
 use std::{
@@ -18,7 +15,7 @@ use std::{
 };
 
 use rustix::{
-    io::{read, retry_on_intr},
+    io::{FdFlags, fcntl_setfd, read, retry_on_intr},
     process::{Pid, Signal, kill_process_group},
 };
 use tokio::{
@@ -34,6 +31,7 @@ use crate::{
 };
 
 /// The group of a process, which is killed when this is dropped.
+#[derive(Debug)]
 pub(crate) struct Group(Option<Pid>);
 
 impl Group {
@@ -90,6 +88,18 @@ fn end_with_host(command: &mut Command) {
     };
     // SAFETY: it makes two system calls, and neither takes a lock nor allocates.
     unsafe { command.pre_exec(tie) };
+}
+
+/// Has the process inherit descriptors, under their numbers here. No other process that starts meanwhile does.
+pub(crate) fn hand_over(command: &mut Command, descriptors: Vec<OwnedFd>) {
+    let keep = move || {
+        for descriptor in &descriptors {
+            fcntl_setfd(descriptor, FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: it makes system calls, and neither takes a lock nor allocates.
+    unsafe { command.pre_exec(keep) };
 }
 
 fn id(child: &Child) -> Option<Pid> {

@@ -89,12 +89,17 @@ impl Args {
     }
 
     /// Checks everything that does not depend on kernels.
-    pub(crate) fn check(&self, limits: &Limits, has: impl Fn(Language) -> bool) -> Result<(), Misuse> {
+    pub(crate) fn check(
+        &self,
+        limits: &Limits,
+        has: impl Fn(Language) -> bool,
+    ) -> Result<(), Misuse> {
         if self.cells.is_empty() {
             return Err(Misuse::new("cells", " must have at least one cell"));
         }
         if self.cells.len() as u64 > limits.max_cells {
-            let rest = format!(" must have at most {} cells, got {}", limits.max_cells, self.cells.len());
+            let rest =
+                format!(" must have at most {} cells, got {}", limits.max_cells, self.cells.len());
             return Err(Misuse::range("cells", &rest));
         }
         for (index, cell) in self.cells.iter().enumerate() {

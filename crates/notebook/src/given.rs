@@ -109,7 +109,11 @@ pub(crate) fn whole_number(path: &str, value: &Json, least: u64, most: u64) -> R
     match whole {
         Some(whole) if (least..=most).contains(&whole) => Ok(whole),
         _ => {
-            let bounds = if most == MOST { format!("of at least {least}") } else { format!("from {least} to {most}") };
+            let bounds = if most == MOST {
+                format!("of at least {least}")
+            } else {
+                format!("from {least} to {most}")
+            };
             Err(Misuse::range(path, &format!(" must be a whole number {bounds}, got {number}")))
         }
     }

@@ -104,6 +104,9 @@ impl Window {
     }
 }
 
+/// The bound of limits of what is held in memory.
+const MOST_TEXT: u64 = 64 << 20;
+
 /// Declares [`Limits`]: each number with its default and its bounds.
 macro_rules! limits {
     ($($(#[$docs:meta])+ $name:ident: $default:expr, $least:literal ..= $most:expr;)+) => {
@@ -148,19 +151,19 @@ limits! {
     /// The longest code of a cell, 1 MiB.
     code_bytes: 1 << 20, 1..=MOST;
     /// The bytes of the text block of a result, 50 KB. Heads, errors and the notice do not count.
-    output_bytes: 50 << 10, 1..=(64 << 20);
+    output_bytes: 50 << 10, 1..=MOST_TEXT;
     /// Its lines, 3,000.
     output_lines: 3000, 1..=MOST;
     /// The bytes of the text of an update, and of text that comes between cells, 100 KB.
-    live_bytes: 100 << 10, 1..=(64 << 20);
+    live_bytes: 100 << 10, 1..=MOST_TEXT;
     /// The least time between two updates, 50 ms.
     update_interval_ms: 50, 0..=MOST;
     /// The bytes of one display in the text, 8,000.
-    display_bytes: 8000, 1..=(64 << 20);
+    display_bytes: 8000, 1..=MOST_TEXT;
     /// The bytes of the JSON values of a cell, 1 MiB.
-    json_bytes: 1 << 20, 1..=(64 << 20);
+    json_bytes: 1 << 20, 1..=MOST_TEXT;
     /// The bytes of an image, 5 MiB.
-    image_bytes: 5 << 20, 1..=(64 << 20);
+    image_bytes: 5 << 20, 1..=MOST_TEXT;
     /// The images of a call, 16.
     images: 16, 0..=1000;
 }
@@ -226,13 +229,16 @@ impl NotebookOptions {
     pub(crate) fn check(&self) -> Result<(), Misuse> {
         let is_bad = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
         if let Some(name) = self.env.keys().find(is_bad) {
-            return Err(Misuse::new("env", &format!(": {name:?} is not a valid name of a variable")));
+            return Err(Misuse::new(
+                "env",
+                &format!(": {name:?} is not a valid name of a variable"),
+            ));
         }
         if let Some((name, _)) = self.env.iter().find(|(_, text)| text.contains('\0')) {
             return Err(Misuse::new(format!("env.{name}"), " must not contain NUL"));
         }
-        let names = self.js.iter().flat_map(|js| js.globals.iter()).map(|(name, _)| name);
-        if names.into_iter().any(|name| name == "console") {
+        let mut names = self.js.iter().flat_map(|js| js.globals.names());
+        if names.any(|name| name == "console") {
             return Err(Misuse::new("js.globals.console", ": a notebook has a console of its own"));
         }
         Ok(())

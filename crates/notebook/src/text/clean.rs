@@ -108,16 +108,16 @@ impl Escape {
     fn after(self, letter: char) -> Self {
         match (self, letter) {
             (Self::None, '\u{1b}') => Self::Begun,
-            (Self::None, '\u{9b}') | (Self::Begun, '[') => Self::Control,
-            (Self::None, '\u{9d}' | '\u{90}') | (Self::Begun, ']' | 'P' | 'X' | '^' | '_') => Self::Text,
-            (Self::Begun, '\u{20}'..='\u{2f}') => Self::Charset,
-            (Self::Control, '\u{20}'..='\u{3f}') => Self::Control,
-            (Self::Charset, '\u{20}'..='\u{2f}') => Self::Charset,
+            (Self::None, '\u{9b}')
+            | (Self::Begun | Self::TextEnds, '[')
+            | (Self::Control, '\u{20}'..='\u{3f}') => Self::Control,
+            (Self::Begun | Self::Charset, '\u{20}'..='\u{2f}') => Self::Charset,
             (Self::Text, '\u{1b}') => Self::TextEnds,
-            (Self::Text, '\u{7}' | '\u{9c}') => Self::None,
-            (Self::Text, _) => Self::Text,
-            (Self::TextEnds, '[') => Self::Control,
-            (Self::None | Self::Begun | Self::Control | Self::Charset | Self::TextEnds, _) => Self::None,
+            (Self::None, '\u{9d}' | '\u{90}') | (Self::Begun, ']' | 'P' | 'X' | '^' | '_') => {
+                Self::Text
+            }
+            (Self::Text, letter) if !matches!(letter, '\u{7}' | '\u{9c}') => Self::Text,
+            _ => Self::None,
         }
     }
 }

@@ -31,7 +31,10 @@ mod tests {
 
     #[test]
     fn short_values_are_lines_and_long_ones_are_indented() {
-        assert_eq!(json_text(&serde_json::json!({"b": [1, "x"], "a": null}), 100), r#"{"b":[1,"x"],"a":null}"#);
+        assert_eq!(
+            json_text(&serde_json::json!({"b": [1, "x"], "a": null}), 100),
+            r#"{"b":[1,"x"],"a":null}"#
+        );
         let long = serde_json::json!({ "name": "x".repeat(80) });
         assert_eq!(json_text(&long, 1000), format!("{{\n  \"name\": \"{}\"\n}}", "x".repeat(80)));
         assert_eq!(json_text(&long, 10), "{\n  \"name\"…");

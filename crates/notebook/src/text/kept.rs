@@ -18,7 +18,14 @@ pub(crate) struct Kept {
 
 impl Kept {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, head: Vec::new(), has_gap: false, tail: VecDeque::new(), bytes: 0, newlines: 0 }
+        Self {
+            limit,
+            head: Vec::new(),
+            has_gap: false,
+            tail: VecDeque::new(),
+            bytes: 0,
+            newlines: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, text: &str) {
@@ -28,7 +35,8 @@ impl Kept {
     }
 
     fn keep(&mut self, bytes: &[u8]) {
-        let room = if self.has_gap || !self.tail.is_empty() { 0 } else { self.limit - self.head.len() };
+        let room =
+            if self.has_gap || !self.tail.is_empty() { 0 } else { self.limit - self.head.len() };
         let (head, rest) = bytes.split_at(bytes.len().min(room));
         self.head.extend_from_slice(head);
         let skipped = rest.len().saturating_sub(self.limit);

@@ -50,7 +50,8 @@ pub(crate) fn cut(text: &Kept, window: Window, most_bytes: u64, most_lines: u64)
     let first = first_part(&from_start, size(start_bytes), size(start_lines));
     let (end_bytes, end_lines) = (most_bytes - start_bytes, most_lines - start_lines);
     let last = last_part(&from_end, size(end_bytes), size(end_lines));
-    let is_in_line = (window != Window::Tail && first.is_in_line) || (window != Window::Head && last.is_in_line);
+    let is_in_line =
+        (window != Window::Tail && first.is_in_line) || (window != Window::Head && last.is_in_line);
     let count = |part: &Part<'_>| if is_in_line { part.text.len() } else { part.lines() } as u64;
     let (unit, total) = if is_in_line { ("bytes", text.bytes()) } else { ("lines", text.lines()) };
     let (head, tail, total) = (grouped(count(&first)), grouped(count(&last)), grouped(total));
@@ -81,7 +82,8 @@ impl Part<'_> {
 
 /// The first lines that fit.
 fn first_part(text: &str, bytes: usize, lines: usize) -> Part<'_> {
-    let of_lines = text.match_indices('\n').nth(lines.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+    let of_lines =
+        text.match_indices('\n').nth(lines.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
     let end = if lines == 0 { 0 } else { of_lines };
     if end <= bytes {
         return Part { text: &text[..end], is_in_line: false };
@@ -96,7 +98,8 @@ fn first_part(text: &str, bytes: usize, lines: usize) -> Part<'_> {
 
 /// The last lines that fit.
 fn last_part(text: &str, bytes: usize, lines: usize) -> Part<'_> {
-    let of_lines = text.rmatch_indices('\n').nth(lines.saturating_sub(1)).map_or(0, |(at, _)| at + 1);
+    let of_lines =
+        text.rmatch_indices('\n').nth(lines.saturating_sub(1)).map_or(0, |(at, _)| at + 1);
     let start = if lines == 0 { text.len() } else { of_lines };
     if text.len() - start <= bytes {
         return Part { text: &text[start..], is_in_line: false };

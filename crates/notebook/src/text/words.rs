@@ -50,7 +50,9 @@ pub(crate) fn head(index: usize, count: usize, title: Option<&str>) -> String {
     let number = format!("[{}/{count}]", index + 1);
     match title {
         // A title is one line.
-        Some(title) => format!("{number} {}", title.split_whitespace().collect::<Vec<_>>().join(" ")),
+        Some(title) => {
+            format!("{number} {}", title.split_whitespace().collect::<Vec<_>>().join(" "))
+        }
         None => number,
     }
 }
@@ -58,7 +60,11 @@ pub(crate) fn head(index: usize, count: usize, title: Option<&str>) -> String {
 /// A cell failed, or was ended from outside.
 pub(crate) fn failed(index: usize, count: usize, is_from_outside: bool) -> String {
     let end = if is_from_outside { "aborted" } else { "failed (exit code 1)" };
-    if count == 1 { format!("Cell {end}.") } else { format!("Cell {} of {count} {end}.", index + 1) }
+    if count == 1 {
+        format!("Cell {end}.")
+    } else {
+        format!("Cell {} of {count} {end}.", index + 1)
+    }
 }
 
 /// The cells that did not run.
@@ -121,7 +127,10 @@ mod tests {
     fn numbers_and_plurals() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(timed_out(1, 0), "Command timed out after 1 second");
-        assert_eq!(timed_out(30, 45), "Command timed out after 30 seconds (45 seconds of waiting not counted)");
+        assert_eq!(
+            timed_out(30, 45),
+            "Command timed out after 30 seconds (45 seconds of waiting not counted)"
+        );
         assert_eq!(did_not_run(&[2]).as_deref(), Some("Cell 3 did not run."));
         assert_eq!(did_not_run(&[2, 3]).as_deref(), Some("Cells 3 and 4 did not run."));
         assert_eq!(did_not_run(&[0, 2, 3]).as_deref(), Some("Cells 1, 3 and 4 did not run."));

@@ -25,6 +25,7 @@ class Kernel:
         asyncio.set_event_loop(self.loop)
         self.cells = {}
         self.to_interrupt = None
+        self.is_closing = False
         module = types.ModuleType("__main__")
         module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = module
@@ -126,6 +127,9 @@ class Kernel:
             elif message["op"] == "interrupt":
                 self.to_interrupt = message["cell"]
                 signal.pthread_kill(self.channel.main, signal.SIGINT)
+            elif message["op"] == "exit":
+                self.is_closing = True
+                self.loop.call_soon_threadsafe(self.loop.stop)
 
 
 def run_coroutine(main, **options):
@@ -166,7 +170,7 @@ def run_coroutine(main, **options):
 asyncio_run = asyncio.run
 
 
-def start(descriptor, stdout, stderr, frame_bytes, data_bytes):
+def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path):
     """Serves the host until it is gone."""
     for inherited in (descriptor, stdout, stderr):
         os.set_inheritable(inherited, False)
@@ -181,12 +185,14 @@ def start(descriptor, stdout, stderr, frame_bytes, data_bytes):
     builtins.__isolane_shell__, builtins.__isolane_magic__ = shell, magic
     asyncio.run = run_coroutine
     limit_data(data_bytes)
+    sys.argv = [""]
+    sys.path.extend(path)
     signal.signal(signal.SIGINT, kernel.interrupted)
     for work in (kernel.serve, channel.flush_forever):
         threading.Thread(target=work, name="isolane", daemon=True).start()
     version = ".".join(map(str, sys.version_info[:3]))
     channel.message({"type": "ready", "version": version, "path": sys.executable}, 0)
-    while True:
+    while not kernel.is_closing:
         try:
             kernel.loop.run_forever()
         except (KeyboardInterrupt, SystemExit):

@@ -78,7 +78,8 @@ pub(crate) struct Recorded {
 
 impl Record {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let limit = usize_of(shared.limits.output_bytes);
+        // Some bytes more than are shown tell whether a cut is between lines.
+        let limit = usize_of(shared.limits.output_bytes) + 4;
         let inside = Inside {
             screen: Screen::new(limit),
             parts: Vec::new(),

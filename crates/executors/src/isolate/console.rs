@@ -4,7 +4,6 @@
 //! caller. Values are shown as a console shows them; no code of the sandbox runs for that.
 
 use std::{
-    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Mutex, MutexGuard, PoisonError},
 };

@@ -374,21 +374,25 @@ impl Tending {
                 }
             };
             tokio::pin!(frames);
+            let mut has_closed = false;
             let gone = tokio::select! {
                 () = kill.cancelled() => Some(Gone::Killed),
                 () = memory_is_full(id, memory_limit_bytes) => Some(Gone::OutOfMemory),
                 () = lasting.exited() => None,
                 () = take_pipes(&pipes, &output) => None,
-                fault = &mut frames => match fault {
-                    Fault::Malformed => Some(Gone::Malformed),
-                    // It is about to end, or lives on without a way to the host.
-                    Fault::Closed => {
-                        timeout(REST, lasting.exited()).await.err().map(|_| Gone::Malformed)
+                fault = &mut frames => {
+                    has_closed = true;
+                    match fault {
+                        Fault::Malformed => Some(Gone::Malformed),
+                        // It is about to end, or lives on without a way to the host.
+                        Fault::Closed => {
+                            timeout(REST, lasting.exited()).await.err().map(|_| Gone::Malformed)
+                        }
                     }
-                },
+                }
             };
             let ending = lasting.end().await;
-            if gone.is_none() {
+            if gone.is_none() && !has_closed {
                 // What it sent before its end.
                 let _ = timeout(REST, &mut frames).await;
             }

@@ -21,8 +21,8 @@ RUNNER = "<isolane>"
 # The cell whose code runs, in the context of its task and of what that starts.
 CELL = contextvars.ContextVar("isolane_cell", default=None)
 STDOUT, STDERR, MESSAGE = b"o", b"e", b"j"
-# Text of Python's streams is sent at that size, or after that time.
-TEXT_BYTES, TEXT_SECONDS = 16 << 10, 0.03
+# Lines of Python's streams are sent at once, so many in that time; further ones at that size, or after that time.
+TEXT_LINES, TEXT_SECONDS, TEXT_BYTES = 50, 0.03, 16 << 10
 # The bytes of one frame of a stream, and those that are taken from a pipe at once.
 PIECE_BYTES, PIPE_BYTES = 1 << 20, 1 << 20
 
@@ -46,7 +46,7 @@ class Channel:
         self.interrupted = False
         # Text that was not sent yet, all of one kind and cell.
         self.text, self.size, self.head = [], 0, (STDOUT, 0)
-        self.sent = 0.0
+        self.lines, self.since = 0, 0.0
         self.wake = threading.Event()
 
     def __enter__(self):
@@ -82,10 +82,18 @@ class Channel:
                 self.head = head
             self.text.append(encoded(data))
             self.size += len(data)
-            if self.size >= TEXT_BYTES or time.monotonic() - self.sent > TEXT_SECONDS:
+            if self.size >= TEXT_BYTES or (data[-1:] in ("\n", b"\n") and self.is_early()):
                 self.flush_text()
             elif not self.wake.is_set():
                 self.wake.set()
+
+    def is_early(self):
+        """Whether few lines were sent one by one of late."""
+        now = time.monotonic()
+        if now - self.since > TEXT_SECONDS:
+            self.lines, self.since = 0, now
+        self.lines += 1
+        return self.lines <= TEXT_LINES
 
     def flush(self):
         """Sends all text and all bytes that are here."""
@@ -116,7 +124,7 @@ class Channel:
 
     def flush_text(self):
         data, (kind, cell) = b"".join(self.text), self.head
-        self.text, self.size, self.sent = [], 0, time.monotonic()
+        self.text, self.size = [], 0
         for start in range(0, len(data), PIECE_BYTES):
             self.send(kind, cell, data[start : start + PIECE_BYTES])
 

@@ -6,6 +6,7 @@
 mod args;
 mod call;
 mod clock;
+pub mod door;
 mod given;
 mod kernels;
 mod misuse;

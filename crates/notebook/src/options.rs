@@ -262,8 +262,24 @@ fn backend<T: Default>(
 
 impl JsOptions {
     fn read(given: &Json, spelling: Spelling) -> Result<Self, Misuse> {
-        let keys = ["language", "memory_limit_bytes", "checkpoint_bytes", "modules"];
+        let keys = [
+            "runtime",
+            "language",
+            "memory_limit_bytes",
+            "checkpoint_bytes",
+            "globals",
+            "imports",
+            "modules",
+        ];
         let group = Group::new("js.", given, &keys, spelling)?;
+        if let Some(other) = group.value("runtime") {
+            return Err(wrong_type(&group.path("runtime"), "a Runtime", other));
+        }
+        for key in ["globals", "imports"] {
+            if let Some(other) = group.value(key) {
+                return Err(wrong_type(&group.path(key), "handed over as values", other));
+            }
+        }
         let language = match group.choice("language", &["typescript", "javascript"])? {
             Some(1) => isolane::Language::JavaScript,
             _ => isolane::Language::TypeScript,

@@ -5,8 +5,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use isolane::{Answer, Caller, Error, Input, Inputs, Spelling, Value, value::Event};
+use isolane::{Answer, Caller, Error, Input, Inputs, Spelling, Value, unknown_name, value::Event};
 use isolane_door::{Callback, Called, Context, Given, System, no_method};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 
 use crate::{
@@ -43,7 +44,7 @@ impl System for Door {
         match method {
             "execute" => {
                 let cells = Args::from_json(&data(&next(), "args")?)?;
-                let options = ExecuteOptions { on_update: on_update(&next(), spelling)? };
+                let options = self::options(&next(), caller, spelling)?;
                 let execution = self.notebook.execute(cells, options)?;
                 let (terminator, ended) = (execution.terminator(), caller.terminated());
                 Ok(Called::new(async move {
@@ -210,8 +211,29 @@ fn language(given: &Given) -> Result<Language, Misuse> {
     }
 }
 
+/// The options of a call. A face has seen to `signal`.
+fn options(given: &Given, caller: &Caller, spelling: Spelling) -> Result<ExecuteOptions, Misuse> {
+    let key = spelled("on_update", spelling);
+    let mut names = vec![key.clone()];
+    if spelling == Spelling::Camel {
+        names.push("signal".to_owned());
+    }
+    let given = fields(given, "options")?;
+    if let Some((unknown, _)) = given.iter().find(|(name, _)| *name != key) {
+        let text = unknown_name("", unknown, &names);
+        return Err(Misuse::new(unknown, &format!(": {}", text.message())));
+    }
+    let on_update =
+        given.first().map_or(Ok(None), |(_, value)| on_update(value, caller, spelling))?;
+    Ok(ExecuteOptions { on_update })
+}
+
 /// The receiver of updates, which a face gives as a function.
-fn on_update(given: &Given, spelling: Spelling) -> Result<Option<OnUpdate>, Misuse> {
+fn on_update(
+    given: &Given,
+    caller: &Caller,
+    spelling: Spelling,
+) -> Result<Option<OnUpdate>, Misuse> {
     let callback = match given {
         Given::Function(callback) => callback.clone(),
         given if given.is_absent() => return Ok(None),
@@ -220,12 +242,22 @@ fn on_update(given: &Given, spelling: Spelling) -> Result<Option<OnUpdate>, Misu
             return Err(Misuse::new(spelled("on_update", spelling), &rest));
         }
     };
+    let caller = caller.clone();
     Ok(Some(Arc::new(move |update: CallResult| {
+        // No function of a call that its caller has ended is called any more.
+        if caller.is_terminated() {
+            return Box::pin(async { Ok(()) });
+        }
+        let terminated = caller.terminated();
         let update = message(&update.to_json(spelling, true));
         let callback: Callback = callback.clone();
         Box::pin(async move {
-            let outcome = callback.call(&[update]).await;
-            outcome.map(drop).map_err(|thrown| message_of(&thrown))
+            tokio::select! {
+                outcome = callback.call(&[update]) => {
+                    outcome.map(drop).map_err(|thrown| message_of(&thrown))
+                }
+                _ = terminated => Ok(()),
+            }
         })
     })))
 }
@@ -258,5 +290,21 @@ fn backend(backend: &Backend) -> Json {
 
 fn message(json: &Json) -> Value {
     // JSON is a message, whatever it holds.
-    Value::serialize(json).unwrap_or_default()
+    Value::serialize(&AsMessage(json)).unwrap_or_default()
+}
+
+/// JSON whose null is null: serde has it as a unit, which is `undefined` in a message.
+struct AsMessage<'j>(&'j Json);
+
+impl Serialize for AsMessage<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Json::Null => serializer.serialize_none(),
+            Json::Array(items) => serializer.collect_seq(items.iter().map(AsMessage)),
+            Json::Object(fields) => {
+                serializer.collect_map(fields.iter().map(|(key, value)| (key, AsMessage(value))))
+            }
+            other => other.serialize(serializer),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 // Notebooks through Node.js: the table of cases, and what only Node.js sees of them.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Runtime } from 'isolane';
 import { Notebook } from 'isolane/notebook';
 
+const ROOT = new URL('../..', import.meta.url);
 const CEILING = { timeout: 120_000 };
 const cases = JSON.parse(readFileSync(new URL('../../crates/notebook/tests/cases/cells.json', import.meta.url), 'utf8'));
 
@@ -176,9 +177,25 @@ test('an idle notebook keeps no process alive, and its kernel ends with it', { .
     globalThis.notebook = new Notebook();
     const { content } = await notebook.execute({ cells: [{ language: 'py', code: 'import os; os.getpid()' }, { language: 'js', code: '1' }] });
     console.log(content[0].text);`;
-  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 60_000, cwd: new URL('../..', import.meta.url) });
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 60_000, cwd: ROOT });
   assert.equal(status, 0);
   const [, pid] = /^\[1\/2\]\n(\d+)\n\n\[2\/2\]\n1\n$/.exec(stdout);
+  while (isAlive(pid)) await turn();
+});
+
+test('a kernel that computes ends with a host that is killed', { ...CEILING, skip: skip || process.platform !== 'linux' }, async () => {
+  const program = `
+    import { Notebook } from 'isolane/notebook';
+    const code = "import os\\nprint('pid', os.getpid())\\nwhile True: pass";
+    const onUpdate = ({ content }) => console.log(content[0].text);
+    await new Notebook().execute({ cells: [{ language: 'py', code }] }, { onUpdate });`;
+  const host = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'], cwd: ROOT });
+  let text = '';
+  for await (const chunk of host.stdout) {
+    text += chunk;
+    if (/pid \d+/.test(text)) host.kill('SIGKILL');
+  }
+  const [, pid] = /pid (\d+)/.exec(text);
   while (isAlive(pid)) await turn();
 });
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -94,8 +95,10 @@ def test_case(case: dict[str, Any]) -> None:
             {"limits": {"timeout_second": 1}},
             TypeError,
             "limits.timeout_second",
-            "limits.timeout_second: unknown option 'timeout_second'; "
-            "did you mean 'timeout_seconds'?",
+            (
+                "limits.timeout_second: unknown option 'timeout_second'; "
+                "did you mean 'timeout_seconds'?"
+            ),
         ),
         (
             {"limits": {"images": 1001}},
@@ -122,7 +125,7 @@ def test_misuse_of_arguments() -> None:
     with pytest.raises(TypeError, match=r"^on_update must be a function, got a number$"):
         notebook.execute_sync(js("1"), on_update=1)  # type: ignore[arg-type]
     notebook.close_sync()
-    with pytest.raises(TypeError, match="^notebook is closed$") as closed:
+    with pytest.raises(TypeError, match=r"^notebook is closed$") as closed:
         notebook.execute_sync(js("1"))
     assert getattr(closed.value, "path", None) == "notebook"
 
@@ -209,6 +212,22 @@ def test_the_tool_the_backends_and_the_kernels() -> None:
         assert (kernel["language"], kernel["busy"], kernel["rss_bytes"]) == ("js", False, None)
         notebook.reset_sync("js")
         assert notebook.stats() == {"confinement": None, "kernels": []}
+
+
+def test_in_a_forked_child_a_notebook_is_closed() -> None:
+    with Notebook() as notebook:
+        assert notebook.execute_sync(js("1")).text == "1"
+        pid = os.fork()
+        if pid == 0:
+            try:
+                notebook.execute_sync(js("1"))
+            except TypeError as error:
+                os._exit(7 if str(error) == "notebook is closed" else 1)
+            finally:
+                os._exit(2)
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 7
+        assert notebook.execute_sync(js("2")).text == "2"
 
 
 @needs_python

@@ -26,3 +26,8 @@ pub use notebook::{Available, Backend, KernelStats, Notebook, Stats};
 pub use options::{JsOptions, Limits, Mode, NotebookOptions, PyOptions, Window};
 pub use result::{CallResult, CellError, CellResult, CellStatus, Image, Output, Truncation};
 pub use tool::Tool;
+
+/// Tests the examples of this page of `docs/`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/notebook.md")]
+struct NotebookPage;

@@ -1,5 +1,9 @@
-import os, sys
+import os
+import sys
+
 f = int(sys.argv[1])
+
+
 def r(n):
     d = b""
     while len(d) < n:
@@ -8,6 +12,8 @@ def r(n):
             os._exit(1)
         d += p
     return d
+
+
 if sys.version_info < (3, 10):
     p = ('{"type":"old","version":"%d.%d.%d"}' % sys.version_info[:3]).encode()
     os.write(f, (len(p) + 5).to_bytes(4, "big") + b"j\0\0\0\0" + p)

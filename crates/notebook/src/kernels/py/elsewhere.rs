@@ -1,5 +1,7 @@
 //! Systems without the means of a kernel's process: Python cells are unavailable there.
 
+#![expect(clippy::unused_async, reason = "other systems wait")]
+
 use std::{collections::BTreeMap, time::Duration};
 
 use isolane_child::Ending;
@@ -21,7 +23,6 @@ pub(super) enum Gone {
 }
 
 impl Process {
-    #[expect(clippy::unused_async, reason = "other systems wait")]
     pub(super) async fn start(
         _options: &PyOptions,
         _variables: &BTreeMap<String, String>,

@@ -59,9 +59,11 @@ const REST: Duration = Duration::from_millis(500);
 /// The time between two looks at the memory of a kernel.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// The bytes that are taken from a pipe at once, and at its end.
+/// The bytes that are read at once.
 const READ_BYTES: usize = 64 << 10;
-const REST_BYTES: usize = 1 << 20;
+
+/// The bytes that a pipe of a kernel holds.
+const PIPE_BYTES: usize = 1 << 20;
 
 /// The process of a kernel. Dropping it kills the process.
 #[derive(Debug)]
@@ -282,6 +284,8 @@ async fn start(
     let (ours, theirs) = StdStream::pair()?;
     let ((stdout, stdout_end), (stderr, stderr_end)) = (io::pipe()?, io::pipe()?);
     let (kernel_stdout, kernel_stderr) = (stdout.try_clone()?, stderr.try_clone()?);
+    widen(&stdout_end);
+    widen(&stderr_end);
     let numbers = [theirs.as_raw_fd(), kernel_stdout.as_raw_fd(), kernel_stderr.as_raw_fd()];
 
     let mut command = Command::new(program);
@@ -399,7 +403,7 @@ impl Tending {
             gone.unwrap_or(Gone::Ended(ending))
         };
         for (stream, pipe) in &pipes {
-            read_pipe(*stream, pipe, &output, REST_BYTES);
+            read_pipe(*stream, pipe, &output);
         }
         scratch.remove().await;
         told.send_modify(|progress| progress.gone = Some(gone));
@@ -435,30 +439,45 @@ async fn take_pipes(pipes: &[(Stream, pipe::Receiver); 2], output: &Mutex<Output
 }
 
 async fn take_pipe(stream: Stream, pipe: &pipe::Receiver, output: &Mutex<Output>) {
+    // Whether somebody writes much: then nobody waits for the kernel, which orders small pieces among its own output.
+    let mut is_flowing = false;
     while pipe.readable().await.is_ok() {
-        sleep(PATIENCE).await;
-        if !read_pipe(stream, pipe, output, REST_BYTES) {
+        if !is_flowing {
+            sleep(PATIENCE).await;
+        }
+        let (taken, is_open) = read_pipe(stream, pipe, output);
+        if !is_open {
             return;
         }
+        is_flowing = taken >= READ_BYTES;
         consume_budget().await;
     }
 }
 
-/// Reads what is in a pipe; false at its end.
-fn read_pipe(stream: Stream, pipe: &pipe::Receiver, output: &Mutex<Output>, most: usize) -> bool {
+/// Reads what is in a pipe, at most what a full one holds: how much, and whether more may come.
+fn read_pipe(stream: Stream, pipe: &pipe::Receiver, output: &Mutex<Output>) -> (usize, bool) {
     let (mut bytes, mut taken) = (vec![0; READ_BYTES], 0);
-    while taken < most {
+    while taken < PIPE_BYTES {
         match pipe.try_read(&mut bytes) {
             Ok(count @ 1..) => {
                 taken += count;
                 let frame = Frame::Stream(stream, bytes[..count].to_vec());
                 lock(output).push(frame);
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-            Ok(0) | Err(_) => return false,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return (taken, true),
+            Ok(0) | Err(_) => return (taken, false),
         }
     }
-    true
+    (taken, true)
+}
+
+/// Gives a pipe more room, where the system can: a child that prints much waits less often.
+fn widen(pipe: &io::PipeWriter) {
+    #[cfg(target_os = "linux")]
+    // A system may permit less; the pipe keeps its size then.
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
+    #[cfg(not(target_os = "linux"))]
+    let _ = pipe;
 }
 
 /// Ready once the process holds more memory than it may.

@@ -1,8 +1,9 @@
 # Frames and streams: everything that leaves the kernel.
 #
-# In: text of Python's streams, bytes of descriptors 1 and 2, messages. Out: frames on a private descriptor, in the order
-# in which their contents came. A frame is the length of its rest (4 bytes, big endian), its kind (1 byte), the number of
-# its cell (4 bytes, 0 for none), and its payload: bytes of a stream, or a message in JSON.
+# In: text of Python's streams, bytes of descriptors 1 and 2, messages. Out: frames on a private
+# descriptor, in the order in which their contents came. A frame is the length of its rest (4
+# bytes, big endian), its kind (1 byte), the number of its cell (4 bytes, 0 for none), and its
+# payload: bytes of a stream, or a message in JSON.
 
 import asyncio
 import contextvars
@@ -21,14 +22,16 @@ RUNNER = "<isolane>"
 # The cell whose code runs, in the context of its task and of what that starts.
 CELL = contextvars.ContextVar("isolane_cell", default=None)
 STDOUT, STDERR, MESSAGE = b"o", b"e", b"j"
-# Lines of Python's streams are sent at once, so many in that time; further ones at that size, or after that time.
+# Lines of Python's streams are sent at once, so many in that time; further ones at that size, or
+# after that time.
 TEXT_LINES, TEXT_SECONDS, TEXT_BYTES = 50, 0.03, 16 << 10
 # The bytes of one frame of a stream, and those that are taken from a pipe at once.
 PIECE_BYTES, PIPE_BYTES = 1 << 20, 1 << 20
 
 
 class Channel:
-    """The way to the host. While the main thread is inside of `with channel`, an interrupt waits: a frame is sent whole."""
+    """The way to the host. While the main thread is inside of `with channel`, an interrupt waits: a
+    frame is sent whole."""
 
     def __init__(self, descriptor, pipes, frame_bytes):
         self.descriptor = descriptor
@@ -112,8 +115,10 @@ class Channel:
                 self.flush_text()
 
     def message(self, message, cell):
-        """Sends a message behind all that came before it. One that no frame can hold becomes a text."""
-        payload = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        """Sends a message behind all that came before. One that no frame can hold becomes text."""
+        payload = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode(
+            "utf-8", "surrogatepass"
+        )
         if len(payload) > self.frame_bytes:
             text = f"[a display of {len(payload):,} bytes left out]"
             payload = json.dumps({"type": "text", "text": text}).encode()
@@ -129,7 +134,7 @@ class Channel:
             self.send(kind, cell, data[start : start + PIECE_BYTES])
 
     def drain(self):
-        """Sends what is in the pipes: at most what a full one holds, as others may go on writing."""
+        """Sends what is in the pipes: at most what a full one holds, as others may write on."""
         cell = self.kernel.current_cell()
         for pipe, kind in list(self.pipes.items()):
             taken = 0

@@ -1,11 +1,12 @@
 # Displays: a value of Python as text, markdown, JSON or images.
 #
-# In: values. Out: messages for the host, in the order of the calls. Libraries are asked only if the code has imported
-# them.
+# In: values. Out: messages for the host, in the order of the calls. Libraries are asked only if
+# the code has imported them.
 
 import base64
 
-# The methods of a value, by the kind of content that they give, in the order in which they are asked.
+# The methods of a value by the kind of content that they give, in the order in which they are
+# asked.
 REPRS = {
     "image/png": "_repr_png_",
     "image/jpeg": "_repr_jpeg_",
@@ -19,7 +20,7 @@ JSON_DEPTH = 100
 
 
 def messages_of(value, *, is_last=False):
-    """The messages that show a value. `is_last`: of the last expression, whose text is in quotes."""
+    """The messages that show a value. `is_last`: that of the last expression, quoted if text."""
     if isinstance(value, str) and not is_last:
         return [{"type": "text", "text": str(value)}]
     if isinstance(value, (dict, list, tuple)) and not has_reprs(value):
@@ -51,7 +52,8 @@ def has_reprs(value):
 
 
 def bundle_of(value):
-    """What the methods of a value give. A method that fails is told on the standard error, and passed over."""
+    """What the methods of a value give. A method that fails is passed over, and the standard error
+    tells it."""
     bundle = {}
     if isinstance(value, type):
         return {"text/plain": repr(value)}
@@ -62,7 +64,9 @@ def bundle_of(value):
     for kind, name in REPRS.items():
         if kind not in bundle and hasattr(type(value), name):
             given = asked(value, name)
-            bundle[kind] = given[0] if isinstance(given, tuple) and kind != "application/json" else given
+            bundle[kind] = (
+                given[0] if isinstance(given, tuple) and kind != "application/json" else given
+            )
     if all(bundle.get(kind) is None for kind in (*REPRS, "text/plain")):
         bundle["text/plain"] = repr(value)
     return bundle
@@ -73,7 +77,10 @@ def asked(value, name, **keywords):
         return getattr(value, name)(**keywords)
     except Exception as error:
         if not isinstance(error, NotImplementedError):
-            print(f"{type(value).__name__}.{name} failed: {type(error).__name__}: {error}", file=sys.stderr)
+            print(
+                f"{type(value).__name__}.{name} failed: {type(error).__name__}: {error}",
+                file=sys.stderr,
+            )
         return None
 
 
@@ -108,7 +115,8 @@ def open_figures():
 
 
 def json_of(value, parents):
-    """A value that JSON has. Others are text: numbers that are not exact in a double, dates, any object."""
+    """A value that JSON has. Others are text: numbers that are not exact in a double, dates, any
+    object."""
     if value is None or isinstance(value, (bool, str)):
         return str(value) if isinstance(value, str) else value
     if isinstance(value, int):
@@ -124,7 +132,10 @@ def json_of(value, parents):
         if not isinstance(value, dict):
             return [json_of(item, inside) for item in value]
         if all(isinstance(key, (str, int, float, bool, type(None))) for key in value):
-            return {key if isinstance(key, str) else str(key): json_of(item, inside) for key, item in value.items()}
+            return {
+                key if isinstance(key, str) else str(key): json_of(item, inside)
+                for key, item in value.items()
+            }
         return [[json_of(key, inside), json_of(item, inside)] for key, item in value.items()]
     if hasattr(value, "isoformat"):
         return value.isoformat()
@@ -199,8 +210,8 @@ def markdown_of_html(html):
     reader.close()
     lines = [line.rstrip() for line in "".join(reader.out).split("\n")]
     shown = []
-    for line in lines:
-        line = line if line.startswith(("|", "- ")) else line.strip()
+    for written in lines:
+        line = written if written.startswith(("|", "- ")) else written.strip()
         if line or (shown and shown[-1]):
             shown.append(line)
     return "\n".join(shown).strip()

@@ -1,8 +1,10 @@
 # The kernel: cells on the main thread, in an asyncio loop that goes on between them.
 #
-# In: frames of the host: cells, interruptions. Out: what they print and display, and how they end.
+# In: frames of the host: cells, interruptions. Out: what they print and display, and how they
+# end.
 
 import builtins
+import contextlib
 import types
 
 
@@ -32,7 +34,8 @@ class Kernel:
         self.names = module.__dict__
 
     def current_cell(self):
-        """The number of the cell to which output belongs: that of its code, else of the newest one; 0 between cells."""
+        """The number of the cell to which output belongs: that of its code, else the newest one; 0
+        between cells."""
         cell = CELL.get()
         if cell is not None and not cell.is_over:
             return cell.number
@@ -89,18 +92,17 @@ class Kernel:
         with self.channel:
             self.channel.flush()
             cell.is_over, cell.is_open = True, False
-            self.channel.message({"type": "done", **({"error": found} if found else {})}, cell.number)
+            self.channel.message(
+                {"type": "done", **({"error": found} if found else {})}, cell.number
+            )
             self.cells.pop(cell.number, None)
 
     def interrupted(self, _signal, _frame):
         """On the main thread, in the context of the code that runs there."""
         number, self.to_interrupt = self.to_interrupt, None
         running = CELL.get()
-        if number is None:
-            # Code has sent the signal.
-            target = running
-        else:
-            target = self.cells.get(number)
+        # Without a number, code has sent the signal.
+        target = running if number is None else self.cells.get(number)
         if target is None or target.is_over or not target.is_open:
             return
         if running is not target:
@@ -193,15 +195,14 @@ def start(descriptor, stdout, stderr, frame_bytes, data_bytes, path):
     version = ".".join(map(str, sys.version_info[:3]))
     channel.message({"type": "ready", "version": version, "path": sys.executable}, 0)
     while not kernel.is_closing:
-        try:
+        # A task that a cell has started raised it; who awaits the task gets it too.
+        with contextlib.suppress(KeyboardInterrupt, SystemExit):
             kernel.loop.run_forever()
-        except (KeyboardInterrupt, SystemExit):
-            # A task that a cell has started raised it; who awaits the task gets it too.
-            pass
 
 
 def limit_data(data_bytes):
-    """Linux counts all private memory that can be written; requests beyond the limit raise MemoryError."""
+    """Linux counts all private memory that can be written; requests beyond the limit raise a
+    MemoryError."""
     if sys.platform != "linux":
         return
     import resource

@@ -1,12 +1,13 @@
 # Sources of cells, and the texts of their errors.
 #
-# In: the code of a cell, and what it raised. Out: compiled code, its last expression apart, and a traceback that has the
-# cell's own lines and no frame of this program.
+# In: the code of a cell, and what it raised. Out: compiled code, its last expression apart, and a
+# traceback that has the cell's own lines and no frame of this program.
 
-import __future__
 import ast
 import linecache
 import traceback
+
+import __future__
 
 # Bytes of a traceback, and of a message. Of a longer one the beginning and the end are kept.
 TRACEBACK_CHARACTERS, MESSAGE_CHARACTERS = 48 << 10, 8 << 10
@@ -23,7 +24,7 @@ class Compiler:
         self.names = []
 
     def compile(self, code, name):
-        """The code of the statements, and that of the last expression; None for what is not there."""
+        """The code of the statements, and that of the last expression; None if not there."""
         lines = code.splitlines(keepends=True)
         linecache.cache[name] = (len(code), None, lines, name)
         self.names.append(name)
@@ -31,7 +32,11 @@ class Compiler:
             linecache.cache.pop(self.names.pop(0), None)
         code, tree = self.parse(code, name)
         last = None
-        if tree.body and isinstance(tree.body[-1], ast.Expr) and not ends_with_semicolon(code, tree.body[-1]):
+        if (
+            tree.body
+            and isinstance(tree.body[-1], ast.Expr)
+            and not ends_with_semicolon(code, tree.body[-1])
+        ):
             last = ast.Expression(tree.body.pop().value)
         body = self.code_of(tree, name, "exec") if tree.body else None
         return body, last and self.code_of(last, name, "eval")
@@ -40,7 +45,9 @@ class Compiler:
         """The code with its commands and magics as calls, and its tree."""
         while True:
             try:
-                tree = compile(code, name, "exec", self.flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+                tree = compile(
+                    code, name, "exec", self.flags | ast.PyCF_ONLY_AST, dont_inherit=True
+                )
                 return code, tree
             except SyntaxError as error:
                 replaced = with_call(code, error.lineno or 0)
@@ -62,7 +69,7 @@ def ends_with_semicolon(code, statement):
 
 
 def with_call(code, number):
-    """The code with a line that begins with `!` or `%` as a call; None if that line is no such line."""
+    """The code with a line that begins with `!` or `%` as a call; None if the line does not."""
     lines = code.split("\n")
     if not 1 <= number <= len(lines):
         return None
@@ -76,7 +83,9 @@ def with_call(code, number):
     else:
         word, _, rest = text[1:].partition(" ")
         if word not in MAGICS:
-            message = f"%{word} is not supported; of magics there are " + ", ".join(f"%{name}" for name in MAGICS)
+            message = f"%{word} is not supported; of magics there are " + ", ".join(
+                f"%{name}" for name in MAGICS
+            )
             raise SyntaxError(message, ("<magic>", number, len(indent) + 1, line))
         call = f"__isolane_magic__({word!r}, {rest.strip()!r})"
     lines[number - 1] = indent + call + ";"
@@ -111,7 +120,11 @@ def error_of(error, name):
     except Exception:
         message = "<its text cannot be made>"
     found = {"name": type(error).__name__, "message": bounded(message, MESSAGE_CHARACTERS)}
-    own = isinstance(error, SyntaxError) and error.filename in (name, "<magic>") and is_of_compiler(error)
+    own = (
+        isinstance(error, SyntaxError)
+        and error.filename in (name, "<magic>")
+        and is_of_compiler(error)
+    )
     if own:
         error.filename = name
         text = "".join(traceback.format_exception_only(type(error), error))
@@ -151,4 +164,5 @@ def without_runner(described, seen):
 def bounded(text, limit):
     if len(text) <= limit:
         return text
-    return f"{text[: limit // 4]}\n… {len(text) - limit:,} characters left out …\n{text[-(limit - limit // 4) :]}"
+    head, tail = text[: limit // 4], text[-(limit - limit // 4) :]
+    return f"{head}\n… {len(text) - limit:,} characters left out …\n{tail}"

@@ -44,7 +44,7 @@ test('every block is run, or of a kind that nobody runs', () => {
 });
 
 test('the documentation tests have every page with Rust in it', () => {
-  const crates = ['core/src/lib.rs', 'crates/executors/src/lib.rs', 'crates/environment/src/lib.rs'];
+  const crates = ['core/src/lib.rs', 'crates/executors/src/lib.rs', 'crates/environment/src/lib.rs', 'crates/notebook/src/lib.rs'];
   const sources = crates.map((file) => readFileSync(new URL(file, ROOT), 'utf8')).join('');
   const included = [...sources.matchAll(/include_str!\("(?:\.\.\/)+([^"]+)"\)/g)].map(([, page]) => page);
   const pages = new Set(examples.filter(({ tag }) => tag === 'rust').map(({ page }) => page));

@@ -279,21 +279,36 @@ test('an environment of the caller runs code', async () => {
   assert.equal(own.isDown, true);
 });
 
-test('over 4 MiB in a call is a RangeError', async () => {
+test('bindings refuse what is too large, and what JSON has not', async () => {
+  const refusals = [];
   const environment = {
     async execute({ eid }, bindings) {
-      try {
-        bindings.stdout(eid, 'x'.repeat(4 * 1024 * 1024 + 1));
-      } catch (error) {
-        bindings.output(eid, { name: error.name });
+      const calls = [
+        ['stdout', 'x'.repeat(4 * 1024 * 1024 + 1)],
+        ['stderr', 5],
+        ['output', { a: [undefined] }],
+        ['output', { a: NaN }],
+        ['output', { a: new Map() }],
+        ['error', { name: 'E' }],
+      ];
+      for (const [name, value] of calls) {
+        assert.throws(() => bindings[name](eid, value), ({ name: kind, message }) => refusals.push(`${kind}: ${message}`) > 0);
       }
       return 'success';
     },
     async kill() {},
   };
   const service = new ProcessService({ environment });
-  assert.deepEqual((await ran(service, '')).output, { name: 'RangeError' });
-  assert.equal(await service.stdout(1), '');
+  const { exitState, output } = await ran(service, '');
+  assert.deepEqual(refusals, [
+    'RangeError: stdout takes at most 4194304 bytes in a call, got 4194305',
+    'TypeError: stderr must be text or bytes, got a number',
+    'TypeError: output.a[0] is undefined, which JSON has not',
+    'TypeError: output.a is NaN, which JSON has not',
+    'TypeError: output.a is a Map, which JSON has not',
+    'TypeError: error takes text or { name?, message, stack?, filename?, line?, column? }',
+  ]);
+  assert.deepEqual([exitState, output, await service.stdout(1)], ['success', {}, '']);
   await service.shutdown();
 });
 

@@ -2,8 +2,10 @@
 // here are those of this face.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import {
   EXECUTION_EXIT_STATES,
@@ -14,6 +16,8 @@ import {
 } from 'isolane/environment';
 
 import { Runtime } from '../isolation.mjs';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const runtime = new Runtime();
 
@@ -206,6 +210,24 @@ test('values and functions of this side are in the code', async () => {
   assert.equal(error, null);
   assert.deepEqual(output.result, ['2', [1, '1970-01-01T00:00:00.000Z'], 5, 12, 8]);
   await service.shutdown();
+});
+
+test('a service keeps its environment', () => {
+  const program = `
+    import { ProcessService, TypeScriptEnvironment } from 'isolane/environment';
+    const make = () => new ProcessService({ environment: new TypeScriptEnvironment({ globals: { load: async () => 5 } }) });
+    const service = make();
+    for (let turn = 0; turn < 5; turn += 1) {
+      globalThis.gc();
+      await new Promise((go) => setImmediate(go));
+    }
+    const { pid } = await service.create({ code: 'return await load()' });
+    const { error, output } = await service.wait(pid);
+    console.log(JSON.stringify([error, output]));
+  `;
+  const args = ['--expose-gc', '--input-type=module', '--eval', program];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8', timeout: 120_000 });
+  assert.equal(stdout, '[null,{"result":5}]\n', stderr);
 });
 
 /** An environment that answers with the JSON of its code, in this thread. */

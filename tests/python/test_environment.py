@@ -4,6 +4,7 @@ the crate; here are those of this face."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -243,6 +244,22 @@ def test_values_and_functions_of_this_side_are_in_the_code(typescript: Services)
             record = await ran(service, code)
             assert record["error"] is None
             assert record["output"]["result"] == [str(2**60), [1, None], 5, 20, 8]
+
+    in_loop(main)()
+
+
+def test_a_service_keeps_its_environment() -> None:
+    async def load() -> int:
+        return 5
+
+    def make() -> ProcessService:
+        return ProcessService(environment=TypeScriptEnvironment(globals={"load": load}))
+
+    async def main() -> None:
+        async with make() as service:
+            gc.collect()
+            record = await ran(service, "return await load()")
+            assert (record["error"], record["output"]) == (None, {"result": 5})
 
     in_loop(main)()
 

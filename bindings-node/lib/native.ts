@@ -44,6 +44,12 @@ export interface NativeKit {
   readonly kit?: never;
 }
 
+/** A system that is open. */
+export interface NativeSystem {
+  /** The number of the run to which functions among its options belong. */
+  readonly run: number;
+}
+
 /** An executor of the native side. */
 export interface NativeExecutor {
   readonly executor?: never;
@@ -110,7 +116,7 @@ export interface NativeLoopRun {
 }
 
 /** What runs and sessions keep while they are running: a runtime that is collected ends its processes, a kit its runs. */
-export type Owner = NativeRuntime | NativeKit;
+export type Owner = NativeRuntime | NativeKit | NativeSystem;
 
 /** A function that is answered in Rust; only the addon makes such objects. */
 export interface NativeFunction {
@@ -191,6 +197,28 @@ export interface Native {
   kitFunction(name: string): NativeFunction;
   /** The number under which such a function crosses into a run or session that has started. */
   nativeNumber(bridge: number, run: number, fn: NativeFunction): number;
+  /** Opens a system; the frame is the message of its options. */
+  openSystem(
+    bridge: number,
+    name: string,
+    runtime: NativeRuntime | null,
+    workerFolder: string,
+    frame: Uint8Array,
+    length: number,
+    blobs: Blobs,
+  ): NativeSystem | Misuse;
+  closeSystem(system: NativeSystem): void;
+  /** Begins a call, which is a run; the frame is the message of its arguments. */
+  callSystem(
+    bridge: number,
+    system: NativeSystem,
+    method: string,
+    frame: Uint8Array,
+    length: number,
+    blobs: Blobs,
+  ): { run: number; isBackground: boolean } | Misuse;
+  /** The frame of an answer that is there at once. */
+  askSystem(bridge: number, system: NativeSystem, method: string, frame: Uint8Array, length: number, blobs: Blobs): Uint8Array | Misuse;
   /** Opens a kit in `runtime`, or in the default runtime; the frame is the message of its options. */
   /** `page`: the number of the page that JavaScript drives. */
   openKit(bridge: number, runtime: NativeRuntime | null, frame: Uint8Array, length: number, blobs: Blobs, page: number | null): NativeKit | Misuse;

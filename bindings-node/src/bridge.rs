@@ -47,6 +47,8 @@ pub(crate) struct LiveRun {
     pub(crate) is_cell: bool,
     /// JavaScript has terminated it. Of a run that is no cell only its end is delivered then.
     pub(crate) terminated: bool,
+    /// Whether it is a call that lasts as long as its system. The event loop does not wait for it.
+    pub(crate) is_background: bool,
     /// The receiver of its result, if that is not JavaScript.
     pub(crate) end: Option<oneshot::Sender<ExecutionResult>>,
 }
@@ -240,7 +242,14 @@ impl Bridge {
         match runtime.start(request, host) {
             Ok(handle) => {
                 self.mailbox.listen(&handle);
-                let live = LiveRun { handle, native, is_cell: false, terminated: false, end: None };
+                let live = LiveRun {
+                    handle,
+                    native,
+                    is_cell: false,
+                    terminated: false,
+                    is_background: false,
+                    end: None,
+                };
                 self.runs.borrow_mut().insert(run, live);
                 self.hold(env);
                 self.mailbox.expect();

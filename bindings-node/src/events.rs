@@ -111,7 +111,9 @@ impl Bridge {
             }
             HostEvent::Settled => {
                 let Some(run) = self.runs.borrow_mut().remove(&number) else { return false };
-                self.release(env);
+                if !run.is_background {
+                    self.release(env);
+                }
                 if run.handle.was_ended() {
                     self.ended.borrow_mut().insert(number);
                 }

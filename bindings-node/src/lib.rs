@@ -11,6 +11,7 @@
 //! | `events.rs` | `HostEvent` |
 //! | `session.rs` `session_options.rs` | `SessionHandle`, and the requests of sessions |
 //! | `answers.rs` | answers of sessions that arrive later |
+//! | `door.rs` | `System`: systems, and their calls, which are runs here |
 //! | `execution.rs` | `RunHandle`: the operations on a run |
 //! | `host.rs` | `MailboxHost`: the wake-up of the thread that started a run |
 //! | `executors/` | `CodeExecutor` and `CodeLoop`: calls and runs that go on without JavaScript, and their news |
@@ -28,6 +29,7 @@
 mod answers;
 mod bridge;
 mod collisions;
+mod door;
 mod error;
 mod events;
 mod execution;

@@ -254,7 +254,14 @@ impl Bridge {
         let handle = start(&session.handle, host)?;
         self.mailbox.listen(&handle);
         let native = session.native.clone();
-        let run = LiveRun { handle: handle.clone(), native, is_cell: true, terminated: false, end };
+        let run = LiveRun {
+            handle: handle.clone(),
+            native,
+            is_cell: true,
+            terminated: false,
+            is_background: false,
+            end,
+        };
         self.runs.borrow_mut().insert(number, run);
         self.mailbox.expect();
         Ok((number, handle))

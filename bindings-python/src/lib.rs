@@ -11,6 +11,7 @@
 //! | `runtime.rs` | `Runtime`, and the start of a run |
 //! | `executors/` | executors, their calls, and the loop |
 //! | `execution.rs` | `RunHandle` and `HostCall`: the operations on a run |
+//! | `door.rs` | `System`: systems, and their calls, which are runs here |
 //! | `host.rs` | `Mailbox`: the events of a run, for the thread or loop that started it |
 //! | `message.rs` | messages, read at once or in several turns of a loop |
 //! | `kit.rs` | `Kit`, and the kit's part of an outcome |
@@ -22,6 +23,7 @@
 //! | `error.rs` | `Error` |
 //! | `interpreter.rs` | nothing: it refuses sub-interpreters |
 
+mod door;
 mod error;
 mod execution;
 mod executors;
@@ -46,6 +48,7 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // First, because classes are kept for the whole process.
     interpreter::refuse_sub_interpreters(module.py())?;
     value::detect_half_floats(module.py());
+    module.add_class::<door::PySystem>()?;
     module.add_class::<execution::PyHostCall>()?;
     module.add_class::<execution::PyRunHandle>()?;
     module.add_class::<executors::PyCodeExecutor>()?;
@@ -60,6 +63,7 @@ fn isolane_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::PyAnswer>()?;
     module.add_class::<session::PySession>()?;
     module.add_class::<value::Functions>()?;
+    module.add_function(wrap_pyfunction!(door::open_system, module)?)?;
     module.add_function(wrap_pyfunction!(executors::check_loop, module)?)?;
     module.add_function(wrap_pyfunction!(executors::check_session, module)?)?;
     module.add_function(wrap_pyfunction!(native::kit_function, module)?)?;

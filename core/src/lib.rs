@@ -26,6 +26,7 @@ pub mod value;
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 mod worker;
 
+pub use binding::door::{Callback, Caller, Reply, Terminated, start_call};
 pub use binding::handle::{EventPoller, RunHandle};
 pub use binding::host::{ASYNC_FUNCTION, Completion, Host, HostCall, REPORT_SINK, Refusal};
 pub use binding::interception::{Interception, Rest, RunInterceptor};

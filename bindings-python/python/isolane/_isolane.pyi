@@ -24,10 +24,12 @@ __all__ = [
     "RunHandle",
     "Runtime",
     "Session",
+    "System",
     "check_loop",
     "check_session",
     "kit_function",
     "open_session",
+    "open_system",
     "option_names",
     "start",
 ]
@@ -237,3 +239,21 @@ def start(
 ) -> RunHandle: ...
 def kit_function(name: str) -> NativeFunction: ...
 def option_names(set: str) -> list[str]: ...
+
+@final
+class System:
+    def call(
+        self, mailbox: Mailbox, number: int, owner: Any, method: str, args: tuple[Any, ...]
+    ) -> tuple[RunHandle, bool]: ...
+    def ask(self, owner: Any, method: str, args: tuple[Any, ...]) -> Any: ...
+    def close(self) -> None: ...
+
+def open_system(
+    name: str,
+    runtime: Runtime | None,
+    worker_folder: Path,
+    mailbox: Mailbox,
+    number: int,
+    owner: Any,
+    options: dict[str, Any],
+) -> tuple[System, RunHandle]: ...

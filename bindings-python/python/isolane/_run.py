@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._futures import SETTLED, fail_all, wake, wake_on
-from ._isolane import REPORT_SINK, HostCall, Kit, Message, RunHandle, Runtime
+from ._isolane import REPORT_SINK, HostCall, Kit, Message, RunHandle, Runtime, System
 from ._result import (
     CodeExecutionResult,
     Outcome,
@@ -65,7 +65,7 @@ class Run:
     def __init__(
         self,
         bridge: Bridge | None,
-        owner: Runtime | Kit | None,
+        owner: Runtime | Kit | System | None,
         report: Callable[[Any], Any] | None,
         sandbox: Sandbox | None = None,
     ) -> None:

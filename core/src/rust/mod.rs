@@ -4,11 +4,12 @@
 //! items that the other bindings use: [`Runtime::start`] and `Host`.
 //!
 //! `input` makes the values that go in, `function` makes host functions of closures, and `output` converts their
-//! results. `side` answers the isolate, `sandbox` has the functions and promises that the isolate lends, `handle` is
+//! results, and `callback` makes host functions of functions of another language. `side` answers the isolate, `sandbox` has the functions and promises that the isolate lends, `handle` is
 //! the caller's handle, and `reports` streams reports to the caller. `session` has sessions, with their `session_options`,
 //! and `answer` the answers that they give later.
 
 mod answer;
+mod callback;
 mod function;
 mod handle;
 mod host_error;

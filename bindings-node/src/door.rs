@@ -1,0 +1,199 @@
+//! Systems and their calls.
+//!
+//! In: messages of JavaScript. Out: systems; calls, which are runs for JavaScript; answers that are there at once. The
+//! systems read all options and arguments.
+
+#![expect(clippy::needless_pass_by_value, reason = "arguments from JavaScript come by value")]
+#![expect(clippy::too_many_arguments, reason = "one call into the addon is cheaper than two")]
+
+use std::{cell::RefCell, path::PathBuf, sync::Arc};
+
+use isolane::{Error, NativeFunctions, RunHandle, Spelling, Value};
+use isolane_door::{self as door, Context, System};
+use napi::{Either, Env, Result, bindgen_prelude::Uint8ArraySlice};
+use napi_derive::napi;
+use tokio::sync::oneshot;
+
+use crate::{
+    bridge::{Bridge, LiveRun, with_bridge},
+    error::Misuse,
+    host::{NodeHost, NodeLimits},
+    runtime::NativeRuntime,
+    value::{Cursor, into_javascript},
+};
+
+/// A system that JavaScript has opened.
+#[napi]
+pub struct NativeSystem {
+    open: RefCell<Option<Open>>,
+    run: u32,
+}
+
+struct Open {
+    system: Arc<dyn System>,
+    /// Dropped when the system is closed: the run of its options settles then.
+    _is_open: oneshot::Sender<()>,
+}
+
+#[napi]
+impl NativeSystem {
+    /// The number of the run that lasts as long as the system. Functions among the options belong to that run.
+    #[napi(getter)]
+    #[must_use]
+    pub fn run(&self) -> u32 {
+        self.run
+    }
+}
+
+impl NativeSystem {
+    fn system(&self) -> std::result::Result<Arc<dyn System>, Error> {
+        let open = self.open.borrow();
+        let system = open.as_ref().map(|open| Arc::clone(&open.system));
+        system.ok_or_else(|| Error::new(isolane::ErrorKind::Unavailable, "it is closed"))
+    }
+}
+
+/// A call that has begun.
+#[napi(object, object_from_js = false)]
+pub struct BegunCall {
+    /// The number of its run.
+    pub run: u32,
+    /// Whether it lasts as long as its system, and no event loop waits for it.
+    pub is_background: bool,
+}
+
+/// Opens a system; the options are a message.
+///
+/// # Errors
+/// When `length` is beyond the frame.
+#[napi(catch_unwind)]
+pub fn open_system(
+    env: Env,
+    bridge: u32,
+    name: String,
+    runtime: Option<&NativeRuntime>,
+    worker_folder: String,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<Either<NativeSystem, Misuse>> {
+    let options = Cursor::new(frame, length)?.message(blobs);
+    let runtime = runtime.map(|runtime| runtime.runtime.clone());
+    with_bridge(bridge, |bridge| {
+        let (is_open, closed) = oneshot::channel::<()>();
+        let begin = |host: Arc<NodeHost>| {
+            let open = |options, caller| {
+                let worker_folder = PathBuf::from(&worker_folder);
+                let context = Context { spelling: Spelling::Camel, runtime, worker_folder, caller };
+                isolane_systems::open(&name, options, context)
+            };
+            let closed = async move {
+                // The sender is dropped, and never used.
+                let _ = closed.await;
+            };
+            let (system, handle) = door::open(host, &options, open, closed)?;
+            Ok((handle, true, system))
+        };
+        match bridge.begin(env, begin) {
+            Ok((run, _, system)) => {
+                let open = Open { system, _is_open: is_open };
+                Either::A(NativeSystem { open: RefCell::new(Some(open)), run })
+            }
+            Err(error) => Either::B(error.into()),
+        }
+    })
+}
+
+/// Closes a system, once no call of it goes on.
+#[napi(catch_unwind)]
+pub fn close_system(system: &NativeSystem) {
+    let open = system.open.take();
+    // Without a borrow.
+    drop(open);
+}
+
+/// Begins a call of a system; the arguments are a message. It is a run for JavaScript.
+///
+/// # Errors
+/// When `length` is beyond the frame.
+#[napi(catch_unwind)]
+pub fn call_system(
+    env: Env,
+    bridge: u32,
+    system: &NativeSystem,
+    method: String,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<Either<BegunCall, Misuse>> {
+    let args = Cursor::new(frame, length)?.message(blobs);
+    with_bridge(bridge, |bridge| {
+        let begin = |host: Arc<NodeHost>| {
+            let begun = door::begin(&*system.system()?, host, &method, &args)?;
+            Ok((begun.handle, begun.is_background, ()))
+        };
+        match bridge.begin(env, begin) {
+            Ok((run, is_background, ())) => Either::A(BegunCall { run, is_background }),
+            Err(error) => Either::B(error.into()),
+        }
+    })
+}
+
+/// Has a system answer at once: a frame with one message.
+///
+/// # Errors
+/// When `length` is beyond the frame, or JavaScript has no memory for the answer.
+#[napi(catch_unwind)]
+pub fn ask_system<'env>(
+    env: &'env Env,
+    bridge: u32,
+    system: &NativeSystem,
+    method: String,
+    frame: &[u8],
+    length: u32,
+    blobs: Option<Vec<&[u8]>>,
+) -> Result<Either<Uint8ArraySlice<'env>, Misuse>> {
+    let args = Cursor::new(frame, length)?.message(blobs);
+    let asked =
+        || -> std::result::Result<Value, Error> { door::ask(&*system.system()?, &method, &args) };
+    let answer = match asked() {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Either::B(error.into())),
+    };
+    let bytes = with_bridge(bridge, |bridge| {
+        let mut frame = bridge.frame();
+        frame.whole_message(answer);
+        bridge.leave_blobs(&mut frame);
+        frame.bytes
+    })?;
+    into_javascript(env, bytes).map(Either::A)
+}
+
+/// The handle of a call, whether it is in the background, and what else came of its start.
+type Started<T> = std::result::Result<(RunHandle, bool, T), Error>;
+
+impl Bridge {
+    /// Starts a call, and returns its number.
+    fn begin<T>(
+        &self,
+        env: Env,
+        begin: impl FnOnce(Arc<NodeHost>) -> Started<T>,
+    ) -> std::result::Result<(u32, bool, T), Error> {
+        let run = self.free_run_number();
+        let host = Arc::new(NodeHost::new(Arc::clone(&self.mailbox), run.into(), NodeLimits));
+        let (handle, is_background, rest) = begin(host)?;
+        let live = LiveRun {
+            handle,
+            native: NativeFunctions::new(),
+            is_cell: false,
+            terminated: false,
+            is_background,
+            end: None,
+        };
+        self.runs.borrow_mut().insert(run, live);
+        if !is_background {
+            self.hold(env);
+        }
+        Ok((run, is_background, rest))
+    }
+}

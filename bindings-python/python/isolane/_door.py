@@ -1,0 +1,177 @@
+"""The way into every system: environments, notebooks and those that follow.
+
+In: options and arguments as the caller wrote them, with functions and awaitables. Out: a handle on
+a system, whose calls can be awaited or waited for, and ended, and whose answers are there at once.
+The native side checks everything and words all messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, TypeAlias, final
+
+from . import _isolane
+from ._bridge import Bridge, bridge_of
+from ._execution import Execution
+from ._result import CodeExecutionResult
+from ._run import Run
+from ._runtime import FOLDER, Runtime
+from ._sync import close_loop, outside_of_loops, wait
+
+AsError: TypeAlias = Callable[[Any], BaseException]
+"""Makes the exception of a thrown value that is none."""
+
+
+def _as_error(thrown: Any) -> BaseException:
+    return RuntimeError(str(thrown))
+
+
+@final
+class DoorCall(Execution[Any]):
+    """A call of a system. Await it for its value, in any event loop and as often as you like.
+
+    Cancelling the task that awaits it ends the call, unless another task awaits it too.
+    """
+
+    __slots__ = ("_as_error", "_read")
+
+    def __init__(self, run: Run, as_error: AsError, read: Callable[[Any], Any] | None) -> None:
+        super().__init__(run)
+        self._as_error = as_error
+        self._read = read
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        result = yield from super().__await__()
+        return _value_of(result, self._as_error, self._read)
+
+
+class _LastingRun(Run):
+    """A run that lasts as long as its system, on the loop that used the system last."""
+
+    def orphan(self, reason: str) -> None:
+        with self.lock:
+            self.orphaned = True
+
+
+class Door:
+    """An open system."""
+
+    def __init__(
+        self,
+        system: str,
+        options: Mapping[str, Any],
+        runtime: Runtime | None = None,
+        as_error: AsError = _as_error,
+    ) -> None:
+        """Opens the system with that name.
+
+        Args:
+            system: The name.
+            options: The options that are given, without the runtime.
+            runtime: The runtime of the system's runs.
+            as_error: Makes the exception of a thrown value that is none.
+        """
+        self._as_error = as_error
+        # The runs that last as long as the system: functions among the options belong to the first.
+        self._lasting: weakref.WeakSet[Run] = weakref.WeakSet()
+        bridge = _running_bridge() or Bridge()
+        # A bridge without a loop has no other owner.
+        self._bridge = bridge if bridge.own_loop is None else None
+        self._run = _LastingRun(bridge, None, None)
+        number = bridge.number()
+        try:
+            self._native, remote = _isolane.open_system(
+                system,
+                None if runtime is None else runtime._native,
+                FOLDER,
+                bridge.mailbox,
+                number,
+                self._run,
+                dict(options),
+            )
+        except BaseException:
+            self._run.failed()
+            raise
+        self._last(bridge, number, self._run, remote)
+
+    def call(
+        self, method: str, *args: Any, read: Callable[[Any], Any] | None = None
+    ) -> DoorCall:
+        """Begins a call of a method on the running event loop. Misuse is raised at once. `read`
+        makes the caller's value of the system's."""
+        bridge = _running_bridge()
+        if bridge is None:
+            message = f"{method} needs a running event loop; without one, call {method}_sync"
+            raise RuntimeError(message)
+        return DoorCall(self._begin(bridge, method, args), self._as_error, read)
+
+    def call_sync(
+        self, method: str, *args: Any, read: Callable[[Any], Any] | None = None
+    ) -> Any:
+        """As `call`, and waits for the value."""
+        with outside_of_loops(f"{method}_sync", method):
+            bridge = Bridge()
+            try:
+                result = wait(bridge, self._begin(bridge, method, args))
+            finally:
+                close_loop(bridge)
+        return _value_of(result, self._as_error, read)
+
+    def register(self, method: str, *args: Any) -> None:
+        """Begins a call that lasts as long as the system, with or without an event loop."""
+        bridge = _running_bridge() or self._bridge
+        if bridge is None:
+            bridge = self._bridge = Bridge()
+        self._begin(bridge, method, args, is_lasting=True)
+
+    def ask(self, method: str, *args: Any) -> Any:
+        """The answer of a method that has it at once."""
+        return self._native.ask(self._run, method, args)
+
+    def close(self) -> None:
+        """Lets go of the system, which ends once no call of it goes on."""
+        self._native.close()
+
+    def _begin(
+        self, bridge: Bridge, method: str, args: tuple[Any, ...], is_lasting: bool = False
+    ) -> Run:
+        for lasting in tuple(self._lasting):
+            if lasting.bridge() is not bridge and not lasting.has_ended:
+                bridge.adopt(lasting)
+        run = _LastingRun(bridge, None, None) if is_lasting else Run(bridge, self._native, None)
+        number = bridge.number()
+        try:
+            # The native side says the same of it.
+            remote, _ = self._native.call(bridge.mailbox, number, run, method, args)
+        except BaseException:
+            run.failed()
+            raise
+        if is_lasting:
+            self._last(bridge, number, run, remote)
+        else:
+            run.began(remote)
+            bridge.attach(number, run)
+        return run
+
+    def _last(self, bridge: Bridge, number: int, run: Run, remote: _isolane.RunHandle) -> None:
+        run.began(remote)
+        bridge.attach(number, run)
+        self._lasting.add(run)
+
+
+def _running_bridge() -> Bridge | None:
+    loop = asyncio._get_running_loop()
+    return None if loop is None else bridge_of(loop)
+
+
+def _value_of(
+    result: CodeExecutionResult, as_error: AsError, read: Callable[[Any], Any] | None
+) -> Any:
+    if result.status == "success":
+        return result.result if read is None else read(result.result)
+    if result.error is not None:
+        raise RuntimeError(result.error.message)
+    thrown = result.result
+    raise thrown if isinstance(thrown, BaseException) else as_error(thrown)

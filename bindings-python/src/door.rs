@@ -1,0 +1,117 @@
+//! Systems and their calls.
+//!
+//! In: Python objects. Out: systems; calls, which are runs for Python; answers that are there at once. The systems read
+//! all options and arguments.
+
+use std::{path::PathBuf, sync::Arc};
+
+use isolane::{Error, ErrorKind, Spelling};
+use isolane_door::{self as door, Context, System};
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyTuple},
+};
+use tokio::sync::oneshot;
+
+use crate::{
+    error::exception,
+    execution::PyRunHandle,
+    host::PyMailbox,
+    lock::Lock,
+    runtime::PyRuntime,
+    value::{self, Functions, Owners},
+};
+
+/// A system that Python has opened.
+#[pyclass(name = "System", module = "isolane._isolane", frozen)]
+pub(crate) struct PySystem(Lock<Option<Open>>);
+
+struct Open {
+    system: Arc<dyn System>,
+    /// Dropped when the system is closed: the run of its options settles then.
+    _is_open: oneshot::Sender<()>,
+}
+
+/// Opens a system. Functions among the options belong to the run that is returned, which lasts as long as the system;
+/// the mailbox receives its events with that number.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the arguments of a Python function")]
+pub(crate) fn open_system(
+    py: Python<'_>,
+    name: &str,
+    runtime: Option<&PyRuntime>,
+    worker_folder: PathBuf,
+    mailbox: &PyMailbox,
+    number: u64,
+    owner: &Bound<'_, PyAny>,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<(PySystem, PyRunHandle)> {
+    let functions = Py::new(py, Functions::default())?;
+    let options = value::write(functions.get(), options.as_any(), owner, "options")?;
+    let runtime = runtime.map(|runtime| runtime.0.clone());
+    let (is_open, closed) = oneshot::channel::<()>();
+    let open = |options, caller| {
+        let context = Context { spelling: Spelling::Snake, runtime, worker_folder, caller };
+        isolane_systems::open(name, options, context)
+    };
+    let closed = async move {
+        // The sender is dropped, and never used.
+        let _ = closed.await;
+    };
+    let host = Arc::new(mailbox.host(number));
+    let opened = door::open(host.clone(), &options, open, closed);
+    let (system, handle) = opened.map_err(|error| exception(py, &error))?;
+    let system = PySystem(Lock::new(Some(Open { system, _is_open: is_open })));
+    Ok((system, PyRunHandle::new(handle, host, functions)))
+}
+
+#[pymethods]
+impl PySystem {
+    /// Begins a call. The mailbox receives its events with that number. Also returns whether it lasts as long as the
+    /// system.
+    fn call(
+        &self,
+        py: Python<'_>,
+        mailbox: &PyMailbox,
+        number: u64,
+        owner: &Bound<'_, PyAny>,
+        method: &str,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<(PyRunHandle, bool)> {
+        let functions = Py::new(py, Functions::default())?;
+        let args = value::write(functions.get(), args.as_any(), owner, "arguments")?;
+        let host = Arc::new(mailbox.host(number));
+        let begin = || door::begin(&*self.system()?, host.clone(), method, &args);
+        let begun = begin().map_err(|error| exception(py, &error))?;
+        Ok((PyRunHandle::new(begun.handle, host, functions), begun.is_background))
+    }
+
+    /// The answer of a method that has it at once.
+    fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        owner: &Bound<'py, PyAny>,
+        method: &str,
+        args: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let args = value::write(&Functions::default(), args.as_any(), owner, "arguments")?;
+        let ask = || door::ask(&*self.system()?, method, &args);
+        let answer = ask().map_err(|error| exception(py, &error))?;
+        value::read(py, &answer, &Owners::new(owner))
+    }
+
+    /// Closes the system, once no call of it goes on.
+    fn close(&self) {
+        let open = self.0.lock().take();
+        // Without the lock.
+        drop(open);
+    }
+}
+
+impl PySystem {
+    fn system(&self) -> Result<Arc<dyn System>, Error> {
+        let open = self.0.lock();
+        let system = open.as_ref().map(|open| Arc::clone(&open.system));
+        system.ok_or_else(|| Error::new(ErrorKind::Unavailable, "it is closed"))
+    }
+}

@@ -1,0 +1,156 @@
+//! The one way from a language's face into a system: environments, notebooks and those that follow.
+//!
+//! A face opens a system with options, calls its methods and drops it. A call is a run whose code is Rust: it starts with
+//! one message of values, functions of the host among them, can be terminated, and settles with one value. So the
+//! bindings need no code of their own for a system, and a face checks no option and words no message.
+//!
+//! In: a [`System`], which the system's crate implements. Out: [`begin`] and [`ask`], which the bindings call. [`Given`]
+//! is a value that a face handed over.
+
+mod given;
+
+use std::{fmt, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+
+use isolane::{
+    Caller, Completion, Error, ErrorKind, Host, RunHandle, Runtime, Spelling, Value, start_call,
+};
+
+pub use self::given::Given;
+pub use isolane::Callback;
+
+/// A system that a face has opened. To drop it closes it.
+pub trait System: Send + Sync + 'static {
+    /// Begins a call. It must return at once; the future runs on this library's thread for futures and must not block.
+    ///
+    /// # Errors
+    /// Misuse, which the face throws before it returns.
+    fn call(&self, method: &str, args: Vec<Given>, caller: &Caller) -> Result<Called, Error>;
+
+    /// Answers at once, on the caller's thread. Functions among the arguments cannot be called.
+    ///
+    /// # Errors
+    /// Misuse, which the face throws.
+    fn ask(&self, method: &str, args: Vec<Given>) -> Result<Value, Error>;
+}
+
+/// Everything besides options that a system is opened with.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// How the caller's language spells options.
+    pub spelling: Spelling,
+    /// The runtime that the caller gave.
+    pub runtime: Option<Runtime>,
+    /// The folder of the package, which has the executable `isolane-worker`.
+    pub worker_folder: PathBuf,
+    /// The caller; functions among the options work until the system has been dropped.
+    pub caller: Caller,
+}
+
+/// A call that has begun.
+pub struct Called {
+    future: Pin<Box<dyn Future<Output = Completion> + Send>>,
+    is_background: bool,
+}
+
+impl Called {
+    /// A call that settles with the future's output. The caller's event loop waits for it.
+    pub fn new(future: impl Future<Output = Completion> + Send + 'static) -> Self {
+        Self { future: Box::pin(future), is_background: false }
+    }
+
+    /// The same for a call that lasts as long as the system, such as a tool that is registered: no event loop waits.
+    pub fn background(future: impl Future<Output = Completion> + Send + 'static) -> Self {
+        Self { is_background: true, ..Self::new(future) }
+    }
+}
+
+impl fmt::Debug for Called {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Called")
+            .field("is_background", &self.is_background)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A call of a system, for its binding.
+#[derive(Debug)]
+pub struct Begun {
+    /// The handle on the call, as on a run: see [`start_call`].
+    pub handle: RunHandle,
+    /// Whether no event loop waits for it.
+    pub is_background: bool,
+}
+
+/// Opens a system: calls `open` with its options, and keeps their functions callable until `closed` is ready.
+///
+/// # Errors
+/// Those of `open`.
+pub fn open<T>(
+    host: Arc<dyn Host>,
+    options: &Value,
+    open: impl FnOnce(Given, Caller) -> Result<T, Error>,
+    closed: impl Future<Output = ()> + Send + 'static,
+) -> Result<(T, RunHandle), Error> {
+    let mut opened = None;
+    let handle = start_call(
+        host,
+        |caller| {
+            opened = Some(open(Given::read(options, Some(caller))?, caller.clone())?);
+            Ok(async move {
+                closed.await;
+                Ok(Value::undefined())
+            })
+        },
+        no_thread,
+    )?;
+    let opened = opened.ok_or_else(|| no_thread("the system did not open"))?;
+    Ok((opened, handle))
+}
+
+/// Begins a call of a method; `args` is an array, one message.
+///
+/// # Errors
+/// Misuse, as [`System::call`] words it.
+pub fn begin(
+    system: &dyn System,
+    host: Arc<dyn Host>,
+    method: &str,
+    args: &Value,
+) -> Result<Begun, Error> {
+    let mut is_background = false;
+    let handle = start_call(
+        host,
+        |caller| {
+            let called = system.call(method, list(Given::read(args, Some(caller))?), caller)?;
+            is_background = called.is_background;
+            Ok(called.future)
+        },
+        no_thread,
+    )?;
+    Ok(Begun { handle, is_background })
+}
+
+/// Has a method answer at once; `args` is an array, one message.
+///
+/// # Errors
+/// Misuse, as [`System::ask`] words it.
+pub fn ask(system: &dyn System, method: &str, args: &Value) -> Result<Value, Error> {
+    system.ask(method, list(Given::read(args, None)?))
+}
+
+/// The error for a method that a system does not have. A face calls no such method.
+#[must_use]
+pub fn no_method(method: &str) -> Error {
+    Error::new(ErrorKind::Type, format!("there is no method '{method}'"))
+}
+
+fn list(given: Given) -> Vec<Given> {
+    match given {
+        Given::List(items) => items,
+        other => vec![other],
+    }
+}
+
+fn no_thread(message: &'static str) -> Error {
+    Error::new(ErrorKind::Internal, message)
+}

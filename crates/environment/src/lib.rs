@@ -5,16 +5,20 @@
 //! A [`ProcessService`] gives an environment work and keeps the records.
 
 mod bindings;
+mod date;
 mod environment;
 mod event;
 mod execution;
+mod json;
+mod locks;
 mod options;
 mod problem;
+mod process;
 mod record;
 mod request;
 mod service;
 mod stats;
-mod tool;
+mod tools;
 mod typescript;
 
 pub use bindings::{EnvironmentBindings, ExecutionHost};
@@ -24,12 +28,12 @@ pub use execution::{
     EXECUTION_EXIT_STATES, EXECUTION_STATES, ErrorDetails, ExecutionExitState, ExecutionFailure,
     ExecutionInput, ExecutionOptions, ExecutionState,
 };
-pub use options::ProcessServiceOptions;
+pub use options::{Log, ProcessServiceOptions};
 pub use problem::{ProblemType, ProcessError};
 pub use record::{ProcessList, ProcessRecord, ProcessState, StreamInfo};
 pub use request::{ListQuery, NewProcess, RunQuery};
 pub use service::ProcessService;
 pub use stats::{Histogram, ServiceStats, ToolCount};
 pub use tokio_util::sync::CancellationToken;
-pub use tool::{ToolContext, ToolDescription, ToolError, ToolHandler, ToolInfo};
+pub use tools::{ToolContext, ToolDescription, ToolError, ToolHandler, ToolInfo};
 pub use typescript::{TypeScriptEnvironment, TypeScriptEnvironmentOptions};

@@ -2,7 +2,18 @@
 
 use std::{fmt, sync::Arc};
 
+use isolane::{Error, ErrorKind, OptionDeclaration, OptionKind, Spelling};
+
 use crate::Environment;
+
+/// The longest time: a year.
+const MOST_MS: u64 = 366 * 24 * 60 * 60 * 1000;
+
+/// The most bytes of a stream or an output: 1 GiB.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Receives a line.
+pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The options of a [`ProcessService`](crate::ProcessService). Times are in milliseconds.
 #[derive(Clone)]
@@ -29,6 +40,11 @@ pub struct ProcessServiceOptions {
     pub retain_count: usize,
     /// How long finished processes are kept; 7 days by default.
     pub retain_ms: u64,
+    /// Receives lines about failures that no client is told of, such as a `kill` that throws; by default they go to the
+    /// standard error.
+    pub log: Option<Log>,
+    /// How to spell options in errors.
+    pub spelling: Spelling,
     /// The tokio runtime of the service; by default the library's own thread for futures. With a runtime whose clock is
     /// paused, a test sets the service's clock.
     pub handle: Option<tokio::runtime::Handle>,
@@ -49,15 +65,52 @@ impl Default for ProcessServiceOptions {
             max_output_bytes: 8 << 20,
             retain_count: 10_000,
             retain_ms: 7 * 24 * 60 * 60 * 1000,
+            log: None,
+            spelling: Spelling::default(),
             handle: None,
         }
     }
+}
+
+impl ProcessServiceOptions {
+    /// # Errors
+    /// A range error for a count that is out of range.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let whole = [
+            ("concurrency", self.concurrency as u64, 1, 1_000_000),
+            ("max_queued", self.max_queued as u64, 0, 1_000_000_000),
+            ("max_timeout_ms", self.max_timeout_ms, 1, MOST_MS),
+            ("default_timeout_ms", self.default_timeout_ms.unwrap_or(1), 1, MOST_MS),
+            ("kill_grace_ms", self.kill_grace_ms, 0, MOST_MS),
+            ("backstop_ms", self.backstop_ms.unwrap_or(0), 0, MOST_MS),
+            ("max_stream_bytes", self.max_stream_bytes as u64, 0, MOST_BYTES),
+            ("max_output_bytes", self.max_output_bytes as u64, 2, MOST_BYTES),
+            ("retain_count", self.retain_count as u64, 0, 1_000_000_000),
+            ("retain_ms", self.retain_ms, 0, 100 * MOST_MS),
+        ];
+        for (name, value, least, most) in whole {
+            if !(least..=most).contains(&value) {
+                let name = spelled(name, self.spelling);
+                let message =
+                    format!("{name} must be a whole number from {least} to {most}, got {value}");
+                return Err(Error::new(ErrorKind::Range, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of an option as a language spells it.
+pub(crate) fn spelled(name: &'static str, spelling: Spelling) -> String {
+    OptionDeclaration { name, kind: OptionKind::Other }.spelled(spelling)
 }
 
 impl fmt::Debug for ProcessServiceOptions {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("ProcessServiceOptions")
             .field("concurrency", &self.concurrency)
+            .field("max_queued", &self.max_queued)
+            .field("default_timeout_ms", &self.default_timeout_ms)
             .finish_non_exhaustive()
     }
 }

@@ -1,6 +1,13 @@
 //! Tools: functions of the host that code of an execution may call.
 //!
-//! In: a description with JSON schemas, and a handler. Out: what is known of a tool, and the handler's answers.
+//! In: a description with JSON schemas, and a handler. Out: what is known of a tool, and the handler's answers. `table`
+//! has the tools of a service, `arguments` checks calls, `types` and `docs` describe tools to the author of code.
+
+pub(crate) mod arguments;
+pub(crate) mod docs;
+pub(crate) mod names;
+pub(crate) mod table;
+pub(crate) mod types;
 
 use std::{fmt, future::Future};
 

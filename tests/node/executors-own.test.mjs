@@ -404,9 +404,12 @@ test('many events that nobody reads yet', async () => {
 
 test('a slow reader of much output fills no memory', { timeout: CEILING_MS }, async () => {
   const piece = 'x'.repeat(1 << 20);
+  const begun = deferred();
   const done = deferred();
   let read = 0;
   const execute = async (ctx) => {
+    // The test reads the event of the code first.
+    await begun.promise;
     // An event is at most 4 MiB: it cannot keep up.
     for (let round = 0; round < 40; round += 1) {
       for (let count = 0; count < 6; count += 1) ctx.stdout(piece);
@@ -418,6 +421,7 @@ test('a slow reader of much output fills no memory', { timeout: CEILING_MS }, as
   };
   const stream = loop(replies([CODE], 'x'), execute).stream('go');
   while ((await stream.next()).value.type !== 'code');
+  begun.resolve();
   await done.promise;
   let waited = 0;
   let text = '';

@@ -201,7 +201,8 @@ impl Inputs {
         self.entries.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Input)> {
+    /// Names and values, in the order in which the names were added first.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Input)> {
         self.entries.iter().map(|(name, input)| (name.as_str(), input))
     }
 }

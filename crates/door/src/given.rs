@@ -13,7 +13,7 @@ use serde::ser::{Error as _, Serialize, SerializeMap, SerializeSeq, Serializer};
 const MOST_DEPTH: usize = 200;
 
 /// Values of more nodes are refused: sharing can blow a small message up.
-const MOST_NODES: usize = 1 << 24;
+const MOST_NODES: usize = 1 << 22;
 
 /// A value that a face handed over.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,14 +51,12 @@ impl Given {
     /// # Errors
     /// A message that nests too deeply, or that sharing blows up.
     pub fn read(message: &Value, caller: Option<&Caller>) -> Result<Self, Error> {
-        let mut reading = Reading {
-            reader: message.reader(),
-            blobs: message.blobs(),
-            caller,
-            objects: Vec::new(),
-            nodes: 0,
-        };
-        reading.value(0)
+        let mut reading = Reading::new(message, caller, false);
+        let read = reading.value(0)?;
+        if reading.shares {
+            return Reading::new(message, caller, true).value(0);
+        }
+        Ok(read)
     }
 
     /// The kind of the value, for a message: `a string`, `null`.
@@ -163,25 +161,39 @@ struct Reading<'a> {
     reader: Reader<'a>,
     blobs: &'a [Vec<u8>],
     caller: Option<&'a Caller>,
-    /// The objects so far, by their index; one that has not been read to its end is a cycle.
-    objects: Vec<Given>,
+    /// The objects so far, by their index, each with the number of its nodes; one that has not been read to its end is a
+    /// cycle.
+    objects: Vec<(Given, usize)>,
+    /// Whether objects are kept. To keep them costs a copy of each, and few messages share any.
+    keeps: bool,
+    /// Whether an object was shared that had not been kept.
+    shares: bool,
     nodes: usize,
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    fn new(message: &'a Value, caller: Option<&'a Caller>, keeps: bool) -> Self {
+        let (reader, blobs) = (message.reader(), message.blobs());
+        Self { reader, blobs, caller, objects: Vec::new(), keeps, shares: false, nodes: 0 }
+    }
+
     fn value(&mut self, depth: usize) -> Result<Given, Error> {
         self.nodes += 1;
         if depth > MOST_DEPTH || self.nodes > MOST_NODES {
-            return Err(Error::new(ErrorKind::Range, "the value nests too deeply or is too large"));
+            return Err(too_large());
         }
         let event = self.reader.event().map_err(malformed)?;
         if !event.is_object() {
             return self.scalar(event);
         }
+        if !self.keeps {
+            return self.object(event, depth + 1);
+        }
         let index = self.objects.len();
-        self.objects.push(Given::Other("a cycle"));
+        self.objects.push((Given::Other("a cycle"), 1));
+        let before = self.nodes;
         let value = self.object(event, depth + 1)?;
-        self.objects[index] = value.clone();
+        self.objects[index] = (value.clone(), 1 + self.nodes - before);
         Ok(value)
     }
 
@@ -193,11 +205,18 @@ impl Reading<'_> {
             Event::Double(value) => Given::Number(value),
             Event::BigInt { negative, magnitude } => Given::BigInt(decimal(negative, magnitude)),
             Event::String(text) => Given::Text(text.to_string_lossy()),
+            Event::Ref(_) if !self.keeps => {
+                self.shares = true;
+                Given::Undefined
+            }
             Event::Ref(object) => {
-                let known = self.objects.get(object as usize).cloned();
-                let known = known.ok_or_else(|| malformed(Malformed))?;
-                self.nodes += known.nodes();
-                known
+                let known = self.objects.get(object as usize);
+                let (known, nodes) = known.ok_or_else(|| malformed(Malformed))?;
+                self.nodes = self.nodes.saturating_add(*nodes);
+                if self.nodes > MOST_NODES {
+                    return Err(too_large());
+                }
+                known.clone()
             }
             _ => Given::Undefined,
         })
@@ -278,16 +297,8 @@ impl Reading<'_> {
     }
 }
 
-impl Given {
-    fn nodes(&self) -> usize {
-        match self {
-            Self::List(items) => 1 + items.iter().map(Self::nodes).sum::<usize>(),
-            Self::Object(entries) => {
-                1 + entries.iter().map(|(_, value)| value.nodes()).sum::<usize>()
-            }
-            _ => 1,
-        }
-    }
+fn too_large() -> Error {
+    Error::new(ErrorKind::Range, "the value nests too deeply or is too large")
 }
 
 fn malformed(error: Malformed) -> Error {

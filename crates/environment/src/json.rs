@@ -9,7 +9,7 @@ mod write;
 use serde_json::Value;
 
 pub(crate) use self::{
-    read::{JsonFault, to_json},
+    read::{JsonFault, Reading, to_json},
     write::to_message,
 };
 

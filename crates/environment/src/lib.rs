@@ -6,6 +6,7 @@
 
 mod bindings;
 mod date;
+pub mod door;
 mod environment;
 mod event;
 mod execution;
@@ -32,7 +33,7 @@ pub use options::{Log, ProcessServiceOptions};
 pub use problem::{ProblemType, ProcessError};
 pub use record::{ProcessList, ProcessRecord, ProcessState, StreamInfo};
 pub use request::{ListQuery, NewProcess, RunQuery};
-pub use service::ProcessService;
+pub use service::{ProcessService, WeakProcessService};
 pub use stats::{Histogram, ServiceStats, ToolCount};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{ToolContext, ToolDescription, ToolError, ToolHandler, ToolInfo};

@@ -7,7 +7,7 @@ use isolane::{Error, ErrorKind, OptionDeclaration, OptionKind, Spelling};
 use crate::Environment;
 
 /// The longest time: a year.
-const MOST_MS: u64 = 366 * 24 * 60 * 60 * 1000;
+pub(crate) const MOST_MS: u64 = 366 * 24 * 60 * 60 * 1000;
 
 /// The most bytes of a stream or an output: 1 GiB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -52,10 +52,9 @@ pub struct ProcessServiceOptions {
 
 impl Default for ProcessServiceOptions {
     fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             environment: None,
-            concurrency: (4 * cores).max(8),
+            concurrency: default_concurrency(),
             max_queued: 1000,
             default_timeout_ms: Some(30_000),
             max_timeout_ms: 3_600_000,
@@ -98,6 +97,12 @@ impl ProcessServiceOptions {
         }
         Ok(())
     }
+}
+
+/// Executions at once, without an option.
+pub(crate) fn default_concurrency() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (4 * cores).max(8)
 }
 
 /// The name of an option as a language spells it.

@@ -128,7 +128,8 @@ impl ListQuery {
         if (1..=MOST_LISTED).contains(&self.limit) {
             return Ok(());
         }
-        let message = format!("limit must be a whole number from 1 to {MOST_LISTED}, got {}", self.limit);
+        let message =
+            format!("limit must be a whole number from 1 to {MOST_LISTED}, got {}", self.limit);
         Err(ProcessError::bad_request(message))
     }
 }
@@ -226,7 +227,8 @@ mod tests {
 
     #[test]
     fn bodies_are_read_and_mistakes_named() {
-        let new = NewProcess::from_json(&json!({ "code": "1", "timeoutMs": 5.0, "autorun": false }));
+        let new =
+            NewProcess::from_json(&json!({ "code": "1", "timeoutMs": 5.0, "autorun": false }));
         let expected = NewProcess { code: "1".to_owned(), timeout_ms: Some(5), autorun: false };
         assert_eq!(new, Ok(expected));
         let absent = NewProcess::from_json(&json!({ "code": "1", "timeoutMs": null }));

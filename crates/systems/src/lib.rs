@@ -10,6 +10,9 @@ use isolane_door::{Context, Given, System};
 /// # Errors
 /// Misuse of an option, as the system words it.
 pub fn open(name: &str, options: Given, context: Context) -> Result<Arc<dyn System>, Error> {
-    drop((options, context));
-    Err(Error::new(ErrorKind::Type, format!("there is no system '{name}'")))
+    match name {
+        "typescript-environment" => isolane_environment::door::open_environment(options, context),
+        "process-service" => isolane_environment::door::open_service(options, context),
+        _ => Err(Error::new(ErrorKind::Type, format!("there is no system '{name}'"))),
+    }
 }

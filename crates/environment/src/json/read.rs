@@ -34,29 +34,49 @@ impl From<Malformed> for JsonFault {
     }
 }
 
-/// The JSON of a value, of at most so many bytes. `root` begins the path in an error: `output`.
+/// How a value is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'r> {
+    /// The beginning of the path in an error: `output`.
+    pub(crate) root: &'r str,
+    /// The most bytes of JSON.
+    pub(crate) most_bytes: usize,
+    /// Whether the message is a list of arguments, and the value the first one of these.
+    pub(crate) is_argument: bool,
+    /// Whether fields that are `undefined` are left out, as `JSON.stringify` leaves them out. Else they are an error.
+    pub(crate) drops_undefined: bool,
+}
+
+impl<'r> Reading<'r> {
+    /// A value that must be JSON in all its parts.
+    pub(crate) fn strict(root: &'r str, most_bytes: usize) -> Self {
+        Self { root, most_bytes, is_argument: false, drops_undefined: false }
+    }
+}
+
+/// The JSON of a value; `None` for `undefined`, and for an argument that is not there.
 ///
 /// # Errors
 /// A part that JSON has not, with its path; more bytes.
 pub(crate) fn to_json(
     value: &isolane::Value,
-    root: &str,
-    most_bytes: usize,
-) -> Result<Value, JsonFault> {
+    how: Reading<'_>,
+) -> Result<Option<Value>, JsonFault> {
     // Most values have no object in several places. Only if one has, a second pass keeps what is named again.
-    let (json, named) = Pass::new(value, root, most_bytes, HashSet::new()).read()?;
+    let Some((json, named)) = Pass::new(value, how, HashSet::new()).read()? else {
+        return Ok(None);
+    };
     if named.is_empty() {
-        return Ok(json);
+        return Ok(Some(json));
     }
     drop(json);
-    Ok(Pass::new(value, root, most_bytes, named).read()?.0)
+    Ok(Pass::new(value, how, named).read()?.map(|(json, _)| json))
 }
 
 struct Pass<'v> {
     reader: Reader<'v>,
-    root: &'v str,
+    how: Reading<'v>,
     bytes: usize,
-    most_bytes: usize,
     /// The objects that are named again; those of this pass, if the pass keeps them.
     named: HashSet<u32>,
     /// Whether this pass keeps the objects of `named`.
@@ -64,6 +84,14 @@ struct Pass<'v> {
     kept: HashMap<u32, Value>,
     objects: u32,
     open: Vec<Frame>,
+}
+
+/// A node that was read.
+enum Node {
+    Value(Value),
+    Undefined,
+    /// It began a container.
+    Begun,
 }
 
 /// A container that is being read.
@@ -78,33 +106,34 @@ enum Content {
 }
 
 impl<'v> Pass<'v> {
-    fn new(
-        value: &'v isolane::Value,
-        root: &'v str,
-        most_bytes: usize,
-        named: HashSet<u32>,
-    ) -> Self {
+    fn new(value: &'v isolane::Value, how: Reading<'v>, named: HashSet<u32>) -> Self {
         let keeps = !named.is_empty();
-        Self {
-            reader: value.reader(),
-            root,
-            bytes: 0,
-            most_bytes,
-            named,
-            keeps,
-            kept: HashMap::new(),
-            objects: 0,
-            open: Vec::new(),
-        }
+        let reader = value.reader();
+        let (kept, open) = (HashMap::new(), Vec::new());
+        Self { reader, how, bytes: 0, named, keeps, kept, objects: 0, open }
     }
 
-    fn read(mut self) -> Result<(Value, HashSet<u32>), JsonFault> {
+    fn read(mut self) -> Result<Option<(Value, HashSet<u32>)>, JsonFault> {
+        if self.how.is_argument {
+            let list = self.reader.event()?;
+            self.objects += u32::from(list.is_object());
+            if matches!(list, Event::Array(0)) {
+                return Ok(None);
+            }
+        }
         let mut done = self.value()?;
         loop {
             // A value is complete: into its container, which may be complete then, too.
-            if let Some(value) = done.take() {
-                match self.open.last_mut() {
-                    None => return Ok((value, self.named)),
+            match done {
+                Node::Begun => {}
+                Node::Undefined => match self.open.last_mut() {
+                    None => return Ok(None),
+                    Some(Frame { content: Content::Object { .. }, .. })
+                        if self.how.drops_undefined => {}
+                    Some(_) => return Err(self.fault("undefined")),
+                },
+                Node::Value(value) => match self.open.last_mut() {
+                    None => return Ok(Some((value, self.named))),
                     Some(Frame { content: Content::Object { map, key }, .. }) => {
                         map.insert(std::mem::take(key), value);
                     }
@@ -112,12 +141,9 @@ impl<'v> Pass<'v> {
                         list.push(value);
                         *left -= 1;
                     }
-                }
+                },
             }
-            done = match self.next_place()? {
-                true => self.value()?,
-                false => self.close(),
-            };
+            done = if self.next_place()? { self.value()? } else { self.close()? };
         }
     }
 
@@ -139,8 +165,8 @@ impl<'v> Pass<'v> {
         Ok(true)
     }
 
-    fn close(&mut self) -> Option<Value> {
-        let Frame { object, content } = self.open.pop()?;
+    fn close(&mut self) -> Result<Node, JsonFault> {
+        let Frame { object, content } = self.open.pop().ok_or(Malformed)?;
         let value = match content {
             Content::Object { map, .. } => Value::Object(map),
             Content::Array { list, .. } => Value::Array(list),
@@ -148,11 +174,10 @@ impl<'v> Pass<'v> {
         if self.keeps && self.named.contains(&object) {
             self.kept.insert(object, value.clone());
         }
-        Some(value)
+        Ok(Node::Value(value))
     }
 
-    /// Reads a node; `None` if it begins a container.
-    fn value(&mut self) -> Result<Option<Value>, JsonFault> {
+    fn value(&mut self) -> Result<Node, JsonFault> {
         let event = self.reader.event()?;
         let object = self.objects;
         self.objects += u32::from(event.is_object());
@@ -162,19 +187,17 @@ impl<'v> Pass<'v> {
             Event::Int(number) => Value::Number(number.into()),
             Event::Double(number) => self.number(number)?,
             Event::String(text) => Value::String(self.text(text)?),
-            Event::Date(ms) => {
-                Value::String(iso(ms).ok_or_else(|| self.fault("an invalid Date"))?)
-            }
-            Event::Ref(object) => return self.again(object).map(Some),
+            Event::Date(ms) => Value::String(iso(ms).ok_or_else(|| self.fault("an invalid Date"))?),
+            Event::Ref(object) => return self.again(object).map(Node::Value),
             Event::Object => {
                 self.enter(object, Content::Object { map: Map::new(), key: String::new() })?;
-                return Ok(None);
+                return Ok(Node::Begun);
             }
             Event::Array(length) => {
                 self.enter(object, Content::Array { list: Vec::new(), left: length })?;
-                return Ok(None);
+                return Ok(Node::Begun);
             }
-            Event::Undefined => return Err(self.fault("undefined")),
+            Event::Undefined => return Ok(Node::Undefined),
             Event::BigInt { .. } => return Err(self.fault("a bigint")),
             Event::Hole | Event::SparseArray(_) => return Err(self.fault("an array with holes")),
             Event::Map(_) => return Err(self.fault("a Map")),
@@ -192,12 +215,12 @@ impl<'v> Pass<'v> {
         if self.keeps && event.is_object() && self.named.contains(&object) {
             self.kept.insert(object, value.clone());
         }
-        Ok(Some(value))
+        Ok(Node::Value(value))
     }
 
     fn enter(&mut self, object: u32, content: Content) -> Result<(), JsonFault> {
         if self.open.len() == MOST_DEPTH {
-            let message = format!("{} nests deeper than {MOST_DEPTH}", self.root);
+            let message = format!("{} nests deeper than {MOST_DEPTH}", self.how.root);
             return Err(JsonFault::of_type(message));
         }
         self.take(3)?;
@@ -217,7 +240,7 @@ impl<'v> Pass<'v> {
         let value = self.kept.get(&object).ok_or(Malformed)?.clone();
         self.take(json_bytes(&value) + 1)?;
         if depth(&value) + self.open.len() > MOST_DEPTH {
-            let message = format!("{} nests deeper than {MOST_DEPTH}", self.root);
+            let message = format!("{} nests deeper than {MOST_DEPTH}", self.how.root);
             return Err(JsonFault::of_type(message));
         }
         Ok(value)
@@ -246,15 +269,16 @@ impl<'v> Pass<'v> {
 
     fn take(&mut self, bytes: usize) -> Result<(), JsonFault> {
         self.bytes += bytes;
-        if self.bytes <= self.most_bytes.saturating_add(2) {
+        if self.bytes <= self.how.most_bytes.saturating_add(2) {
             return Ok(());
         }
-        let message = format!("{} is larger than {} bytes of JSON", self.root, self.most_bytes);
+        let message =
+            format!("{} is larger than {} bytes of JSON", self.how.root, self.how.most_bytes);
         Err(JsonFault { name: "RangeError", message })
     }
 
     fn fault(&self, kind: &str) -> JsonFault {
-        let mut path = self.root.to_owned();
+        let mut path = self.how.root.to_owned();
         for step in Step::through(&self.open, step) {
             path = step.after(&path);
         }
@@ -286,16 +310,20 @@ mod tests {
     use super::*;
     use crate::json::to_message;
 
+    fn json(value: &isolane::Value) -> Result<Value, JsonFault> {
+        to_json(value, Reading::strict("output", 1000)).map(Option::unwrap_or_default)
+    }
+
     fn fault(write: impl FnOnce(&mut Writer)) -> String {
         let mut writer = Writer::new();
         write(&mut writer);
-        to_json(&writer.finish(), "output", 1000).expect_err("no JSON").message
+        json(&writer.finish()).expect_err("no JSON").message
     }
 
     #[test]
     fn json_comes_back_as_it_was() {
         let value = json!({ "a": [1, 2.5, -1, true, null, "x"], "b": { "__proto__": [], "c": {} }, "d": 1e300 });
-        assert_eq!(to_json(&to_message(&value), "output", 1000), Ok(value));
+        assert_eq!(json(&to_message(&value)), Ok(value));
     }
 
     #[test]
@@ -305,8 +333,8 @@ mod tests {
         writer.double(3e9);
         writer.double(-0.0);
         writer.date(0.0);
-        let json = to_json(&writer.finish(), "output", 1000).map(|json| json.to_string());
-        assert_eq!(json.as_deref(), Ok(r#"[3000000000,0,"1970-01-01T00:00:00.000Z"]"#));
+        let text = json(&writer.finish()).map(|json| json.to_string());
+        assert_eq!(text.as_deref(), Ok(r#"[3000000000,0,"1970-01-01T00:00:00.000Z"]"#));
     }
 
     #[test]
@@ -343,15 +371,36 @@ mod tests {
             (0..times).for_each(|_| writer.reference(1));
             writer.finish()
         };
-        let json = to_json(&repeated(2), "output", 1000);
-        assert_eq!(json, Ok(json!([{ "a": 1 }, { "a": 1 }, { "a": 1 }])));
-        let fault = to_json(&repeated(1000), "output", 1000).expect_err("too large");
-        assert_eq!((fault.name, fault.message.as_str()), ("RangeError", "output is larger than 1000 bytes of JSON"));
+        assert_eq!(json(&repeated(2)), Ok(json!([{ "a": 1 }, { "a": 1 }, { "a": 1 }])));
+        let fault = json(&repeated(1000)).expect_err("too large");
+        assert_eq!(
+            (fault.name, fault.message.as_str()),
+            ("RangeError", "output is larger than 1000 bytes of JSON")
+        );
     }
 
     #[test]
     fn deep_values_are_refused() {
         let message = fault(|writer| (0..200).for_each(|_| writer.array(1)));
         assert_eq!(message, "output nests deeper than 128");
+    }
+
+    #[test]
+    fn undefined_fields_of_arguments_are_left_out() {
+        let mut writer = Writer::new();
+        writer.array(2);
+        writer.object();
+        writer.key("a");
+        writer.undefined();
+        writer.key("b");
+        writer.int(1);
+        writer.end_object();
+        writer.int(2);
+        let how =
+            Reading { is_argument: true, drops_undefined: true, ..Reading::strict("args", 100) };
+        assert_eq!(to_json(&writer.finish(), how), Ok(Some(json!({ "b": 1 }))));
+        let mut none = Writer::new();
+        none.array(0);
+        assert_eq!(to_json(&none.finish(), how), Ok(None));
     }
 }

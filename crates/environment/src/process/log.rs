@@ -31,7 +31,11 @@ struct Entry {
 enum Content {
     State(ProcessState),
     /// A part of the standard output or the standard error.
-    Text { is_error: bool, from: usize, to: usize },
+    Text {
+        is_error: bool,
+        from: usize,
+        to: usize,
+    },
     /// JSON.
     Output(Arc<str>),
     Exit(Arc<str>),
@@ -60,7 +64,8 @@ impl EventLog {
         let to = stream.text().len();
         let seen = self.seen;
         if let Some(last) = self.entries.back_mut() {
-            if let Content::Text { is_error: is_last_error, from, to: last_to } = &mut last.content {
+            if let Content::Text { is_error: is_last_error, from, to: last_to } = &mut last.content
+            {
                 let is_same = *is_last_error == is_error && last.id > seen;
                 if is_same && to - *from <= MOST_EVENT_BYTES {
                     *last_to = to;
@@ -139,7 +144,9 @@ impl EventLog {
         let at = self.entries.partition_point(|entry| entry.id <= id);
         let entry = self.entries.get(at)?;
         let (kind, data) = match &entry.content {
-            Content::State(state) => (EventKind::State, json!({ "state": state }).to_string().into()),
+            Content::State(state) => {
+                (EventKind::State, json!({ "state": state }).to_string().into())
+            }
             Content::Text { is_error, from, to } => {
                 let stream = if *is_error { stderr } else { stdout };
                 let text = stream.text().get(*from..*to).unwrap_or_default();

@@ -23,7 +23,11 @@ impl Output {
     ///
     /// # Errors
     /// The size that the output would have, if that is more than it may have. Nothing is merged then.
-    pub(crate) fn merge(&mut self, patch: Map<String, Value>, most_bytes: usize) -> Result<(), usize> {
+    pub(crate) fn merge(
+        &mut self,
+        patch: Map<String, Value>,
+        most_bytes: usize,
+    ) -> Result<(), usize> {
         let sizes: Vec<usize> =
             patch.iter().map(|(key, value)| text_bytes(key) + json_bytes(value) + 2).collect();
         let mut bytes = self.bytes;
@@ -64,7 +68,9 @@ mod tests {
     fn fields_merge_as_object_assign_does() {
         let mut output = Output::default();
         output.merge(map(json!({ "a": { "x": 1 }, "b": 2 })), 1000).expect("small");
-        output.merge(map(json!({ "c": 3, "a": { "y": 2 }, "__proto__": { "z": 1 } })), 1000).expect("small");
+        output
+            .merge(map(json!({ "c": 3, "a": { "y": 2 }, "__proto__": { "z": 1 } })), 1000)
+            .expect("small");
         let text = Value::Object(output.fields().clone()).to_string();
         assert_eq!(text, r#"{"a":{"y":2},"b":2,"c":3,"__proto__":{"z":1}}"#);
         assert_eq!(output.bytes + 1, text.len());

@@ -175,8 +175,7 @@ impl Inner {
         match &body.live {
             None => {
                 state.queue.retain(|queued| *queued != process.pid);
-                let end =
-                    End { state: ExecutionExitState::Canceled, error: None, details: None };
+                let end = End { state: ExecutionExitState::Canceled, error: None, details: None };
                 self.finish(state, process, body, end);
             }
             Some(live) if body.state != ProcessState::Terminating => {
@@ -225,7 +224,12 @@ impl Inner {
     }
 
     /// The execution in the environment is over, or was given up: its place is free.
-    pub(crate) fn settle(self: &Arc<Self>, process: &Process, attempt: u64, end: impl FnOnce(&mut Body) -> End) {
+    pub(crate) fn settle(
+        self: &Arc<Self>,
+        process: &Process,
+        attempt: u64,
+        end: impl FnOnce(&mut Body) -> End,
+    ) {
         {
             let mut state = lock(&self.state);
             let mut body = process.body();

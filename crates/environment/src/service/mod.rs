@@ -11,7 +11,7 @@ mod inner;
 use std::{
     panic::AssertUnwindSafe,
     pin::pin,
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -284,6 +284,12 @@ impl ProcessService {
         let _ = is_over.wait_for(|is_over| *is_over).await;
     }
 
+    /// A handle that does not keep the service.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakProcessService {
+        WeakProcessService(Arc::downgrade(&self.inner))
+    }
+
     /// Takes a tool away. Processes that have started keep it.
     pub fn remove_tool(&self, service: &str, name: &str) {
         let mut tools = lock(&self.inner.tools);
@@ -300,6 +306,18 @@ impl ProcessService {
         }));
         // The sender sends nothing: it is dropped when the time is over.
         let _ = over.await;
+    }
+}
+
+/// A handle on a service that does not keep it.
+#[derive(Clone, Debug)]
+pub struct WeakProcessService(Weak<Inner>);
+
+impl WeakProcessService {
+    /// The service, if somebody keeps it.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<ProcessService> {
+        self.0.upgrade().map(|inner| ProcessService { inner })
     }
 }
 
@@ -322,7 +340,9 @@ async fn end(inner: Arc<Inner>) {
     match tokio::time::timeout(grace, shutdown).await {
         Ok(Ok(())) => {}
         Ok(Err(_)) => inner.log("the shutdown of the environment panicked"),
-        Err(_) => inner.log(&format!("the environment did not shut down within {} ms", grace.as_millis())),
+        Err(_) => {
+            inner.log(&format!("the environment did not shut down within {} ms", grace.as_millis()))
+        }
     }
     inner.changes.end();
     inner.is_over.send_replace(true);

@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(mistake(json!({ "owner": "me", "count": 0 })), "args.count must be at least 1");
         assert_eq!(
             mistake(json!({ "owner": "me", "count": "x" })),
-            "args.count must be integer or null"
+            "args.count must be null or integer"
         );
         assert_eq!(mistake(json!({ "owner": "me", "a b": 1 })), "args[\"a b\"] must be 5");
     }

@@ -80,6 +80,18 @@ impl ToolError {
     }
 }
 
+impl ToolError {
+    /// The error as the sandbox and other languages get it.
+    #[must_use]
+    pub fn to_value(&self) -> isolane::Value {
+        let thrown = isolane::HostError::new(self.name.clone(), self.message.clone());
+        match &self.code {
+            Some(code) => thrown.with_code(code.clone()).to_value(),
+            None => thrown.to_value(),
+        }
+    }
+}
+
 impl fmt::Display for ToolError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}: {}", self.name, self.message)

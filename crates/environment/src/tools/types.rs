@@ -163,13 +163,7 @@ impl<'s> Types<'s> {
         }
     }
 
-    fn of_kind(
-        &self,
-        kind: &str,
-        map: &Map<String, Value>,
-        indent: &str,
-        depth: usize,
-    ) -> String {
+    fn of_kind(&self, kind: &str, map: &Map<String, Value>, indent: &str, depth: usize) -> String {
         match kind {
             "string" | "boolean" | "null" => kind.to_owned(),
             "number" | "integer" => "number".to_owned(),
@@ -354,7 +348,13 @@ mod tests {
         };
         let tools = [
             tool("github", "close", None),
-            tool("github", "list-issues", Some(json!({ "type": "object", "properties": { "owner": { "type": "string" } }, "required": ["owner"] }))),
+            tool(
+                "github",
+                "list-issues",
+                Some(
+                    json!({ "type": "object", "properties": { "owner": { "type": "string" } }, "required": ["owner"] }),
+                ),
+            ),
             tool("shop", "x", None),
         ];
         let expected = "declare module 'github' {\n  /** Does close. */\n  export function close(args?: { [key: \

@@ -62,6 +62,11 @@ impl Connections {
         self.state().end_idlest();
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.state().open.len()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

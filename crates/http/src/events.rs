@@ -9,7 +9,7 @@ use axum::{
     body::{Body, Bytes},
     extract::{RawQuery, State},
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode},
-    response::IntoResponse,
+    response::{IntoResponse, Response},
 };
 use futures_util::{FutureExt, stream::unfold};
 use isolane_environment::{AllEvents, Lagged, ProcessEvent, ProcessEvents};
@@ -36,7 +36,7 @@ pub(crate) async fn of_process(
     let after = after(&headers, query.as_deref())?;
     let pid = params::pid(pid)?;
     match app.service.events(pid, after.unwrap_or(0)).await? {
-        Some(events) => stream(&app, Source::One(Box::new(events))),
+        Some(events) => Ok(stream(&app, Source::One(Box::new(events)))),
         None => Ok(StatusCode::NO_CONTENT.into_response()),
     }
 }
@@ -48,7 +48,7 @@ pub(crate) async fn of_all(
     headers: HeaderMap,
 ) -> Reply {
     let after = after(&headers, query.as_deref())?;
-    stream(&app, Source::All(app.service.all_events(after)))
+    Ok(stream(&app, Source::All(app.service.all_events(after))))
 }
 
 /// The last event that the client has. The header wins: a browser sends it when it resumes, with the address of before.
@@ -88,10 +88,10 @@ struct Sending {
     is_cut_off: bool,
 }
 
-fn stream(app: &SharedApp, mut source: Source) -> Reply {
+fn stream(app: &SharedApp, mut source: Source) -> Response {
     let first = source.next().now_or_never();
     if let Some(Ok(None)) = first {
-        return Ok(StatusCode::NO_CONTENT.into_response());
+        return StatusCode::NO_CONTENT.into_response();
     }
     let closing = app.closing.clone();
     let sending = Sending { source, closing, first, is_cut_off: false };
@@ -100,7 +100,7 @@ fn stream(app: &SharedApp, mut source: Source) -> Reply {
     // Or proxies would collect events.
     let name = HeaderName::from_static("x-accel-buffering");
     response.headers_mut().insert(name, HeaderValue::from_static("no"));
-    Ok(response)
+    response
 }
 
 impl Sending {

@@ -164,14 +164,30 @@ mod tests {
 
     #[test]
     fn hosts_of_this_machine() {
-        for host in
-            ["localhost", "LOCALHOST:1", "a.localhost:80", "127.0.0.1", "127.9.9.9:4765", "[::1]", "[::1]:1"]
-        {
+        for host in [
+            "localhost",
+            "LOCALHOST:1",
+            "a.localhost:80",
+            "127.0.0.1",
+            "127.9.9.9:4765",
+            "[::1]",
+            "[::1]:1",
+        ] {
             assert!(is_loopback(host), "{host}");
         }
         for host in [
-            "", "example.com", "localhost.example.com", "127.0.0.1.example.com:80", "0.0.0.0", "[::]", "[::2]:1",
-            "localhost:x", "user@localhost", "127.0.0.1:80@example.com", "notlocalhost", "::1",
+            "",
+            "example.com",
+            "localhost.example.com",
+            "127.0.0.1.example.com:80",
+            "0.0.0.0",
+            "[::]",
+            "[::2]:1",
+            "localhost:x",
+            "user@localhost",
+            "127.0.0.1:80@example.com",
+            "notlocalhost",
+            "::1",
         ] {
             assert!(!is_loopback(host), "{host}");
         }
@@ -189,7 +205,14 @@ mod tests {
         assert!(check("http://LOCALHOST:4765", "localhost:4765"));
         assert!(check("https://example.com", "example.com:443"));
         assert!(check("http://example.com:80", "example.com"));
-        for origin in ["null", "http://127.0.0.1:4766", "http://example.com", "file://127.0.0.1:4765", "", "http://"] {
+        for origin in [
+            "null",
+            "http://127.0.0.1:4766",
+            "http://example.com",
+            "file://127.0.0.1:4765",
+            "",
+            "http://",
+        ] {
             assert!(!check(origin, "127.0.0.1:4765"), "{origin}");
         }
     }

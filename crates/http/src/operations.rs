@@ -57,7 +57,17 @@ const fn read(
     handler: fn() -> MethodRouter<SharedApp>,
 ) -> Operation {
     let (parameters, problems): (&[&str], &[ProblemType]) = (&[], &[]);
-    Operation { method: "get", path, id, summary, parameters, body: None, answer, problems, handler }
+    Operation {
+        method: "get",
+        path,
+        id,
+        summary,
+        parameters,
+        body: None,
+        answer,
+        problems,
+        handler,
+    }
 }
 
 /// All operations.
@@ -251,13 +261,9 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         answer(200, METRICS, "Text"),
         || get(about::metrics),
     ),
-    read(
-        "/openapi.json",
-        "getDocument",
-        "This document.",
-        answer(200, JSON, "Document"),
-        || get(about::openapi),
-    ),
+    read("/openapi.json", "getDocument", "This document.", answer(200, JSON, "Document"), || {
+        get(about::openapi)
+    }),
     read(
         "/",
         "getPage",

@@ -4,7 +4,9 @@
 
 use std::fmt;
 
-use isolane::{Error, ErrorKind, OptionDeclaration, OptionKind, Spelling, unknown_name, wrong_type};
+use isolane::{
+    Error, ErrorKind, OptionDeclaration, OptionKind, Spelling, unknown_name, wrong_type,
+};
 use isolane_environment::Log;
 use serde_json::{Map, Value};
 
@@ -281,7 +283,8 @@ mod tests {
             refused(&json!({ "token": "0123456789 abcdef" })),
             "token must consist of visible ASCII characters"
         );
-        let read = ListenOptions::from_json(&json!({ "token": "0123456789abcdef" }), Spelling::Camel);
+        let read =
+            ListenOptions::from_json(&json!({ "token": "0123456789abcdef" }), Spelling::Camel);
         let shown = format!("{:?}", read.expect("options"));
         assert!(!shown.contains("0123456789abcdef"), "{shown}");
     }

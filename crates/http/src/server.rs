@@ -47,6 +47,7 @@ pub struct Server {
     url: String,
     closing: CancellationToken,
     is_closed: CancellationToken,
+    connections: Arc<Connections>,
 }
 
 impl Server {
@@ -79,6 +80,12 @@ impl Server {
         self.address
     }
 
+    /// How many connections there are now.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.connections.count()
+    }
+
     /// Takes no further connection, ends all streams and waits, and gives requests 5 seconds to end. Each further call
     /// waits for the same. The service goes on. Works under any executor.
     pub async fn close(&self) {
@@ -95,7 +102,7 @@ impl Server {
         let serving = Serving {
             router: router(&app),
             app,
-            connections,
+            connections: Arc::clone(&connections),
             tasks: TaskTracker::new(),
             abort: CancellationToken::new(),
         };
@@ -105,7 +112,7 @@ impl Server {
             serving.accept_all(listener).await;
             drop(is_over);
         }));
-        Ok(Self { address, url: format!("http://{address}"), closing, is_closed })
+        Ok(Self { address, url: format!("http://{address}"), closing, is_closed, connections })
     }
 }
 
@@ -118,8 +125,7 @@ impl Drop for Server {
 async fn bind(options: &ListenOptions) -> Result<TcpListener, Error> {
     let host = options.host.trim_start_matches('[').trim_end_matches(']');
     let found = tokio::net::lookup_host((host, options.port)).await;
-    let addresses: Vec<SocketAddr> =
-        found.map_err(|error| unavailable(options, &error))?.collect();
+    let addresses: Vec<SocketAddr> = found.map_err(|error| unavailable(options, &error))?.collect();
     let is_open = addresses.iter().any(|address| !address.ip().to_canonical().is_loopback());
     if options.token.is_none() && is_open {
         let message = format!(

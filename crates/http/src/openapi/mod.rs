@@ -53,8 +53,7 @@ fn describe(operation: &Operation, has_token: bool) -> Value {
         "responses": responses(operation, has_token),
     });
     if !operation.parameters.is_empty() {
-        let reference =
-            |name: &&str| json!({ "$ref": format!("#/components/parameters/{name}") });
+        let reference = |name: &&str| json!({ "$ref": format!("#/components/parameters/{name}") });
         described["parameters"] = operation.parameters.iter().map(reference).collect();
     }
     if let Some(schema) = operation.body {
@@ -74,7 +73,8 @@ fn responses(operation: &Operation, has_token: bool) -> Map<String, Value> {
     let mut success = json!({ "description": "Done." });
     if !answer.media_type.is_empty() {
         let content = json!({ "schema": schema_of(answer.schema) });
-        success["content"] = Value::Object(Map::from_iter([(answer.media_type.to_owned(), content)]));
+        success["content"] =
+            Value::Object(Map::from_iter([(answer.media_type.to_owned(), content)]));
     }
     if answer.status == 201 {
         success["headers"] = json!({
@@ -181,9 +181,10 @@ mod tests {
         let document = document(false);
         for operation in OPERATIONS {
             let in_path = operation.path.split(['{', '}']).skip(1).step_by(2);
-            let declared = operation.parameters.iter().filter(|name| {
-                document["components"]["parameters"][**name]["in"] == json!("path")
-            });
+            let declared = operation
+                .parameters
+                .iter()
+                .filter(|name| document["components"]["parameters"][**name]["in"] == json!("path"));
             assert!(in_path.eq(declared.copied()), "{}", operation.id);
         }
     }

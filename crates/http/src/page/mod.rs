@@ -45,10 +45,13 @@ mod tests {
             assert_eq!(DOCUMENT.matches(place).count(), 1, "{place}");
         }
         assert_eq!(DOCUMENT.matches("nonce=\"nonce-of-this-response\"").count(), 2);
-        for source in ["http:", "https:", "//", "innerHTML", "insertAdjacentHTML", "document.write"] {
+        for source in ["http:", "https:", "//", "innerHTML", "insertAdjacentHTML", "document.write"]
+        {
             assert!(!DOCUMENT.contains(source), "{source}");
         }
-        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http"] {
+        for way in
+            ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http"]
+        {
             assert!(!SCRIPT.contains(way), "{way}");
         }
     }

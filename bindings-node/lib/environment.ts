@@ -27,6 +27,9 @@ type Callable = (...args: never[]) => unknown;
 /** The doors of environments of this module, which a service uses without a way through JavaScript. */
 const doors = new WeakMap<TypeScriptEnvironment, Door>();
 
+/** The environments of services, whose functions work as long as they are not collected. */
+const kept = new WeakMap<ProcessService, unknown>();
+
 export class TypeScriptEnvironment {
   readonly #door: Door;
 
@@ -96,6 +99,7 @@ export class ProcessService {
     const environment = ours?.ask<number>('number') ?? foreign(given, () => door?.deref());
     this.#door = new Door('process-service', { ...bag, environment });
     door = new WeakRef(this.#door);
+    kept.set(this, given);
   }
 
   create(process: unknown): Promise<ProcessRecord> {

@@ -4,8 +4,8 @@
 // its own with `isolane` to import; every block tagged `ts run` is a source for the sandbox and must
 // succeed in it. A line that ends in `// → value` (in Python `# → value`), or is followed by a line that
 // begins so, is checked: its expression (of a `console.log` or `print`, the argument) must be deeply
-// equal to the value. Blocks tagged `rust` are documentation tests of the core, of the executors or of environments, and those of docs/packages.md that
-// need packages of npm are run by tests/packages.
+// equal to the value. Blocks tagged `rust` are documentation tests of the core, of the executors or of environments, and
+// those of docs/packages.md that need packages of npm are run by tests/packages.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

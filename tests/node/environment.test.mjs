@@ -2,8 +2,10 @@
 // here are those of this face.
 
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 
 import {
   EXECUTION_EXIT_STATES,
@@ -14,6 +16,8 @@ import {
 } from 'isolane/environment';
 
 import { Runtime } from '../isolation.mjs';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const runtime = new Runtime();
 
@@ -40,11 +44,10 @@ test('a process has a record, streams and output', async () => {
   const code = 'console.log("n is", 2); console.warn("w"); output({ n: 2 }); return [new Date(0)]';
   const created = await service.create({ code });
   assert.deepEqual([created.pid, created.state, created.exitState, created.startedAt], [1, 'queued', null, null]);
-  const record = await service.wait(1);
-  assert.match(record.createdAt, /^\d{4}-\d\d-\d\dT.*Z$/);
+  const record = await service.wait(created.pid);
   const { createdAt, startedAt, finishedAt, timeoutMs, ...rest } = record;
   assert.equal(timeoutMs, 30_000);
-  assert.ok(createdAt <= startedAt && startedAt <= finishedAt);
+  for (const at of [createdAt, startedAt, finishedAt]) assert.equal(new Date(at).toISOString(), at);
   assert.deepEqual(rest, {
     pid: 1,
     state: 'idle',
@@ -209,6 +212,24 @@ test('values and functions of this side are in the code', async () => {
   await service.shutdown();
 });
 
+test('a service keeps its environment', () => {
+  const program = `
+    import { ProcessService, TypeScriptEnvironment } from 'isolane/environment';
+    const make = () => new ProcessService({ environment: new TypeScriptEnvironment({ globals: { load: async () => 5 } }) });
+    const service = make();
+    for (let turn = 0; turn < 5; turn += 1) {
+      globalThis.gc();
+      await new Promise((go) => setImmediate(go));
+    }
+    const { pid } = await service.create({ code: 'return await load()' });
+    const { error, output } = await service.wait(pid);
+    console.log(JSON.stringify([error, output]));
+  `;
+  const args = ['--expose-gc', '--input-type=module', '--eval', program];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8', timeout: 120_000 });
+  assert.equal(stdout, '[null,{"result":5}]\n', stderr);
+});
+
 /** An environment that answers with the JSON of its code, in this thread. */
 class Own {
   inputs = [];
@@ -266,7 +287,7 @@ test('an environment of the caller runs code', async () => {
   assert.deepEqual(await ended({ thrown: 'no memory' }), ['failed', 'no memory']);
   assert.deepEqual(await ended({ other: ['stdout', 6, 'x'] }), ['failed', 'TypeError: these bindings are of execution 9, not 6']);
   assert.deepEqual(await ended({ other: ['setState', 10, 'idle'] }), ['failed', "TypeError: the state must be 'queued' or 'running', got 'idle'"]);
-  assert.deepEqual(await ended({ other: ['output', 11, [1]] }), ['failed', 'TypeError: output must be a plain object of JSON values, got an array']);
+  assert.deepEqual(await ended({ other: ['output', 11, [1]] }), ['failed', 'TypeError: output must be a plain object, got an array']);
   service.tool('math', 'double', { description: '' }, ({ n }) => n * 2);
   assert.deepEqual((await run({ call: 'math.double' })).output, { answer: 2 });
   assert.deepEqual(await ended({ call: 'math.half' }), ['failed', 'TypeError: there is no tool "math.half"; there are: math.double']);
@@ -280,21 +301,36 @@ test('an environment of the caller runs code', async () => {
   assert.equal(own.isDown, true);
 });
 
-test('over 4 MiB in a call is a RangeError', async () => {
+test('bindings refuse what is too large, and what JSON has not', async () => {
+  const refusals = [];
   const environment = {
     async execute({ eid }, bindings) {
-      try {
-        bindings.stdout(eid, 'x'.repeat(4 * 1024 * 1024 + 1));
-      } catch (error) {
-        bindings.output(eid, { name: error.name });
+      const calls = [
+        ['stdout', 'x'.repeat(4 * 1024 * 1024 + 1)],
+        ['stderr', 5],
+        ['output', { a: [undefined] }],
+        ['output', { a: NaN }],
+        ['output', { a: new Map() }],
+        ['error', { name: 'E' }],
+      ];
+      for (const [name, value] of calls) {
+        assert.throws(() => bindings[name](eid, value), ({ name: kind, message }) => refusals.push(`${kind}: ${message}`) > 0);
       }
       return 'success';
     },
     async kill() {},
   };
   const service = new ProcessService({ environment });
-  assert.deepEqual((await ran(service, '')).output, { name: 'RangeError' });
-  assert.equal(await service.stdout(1), '');
+  const { exitState, output } = await ran(service, '');
+  assert.deepEqual(refusals, [
+    'RangeError: stdout takes at most 4194304 bytes in a call, got 4194305',
+    'TypeError: stderr must be text or bytes, got a number',
+    'TypeError: output.a[0] is undefined, which JSON has not',
+    'TypeError: output.a is NaN, which JSON has not',
+    'TypeError: output.a is a Map, which JSON has not',
+    'TypeError: error takes text or { name?, message, stack?, filename?, line?, column? }',
+  ]);
+  assert.deepEqual([exitState, output, await service.stdout(1)], ['success', {}, '']);
   await service.shutdown();
 });
 

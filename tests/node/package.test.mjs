@@ -54,6 +54,9 @@ test('two tarballs are all that an empty folder needs', { timeout: CEILING_MS, s
   const names = '{ CodeLoop, IsolateCodeExecutor, ScriptedModel }';
   assert.equal(node(home, `const ${names} = require('isolane/executors'); ${loop}`), 'It is 42.');
   assert.equal(node(home, `import ${names} from 'isolane/executors'; ${loop}`, '--input-type=module'), 'It is 42.');
+  const work = `const service = new ProcessService(); service.create({ code: 'return 42' }).then(({ pid }) => service.wait(pid)).then((r) => console.log(r.output.result))`;
+  assert.equal(node(home, `const { ProcessService } = require('isolane/environment'); ${work}`), '42');
+  assert.equal(node(home, `import { ProcessService } from 'isolane/environment'; ${work}`, '--input-type=module'), '42');
   if (process.platform !== 'win32') {
     assert.equal(node(home, `const runtime = new (require('isolane').Runtime)({ isolation: 'process' }); const { runCode } = runtime; ${use}.then(() => runtime.close())`), '42');
   }

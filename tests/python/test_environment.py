@@ -4,6 +4,7 @@ the crate; here are those of this face."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -56,7 +57,7 @@ def test_a_process_has_a_record_streams_and_output(typescript: Services) -> None
         async with typescript() as service:
             created = await service.create(code)
             assert (created["pid"], created["state"], created["exitState"]) == (1, "queued", None)
-            record: Any = await service.wait(1)
+            record: Any = await service.wait(created["pid"])
             for name in ("createdAt", "startedAt", "finishedAt"):
                 assert record.pop(name).endswith("Z")
             assert record.pop("timeoutMs") == 30_000
@@ -243,6 +244,22 @@ def test_values_and_functions_of_this_side_are_in_the_code(typescript: Services)
             record = await ran(service, code)
             assert record["error"] is None
             assert record["output"]["result"] == [str(2**60), [1, None], 5, 20, 8]
+
+    in_loop(main)()
+
+
+def test_a_service_keeps_its_environment() -> None:
+    async def load() -> int:
+        return 5
+
+    def make() -> ProcessService:
+        return ProcessService(environment=TypeScriptEnvironment(globals={"load": load}))
+
+    async def main() -> None:
+        async with make() as service:
+            gc.collect()
+            record = await ran(service, "return await load()")
+            assert (record["error"], record["output"]) == (None, {"result": 5})
 
     in_loop(main)()
 

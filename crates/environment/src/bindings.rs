@@ -9,7 +9,10 @@ use async_trait::async_trait;
 use isolane::Error;
 use serde_json::{Map, Value};
 
-use crate::{ExecutionFailure, ExecutionState, ToolError, ToolInfo};
+use crate::{
+    ExecutionFailure, ExecutionState, ToolError, ToolInfo,
+    json::{MOST_DEPTH, is_too_deep},
+};
 
 /// The receiver of an execution's reports: the process service, or whoever else calls an environment.
 #[async_trait]
@@ -91,9 +94,14 @@ impl EnvironmentBindings {
     /// Merges fields into the output.
     ///
     /// # Errors
-    /// Another execution's number; a range error if the output would be larger than it may be.
+    /// Another execution's number; fields that nest deeper than 128; a range error if the output would be larger than it
+    /// may be.
     pub fn output(&self, eid: u64, fields: Map<String, Value>) -> Result<(), Error> {
         self.check(eid)?;
+        if fields.values().any(is_too_deep) {
+            let message = format!("output nests deeper than {MOST_DEPTH}");
+            return Err(Error::new(isolane::ErrorKind::Type, message));
+        }
         self.host.output(fields)
     }
 

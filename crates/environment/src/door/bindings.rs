@@ -11,7 +11,7 @@ use std::{
 use isolane::{Completion, Error, Value, wrong_type};
 use isolane_door::Given;
 
-use super::{Args, type_error};
+use super::{Args, given::strict_json, type_error};
 use crate::{
     EnvironmentBindings, ErrorDetails, ExecutionFailure, ExecutionState, ToolError,
     json::to_message, locks::lock,
@@ -71,9 +71,9 @@ impl AllBindings {
                 Given::Bytes(bytes) => bindings.stderr(eid, bytes),
                 other => Err(wrong_type("stderr", "text or bytes", other.kind())),
             })),
-            "output" => Some(call(|bindings, eid, value| match json(&value) {
-                Some(serde_json::Value::Object(fields)) => bindings.output(eid, fields),
-                _ => Err(wrong_type("output", "a plain object of JSON values", value.kind())),
+            "output" => Some(call(|bindings, eid, value| match strict_json("output", &value)? {
+                serde_json::Value::Object(fields) => bindings.output(eid, fields),
+                _ => Err(wrong_type("output", "a plain object", value.kind())),
             })),
             "error" => Some(call(|bindings, eid, value| bindings.error(eid, failure(value)?))),
             _ => None,

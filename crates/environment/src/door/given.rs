@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use isolane::{Error, ErrorKind, Input, Inputs, Spelling, unknown_name, wrong_type};
+use isolane::{Error, ErrorKind, Input, Inputs, Spelling, Step, unknown_name, wrong_type};
 use isolane_door::Given;
 
 use super::type_error;
@@ -98,6 +98,33 @@ pub(super) fn whole(name: &str, value: &Given) -> Result<Option<u64>, Error> {
             Err(Error::new(ErrorKind::Range, message))
         }
         other => Err(wrong_type(name, "a whole number", other.kind())),
+    }
+}
+
+/// A value that is JSON in all its parts.
+///
+/// # Errors
+/// A part that JSON has not, with its path.
+pub(super) fn strict_json(path: &str, value: &Given) -> Result<serde_json::Value, Error> {
+    match value {
+        Given::List(list) => {
+            let each = |(at, value)| strict_json(&Step::Index(at).after(path), value);
+            list.iter().enumerate().map(each).collect::<Result<Vec<_>, _>>().map(Into::into)
+        }
+        Given::Object(entries) => {
+            let each = |(key, value): &(String, Given)| {
+                Ok((key.clone(), strict_json(&Step::Key(key.clone()).after(path), value)?))
+            };
+            let fields = entries.iter().map(each).collect::<Result<_, Error>>()?;
+            Ok(serde_json::Value::Object(fields))
+        }
+        Given::Undefined => Err(type_error(format!("{path} is undefined, which JSON has not"))),
+        Given::Number(number) if !number.is_finite() => {
+            Err(type_error(format!("{path} is {number}, which JSON has not")))
+        }
+        other => other
+            .json()
+            .ok_or_else(|| type_error(format!("{path} is {}, which JSON has not", other.kind()))),
     }
 }
 

@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use isolane::{HostFunction, Inputs, Isolation, Runtime};
 use isolane_environment::{
-    Environment, EventKind, ExecutionExitState, NewProcess, ProcessRecord, ProcessService,
-    ProcessServiceOptions, ToolContext, ToolDescription, ToolError, TypeScriptEnvironment,
-    TypeScriptEnvironmentOptions,
+    Environment, EnvironmentBindings, EventKind, ExecutionExitState, ExecutionFailure,
+    ExecutionHost, ExecutionInput, ExecutionState, NewProcess, ProcessRecord, ProcessService,
+    ProcessServiceOptions, ToolContext, ToolDescription, ToolError, ToolInfo,
+    TypeScriptEnvironment, TypeScriptEnvironmentOptions,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
+use crate::place;
+
 fn service(options: TypeScriptEnvironmentOptions) -> ProcessService {
+    let runtime = Some(Runtime::new(&place::options()).expect("valid options"));
+    let options = TypeScriptEnvironmentOptions { runtime, ..options };
     let environment = TypeScriptEnvironment::new(options).expect("valid options");
     let environment = Some(Arc::new(environment) as Arc<dyn Environment>);
     let options = ProcessServiceOptions { environment, ..ProcessServiceOptions::default() };
@@ -247,6 +252,65 @@ async fn two_executions_share_no_place_that_there_is_not() {
     let record = service.wait(second, None).await.expect("known");
     assert_eq!(record.exit_state, Some(ExecutionExitState::Success));
     service.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_lost_worker_is_a_failure() {
+    if !place::is_process() {
+        return;
+    }
+    let service = plain();
+    let code =
+        "console.log('on'); const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1))";
+    let (exit, error) = ended(&service, code).await;
+    assert_eq!(exit, "failed");
+    assert!(error.starts_with("MemoryLimit") || error.starts_with("WorkerLost"), "{error}");
+    // The next execution has a worker of its own.
+    assert_eq!(output(&service, "return 1").await, json!({ "result": 1 }));
+}
+
+#[tokio::test]
+async fn executions_without_a_service_take_the_default_time() {
+    #[derive(Default)]
+    struct Noted(std::sync::Mutex<Vec<String>>);
+
+    #[async_trait::async_trait]
+    impl ExecutionHost for Noted {
+        fn set_state(&self, state: ExecutionState) {
+            self.0.lock().expect("whole").push(state.as_str().to_owned());
+        }
+        fn stdout(&self, _bytes: &[u8]) {}
+        fn stderr(&self, _bytes: &[u8]) {}
+        fn output(&self, _fields: Map<String, Value>) -> Result<(), isolane::Error> {
+            Ok(())
+        }
+        fn error(&self, failure: ExecutionFailure) {
+            self.0.lock().expect("whole").push(failure.line());
+        }
+        async fn invoke_tool(&self, _name: &str, _args: Value) -> Result<Value, ToolError> {
+            Ok(Value::Null)
+        }
+        fn tools(&self) -> Arc<[ToolInfo]> {
+            Arc::new([])
+        }
+    }
+
+    let options = TypeScriptEnvironmentOptions {
+        default_timeout_ms: Some(50),
+        ..TypeScriptEnvironmentOptions::default()
+    };
+    let environment = TypeScriptEnvironment::new(options).expect("valid");
+    let noted = Arc::new(Noted::default());
+    let bindings = EnvironmentBindings::new(3, Arc::clone(&noted) as _);
+    let input = ExecutionInput { eid: 3, code: "for (;;);".to_owned(), options: None };
+    let running = environment.execute(input.clone(), bindings.clone());
+    let second = environment.execute(input, bindings);
+    let (ended, refused) = tokio::join!(running, second);
+    assert_eq!(ended, Ok(ExecutionExitState::Timeout));
+    let refused = refused.expect_err("it is here already").to_string();
+    assert!(refused.starts_with("execution 3 is already "), "{refused}");
+    let expected = ["queued", "running", "the execution took longer than 50 ms"];
+    assert_eq!(*noted.0.lock().expect("whole"), expected);
 }
 
 #[tokio::test]

@@ -149,7 +149,7 @@ test('updates have the result so far', CEILING, async () => {
       throw new Error('no screen');
     };
     const { details } = await notebook.execute({ cells: [js('1')] }, { onUpdate: thrower });
-    assert.equal(details.notice, 'onUpdate threw and was not called again: no screen');
+    assert.equal(details.notice, 'the receiver of updates failed and was not called again: no screen');
   });
 });
 

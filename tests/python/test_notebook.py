@@ -195,7 +195,7 @@ def test_updates_have_the_result_so_far() -> None:
             raise RuntimeError("no screen")
 
         result = notebook.execute_sync(js("1"), on_update=throws)
-        notice = "onUpdate threw and was not called again: no screen"
+        notice = "the receiver of updates failed and was not called again: no screen"
         assert result.details["notice"] == notice
 
 

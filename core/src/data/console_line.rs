@@ -1,7 +1,8 @@
-//! The arguments of a console call as the line that a console shows.
+//! The arguments of a console call as a line of text.
 //!
-//! In: the message of a log. Out: text: formats are filled in, values that are no strings are shown within a bound. No code
-//! of the sandbox runs for that.
+//! In: a message, one array. Out: the line that a console prints, with the formats of its first argument. No code of the
+//! sandbox runs for that, and the text of values is bounded: a log may name one object often, so that its text would be
+//! far longer than its message.
 
 use std::fmt;
 
@@ -13,7 +14,15 @@ use crate::value::{Event, Reader, Str, Value};
 /// The fewest bytes to which a value is cut.
 const LEAST_BYTES: usize = 16;
 
-/// The arguments of a log as a line, with at most that many bytes of values that are no strings.
+/// The arguments of a log as a line, with at most that many bytes of values that are no strings. Costs as much as the
+/// message is long.
+///
+/// ```
+/// # use isolane::Value;
+/// let args = Value::serialize(&("%d of %s", 2, "three", [1]))?;
+/// assert_eq!(isolane::console_line::<1000>(&args), "2 of three [ 1 ]");
+/// # Ok::<(), isolane::Error>(())
+/// ```
 #[must_use]
 pub fn console_line<const BYTES: usize>(args: &Value) -> String {
     if let Some(text) = only_text(args) {

@@ -206,7 +206,8 @@ impl Inputs {
         self.entries.iter().map(|(name, _)| name.as_str())
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Input)> {
+    /// Names and values, in the order in which the names were added first.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Input)> {
         self.entries.iter().map(|(name, input)| (name.as_str(), input))
     }
 }

@@ -1,0 +1,82 @@
+//! Tools whose handlers are functions of the caller's language.
+//!
+//! In: calls of code. Out: calls of the handler with the arguments, the number of the execution and a number of the call;
+//! by this number another function is told that the execution has ended.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use isolane::{Callback, Error, wrong_type};
+use isolane_door::Given;
+use serde_json::Value;
+
+use super::{
+    Args,
+    thrown::{message, tool_error},
+    type_error,
+};
+use crate::{
+    ToolContext, ToolDescription, ToolError, ToolHandler,
+    json::{Reading, to_json, to_message},
+};
+
+/// The most bytes of an answer that is read at all.
+const MOST_BYTES: usize = 8 << 20;
+
+/// A tool of the caller's language.
+pub(super) struct ForeignTool {
+    pub(super) service: String,
+    pub(super) name: String,
+    pub(super) description: ToolDescription,
+    pub(super) handler: Handler,
+}
+
+/// Its handler.
+pub(super) struct Handler {
+    call: Callback,
+    abort: Callback,
+    calls: AtomicU64,
+}
+
+impl ForeignTool {
+    /// Reads `(service, name, description, handler, abort)`.
+    pub(super) fn read(args: Vec<Given>) -> Result<Self, Error> {
+        let mut args = Args::new(args);
+        let (service, name) = (args.text("service")?, args.text("name")?);
+        let description = match args.next() {
+            given @ Given::Object(_) => {
+                let json = given.json().ok_or_else(|| type_error("the tool must be JSON"))?;
+                serde_json::from_value(json)
+                    .map_err(|fault| type_error(format!("the tool is wrong: {fault}")))?
+            }
+            other => return Err(wrong_type("the tool", "an object", other.kind())),
+        };
+        let mut function = |name: &str| match args.next() {
+            Given::Function(callback) => Ok(callback),
+            other => Err(wrong_type(name, "a function", other.kind())),
+        };
+        let (call, abort) = (function("the handler")?, function("abort")?);
+        let handler = Handler { call, abort, calls: AtomicU64::new(0) };
+        Ok(Self { service, name, description, handler })
+    }
+}
+
+#[async_trait]
+impl ToolHandler for Handler {
+    async fn call(&self, args: Value, context: ToolContext) -> Result<Value, ToolError> {
+        let number = message(&self.calls.fetch_add(1, Ordering::Relaxed));
+        let args = [to_message(&args), message(&context.eid), number.clone()];
+        let answer = tokio::select! {
+            answer = self.call.call(&args) => answer,
+            () = context.signal.cancelled() => {
+                self.abort.notify(&[number]);
+                return Err(ToolError::new("Error", "the execution has ended"));
+            }
+        };
+        let value = answer.map_err(|thrown| tool_error(&thrown))?;
+        let how = Reading { drops_undefined: true, ..Reading::strict("answer", MOST_BYTES) };
+        let json = to_json(&value, how);
+        json.map(Option::unwrap_or_default)
+            .map_err(|fault| ToolError::new(fault.name, fault.message))
+    }
+}

@@ -1,0 +1,226 @@
+//! One process of a service: its record, its streams, its output, its events.
+//!
+//! In: reports of an execution. Out: a record, events. [`Process`] has what never changes and a lock; `stream` decodes
+//! text, `output` merges fields, `log` stores events. The service decides about states.
+
+pub(crate) mod log;
+pub(crate) mod output;
+pub(crate) mod stream;
+
+use std::{
+    sync::{Mutex, MutexGuard},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::{Map, Value};
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use self::{log::EventLog, output::Output, stream::Stream};
+use crate::{
+    ErrorDetails, ExecutionExitState, ExecutionFailure, ProcessRecord, ProcessState, date::iso,
+    locks::lock,
+};
+
+/// A process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) pid: u64,
+    pub(crate) code: String,
+    pub(crate) timeout_ms: Option<u64>,
+    created_at: f64,
+    body: Mutex<Body>,
+    /// Told of each change, for readers of events and for those who wait.
+    pub(crate) changed: watch::Sender<()>,
+}
+
+/// What changes of a process.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) state: ProcessState,
+    pub(crate) exit_state: Option<ExecutionExitState>,
+    error: Option<String>,
+    error_details: Option<ErrorDetails>,
+    started_at: Option<f64>,
+    finished_at: Option<f64>,
+    pub(crate) stdout: Stream,
+    pub(crate) stderr: Stream,
+    pub(crate) output: Output,
+    pub(crate) log: EventLog,
+    /// The number of the execution: an earlier one's reports are dropped.
+    pub(crate) attempt: u64,
+    /// When it was queued.
+    pub(crate) queued: Instant,
+    /// The execution in the environment.
+    pub(crate) live: Option<Live>,
+    /// The place of an idle process among all that are idle.
+    pub(crate) idle_place: u64,
+    /// Whether the service has forgotten the process.
+    pub(crate) is_deleted: bool,
+}
+
+/// An execution in the environment.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// When the environment got it, and then when its code started.
+    pub(crate) since: Instant,
+    pub(crate) failure: Option<ExecutionFailure>,
+    /// Cancelled by the first kill.
+    pub(crate) killed: CancellationToken,
+    pub(crate) phase: watch::Sender<Phase>,
+}
+
+/// How far an environment says that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It has said nothing.
+    Silent,
+    /// The code waits in the environment.
+    Queued,
+    /// The code runs since then.
+    Running(Instant),
+}
+
+/// The bounds of a process's streams and output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) stream_bytes: usize,
+    pub(crate) output_bytes: usize,
+}
+
+impl Process {
+    pub(crate) fn new(pid: u64, code: String, timeout_ms: Option<u64>) -> Self {
+        let body = Body {
+            state: ProcessState::Idle,
+            exit_state: None,
+            error: None,
+            error_details: None,
+            started_at: None,
+            finished_at: None,
+            stdout: Stream::default(),
+            stderr: Stream::default(),
+            output: Output::default(),
+            log: EventLog::default(),
+            attempt: 0,
+            queued: Instant::now(),
+            live: None,
+            idle_place: 0,
+            is_deleted: false,
+        };
+        let changed = watch::Sender::new(());
+        Self { pid, code, timeout_ms, created_at: now_ms(), body: Mutex::new(body), changed }
+    }
+
+    pub(crate) fn body(&self) -> MutexGuard<'_, Body> {
+        lock(&self.body)
+    }
+
+    /// The record; with the output, if that is asked for.
+    pub(crate) fn record(&self, body: &Body, has_output: bool) -> ProcessRecord {
+        let text = |ms: Option<f64>| ms.and_then(iso);
+        ProcessRecord {
+            pid: self.pid,
+            state: body.state,
+            exit_state: body.exit_state,
+            error: body.error.clone(),
+            error_details: body.error_details.clone(),
+            timeout_ms: self.timeout_ms,
+            created_at: iso(self.created_at).unwrap_or_default(),
+            started_at: text(body.started_at),
+            finished_at: text(body.finished_at),
+            stdout: body.stdout.info(),
+            stderr: body.stderr.info(),
+            output: has_output.then(|| body.output.fields().clone()),
+        }
+    }
+
+    /// Tells readers and waiters that something has changed. Called with the lock released.
+    pub(crate) fn tell(&self) {
+        self.changed.send_replace(());
+    }
+}
+
+/// The end of an execution, as the record has it.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) state: ExecutionExitState,
+    pub(crate) error: Option<String>,
+    pub(crate) details: Option<ErrorDetails>,
+}
+
+impl Body {
+    pub(crate) fn set_state(&mut self, state: ProcessState) {
+        self.state = state;
+        self.log.state(state);
+    }
+
+    /// Clears the results of an earlier execution.
+    pub(crate) fn clear(&mut self) {
+        self.exit_state = None;
+        self.error = None;
+        self.error_details = None;
+        self.started_at = None;
+        self.finished_at = None;
+        self.stdout = Stream::default();
+        self.stderr = Stream::default();
+        self.output = Output::default();
+        self.log.clear();
+    }
+
+    pub(crate) fn started(&mut self) {
+        self.started_at = Some(now_ms());
+    }
+
+    /// Takes bytes of a stream.
+    pub(crate) fn write(&mut self, is_error: bool, bytes: &[u8], bounds: Bounds) {
+        let stream = if is_error { &mut self.stderr } else { &mut self.stdout };
+        let added = stream.push(bytes, bounds.stream_bytes).len();
+        if added > 0 {
+            self.log.text(is_error, stream, added);
+        }
+    }
+
+    /// Merges fields into the output.
+    ///
+    /// # Errors
+    /// The size that the output would have, if that is more than it may have.
+    pub(crate) fn merge(&mut self, patch: Map<String, Value>, bounds: Bounds) -> Result<(), usize> {
+        if patch.is_empty() {
+            return Ok(());
+        }
+        let text = log::json_text(&patch);
+        self.output.merge(patch, bounds.output_bytes)?;
+        self.log.output(text, self.output.fields(), bounds.output_bytes);
+        Ok(())
+    }
+
+    /// The process becomes idle with that end.
+    pub(crate) fn finish(&mut self, process: &Process, end: End, bounds: Bounds) {
+        for is_error in [false, true] {
+            let stream = if is_error { &mut self.stderr } else { &mut self.stdout };
+            let added = stream.end(bounds.stream_bytes).len();
+            if added > 0 {
+                self.log.text(is_error, stream, added);
+            }
+        }
+        self.exit_state = Some(end.state);
+        self.error = end.error;
+        self.error_details = end.details;
+        self.finished_at = Some(now_ms());
+        self.live = None;
+        self.set_state(ProcessState::Idle);
+        let record = process.record(self, false);
+        self.log.exit(record_text(&record));
+    }
+}
+
+/// A record as JSON. All that it has is JSON.
+pub(crate) fn record_text(record: &ProcessRecord) -> String {
+    serde_json::to_string(record).unwrap_or_else(|_| "{}".to_owned())
+}
+
+/// The time of the system's clock, in whole milliseconds since the epoch.
+fn now_ms() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_secs_f64() * 1e3).floor()
+}

@@ -1,0 +1,448 @@
+//! The state of a service: its processes, its queue and its places.
+//!
+//! In: requests and ends. Out: the table of states: each change of a process's state is made here, under the service's
+//! lock, and told to the readers.
+//!
+//! Locks: first the service's, then a process's.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::{counts::Counts, drive};
+use crate::{
+    Environment, ExecutionExitState, ListQuery, NewProcess, ProblemType, ProcessError, ProcessList,
+    ProcessRecord, ProcessServiceOptions, ProcessState, RunQuery,
+    event::Changes,
+    locks::lock,
+    process::{Body, Bounds, End, Live, Phase, Process},
+    tools::table::ToolTable,
+};
+
+/// A service.
+pub(crate) struct Inner {
+    pub(crate) options: ProcessServiceOptions,
+    pub(crate) environment: Arc<dyn Environment>,
+    pub(crate) handle: Handle,
+    state: Mutex<State>,
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) tools: Mutex<Arc<ToolTable>>,
+    pub(crate) counts: Mutex<Counts>,
+    /// The number of executions in the environment.
+    pub(crate) busy: watch::Sender<usize>,
+    /// Whether the service has shut down.
+    pub(crate) is_over: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    processes: BTreeMap<u64, Arc<Process>>,
+    last_pid: u64,
+    /// Those that wait for a place.
+    queue: VecDeque<u64>,
+    /// Places that are taken.
+    taken: usize,
+    /// Idle processes, each by its place in the order in which they became idle, and since when.
+    idle: BTreeMap<u64, (Instant, u64)>,
+    last_idle: u64,
+    is_shutting_down: bool,
+}
+
+/// An execution that may start.
+struct Start {
+    process: Arc<Process>,
+    attempt: u64,
+}
+
+impl Inner {
+    pub(crate) fn new(
+        options: ProcessServiceOptions,
+        environment: Arc<dyn Environment>,
+        handle: Handle,
+    ) -> Self {
+        Self {
+            options,
+            environment,
+            handle,
+            state: Mutex::default(),
+            changes: Arc::new(Changes::new()),
+            tools: Mutex::default(),
+            counts: Mutex::default(),
+            busy: watch::Sender::new(0),
+            is_over: watch::Sender::new(false),
+        }
+    }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds {
+            stream_bytes: self.options.max_stream_bytes,
+            output_bytes: self.options.max_output_bytes,
+        }
+    }
+
+    /// Creates a process.
+    pub(crate) fn create(self: &Arc<Self>, new: NewProcess) -> Result<ProcessRecord, ProcessError> {
+        let most = self.options.max_timeout_ms;
+        if let Some(asked) = new.timeout_ms.filter(|asked| !(1..=most).contains(asked)) {
+            let message = format!("timeoutMs must be a whole number from 1 to {most}, got {asked}");
+            return Err(ProcessError::bad_request(message));
+        }
+        let timeout_ms = new.timeout_ms.or(self.options.default_timeout_ms);
+        let (process, record) = {
+            let mut state = lock(&self.state);
+            self.check_room(&state, new.autorun)?;
+            state.last_pid += 1;
+            let pid = state.last_pid;
+            let process = Arc::new(Process::new(pid, new.code, timeout_ms));
+            state.processes.insert(pid, Arc::clone(&process));
+            let mut body = process.body();
+            if new.autorun {
+                enqueue(&mut state, &process, &mut body);
+            } else {
+                rest(&mut state, pid, &mut body);
+            }
+            let record = process.record(&body, true);
+            self.tell_change(&process, &body);
+            drop(body);
+            self.retain(&mut state);
+            (process, record)
+        };
+        process.tell();
+        self.dispatch();
+        Ok(record)
+    }
+
+    /// Queues an idle process.
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        pid: u64,
+        query: RunQuery,
+    ) -> Result<ProcessRecord, ProcessError> {
+        let (process, record) = {
+            let mut state = lock(&self.state);
+            self.retain(&mut state);
+            let process = find(&state, pid)?;
+            let mut body = process.body();
+            if body.state != ProcessState::Idle {
+                return Err(not_idle(pid, &body));
+            }
+            if body.exit_state.is_some() && !query.force {
+                let message = format!("process {pid} has results: force clears them");
+                return Err(ProcessError::new(ProblemType::HasResults, message));
+            }
+            self.check_room(&state, true)?;
+            body.clear();
+            state.idle.remove(&body.idle_place);
+            enqueue(&mut state, &process, &mut body);
+            let record = process.record(&body, true);
+            self.tell_change(&process, &body);
+            drop(body);
+            (process, record)
+        };
+        process.tell();
+        self.dispatch();
+        Ok(record)
+    }
+
+    /// Kills a process.
+    pub(crate) fn kill(self: &Arc<Self>, pid: u64) -> Result<ProcessRecord, ProcessError> {
+        let (process, record) = {
+            let mut state = lock(&self.state);
+            self.retain(&mut state);
+            let process = find(&state, pid)?;
+            let mut body = process.body();
+            if body.state == ProcessState::Idle {
+                let message = format!("process {pid} is idle already");
+                return Err(ProcessError::new(ProblemType::AlreadyIdle, message));
+            }
+            self.kill_locked(&mut state, &process, &mut body);
+            let record = process.record(&body, true);
+            drop(body);
+            (process, record)
+        };
+        process.tell();
+        Ok(record)
+    }
+
+    /// Kills a process that is not idle.
+    fn kill_locked(&self, state: &mut State, process: &Process, body: &mut Body) {
+        match &body.live {
+            None => {
+                state.queue.retain(|queued| *queued != process.pid);
+                let end = End { state: ExecutionExitState::Canceled, error: None, details: None };
+                self.finish(state, process, body, end);
+            }
+            Some(live) if body.state != ProcessState::Terminating => {
+                live.killed.cancel();
+                body.set_state(ProcessState::Terminating);
+                self.tell_change(process, body);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The environment says that the code waits.
+    pub(crate) fn waits(process: &Process, attempt: u64) {
+        let body = process.body();
+        let live = body.live.as_ref().filter(|_| body.attempt == attempt);
+        if let Some(live) = live {
+            live.phase.send_if_modified(|phase| {
+                let is_first = *phase == Phase::Silent;
+                if is_first {
+                    *phase = Phase::Queued;
+                }
+                is_first
+            });
+        }
+    }
+
+    /// The environment says that the code runs.
+    pub(crate) fn starts(&self, process: &Process, attempt: u64) {
+        {
+            let _order = lock(&self.state);
+            let mut body = process.body();
+            if body.attempt != attempt || body.state != ProcessState::Queued {
+                return;
+            }
+            let now = Instant::now();
+            let Some(live) = &mut body.live else { return };
+            live.since = now;
+            live.phase.send_replace(Phase::Running(now));
+            body.started();
+            body.set_state(ProcessState::Running);
+            let waited = now.saturating_duration_since(body.queued);
+            lock(&self.counts).queue.add(waited);
+            self.tell_change(process, &body);
+        }
+        process.tell();
+    }
+
+    /// The execution in the environment is over, or was given up: its place is free.
+    pub(crate) fn settle(
+        self: &Arc<Self>,
+        process: &Process,
+        attempt: u64,
+        end: impl FnOnce(&mut Body) -> End,
+    ) {
+        {
+            let mut state = lock(&self.state);
+            let mut body = process.body();
+            if body.attempt == attempt && body.live.is_some() {
+                if let Some(live) = &body.live {
+                    let time = Instant::now().saturating_duration_since(live.since);
+                    lock(&self.counts).duration.add(time);
+                }
+                let end = end(&mut body);
+                self.finish(&mut state, process, &mut body, end);
+            }
+            drop(body);
+            state.taken -= 1;
+            self.busy.send_replace(state.taken);
+            self.retain(&mut state);
+        }
+        process.tell();
+        self.dispatch();
+    }
+
+    fn finish(&self, state: &mut State, process: &Process, body: &mut Body, end: End) {
+        lock(&self.counts).exit(end.state);
+        body.finish(process, end, self.bounds());
+        rest(state, process.pid, body);
+        self.tell_change(process, body);
+    }
+
+    /// Starts as many of the queue as there are places.
+    fn dispatch(self: &Arc<Self>) {
+        while let Some(Start { process, attempt }) = self.next_start() {
+            drive::start(self, process, attempt);
+        }
+    }
+
+    fn next_start(&self) -> Option<Start> {
+        let mut state = lock(&self.state);
+        if state.taken >= self.options.concurrency {
+            return None;
+        }
+        let pid = state.queue.pop_front()?;
+        // What is queued is not idle, so it is there.
+        let process = Arc::clone(state.processes.get(&pid)?);
+        state.taken += 1;
+        self.busy.send_replace(state.taken);
+        let mut body = process.body();
+        body.live = Some(Live {
+            since: Instant::now(),
+            failure: None,
+            killed: CancellationToken::new(),
+            phase: watch::Sender::new(Phase::Silent),
+        });
+        let attempt = body.attempt;
+        drop(body);
+        Some(Start { process, attempt })
+    }
+
+    /// Whether one more may be created, and queued.
+    fn check_room(&self, state: &State, is_queued: bool) -> Result<(), ProcessError> {
+        if state.is_shutting_down {
+            let message = "the service is shutting down";
+            return Err(ProcessError::new(ProblemType::ShuttingDown, message));
+        }
+        let (most, free) = (self.options.max_queued, self.options.concurrency > state.taken);
+        let is_full = state.queue.len() >= most && !(free && state.queue.is_empty());
+        if is_queued && is_full {
+            let message = format!("{} processes wait already", state.queue.len());
+            return Err(ProcessError::new(ProblemType::QueueFull, message));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn find(&self, pid: u64) -> Result<Arc<Process>, ProcessError> {
+        let mut state = lock(&self.state);
+        self.retain(&mut state);
+        find(&state, pid)
+    }
+
+    pub(crate) fn list(&self, query: ListQuery) -> Result<ProcessList, ProcessError> {
+        query.check()?;
+        let mut state = lock(&self.state);
+        self.retain(&mut state);
+        let mut items = Vec::new();
+        let before = query.before.unwrap_or(u64::MAX);
+        for process in state.processes.range(..before).rev().map(|(_, process)| process) {
+            let body = process.body();
+            let is_state = query.state.is_none_or(|state| state == body.state);
+            let is_exit = query.exit_state.is_none_or(|exit| Some(exit) == body.exit_state);
+            if !is_state || !is_exit {
+                continue;
+            }
+            if items.len() == query.limit {
+                let next = items.last().map(|last: &ProcessRecord| last.pid);
+                return Ok(ProcessList { items, next });
+            }
+            items.push(process.record(&body, false));
+        }
+        Ok(ProcessList { items, next: None })
+    }
+
+    pub(crate) fn delete(&self, pid: u64) -> Result<(), ProcessError> {
+        let process = {
+            let mut state = lock(&self.state);
+            self.retain(&mut state);
+            let process = find(&state, pid)?;
+            let mut body = process.body();
+            if body.state != ProcessState::Idle {
+                return Err(not_idle(pid, &body));
+            }
+            body.is_deleted = true;
+            state.idle.remove(&body.idle_place);
+            drop(body);
+            state.processes.remove(&pid);
+            process
+        };
+        process.tell();
+        Ok(())
+    }
+
+    /// Forgets idle processes that are too many or too old.
+    fn retain(&self, state: &mut State) {
+        let now = Instant::now();
+        let longest = Duration::from_millis(self.options.retain_ms);
+        while let Some(oldest) = state.idle.first_entry() {
+            let (since, pid) = *oldest.get();
+            let is_young = now.saturating_duration_since(since) < longest;
+            if is_young && state.idle.len() <= self.options.retain_count {
+                return;
+            }
+            state.idle.pop_first();
+            if let Some(process) = state.processes.remove(&pid) {
+                process.body().is_deleted = true;
+                process.tell();
+            }
+        }
+    }
+
+    /// Refuses new work, cancels the queue and kills what runs. False if that was done before.
+    pub(crate) fn begin_shutdown(self: &Arc<Self>) -> bool {
+        let processes: Vec<Arc<Process>> = {
+            let mut state = lock(&self.state);
+            if std::mem::replace(&mut state.is_shutting_down, true) {
+                return false;
+            }
+            let is_at_work = |process: &&Arc<Process>| process.body().state != ProcessState::Idle;
+            let at_work: Vec<_> = state.processes.values().filter(is_at_work).cloned().collect();
+            for process in &at_work {
+                self.kill_locked(&mut state, process, &mut process.body());
+            }
+            at_work
+        };
+        for process in &processes {
+            process.tell();
+        }
+        true
+    }
+
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        lock(&self.state).is_shutting_down
+    }
+
+    /// How many processes are in each state.
+    pub(crate) fn by_state(&self) -> Vec<(ProcessState, u64)> {
+        let state = lock(&self.state);
+        let mut counts = ProcessState::ALL.map(|state| (state, 0));
+        for process in state.processes.values() {
+            let now = process.body().state;
+            if let Some((_, count)) = counts.iter_mut().find(|(state, _)| *state == now) {
+                *count += 1;
+            }
+        }
+        counts.to_vec()
+    }
+
+    /// Writes a line to the log.
+    pub(crate) fn log(&self, line: &str) {
+        match &self.options.log {
+            Some(log) => log(line),
+            None => eprintln!("isolane: {line}"),
+        }
+    }
+
+    fn tell_change(&self, process: &Process, body: &Body) {
+        self.changes.push(&process.record(body, false));
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ProcessService").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+fn find(state: &State, pid: u64) -> Result<Arc<Process>, ProcessError> {
+    state.processes.get(&pid).cloned().ok_or_else(|| {
+        ProcessError::new(ProblemType::NotFound, format!("there is no process {pid}"))
+    })
+}
+
+fn not_idle(pid: u64, body: &Body) -> ProcessError {
+    let message = format!("process {pid} is {}", body.state.as_str());
+    ProcessError::new(ProblemType::NotIdle, message)
+}
+
+/// An idle process takes its place among those that are.
+fn rest(state: &mut State, pid: u64, body: &mut Body) {
+    state.last_idle += 1;
+    body.idle_place = state.last_idle;
+    state.idle.insert(state.last_idle, (Instant::now(), pid));
+}
+
+fn enqueue(state: &mut State, process: &Process, body: &mut Body) {
+    body.attempt += 1;
+    body.queued = Instant::now();
+    body.set_state(ProcessState::Queued);
+    state.queue.push_back(process.pid);
+}

@@ -1,0 +1,112 @@
+//! Names of tools, and the identifiers by which code calls them.
+//!
+//! In: a name as its owner gives it. Out: an identifier of TypeScript: `list-issues` is `listIssues`.
+
+/// Words that no import can bind.
+const RESERVED: &[&str] = &[
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+];
+
+/// Characters that a name may have beside letters and digits.
+const SIGNS: &str = "_-./$@";
+
+/// The longest name, in bytes.
+const MOST_BYTES: usize = 128;
+
+/// Whether a tool or a service may have that name.
+pub(crate) fn is_name(name: &str) -> bool {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || SIGNS.contains(c);
+    let is_first = |c: char| c.is_ascii_alphanumeric() || "_$@".contains(c);
+    name.len() <= MOST_BYTES && name.starts_with(is_first) && name.chars().all(is_allowed)
+}
+
+/// The identifier for a name.
+pub(crate) fn identifier(name: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let mut text = String::new();
+    for word in name.split(|c| !is_part(c)).filter(|word| !word.is_empty()) {
+        let mut rest = word.chars();
+        match rest.next() {
+            Some(first) if !text.is_empty() => text.push(first.to_ascii_uppercase()),
+            Some(first) => text.push(first),
+            None => {}
+        }
+        text.push_str(rest.as_str());
+    }
+    if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
+        text.insert(0, '_');
+    }
+    if RESERVED.contains(&text.as_str()) {
+        text.push('_');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_identifiers_become_camel_case() {
+        for (name, expected) in [
+            ("listIssues", "listIssues"),
+            ("list_issues", "list_issues"),
+            ("list-issues", "listIssues"),
+            ("repos/list.all", "reposListAll"),
+            ("2fa", "_2fa"),
+            ("delete", "delete_"),
+            ("--a", "a"),
+        ] {
+            assert_eq!(identifier(name), expected);
+        }
+        assert!(is_name("list-issues") && is_name("@scope/x") && !is_name("") && !is_name("a b"));
+        assert!(!is_name("./a") && !is_name("/a") && !is_name("a:b") && !is_name(&"a".repeat(129)));
+    }
+}

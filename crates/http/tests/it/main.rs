@@ -1,0 +1,12 @@
+//! The tests of the server through its sockets: one program, so that the crate is linked once.
+
+mod client;
+mod document;
+mod guard;
+mod limits;
+mod page;
+mod problems;
+mod processes;
+mod scripted;
+mod server;
+mod streams;

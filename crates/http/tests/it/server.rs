@@ -1,0 +1,40 @@
+//! Servers under other executors, and without one.
+
+use isolane_environment::{ProcessService, ProcessServiceOptions};
+use isolane_http::{ListenOptions, Server};
+
+use crate::{client::get, scripted::world};
+
+#[test]
+fn a_server_needs_no_executor() {
+    let service = ProcessService::new(ProcessServiceOptions::default()).expect("a service");
+    let options = ListenOptions { port: 0, ..ListenOptions::default() };
+    let listening = isolane::spawn(async move { Server::listen(service, options).await });
+    let server = listening.wait().expect("an answer").expect("an address");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let status =
+        runtime.expect("a runtime").block_on(async { get(&server, "/healthz").await.status });
+    assert_eq!(status, 200);
+    isolane::spawn(async move { server.close().await }).wait().expect("closed");
+}
+
+#[tokio::test]
+async fn a_server_that_is_dropped_listens_no_more() {
+    let world = world().await;
+    let mut connection = crate::client::Connection::to(&world.server).await;
+    connection.ask("GET /healthz", &[], "").await;
+    assert_eq!(connection.response().await.status, 200);
+    drop(world.server);
+    assert_eq!(connection.rest().await, "");
+}
+
+#[tokio::test]
+async fn requests_share_a_connection() {
+    let world = world().await;
+    let mut connection = crate::client::Connection::to(&world.server).await;
+    for (path, status) in [("/healthz", 200), ("/nothing", 404), ("/processes/1", 404), ("/", 200)]
+    {
+        connection.ask(&format!("GET {path}"), &[], "").await;
+        assert_eq!(connection.response().await.status, status);
+    }
+}

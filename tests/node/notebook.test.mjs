@@ -30,7 +30,7 @@ for (const { name, needs, options, calls } of cases) {
     await using(new Notebook(options), async (notebook) => {
       for (const { cells, text, status, state, error = false, images = 0, details = {} } of calls) {
         const result = await notebook.execute({ cells });
-        if (text !== undefined) assert.equal(result.content[0].text, text);
+        if (text !== undefined) assert.equal(withoutCarets(result.content[0].text), withoutCarets(text));
         assert.deepEqual(result.details.cells.map((cell) => cell.status), status);
         if (state !== undefined) assert.deepEqual(result.details.cells.map((cell) => cell.state), state);
         assert.equal(result.isError, error);
@@ -43,6 +43,9 @@ for (const { name, needs, options, calls } of cases) {
     });
   });
 }
+
+/** A text without the carets of Python, which differ between its versions. */
+const withoutCarets = (text) => text.replaceAll(/^ +[ ~^]*\^[ ~^]*\n/gm, '');
 
 /** Whether a process is there and has not ended. */
 function isAlive(pid) {
@@ -149,7 +152,7 @@ test('updates have the result so far', CEILING, async () => {
       throw new Error('no screen');
     };
     const { details } = await notebook.execute({ cells: [js('1')] }, { onUpdate: thrower });
-    assert.equal(details.notice, 'onUpdate threw and was not called again: no screen');
+    assert.equal(details.notice, 'the receiver of updates failed and was not called again: no screen');
   });
 });
 

@@ -305,7 +305,7 @@ impl Updates<'_> {
         let Some(receiver) = &self.receiver else { return };
         if let Err(error) = receiver(self.call.report(true)).await {
             self.receiver = None;
-            let text = format!("onUpdate threw and was not called again: {error}");
+            let text = format!("the receiver of updates failed and was not called again: {error}");
             self.call.notice.lock().unwrap_or_else(PoisonError::into_inner).push(text);
         }
     }

@@ -90,11 +90,6 @@ impl Record {
         Self { shared, inside: Arc::new(Mutex::new(inside)) }
     }
 
-    /// The limits of its call.
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.shared.limits
-    }
-
     /// Takes bytes of a stream; false if the cell has ended.
     pub(crate) fn stream(&self, stream: Stream, bytes: &[u8]) -> bool {
         self.change(|inside, shared| {

@@ -194,7 +194,7 @@ fn a_receiver_that_throws_is_not_called_again() {
     let options = ExecuteOptions { on_update: Some(on_update) };
     let execution = notebook.execute(cells(&[(Language::Js, "1")]), options);
     let result = execution.expect("valid arguments").wait();
-    let notice = "onUpdate threw and was not called again: no screen";
+    let notice = "the receiver of updates failed and was not called again: no screen";
     assert_eq!((result.text, result.notice.as_deref()), (format!("{notice}\n\n1"), Some(notice)));
     assert_eq!(*calls.lock().expect("the count"), 1);
 }
@@ -238,4 +238,44 @@ fn much_output_is_bounded_while_it_comes() {
     assert!(result.text.ends_with("300000\n[output truncated: last 3,000 of 300,000 lines]"));
     let held: usize = result.cells[0].outputs.iter().map(|part| format!("{part:?}").len()).sum();
     assert!(held < 1 << 20, "{held}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_kernel_has_a_limit_of_memory() {
+    use isolane_notebook::PyOptions;
+    if !has_python() {
+        return;
+    }
+    let python = PyOptions { memory_limit_bytes: 512 << 20, ..PyOptions::default() };
+    let options = NotebookOptions { py: Some(python), ..NotebookOptions::default() };
+    let notebook = Notebook::new(options).expect("valid options");
+    let result = run(&notebook, &[(Language::Py, "x = 1\nbytearray(1 << 30)")]);
+    // Versions differ in their carets.
+    let text: Vec<&str> = result.text.lines().filter(|line| !line.ends_with('^')).collect();
+    let expected = [
+        "Traceback (most recent call last):",
+        "  File \"<cell 1>\", line 2, in <module>",
+        "    bytearray(1 << 30)",
+        "MemoryError",
+        "Cell failed (exit code 1).",
+        "State is kept up to the error.",
+    ];
+    assert_eq!(text, expected);
+    assert_eq!(run(&notebook, &[(Language::Py, "x")]).text, "1");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn carets_of_python_stand_below_their_code() {
+    if !has_python() {
+        return;
+    }
+    let result = run(&notebook(), &[(Language::Py, "x = 1; x.foo.bar")]);
+    let lines: Vec<&str> = result.text.lines().collect();
+    let at = lines.iter().position(|line| line.contains("x.foo.bar")).expect("the line of code");
+    // 3.10 has no carets.
+    if let Some(column) = lines[at + 1].find('^') {
+        assert_eq!(Some(column), lines[at].find("x.foo"));
+    }
 }

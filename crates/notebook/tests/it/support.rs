@@ -2,11 +2,14 @@
 
 use futures::executor::block_on;
 use isolane_notebook::{
-    Args, CallResult, CellInput, ExecuteOptions, Language, Notebook, NotebookOptions,
+    Args, CallResult, CellInput, ExecuteOptions, Language, Notebook, NotebookOptions, PyOptions,
 };
 
+/// A notebook whose kernels have time to react, however busy the machine is.
 pub(crate) fn notebook() -> Notebook {
-    Notebook::new(NotebookOptions::default()).expect("the defaults are valid")
+    let python = PyOptions { interrupt_grace_ms: 60_000, ..PyOptions::default() };
+    let options = NotebookOptions { py: Some(python), ..NotebookOptions::default() };
+    Notebook::new(options).expect("the options are valid")
 }
 
 /// Whether there is a Python that can run kernels. A test that needs one says that it did not run.

@@ -21,7 +21,7 @@ use super::{Cause, Cell, Ended};
 use crate::{
     CellError, JsOptions,
     clock::Clock,
-    record::{Record, usize_of},
+    record::Record,
     text::{screen::Stream, words},
 };
 
@@ -58,7 +58,6 @@ struct Cells {
 struct Recording {
     record: Option<Record>,
     mark: String,
-    most_bytes: usize,
 }
 
 impl JsKernel {
@@ -100,12 +99,11 @@ impl JsKernel {
         }
         let clock = Clock::start(cell.seconds, cell.wall_seconds);
         (cell.begun)(name.clone(), clock.clone());
-        let most_bytes = usize_of(cell.record.limits().json_bytes);
         let execution = self.cells.run(
             &self.session,
             cell.code,
             CellOptions { filename: Some(name), ..CellOptions::default() },
-            Recording { record: Some(cell.record.clone()), mark: self.mark.clone(), most_bytes },
+            Recording { record: Some(cell.record.clone()), mark: self.mark.clone() },
         );
         let terminator = execution.terminator();
         let mut cause = None;
@@ -126,7 +124,7 @@ impl JsKernel {
             }
         };
         match result {
-            Ok(result) => self.conclude(result, cause, cell.record, most_bytes),
+            Ok(result) => self.conclude(result, cause, cell.record),
             Err(error) => Ended::refused("Error", error.to_string()),
         }
     }
@@ -143,7 +141,7 @@ impl JsKernel {
             language: Some(isolane::Language::JavaScript),
             ..CellOptions::default()
         };
-        let recording = Recording { record: None, mark: String::new(), most_bytes: 0 };
+        let recording = Recording { record: None, mark: String::new() };
         let result = self.cells.run(&self.session, &source, options, recording).await;
         match result {
             Ok(result) if result.status == Status::Success => {
@@ -160,7 +158,6 @@ impl JsKernel {
         result: ExecutionResult,
         cause: Option<Cause>,
         record: &Record,
-        most_bytes: usize,
     ) -> Ended {
         let outcome = result.cell.as_deref();
         let session = outcome.map_or(SessionState::Kept, |cell| cell.session);
@@ -172,7 +169,7 @@ impl JsKernel {
                 && !matches!(outcome.value_from, None | Some(ValueFrom::Completion))
             {
                 match &result.result {
-                    Some(value) => shown::show(value, record, most_bytes),
+                    Some(value) => shown::show(value, record),
                     // The value cannot leave the sandbox.
                     None => record.text(outcome.text.as_deref().unwrap_or_default()),
                 }
@@ -257,7 +254,7 @@ impl Cells {
     }
 
     fn nobody() -> Arc<dyn RunInterceptor> {
-        Arc::new(Recording { record: None, mark: String::new(), most_bytes: 0 })
+        Arc::new(Recording { record: None, mark: String::new() })
     }
 }
 
@@ -280,7 +277,7 @@ impl RunInterceptor for Recording {
         let Some(record) = &self.record else { return };
         if let Some(value) = self.displayed(log) {
             match value {
-                Displayed::Value(value) => shown::show(&value, record, self.most_bytes),
+                Displayed::Value(value) => shown::show(&value, record),
                 Displayed::Text(text) => record.text(&text),
             }
             return;

@@ -18,8 +18,11 @@ const MOST_DEPTH: usize = 100;
 /// The bytes of a value that is shown as a console shows it.
 const SHOWN_BYTES: usize = 64 << 10;
 
-/// Shows a value. `most_bytes` bounds the JSON that is made of it.
-pub(super) fn show(value: &Value, record: &Record, most_bytes: usize) {
+/// The bytes of JSON that are made of a value: code can name a large object often.
+const MOST_JSON_BYTES: usize = 64 << 20;
+
+/// Shows a value.
+pub(super) fn show(value: &Value, record: &Record) {
     let Ok(first) = value.reader().event() else { return };
     match first {
         Event::Undefined => {}
@@ -29,7 +32,7 @@ pub(super) fn show(value: &Value, record: &Record, most_bytes: usize) {
             {
                 return;
             }
-            match json(value, most_bytes) {
+            match json(value) {
                 Some(json) => record.json(json),
                 None => record.text(&inspect(value, SHOWN_BYTES)),
             }
@@ -74,10 +77,10 @@ fn special(value: &Value, record: &Record) -> Option<()> {
     Some(())
 }
 
-/// The JSON of a value; `None` if it is too deep, or longer than so many bytes.
-fn json(value: &Value, most_bytes: usize) -> Option<Json> {
+/// The JSON of a value; `None` if it is too deep or too long.
+fn json(value: &Value) -> Option<Json> {
     let mut reading =
-        Reading { value, reader: value.reader(), objects: Vec::new(), room: most_bytes };
+        Reading { value, reader: value.reader(), objects: Vec::new(), room: MOST_JSON_BYTES };
     reading.read(0)
 }
 

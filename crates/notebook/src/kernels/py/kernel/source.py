@@ -25,7 +25,8 @@ class Compiler:
 
     def compile(self, code, name):
         """The code of the statements, and that of the last expression; None if not there."""
-        lines = code.splitlines(keepends=True)
+        # Each line ends, as those of files do: carets are placed by that.
+        lines = [line + "\n" for line in code.splitlines()]
         linecache.cache[name] = (len(code), None, lines, name)
         self.names.append(name)
         if len(self.names) > KEPT_CELLS:

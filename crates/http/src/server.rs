@@ -93,6 +93,11 @@ impl Server {
         self.is_closed.cancelled().await;
     }
 
+    /// Resolves when the server is closed. Works under any executor, and holds nothing of the server.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.is_closed.clone().cancelled_owned()
+    }
+
     async fn start(service: ProcessService, options: ListenOptions) -> Result<Self, Error> {
         let listener = bind(&options).await?;
         let address = listener.local_addr().map_err(|error| unavailable(&options, &error))?;

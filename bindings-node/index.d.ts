@@ -59,22 +59,35 @@ export interface CodeExecution extends PromiseLike<CodeExecutionResult> {
   finally(onFinally?: (() => void) | null): Promise<CodeExecutionResult>;
 }
 
-/** The result of a run. */
-export interface CodeExecutionResult {
+/** The result of a run: its `status` tells whether it has a `result` or an `error`. */
+export type CodeExecutionResult = CodeExecutionSuccess | CodeExecutionFailure;
+
+/** The result of a run that succeeded. */
+export interface CodeExecutionSuccess extends CodeExecutionFields {
+  /** The export resolved. */
+  status: 'success';
+  /** The value of the export, which may be `undefined`. */
+  result: unknown;
+  error?: never;
+}
+
+/** The result of a run that did not succeed. */
+export interface CodeExecutionFailure extends CodeExecutionFields {
   /**
-   * `'success'`: the export resolved. `'error'`: the code threw. `'memory'`: the run hit its limit.
-   * `'terminated'`: the caller or a cap of the runtime ended it. `'link_error'`: an import does not
-   * resolve, a source does not parse, or the selected export is missing.
+   * `'error'`: the code threw. `'memory'`: the run hit its limit. `'terminated'`: the caller or a cap of the runtime
+   * ended it. `'link_error'`: an import does not resolve, a source does not parse, or the selected export is missing.
    */
-  status: 'success' | 'error' | 'memory' | 'terminated' | 'link_error';
-  /** The value of the export. An own key on success only, where it may be `undefined`. */
-  result?: unknown;
+  status: 'error' | 'memory' | 'terminated' | 'link_error';
+  error: CodeExecutionError;
+  result?: never;
+}
+
+/** The fields of every result. */
+export interface CodeExecutionFields {
   /** The values that the sandbox passed to `report`, in the order of the calls. */
   reports: unknown[];
   /** Calls of the built-in console; empty when `globals` has a `console`. */
   logs: CodeExecutionLog[];
-  /** The error of a run that did not succeed. An own key unless the status is `'success'`. */
-  error?: CodeExecutionError;
   /** Milliseconds from the call of `runCode` to settlement, with fractions. */
   durationMs: number;
   /** The peak of all bytes that counted against the limit. */
@@ -214,8 +227,11 @@ export interface CellExecution extends PromiseLike<CellExecutionResult> {
   finally(onFinally?: (() => void) | null): Promise<CellExecutionResult>;
 }
 
-/** The result of a cell. */
-export interface CellExecutionResult extends CodeExecutionResult {
+/** The result of a cell. Of one whose value cannot be cloned `result` is absent, and `uncloned` says why. */
+export type CellExecutionResult = CodeExecutionResult & CellFields;
+
+/** The fields of a result that only a cell has. */
+export interface CellFields {
   /**
    * The effect of the cell on the state of the session. `'kept'`: everything that it did is there. `'rolledBack'`: the
    * state is that from before the cell. `'reset'`: the state is that of a new session.
@@ -342,6 +358,8 @@ export class Runtime {
    * is freed. A second call gives the same promise.
    */
   close(): Promise<void>;
+  /** As {@link close}. */
+  [Symbol.asyncDispose](): Promise<void>;
   /** Counts as of now. */
   stats(): Stats;
 }

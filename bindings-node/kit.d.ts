@@ -229,16 +229,16 @@ export interface KitPart {
 }
 
 /** The result of {@link Kit.runCode}. */
-export interface KitCodeResult extends CodeExecutionResult, KitPart {}
+export type KitCodeResult = CodeExecutionResult & KitPart;
 
 /** The result of a cell of {@link Kit.session}. */
-export interface KitCellResult extends CellExecutionResult, KitPart {}
+export type KitCellResult = CellExecutionResult & KitPart;
 
 /** The result of a tool. `result` is the value in JSON form. */
-export interface ToolResult extends CodeExecutionResult, KitPart {
+export type ToolResult = CodeExecutionResult & KitPart & {
   /** On success, the JSON text of the value. */
   json?: string;
-}
+};
 
 /** A run: awaitable, and never rejecting. */
 export interface KitExecution<Result> extends PromiseLike<Result> {

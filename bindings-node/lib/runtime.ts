@@ -40,6 +40,10 @@ export class Runtime {
     return this.#closed;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   stats(): Stats {
     return this.#native.stats() as unknown as Stats;
   }

@@ -66,7 +66,8 @@ pub use rust::{
     Answer, BoxedError, CallOptions, Callable, CellOptions, Cells, ErrorCode, Execute, Execution,
     ExecutionOptions, Fallible, FutureCallable, HostError, HostFunction, HostPromise, Input,
     Inputs, IntoOutput, Parameters, Plain, Report, Reports, Returned, SandboxCall, SandboxFunction,
-    SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, run_code, spawn,
+    SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, futures_runtime, run_code,
+    spawn,
 };
 pub use value::path::Step;
 pub use value::{Charge, Value};

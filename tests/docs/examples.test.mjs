@@ -4,7 +4,7 @@
 // its own with `isolane` to import; every block tagged `ts run` is a source for the sandbox and must
 // succeed in it. A line that ends in `// → value` (in Python `# → value`), or is followed by a line that
 // begins so, is checked: its expression (of a `console.log` or `print`, the argument) must be deeply
-// equal to the value. Blocks tagged `rust` are documentation tests of the core or of the executors, and those of docs/packages.md that
+// equal to the value. Blocks tagged `rust` are documentation tests of the core, of the executors or of environments, and those of docs/packages.md that
 // need packages of npm are run by tests/packages.
 
 import assert from 'node:assert/strict';
@@ -44,7 +44,7 @@ test('every block is run, or of a kind that nobody runs', () => {
 });
 
 test('the documentation tests have every page with Rust in it', () => {
-  const crates = ['core/src/lib.rs', 'crates/executors/src/lib.rs'];
+  const crates = ['core/src/lib.rs', 'crates/executors/src/lib.rs', 'crates/environment/src/lib.rs', 'crates/notebook/src/lib.rs'];
   const sources = crates.map((file) => readFileSync(new URL(file, ROOT), 'utf8')).join('');
   const included = [...sources.matchAll(/include_str!\("(?:\.\.\/)+([^"]+)"\)/g)].map(([, page]) => page);
   const pages = new Set(examples.filter(({ tag }) => tag === 'rust').map(({ page }) => page));

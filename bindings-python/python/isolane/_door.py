@@ -8,24 +8,36 @@ The native side checks everything and words all messages.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import weakref
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, TypeAlias, final
 
 from . import _isolane
 from ._bridge import Bridge, bridge_of
+from ._errors import SandboxError
 from ._execution import Execution
+from ._isolane import Message
 from ._result import CodeExecutionResult
 from ._run import Run
 from ._runtime import FOLDER, Runtime
 from ._sync import close_loop, outside_of_loops, wait
 
 AsError: TypeAlias = Callable[[Any], BaseException]
-"""Makes the exception of a thrown value that is none."""
+"""Makes the exception of a thrown value."""
 
 
-def _as_error(thrown: Any) -> BaseException:
-    return RuntimeError(str(thrown))
+def as_error(thrown: Any) -> BaseException:
+    """The exception of Python for a thrown value: of an error, that with its name."""
+    if not isinstance(thrown, SandboxError):
+        return RuntimeError(str(thrown))
+    match thrown.name:
+        case "TypeError":
+            return TypeError(thrown.message)
+        case "RangeError":
+            return ValueError(thrown.message)
+        case _:
+            return RuntimeError(thrown.message)
 
 
 @final
@@ -47,10 +59,32 @@ class DoorCall(Execution[Any]):
         return _value_of(result, self._as_error, self._read)
 
 
-class _LastingRun(Run):
-    """A run that lasts as long as its system, on the loop that used the system last."""
+class _Call(Run):
+    """A call, which may start any function of the host and await its outcome."""
 
-    def orphan(self, reason: str) -> None:
+    def async_called(self, function: int, message: Message, promise: int) -> None:
+        self.throws.is_called()
+        try:
+            value = self._invoke(function, message)
+            if inspect.isawaitable(value):
+                coroutine = value if inspect.iscoroutine(value) else _awaited(value)
+                self._promises.begin(self, promise, coroutine)
+            else:
+                self._promises.send(self, promise, True, value)
+        except BaseException as raised:
+            self._promises.send(self, promise, False, raised)
+            if isinstance(raised, (KeyboardInterrupt, SystemExit)):
+                raise
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
+
+
+class _LastingCall(_Call):
+    """A call that lasts as long as its system, on the loop that used the system last."""
+
+    def orphan(self, reason: str) -> None:  # noqa: ARG002
         with self.lock:
             self.orphaned = True
 
@@ -63,7 +97,7 @@ class Door:
         system: str,
         options: Mapping[str, Any],
         runtime: Runtime | None = None,
-        as_error: AsError = _as_error,
+        as_error: AsError = as_error,
     ) -> None:
         """Opens the system with that name.
 
@@ -71,7 +105,7 @@ class Door:
             system: The name.
             options: The options that are given, without the runtime.
             runtime: The runtime of the system's runs.
-            as_error: Makes the exception of a thrown value that is none.
+            as_error: Makes the exception of a thrown value.
         """
         self._as_error = as_error
         # The runs that last as long as the system: functions among the options belong to the first.
@@ -79,7 +113,7 @@ class Door:
         bridge = _running_bridge() or Bridge()
         # A bridge without a loop has no other owner.
         self._bridge = bridge if bridge.own_loop is None else None
-        self._run = _LastingRun(bridge, None, None)
+        self._run = _LastingCall(bridge, None, None)
         number = bridge.number()
         try:
             self._native, remote = _isolane.open_system(
@@ -96,9 +130,7 @@ class Door:
             raise
         self._last(bridge, number, self._run, remote)
 
-    def call(
-        self, method: str, *args: Any, read: Callable[[Any], Any] | None = None
-    ) -> DoorCall:
+    def call(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> DoorCall:
         """Begins a call of a method on the running event loop. Misuse is raised at once. `read`
         makes the caller's value of the system's."""
         bridge = _running_bridge()
@@ -107,9 +139,7 @@ class Door:
             raise RuntimeError(message)
         return DoorCall(self._begin(bridge, method, args), self._as_error, read)
 
-    def call_sync(
-        self, method: str, *args: Any, read: Callable[[Any], Any] | None = None
-    ) -> Any:
+    def call_sync(self, method: str, *args: Any, read: Callable[[Any], Any] | None = None) -> Any:
         """As `call`, and waits for the value."""
         with outside_of_loops(f"{method}_sync", method):
             bridge = Bridge()
@@ -140,7 +170,7 @@ class Door:
         for lasting in tuple(self._lasting):
             if lasting.bridge() is not bridge and not lasting.has_ended:
                 bridge.adopt(lasting)
-        run = _LastingRun(bridge, None, None) if is_lasting else Run(bridge, self._native, None)
+        run = _LastingCall(bridge, None, None) if is_lasting else _Call(bridge, self._native, None)
         number = bridge.number()
         try:
             # The native side says the same of it.
@@ -173,5 +203,4 @@ def _value_of(
         return result.result if read is None else read(result.result)
     if result.error is not None:
         raise RuntimeError(result.error.message)
-    thrown = result.result
-    raise thrown if isinstance(thrown, BaseException) else as_error(thrown)
+    raise as_error(result.result)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ._bridge import bridge_of
 from ._futures import fail, fail_everywhere, on_loop
-from ._isolane import HostCall, Kit, Message, RunHandle, Runtime, Session
+from ._isolane import HostCall, Kit, Message, RunHandle, Runtime, Session, System
 from ._promises import Watched
 from ._run import Event, Run, no_bridge
 from ._sandbox import Sandbox
@@ -35,7 +35,7 @@ class SessionHost(Run):
 
     def __init__(
         self,
-        owner: Runtime | Kit | None,
+        owner: Runtime | Kit | System | None,
         report: Callable[[Any], Any] | None,
         known: weakref.WeakSet[SessionHost] | None,
     ) -> None:

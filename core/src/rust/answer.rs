@@ -59,6 +59,16 @@ pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static
     answer
 }
 
+/// The tokio runtime of this library's thread for futures, for capabilities that start many tasks of their own. Its tasks
+/// must not block.
+///
+/// # Errors
+/// The system has no thread for it.
+pub fn futures_runtime() -> Result<tokio::runtime::Handle, Error> {
+    let message = "the system has no thread for futures";
+    executor::own().ok_or_else(|| Error::new(ErrorKind::Internal, message))
+}
+
 impl<T> Asked<T> {
     pub(super) fn send(self, answer: Result<T, Error>) {
         self.0.put(answer);

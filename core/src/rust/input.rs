@@ -201,6 +201,11 @@ impl Inputs {
         self.entries.is_empty()
     }
 
+    /// Their names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(name, _)| name.as_str())
+    }
+
     /// Names and values, in the order in which the names were added first.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Input)> {
         self.entries.iter().map(|(name, input)| (name.as_str(), input))

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use self::side::HostSide;
 pub use self::{
-    answer::{Answer, spawn},
+    answer::{Answer, futures_runtime, spawn},
     function::{Callable, FutureCallable, HostFunction, HostPromise, Parameters},
     handle::{Execution, Terminator},
     host_error::{ErrorCode, HostError},

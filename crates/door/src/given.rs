@@ -127,7 +127,8 @@ fn number(value: f64) -> Option<serde_json::Number> {
 impl Serialize for Given {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Undefined | Self::Null => serializer.serialize_unit(),
+            Self::Undefined => serializer.serialize_unit(),
+            Self::Null => serializer.serialize_none(),
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Number(value) => match number(*value).and_then(|number| number.as_i64()) {
                 Some(whole) => serializer.serialize_i64(whole),

@@ -38,3 +38,8 @@ pub use stats::{Histogram, ServiceStats, ToolCount};
 pub use tokio_util::sync::CancellationToken;
 pub use tools::{ToolContext, ToolDescription, ToolError, ToolHandler, ToolInfo};
 pub use typescript::{TypeScriptEnvironment, TypeScriptEnvironmentOptions};
+
+/// Tests the examples of this page of `docs/`.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/environment.md")]
+struct EnvironmentPage;

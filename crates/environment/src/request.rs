@@ -138,10 +138,7 @@ impl ListQuery {
 const MOST_LISTED: usize = 200;
 
 /// The fields of an object that are not null, of those that it may have.
-fn object<'v>(
-    value: Option<&'v Value>,
-    names: &[&str],
-) -> Result<Map<String, Value>, ProcessError> {
+fn object(value: Option<&Value>, names: &[&str]) -> Result<Map<String, Value>, ProcessError> {
     let fields = match value {
         None => return Ok(Map::new()),
         Some(Value::Object(fields)) => fields,

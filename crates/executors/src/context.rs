@@ -4,6 +4,7 @@
 
 use std::{fmt, sync::Arc};
 
+use isolane_child::OutputSink;
 use tokio_util::sync::CancellationToken;
 
 /// A receiver of live output. It is called on a thread of the library and must not block.
@@ -49,6 +50,16 @@ impl InvocationContext {
         if let Some(sink) = &self.stderr {
             sink(bytes);
         }
+    }
+}
+
+impl OutputSink for InvocationContext {
+    fn stdout(&self, bytes: &[u8]) {
+        self.stdout(bytes);
+    }
+
+    fn stderr(&self, bytes: &[u8]) {
+        self.stderr(bytes);
     }
 }
 

@@ -3,10 +3,7 @@
 //! In: code, a language, files. Out: the text that the program printed, its files and its exit code. An executor is a
 //! [`CodeExecutor`]; [`LocalCodeExecutor`] runs an interpreter as a subprocess.
 
-#[cfg(unix)]
-mod at_exit;
 mod checks;
-mod child;
 mod code_loop;
 mod confined;
 mod container;
@@ -18,7 +15,6 @@ mod executor;
 mod isolate;
 mod local;
 mod model;
-mod output;
 mod output_files;
 mod task;
 mod workspace;

@@ -14,6 +14,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use isolane_child::{self as child, Bounds, DEFAULT_LIMIT_BYTES, Ended, Ending, push_line};
 use tokio::{process::Command, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
@@ -21,8 +22,6 @@ use crate::{
     CodeExecutionInput, CodeExecutionResult, CodeExecutor, ExecutorError, ExecutorErrorKind,
     InvocationContext,
     checks::check_input,
-    child::{self, Bounds, Ended, Ending},
-    output::{DEFAULT_LIMIT_BYTES, push_line},
     output_files::OutputFiles,
     task,
     workspace::{MOST_FOLDER_BYTES, Workspace},

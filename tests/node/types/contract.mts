@@ -74,10 +74,9 @@ interface Failure {
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 const same: [
   Same<Options, CodeExecutionOptions>,
-  Same<Result, CodeExecutionResult>,
   Same<Log, CodeExecutionLog>,
   Same<Failure, CodeExecutionError>,
-] = [true, true, true, true];
+] = [true, true, true];
 void same;
 
 // A handle is a contract's handle with two more methods.
@@ -87,6 +86,14 @@ const last: Promise<CodeExecutionResult> = runCode('').finally(() => {});
 const awaited: CodeExecutionResult = await runCode('', { globals: { n: 1 } } satisfies CodeExecutionOptions);
 const state: { runCode(source: string, options?: Options): Execution } = { runCode };
 void [handle, caught, last, awaited, state];
+
+// A result is one of the contract, and its status tells which field it has.
+const result: Result = awaited;
+const message: string = awaited.status === 'success' ? String(awaited.result) : awaited.error.message;
+const failed: string = 'error' in result && awaited.error !== undefined ? awaited.error.name : awaited.status;
+// @ts-expect-error A run that succeeded has no error.
+awaited.error.message;
+void [result, message, failed];
 
 const options: RuntimeOptions = { isolation: 'thread', safetyCapMs: 1, maxConcurrentRuns: 1, maxQueuedRuns: 1, maxStuckThreads: 1, readyIsolates: 1, compileCacheBytes: 1, worker: '/isolane-worker', runsPerWorker: 1, workerIdleMs: 1 };
 const runtime = new Runtime(options);

@@ -52,9 +52,8 @@ impl AllBindings {
         let mut args = Args::new(args);
         let mut call = |act: fn(&EnvironmentBindings, u64, Given) -> Result<(), Error>| {
             let (number, eid) = (args.whole("the number")?, args.whole("eid")?);
-            match self.get(number) {
-                Some(bindings) => act(&bindings, eid, args.next())?,
-                None => {}
+            if let Some(bindings) = self.get(number) {
+                act(&bindings, eid, args.next())?;
             }
             Ok(Value::undefined())
         };

@@ -37,7 +37,7 @@ pub(super) struct EnvironmentSystem {
 }
 
 impl EnvironmentSystem {
-    pub(super) fn open(options: &Given, context: Context) -> Result<Self, Error> {
+    pub(super) fn open(options: &Given, context: &Context) -> Result<Self, Error> {
         let spelling = context.spelling;
         let given = Options::new(options, NAMES, spelling)?;
         let isolation = match given.get("isolation") {
@@ -57,8 +57,8 @@ impl EnvironmentSystem {
             globals: given.inputs("globals")?,
             imports: given.imports("imports")?,
             modules: given.texts("modules")?,
-            runtime: context.runtime,
-            worker_folder: Some(context.worker_folder),
+            runtime: context.runtime.clone(),
+            worker_folder: Some(context.worker_folder.clone()),
             spelling,
         };
         let environment = Arc::new(TypeScriptEnvironment::new(options)?);

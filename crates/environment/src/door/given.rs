@@ -49,11 +49,15 @@ impl<'g> Options<'g> {
         whole(&name, value)
     }
 
-    /// The same, where a null means that there is none: `Some(None)`.
-    pub(super) fn nullable(&self, name: &'static str) -> Result<Option<Option<u64>>, Error> {
+    /// The same, where a null means that there is none, and `default` counts if nothing is given.
+    pub(super) fn nullable(
+        &self,
+        name: &'static str,
+        default: Option<u64>,
+    ) -> Result<Option<u64>, Error> {
         match self.get(name) {
-            (_, Given::Null) => Ok(Some(None)),
-            (name, value) => Ok(whole(&name, value)?.map(Some)),
+            (_, Given::Undefined) => Ok(default),
+            (name, value) => whole(&name, value),
         }
     }
 

@@ -28,16 +28,18 @@ use crate::{ProcessService, TypeScriptEnvironment, locks::lock, service::WeakPro
 ///
 /// # Errors
 /// Misuse of an option.
+#[expect(clippy::needless_pass_by_value, reason = "all systems are opened so")]
 pub fn open_environment(options: Given, context: Context) -> Result<Arc<dyn System>, Error> {
-    Ok(Arc::new(EnvironmentSystem::open(&options, context)?))
+    Ok(Arc::new(EnvironmentSystem::open(&options, &context)?))
 }
 
 /// Opens a `process-service`.
 ///
 /// # Errors
 /// Misuse of an option.
+#[expect(clippy::needless_pass_by_value, reason = "all systems are opened so")]
 pub fn open_service(options: Given, context: Context) -> Result<Arc<dyn System>, Error> {
-    Ok(Arc::new(ServiceSystem::open(&options, context)?))
+    Ok(Arc::new(ServiceSystem::open(&options, &context)?))
 }
 
 /// The service of a `process-service` that is open, by the number that the system answers to `number`: for another

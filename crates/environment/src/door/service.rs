@@ -50,7 +50,7 @@ pub(super) struct ServiceSystem {
 }
 
 impl ServiceSystem {
-    pub(super) fn open(options: &Given, context: Context) -> Result<Self, Error> {
+    pub(super) fn open(options: &Given, context: &Context) -> Result<Self, Error> {
         let spelling = context.spelling;
         let given = Options::new(options, NAMES, spelling)?;
         let bindings = Arc::new(AllBindings::default());
@@ -60,11 +60,10 @@ impl ServiceSystem {
             concurrency: given.whole("concurrency")?.map_or(defaults.concurrency, size),
             max_queued: given.whole("max_queued")?.map_or(defaults.max_queued, size),
             default_timeout_ms: given
-                .nullable("default_timeout_ms")?
-                .unwrap_or(defaults.default_timeout_ms),
+                .nullable("default_timeout_ms", defaults.default_timeout_ms)?,
             max_timeout_ms: given.whole("max_timeout_ms")?.unwrap_or(defaults.max_timeout_ms),
             kill_grace_ms: given.whole("kill_grace_ms")?.unwrap_or(defaults.kill_grace_ms),
-            backstop_ms: given.nullable("backstop_ms")?.unwrap_or(defaults.backstop_ms),
+            backstop_ms: given.nullable("backstop_ms", defaults.backstop_ms)?,
             max_stream_bytes: given
                 .whole("max_stream_bytes")?
                 .map_or(defaults.max_stream_bytes, size),
@@ -117,9 +116,7 @@ impl Drop for ServiceSystem {
     fn drop(&mut self) {
         self.closed.cancel();
         SERVICES.remove(self.number);
-        let service = self.service.clone();
-        // Nobody waits for it.
-        drop(isolane::spawn(async move { service.shutdown().await }));
+        self.service.abandon();
     }
 }
 

@@ -20,7 +20,9 @@ fn write(value: &Value, writer: &mut Writer) {
         Value::String(text) => writer.string(text),
         Value::Array(list) => {
             writer.array(u32::try_from(list.len()).unwrap_or(u32::MAX));
-            list.iter().for_each(|value| write(value, writer));
+            for value in list {
+                write(value, writer);
+            }
         }
         Value::Object(map) => {
             writer.object();

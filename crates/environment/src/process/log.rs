@@ -14,7 +14,7 @@ use crate::{EventKind, ProcessEvent, ProcessState};
 const MOST_EVENT_BYTES: usize = 64 << 10;
 
 /// Bytes that an event counts beyond its text.
-const EVENT_BYTES: u64 = 64;
+const EVENT_BYTES: usize = 64;
 
 /// A stored event.
 #[derive(Debug)]
@@ -63,18 +63,17 @@ impl EventLog {
     pub(crate) fn text(&mut self, is_error: bool, stream: &Stream, added: usize) {
         let to = stream.text().len();
         let seen = self.seen;
-        if let Some(last) = self.entries.back_mut() {
-            if let Content::Text { is_error: is_last_error, from, to: last_to } = &mut last.content
-            {
-                let is_same = *is_last_error == is_error && last.id > seen;
-                if is_same && to - *from <= MOST_EVENT_BYTES {
-                    *last_to = to;
-                    last.bytes += added as u64;
-                    last.end += added as u64;
-                    self.total += added as u64;
-                    return;
-                }
-            }
+        if let Some(last) = self.entries.back_mut()
+            && let Content::Text { is_error: is_last_error, from, to: last_to } = &mut last.content
+            && *is_last_error == is_error
+            && last.id > seen
+            && to - *from <= MOST_EVENT_BYTES
+        {
+            *last_to = to;
+            last.bytes += added as u64;
+            last.end += added as u64;
+            self.total += added as u64;
+            return;
         }
         self.push(Content::Text { is_error, from: to - added, to }, added);
     }
@@ -82,7 +81,7 @@ impl EventLog {
     /// Fields were merged into the output, which is `merged` now.
     pub(crate) fn output(&mut self, patch: String, merged: &Map<String, Value>, most_bytes: usize) {
         let bytes = patch.len();
-        self.patch_bytes += bytes + EVENT_BYTES as usize;
+        self.patch_bytes += bytes + EVENT_BYTES;
         self.push(Content::Output(patch.into()), bytes);
         if self.patch_bytes > 2 * most_bytes.max(1 << 20) {
             self.replace_patches(merged);
@@ -96,7 +95,7 @@ impl EventLog {
             .retain(|entry| entry.id == last || !matches!(entry.content, Content::Output(_)));
         if let Some(entry) = self.entries.back_mut() {
             let text = json_text(merged);
-            self.patch_bytes = text.len() + EVENT_BYTES as usize;
+            self.patch_bytes = text.len() + EVENT_BYTES;
             entry.content = Content::Output(text.into());
         }
     }
@@ -108,7 +107,7 @@ impl EventLog {
     }
 
     fn push(&mut self, content: Content, bytes: usize) {
-        let bytes = bytes as u64 + EVENT_BYTES;
+        let bytes = (bytes + EVENT_BYTES) as u64;
         self.last_id += 1;
         self.total += bytes;
         self.entries.push_back(Entry { id: self.last_id, content, end: self.total, bytes });
@@ -173,17 +172,13 @@ mod tests {
     #[test]
     fn writes_that_nobody_has_seen_are_one_event() {
         let (mut log, mut out, err) = (EventLog::default(), Stream::default(), Stream::default());
-        let mut write = |log: &mut EventLog, text: &str| {
+        for (text, ids) in [("a", 1), ("b", 2), ("cd", 2)] {
             let added = out.push(text.as_bytes(), 1000).len();
             log.text(false, &out, added);
-            log.after(0, &out, &err).map(|_| ());
-            Stream::default()
-        };
-        let _ = write(&mut log, "a");
-        let _ = write(&mut log, "b");
-        assert_eq!(log.last_id(), 2, "the first one was seen");
-        let added = out.push(b"cd", 1000).len();
-        log.text(false, &out, added);
+            // A reader sees the first event, and no other.
+            assert!(log.after(0, &out, &err).is_some());
+            assert_eq!(log.last_id(), ids);
+        }
         let (event, _) = log.after(1, &out, &err).expect("the second event");
         assert_eq!((event.id, &*event.data), (2, r#"{"text":"bcd"}"#));
         assert!(log.after(2, &out, &err).is_none());

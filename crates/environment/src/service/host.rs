@@ -135,7 +135,7 @@ impl ExecutionHost for Host {
             return;
         }
         match state {
-            ExecutionState::Queued => self.inner.waits(&self.process, self.attempt),
+            ExecutionState::Queued => Inner::waits(&self.process, self.attempt),
             ExecutionState::Running => self.inner.starts(&self.process, self.attempt),
         }
     }

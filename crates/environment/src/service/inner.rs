@@ -188,7 +188,7 @@ impl Inner {
     }
 
     /// The environment says that the code waits.
-    pub(crate) fn waits(&self, process: &Process, attempt: u64) {
+    pub(crate) fn waits(process: &Process, attempt: u64) {
         let body = process.body();
         let live = body.live.as_ref().filter(|_| body.attempt == attempt);
         if let Some(live) = live {
@@ -380,7 +380,9 @@ impl Inner {
             }
             at_work
         };
-        processes.iter().for_each(|process| process.tell());
+        for process in &processes {
+            process.tell();
+        }
         true
     }
 

@@ -18,7 +18,7 @@ use std::{
 use futures_util::FutureExt;
 use isolane::Error;
 use serde_json::{Map, Value};
-use tokio::{runtime::Handle, sync::oneshot, task::JoinHandle};
+use tokio::{sync::oneshot, task::JoinHandle};
 
 use self::inner::Inner;
 use crate::{
@@ -36,6 +36,7 @@ pub struct ProcessService {
     inner: Arc<Inner>,
 }
 
+#[expect(clippy::unused_async, reason = "a service with a database answers later")]
 impl ProcessService {
     /// A service.
     ///
@@ -52,7 +53,7 @@ impl ProcessService {
         };
         let handle = match &options.handle {
             Some(handle) => handle.clone(),
-            None => isolane::spawn(async { Handle::current() }).wait()?,
+            None => isolane::futures_runtime()?,
         };
         Ok(Self { inner: Arc::new(Inner::new(options, environment, handle)) })
     }
@@ -278,10 +279,18 @@ impl ProcessService {
     pub async fn shutdown(&self) {
         let mut is_over = self.inner.is_over.subscribe();
         if self.inner.begin_shutdown() {
-            drop(self.inner.handle.spawn(end(Arc::clone(&self.inner))));
+            drop(self.inner.handle.spawn(end(Arc::clone(&self.inner), true)));
         }
         // The sender lives as long as the service, which is here.
         let _ = is_over.wait_for(|is_over| *is_over).await;
+    }
+
+    /// As [`shutdown`](Self::shutdown), without waiting, and without shutting the environment down: for an owner that is
+    /// gone, whose environment others may use.
+    pub(crate) fn abandon(&self) {
+        if self.inner.begin_shutdown() {
+            drop(self.inner.handle.spawn(end(Arc::clone(&self.inner), false)));
+        }
     }
 
     /// A handle that does not keep the service.
@@ -331,19 +340,26 @@ impl Drop for Timer {
 }
 
 /// Waits for the executions, as long as a kill may take, and shuts the environment down, for which it has as long again.
-async fn end(inner: Arc<Inner>) {
+async fn end(inner: Arc<Inner>, has_environment: bool) {
     let mut busy = inner.busy.subscribe();
     // Each execution is given up after the grace, so all places become free.
     let _ = busy.wait_for(|busy| *busy == 0).await;
+    if has_environment {
+        end_environment(&inner).await;
+    }
+    inner.changes.end();
+    inner.is_over.send_replace(true);
+}
+
+async fn end_environment(inner: &Inner) {
     let grace = Duration::from_millis(inner.options.kill_grace_ms);
     let shutdown = AssertUnwindSafe(inner.environment.shutdown()).catch_unwind();
     match tokio::time::timeout(grace, shutdown).await {
         Ok(Ok(())) => {}
         Ok(Err(_)) => inner.log("the shutdown of the environment panicked"),
         Err(_) => {
-            inner.log(&format!("the environment did not shut down within {} ms", grace.as_millis()))
+            let grace = grace.as_millis();
+            inner.log(&format!("the environment did not shut down within {grace} ms"));
         }
     }
-    inner.changes.end();
-    inner.is_over.send_replace(true);
 }

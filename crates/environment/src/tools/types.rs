@@ -84,9 +84,12 @@ fn comment(text: &str, indent: &str) -> String {
     match lines.as_slice() {
         [line] => format!("{indent}/** {line} */\n"),
         lines => {
-            let body: String = lines.iter().map(|line| format!("{indent} * {line}\n")).collect();
-            let body = body.replace(" * \n", " *\n");
-            format!("{indent}/**\n{body}{indent} */\n")
+            let mut text = format!("{indent}/**\n");
+            for line in lines {
+                let space = if line.is_empty() { "" } else { " " };
+                text.push_str(&format!("{indent} *{space}{line}\n"));
+            }
+            text + indent + " */\n"
         }
     }
 }

@@ -40,9 +40,9 @@ fn write(bindings: &Reporter, name: &str, is_error: bool, args: &Value) -> Compl
 
 fn merge(bindings: &Reporter, args: &Value) -> Completion {
     let how = Reading { is_argument: true, ..Reading::strict("output", MOST_PATCH_BYTES) };
-    let patch = match to_json(args, how).map_err(|fault| of_fault(&fault))? {
-        Some(serde_json::Value::Object(patch)) => patch,
-        _ => return Err(type_error("output takes a plain object".to_owned())),
+    let read = to_json(args, how).map_err(|fault| of_fault(&fault))?;
+    let Some(serde_json::Value::Object(patch)) = read else {
+        return Err(type_error("output takes a plain object".to_owned()));
     };
     let done = bindings.output(bindings.eid(), patch);
     done.map(|()| Value::undefined()).map_err(|error| thrown(&error))

@@ -13,10 +13,10 @@ async fn reader(service: &ProcessService, after: u64) -> ProcessEvents {
 }
 
 async fn next(reader: &mut ProcessEvents) -> (u64, &'static str, Value) {
-    shown(reader.next().await.expect("not behind").expect("not over"))
+    shown(&reader.next().await.expect("not behind").expect("not over"))
 }
 
-fn shown(event: ProcessEvent) -> (u64, &'static str, Value) {
+fn shown(event: &ProcessEvent) -> (u64, &'static str, Value) {
     (event.id, event.kind.as_str(), serde_json::from_str(&event.data).expect("JSON"))
 }
 
@@ -130,14 +130,14 @@ async fn changes_of_all_processes_are_one_stream() {
     create(&service, "").await;
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let (id, kind, record) = shown(all.next().await.expect("not behind").expect("not over"));
+        let (id, kind, record) = shown(&all.next().await.expect("not behind").expect("not over"));
         assert_eq!((kind, record.get("output")), ("process", None));
         seen.push((id, record["pid"].clone(), record["state"].clone()));
     }
     let expected = [(1, 1, "queued"), (2, 1, "running"), (3, 1, "idle"), (4, 2, "queued")];
     assert_eq!(seen, expected.map(|(id, pid, state)| (id, json!(pid), json!(state))));
     let mut resumed = service.all_events(Some(2));
-    assert_eq!(shown(resumed.next().await.expect("not behind").expect("not over")).0, 3);
+    assert_eq!(shown(&resumed.next().await.expect("not behind").expect("not over")).0, 3);
     service.kill(2).await.expect("killed");
     settle().await;
     driven.end(2, Ok(Success));

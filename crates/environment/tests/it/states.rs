@@ -23,7 +23,7 @@ fn code<T: std::fmt::Debug>(refused: Result<T, ProcessError>) -> (ProblemType, S
     (code, message)
 }
 
-fn fields(value: Value) -> Map<String, Value> {
+fn fields(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
@@ -51,7 +51,7 @@ async fn a_process_goes_through_its_states() {
     // What comes late is dropped.
     bindings.set_state(1, EnvironmentRunning).expect("its own number");
     bindings.stdout(1, "late").expect("its own number");
-    bindings.output(1, fields(json!({ "late": 1 }))).expect("its own number");
+    bindings.output(1, fields(&json!({ "late": 1 }))).expect("its own number");
     assert_eq!(state(&service, 1).await, Idle);
     assert_eq!(service.stdout(1).await.as_deref(), Ok(""));
     assert_eq!(service.output(1).await, Ok(Map::new()));
@@ -64,7 +64,7 @@ async fn a_record_has_the_fields_of_http() {
     let bindings = driven.bindings(1);
     bindings.set_state(1, EnvironmentRunning).expect("its own number");
     bindings.stdout(1, "a\u{e4}".as_bytes()).expect("small");
-    bindings.output(1, fields(json!({ "n": 1 }))).expect("small");
+    bindings.output(1, fields(&json!({ "n": 1 }))).expect("small");
     let details = ErrorDetails {
         name: Some("TypeError".to_owned()),
         message: "x is not a function".to_owned(),
@@ -202,7 +202,7 @@ async fn what_does_not_stop_is_given_up_after_the_grace() {
 async fn what_does_not_answer_is_given_up_after_the_backstop() {
     let (service, driven) = narrow();
     create(&service, "silent").await;
-    tokio::time::sleep(Duration::from_millis(50_000)).await;
+    tokio::time::sleep(Duration::from_secs(50)).await;
     driven.bindings(1).set_state(1, EnvironmentRunning).expect("its number");
     // The time counts from the start of the code.
     tokio::time::sleep(Duration::from_millis(89_999)).await;
@@ -276,7 +276,7 @@ async fn run_needs_an_idle_process_and_force_for_results() {
     bindings.set_state(1, EnvironmentRunning).expect("its number");
     bindings.stdout(1, "text").expect("small");
     bindings.stderr(1, "text").expect("small");
-    bindings.output(1, fields(json!({ "a": 1 }))).expect("small");
+    bindings.output(1, fields(&json!({ "a": 1 }))).expect("small");
     assert_eq!(
         code(service.delete(1).await),
         (ProblemType::NotIdle, "process 1 is running".to_owned())
@@ -391,7 +391,7 @@ async fn finished_processes_are_kept_for_a_while() {
     assert_eq!(code(service.get(1).await).0, ProblemType::NotFound);
     service.get(2).await.expect("one of the last two");
     create(&service, "runs on").await;
-    tokio::time::sleep(Duration::from_millis(1000)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let list = service.list(ListQuery::default()).await.expect("valid");
     assert_eq!(list.items.iter().map(|record| record.pid).collect::<Vec<_>>(), [4]);
 }
@@ -435,8 +435,8 @@ async fn streams_and_output_have_bounds() {
     bindings.stdout(1, b"\xa4").expect("small");
     bindings.stderr(1, b"\xe2\x82").expect("small");
     bindings.stdout(1, "b\u{e4}").expect("small");
-    bindings.output(1, fields(json!({ "__proto__": 1, "a": 2 }))).expect("small");
-    let error = bindings.output(1, fields(json!({ "b": "too large" }))).expect_err("refused");
+    bindings.output(1, fields(&json!({ "__proto__": 1, "a": 2 }))).expect("small");
+    let error = bindings.output(1, fields(&json!({ "b": "too large" }))).expect_err("refused");
     assert_eq!(error.kind(), isolane::ErrorKind::Range);
     assert_eq!(error.message(), "the output would be larger than 21 bytes of JSON");
     driven.end(1, Ok(Success));

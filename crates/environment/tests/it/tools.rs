@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use isolane_environment::{
-    ExecutionExitState::Success, ProcessService, ToolContext, ToolDescription, ToolError,
+    ExecutionExitState::Success, ProcessService, ToolContext, ToolDescription, ToolError, ToolInfo,
 };
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -37,7 +37,7 @@ async fn arguments_are_checked_before_the_handler_is_called() {
     create(&service, "").await;
     add(&service, "later", None).expect("a tool");
     let bindings = driven.bindings(1);
-    let names: Vec<String> = bindings.tools().iter().map(|tool| tool.shown_name()).collect();
+    let names: Vec<String> = bindings.tools().iter().map(ToolInfo::shown_name).collect();
     assert_eq!(names, ["github.listIssues"], "those of its start");
     let call = |args| bindings.invoke_tool(1, "github.list-issues", args);
     let answer = call(json!({ "owner": "me" })).await;

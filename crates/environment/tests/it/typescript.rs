@@ -82,9 +82,9 @@ async fn failures_have_their_place() {
     assert_eq!(details.name.as_deref(), Some("TypeError"));
     assert_eq!((details.filename.as_deref(), details.line), (Some("process-1.ts"), Some(2)));
     assert!(details.stack.is_some());
-    let error = "TypeError: x.y is not a function (x is 1) (process-1.ts:2:1)";
+    let error = "TypeError: x.y is not a function (x is a number) (process-1.ts:2:3)";
     assert_eq!(record.error.as_deref(), Some(error));
-    let error = "ReferenceError: Cannot find module 'lodash' imported from 'process-2.ts'; no imports given (process-2.ts:1:19)";
+    let error = "ReferenceError: Cannot find module 'lodash' imported from 'process-2.ts'; no imports were given (process-2.ts:1:19)";
     let code = "import { a } from 'lodash'; a()";
     assert_eq!(ended(&service, code).await, ("failed", error.to_owned()));
     let (exit, error) =

@@ -12,6 +12,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
+use isolane_child::Output;
 
 use super::{
     builder::Settings,
@@ -22,7 +23,7 @@ use super::{
 };
 use crate::{
     CancellationToken, CodeExecutionInput, CodeExecutionResult, ExecutorError, ExecutorErrorKind,
-    InvocationContext, Outcome, local::shown_time, output::Output,
+    InvocationContext, Outcome, local::shown_time,
 };
 
 /// How much longer than its time limit a call of an executor may take that does not keep its time by itself.

@@ -15,12 +15,8 @@ use std::{
     time::Duration,
 };
 
+use isolane_child::{self as child, Bounds, Ending};
 use tokio::process::Command;
-
-use crate::{
-    InvocationContext,
-    child::{self, Bounds, Ending},
-};
 
 /// How long an interpreter may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -105,9 +101,8 @@ async fn ask(program: &Path) -> io::Result<Interpreter> {
     let mut command = Command::new(program);
     command.args(question).stdin(Stdio::null());
     let bounds = Bounds { timeout: Some(PATIENCE), output_limit_bytes: MOST_ANSWER_BYTES };
-    let nobody = InvocationContext::default();
     let ended =
-        child::run_fed(command, |_| future::ready(()), bounds, &nobody, future::pending()).await?;
+        child::run_fed(command, |_| future::ready(()), bounds, &(), future::pending()).await?;
     let answer = ended.stdout.into_head();
     let mut lines = answer.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let path = lines.next().map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));

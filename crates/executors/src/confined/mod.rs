@@ -21,11 +21,12 @@ use std::{collections::BTreeMap, num::NonZeroU32, path::PathBuf, time::Duration}
 
 use async_trait::async_trait;
 use isolane::Confinement;
+use isolane_child::DEFAULT_LIMIT_BYTES;
 
 use self::{memory::parse_memory, required::Required};
 use crate::{
     CodeExecutionInput, CodeExecutionResult, CodeExecutor, ExecutorError, InvocationContext,
-    checks::check_input, output::DEFAULT_LIMIT_BYTES, task,
+    checks::check_input, task,
 };
 
 /// Runs each call in a subprocess that is confined as Isolane's workers are: `python3 -`, unless told otherwise.

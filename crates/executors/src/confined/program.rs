@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use isolane_child::{self as child, Bounds, Ending};
 use isolane_confine::interpreter::{
     Connection, ControlGroup, NotStarted, Prepared, Program, words,
 };
@@ -33,7 +34,6 @@ use super::{
 use crate::{
     CodeExecutionInput, CodeExecutionResult, ExecFile, ExecutorError, ExecutorErrorKind,
     InvocationContext,
-    child::{self, Bounds, Ending},
     local::{in_thread, result},
     output_files::OutputFiles,
 };

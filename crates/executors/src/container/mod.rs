@@ -12,6 +12,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use isolane_child::{DEFAULT_LIMIT_BYTES, push_line};
 use tokio_util::sync::CancellationToken;
 
 use self::{
@@ -23,7 +24,6 @@ use crate::{
     CodeExecutionInput, CodeExecutionResult, CodeExecutor, ExecutorError, InvocationContext,
     checks::check_input,
     local::{in_thread, result},
-    output::{DEFAULT_LIMIT_BYTES, push_line},
     output_files::OutputFiles,
     task,
     workspace::Workspace,

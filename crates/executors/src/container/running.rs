@@ -5,6 +5,7 @@
 
 use std::{path::Path, sync::OnceLock, time::Duration};
 
+use isolane_child::{self as child, Bounds, Ended, Ending};
 use tokio::{
     process::Command,
     runtime::Handle,
@@ -14,12 +15,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::engine::Engine;
-use crate::{
-    ExecutorError, InvocationContext,
-    child::{self, Bounds, Ended, Ending},
-    local::in_thread,
-    workspace::Watch,
-};
+use crate::{ExecutorError, InvocationContext, local::in_thread, workspace::Watch};
 
 /// The exit code by which an engine says that it failed itself.
 const ENGINE_FAILED: i32 = 125;

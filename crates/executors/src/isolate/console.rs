@@ -9,8 +9,9 @@ use std::{
 };
 
 use isolane::{ExecutionLog, LogLevel, console_line};
+use isolane_child::Output;
 
-use crate::{InvocationContext, output::Output};
+use crate::InvocationContext;
 
 /// The bytes of all values of a log that are no strings, as text. A log may name one object often, so that its text would be
 /// far longer than its message.

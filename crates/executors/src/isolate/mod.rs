@@ -23,6 +23,7 @@ use std::{
 
 use async_trait::async_trait;
 use isolane::{Error, ErrorKind, Inputs, Isolation, Language, Report, Runtime};
+use isolane_child::{DEFAULT_LIMIT_BYTES, push_line};
 
 use self::{
     console::Console,
@@ -37,10 +38,7 @@ pub use self::{
 };
 use crate::{
     CodeBlockDelimiters, CodeExecutionInput, CodeExecutionResult, CodeExecutor, ExecutorError,
-    ExecutorErrorKind, InvocationContext,
-    checks::check_input,
-    output::{DEFAULT_LIMIT_BYTES, push_line},
-    output_files::OutputFiles,
+    ExecutorErrorKind, InvocationContext, checks::check_input, output_files::OutputFiles,
 };
 
 /// Runs JavaScript and TypeScript in an isolate, with exactly the capabilities that it is given.

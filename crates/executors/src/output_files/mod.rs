@@ -9,7 +9,9 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-use crate::{ExecFile, checks::check_name, output::push_line};
+use isolane_child::push_line;
+
+use crate::{ExecFile, checks::check_name};
 
 /// The most files of a call.
 const MOST_FILES: usize = 64;

@@ -6,16 +6,14 @@
 #[cfg(unix)]
 mod measure;
 #[cfg(unix)]
-mod removal;
-#[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
 
+#[cfg(unix)]
+pub(crate) use self::measure::Watch;
 #[cfg(windows)]
 pub(crate) use self::windows::Watch;
-#[cfg(unix)]
-pub(crate) use self::{measure::Watch, removal::remove};
 
 use std::{
     fs::File,
@@ -23,15 +21,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+#[cfg(unix)]
+use isolane_child::{
+    at_exit::{folder_began, folder_ended as ended},
+    remove_folder as remove,
+};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(unix)]
 use self::unix::{make_private, open_to_all, opened};
 #[cfg(windows)]
-use self::windows::{began, ended, make_private, open_to_all, opened, remove};
-#[cfg(unix)]
-use crate::at_exit::{folder_began as began, folder_ended as ended};
+use self::windows::{ended, folder_began, make_private, open_to_all, opened, remove};
 use crate::{ExecFile, ExecutorError, output_files::OutputFiles};
 
 /// The most bytes on the disk in a folder that is watched.
@@ -66,7 +67,7 @@ impl Workspace {
         let mut builder = tempfile::Builder::new();
         make_private(builder.prefix("isolane-exec-"));
         let folder = builder.tempdir().map_err(ExecutorError::staging)?;
-        began(folder.path());
+        folder_began(folder.path(), remove);
         // From now on it is removed whatever happens.
         let mut workspace = Self { folder: Some(folder), inputs: Vec::new(), is_shared: false };
         for file in &inputs {

@@ -47,7 +47,7 @@ impl Watch {
 }
 
 /// The system kills the programs when this process ends; folders stay then.
-pub(super) fn began(_: &Path) {}
+pub(super) fn folder_began(_: &Path, _: fn(&Path) -> io::Result<()>) {}
 
 pub(super) fn ended(_: &Path) {}
 

@@ -13,24 +13,26 @@ use tokio::{
 };
 use win32job::{ExtendedLimitInfo, Job};
 
-use super::{Ending, MOST_LEFT_BYTES, READ_BYTES};
-use crate::output::Output;
+use crate::{
+    output::Output,
+    run::{Ending, MOST_LEFT_BYTES, READ_BYTES},
+};
 
 /// How long the end of a pipe may take once its job is killed. Somebody outside of the job may hold it open.
 const END: Duration = Duration::from_millis(200);
 
 /// A job, whose processes are killed when this is dropped.
-pub(super) struct Group {
+pub(crate) struct Group {
     _job: Job,
 }
 
 impl Group {
-    pub(super) fn prepare(command: &mut Command) {
+    pub(crate) fn prepare(command: &mut Command) {
         // If it cannot join the job, it ends.
         command.kill_on_drop(true);
     }
 
-    pub(super) fn of(child: &Child) -> io::Result<Self> {
+    pub(crate) fn of(child: &Child) -> io::Result<Self> {
         let mut limits = ExtendedLimitInfo::new();
         limits.limit_kill_on_job_close();
         let job = Job::create_with_limit_info(&limits).map_err(io::Error::other)?;
@@ -41,31 +43,31 @@ impl Group {
     }
 
     /// Kills all of the job.
-    pub(super) fn kill(self) {
+    pub(crate) fn kill(self) {
         drop(self);
     }
 }
 
 /// Waits until a process has ended.
-pub(super) async fn exited(child: &mut Child) {
+pub(crate) async fn exited(child: &mut Child) {
     drop(child.wait().await);
 }
 
 /// How a process ended by itself.
-pub(super) fn ending_of(status: Option<ExitStatus>) -> Ending {
+pub(crate) fn ending_of(status: Option<ExitStatus>) -> Ending {
     Ending::Exited(status.and_then(|status| status.code()))
 }
 
 /// A pipe, and what came out of it.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     /// `None` once its end was seen.
     pipe: Option<Box<dyn AsyncRead + Send + Unpin>>,
-    pub(super) output: Output,
+    pub(crate) output: Output,
 }
 
 impl Stream {
     #[expect(clippy::unnecessary_wraps, reason = "other systems can refuse it")]
-    pub(super) fn new(
+    pub(crate) fn new(
         pipe: Option<impl AsyncRead + Send + Unpin + 'static>,
         limit_bytes: usize,
     ) -> io::Result<Self> {
@@ -74,7 +76,7 @@ impl Stream {
     }
 
     /// Reads to the end.
-    pub(super) async fn read(&mut self, sink: impl Fn(&[u8])) {
+    pub(crate) async fn read(&mut self, sink: impl Fn(&[u8])) {
         while self.read_once(&sink).await > 0 {
             // The thread is that of all calls: a program that never stops writing is not to keep it.
             consume_budget().await;
@@ -82,7 +84,7 @@ impl Stream {
     }
 
     /// Reads what is there, without waiting for a process outside of the job.
-    pub(super) async fn take_rest(&mut self, sink: impl Fn(&[u8])) {
+    pub(crate) async fn take_rest(&mut self, sink: impl Fn(&[u8])) {
         let mut taken = 0;
         while taken < MOST_LEFT_BYTES
             && let Ok(count @ 1..) = timeout(END, self.read_once(&sink)).await

@@ -3,12 +3,9 @@
 //! In: a command that is about to start, a process, its pipes. Out: a group that can be killed, the end of the process, and
 //! the bytes of its output.
 
-#![cfg_attr(
-    target_os = "linux",
-    expect(
-        unsafe_code,
-        reason = "a descriptor is registered with tokio, and a process changed before it starts"
-    )
+#![expect(
+    unsafe_code,
+    reason = "a descriptor is registered with tokio, and a process changed before it starts"
 )]
 
 use std::{
@@ -18,7 +15,7 @@ use std::{
 };
 
 use rustix::{
-    io::{read, retry_on_intr},
+    io::{FdFlags, fcntl_setfd, read, retry_on_intr},
     process::{Pid, Signal, kill_process_group},
 };
 use tokio::{
@@ -27,21 +24,25 @@ use tokio::{
     task::coop::consume_budget,
 };
 
-use super::{Ending, MOST_LEFT_BYTES, READ_BYTES};
-use crate::{at_exit, output::Output};
+use crate::{
+    at_exit,
+    output::Output,
+    run::{Ending, MOST_LEFT_BYTES, READ_BYTES},
+};
 
 /// The group of a process, which is killed when this is dropped.
-pub(super) struct Group(Option<Pid>);
+#[derive(Debug)]
+pub(crate) struct Group(Option<Pid>);
 
 impl Group {
-    pub(super) fn prepare(command: &mut Command) {
+    pub(crate) fn prepare(command: &mut Command) {
         command.process_group(0);
         #[cfg(target_os = "linux")]
         end_with_host(command);
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "other systems can refuse it")]
-    pub(super) fn of(child: &Child) -> io::Result<Self> {
+    pub(crate) fn of(child: &Child) -> io::Result<Self> {
         let group = id(child);
         if let Some(group) = group {
             at_exit::group_began(group);
@@ -50,7 +51,7 @@ impl Group {
     }
 
     /// Kills all of the group. The process itself has not been waited for, so the number is still that of its group.
-    pub(super) fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.kill_once();
     }
 
@@ -89,13 +90,25 @@ fn end_with_host(command: &mut Command) {
     unsafe { command.pre_exec(tie) };
 }
 
+/// Has the process inherit descriptors, under their numbers here. No other process that starts meanwhile does.
+pub(crate) fn hand_over(command: &mut Command, descriptors: Vec<OwnedFd>) {
+    let keep = move || {
+        for descriptor in &descriptors {
+            fcntl_setfd(descriptor, FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: it makes system calls, and neither takes a lock nor allocates.
+    unsafe { command.pre_exec(keep) };
+}
+
 fn id(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()?).ok()?)
 }
 
 /// Waits until a process has ended, and leaves it to be waited for, where the system can do that. Its number stays its own
 /// until then.
-pub(super) async fn exited(child: &mut Child) {
+pub(crate) async fn exited(child: &mut Child) {
     #[cfg(target_os = "linux")]
     {
         use rustix::process::{PidfdFlags, pidfd_open};
@@ -113,7 +126,7 @@ pub(super) async fn exited(child: &mut Child) {
 }
 
 /// How a process ended by itself.
-pub(super) fn ending_of(status: Option<ExitStatus>) -> Ending {
+pub(crate) fn ending_of(status: Option<ExitStatus>) -> Ending {
     match status.and_then(|status| status.signal()) {
         Some(signal) => Ending::Signalled(signal),
         None => Ending::Exited(status.and_then(|status| status.code())),
@@ -121,14 +134,14 @@ pub(super) fn ending_of(status: Option<ExitStatus>) -> Ending {
 }
 
 /// A pipe, and what came out of it.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     /// `None` once its end was seen.
     pipe: Option<pipe::Receiver>,
-    pub(super) output: Output,
+    pub(crate) output: Output,
 }
 
 /// The reading end of a pipe of a process.
-pub(super) trait ReadingEnd {
+pub(crate) trait ReadingEnd {
     /// Itself, no longer registered with tokio.
     fn into_owned_fd(self) -> io::Result<OwnedFd>;
 }
@@ -146,14 +159,14 @@ impl ReadingEnd for ChildStderr {
 }
 
 impl Stream {
-    pub(super) fn new(pipe: Option<impl ReadingEnd>, limit_bytes: usize) -> io::Result<Self> {
+    pub(crate) fn new(pipe: Option<impl ReadingEnd>, limit_bytes: usize) -> io::Result<Self> {
         let pipe = pipe.map(ReadingEnd::into_owned_fd).transpose()?;
         let pipe = pipe.map(pipe::Receiver::from_owned_fd).transpose()?;
         Ok(Self { pipe, output: Output::new(limit_bytes) })
     }
 
     /// Reads to the end.
-    pub(super) async fn read(&mut self, sink: impl Fn(&[u8])) {
+    pub(crate) async fn read(&mut self, sink: impl Fn(&[u8])) {
         while let Some(pipe) = &self.pipe {
             if pipe.readable().await.is_err() {
                 self.pipe = None;
@@ -179,7 +192,7 @@ impl Stream {
 
     /// Reads what is there, without waiting for more. The pipe is asked itself, as it may be ahead of what tokio knows.
     #[expect(clippy::unused_async, reason = "other systems wait")]
-    pub(super) async fn take_rest(&mut self, sink: impl Fn(&[u8])) {
+    pub(crate) async fn take_rest(&mut self, sink: impl Fn(&[u8])) {
         let Some(pipe) = self.pipe.take() else { return };
         let mut bytes = vec![0; READ_BYTES];
         let mut taken = 0;

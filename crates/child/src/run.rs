@@ -1,15 +1,10 @@
 //! A process of a call: it is fed, read, watched, and ended with all that it has started.
 //!
-//! In: a command, the code for its standard input, a deadline, the context of the call. Out: its output within bounds, and
+//! In: a command, the code for its standard input, a deadline, a receiver of live output. Out: its output within bounds, and
 //! how it ended. The process has a group of its own (on Windows a job), and the group is killed when the process has ended,
 //! is late, or is no longer wanted, so that nothing of the group is left. The output is read while the code is still being
 //! written; what is in the pipes at the end is taken, and a process outside of the group that holds them open is not waited
 //! for. `unix` and `windows` have the means of the systems: the group, the end of a process, its pipes.
-
-#[cfg(unix)]
-mod unix;
-#[cfg(windows)]
-mod windows;
 
 use std::{future::Future, io, process::Stdio, time::Duration};
 
@@ -19,24 +14,24 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
+use crate::output::Output;
 #[cfg(unix)]
-use self::unix::{Group, Stream, ending_of, exited};
+use crate::unix::{Group, Stream, ending_of, exited};
 #[cfg(windows)]
-use self::windows::{Group, Stream, ending_of, exited};
-use crate::{InvocationContext, output::Output};
+use crate::windows::{Group, Stream, ending_of, exited};
 
 /// The bytes that are read at once: those of a pipe.
-const READ_BYTES: usize = 64 << 10;
+pub(crate) const READ_BYTES: usize = 64 << 10;
 
 /// How long a process may take to end after it was killed. One of another user is not killed.
-const KILLED: Duration = Duration::from_secs(5);
+pub(crate) const KILLED: Duration = Duration::from_secs(5);
 
 /// The most bytes that are taken of a pipe after the end: those of the largest pipe. Somebody else may go on writing.
-const MOST_LEFT_BYTES: usize = 1 << 20;
+pub(crate) const MOST_LEFT_BYTES: usize = 1 << 20;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub enum Ending {
     /// By itself, with that exit code. `None` if somebody else has waited for it, so that nobody can say.
     Exited(Option<i32>),
     /// By that signal, which was not sent from here.
@@ -52,34 +47,53 @@ pub(crate) enum Ending {
 
 /// A process that has ended.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) stdout: Output,
-    pub(crate) stderr: Output,
-    pub(crate) ending: Ending,
+pub struct Ended {
+    /// What is kept of its standard output.
+    pub stdout: Output,
+    /// What is kept of its standard error.
+    pub stderr: Output,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// A receiver of live output. It is called on a thread of the library and must not block.
+pub trait OutputSink: Sync {
+    /// Takes bytes of the standard output, as they come.
+    fn stdout(&self, bytes: &[u8]);
+
+    /// Takes bytes of the standard error.
+    fn stderr(&self, bytes: &[u8]);
+}
+
+/// Nobody listens.
+impl OutputSink for () {
+    fn stdout(&self, _bytes: &[u8]) {}
+
+    fn stderr(&self, _bytes: &[u8]) {}
 }
 
 /// The bounds of a process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub struct Bounds {
     /// The time from its start.
-    pub(crate) timeout: Option<Duration>,
+    pub timeout: Option<Duration>,
     /// The bytes of each stream that are kept.
-    pub(crate) output_limit_bytes: usize,
+    pub output_limit_bytes: usize,
 }
 
 /// Starts a process and waits until it has ended and nothing of its group is left. It is killed when `stop` is there.
 ///
 /// # Errors
 /// The process cannot be started.
-pub(crate) async fn run(
+pub async fn run(
     mut command: Command,
     code: Vec<u8>,
     bounds: Bounds,
-    context: &InvocationContext,
+    sink: &impl OutputSink,
     stop: impl Future<Output = Ending>,
 ) -> io::Result<Ended> {
     command.stdin(Stdio::piped());
-    run_fed(command, |stdin| async move { feed(stdin, &code).await }, bounds, context, stop).await
+    run_fed(command, |stdin| async move { feed(stdin, &code).await }, bounds, sink, stop).await
 }
 
 /// The same for a command whose standard input is set. `feed` begins as the process starts; its argument is the pipe to
@@ -87,11 +101,11 @@ pub(crate) async fn run(
 ///
 /// # Errors
 /// The process cannot be started.
-pub(crate) async fn run_fed<F: Future<Output = ()>>(
+pub async fn run_fed<F: Future<Output = ()>>(
     mut command: Command,
     feed: impl FnOnce(Option<ChildStdin>) -> F,
     bounds: Bounds,
-    context: &InvocationContext,
+    sink: &impl OutputSink,
     stop: impl Future<Output = Ending>,
 ) -> io::Result<Ended> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -110,8 +124,8 @@ pub(crate) async fn run_fed<F: Future<Output = ()>>(
     let ending = {
         let read = async {
             tokio::join!(
-                stdout.read(|bytes| context.stdout(bytes)),
-                stderr.read(|bytes| context.stderr(bytes)),
+                stdout.read(|bytes| sink.stdout(bytes)),
+                stderr.read(|bytes| sink.stderr(bytes)),
                 feed(stdin),
             );
             // All pipes are closed, but the process may live on.
@@ -127,8 +141,8 @@ pub(crate) async fn run_fed<F: Future<Output = ()>>(
     group.kill();
     // A host may have the system reap its children, so that there is nothing to wait for.
     let status = timeout(KILLED, child.wait()).await.ok().and_then(Result::ok);
-    stdout.take_rest(|bytes| context.stdout(bytes)).await;
-    stderr.take_rest(|bytes| context.stderr(bytes)).await;
+    stdout.take_rest(|bytes| sink.stdout(bytes)).await;
+    stderr.take_rest(|bytes| sink.stderr(bytes)).await;
     let ending = ending.unwrap_or_else(|| ending_of(status));
     Ok(Ended { stdout: stdout.output, stderr: stderr.output, ending })
 }

@@ -18,8 +18,11 @@ use rustix::{
     path::Arg,
 };
 
-/// Removes a folder and everything in it, or whatever the code has put in its place.
-pub(crate) fn remove(path: &Path) -> io::Result<()> {
+/// Removes a folder and everything in it, or whatever the code has put in its place. It blocks.
+///
+/// # Errors
+/// Something in it belongs to another user.
+pub fn remove(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(status) if !status.is_dir() => return std::fs::remove_file(path),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

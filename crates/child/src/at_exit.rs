@@ -7,8 +7,9 @@
 #![expect(unsafe_code, reason = "a function is registered for the exit of the process")]
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     ffi::c_int,
+    io,
     path::{Path, PathBuf},
     ptr,
     sync::{
@@ -21,14 +22,15 @@ use std::{
 
 use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
-use crate::workspace;
-
 /// How often something is tried at the exit: the lock is held for a moment only, and a killed program may write to its
 /// folder for a moment.
 const TRIES: u32 = 40;
 
 /// The time between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// Removes a folder and everything in it. Called at the exit of the process, where it must not panic.
+pub type Remove = fn(&Path) -> io::Result<()>;
 
 /// All that is left if a process exits now.
 struct Left {
@@ -40,7 +42,7 @@ struct Left {
 #[derive(Default)]
 struct Inside {
     groups: HashSet<Pid>,
-    folders: HashSet<PathBuf>,
+    folders: HashMap<PathBuf, Remove>,
     /// Whether the process exits.
     is_over: bool,
 }
@@ -53,7 +55,7 @@ unsafe extern "C" {
 }
 
 /// A group of processes has begun.
-pub(crate) fn group_began(group: Pid) {
+pub fn group_began(group: Pid) {
     let mut inside = inside();
     if inside.is_over {
         let _ = kill_process_group(group, Signal::KILL);
@@ -63,17 +65,17 @@ pub(crate) fn group_began(group: Pid) {
 }
 
 /// A group is about to be killed.
-pub(crate) fn group_ends(group: Pid) {
+pub fn group_ends(group: Pid) {
     inside().groups.remove(&group);
 }
 
-/// A working folder was made.
-pub(crate) fn folder_began(folder: &Path) {
-    inside().folders.insert(folder.to_owned());
+/// A working folder was made, which that function removes.
+pub fn folder_began(folder: &Path, remove: Remove) {
+    inside().folders.insert(folder.to_owned(), remove);
 }
 
 /// A working folder was removed, or is to stay.
-pub(crate) fn folder_ended(folder: &Path) {
+pub fn folder_ended(folder: &Path) {
     inside().folders.remove(folder);
 }
 
@@ -117,9 +119,9 @@ extern "C" fn end() {
         }
         std::mem::take(&mut inside.folders)
     };
-    for folder in folders {
+    for (folder, remove) in folders {
         for _ in 0..TRIES {
-            if workspace::remove(&folder).is_ok() || !folder.exists() {
+            if remove(&folder).is_ok() || !folder.exists() {
                 break;
             }
             thread::sleep(PAUSE);

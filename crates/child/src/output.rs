@@ -5,11 +5,11 @@
 use std::collections::VecDeque;
 
 /// The bytes of a stream that are kept unless told otherwise.
-pub(crate) const DEFAULT_LIMIT_BYTES: usize = 1 << 20;
+pub const DEFAULT_LIMIT_BYTES: usize = 1 << 20;
 
 /// A stream of output, or as much of it as is kept.
 #[derive(Debug)]
-pub(crate) struct Output {
+pub struct Output {
     head: Vec<u8>,
     head_limit: usize,
     tail: VecDeque<u8>,
@@ -18,14 +18,16 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    pub(crate) fn new(limit_bytes: usize) -> Self {
+    /// An empty one, of which at most so many bytes are kept.
+    #[must_use]
+    pub fn new(limit_bytes: usize) -> Self {
         let tail_limit = limit_bytes / 4;
         let head_limit = limit_bytes - tail_limit;
         Self { head: Vec::new(), head_limit, tail: VecDeque::new(), tail_limit, left_out: 0 }
     }
 
     /// Takes bytes that come next.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         let (head, rest) = bytes.split_at(bytes.len().min(self.head_limit - self.head.len()));
         self.head.extend_from_slice(head);
         // Of the rest no more is copied than can be kept.
@@ -37,18 +39,20 @@ impl Output {
     }
 
     /// Whether bytes between the beginning and the end are missing.
-    pub(crate) fn is_overfull(&self) -> bool {
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
         self.left_out > 0
     }
 
     /// The bytes at the beginning.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn into_head(self) -> Vec<u8> {
+    #[must_use]
+    pub fn into_head(self) -> Vec<u8> {
         self.head
     }
 
     /// The text of what is kept. Bytes that are no UTF-8 become U+FFFD, and so does a character across the cut.
-    pub(crate) fn into_text(mut self) -> String {
+    #[must_use]
+    pub fn into_text(mut self) -> String {
         if self.left_out == 0 {
             self.head.extend(self.tail);
             return lossy(self.head);
@@ -61,7 +65,7 @@ impl Output {
 }
 
 /// Adds a line, at the start of one, and ends it.
-pub(crate) fn push_line(text: &mut String, line: &str) {
+pub fn push_line(text: &mut String, line: &str) {
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }

@@ -1,0 +1,292 @@
+/**
+ * A notebook runs a model's cells, of Python and JavaScript mixed, in kernels that keep their state, and returns a tool
+ * result.
+ */
+
+import type { AbortSignalLike, Runtime } from './index.js';
+
+/** The language of a cell, and so its kernel. */
+export type Language = 'py' | 'js';
+
+/** A cell, as a model sends it. */
+export interface CellInput {
+  language: Language;
+  code: string;
+  /** A short label. */
+  title?: string;
+  /** Seconds, 1 to 600. Default `limits.timeoutSeconds`. */
+  timeout?: number;
+  /** Gives the cell an empty kernel of its language. */
+  reset?: boolean;
+}
+
+/** The argument object of the model's tool call. An unknown key is a `TypeError`. */
+export interface Args {
+  cells: CellInput[];
+}
+
+/** The options of a {@link Notebook}. An unknown key is a `TypeError`. */
+export interface NotebookOptions {
+  /** JavaScript cells; `false` switches them off. */
+  js?: boolean | JsOptions;
+  /** Python cells; `false` switches them off. */
+  py?: boolean | PyOptions;
+  /** The variables of the environment that Python cells see, beside our own `HOME`, `TMPDIR`, `PATH`, `LANG`, `TZ`. */
+  env?: Record<string, string>;
+  limits?: Limits;
+}
+
+/** The options of JavaScript cells. */
+export interface JsOptions {
+  /** The runtime of the session. Default: that of the process. */
+  runtime?: Runtime;
+  /** Default `'typescript'`. */
+  language?: 'javascript' | 'typescript';
+  /** The memory of the session. Default 128 MiB. */
+  memoryLimitBytes?: number;
+  /** The largest state that is kept for rolling back. Default 64 MiB. */
+  checkpointBytes?: number;
+  /** Names that every cell sees. Functions among them are asynchronous inside. */
+  globals?: Record<string, unknown>;
+  /** Bridged modules: bare specifier → named exports. */
+  imports?: Record<string, Record<string, unknown>>;
+  /** Modules that cells may import, by a relative specifier. */
+  modules?: Record<string, string>;
+}
+
+/** The options of Python cells. A kernel has the rights of this process: confinement is not there yet. */
+export interface PyOptions {
+  /** The interpreter, 3.10 or newer. Default: that of `VIRTUAL_ENV`, else `python3`. */
+  interpreter?: string;
+  /** `'per-call'`: one kernel for each cell. Default `'session'`. */
+  mode?: 'session' | 'per-call';
+  /** `'none'`: the rights of this process. The only value for now. */
+  isolation?: 'none';
+  /** Folders that are added to `sys.path`. */
+  path?: string[];
+  /** Default 2 GiB. */
+  memoryLimitBytes?: number;
+  /** The longest frame of a kernel. Default 64 MiB. */
+  frameBytes?: number;
+  /** Default 30,000. */
+  startTimeoutMs?: number;
+  /** The time that an interrupted cell has to end before its kernel is killed. Default 2,000. */
+  interruptGraceMs?: number;
+  /** Default 2,000. */
+  shutdownGraceMs?: number;
+  /** How often a kernel that died by itself is replaced. Default 1. */
+  restarts?: number;
+}
+
+/** The limits of calls and cells. */
+export interface Limits {
+  /** Default 30. */
+  timeoutSeconds?: number;
+  /** Default 600. */
+  maxTimeoutSeconds?: number;
+  /** Wall time that ends any cell. Default 3,600. */
+  maxCellSeconds?: number;
+  /** Default 64. */
+  maxCells?: number;
+  /** Default 1 MiB. */
+  codeBytes?: number;
+  /** The bytes of the text block. Default 50 KB. */
+  outputBytes?: number;
+  /** The lines of the text block. Default 3,000. */
+  outputLines?: number;
+  /** The part of a long text that is shown. Default `'tail'`. */
+  window?: 'tail' | 'head' | 'ends';
+  /** The bytes of the text of an update. Default 100 KB. */
+  liveBytes?: number;
+  /** Default 50. */
+  updateIntervalMs?: number;
+  /** The bytes of one display in the text. Default 8,000. */
+  displayBytes?: number;
+  /** The bytes of the JSON values of a cell. Default 1 MiB. */
+  jsonBytes?: number;
+  /** The bytes of an image. Default 5 MiB. */
+  imageBytes?: number;
+  /** The images of a call. Default 16. */
+  images?: number;
+}
+
+/** A text block. */
+export interface TextContent {
+  type: 'text';
+  text: string;
+}
+
+/** An image in Base64. */
+export interface ImageContent {
+  type: 'image';
+  data: string;
+  mimeType: string;
+}
+
+/** A part of a cell's output, in order. */
+export type Output =
+  | { type: 'stream'; name: 'stdout' | 'stderr'; text: string }
+  | { type: 'text' | 'markdown'; text: string }
+  | { type: 'json'; value: unknown }
+  | ImageContent
+  | { type: 'error'; name: string; message: string };
+
+/** Why a cell failed. */
+export interface CellError {
+  name: string;
+  message: string;
+  stack?: string;
+  filename?: string;
+  /** From 1. */
+  line?: number;
+  /** From 1. */
+  column?: number;
+}
+
+/** A cell of a call. */
+export interface CellResult {
+  index: number;
+  title?: string;
+  language: Language;
+  code: string;
+  /** `<cell 7>`, as in stacks: the count of its kernel. */
+  name?: string;
+  status: 'pending' | 'running' | 'complete' | 'error';
+  /** The text of streams, displays and value, as it is shown. */
+  output: string;
+  outputs: Output[];
+  /** Wall time. */
+  durationMs: number;
+  /** Time on the cell's clock. */
+  workMs: number;
+  /** Absent if the cell was ended from outside. */
+  exitCode?: 0 | 1;
+  statusEvents: { op: string; [key: string]: unknown }[];
+  /** Whether a part of the output is markdown. */
+  markdown: boolean;
+  error?: CellError;
+  /** What the cell did to the state. */
+  state?: 'kept' | 'rolledBack' | 'reset';
+}
+
+/** A text that was cut. */
+export interface Truncation {
+  window: 'tail' | 'head' | 'ends';
+  totalBytes: number;
+  totalLines: number;
+  shownBytes: number;
+  shownLines: number;
+}
+
+/** Everything about a call that is not for the model. */
+export interface Details {
+  cells: CellResult[];
+  /** The first language. */
+  language: Language;
+  /** All, in the order of their first use. */
+  languages: Language[];
+  jsonOutputs: unknown[];
+  statusEvents: { op: string; [key: string]: unknown }[];
+  /** About kernels that were replaced. */
+  notice?: string;
+  meta: { truncation?: Truncation };
+  /** In updates only. */
+  isError?: boolean;
+  /** In updates only. */
+  images?: ImageContent[];
+}
+
+/** The result of a call: for the model `content`, one text block and then images. */
+export interface ToolResult {
+  content: [TextContent, ...ImageContent[]];
+  details: Details;
+  /** Whether a cell failed or was ended from outside. */
+  isError: boolean;
+}
+
+/** The result so far. */
+export type Update = Omit<ToolResult, 'isError'>;
+
+/** The options of {@link Notebook.execute}. An unknown key is a `TypeError`. */
+export interface ExecuteOptions {
+  /** Ends the call when it is aborted. */
+  signal?: AbortSignalLike;
+  /** Receives the result so far: at once, then at most every `limits.updateIntervalMs`, and before the call settles. */
+  onUpdate?: (update: Update) => unknown;
+}
+
+/** A call: awaitable, and never rejecting. */
+export interface Execution extends PromiseLike<ToolResult> {
+  /** Ends the cell that runs; later ones do not run. The first reason counts. */
+  terminate(reason?: unknown): void;
+  /** Whether the call has not settled yet. */
+  readonly running: boolean;
+  /** As `Promise.prototype.catch`; there is nothing to catch. */
+  catch<T = never>(onRejected?: ((reason: unknown) => T | PromiseLike<T>) | null): Promise<ToolResult | T>;
+  /** As `Promise.prototype.finally`. */
+  finally(onFinally?: (() => void) | null): Promise<ToolResult>;
+}
+
+/** The tool as a model sees it. */
+export interface Tool {
+  name: 'eval';
+  description: string;
+  /** The JSON Schema of {@link Args}. */
+  inputSchema: Record<string, unknown>;
+}
+
+/** A backend. */
+export interface Backend {
+  ok: boolean;
+  version?: string;
+  /** The path of the interpreter. */
+  path?: string;
+  /** Why it cannot run cells. */
+  reason?: string;
+}
+
+/** The backends of a notebook. */
+export interface Available {
+  js: Backend;
+  py: Backend;
+}
+
+/** The kernels of a notebook. */
+export interface Stats {
+  /** The protections of Python kernels; `null`, as there are none yet. */
+  confinement: null;
+  kernels: {
+    sessionId: string;
+    language: Language;
+    busy: boolean;
+    /** Milliseconds since its last cell; 0 while it is busy. */
+    idleMs: number;
+    /** The memory of its process, where the system tells it. */
+    rssBytes: number | null;
+    /** How often it was replaced since the last reset. */
+    restarts: number;
+  }[];
+}
+
+/** Runs a model's cells in kernels that keep their state. An idle notebook keeps no process alive. */
+export class Notebook {
+  /** Opens a notebook. Throws a `TypeError` or a `RangeError` with `path` for options that are not valid. */
+  constructor(options?: NotebookOptions);
+  /**
+   * Runs the cells of a tool call when the calls before it are done. Throws a `TypeError` or a `RangeError` with `path` for
+   * misuse, before anything starts.
+   */
+  execute(args: Args, options?: ExecuteOptions): Execution;
+  /** The name, the description and the schema of the tool. */
+  tool(): Tool;
+  /** Which backends can run cells. */
+  available(): Promise<Available>;
+  /** Ends the cell that runs in a kernel, and gives the next one an empty kernel. */
+  reset(language: Language): Promise<void>;
+  /** The kernels. */
+  stats(): Stats;
+  /** Ends all calls and kernels. A second call gives the same promise. */
+  close(): Promise<void>;
+  /** As {@link Notebook.close}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}

@@ -1,0 +1,205 @@
+"""Cells of Python and JavaScript in kernels that keep their state, as a tool for a model.
+
+In: options and the arguments of tool calls. Out: results of tools. The native side checks
+everything, keeps all state and words all messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, TypeAlias, final
+
+from ._door import Door, DoorCall
+from ._runtime import Runtime
+
+__all__ = ["CallResult", "Notebook", "Update"]
+
+Language: TypeAlias = Literal["py", "js"]
+
+
+@dataclass(frozen=True)
+class Update:
+    """The result of a call so far."""
+
+    content: list[dict[str, Any]]
+    """One text block, then images: `{"type": "image", "data": ..., "mime_type": ...}`."""
+    details: dict[str, Any]
+    """Everything that is not for the model, with `is_error` and `images`."""
+
+
+@dataclass(frozen=True)
+class CallResult:
+    """The result of a call."""
+
+    content: list[dict[str, Any]]
+    """For the model: one text block, then images."""
+    details: dict[str, Any]
+    """Everything that is not for the model: `cells`, `languages`, `notice`, `meta`, for example."""
+    is_error: bool
+    """Whether a cell failed or was ended from outside."""
+
+    @property
+    def text(self) -> str:
+        """The text block."""
+        text: str = self.content[0]["text"]
+        return text
+
+
+@final
+class Notebook:
+    """Runs a model's cells, of Python and JavaScript, in kernels that keep their state.
+
+    Calls run one at a time, in their order. Kernels start with their first cell. A context manager
+    for `with` and `async with`.
+    """
+
+    __slots__ = ("__weakref__", "_door")
+
+    def __init__(self, **options: Any) -> None:
+        """Opens a notebook.
+
+        Args:
+            options: `js` and `py`, a mapping of options or `False`; `env`, the variables that
+                Python cells see; `limits`. The page `docs/notebook.md` has them all.
+
+        Raises:
+            TypeError, ValueError: an option is not valid. `path` names it.
+        """
+        given, runtime = _without_runtime(options)
+        with _paths():
+            self._door = Door("notebook", given, runtime)
+
+    def execute(
+        self,
+        args: Mapping[str, Any],
+        *,
+        on_update: Callable[[Update], Any] | None = None,
+    ) -> DoorCall:
+        """Runs the cells of a tool call when the calls before it are done.
+
+        Returns at once; await it for a `CallResult`. It never raises. Cancelling the task that
+        awaits it ends the call, and so does `terminate(reason)`.
+
+        Args:
+            args: The argument object of the model's tool call, as it came.
+            on_update: Receives the result so far: at once, then at most every
+                `limits.update_interval_ms`, and before the call settles.
+
+        Raises:
+            TypeError, ValueError: misuse of the arguments, whose place `path` names; the notebook
+                is closed.
+            RuntimeError: no event loop is running here (use `execute_sync`).
+        """
+        with _paths():
+            return self._door.call("execute", args, _options(on_update), read=_result)
+
+    def execute_sync(
+        self,
+        args: Mapping[str, Any],
+        *,
+        on_update: Callable[[Update], Any] | None = None,
+    ) -> CallResult:
+        """As `execute`, and waits for the result. Ctrl-C ends the call."""
+        with _paths():
+            result: CallResult = self._door.call_sync(
+                "execute", args, _options(on_update), read=_result
+            )
+        return result
+
+    def tool(self) -> dict[str, Any]:
+        """The tool as a model sees it: `name`, `description`, `input_schema`."""
+        tool: dict[str, Any] = self._door.ask("tool")
+        return tool
+
+    def available(self) -> DoorCall:
+        """Which backends can run cells: await it for `{"js": ..., "py": {"ok": ...}}`."""
+        return self._door.call("available")
+
+    def available_sync(self) -> dict[str, Any]:
+        """As `available`, and waits."""
+        available: dict[str, Any] = self._door.call_sync("available")
+        return available
+
+    def reset(self, language: Language) -> DoorCall:
+        """Ends the cell that runs in a kernel, and gives the next one an empty kernel. Await it."""
+        with _paths():
+            return self._door.call("reset", language)
+
+    def reset_sync(self, language: Language) -> None:
+        """As `reset`, and waits."""
+        with _paths():
+            self._door.call_sync("reset", language)
+
+    def stats(self) -> dict[str, Any]:
+        """The kernels: `{"confinement": None, "kernels": [...]}`."""
+        stats: dict[str, Any] = self._door.ask("stats")
+        return stats
+
+    def close(self) -> DoorCall:
+        """Ends all calls and kernels. Await it. From now on calls are refused."""
+        return self._door.call("close")
+
+    def close_sync(self) -> None:
+        """As `close`, and waits."""
+        self._door.call_sync("close")
+
+    def __enter__(self) -> Notebook:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close_sync()
+
+    async def __aenter__(self) -> Notebook:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def _result(given: dict[str, Any]) -> CallResult:
+    return CallResult(**given)
+
+
+def _options(on_update: Callable[[Update], Any] | None) -> dict[str, Any]:
+    if on_update is None:
+        return {}
+    if not callable(on_update):
+        return {"on_update": on_update}
+
+    def receive(update: dict[str, Any]) -> Any:
+        return on_update(Update(**update))
+
+    return {"on_update": receive}
+
+
+def _without_runtime(options: Mapping[str, Any]) -> tuple[dict[str, Any], Runtime | None]:
+    """The options without the runtime of JavaScript, which is no value."""
+    js = options.get("js")
+    runtime = js.get("runtime") if isinstance(js, Mapping) else None
+    if not isinstance(js, Mapping) or not isinstance(runtime, Runtime):
+        return dict(options), None
+    rest = {name: value for name, value in js.items() if name != "runtime"}
+    return {**options, "js": rest}, runtime
+
+
+@contextmanager
+def _paths() -> Iterator[None]:
+    """Gives an error of misuse its `path`, with which its message begins."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        error.path = str(error).split(":", 1)[0].split(" ", 1)[0]  # type: ignore[union-attr]
+        raise

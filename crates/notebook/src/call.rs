@@ -1,0 +1,312 @@
+//! One call: its cells in order, its updates, its end.
+//!
+//! In: checked arguments and the notebook. Out: an [`Execution`], which settles with a result whatever happens. The call
+//! runs on this library's thread for futures.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use isolane::Answer;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::{
+    Args, CallResult, CellStatus, Language,
+    clock::Clock,
+    kernels::{Cause, Cell, End, Ended},
+    notebook::{Inner, Kernels},
+    record::{self, Record},
+    report::{CellState, report},
+    text::words,
+};
+
+/// How long the last update of a call may take its receiver.
+const LAST_UPDATE: Duration = Duration::from_secs(5);
+
+/// A receiver of updates: gets the result so far. The next update waits for its future. After an error it is not called
+/// any more.
+pub type OnUpdate = Arc<
+    dyn Fn(CallResult) -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync,
+>;
+
+/// The options of a call.
+#[derive(Clone, Default)]
+pub struct ExecuteOptions {
+    /// Receives the result so far: at once, then at most every [`Limits::update_interval_ms`](crate::Limits), and before
+    /// the call settles.
+    pub on_update: Option<OnUpdate>,
+}
+
+impl fmt::Debug for ExecuteOptions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ExecuteOptions").field("on_update", &self.on_update.is_some()).finish()
+    }
+}
+
+/// A call that runs: a future of its result, for any executor. Dropping it ends the call.
+#[must_use = "dropping it ends the call"]
+pub struct Execution {
+    /// `None` once somebody waits for it.
+    answer: Option<Answer<CallResult>>,
+    end: End,
+}
+
+impl Execution {
+    /// Begins a call.
+    pub(crate) fn begin(inner: Arc<Inner>, args: Args, options: ExecuteOptions) -> Self {
+        let end = inner.admit();
+        let shared = Arc::new(record::Shared::new(inner.options.limits.clone()));
+        let cells = args.cells.into_iter();
+        let cells =
+            cells.map(|cell| CellState::new(cell, Record::new(Arc::clone(&shared)))).collect();
+        let call = Call {
+            inner,
+            shared,
+            end: end.clone(),
+            cells: Mutex::new(cells),
+            notice: Mutex::default(),
+        };
+        Self { answer: Some(isolane::spawn(call.run(options.on_update))), end }
+    }
+
+    /// Ends the call: the cell that runs is ended, and later ones do not run. Only the first reason counts.
+    pub fn terminate(&self, reason: Option<&str>) {
+        self.terminator().terminate(reason);
+    }
+
+    /// A handle that can end the call from anywhere.
+    #[must_use]
+    pub fn terminator(&self) -> CallTerminator {
+        CallTerminator(self.end.clone())
+    }
+
+    /// Blocks this thread until the call has settled. Not for asynchronous code.
+    #[must_use]
+    pub fn wait(mut self) -> CallResult {
+        let Some(answer) = self.answer.take() else { return failure("the result was taken") };
+        answer.wait().unwrap_or_else(|error| failure(&error.to_string()))
+    }
+}
+
+impl Future for Execution {
+    type Output = CallResult;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<CallResult> {
+        let Some(answer) = &mut self.answer else {
+            return Poll::Ready(failure("the result was taken"));
+        };
+        Pin::new(answer)
+            .poll(context)
+            .map(|answer| answer.unwrap_or_else(|error| failure(&error.to_string())))
+    }
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        self.end.end(Cause::Caller(Some("the handle was dropped".to_owned())));
+    }
+}
+
+impl fmt::Debug for Execution {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Execution").finish_non_exhaustive()
+    }
+}
+
+/// Ends a call, from any thread. Cheap to clone; dropping it does nothing.
+#[derive(Clone, Debug)]
+pub struct CallTerminator(End);
+
+impl CallTerminator {
+    /// As [`Execution::terminate`].
+    pub fn terminate(&self, reason: Option<&str>) {
+        self.0.end(Cause::Caller(reason.map(str::to_owned)));
+    }
+}
+
+/// The result of a call whose task failed.
+fn failure(message: &str) -> CallResult {
+    CallResult {
+        text: format!("the call failed: {message}"),
+        is_error: true,
+        ..CallResult::default()
+    }
+}
+
+struct Call {
+    inner: Arc<Inner>,
+    shared: Arc<record::Shared>,
+    end: End,
+    cells: Mutex<Vec<CellState>>,
+    notice: Mutex<Vec<String>>,
+}
+
+impl Call {
+    async fn run(self, on_update: Option<OnUpdate>) -> CallResult {
+        let mut updates = Updates { call: &self, receiver: on_update };
+        {
+            let work = self.work();
+            tokio::pin!(work);
+            tokio::select! {
+                biased;
+                () = updates.send_all() => {}
+                () = &mut work => {}
+            }
+        }
+        updates.send_last().await;
+        self.inner.leave(&self.end);
+        self.report(false)
+    }
+
+    /// Runs the cells.
+    async fn work(&self) {
+        let mut kernels = tokio::select! {
+            biased;
+            cause = self.end.ended() => return self.refuse(0, Ended { cause: Some(cause), ..Ended::well() }),
+            kernels = self.inner.kernels.lock() => kernels,
+        };
+        if let Some((index, ended)) = self.prepare(&mut kernels).await {
+            return self.refuse(index, ended);
+        }
+        let count = self.cells().len();
+        for index in 0..count {
+            self.run_cell(index, &mut kernels).await;
+            if self.cells()[index].status == CellStatus::Error {
+                return;
+            }
+        }
+    }
+
+    /// Checks the backends of all cells. If one is unavailable, the first of its cells says so.
+    async fn prepare(&self, kernels: &mut Kernels) -> Option<(usize, Ended)> {
+        let first = |language: Language| {
+            self.cells().iter().position(|cell| cell.input.language == language)
+        };
+        let refused = |language: Language, index: usize, reason: &str| {
+            let text = words::unavailable(language, reason);
+            Some((index, Ended::refused("Unavailable", text)))
+        };
+        if let Some(index) = first(Language::Js)
+            && let Err(error) = kernels.open_js(&self.inner.options)
+        {
+            return refused(Language::Js, index, error.message());
+        }
+        if let Some(index) = first(Language::Py)
+            && let Some(python) = &mut kernels.py
+        {
+            let prepared = tokio::select! {
+                biased;
+                cause = self.end.ended() => {
+                    return Some((0, Ended { cause: Some(cause), ..Ended::well() }));
+                }
+                prepared = python.prepare() => prepared,
+            };
+            let notice = python.take_notice();
+            self.notice.lock().unwrap_or_else(PoisonError::into_inner).extend(notice);
+            self.inner.note(kernels);
+            if let Err(reason) = prepared {
+                return refused(Language::Py, index, &reason);
+            }
+        }
+        None
+    }
+
+    /// A cell ends without having begun.
+    fn refuse(&self, index: usize, ended: Ended) {
+        if let Some(cell) = self.cells().get_mut(index) {
+            cell.end(ended);
+        }
+    }
+
+    async fn run_cell(&self, index: usize, kernels: &mut Kernels) {
+        let (input, record) = {
+            let mut cells = self.cells();
+            let cell = &mut cells[index];
+            cell.status = CellStatus::Running;
+            cell.began = Some(Instant::now());
+            (cell.input.clone(), cell.record.clone())
+        };
+        self.shared.changed.notify_one();
+        let end = self.inner.begin_cell(input.language);
+        if let Some(cause) = self.end.cause() {
+            end.end(cause);
+        }
+        if input.reset {
+            kernels.reset(input.language).await;
+        }
+        let limits = &self.inner.options.limits;
+        let begun = |name: String, clock: Clock| {
+            let mut cells = self.cells();
+            cells[index].name = Some(name);
+            cells[index].clock = Some(clock);
+        };
+        let cell = Cell {
+            code: &input.code,
+            record: &record,
+            end: &end,
+            seconds: input.timeout.unwrap_or(limits.timeout_seconds),
+            wall_seconds: limits.max_cell_seconds,
+            begun: &begun,
+        };
+        let forward = async {
+            end.end(self.end.ended().await);
+            std::future::pending::<()>().await;
+        };
+        let ended = tokio::select! {
+            ended = kernels.run(&self.inner.options, input.language, &cell) => ended,
+            () = forward => Ended::well(),
+        };
+        self.inner.end_cell(kernels);
+        self.cells()[index].end(ended);
+        self.shared.changed.notify_one();
+    }
+
+    fn cells(&self) -> MutexGuard<'_, Vec<CellState>> {
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn report(&self, live: bool) -> CallResult {
+        let notice = self.notice.lock().unwrap_or_else(PoisonError::into_inner).join("\n");
+        let notice = Some(notice.as_str()).filter(|notice| !notice.is_empty());
+        report(&self.cells(), notice, &self.inner.options.limits, live)
+    }
+}
+
+/// The updates of a call.
+struct Updates<'c> {
+    call: &'c Call,
+    /// `None` if there is none, or once it has failed.
+    receiver: Option<OnUpdate>,
+}
+
+impl Updates<'_> {
+    /// Sends an update at once, and then when something has changed. It does not end.
+    async fn send_all(&mut self) {
+        let interval = Duration::from_millis(self.call.inner.options.limits.update_interval_ms);
+        while self.receiver.is_some() {
+            self.send().await;
+            sleep(interval).await;
+            self.call.shared.changed.notified().await;
+        }
+        std::future::pending::<()>().await;
+    }
+
+    async fn send_last(&mut self) {
+        // A receiver that does not come back is not waited for.
+        let _ = timeout(LAST_UPDATE, self.send()).await;
+    }
+
+    async fn send(&mut self) {
+        let Some(receiver) = &self.receiver else { return };
+        if let Err(error) = receiver(self.call.report(true)).await {
+            self.receiver = None;
+            let text = format!("onUpdate threw and was not called again: {error}");
+            self.call.notice.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        }
+    }
+}

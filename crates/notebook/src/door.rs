@@ -1,0 +1,310 @@
+//! The notebook behind the door: the same for every language.
+//!
+//! In: options, arguments and callbacks of a face. Out: calls that settle with results in the keys of its language. Nothing
+//! here decides anything.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use isolane::{Answer, Caller, Error, Input, Inputs, Spelling, Value, unknown_name, value::Event};
+use isolane_door::{Callback, Called, Context, Given, System, no_method};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    Args, Backend, CallResult, ExecuteOptions, Language, Misuse, Notebook, NotebookOptions,
+    OnUpdate, given::spelled,
+};
+
+/// Opens a notebook for a face. The functions among the options are those of `js.globals` and `js.imports`.
+///
+/// # Errors
+/// Misuse of an option.
+pub fn open(options: Given, context: Context) -> Result<Arc<dyn System>, Error> {
+    let spelling = context.spelling;
+    let mut options = options;
+    let (globals, imports) = capabilities(&mut options)?;
+    let mut read = NotebookOptions::from_json(&data(&options, "options")?, spelling)?;
+    if let Some(js) = &mut read.js {
+        js.runtime = context.runtime;
+        (js.globals, js.imports) = (globals, imports);
+    }
+    Ok(Arc::new(Door { notebook: Notebook::new(read)?, spelling }))
+}
+
+struct Door {
+    notebook: Notebook,
+    spelling: Spelling,
+}
+
+impl System for Door {
+    fn call(&self, method: &str, args: Vec<Given>, caller: &Caller) -> Result<Called, Error> {
+        let spelling = self.spelling;
+        let mut args = args.into_iter();
+        let mut next = || args.next().unwrap_or_default();
+        match method {
+            "execute" => {
+                let cells = Args::from_json(&data(&next(), "args")?)?;
+                let options = self::options(&next(), caller, spelling)?;
+                let execution = self.notebook.execute(cells, options)?;
+                let (terminator, ended) = (execution.terminator(), caller.terminated());
+                Ok(Called::new(async move {
+                    tokio::pin!(execution);
+                    let result = tokio::select! {
+                        result = &mut execution => result,
+                        reason = ended => {
+                            terminator.terminate(reason.as_deref());
+                            execution.await
+                        }
+                    };
+                    Ok(message(&result.to_json(spelling, false)))
+                }))
+            }
+            "reset" => {
+                let language = language(&next())?;
+                Ok(answered(self.notebook.reset(language)?, |()| Json::Null))
+            }
+            "available" => Ok(answered(
+                self.notebook.available(),
+                |available| json!({ "js": backend(&available.js), "py": backend(&available.py) }),
+            )),
+            "close" => Ok(answered(self.notebook.close(), |()| Json::Null)),
+            _ => Err(no_method(method)),
+        }
+    }
+
+    fn ask(&self, method: &str, _args: Vec<Given>) -> Result<Value, Error> {
+        match method {
+            "tool" => {
+                let tool = self.notebook.tool();
+                let mut fields = Map::new();
+                fields.insert("name".to_owned(), tool.name.into());
+                fields.insert("description".to_owned(), tool.description.into());
+                fields.insert(spelled("input_schema", self.spelling), tool.input_schema);
+                Ok(message(&Json::Object(fields)))
+            }
+            "stats" => Ok(message(&self.stats())),
+            _ => Err(no_method(method)),
+        }
+    }
+}
+
+impl Door {
+    fn stats(&self) -> Json {
+        let kernels = self.notebook.stats().kernels.into_iter().map(|kernel| {
+            let mut fields = Map::new();
+            let mut put = |key, value: Json| fields.insert(spelled(key, self.spelling), value);
+            put("session_id", kernel.session_id.into());
+            put("language", kernel.language.as_str().into());
+            put("busy", kernel.busy.into());
+            put("idle_ms", kernel.idle_ms.into());
+            put("rss_bytes", kernel.rss_bytes.into());
+            put("restarts", kernel.restarts.into());
+            Json::Object(fields)
+        });
+        json!({ "confinement": null, "kernels": kernels.collect::<Vec<_>>() })
+    }
+}
+
+/// A call that settles with an answer. The answer comes on the thread of all calls, so it is awaited.
+fn answered<T: Send + 'static>(
+    answer: Answer<T>,
+    show: impl FnOnce(T) -> Json + Send + 'static,
+) -> Called {
+    Called::new(async move {
+        match answer.await {
+            Ok(value) => Ok(message(&show(value))),
+            Err(error) => Err(message(&error.message().into())),
+        }
+    })
+}
+
+/// A value that is JSON; misuse names the place of what is none.
+fn data(given: &Given, path: &str) -> Result<Json, Misuse> {
+    if let Some(json) = given.json() {
+        return Ok(if given.is_absent() && path == "options" { json!({}) } else { json });
+    }
+    let inner = |path: String, given: &Given| data(given, &path).err();
+    let found = match given {
+        Given::Object(fields) => {
+            let is_top = path == "options" || path == "args";
+            let place = |key: &str| if is_top { key.to_owned() } else { format!("{path}.{key}") };
+            fields.iter().find_map(|(key, value)| inner(place(key), value))
+        }
+        Given::List(items) => {
+            let items = items.iter().enumerate();
+            items.into_iter().find_map(|(index, item)| inner(format!("{path}[{index}]"), item))
+        }
+        _ => None,
+    };
+    Err(found.unwrap_or_else(|| Misuse::new(path, &format!(" must be data, got {}", given.kind()))))
+}
+
+/// Takes what is handed to JavaScript cells out of the options: values of any kind, with functions.
+fn capabilities(options: &mut Given) -> Result<(Inputs, BTreeMap<String, Inputs>), Misuse> {
+    let (mut globals, mut imports) = (Given::Undefined, Given::Undefined);
+    if let Given::Object(fields) = options
+        && let Some((_, Given::Object(js))) = fields.iter_mut().find(|(key, _)| key == "js")
+    {
+        for (key, into) in [("globals", &mut globals), ("imports", &mut imports)] {
+            if let Some(at) = js.iter().position(|(known, _)| known == key) {
+                *into = js.remove(at).1;
+            }
+        }
+    }
+    let globals = inputs(&globals, "js.globals")?;
+    let imports = fields(&imports, "js.imports")?;
+    let module = |(specifier, exports): &(String, Given)| {
+        Ok((specifier.clone(), inputs(exports, &format!("js.imports.{specifier}"))?))
+    };
+    Ok((globals, imports.iter().map(module).collect::<Result<_, Misuse>>()?))
+}
+
+fn fields<'g>(given: &'g Given, path: &str) -> Result<&'g [(String, Given)], Misuse> {
+    match given {
+        Given::Object(fields) => Ok(fields),
+        given if given.is_absent() => Ok(&[]),
+        other => Err(Misuse::new(path, &format!(" must be an object, got {}", other.kind()))),
+    }
+}
+
+fn inputs(given: &Given, path: &str) -> Result<Inputs, Misuse> {
+    let mut inputs = Inputs::new();
+    for (name, value) in fields(given, path)? {
+        inputs.insert(name, input(value, &format!("{path}.{name}"))?);
+    }
+    Ok(inputs)
+}
+
+fn input(given: &Given, path: &str) -> Result<Input, Misuse> {
+    Ok(match given {
+        Given::Function(callback) => Input::new(callback.host_function()),
+        Given::Bytes(bytes) => Input::bytes(bytes.clone()),
+        Given::Date(epoch_ms) => Input::date(*epoch_ms),
+        Given::Undefined => Input::new(Value::undefined()),
+        Given::Object(_) => Input::new(inputs(given, path)?),
+        Given::List(items) => {
+            let items = items.iter().enumerate();
+            let items = items.map(|(index, item)| input(item, &format!("{path}[{index}]")));
+            Input::new(items.collect::<Result<Vec<Input>, _>>()?)
+        }
+        Given::Other(kind) => {
+            return Err(Misuse::new(path, &format!(" must be data or a function, got {kind}")));
+        }
+        Given::Null | Given::Bool(_) | Given::Number(_) | Given::BigInt(_) | Given::Text(_) => {
+            Input::new(given.clone())
+        }
+    })
+}
+
+fn language(given: &Given) -> Result<Language, Misuse> {
+    match given {
+        Given::Text(text) if text == "py" => Ok(Language::Py),
+        Given::Text(text) if text == "js" => Ok(Language::Js),
+        other => {
+            let got = if let Given::Text(text) = other {
+                format!("'{text}'")
+            } else {
+                other.kind().to_owned()
+            };
+            Err(Misuse::new("language", &format!(" must be 'py' or 'js', got {got}")))
+        }
+    }
+}
+
+/// The options of a call. A face has seen to `signal`.
+fn options(given: &Given, caller: &Caller, spelling: Spelling) -> Result<ExecuteOptions, Misuse> {
+    let key = spelled("on_update", spelling);
+    let mut names = vec![key.clone()];
+    if spelling == Spelling::Camel {
+        names.push("signal".to_owned());
+    }
+    let given = fields(given, "options")?;
+    if let Some((unknown, _)) = given.iter().find(|(name, _)| *name != key) {
+        let text = unknown_name("", unknown, &names);
+        return Err(Misuse::new(unknown, &format!(": {}", text.message())));
+    }
+    let on_update =
+        given.first().map_or(Ok(None), |(_, value)| on_update(value, caller, spelling))?;
+    Ok(ExecuteOptions { on_update })
+}
+
+/// The receiver of updates, which a face gives as a function.
+fn on_update(
+    given: &Given,
+    caller: &Caller,
+    spelling: Spelling,
+) -> Result<Option<OnUpdate>, Misuse> {
+    let callback = match given {
+        Given::Function(callback) => callback.clone(),
+        given if given.is_absent() => return Ok(None),
+        other => {
+            let rest = format!(" must be a function, got {}", other.kind());
+            return Err(Misuse::new(spelled("on_update", spelling), &rest));
+        }
+    };
+    let caller = caller.clone();
+    Ok(Some(Arc::new(move |update: CallResult| {
+        // No function of a call that its caller has ended is called any more.
+        if caller.is_terminated() {
+            return Box::pin(async { Ok(()) });
+        }
+        let terminated = caller.terminated();
+        let update = message(&update.to_json(spelling, true));
+        let callback: Callback = callback.clone();
+        Box::pin(async move {
+            tokio::select! {
+                outcome = callback.call(&[update]) => {
+                    outcome.map(drop).map_err(|thrown| message_of(&thrown))
+                }
+                _ = terminated => Ok(()),
+            }
+        })
+    })))
+}
+
+/// The message of something that was thrown.
+fn message_of(thrown: &Value) -> String {
+    let mut reader = thrown.reader();
+    match reader.event() {
+        Ok(Event::Error(_)) => {
+            let texts = [reader.text(), reader.text()];
+            let [_, message] = texts.map(|text| text.map(|text| text.to_string_lossy()));
+            message.unwrap_or_default()
+        }
+        _ => isolane::inspect(thrown, 1000),
+    }
+}
+
+fn backend(backend: &Backend) -> Json {
+    let mut fields = Map::new();
+    fields.insert("ok".to_owned(), backend.ok.into());
+    let texts =
+        [("version", &backend.version), ("path", &backend.path), ("reason", &backend.reason)];
+    for (key, text) in texts {
+        if let Some(text) = text {
+            fields.insert(key.to_owned(), text.as_str().into());
+        }
+    }
+    Json::Object(fields)
+}
+
+fn message(json: &Json) -> Value {
+    // JSON is a message, whatever it holds.
+    Value::serialize(&AsMessage(json)).unwrap_or_default()
+}
+
+/// JSON whose null is null: serde has it as a unit, which is `undefined` in a message.
+struct AsMessage<'j>(&'j Json);
+
+impl Serialize for AsMessage<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Json::Null => serializer.serialize_none(),
+            Json::Array(items) => serializer.collect_seq(items.iter().map(AsMessage)),
+            Json::Object(fields) => {
+                serializer.collect_map(fields.iter().map(|(key, value)| (key, AsMessage(value))))
+            }
+            other => other.serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The kernels: what runs cells and keeps their state between them.
+//!
+//! In: a cell's code, its record, its clock, and a signal that ends it from outside. Out: how it ended, and what that did
+//! to the state. `js` has cells of a session of the core, `py` those of a process.
+
+pub(crate) mod js;
+pub(crate) mod py;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    CellError,
+    clock::{Clock, Expired},
+    record::Record,
+};
+
+/// Why a cell is ended from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Its clock ran out.
+    Expired(Expired),
+    /// By its caller, with a reason.
+    Caller(Option<String>),
+    /// By a reset of its kernel.
+    Reset,
+    /// By the end of the notebook.
+    Closed,
+}
+
+/// Ends a cell, or all of a call, from outside. The first cause counts. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct End {
+    token: CancellationToken,
+    cause: Arc<Mutex<Option<Cause>>>,
+}
+
+impl End {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(crate) fn end(&self, cause: Cause) {
+        self.cause.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(cause);
+        self.token.cancel();
+    }
+
+    /// Whether both are one.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.cause, &other.cause)
+    }
+
+    /// The cause, if somebody has ended it.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        self.cause.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits for the end.
+    pub(crate) async fn ended(&self) -> Cause {
+        self.token.cancelled().await;
+        self.cause().unwrap_or(Cause::Caller(None))
+    }
+}
+
+/// A cell that is about to run.
+pub(crate) struct Cell<'c> {
+    pub(crate) code: &'c str,
+    pub(crate) record: &'c Record,
+    pub(crate) end: &'c End,
+    /// The seconds of its clock, and of wall time.
+    pub(crate) seconds: u64,
+    pub(crate) wall_seconds: u64,
+    /// Called with its name as its clock starts.
+    pub(crate) begun: &'c (dyn Fn(String, Clock) + Sync),
+}
+
+/// How a cell ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Why it was ended from outside, if it was.
+    pub(crate) cause: Option<Cause>,
+    /// The error of its own, and the text that shows it.
+    pub(crate) error: Option<(CellError, String)>,
+    /// `kept`, `rolledBack` or `reset`.
+    pub(crate) state: &'static str,
+    /// The sentence about the state, after a failure.
+    pub(crate) state_text: Option<String>,
+}
+
+impl Ended {
+    /// It ended well.
+    pub(crate) fn well() -> Self {
+        Self { cause: None, error: None, state: "kept", state_text: None }
+    }
+
+    /// It failed by an error that is not of its code.
+    pub(crate) fn refused(name: &str, message: String) -> Self {
+        let error =
+            CellError { name: name.to_owned(), message: message.clone(), ..CellError::default() };
+        Self { cause: None, error: Some((error, message)), state: "kept", state_text: None }
+    }
+}

@@ -1,0 +1,176 @@
+//! Frames of a kernel, of which the host trusts none.
+//!
+//! In: bytes from the kernel's private descriptor. Out: frames, or the reason why the kernel cannot be trusted any more.
+//! `kernel/channel.py` describes the format.
+
+use serde_json::Value as Json;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+use crate::{CellError, Image, text::screen::Stream};
+
+/// The bytes of a frame before its payload: its kind and its cell.
+const HEAD: usize = 5;
+
+/// A frame.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Frame {
+    /// Bytes of a stream.
+    Stream(Stream, Vec<u8>),
+    /// A display.
+    Display(Display),
+    /// The kernel takes cells.
+    Ready { version: String, path: String },
+    /// The interpreter is older than the kernel needs.
+    Old { version: String },
+    /// A cell has ended, with the error that it raised.
+    Done { cell: u32, error: Option<CellError> },
+}
+
+/// What a cell displayed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Display {
+    Text(String),
+    Markdown(String),
+    Json(Json),
+    Image(Image),
+}
+
+/// Why no more frames come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The kernel has closed its end.
+    Closed,
+    /// It sent what is no frame, or one that is too long.
+    Malformed,
+}
+
+/// The next frame, whose payload has at most so many bytes.
+pub(super) async fn read(from: &mut (impl AsyncRead + Unpin), most: u64) -> Result<Frame, Fault> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length).await.map_err(|_| Fault::Closed)?;
+    let length = u64::from(u32::from_be_bytes(length));
+    if length < HEAD as u64 || length > most.saturating_add(HEAD as u64) {
+        return Err(Fault::Malformed);
+    }
+    let mut body = Vec::new();
+    from.take(length).read_to_end(&mut body).await.map_err(|_| Fault::Closed)?;
+    if (body.len() as u64) < length {
+        return Err(Fault::Closed);
+    }
+    parse(&body).ok_or(Fault::Malformed)
+}
+
+fn parse(body: &[u8]) -> Option<Frame> {
+    let (head, payload) = body.split_first_chunk::<HEAD>()?;
+    let [kind, cell @ ..] = head;
+    let cell = u32::from_be_bytes(*cell);
+    match kind {
+        b'o' => Some(Frame::Stream(Stream::Stdout, payload.to_vec())),
+        b'e' => Some(Frame::Stream(Stream::Stderr, payload.to_vec())),
+        // A text may have lone surrogates.
+        b'j' => message(cell, &serde_json::from_str(&String::from_utf8_lossy(payload)).ok()?),
+        _ => None,
+    }
+}
+
+fn message(cell: u32, message: &Json) -> Option<Frame> {
+    let text = |key: &str| message.get(key).and_then(Json::as_str).map(str::to_owned);
+    Some(match message.get("type")?.as_str()? {
+        "ready" => Frame::Ready { version: text("version")?, path: text("path")? },
+        "old" => Frame::Old { version: text("version")? },
+        "text" => Frame::Display(Display::Text(text("text")?)),
+        "markdown" => Frame::Display(Display::Markdown(text("text")?)),
+        "json" => Frame::Display(Display::Json(message.get("value")?.clone())),
+        "image" => {
+            let (data, mime_type) = (text("data")?, text("mimeType")?);
+            Frame::Display(Display::Image(Image { data, mime_type }))
+        }
+        "done" => {
+            let error = match message.get("error") {
+                None => None,
+                Some(error) => Some(self::error(error)?),
+            };
+            Frame::Done { cell, error }
+        }
+        _ => return None,
+    })
+}
+
+fn error(error: &Json) -> Option<CellError> {
+    let text = |key: &str| error.get(key).and_then(Json::as_str).map(str::to_owned);
+    let number =
+        |key: &str| error.get(key).and_then(Json::as_u64).and_then(|at| u32::try_from(at).ok());
+    Some(CellError {
+        name: text("name")?,
+        message: text("message")?,
+        stack: text("traceback"),
+        filename: text("filename"),
+        line: number("line"),
+        column: number("column"),
+    })
+}
+
+impl Frame {
+    /// The bytes that it holds, about.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Stream(_, bytes) => bytes.len(),
+            Self::Display(Display::Text(text) | Display::Markdown(text)) => text.len(),
+            Self::Display(Display::Json(value)) => value.to_string().len(),
+            Self::Display(Display::Image(image)) => image.data.len(),
+            Self::Ready { .. } | Self::Old { .. } | Self::Done { .. } => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(kind: u8, cell: u32, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len() + HEAD).expect("a length");
+        let mut bytes = length.to_be_bytes().to_vec();
+        bytes.push(kind);
+        bytes.extend(cell.to_be_bytes());
+        bytes.extend(payload);
+        bytes
+    }
+
+    async fn parsed(bytes: &[u8]) -> Result<Frame, Fault> {
+        read(&mut &*bytes, 100).await
+    }
+
+    #[tokio::test]
+    async fn frames_are_read() {
+        let stream = Frame::Stream(Stream::Stderr, b"a\xff".to_vec());
+        assert_eq!(parsed(&frame(b'e', 1, b"a\xff")).await, Ok(stream));
+        let done = br#"{"type":"done","error":{"name":"E","message":"m","line":3}}"#;
+        let error = CellError {
+            name: "E".into(),
+            message: "m".into(),
+            line: Some(3),
+            ..CellError::default()
+        };
+        let expected = Frame::Done { cell: 7, error: Some(error) };
+        assert_eq!(parsed(&frame(b'j', 7, done)).await, Ok(expected));
+    }
+
+    #[tokio::test]
+    async fn all_else_is_malformed() {
+        let long = frame(b'o', 1, &[b'x'; 101]);
+        for bytes in [
+            frame(b'x', 1, b""),
+            frame(b'j', 1, b"{"),
+            frame(b'j', 1, b"[]"),
+            frame(b'j', 1, br#"{"type":"other"}"#),
+            frame(b'j', 1, br#"{"type":"done","error":{}}"#),
+            long,
+            vec![0, 0, 0, 4, 0, 0, 0, 0],
+        ] {
+            assert_eq!(parsed(&bytes).await, Err(Fault::Malformed), "{bytes:?}");
+        }
+        let whole = frame(b'o', 1, b"abc");
+        assert_eq!(parsed(&whole[..whole.len() - 1]).await, Err(Fault::Closed));
+        assert_eq!(parsed(b"").await, Err(Fault::Closed));
+    }
+}

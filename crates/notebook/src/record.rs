@@ -1,0 +1,270 @@
+//! The record of a cell that runs: its output, as it comes.
+//!
+//! In: bytes of streams and displays, from any thread. Out: the text and the typed parts within the limits of the call, and
+//! a signal for each change.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::{Value as Json, json};
+use tokio::sync::Notify;
+
+use crate::{
+    Image, Limits, Output, Window,
+    text::{
+        clean::cleaned,
+        json::{bounded, json_text},
+        kept::Kept,
+        screen::{Screen, Stream},
+        words::grouped,
+    },
+};
+
+/// The most parts of a cell's output that are kept one by one.
+const MOST_PARTS: usize = 1000;
+
+/// What a call knows of all its cells.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) limits: Limits,
+    /// Told of each change, for updates.
+    pub(crate) changed: Notify,
+    images: AtomicUsize,
+}
+
+impl Shared {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, changed: Notify::new(), images: AtomicUsize::new(0) }
+    }
+}
+
+/// The record of a cell. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    shared: Arc<Shared>,
+    inside: Arc<Mutex<Inside>>,
+}
+
+#[derive(Debug)]
+struct Inside {
+    screen: Screen,
+    parts: Vec<Part>,
+    /// The bytes of text among the parts.
+    part_bytes: usize,
+    json_bytes: usize,
+    /// Whether the cell has ended: later output is not its own.
+    is_closed: bool,
+}
+
+/// A part of a cell's output.
+#[derive(Debug)]
+enum Part {
+    /// Bytes of a stream: a chunk may end within a character.
+    Stream {
+        name: &'static str,
+        bytes: Vec<u8>,
+    },
+    Other(Output),
+}
+
+/// What a cell has shown.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) text: Kept,
+    pub(crate) parts: Vec<Output>,
+}
+
+impl Record {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        // Some bytes more than are shown tell whether a cut is between lines.
+        let limit = usize_of(shared.limits.output_bytes) + 4;
+        let inside = Inside {
+            screen: Screen::new(limit),
+            parts: Vec::new(),
+            part_bytes: 0,
+            json_bytes: 0,
+            is_closed: false,
+        };
+        Self { shared, inside: Arc::new(Mutex::new(inside)) }
+    }
+
+    /// The limits of its call.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+
+    /// Takes bytes of a stream; false if the cell has ended.
+    pub(crate) fn stream(&self, stream: Stream, bytes: &[u8]) -> bool {
+        self.change(|inside, shared| {
+            inside.screen.stream(stream, bytes);
+            inside.part_of_stream(stream.as_str(), bytes, &shared.limits);
+        })
+    }
+
+    /// Takes a displayed text.
+    pub(crate) fn text(&self, text: &str) {
+        self.change(|inside, shared| {
+            inside.screen.block(&bounded(text.to_owned(), usize_of(shared.limits.display_bytes)));
+            inside.part_of_text(text, Output::Text, &shared.limits);
+        });
+    }
+
+    /// Takes a displayed text in markdown.
+    pub(crate) fn markdown(&self, text: &str) {
+        self.change(|inside, shared| {
+            inside.screen.block(&bounded(text.to_owned(), usize_of(shared.limits.display_bytes)));
+            inside.part_of_text(text, Output::Markdown, &shared.limits);
+        });
+    }
+
+    /// Takes a displayed value.
+    pub(crate) fn json(&self, value: Json) {
+        self.change(|inside, shared| {
+            inside.screen.block(&json_text(&value, usize_of(shared.limits.display_bytes)));
+            let bytes = value.to_string().len();
+            inside.part_of_json(value, bytes, &shared.limits);
+        });
+    }
+
+    /// Takes a displayed image in Base64. One that is too large, or one too many, is left out, and the text says so.
+    pub(crate) fn image(&self, image: Image) {
+        self.change(|inside, shared| {
+            let limits = &shared.limits;
+            let bytes = image.data.len() as u64 / 4 * 3;
+            if bytes > limits.image_bytes {
+                let text = format!("[image of {} bytes left out]", grouped(bytes));
+                return inside.screen.block(&text);
+            }
+            let images = shared.images.fetch_add(1, Ordering::Relaxed) as u64;
+            if images >= limits.images {
+                let text = format!("[image left out: more than {} in one call]", limits.images);
+                return inside.screen.block(&text);
+            }
+            inside.parts.push(Part::Other(Output::Image(image)));
+        });
+    }
+
+    /// What the cell has shown so far.
+    pub(crate) fn recorded(&self) -> Recorded {
+        let inside = self.inside();
+        let parts = inside.parts.iter().map(|part| match part {
+            Part::Stream { name, bytes } => {
+                Output::Stream { name, text: cleaned(&String::from_utf8_lossy(bytes)) }
+            }
+            Part::Other(output) => output.clone(),
+        });
+        let is_shown =
+            |part: &Output| !matches!(part, Output::Stream { text, .. } if text.is_empty());
+        let parts = parts.filter(is_shown);
+        Recorded { text: inside.screen.text(), parts: parts.collect() }
+    }
+
+    /// The cell has ended.
+    pub(crate) fn close(&self) {
+        self.inside().is_closed = true;
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Inside, &Shared)) -> bool {
+        {
+            let mut inside = self.inside();
+            if inside.is_closed {
+                return false;
+            }
+            change(&mut inside, &self.shared);
+        }
+        self.shared.changed.notify_one();
+        true
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inside {
+    fn part_of_stream(&mut self, stream: &'static str, more: &[u8], limits: &Limits) {
+        let is_full = self.parts.len() >= MOST_PARTS;
+        match self.parts.last_mut() {
+            Some(Part::Stream { name, bytes }) if *name == stream => bytes.extend(more),
+            _ if is_full => return,
+            _ => self.parts.push(Part::Stream { name: stream, bytes: more.to_vec() }),
+        }
+        self.part_bytes += more.len();
+        self.bound(limits);
+    }
+
+    fn part_of_text(&mut self, text: &str, part: fn(String) -> Output, limits: &Limits) {
+        if self.parts.len() < MOST_PARTS {
+            self.part_bytes += text.len();
+            self.parts.push(Part::Other(part(text.to_owned())));
+            self.bound(limits);
+        }
+    }
+
+    fn part_of_json(&mut self, value: Json, bytes: usize, limits: &Limits) {
+        if self.parts.len() >= MOST_PARTS {
+            return;
+        }
+        let fits = self.json_bytes + bytes <= usize_of(limits.json_bytes);
+        let part = if fits { value } else { json!({ "truncated": true, "bytes": bytes }) };
+        self.json_bytes += if fits { bytes } else { 0 };
+        self.parts.push(Part::Other(Output::Json(part)));
+    }
+
+    /// Cuts the text of parts to the limit, with some slack so that not each chunk costs a cut.
+    fn bound(&mut self, limits: &Limits) {
+        let limit = usize_of(limits.output_bytes);
+        if self.part_bytes <= 2 * limit {
+            return;
+        }
+        let keeps_head = limits.window == Window::Head;
+        let mut parts: Vec<&mut Part> = self.parts.iter_mut().collect();
+        if keeps_head {
+            parts.reverse();
+        }
+        let mut surplus = self.part_bytes - limit;
+        for part in parts {
+            let cut = part.cut(surplus, keeps_head);
+            self.part_bytes -= cut;
+            surplus = surplus.saturating_sub(cut);
+            if surplus == 0 {
+                break;
+            }
+        }
+    }
+}
+
+impl Part {
+    /// Cuts so many bytes of its text, or some more so that no character is cut; returns how many.
+    fn cut(&mut self, surplus: usize, keeps_head: bool) -> usize {
+        match self {
+            Self::Stream { bytes, .. } => {
+                let cut = surplus.min(bytes.len());
+                if keeps_head {
+                    bytes.truncate(bytes.len() - cut);
+                } else {
+                    bytes.drain(..cut);
+                }
+                cut
+            }
+            Self::Other(Output::Text(text) | Output::Markdown(text)) => {
+                let before = text.len();
+                let cut = surplus.min(before);
+                if keeps_head {
+                    text.truncate(text.floor_char_boundary(before - cut));
+                } else {
+                    text.drain(..text.ceil_char_boundary(cut));
+                }
+                before - text.len()
+            }
+            Self::Other(_) => 0,
+        }
+    }
+}
+
+/// A limit as a size.
+pub(crate) fn usize_of(limit: u64) -> usize {
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}

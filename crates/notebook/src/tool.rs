@@ -1,0 +1,88 @@
+//! The tool as a model sees it: its name, its description, the schema of its input.
+//!
+//! In: the backends that are there, and the limits. Out: plain data. Nothing is described that is not there.
+
+use serde_json::{Value as Json, json};
+
+use crate::Limits;
+
+/// A tool for a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// `eval`.
+    pub name: String,
+    /// What the model is told.
+    pub description: String,
+    /// The JSON Schema of the arguments.
+    pub input_schema: Json,
+}
+
+impl Tool {
+    pub(crate) fn new(has_py: bool, has_js: bool, limits: &Limits) -> Self {
+        let languages = match (has_py, has_js) {
+            (true, true) => "Python and JavaScript",
+            (true, false) => "Python",
+            (false, _) => "JavaScript",
+        };
+        let mut lines = vec![
+            format!(
+                "Runs {languages} code in cells, in order. State stays: a cell sees everything that earlier cells of its language declared, also those of earlier calls."
+            ),
+            "Use it in place of `python -c` or `node -e` in a shell.".to_owned(),
+            "After a cell that fails the later ones do not run; what earlier ones did stays."
+                .to_owned(),
+        ];
+        if has_py {
+            lines.push("Python: top-level `await` works. The value of the last expression is shown, unless the line ends with `;`. `display(value)` shows more: dicts and lists as JSON, tables, figures and images. `!command` runs a shell command. Input from a keyboard is not there.".to_owned());
+        }
+        if has_js {
+            lines.push("JavaScript or TypeScript: top-level `await` and `return` work. The value of a last statement that is an expression is shown. `display(value)` shows more, and `print` writes text. It is a sandbox: there is no file system, no network and no `require`.".to_owned());
+        }
+        lines.push(format!(
+            "A cell has {} seconds, or its `timeout` (1 to {}). `reset: true` gives it an empty kernel.",
+            limits.timeout_seconds, limits.max_timeout_seconds
+        ));
+        Self {
+            name: "eval".to_owned(),
+            description: lines.join("\n"),
+            input_schema: schema(has_py, has_js, limits),
+        }
+    }
+}
+
+fn schema(has_py: bool, has_js: bool, limits: &Limits) -> Json {
+    let languages: Vec<&str> = [("py", has_py), ("js", has_js)]
+        .into_iter()
+        .filter(|(_, has)| *has)
+        .map(|(name, _)| name)
+        .collect();
+    json!({
+        "type": "object",
+        "properties": {
+            "cells": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": limits.max_cells,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "language": { "type": "string", "enum": languages },
+                        "code": { "type": "string", "description": "The code of the cell, as it is." },
+                        "title": { "type": "string", "description": "A short label, such as 'load config'." },
+                        "timeout": {
+                            "type": "integer",
+                            "minimum": 1,
+                            "maximum": limits.max_timeout_seconds,
+                            "description": "Seconds that the cell may take."
+                        },
+                        "reset": { "type": "boolean", "description": "Begin with an empty kernel of the language." }
+                    },
+                    "required": ["language", "code"],
+                    "additionalProperties": false
+                }
+            }
+        },
+        "required": ["cells"],
+        "additionalProperties": false
+    })
+}

@@ -1,0 +1,148 @@
+//! Misuse: what is refused before anything starts, with its path.
+
+use isolane::{ErrorKind, Spelling};
+use isolane_notebook::{Args, ExecuteOptions, Language, Misuse, Notebook, NotebookOptions};
+use serde_json::{Value as Json, json};
+
+use crate::support::{cells, notebook};
+
+fn refused(options: &Json) -> Misuse {
+    NotebookOptions::from_json(options, Spelling::Camel).expect_err("misuse")
+}
+
+fn refused_args(args: &Json) -> Misuse {
+    match Args::from_json(args) {
+        Err(misuse) => misuse,
+        Ok(args) => notebook().execute(args, ExecuteOptions::default()).expect_err("misuse"),
+    }
+}
+
+#[test]
+fn options() {
+    use ErrorKind::{Range, Type};
+    let table = [
+        (
+            json!({ "limit": {} }),
+            Type,
+            "limit",
+            "limit: unknown option 'limit'; did you mean 'limits'?",
+        ),
+        (
+            json!({ "limits": { "timeoutSecond": 1 } }),
+            Type,
+            "limits.timeoutSecond",
+            "limits.timeoutSecond: unknown option 'timeoutSecond'; did you mean 'timeoutSeconds'?",
+        ),
+        (
+            json!({ "limits": { "maxTimeoutSeconds": 601 } }),
+            Range,
+            "limits.maxTimeoutSeconds",
+            "limits.maxTimeoutSeconds must be a whole number from 1 to 600, got 601",
+        ),
+        (
+            json!({ "limits": { "window": "middle" } }),
+            Type,
+            "limits.window",
+            "limits.window must be 'tail' or 'head' or 'ends', got 'middle'",
+        ),
+        (json!({ "js": 1 }), Type, "js", "js must be an object, true or false, got 1"),
+        (
+            json!({ "py": { "interpreter": "" } }),
+            Type,
+            "py.interpreter",
+            "py.interpreter must be a non-empty string, got ''",
+        ),
+        (
+            json!({ "py": { "isolation": "confined" } }),
+            Type,
+            "py.isolation",
+            "py.isolation: 'confined' is not available yet; 'none' has the rights of this process",
+        ),
+        (json!({ "env": { "A": 1 } }), Type, "env.A", "env.A must be a string, got 1"),
+    ];
+    for (options, kind, path, message) in table {
+        let misuse = refused(&options);
+        assert_eq!((misuse.kind(), misuse.path(), misuse.message()), (kind, path, message));
+    }
+    let snake = json!({ "limits": { "timeout_second": 1 } });
+    let misuse = NotebookOptions::from_json(&snake, Spelling::Snake).expect_err("misuse");
+    assert!(misuse.message().ends_with("did you mean 'timeout_seconds'?"), "{misuse}");
+}
+
+#[test]
+fn arguments() {
+    use ErrorKind::{Range, Type};
+    let cell = |rest: Json| {
+        let mut cell = json!({ "language": "js", "code": "1" });
+        let fields = cell.as_object_mut().expect("an object");
+        fields.extend(rest.as_object().expect("an object").clone());
+        json!({ "cells": [{ "language": "js", "code": "1" }, cell] })
+    };
+    let table = [
+        (json!([]), Type, "args", "args must be an object, got a list"),
+        (json!({}), Type, "cells", "cells is missing"),
+        (json!({ "cells": [] }), Type, "cells", "cells must have at least one cell"),
+        (json!({ "cell": [] }), Type, "cell", "cell: unknown option 'cell'; did you mean 'cells'?"),
+        (
+            cell(json!({ "timeout": 0 })),
+            Range,
+            "cells[1].timeout",
+            "cells[1].timeout must be a whole number from 1 to 600, got 0",
+        ),
+        (
+            cell(json!({ "timeout": 1.5 })),
+            Range,
+            "cells[1].timeout",
+            "cells[1].timeout must be a whole number from 1 to 600, got 1.5",
+        ),
+        (
+            cell(json!({ "timeout": "1" })),
+            Type,
+            "cells[1].timeout",
+            "cells[1].timeout must be a number, got '1'",
+        ),
+        (
+            cell(json!({ "language": "rb" })),
+            Type,
+            "cells[1].language",
+            "cells[1].language must be 'py' or 'js', got 'rb'",
+        ),
+        (cell(json!({ "code": null })), Type, "cells[1].code", "cells[1].code is missing"),
+        (
+            cell(json!({ "tile": "x" })),
+            Type,
+            "cells[1].tile",
+            "cells[1].tile: unknown option 'tile'; did you mean 'title'?",
+        ),
+        (
+            json!({ "cells": vec![json!({ "language": "js", "code": "" }); 65] }),
+            Range,
+            "cells",
+            "cells must have at most 64 cells, got 65",
+        ),
+        (
+            cell(json!({ "code": "x".repeat((1 << 20) + 1) })),
+            Range,
+            "cells[1].code",
+            "cells[1].code must have at most 1048576 bytes, got 1048577",
+        ),
+    ];
+    for (args, kind, path, message) in table {
+        let misuse = refused_args(&args);
+        assert_eq!((misuse.kind(), misuse.path(), misuse.message()), (kind, path, message));
+    }
+}
+
+#[test]
+fn a_backend_that_is_off_and_a_notebook_that_is_closed() {
+    let options = NotebookOptions { py: None, ..NotebookOptions::default() };
+    let notebook = Notebook::new(options).expect("valid options");
+    let run = |language| notebook.execute(cells(&[(language, "1")]), ExecuteOptions::default());
+    let misuse = run(Language::Py).expect_err("misuse");
+    assert_eq!(misuse.message(), "cells[0].language: the Python backend is switched off");
+    let misuse = notebook.reset(Language::Py).expect_err("misuse");
+    assert_eq!(misuse.message(), "language: the Python backend is switched off");
+    notebook.close().wait().expect("closed");
+    let misuse = run(Language::Js).expect_err("misuse");
+    assert_eq!((misuse.path(), misuse.message()), ("notebook", "notebook is closed"));
+}

@@ -1,0 +1,206 @@
+// Notebooks through Node.js: the table of cases, and what only Node.js sees of them.
+
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+
+import { Runtime } from 'isolane';
+import { Notebook } from 'isolane/notebook';
+
+const ROOT = new URL('../..', import.meta.url);
+const CEILING = { timeout: 120_000 };
+const cases = JSON.parse(readFileSync(new URL('../../crates/notebook/tests/cases/cells.json', import.meta.url), 'utf8'));
+
+const probe = new Notebook();
+const { py } = await probe.available();
+await probe.close();
+const skip = py.ok ? false : `there is no Python: ${py.reason}`;
+
+const js = (code, more) => ({ language: 'js', code, ...more });
+const python = (code, more) => ({ language: 'py', code, ...more });
+const textOf = async (notebook, ...cells) => (await notebook.execute({ cells })).content[0].text;
+
+/** The value at a path, `null` if there is none. */
+const at = (value, path) => path.split('.').reduce((inner, key) => inner?.[key], value) ?? null;
+
+for (const { name, needs, options, calls } of cases) {
+  test(name, { ...CEILING, skip: needs === 'python' && skip }, async () => {
+    await using(new Notebook(options), async (notebook) => {
+      for (const { cells, text, status, state, error = false, images = 0, details = {} } of calls) {
+        const result = await notebook.execute({ cells });
+        if (text !== undefined) assert.equal(result.content[0].text, text);
+        assert.deepEqual(result.details.cells.map((cell) => cell.status), status);
+        if (state !== undefined) assert.deepEqual(result.details.cells.map((cell) => cell.state), state);
+        assert.equal(result.isError, error);
+        assert.equal(result.content.length - 1, images);
+        for (const [path, value] of Object.entries(details)) {
+          const meta = path === 'meta.truncation' ? result.details.meta.truncation : at(result.details, path);
+          assert.deepEqual(meta, value);
+        }
+      }
+    });
+  });
+}
+
+/** Whether a process is there and has not ended. */
+function isAlive(pid) {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+async function using(notebook, act) {
+  try {
+    return await act(notebook);
+  } finally {
+    await notebook.close();
+  }
+}
+
+test('misuse throws at once, with its path', CEILING, async () => {
+  const table = [
+    [() => new Notebook({ limit: {} }), TypeError, 'limit', "limit: unknown option 'limit'; did you mean 'limits'?"],
+    [() => new Notebook(1), TypeError, 'options', 'options must be an object, got a number'],
+    [() => new Notebook({ limits: { images: 1.5 } }), RangeError, 'limits.images', 'limits.images must be a whole number from 0 to 1000, got 1.5'],
+    [() => new Notebook({ js: { runtime: {} } }), TypeError, 'js.runtime', 'js.runtime must be a Runtime, got an object'],
+    [() => new Notebook({ limits: { window: () => 1 } }), TypeError, 'limits.window', 'limits.window must be data, got a function'],
+    [() => new Notebook({ js: { globals: { console: 1 } } }), TypeError, 'js.globals.console', 'js.globals.console: a notebook has a console of its own'],
+    [(notebook) => notebook.execute(), TypeError, 'args', 'args must be an object, got null'],
+    [(notebook) => notebook.execute({ cells: [js('1', { timeout: 0 })] }), RangeError, 'cells[0].timeout', 'cells[0].timeout must be a whole number from 1 to 600, got 0'],
+    [(notebook) => notebook.execute({ cells: [js('1')] }, { onUpdates: 1 }), TypeError, 'onUpdates', "onUpdates: unknown option 'onUpdates'; did you mean 'onUpdate'?"],
+    [(notebook) => notebook.execute({ cells: [js('1')] }, { onUpdate: 1 }), TypeError, 'onUpdate', 'onUpdate must be a function, got a number'],
+  ];
+  await using(new Notebook(), (notebook) => {
+    for (const [act, Class, path, message] of table) {
+      assert.throws(() => act(notebook), (error) => {
+        assert.deepEqual([error.constructor, error.path, error.message], [Class, path, message]);
+        return true;
+      });
+    }
+  });
+  const closed = new Notebook();
+  await closed.close();
+  assert.throws(() => closed.execute({ cells: [js('1')] }), { name: 'TypeError', message: 'notebook is closed', path: 'notebook' });
+  await assert.rejects(closed.reset('js'), { name: 'TypeError', message: 'notebook is closed' });
+});
+
+test('cells see what the host hands over', CEILING, async () => {
+  const options = {
+    globals: { scale: async (n) => n * 10, table: { rows: [1, 2] }, when: new Date(0), bytes: new Uint8Array([7]) },
+    imports: { prices: { kettle: () => 24 } },
+    modules: { './double.js': 'export const double = (n) => 2 * n;' },
+  };
+  await using(new Notebook({ js: options }), async (notebook) => {
+    const code = `import { kettle } from 'prices'; import { double } from './double.js';
+      [await scale(table.rows.length), await kettle(), double(4), when.getTime(), bytes[0]]`;
+    assert.equal(await textOf(notebook, js(code)), '[20,24,8,0,7]');
+  });
+});
+
+test('a runtime of the caller runs the cells', CEILING, async () => {
+  const runtime = new Runtime();
+  await using(new Notebook({ js: { runtime } }), async (notebook) => {
+    assert.equal(await textOf(notebook, js('1 + 1')), '2');
+    assert.equal(runtime.stats().sessions, 1);
+  });
+  await runtime.close();
+});
+
+test('terminate and a signal end a call', CEILING, async () => {
+  await using(new Notebook(), async (notebook) => {
+    const begun = (end) =>
+      new Promise((resolve) => {
+        let hasEnded = false;
+        const options = {
+          onUpdate({ content }) {
+            if (hasEnded || !content[0].text.includes('begun')) return;
+            hasEnded = true;
+            end(execution, controller);
+          },
+        };
+        const controller = new AbortController();
+        const loop = { cells: [js("print('begun'); for (;;);")] };
+        const execution = notebook.execute(loop, { ...options, signal: controller.signal });
+        resolve(execution);
+      });
+    const tail = 'Cell aborted.\nJavaScript state is as it was before this cell.';
+    const terminated = await begun((execution) => execution.terminate('enough'));
+    assert.equal(terminated.content[0].text, `begun\nCommand aborted: enough\n${tail}`);
+    assert.equal(terminated.isError, true);
+    const aborted = await begun((_, controller) => controller.abort('too slow'));
+    assert.equal(aborted.content[0].text, `begun\nCommand aborted: too slow\n${tail}`);
+    assert.equal(aborted.details.cells[0].exitCode, undefined);
+  });
+});
+
+test('updates have the result so far', CEILING, async () => {
+  await using(new Notebook(), async (notebook) => {
+    const updates = [];
+    const onUpdate = (update) => updates.push(update);
+    const result = await notebook.execute({ cells: [js("print('a')"), js("display({ b: 1 })")] }, { onUpdate });
+    assert.deepEqual(updates[0].details.cells.map(({ status }) => status), ['pending', 'pending']);
+    assert.deepEqual([updates[0].isError, updates[0].details.isError, updates[0].details.images], [undefined, false, []]);
+    assert.equal(updates.at(-1).content[0].text, result.content[0].text);
+    const thrower = () => {
+      throw new Error('no screen');
+    };
+    const { details } = await notebook.execute({ cells: [js('1')] }, { onUpdate: thrower });
+    assert.equal(details.notice, 'onUpdate threw and was not called again: no screen');
+  });
+});
+
+test('the tool, the backends and the kernels', CEILING, async () => {
+  await using(new Notebook({ py: false }), async (notebook) => {
+    const { name, description, inputSchema } = notebook.tool();
+    assert.equal(name, 'eval');
+    assert.match(description, /`python -c` or `node -e`/);
+    assert.deepEqual(inputSchema.properties.cells.items.properties.language.enum, ['js']);
+    const available = await notebook.available();
+    assert.equal(available.js.ok, true);
+    assert.deepEqual(available.py, { ok: false, reason: 'it is switched off' });
+    await textOf(notebook, js('1'));
+    const [{ sessionId, idleMs, ...kernel }] = notebook.stats().kernels;
+    assert.deepEqual(kernel, { language: 'js', busy: false, rssBytes: null, restarts: 0 });
+    assert.deepEqual([typeof sessionId, typeof idleMs], ['string', 'number']);
+    await notebook.reset('js');
+    assert.deepEqual(notebook.stats().kernels, []);
+  });
+});
+
+test('an idle notebook keeps no process alive, and its kernel ends with it', { ...CEILING, skip }, async () => {
+  const program = `
+    import { Notebook } from 'isolane/notebook';
+    globalThis.notebook = new Notebook();
+    const { content } = await notebook.execute({ cells: [{ language: 'py', code: 'import os; os.getpid()' }, { language: 'js', code: '1' }] });
+    console.log(content[0].text);`;
+  const { stdout, status } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', timeout: 60_000, cwd: ROOT });
+  assert.equal(status, 0);
+  const [, pid] = /^\[1\/2\]\n(\d+)\n\n\[2\/2\]\n1\n$/.exec(stdout);
+  while (isAlive(pid)) await turn();
+});
+
+test('a kernel that computes ends with a host that is killed', { ...CEILING, skip: skip || process.platform !== 'linux' }, async () => {
+  const program = `
+    import { Notebook } from 'isolane/notebook';
+    const code = "import os\\nprint('pid', os.getpid())\\nwhile True: pass";
+    const onUpdate = ({ content }) => console.log(content[0].text);
+    await new Notebook().execute({ cells: [{ language: 'py', code }] }, { onUpdate });`;
+  const host = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'], cwd: ROOT });
+  let text = '';
+  for await (const chunk of host.stdout) {
+    text += chunk;
+    if (/pid \d+/.test(text)) host.kill('SIGKILL');
+  }
+  const [, pid] = /pid (\d+)/.exec(text);
+  while (isAlive(pid)) await turn();
+});
+
+test('Python and JavaScript cells in one call', { ...CEILING, skip }, async () => {
+  await using(new Notebook(), async (notebook) => {
+    assert.equal(await textOf(notebook, python('x = 20'), js('const y = 1'), python('x + 1'), js('y')), '[1/4]\n\n[2/4]\n\n[3/4]\n21\n\n[4/4]\n1');
+  });
+});

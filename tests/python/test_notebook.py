@@ -1,0 +1,238 @@
+"""Notebooks through Python: the table of cases, and what only Python sees of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import isolane
+import pytest
+from isolane.notebook import CallResult, Notebook, Update
+
+CASES = Path(__file__).parents[2] / "crates/notebook/tests/cases/cells.json"
+
+cases: list[dict[str, Any]] = json.loads(CASES.read_text())
+
+with Notebook() as _notebook:
+    _PY = _notebook.available_sync()["py"]
+needs_python = pytest.mark.skipif(not _PY["ok"], reason=f"no Python: {_PY.get('reason')}")
+
+LOOP = "print('begun'); for (;;);"
+TAIL = "Cell aborted.\nJavaScript state is as it was before this cell."
+
+
+def snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: "_" + letter.group().lower(), name)
+
+
+def spelled(options: Any) -> Any:
+    """Options of a case with the keys of Python. Names of variables are no keys."""
+    if not isinstance(options, dict):
+        return options
+    return {snake(key): value if key == "env" else spelled(value) for key, value in options.items()}
+
+
+def at(value: Any, path: str) -> Any:
+    for key in path.split("."):
+        name = snake(key)
+        if isinstance(value, list):
+            value = value[int(key)]
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+        else:
+            return None
+    return value
+
+
+def expected(value: Any) -> Any:
+    """Outputs, errors and truncations of a case with the keys of Python; values stay."""
+    if isinstance(value, dict) and value.get("type") == "image":
+        return {snake(key): item for key, item in value.items()}
+    if isinstance(value, dict) and "window" in value:
+        return {snake(key): item for key, item in value.items()}
+    if isinstance(value, list) and all(isinstance(item, dict) and "type" in item for item in value):
+        return [expected(item) for item in value]
+    return value
+
+
+def js(*codes: str, **more: Any) -> dict[str, Any]:
+    return {"cells": [{"language": "js", "code": code, **more} for code in codes]}
+
+
+@pytest.mark.parametrize("case", cases, ids=[case["name"] for case in cases])
+def test_case(case: dict[str, Any]) -> None:
+    if case.get("needs") == "python" and not _PY["ok"]:
+        pytest.skip(f"no Python: {_PY.get('reason')}")
+    with Notebook(**spelled(case.get("options", {}))) as notebook:
+        for call in case["calls"]:
+            result = notebook.execute_sync({"cells": call["cells"]})
+            if "text" in call:
+                assert result.text == call["text"]
+            cells = result.details["cells"]
+            assert [cell["status"] for cell in cells] == call["status"]
+            if "state" in call:
+                assert [cell.get("state") for cell in cells] == call["state"]
+            assert result.is_error == call.get("error", False)
+            assert len(result.content) - 1 == call.get("images", 0)
+            for path, value in call.get("details", {}).items():
+                assert at(result.details, path) == expected(value), path
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "path", "message"),
+    [
+        (
+            {"limit": {}},
+            TypeError,
+            "limit",
+            "limit: unknown option 'limit'; did you mean 'limits'?",
+        ),
+        (
+            {"limits": {"timeout_second": 1}},
+            TypeError,
+            "limits.timeout_second",
+            (
+                "limits.timeout_second: unknown option 'timeout_second'; "
+                "did you mean 'timeout_seconds'?"
+            ),
+        ),
+        (
+            {"limits": {"images": 1001}},
+            ValueError,
+            "limits.images",
+            "limits.images must be a whole number from 0 to 1000, got 1001",
+        ),
+        ({"js": {"runtime": 1}}, TypeError, "js.runtime", "js.runtime must be a Runtime, got 1"),
+    ],
+)
+def test_misuse_of_options(
+    options: dict[str, Any], kind: type[Exception], path: str, message: str
+) -> None:
+    with pytest.raises(kind) as raised:
+        Notebook(**options)
+    assert (str(raised.value), getattr(raised.value, "path", None)) == (message, path)
+
+
+def test_misuse_of_arguments() -> None:
+    notebook = Notebook()
+    with pytest.raises(ValueError, match=r"^cells\[0\]\.timeout must be a whole number") as raised:
+        notebook.execute_sync(js("1", timeout=0))
+    assert getattr(raised.value, "path", None) == "cells[0].timeout"
+    with pytest.raises(TypeError, match=r"^on_update must be a function, got a number$"):
+        notebook.execute_sync(js("1"), on_update=1)  # type: ignore[arg-type]
+    notebook.close_sync()
+    with pytest.raises(TypeError, match=r"^notebook is closed$") as closed:
+        notebook.execute_sync(js("1"))
+    assert getattr(closed.value, "path", None) == "notebook"
+
+
+def test_functions_of_the_host_are_called_on_its_loop() -> None:
+    async def scale(n: int) -> int:
+        await asyncio.sleep(0)
+        return n * 10
+
+    async def main() -> None:
+        async with Notebook(js={"globals": {"scale": scale, "n": 2}}) as notebook:
+            result: CallResult = await notebook.execute(js("await scale(n)"))
+            assert result.text == "20"
+
+    asyncio.run(main())
+
+
+def test_a_runtime_of_the_caller_runs_the_cells() -> None:
+    with isolane.Runtime() as runtime, Notebook(js={"runtime": runtime}) as notebook:
+        assert notebook.execute_sync(js("1 + 1")).text == "2"
+        assert runtime.stats().sessions == 1
+
+
+def test_terminate_and_cancelling_end_a_call() -> None:
+    async def main() -> None:
+        async with Notebook() as notebook:
+            begun = asyncio.Event()
+
+            def on_update(update: Update) -> None:
+                if "begun" in update.content[0]["text"]:
+                    begun.set()
+
+            execution = notebook.execute(js(LOOP), on_update=on_update)
+            await begun.wait()
+            execution.terminate("enough")
+            result = await execution
+            assert result.text == f"begun\nCommand aborted: enough\n{TAIL}"
+            assert result.is_error
+
+            begun.clear()
+            execution = notebook.execute(js(LOOP), on_update=on_update)
+
+            async def awaits() -> CallResult:
+                done: CallResult = await execution
+                return done
+
+            task = asyncio.create_task(awaits())
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert "Command aborted: the task that awaited" in (await execution).text
+            assert (await notebook.execute(js("1"))).text == "1"
+
+    asyncio.run(main())
+
+
+def test_updates_have_the_result_so_far() -> None:
+    updates: list[Update] = []
+    with Notebook() as notebook:
+        result = notebook.execute_sync(js("print('a')", "1"), on_update=updates.append)
+        assert [cell["status"] for cell in updates[0].details["cells"]] == ["pending", "pending"]
+        assert updates[0].details["is_error"] is False
+        assert updates[-1].content[0]["text"] == result.text
+
+        def throws(_: Update) -> None:
+            raise RuntimeError("no screen")
+
+        result = notebook.execute_sync(js("1"), on_update=throws)
+        notice = "onUpdate threw and was not called again: no screen"
+        assert result.details["notice"] == notice
+
+
+def test_the_tool_the_backends_and_the_kernels() -> None:
+    with Notebook(py=False) as notebook:
+        tool = notebook.tool()
+        language = tool["input_schema"]["properties"]["cells"]["items"]["properties"]["language"]
+        assert (tool["name"], language["enum"]) == ("eval", ["js"])
+        available = notebook.available_sync()
+        assert available["js"]["ok"]
+        assert available["py"] == {"ok": False, "reason": "it is switched off"}
+        notebook.execute_sync(js("1"))
+        (kernel,) = notebook.stats()["kernels"]
+        assert (kernel["language"], kernel["busy"], kernel["rss_bytes"]) == ("js", False, None)
+        notebook.reset_sync("js")
+        assert notebook.stats() == {"confinement": None, "kernels": []}
+
+
+def test_in_a_forked_child_a_notebook_is_closed() -> None:
+    with Notebook() as notebook:
+        assert notebook.execute_sync(js("1")).text == "1"
+        pid = os.fork()
+        if pid == 0:
+            try:
+                notebook.execute_sync(js("1"))
+            except TypeError as error:
+                os._exit(7 if str(error) == "notebook is closed" else 1)
+            finally:
+                os._exit(2)
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == 7
+        assert notebook.execute_sync(js("2")).text == "2"
+
+
+@needs_python
+def test_cells_of_both_languages_in_one_call() -> None:
+    cells = [{"language": "py", "code": "x = 20"}, *js("1")["cells"]]
+    cells.append({"language": "py", "code": "x + 1"})
+    with Notebook() as notebook:
+        assert notebook.execute_sync({"cells": cells}).text == "[1/3]\n\n[2/3]\n1\n\n[3/3]\n21"

@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// Resolves when the server is closed. Works under any executor, and holds nothing of the server.
-    pub fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
         self.is_closed.clone().cancelled_owned()
     }
 

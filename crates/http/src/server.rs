@@ -216,7 +216,8 @@ impl Serving {
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME)
             .max_buf_size(MOST_HEAD_BYTES)
-            .serve_connection(TokioIo::new(Patient::new(socket)), service);
+            .max_header_size(MOST_HEAD_BYTES)
+            .serve_connection(TokioIo::new(Patient::new(socket, connection.sending())), service);
         pin!(answers);
         let mut is_ending = false;
         loop {

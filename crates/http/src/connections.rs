@@ -6,7 +6,10 @@
 use std::{
     collections::{BTreeMap, HashMap},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
 };
 
@@ -54,7 +57,8 @@ impl Connections {
         let end = CancellationToken::new();
         state.idle.insert(id, id);
         state.open.insert(id, Entry { end: end.clone(), idle_since: Some(id) });
-        Some(Connection { id, end, all: Arc::clone(self) })
+        let sending = Sending { id, all: Arc::clone(self), is_produced: Arc::default() };
+        Some(Connection { end, sending })
     }
 
     /// Ends the connection that has been idle longest, if there is one.
@@ -97,9 +101,8 @@ impl State {
 /// One connection, as long as it lives.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    id: u64,
     end: CancellationToken,
-    all: Arc<Connections>,
+    sending: Sending,
 }
 
 impl Connection {
@@ -110,39 +113,60 @@ impl Connection {
 
     /// Whether no request is being answered.
     pub(crate) fn is_idle(&self) -> bool {
-        let state = self.all.state();
-        state.open.get(&self.id).is_none_or(|entry| entry.idle_since.is_some())
+        let state = self.sending.all.state();
+        state.open.get(&self.sending.id).is_none_or(|entry| entry.idle_since.is_some())
     }
 
-    /// A request has come. The connection is not idle until that is dropped.
+    /// For the socket, which knows what has been sent.
+    pub(crate) fn sending(&self) -> Sending {
+        self.sending.clone()
+    }
+
+    /// A request has come. The connection is not idle until its response has been produced and sent.
     pub(crate) fn request(&self) -> Answering {
-        self.all.state().set_idle(self.id, false);
-        Answering { id: self.id, all: Arc::clone(&self.all) }
+        self.sending.is_produced.store(false, Ordering::Relaxed);
+        self.sending.all.state().set_idle(self.sending.id, false);
+        Answering(self.sending.clone())
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut state = self.all.state();
-        state.set_idle(self.id, false);
-        state.open.remove(&self.id);
+        let mut state = self.sending.all.state();
+        state.set_idle(self.sending.id, false);
+        state.open.remove(&self.sending.id);
+    }
+}
+
+/// How far the latest response of a connection is.
+#[derive(Clone, Debug)]
+pub(crate) struct Sending {
+    id: u64,
+    all: Arc<Connections>,
+    /// Whether all of the response has been produced, which is not to say sent.
+    is_produced: Arc<AtomicBool>,
+}
+
+impl Sending {
+    /// All that was produced so far has been sent.
+    pub(crate) fn sent(&self) {
+        if self.is_produced.swap(false, Ordering::Relaxed) {
+            self.all.state().set_idle(self.id, true);
+        }
     }
 }
 
 /// A request that is being answered.
 #[derive(Debug)]
-pub(crate) struct Answering {
-    id: u64,
-    all: Arc<Connections>,
-}
+pub(crate) struct Answering(Sending);
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        self.all.state().set_idle(self.id, true);
+        self.0.is_produced.store(true, Ordering::Relaxed);
     }
 }
 
-/// The body of a response, whose request is answered when the body has been sent.
+/// The body of a response, whose request is answered when the body has been produced.
 #[derive(Debug)]
 pub(crate) struct AnsweringBody {
     pub(crate) body: Body,
@@ -179,6 +203,7 @@ mod tests {
         let [first, second, third] = [(); 3].map(|()| all.open().expect("room"));
         // The first one is idle again since just now, and the second one answers.
         drop(first.request());
+        first.sending().sent();
         let answering = second.request();
         let ended = || [&first, &second, &third].map(|connection| connection.end.is_cancelled());
         let fourth = all.open().expect("the third one makes room");
@@ -187,7 +212,10 @@ mod tests {
         assert_eq!(ended(), [true, false, true]);
         let others = [fourth.request(), fifth.request()];
         assert!(all.open().is_none(), "none is idle");
+        second.sending().sent();
         drop(answering);
+        assert!(all.open().is_none(), "its response has not been sent");
+        second.sending().sent();
         assert!(all.open().is_some());
         assert_eq!(ended(), [true, true, true]);
         drop((others, first, second, third, fourth, fifth));

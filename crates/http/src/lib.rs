@@ -7,6 +7,7 @@ mod about;
 mod app;
 mod body;
 mod connections;
+pub mod door;
 mod events;
 mod guard;
 mod log;

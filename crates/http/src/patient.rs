@@ -17,6 +17,8 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
+use crate::connections::Sending;
+
 /// How long a peer may take nothing.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -27,11 +29,13 @@ pub(crate) struct Patient {
     /// Runs while a write waits.
     timer: Pin<Box<Sleep>>,
     is_waiting: bool,
+    /// Told when all bytes have been sent.
+    sending: Sending,
 }
 
 impl Patient {
-    pub(crate) fn new(socket: TcpStream) -> Self {
-        Self { socket, timer: Box::pin(sleep(PATIENCE)), is_waiting: false }
+    pub(crate) fn new(socket: TcpStream, sending: Sending) -> Self {
+        Self { socket, timer: Box::pin(sleep(PATIENCE)), is_waiting: false, sending }
     }
 
     /// The result of a write, or an error if it waits for too long.
@@ -75,6 +79,10 @@ impl AsyncWrite for Patient {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(context);
+        // hyper flushes the socket when it has handed over all bytes that it had.
+        if let Poll::Ready(Ok(())) = flushed {
+            self.sending.sent();
+        }
         self.judge(context, flushed)
     }
 

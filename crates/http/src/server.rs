@@ -93,6 +93,11 @@ impl Server {
         self.is_closed.cancelled().await;
     }
 
+    /// Resolves when the server is closed. Works under any executor, and holds nothing of the server.
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.is_closed.clone().cancelled_owned()
+    }
+
     async fn start(service: ProcessService, options: ListenOptions) -> Result<Self, Error> {
         let listener = bind(&options).await?;
         let address = listener.local_addr().map_err(|error| unavailable(&options, &error))?;
@@ -211,7 +216,8 @@ impl Serving {
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME)
             .max_buf_size(MOST_HEAD_BYTES)
-            .serve_connection(TokioIo::new(Patient::new(socket)), service);
+            .max_header_size(MOST_HEAD_BYTES)
+            .serve_connection(TokioIo::new(Patient::new(socket, connection.sending())), service);
         pin!(answers);
         let mut is_ending = false;
         loop {

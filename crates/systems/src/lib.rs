@@ -13,6 +13,7 @@ pub fn open(name: &str, options: Given, context: Context) -> Result<Arc<dyn Syst
     match name {
         "typescript-environment" => isolane_environment::door::open_environment(options, context),
         "process-service" => isolane_environment::door::open_service(options, context),
+        "http-server" => isolane_http::door::open(options, &context),
         "notebook" => isolane_notebook::door::open(options, context),
         _ => Err(Error::new(ErrorKind::Type, format!("there is no system '{name}'"))),
     }

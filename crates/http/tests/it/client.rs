@@ -67,6 +67,11 @@ impl Connection {
         self.socket.get_mut().write_all(bytes).await.expect("sent");
     }
 
+    /// Sends as many of these bytes as the server takes.
+    pub(crate) async fn offer(&mut self, bytes: &[u8]) {
+        let _ = self.socket.get_mut().write_all(bytes).await;
+    }
+
     /// Sends the head of a request, with a `Host` unless there is one.
     pub(crate) async fn ask(&mut self, line: &str, headers: &[(&str, &str)], body: &str) {
         let mut text = format!("{line} HTTP/1.1\r\n");

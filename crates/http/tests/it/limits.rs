@@ -150,3 +150,30 @@ async fn idle_connections_make_room_for_others() {
     let rest = stream.all_events().await;
     assert_eq!(rest.last().map(|(_, kind, _)| kind.as_str()), Some("exit"));
 }
+
+#[tokio::test]
+async fn what_is_no_http_harms_nobody() {
+    let world = world().await;
+    let many = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: x\r\n".repeat(1000));
+    let lengths = "POST /processes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}";
+    for (bytes, expected) in [
+        (&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"[..], "400"),
+        (b"GET /\r\n\r\n", "400"),
+        (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""),
+        (many.as_bytes(), "431"),
+        (lengths.as_bytes(), "400"),
+    ] {
+        let mut connection = Connection::to(&world.server).await;
+        connection.send(bytes).await;
+        let rest = connection.rest().await;
+        let status = rest.split(' ').nth(1).unwrap_or_default();
+        assert_eq!(status, expected, "{:.60}", String::from_utf8_lossy(bytes));
+    }
+    // The server ends the connection before it has read all, so the answer may be lost.
+    let large = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
+    let mut connection = Connection::to(&world.server).await;
+    connection.offer(large.as_bytes()).await;
+    let rest = connection.rest().await;
+    assert!(rest.is_empty() || rest.starts_with("HTTP/1.1 431 "), "{rest}");
+    assert_eq!(get(&world.server, "/healthz").await.status, 200);
+}

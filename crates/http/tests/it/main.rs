@@ -2,6 +2,7 @@
 
 mod client;
 mod document;
+mod door;
 mod guard;
 mod limits;
 mod page;

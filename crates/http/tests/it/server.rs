@@ -3,7 +3,10 @@
 use isolane_environment::{ProcessService, ProcessServiceOptions};
 use isolane_http::{ListenOptions, Server};
 
-use crate::{client::get, scripted::world};
+use crate::{
+    client::{Connection, get, post},
+    scripted::world,
+};
 
 #[test]
 fn a_server_needs_no_executor() {
@@ -21,7 +24,7 @@ fn a_server_needs_no_executor() {
 #[tokio::test]
 async fn a_server_that_is_dropped_listens_no_more() {
     let world = world().await;
-    let mut connection = crate::client::Connection::to(&world.server).await;
+    let mut connection = Connection::to(&world.server).await;
     connection.ask("GET /healthz", &[], "").await;
     assert_eq!(connection.response().await.status, 200);
     drop(world.server);
@@ -31,10 +34,26 @@ async fn a_server_that_is_dropped_listens_no_more() {
 #[tokio::test]
 async fn requests_share_a_connection() {
     let world = world().await;
-    let mut connection = crate::client::Connection::to(&world.server).await;
+    let mut connection = Connection::to(&world.server).await;
     for (path, status) in [("/healthz", 200), ("/nothing", 404), ("/processes/1", 404), ("/", 200)]
     {
         connection.ask(&format!("GET {path}"), &[], "").await;
         assert_eq!(connection.response().await.status, status);
     }
+}
+
+#[tokio::test]
+async fn a_response_that_is_being_sent_comes_whole_though_the_server_closes() {
+    let world = world().await;
+    let flood = serde_json::json!({ "code": "flood\nflood\nflood\nflood" }).to_string();
+    post(&world.server, "/processes?wait=60000", &flood).await;
+    // More than the sockets hold, so most of it is still to be sent.
+    let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(256 << 10).expect("a small buffer");
+    let mut connection = Connection::over(socket, &world.server).await;
+    connection.ask("GET /processes/1/stdout", &[], "").await;
+    let head = connection.head().await;
+    assert_eq!(head.header("content-length"), Some("8388608"));
+    let (body, ()) = tokio::join!(connection.rest(), world.server.close());
+    assert_eq!(body.len(), 8_388_608);
 }

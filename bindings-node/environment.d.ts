@@ -214,6 +214,30 @@ export class ProcessError extends Error {
   readonly code: string;
 }
 
+/** The options of {@link ProcessService.listen}. */
+export interface ListenOptions {
+  /** The address: 127.0.0.1 by default. One that is not loopback needs a `token`. */
+  host?: string | undefined;
+  /** 4765 by default; 0 for a free one. */
+  port?: number | undefined;
+  /** At least 16 characters, which clients send as `Authorization: Bearer`. */
+  token?: string | undefined;
+  /** The bytes of a request's body: 1 MiB by default. */
+  maxBodyBytes?: number | undefined;
+  /** The POST requests of a token or an address: 50 a second, 200 at once by default; `null` for any number. */
+  rateLimit?: { perSecond?: number | undefined; burst?: number | undefined } | null | undefined;
+}
+
+/** A service that answers over HTTP. */
+export class ProcessServer {
+  private constructor();
+  /** The address, such as `http://127.0.0.1:4765`. */
+  readonly url: string;
+  /** Ends streams, waits for open requests up to 5 seconds, and resolves when nothing listens any more. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
 /** Gives an environment work and keeps the records. Calls reject with a {@link ProcessError}. */
 export class ProcessService {
   constructor(options?: ProcessServiceOptions);
@@ -248,6 +272,12 @@ export class ProcessService {
   toolTypes(): string;
   toolDocs(service: string, name: string): Promise<string>;
   environmentDocs(): Promise<string>;
+  /**
+   * Answers clients over HTTP, with a page for people at `/`. The program does not end while the server listens. Without
+   * a `token` only programs of this machine can reach it. Rejects with a `TypeError` or a `RangeError` for options that
+   * are not valid, and with an `Error` for an address that is taken.
+   */
+  listen(options?: ListenOptions): Promise<ProcessServer>;
   /** Refuses new work, cancels the queue, kills what runs, and shuts the environment down. */
   shutdown(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -185,6 +185,13 @@ export class ProcessService {
     return this.#call('environmentDocs', []);
   }
 
+  async listen(options?: unknown): Promise<ProcessServer> {
+    const bag = options === undefined ? ({} as Bag) : object(options, 'options');
+    const door = new Door('http-server', { ...bag, service: this.#door.ask<number>('number') });
+    const { url } = await door.call<{ url: string }>('listen', []);
+    return new ProcessServer(door, url);
+  }
+
   shutdown(): Promise<void> {
     return this.#call('shutdown', []);
   }
@@ -199,6 +206,33 @@ export class ProcessService {
 
   #call<Value>(method: string, args: readonly unknown[]): Promise<Value> {
     return this.#door.call<Value>(method, args).catch(asProblem);
+  }
+}
+
+/** A service that answers over HTTP. */
+export class ProcessServer {
+  readonly url: string;
+  readonly #door: Door;
+  /** The event loop waits for it: the program does not end while the server listens. */
+  readonly #closed: Promise<void>;
+
+  constructor(door: Door, url: string) {
+    this.#door = door;
+    this.url = url;
+    this.#closed = promise(door.call<void>('closed', []));
+  }
+
+  async close(): Promise<void> {
+    await this.#door.call('close', []);
+    await this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  get [Symbol.toStringTag](): string {
+    return 'ProcessServer';
   }
 }
 

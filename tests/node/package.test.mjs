@@ -57,6 +57,9 @@ test('two tarballs are all that an empty folder needs', { timeout: CEILING_MS, s
   const work = `const service = new ProcessService(); service.create({ code: 'return 42' }).then(({ pid }) => service.wait(pid)).then((r) => console.log(r.output.result))`;
   assert.equal(node(home, `const { ProcessService } = require('isolane/environment'); ${work}`), '42');
   assert.equal(node(home, `import { ProcessService } from 'isolane/environment'; ${work}`, '--input-type=module'), '42');
+  const cells = `const notebook = new Notebook(); notebook.execute({ cells: [{ language: 'js', code: '6 * 7' }] }).then((r) => console.log(r.content[0].text)).finally(() => notebook.close())`;
+  assert.equal(node(home, `const { Notebook } = require('isolane/notebook'); ${cells}`), '42');
+  assert.equal(node(home, `import { Notebook } from 'isolane/notebook'; ${cells}`, '--input-type=module'), '42');
   if (process.platform !== 'win32') {
     assert.equal(node(home, `const runtime = new (require('isolane').Runtime)({ isolation: 'process' }); const { runCode } = runtime; ${use}.then(() => runtime.close())`), '42');
   }

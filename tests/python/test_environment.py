@@ -6,8 +6,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import urllib.error
+import urllib.request
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from isolane.environment import (
@@ -404,3 +406,26 @@ def test_an_environment_of_this_module_works_with_other_hosts() -> None:
         assert await environment.execute(ExecutionInput(9, "1"), bindings) == "canceled"
 
     in_loop(main)()
+
+
+@in_loop
+async def test_a_client_posts_code_over_http(typescript: Services) -> None:
+    def post(url: str, token: str) -> dict[str, Any]:
+        headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+        body = json.dumps({"code": "return 6 * 7"}).encode()
+        request = urllib.request.Request(f"{url}/processes?wait=60000", body, headers)
+        with urllib.request.urlopen(request) as answer:
+            return cast("dict[str, Any]", json.load(answer))
+
+    token = "a-token-of-the-test"
+    async with typescript() as service, await service.listen(port=0, token=token) as server:
+        record = await asyncio.to_thread(post, server.url, token)
+        assert record["output"] == {"result": 42}
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            await asyncio.to_thread(post, server.url, "another-token-of-it")
+        assert refused.value.code == 401
+        refused.value.close()
+        with pytest.raises(ValueError, match=r"^max_body_bytes must be"):
+            await service.listen(max_body_bytes=0)
+        with pytest.raises(TypeError, match="token"):
+            await service.listen(host="0.0.0.0", port=0)

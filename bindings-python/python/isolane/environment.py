@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypedDict, cast, final
 
-from ._door import Door
+from ._door import Door, as_error
 from ._runtime import Runtime
 from ._undefined import Undefined, undefined
 
@@ -29,6 +29,7 @@ __all__ = [
     "ProcessEvent",
     "ProcessList",
     "ProcessRecord",
+    "ProcessServer",
     "ProcessService",
     "StreamInfo",
     "ToolContext",
@@ -444,6 +445,42 @@ class ProcessService:
         """The description of the environment in Markdown."""
         return cast(str, await self._door.call("environmentDocs"))
 
+    async def listen(
+        self,
+        *,
+        host: str | None = None,
+        port: int | None = None,
+        token: str | None = None,
+        max_body_bytes: int | None = None,
+        rate_limit: Mapping[str, float] | Undefined | None = undefined,
+    ) -> ProcessServer:
+        """Answers clients over HTTP, with a page for people at `/`.
+
+        Args:
+            host: The address: 127.0.0.1 by default. One that is not loopback needs a `token`.
+            port: 4765 by default; 0 for a free one.
+            token: At least 16 characters, which clients send as `Authorization: Bearer`. Without
+                one only programs of this machine can reach the server.
+            max_body_bytes: The bytes of a request's body; 1 MiB by default.
+            rate_limit: The POST requests of a token or an address, `per_second` and `burst`; 50 a
+                second and 200 at once by default, `None` for any number.
+
+        Raises:
+            TypeError, ValueError: an option is not valid.
+            RuntimeError: the address is taken.
+        """
+        options: dict[str, Any] = {
+            "host": host,
+            "port": port,
+            "token": token,
+            "max_body_bytes": max_body_bytes,
+            "rate_limit": rate_limit,
+            "service": self._door.ask("number"),
+        }
+        door = Door("http-server", options)
+        listening = await door.call("listen")
+        return ProcessServer(door, listening["url"])
+
     async def shutdown(self) -> None:
         """Refuses new work, cancels the queue, kills what runs, and shuts the environment down."""
         await self._door.call("shutdown", read=_nothing)
@@ -453,6 +490,33 @@ class ProcessService:
 
     async def __aexit__(self, *_: object) -> None:
         await self.shutdown()
+
+
+@final
+class ProcessServer:
+    """A service that answers over HTTP."""
+
+    __slots__ = ("_door", "url")
+
+    def __init__(self, door: Door, url: str) -> None:
+        self._door = door
+        self.url = url
+        """The address, such as `http://127.0.0.1:4765`."""
+
+    async def close(self) -> None:
+        """Ends streams, waits for open requests up to 5 seconds, and returns when nothing listens
+        any more."""
+        await self._door.call("close", read=_nothing)
+
+    async def wait_closed(self) -> None:
+        """Returns when the server has been closed."""
+        await self._door.call("closed", read=_nothing)
+
+    async def __aenter__(self) -> ProcessServer:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
 
 class _Bindings:
@@ -525,4 +589,6 @@ async def _awaited(answer: Any) -> Any:
 
 
 def _as_error(thrown: Any) -> BaseException:
-    return ProcessError(thrown["code"], thrown["message"])
+    if isinstance(thrown, Mapping):
+        return ProcessError(thrown["code"], thrown["message"])
+    return as_error(thrown)

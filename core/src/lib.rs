@@ -67,7 +67,7 @@ pub use rust::{
     Inputs, IntoOutput, Parameters, Plain, Report, Reports, Returned, SandboxCall, SandboxFunction,
     SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, run_code, spawn,
 };
-pub use value::path::Step;
+pub use value::path::{Step, answer_of};
 pub use value::{Charge, Value};
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 pub use worker::{WorkerAllocator, worker_main};

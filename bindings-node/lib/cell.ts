@@ -13,6 +13,7 @@ import { Sandbox } from './sandbox.js';
 import { named } from './session-promises.js';
 import type { SessionSandbox } from './session-sandbox.js';
 import { CellThrows, type Throws } from './throws.js';
+import { REPORT_SINK } from './wire.js';
 
 /** In place of the sandbox of a cell that has settled, whose caller may keep it without the session. */
 const NONE = new Sandbox(null);
@@ -90,7 +91,7 @@ export class Between extends Run {
   protected override reported(call: number, number: number, reader: MessageReader): void {
     reader.read(this, 'report', (ok, value) => {
       this.throws.isCalled();
-      this.answer(call, number, ok, value, () => this.invoke(this.sessionSink, [value]));
+      this.answer(call, REPORT_SINK, number, ok, value, () => this.invoke(this.sessionSink, [value]));
     });
   }
 }

@@ -10,14 +10,17 @@ import { notCloneable } from './serialization-error.js';
 /** Hands a finished message to the native side. */
 export type Deliver = (ok: boolean, frame: Uint8Array, length: number, blobs: Uint8Array[] | undefined) => void;
 
-/** Writes a completion and delivers it. Returns the value that the sandbox throws, or `undefined`. Never throws. */
-export function complete(numbering: Numbering, ok: boolean, value: unknown, deliver: Deliver): unknown {
+/**
+ * Writes a completion of the host function with that number and delivers it. Returns the value that the sandbox throws, or
+ * `undefined`. Never throws.
+ */
+export function complete(numbering: Numbering, fn: number, ok: boolean, value: unknown, deliver: Deliver): unknown {
   const encoder = borrowEncoder();
   let fulfilled = ok;
   let thrown = ok ? undefined : value;
   try {
     encoder.begin(numbering);
-    encoder.value(value, ok ? 'result' : 'error');
+    encoder.value(value, ok ? fn : 'error');
   } catch (failure) {
     fulfilled = false;
     thrown = failure;

@@ -17,15 +17,20 @@ import { ERROR_CLASSES, Key, Tag } from './wire.js';
 
 /** Gives out the numbers under which functions and promises cross. */
 export interface Numbering {
-  /** The number of a host function, the same for the same function within a run. */
-  hostFunction(fn: Function): number;
+  /** The number of a host function, the same for the same function within a run. It crosses under that name. */
+  hostFunction(fn: Function, name: string): number;
   /** The number of a function that is answered in Rust. */
   nativeFunction(fn: NativeFunction): number;
   /** The number of a function of this run's sandbox; undefined for any other function. */
   sandboxFunction(fn: Function): number | undefined;
-  /** A number for a promise of the host. The promise is settled under it later. */
-  hostPromise(promise: Promise<unknown>): number;
+  /** A number for a promise of the host. The promise is settled under it later, as the answer of the function `fn`. */
+  hostPromise(promise: Promise<unknown>, fn: number): number;
+  /** The path of the answer of the host function with that number. */
+  answerOf(fn: number): string;
 }
+
+/** In place of the number of a host function, for a promise that no function returned. */
+export const NO_FUNCTION = -1;
 
 /** The kind of entries that an open container writes. */
 const enum Rest {
@@ -79,7 +84,7 @@ export class Encoder extends Outbox {
   private keys = new Map<string, number>();
   private objects = 0;
   private top: Frame | undefined;
-  private root = '';
+  private root: string | number = '';
   private rootKey: string | undefined;
   /** Only while a message is written: an idle encoder keeps no sandbox. */
   private numbering: Numbering | undefined;
@@ -118,10 +123,11 @@ export class Encoder extends Outbox {
   }
 
   /**
-   * Writes one value. `root` and `key` are its path; a function gets the key as its name. Throws a
-   * SerializationError, or the exception of a getter of the value.
+   * Writes one value. `root` and `key` are its path; a function gets the key as its name. A number as `root` stands for
+   * the answer of the host function with that number. Throws a SerializationError, or the exception of a getter of the
+   * value.
    */
-  value(value: unknown, root: string, key?: string): void {
+  value(value: unknown, root: string | number, key?: string): void {
     this.root = root;
     this.rootKey = key;
     this.node(value, key);
@@ -310,7 +316,7 @@ export class Encoder extends Outbox {
         return;
       case Kind.Promise:
         this.tagged(Tag.HostPromise);
-        this.u32((this.numbering as Numbering).hostPromise(value as Promise<unknown>));
+        this.u32(this.hostPromise(value as Promise<unknown>));
         return;
       case Kind.Boxed:
         this.boxed(value);
@@ -341,9 +347,14 @@ export class Encoder extends Outbox {
 
   private fn(value: Function, key: string | undefined): void {
     const own = (this.numbering as Numbering).sandboxFunction(value);
+    const name = key ?? functionName(value);
     this.tagged(own === undefined ? Tag.HostFunction : Tag.SandboxFunction);
-    this.u32(own ?? (this.numbering as Numbering).hostFunction(value));
-    this.string(key ?? functionName(value));
+    this.u32(own ?? (this.numbering as Numbering).hostFunction(value, name));
+    this.string(name);
+  }
+
+  private hostPromise(value: Promise<unknown>): number {
+    return (this.numbering as Numbering).hostPromise(value, typeof this.root === 'number' ? this.root : NO_FUNCTION);
   }
 
   /** Writes an error without its stack and its cause: the sandbox does not get those of the host. */
@@ -422,7 +433,8 @@ export class Encoder extends Outbox {
   private path(): string {
     let path = '';
     for (let frame = this.top; frame !== undefined; frame = frame.up) path = step(frame) + path;
-    return this.root + (this.rootKey === undefined ? '' : segment(this.rootKey)) + path;
+    const root = typeof this.root === 'number' ? (this.numbering as Numbering).answerOf(this.root) : this.root;
+    return root + (this.rootKey === undefined ? '' : segment(this.rootKey)) + path;
   }
 }
 

@@ -7,16 +7,22 @@ import { types } from 'node:util';
 
 import { bridge, native } from './bridge.js';
 import type { NativeFunction, NativeTable } from './native.js';
-import { ASYNC_FUNCTION } from './wire.js';
+import { ASYNC_FUNCTION, REPORT_SINK } from './wire.js';
+
+/** Characters of a name that messages show. */
+const SHOWN_NAME = 80;
 
 export class HostFunctions {
   private readonly numbers = new Map<Function | NativeFunction, number>();
   private readonly functions: Function[] = [];
+  /** The names under which the functions first crossed. */
+  private readonly names: string[] = [];
   private native: Natives | undefined;
 
   /** Has the functions of another sandbox, of which this one is a copy, under their numbers. */
   continues(other: HostFunctions): void {
     for (const fn of other.functions) this.functions.push(fn);
+    for (const name of other.names) this.names.push(name);
     for (const [fn, number] of other.numbers) this.numbers.set(fn, number);
     if (other.native !== undefined) this.native = { table: other.native.table, functions: new Map(other.native.functions) };
   }
@@ -31,11 +37,12 @@ export class HostFunctions {
     return this.native?.table;
   }
 
-  /** The number of a host function. */
-  number(fn: Function): number {
+  /** The number of a host function, which crosses under that name. */
+  number(fn: Function, name: string): number {
     const known = this.numbers.get(fn);
     if (known !== undefined) return known;
     const place = this.functions.push(fn) - 1;
+    this.names.push(name);
     const number = isAsync(fn) ? place + ASYNC_FUNCTION : place;
     this.numbers.set(fn, number);
     return number;
@@ -55,6 +62,12 @@ export class HostFunctions {
   /** The function with that number whose calls reach JavaScript. */
   fn(number: number): Function | undefined {
     return this.functions[number];
+  }
+
+  /** The name of the function with that number, for messages. */
+  nameOf(number: number): string {
+    if (number === REPORT_SINK) return 'report';
+    return this.names[number]?.slice(0, SHOWN_NAME) || 'a host function';
   }
 
   /** The function of either kind with that number, which has come back from the sandbox. */

@@ -35,6 +35,7 @@ const NUMBERING: Numbering = {
   nativeFunction: () => 0,
   sandboxFunction: () => undefined,
   hostPromise: () => 0,
+  answerOf: () => 'result',
 };
 
 export class Kit {

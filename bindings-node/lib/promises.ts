@@ -6,6 +6,7 @@
 
 import { bridge, native } from './bridge.js';
 import { complete } from './completion.js';
+import { NO_FUNCTION } from './encode.js';
 import { setImmediate } from './event-loop.js';
 import { keyed } from './keyed.js';
 import type { Sandbox } from './sandbox.js';
@@ -37,25 +38,25 @@ export class Promises {
     this.sandbox = sandbox;
   }
 
-  /** The number of a promise of the host. */
-  number(promise: Promise<unknown>): number {
+  /** The number of a promise of the host, which the host function `fn` returned. */
+  number(promise: Promise<unknown>, fn: number): number {
     const known = this.numbers.get(promise);
     if (known !== undefined) return known;
     this.given += 1;
     const number = this.given;
     this.numbers.set(promise, number);
     // Promises that resolve to each other are sent again and again, so each repeat waits for a turn.
-    if (this.sent.has(promise)) setImmediate(() => this.watch(number, promise));
-    else this.watch(number, promise);
+    if (this.sent.has(promise)) setImmediate(() => this.watch(number, promise, fn));
+    else this.watch(number, promise, fn);
     return number;
   }
 
   /**
    * Sends the completion of a promise of the host to the sandbox, under that number. A rejection is handled with this,
-   * also if the sandbox has ended.
+   * also if the sandbox has ended. `fn` is the host function that returned the promise.
    */
-  watch(number: number, promise: Promise<unknown>): void {
-    const watcher = new Watcher(this.reference(), number, promise);
+  watch(number: number, promise: Promise<unknown>, fn = NO_FUNCTION): void {
+    const watcher = new Watcher(this.reference(), number, promise, fn);
     if (this.sandbox.running) this.watchers.add(watcher);
     else watcher.end();
     watch(promise, watcher);
@@ -71,9 +72,10 @@ export class Promises {
   }
 
   /** Sends the completion that a watcher has seen. */
-  send(watcher: Watcher, number: number, promise: Promise<unknown>, ok: boolean, value: unknown): void {
+  send(watcher: Watcher, ok: boolean, value: unknown, promise: Promise<unknown>): void {
+    const { number, fn } = watcher;
     // The completion may contain the promise itself, so the promise keeps its number until that is sent.
-    const thrown = complete(this.sandbox, ok, value, (...message) => native.settlePromise(bridge, this.sandbox.number, number, ...message));
+    const thrown = complete(this.sandbox, fn, ok, value, (...message) => native.settlePromise(bridge, this.sandbox.number, number, ...message));
     this.sandbox.throws.keepOfPromise(number, thrown);
     this.watchers.delete(watcher);
     this.numbers.delete(promise);
@@ -137,18 +139,21 @@ interface Reference {
 class Watcher {
   private promises: Reference | undefined;
   private promise: Promise<unknown> | undefined;
-  private readonly number: number;
+  readonly number: number;
+  /** The number of the host function that returned the promise. */
+  readonly fn: number;
 
-  constructor(promises: Reference, number: number, promise: Promise<unknown>) {
+  constructor(promises: Reference, number: number, promise: Promise<unknown>, fn: number) {
     this.promises = promises;
     this.promise = promise;
     this.number = number;
+    this.fn = fn;
   }
 
   settled(ok: boolean, value: unknown): void {
     const { promises, promise } = this;
     this.end();
-    if (promise !== undefined) promises?.deref()?.send(this, this.number, promise, ok, value);
+    if (promise !== undefined) promises?.deref()?.send(this, ok, value, promise);
   }
 
   end(): void {

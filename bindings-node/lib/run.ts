@@ -133,7 +133,7 @@ export class Run implements Owners {
     const isLate = isOld || reader.isLarge;
     reader.read(this, 'arguments', (ok, args) => {
       this.throws.isCalled();
-      this.answer(call, number, ok, args, () => {
+      this.answer(call, fn, number, ok, args, () => {
         // The run may have settled while the arguments were read.
         if (isLate && !native.running(bridge, this.number)) throw this.ended();
         return this.invoke(this.sandbox.called(fn), args as unknown[]);
@@ -161,7 +161,7 @@ export class Run implements Owners {
         } catch (thrown) {
           answer = Promise.reject(thrown);
         }
-        this.sandbox.promises.watch(promise, answer);
+        this.sandbox.promises.watch(promise, answer, fn);
       });
     });
   }
@@ -229,7 +229,7 @@ export class Run implements Owners {
     this.reportsDelivered += 1;
     const deliver = (): void => {
       this.throws.isCalled();
-      this.answer(call, number, true, undefined, () => this.invoke(this.sink, [this.reports.get(index)]));
+      this.answer(call, REPORT_SINK, number, true, undefined, () => this.invoke(this.sink, [this.reports.get(index)]));
     };
     if (index < this.reports.count) {
       reader.skip(this);
@@ -243,10 +243,10 @@ export class Run implements Owners {
   }
 
   /**
-   * Answers the `number`-th call with the completion of `act`. If not `ok`, the arguments could not be read, and the
+   * Answers the `number`-th call, one of the function `fn`, with the completion of `act`. If not `ok`, the arguments could not be read, and the
    * sandbox throws `failure`.
    */
-  protected answer(call: number, number: number, ok: boolean, failure: unknown, act: () => unknown): void {
+  protected answer(call: number, fn: number, number: number, ok: boolean, failure: unknown, act: () => unknown): void {
     this.inContext(() => {
       let answered = ok;
       let value = failure;
@@ -258,7 +258,7 @@ export class Run implements Owners {
           value = thrown;
         }
       }
-      this.throws.keepOfCall(number, complete(this.sandbox, answered, value, (...message) => native.reply(bridge, call, ...message)));
+      this.throws.keepOfCall(number, complete(this.sandbox, fn, answered, value, (...message) => native.reply(bridge, call, ...message)));
     });
   }
 

@@ -5,7 +5,7 @@
 
 import type { AsyncResource } from 'node:async_hooks';
 
-import type { Numbering } from './encode.js';
+import { NO_FUNCTION, type Numbering } from './encode.js';
 import { HostFunctions } from './host-functions.js';
 import type { NativeFunction, Owner, NativeTable } from './native.js';
 import { Promises } from './promises.js';
@@ -74,8 +74,12 @@ export class Sandbox implements Numbering {
 
   // Numbering, for the encoder.
 
-  hostFunction(fn: Function): number {
-    return this.hostFunctions.number(fn);
+  hostFunction(fn: Function, name: string): number {
+    return this.hostFunctions.number(fn, name);
+  }
+
+  answerOf(fn: number): string {
+    return fn === NO_FUNCTION ? 'result' : `the answer of ${this.hostFunctions.nameOf(fn)}`;
   }
 
   /** The number of a function that is answered in Rust. */
@@ -87,8 +91,8 @@ export class Sandbox implements Numbering {
     return this.sandboxFunctions.numberOf(fn);
   }
 
-  hostPromise(promise: Promise<unknown>): number {
-    return this.promises.number(promise);
+  hostPromise(promise: Promise<unknown>, fn: number): number {
+    return this.promises.number(promise, fn);
   }
 
   /** Has the event loop wait for a call of one of its functions, if nothing else does, and returns the call's context. */

@@ -75,8 +75,18 @@ impl PyRunHandle {
         self.functions.get().reaches_host()
     }
 
-    /// The host function with that number; `None` if the run has released it.
-    fn function<'py>(&self, py: Python<'py>, number: u32) -> Option<Bound<'py, PyAny>> {
+    /// The host function with that number; `None` if the run has released it. The promise is that
+    /// of a call for which the sandbox does not wait.
+    #[pyo3(signature = (number, promise=None))]
+    fn function<'py>(
+        &self,
+        py: Python<'py>,
+        number: u32,
+        promise: Option<u32>,
+    ) -> Option<Bound<'py, PyAny>> {
+        if let Some(promise) = promise {
+            self.functions.get().answers(number, promise);
+        }
         self.functions.get().function(py, number)
     }
 
@@ -115,20 +125,23 @@ impl PyRunHandle {
         value: &Bound<'py, PyAny>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (completion, thrown) = completion(self.functions.get(), ok, value, owner);
+        let functions = self.functions.get();
+        let function = functions.answered(promise);
+        let (completion, thrown) = completion(functions, function, ok, value, owner);
         self.handle.settle_promise(promise, completion);
         thrown
     }
 
-    /// Answers a call of the sandbox. Returns the exception that the sandbox throws, if any.
+    /// Answers a call of that function of the host. Returns the exception that the sandbox throws, if any.
     fn reply<'py>(
         &self,
         call: &PyHostCall,
+        function: u32,
         ok: bool,
         value: &Bound<'py, PyAny>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        call.reply(self.functions.get(), ok, value, owner)
+        call.reply(self.functions.get(), function, ok, value, owner)
     }
 
     /// Calls a function of the sandbox.
@@ -207,11 +220,12 @@ impl PyHostCall {
     pub(crate) fn reply<'py>(
         &self,
         functions: &Functions,
+        function: u32,
         ok: bool,
         value: &Bound<'py, PyAny>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (completion, thrown) = completion(functions, ok, value, owner);
+        let (completion, thrown) = completion(functions, Some(function), ok, value, owner);
         // In a child that a host function has forked, the core drops the answer.
         if let Some(call) = self.0.lock().take() {
             call.reply(completion);
@@ -233,11 +247,12 @@ impl PyHostCall {
     }
 }
 
-/// The completion of a host function or promise, as a message. If the value cannot be cloned, the message holds
+/// The completion of a host function or promise, as a message; `function` is the function that returned it. If the value cannot be cloned, the message holds
 /// the error that says so. Also returns the exception that the sandbox throws; an exception that must reach the
 /// host's own thread, such as `KeyboardInterrupt`, is raised.
 pub(crate) fn completion<'py>(
     functions: &Functions,
+    function: Option<u32>,
     ok: bool,
     value: &Bound<'py, PyAny>,
     owner: &Bound<'py, PyAny>,
@@ -246,7 +261,12 @@ pub(crate) fn completion<'py>(
     let raised = if ok { None } else { Some(value.clone()) };
     let thrown = if ok { None } else { value::thrown_value(value) };
     let value = thrown.as_ref().unwrap_or(value);
-    let failure = match value::write(functions, value, owner, if ok { "result" } else { "error" }) {
+    let written = if ok {
+        value::write_answer(functions, value, owner, function)
+    } else {
+        value::write(functions, value, owner, "error")
+    };
+    let failure = match written {
         Ok(message) => return (if ok { Ok(message) } else { Err(message) }, Ok(raised)),
         Err(failure) => failure,
     };

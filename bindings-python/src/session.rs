@@ -151,8 +151,18 @@ impl PySession {
         !self.handle.is_here()
     }
 
-    /// The host function with that number; `None` if the session has released it.
-    fn function<'py>(&self, py: Python<'py>, number: u32) -> Option<Bound<'py, PyAny>> {
+    /// The host function with that number; `None` if the session has released it. The promise is that
+    /// of a call for which the sandbox does not wait.
+    #[pyo3(signature = (number, promise=None))]
+    fn function<'py>(
+        &self,
+        py: Python<'py>,
+        number: u32,
+        promise: Option<u32>,
+    ) -> Option<Bound<'py, PyAny>> {
+        if let Some(promise) = promise {
+            self.functions.get().answers(number, promise);
+        }
         self.functions.get().function(py, number)
     }
 
@@ -164,20 +174,23 @@ impl PySession {
         value: &Bound<'py, PyAny>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (completion, thrown) = completion(self.functions.get(), ok, value, owner);
+        let functions = self.functions.get();
+        let function = functions.answered(promise);
+        let (completion, thrown) = completion(functions, function, ok, value, owner);
         self.handle.settle_promise(promise, completion);
         thrown
     }
 
-    /// Answers a call of the sandbox. Returns the exception that the sandbox throws, if any.
+    /// Answers a call of that function of the host. Returns the exception that the sandbox throws, if any.
     fn reply<'py>(
         &self,
         call: &PyHostCall,
+        function: u32,
         ok: bool,
         value: &Bound<'py, PyAny>,
         owner: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        call.reply(self.functions.get(), ok, value, owner)
+        call.reply(self.functions.get(), function, ok, value, owner)
     }
 
     /// Calls a function of the sandbox.

@@ -69,7 +69,7 @@ pub use rust::{
     SandboxPromise, Session, SessionOptions, SessionUpdate, Terminator, futures_runtime, run_code,
     spawn,
 };
-pub use value::path::Step;
+pub use value::path::{Step, answer_of};
 pub use value::{Charge, Value};
 #[cfg(any(target_os = "linux", target_os = "macos", windows))]
 pub use worker::{WorkerAllocator, worker_main};

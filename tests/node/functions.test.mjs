@@ -198,13 +198,28 @@ test('a throw of a host function, or a result that cannot be cloned, arrives ins
   assert.deepStrictEqual(result, [
     [true, 'Denied', 'no entry', 'E_DENIED', false],
     { reason: 1 },
-    [true, 'SerializationError', 'result.deep[0]: an instance of Pool cannot be cloned', undefined, false],
+    [true, 'SerializationError', 'the answer of pool.deep[0]: an instance of Pool cannot be cloned', undefined, false],
     [true, 'SerializationError', 'error: a symbol cannot be cloned', undefined, false],
     [false, 'RangeError', 'async', undefined, false],
     'thenable',
     [false, 'Error', 'getter', undefined, false],
-    [true, 'SerializationError', 'result: a Proxy cannot be cloned', undefined, false],
+    [true, 'SerializationError', 'the answer of proxy: a Proxy cannot be cloned', undefined, false],
   ]);
+});
+
+test('an answer that cannot be cloned is blamed on the function that gave it, however it arrives', async () => {
+  class Response {}
+  const probe = `const out = [];
+    for (const f of [soon, promised, nested.get, own]) try { await f() } catch (e) { out.push(e.message) }
+    try { await inside().p } catch (e) { out.push(e.message) }
+    export default out`;
+  const promised = () => Promise.resolve(new Response());
+  const globals = { soon: async () => new Response(), promised, nested: { get: () => new Response() }, own: promised, inside: () => ({ p: promised() }) };
+  const { result } = await runCode(probe, { globals });
+  assert.deepStrictEqual(
+    result,
+    ['soon', 'promised', 'get', 'promised', 'inside'].map((name) => `the answer of ${name}: an instance of Response cannot be cloned`),
+  );
 });
 
 test('functions are named by their key, have no this, and sit at any depth', async () => {

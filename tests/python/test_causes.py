@@ -150,8 +150,11 @@ def test_the_traceback_shows_the_host_function_alone() -> None:
 @pytest.mark.parametrize(
     ("give", "message"),
     [
-        (object, "result: an instance of object cannot be cloned"),
-        (lambda: [{"a": iter([])}], "result[0].a: an instance of list_iterator cannot be cloned"),
+        (object, "the answer of give: an instance of object cannot be cloned"),
+        (
+            lambda: [{"a": iter([])}],
+            "the answer of give[0].a: an instance of list_iterator cannot be cloned",
+        ),
     ],
 )
 def test_a_result_that_cannot_be_cloned_is_the_cause(give: Callable[[], Any], message: str) -> None:

@@ -424,9 +424,9 @@ class Plain:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (Plain(), "result: an instance of Plain cannot be cloned"),
-        ({"a": [Plain()]}, "result.a[0]: an instance of Plain cannot be cloned"),
-        ((x for x in [1]), "result: a generator cannot be cloned"),
+        (Plain(), "the answer of f: an instance of Plain cannot be cloned"),
+        ({"a": [Plain()]}, "the answer of f.a[0]: an instance of Plain cannot be cloned"),
+        ((x for x in [1]), "the answer of f: a generator cannot be cloned"),
     ],
 )
 @pytest.mark.parametrize("kind", ["sync", "async"])

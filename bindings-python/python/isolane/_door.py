@@ -65,7 +65,7 @@ class _Call(Run):
     def async_called(self, function: int, message: Message, promise: int) -> None:
         self.throws.is_called()
         try:
-            value = self._invoke(function, message)
+            value = self._invoke(function, message, promise)
             if inspect.isawaitable(value):
                 coroutine = value if inspect.iscoroutine(value) else _awaited(value)
                 self._promises.begin(self, promise, coroutine)

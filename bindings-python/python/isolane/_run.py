@@ -303,18 +303,18 @@ class Run:
             is_report = function == REPORT_SINK
             value = self._report(call) if is_report else self._invoke(function, message)
         except (KeyboardInterrupt, SystemExit) as raised:
-            self.remote.reply(call, False, raised, self)
+            self.remote.reply(call, function, False, raised, self)
             raise
         except BaseException as raised:
-            self.throws.keep(answered, self.remote.reply(call, False, raised, self))
+            self.throws.keep(answered, self.remote.reply(call, function, False, raised, self))
         else:
-            self.throws.keep(answered, self.remote.reply(call, True, value, self))
+            self.throws.keep(answered, self.remote.reply(call, function, True, value, self))
 
     def async_called(self, function: int, message: Message, promise: int) -> None:
         """The sandbox called a coroutine function of the host and continues."""
         self.throws.is_called()
         try:
-            coroutine = self._invoke(function, message)
+            coroutine = self._invoke(function, message, promise)
             # A compromised worker may start a function that is not a coroutine function.
             self._promises.begin(self, promise, coroutine)
         except BaseException as raised:
@@ -418,8 +418,8 @@ class Run:
         if not self.has_ended and self.remote.forked():
             self.fork(own_thread=False)
 
-    def _invoke(self, number: int, message: Message) -> Any:
-        function = None if self.terminating else self.remote.function(number)
+    def _invoke(self, number: int, message: Message, promise: int | None = None) -> Any:
+        function = None if self.terminating else self.remote.function(number, promise)
         if function is None:
             raise RuntimeError(SETTLED)
         return self.context.copy().run(function, *message.read(self))

@@ -69,6 +69,8 @@ type Written<T = ()> = Result<T, Stop>;
 pub(crate) struct Encoder<'a, 'py> {
     functions: &'a Functions,
     owner: &'a Bound<'py, PyAny>,
+    /// The host function whose answer is written.
+    answers: Option<u32>,
     writer: Writer,
     /// The indexes of this message's objects, by address.
     seen: FxHashMap<usize, u32>,
@@ -86,6 +88,7 @@ impl<'a, 'py> Encoder<'a, 'py> {
         Self {
             functions,
             owner,
+            answers: None,
             writer: Writer::new(),
             seen: FxHashMap::default(),
             keys: FxHashMap::default(),
@@ -118,6 +121,17 @@ impl<'a, 'py> Encoder<'a, 'py> {
     /// Writes one value.
     pub(crate) fn value(&mut self, value: &Bound<'py, PyAny>, root: &str) -> PyResult<()> {
         self.whole(value, None).map_err(|stop| stop.into_exception(value.py(), root))
+    }
+
+    /// Writes the answer of a host function; without a function, of a promise that no function returned.
+    pub(crate) fn answer(
+        &mut self,
+        value: &Bound<'py, PyAny>,
+        function: Option<u32>,
+    ) -> PyResult<()> {
+        self.answers = function;
+        self.whole(value, None)
+            .map_err(|stop| stop.into_exception(value.py(), &self.functions.answer_of(function)))
     }
 
     fn whole(&mut self, value: &Bound<'py, PyAny>, name: Option<&str>) -> Written {
@@ -243,6 +257,9 @@ impl<'a, 'py> Encoder<'a, 'py> {
         } else if is_awaitable(value) {
             self.functions.count_reach();
             let number: u32 = self.owner.call_method1("host_promise", (value,))?.extract()?;
+            if let Some(function) = self.answers {
+                self.functions.answers(function, number);
+            }
             self.writer.host_promise(number);
         } else {
             return Err(self.refuse(&describe_class(&value.get_type())?));
@@ -322,22 +339,22 @@ impl<'a, 'py> Encoder<'a, 'py> {
         } else {
             None
         };
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => {
+                let name = function.getattr_opt("__name__").unwrap_or(None);
+                name.and_then(|name| name.extract::<String>().ok()).unwrap_or_default()
+            }
+        };
         match own {
             Some(number) => self.writer.sandbox_function(number),
             None => {
-                let number = self.functions.number(function);
+                let number = self.functions.number(function, &name);
                 let mark = if is_coroutine_function(function)? { ASYNC_FUNCTION } else { 0 };
                 self.writer.host_function(number | mark);
             }
         }
-        match name {
-            Some(name) => self.writer.string(name),
-            None => {
-                let name = function.getattr_opt("__name__").unwrap_or(None);
-                let name = name.and_then(|name| name.extract::<String>().ok());
-                self.writer.string(&name.unwrap_or_default());
-            }
-        }
+        self.writer.string(&name);
         Ok(())
     }
 

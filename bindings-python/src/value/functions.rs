@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use isolane::{ASYNC_FUNCTION, NativeFunctions};
+use isolane::{ASYNC_FUNCTION, NativeFunctions, REPORT_SINK};
 use pyo3::{PyTraverseError, PyVisit, prelude::*};
 use rustc_hash::FxHashMap;
 
@@ -25,18 +25,23 @@ pub(crate) struct Functions {
 struct Table {
     numbers: FxHashMap<usize, u32>,
     functions: Vec<Py<PyAny>>,
+    /// The names under which those first crossed.
+    names: Vec<Box<str>>,
+    /// The functions that returned the promises which have not settled, by the numbers of the promises.
+    promises: FxHashMap<u32, u32>,
     native: FxHashMap<u32, Py<PyNativeFunction>>,
 }
 
 impl Functions {
-    /// The number of a callable. Each lookup of a bound method makes a new object, which has a number of its own.
-    pub(crate) fn number(&self, function: &Bound<'_, PyAny>) -> u32 {
+    /// The number of a callable, which crosses under that name. Each lookup of a bound method makes a new object, which has a number of its own.
+    pub(crate) fn number(&self, function: &Bound<'_, PyAny>, name: &str) -> u32 {
         self.count_reach();
         let mut table = self.table.lock();
         let next = u32::try_from(table.functions.len()).unwrap_or(u32::MAX);
         let number = *table.numbers.entry(function.as_ptr() as usize).or_insert(next);
         if number == next {
             table.functions.push(function.clone().unbind());
+            table.names.push(name.into());
         }
         number
     }
@@ -62,6 +67,28 @@ impl Functions {
         table.functions.get(number as usize).map(|function| function.bind(py).clone())
     }
 
+    /// Notes that a promise is the answer of a function.
+    pub(crate) fn answers(&self, function: u32, promise: u32) {
+        self.table.lock().promises.insert(promise, function);
+    }
+
+    /// The function that returned a promise, which settles now.
+    pub(crate) fn answered(&self, promise: u32) -> Option<u32> {
+        self.table.lock().promises.remove(&promise)
+    }
+
+    /// The path of an answer of a function; without one, of a promise that no function returned.
+    pub(crate) fn answer_of(&self, function: Option<u32>) -> String {
+        let table = self.table.lock();
+        match function {
+            None => "result".to_owned(),
+            Some(REPORT_SINK) => isolane::answer_of("report"),
+            Some(number) => {
+                isolane::answer_of(table.names.get(number as usize).map_or("", |name| name))
+            }
+        }
+    }
+
     /// Notes that the sandbox has a host function or a promise of the host.
     pub(crate) fn count_reach(&self) {
         self.reaches.store(true, Ordering::Relaxed);
@@ -77,7 +104,13 @@ impl Functions {
         let table = self.table.lock();
         let functions = table.functions.iter().map(|function| function.clone_ref(py)).collect();
         let native = table.native.iter().map(|(&number, native)| (number, native.clone_ref(py)));
-        let copied = Table { numbers: table.numbers.clone(), functions, native: native.collect() };
+        let copied = Table {
+            numbers: table.numbers.clone(),
+            functions,
+            names: table.names.clone(),
+            promises: table.promises.clone(),
+            native: native.collect(),
+        };
         Self {
             table: Lock::new(copied),
             native: self.native.clone(),

@@ -44,6 +44,18 @@ pub(crate) fn write(
     Ok(encoder.finish())
 }
 
+/// Writes the answer of a host function, as [`Encoder::answer`] does.
+pub(crate) fn write_answer(
+    functions: &Functions,
+    value: &Bound<'_, PyAny>,
+    owner: &Bound<'_, PyAny>,
+    function: Option<u32>,
+) -> PyResult<Value> {
+    let mut encoder = Encoder::new(functions, owner);
+    encoder.answer(value, function)?;
+    Ok(encoder.finish())
+}
+
 /// The value that a sandbox threw, if `exception` stands for a thrown value that is no Error.
 pub(crate) fn thrown_value<'py>(exception: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let is_value = classes::SANDBOX_ERROR.has(exception).ok()?

@@ -12,7 +12,7 @@ use super::HostError;
 use crate::{
     Completion, Value,
     error::Source,
-    value::{Event, Message, Thrown, to_outcome},
+    value::{Event, Fault, Message, Thrown, to_outcome},
 };
 
 /// The outcome of a host function, on its way to the sandbox. Opaque.
@@ -20,6 +20,8 @@ pub struct Returned {
     pub(super) outcome: Result<Message, Message>,
     /// The error that was thrown, which the host keeps.
     pub(super) cause: Option<Source>,
+    /// The reason for which no message could be written of the value. It takes the place of `outcome`.
+    pub(super) unwritten: Option<Fault>,
 }
 
 /// A type that a host function may return.
@@ -67,7 +69,9 @@ impl<T: Serialize> IntoOutput<Plain> for T {
                 }
                 _ => Returned::from_outcome(Err(message)),
             },
-            Err(fault) => Returned::refused(&HostError::serialization(fault, "result")),
+            Err(fault) => {
+                Returned { unwritten: Some(fault), ..Completion::Ok(Value::undefined()).into() }
+            }
         }
     }
 }
@@ -105,7 +109,7 @@ impl Returned {
     }
 
     pub(super) fn from_outcome(outcome: Result<Message, Message>) -> Self {
-        Self { outcome, cause: None }
+        Self { outcome, cause: None, unwritten: None }
     }
 }
 

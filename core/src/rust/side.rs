@@ -90,6 +90,8 @@ struct Tables {
     /// How many reports there were.
     reported: usize,
     functions: Vec<Arc<Function>>,
+    /// The names under which those were first handed over.
+    names: Vec<Box<str>>,
     /// Native functions that were handed over, by their numbers.
     native: FxHashMap<u32, Arc<Function>>,
     /// The numbers of functions and promises by their addresses, which the tables keep alive.

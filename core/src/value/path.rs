@@ -36,6 +36,13 @@ impl Step {
     }
 }
 
+/// The root of the path into an answer of the host function of that name, which may be empty.
+#[must_use]
+pub fn answer_of(function: &str) -> String {
+    let shown: String = function.chars().take(SHOWN_KEY).collect();
+    format!("the answer of {}", if shown.is_empty() { "a host function" } else { &shown })
+}
+
 /// Steps shown from either end of a longer path.
 const SHOWN_STEPS: usize = 12;
 

@@ -642,7 +642,7 @@ fn a_function_of_one_run_is_not_lent_to_another() {
     let globals = Inputs::new().with("give", HostFunction::new(move || vec![give.clone()]));
     assert_eq!(
         thrown("give()", globals),
-        "SerializationError: result: a function or a promise of another run cannot cross"
+        "SerializationError: the answer of give: a function or a promise of another run cannot cross"
     );
 }
 

@@ -30,7 +30,7 @@ impl Host for HostSide {
         let number = root.called.fetch_add(1, Ordering::Relaxed) + 1;
         if function != REPORT_SINK {
             match root.function(function) {
-                Some(function) => root.run_function(self, &function, args, call, number),
+                Some(entry) => root.run_function(self, (function, &entry), args, call, number),
                 None => {
                     let error = HostError::new("TypeError", "the host does not know this function");
                     call.reply(Err(error.to_value()));
@@ -56,7 +56,9 @@ impl Host for HostSide {
         writer.array(1);
         let message = Message { value: newest, links: Vec::new() };
         match root.write(&message, &mut writer, "") {
-            Ok(()) => root.run_function(self, &sink, writer.finish(), call, number),
+            Ok(()) => {
+                root.run_function(self, (REPORT_SINK, &sink), writer.finish(), call, number);
+            }
             Err(fault) => {
                 call.reply(Err(HostError::serialization(fault, "report").to_value()));
             }
@@ -97,7 +99,7 @@ impl HostSide {
     fn run_function(
         &self,
         cell: &Self,
-        function: &Arc<Function>,
+        (function_number, function): (u32, &Arc<Function>),
         args: Value,
         call: HostCall,
         number: u64,
@@ -109,12 +111,13 @@ impl HostSide {
                 let invoke = || body(Call { args, links: &*received });
                 let returned = catch_unwind(AssertUnwindSafe(invoke));
                 let returned = returned.unwrap_or_else(|_panic| panicked());
-                let completion = self.completion(returned, Cause::Call(number));
+                let completion =
+                    self.completion(returned, Cause::Call(number), Some(function_number));
                 call.reply(completion);
             }
             Function::Future(_) => {
                 let function = Arc::clone(function);
-                let promise = self.spawn(move |_| async move {
+                let promise = self.spawn(Some(function_number), move |_| async move {
                     let Function::Future(body) = &*function else { return panicked() };
                     let future: Pending = body(Call { args, links: &*received });
                     let returned = future.await;
@@ -133,8 +136,14 @@ impl HostSide {
         }
     }
 
-    /// The message for this run of a value that was returned or thrown; `cause` identifies a throw.
-    fn completion(&self, returned: Returned, cause: Cause) -> Completion {
+    /// The message for this run of a value that was returned or thrown; `cause` identifies a throw. `function` is the
+    /// number of the function that returned it; `None` for a promise that no function returned.
+    fn completion(&self, returned: Returned, cause: Cause, function: Option<u32>) -> Completion {
+        let unwritten = |fault| {
+            let root =
+                function.map_or_else(|| "result".to_owned(), |number| self.answer_of(number));
+            HostError::serialization(fault, &root)
+        };
         let adopt = |message: Message| {
             if message.links.is_empty() {
                 return Ok(message.value);
@@ -142,8 +151,12 @@ impl HostSide {
             let mut writer = Writer::new();
             match self.write(&message, &mut writer, "") {
                 Ok(()) => Ok(writer.finish()),
-                Err(fault) => Err(HostError::serialization(fault, "result").to_value()),
+                Err(fault) => Err(unwritten(fault).to_value()),
             }
+        };
+        let returned = match returned.unwritten {
+            Some(fault) => Returned::refused(&unwritten(fault)),
+            None => returned,
         };
         self.keep_thrown(cause, returned.cause);
         match returned.outcome {
@@ -152,8 +165,13 @@ impl HostSide {
         }
     }
 
-    /// Runs a future that settles a promise, and returns the promise's number.
-    pub(super) fn spawn<F>(&self, future: impl FnOnce(Arc<HostSide>) -> F) -> u32
+    /// Runs a future that settles a promise, and returns the promise's number. `function` is the number of the function
+    /// that returned the promise.
+    pub(super) fn spawn<F>(
+        &self,
+        function: Option<u32>,
+        future: impl FnOnce(Arc<HostSide>) -> F,
+    ) -> u32
     where
         F: Future<Output = Returned> + Send + 'static,
     {
@@ -166,7 +184,7 @@ impl HostSide {
             promise
         };
         let Some(me) = me else { return promise };
-        let settling = Settling { side: Arc::clone(&me), promise, done: false };
+        let settling = Settling { side: Arc::clone(&me), promise, function, done: false };
         // Without a thread for the future, the promise is settled because `settling` is dropped.
         let Some(handle) = self.tokio.clone().or_else(executor::own) else { return promise };
         let future = future(me);
@@ -197,12 +215,14 @@ impl HostSide {
 struct Settling {
     side: Arc<HostSide>,
     promise: u32,
+    function: Option<u32>,
     done: bool,
 }
 
 impl Settling {
     fn settle(mut self, returned: Returned) {
-        let completion = self.side.completion(returned, Cause::Promise(self.promise));
+        let cause = Cause::Promise(self.promise);
+        let completion = self.side.completion(returned, cause, self.function);
         self.done = true;
         self.side.settle(self.promise, completion);
     }
@@ -216,7 +236,8 @@ impl Drop for Settling {
             } else {
                 Returned::refused(&HostError::new("Error", "the host dropped the promise's future"))
             };
-            let completion = self.side.completion(returned, Cause::Promise(self.promise));
+            let cause = Cause::Promise(self.promise);
+            let completion = self.side.completion(returned, cause, self.function);
             self.side.settle(self.promise, completion);
         }
     }

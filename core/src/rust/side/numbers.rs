@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use super::{HostSide, Stage};
 use crate::{
-    ASYNC_FUNCTION, NativeFunctions,
+    ASYNC_FUNCTION, NativeFunctions, REPORT_SINK,
     rust::{
         HostError, Returned,
         function::{Function, Promised},
         sandbox::{Borrowed, Waiter},
     },
     value::{
-        Event, Fault, LOCAL, Message, Writer, copy_message, keep_number,
+        Event, Fault, LOCAL, Message, Writer, copy_message, keep_number, path::answer_of,
         serde::host_object::HostObject,
     },
 };
@@ -42,7 +42,7 @@ impl HostSide {
 
     fn write_link(&self, link: &HostObject, writer: &mut Writer, name: &str) -> Result<(), Fault> {
         if let Ok(function) = Arc::clone(link).downcast::<Function>() {
-            writer.host_function(self.function_number(function));
+            writer.host_function(self.function_number(function, name));
             writer.string(name);
             return Ok(());
         }
@@ -64,7 +64,7 @@ impl HostSide {
         }
     }
 
-    fn function_number(&self, function: Arc<Function>) -> u32 {
+    fn function_number(&self, function: Arc<Function>, name: &str) -> u32 {
         let mut tables = self.tables.lock();
         if let Function::Native(native) = &*function {
             let number = self.native.number(native);
@@ -78,6 +78,7 @@ impl HostSide {
         // A run that has ended keeps nothing alive.
         if number == next && !tables.over {
             tables.functions.push(function);
+            tables.names.push(name.into());
         }
         number
     }
@@ -87,7 +88,7 @@ impl HostSide {
         let known = self.tables.lock().numbers.get(&address).copied();
         known.unwrap_or_else(|| {
             let future = promise.0.lock().take();
-            let number = self.spawn(async move |_| match future {
+            let number = self.spawn(None, async move |_| match future {
                 Some(future) => future.await,
                 None => Returned::refused(&HostError::new(
                     "Error",
@@ -105,7 +106,16 @@ impl HostSide {
     /// be dead by the time that this one arrives.
     fn relay(&self, waiter: &Arc<Waiter>) -> u32 {
         let waiter = Arc::clone(waiter);
-        self.spawn(async move |_| waiter.outcome().await)
+        self.spawn(None, async move |_| waiter.outcome().await)
+    }
+
+    /// The path of an answer of the function of that number.
+    pub(super) fn answer_of(&self, number: u32) -> String {
+        if number == REPORT_SINK {
+            return answer_of("report");
+        }
+        let tables = self.tables.lock();
+        answer_of(tables.names.get(number as usize).map_or("", |name| name))
     }
 
     /// The function of that number.

@@ -32,6 +32,7 @@ impl HostSide {
         let copied = Tables {
             report: tables.report.clone(),
             functions: tables.functions.clone(),
+            names: tables.names.clone(),
             native: tables.native.clone(),
             numbers: tables.numbers.clone(),
             promises: tables.promises.clone(),

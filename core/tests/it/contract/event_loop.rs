@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use super::{
     compare::compare,
-    functions::{Calling, Function, Outcome, Tables, completion, elements},
+    functions::{Calling, Function, Outcome, Tables, answered, completion, elements},
     js::{Js, read},
     remote::Remote,
     tagged::Values,
@@ -192,7 +192,7 @@ impl EventLoop {
             Event::Call { function, args, call } => {
                 let (function, args) = self.called(function, &args)?;
                 let outcome = self.answer(&function, args);
-                call.reply(completion(&outcome));
+                call.reply(answered(&function, &outcome));
             }
             Event::Start { function, args, promise } => {
                 let (function, args) = self.called(function, &args)?;

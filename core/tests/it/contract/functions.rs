@@ -5,7 +5,7 @@
 use std::{collections::HashMap, rc::Rc};
 
 use isolane::{
-    ASYNC_FUNCTION, Completion,
+    ASYNC_FUNCTION, Completion, answer_of,
     value::{ErrorClass, Writer},
 };
 
@@ -208,10 +208,23 @@ impl Tables {
     }
 }
 
-/// The completion for the run. A value that cannot cross is an error with the reason.
+/// The completion of a promise for the run. A value that cannot cross is an error with the reason.
 pub(crate) fn completion(outcome: &Outcome) -> Completion {
+    completion_at(outcome, "result")
+}
+
+/// The answer of a function for the run. Each function has the name in the sandbox that it has here.
+pub(crate) fn answered(function: &Function, outcome: &Outcome) -> Completion {
+    let name = match function {
+        Function::Named(name) => name,
+        Function::Adder(_) => "",
+    };
+    completion_at(outcome, &answer_of(name))
+}
+
+fn completion_at(outcome: &Outcome, root: &str) -> Completion {
     let (Ok(value) | Err(value)) = outcome;
-    match Outgoing::message(value, "result") {
+    match Outgoing::message(value, root) {
         Ok(message) if outcome.is_ok() => Ok(message),
         Ok(message) => Err(message),
         Err(refused) => {

@@ -16,7 +16,7 @@ use isolane::{
 };
 
 use super::{
-    functions::{Calling, Function, Outcome, Tables, completion, elements},
+    functions::{Calling, Function, Outcome, Tables, answered, completion, elements},
     host::{Answer, Event, Line, Origin, SessionNumber},
     js::{Js, Object, read},
     remote::Remote,
@@ -200,7 +200,7 @@ impl Stage {
             Event::Call { function, args, call } => {
                 let (function, args) = self.called(origin, function, &args, &call)?;
                 let outcome = self.answer(&function, args);
-                call.reply(completion(&outcome));
+                call.reply(answered(&function, &outcome));
             }
             Event::Start { function, args, promise } => {
                 let args = elements(&self.read(origin.session, &args)?);

@@ -1,0 +1,6 @@
+//! The tests of the command line: the built program, its streams and its exit codes.
+
+mod program;
+mod run;
+#[cfg(unix)]
+mod signals;

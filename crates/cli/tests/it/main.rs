@@ -1,5 +1,6 @@
 //! The tests of the command line: the built program, its streams and its exit codes.
 
+mod page;
 mod program;
 mod run;
 #[cfg(unix)]

@@ -162,6 +162,11 @@ fn evaluate(state: &State) -> Result<(), NotStarted> {
     let module = loader::load_entry(state).map_err(NotStarted::Unlinked)?;
     state.module.replace(Some(module.clone()));
     lap(Step::Loaded);
+    if state.task.borrow().shape == Shape::Linked {
+        let value = cx.dup(undefined());
+        state.signal.replace(Some(Signal { what: RESOLVED, value }));
+        return Ok(());
+    }
     let promise = cx.evaluate(module)?;
     lap(Step::Evaluated);
     Ok(await_promise(state, promise.raw(), EVALUATED)?)

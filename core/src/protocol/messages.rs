@@ -397,7 +397,11 @@ fn write_begin(begin: Begin) -> Frame {
         .u8(validated_kinds.bits())
         .u8(u8::from(request.language == Language::TypeScript))
         .u8(u8::from(request.report))
-        .u8(u8::from(request.shape == Shape::Body))
+        .u8(match request.shape {
+            Shape::Module => 0,
+            Shape::Body => 1,
+            Shape::Linked => 2,
+        })
         .u64(request.memory_limit())
         .option(request.extension.as_deref(), write_extension)
         .option(request.filename, text)
@@ -414,7 +418,12 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
     let validated_kinds = Kinds::from_bits(fields.u8()?);
     let typescript = fields.u8()? != 0;
     let report = fields.u8()? != 0;
-    let shape = if fields.u8()? == 0 { Shape::Module } else { Shape::Body };
+    let shape = match fields.u8()? {
+        0 => Shape::Module,
+        1 => Shape::Body,
+        2 => Shape::Linked,
+        _ => return Err(Unreadable::Broken),
+    };
     #[expect(clippy::cast_precision_loss, reason = "a safe integer, as the host has checked")]
     let memory_limit_bytes = Some(fields.u64()? as f64);
     let extension = fields.option(read_extension)?;

@@ -1,0 +1,132 @@
+//! Commands and flags.
+//!
+//! In: the words of the command line. Out: typed arguments, or the message of a misuse and exit code 2.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use isolane::Isolation;
+
+/// Runs JavaScript and TypeScript in an isolate, with exactly the capabilities that you hand over.
+#[derive(Debug, Parser)]
+#[command(
+    name = "isolane",
+    version,
+    after_help = "Example:\n  isolane run total.ts --global 'prices=[3, 4]'"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a file and print its default export.
+    #[command(
+        after_help = "Example:\n  isolane run total.ts --fn total --args '[[3, 4]]' --timeout 2s --memory 64m"
+    )]
+    Run(CodeArguments),
+    /// Compile and link a file; nothing of it runs.
+    #[command(after_help = "Example:\n  isolane check total.ts --modules lib")]
+    Check(CodeArguments),
+    /// Say what this machine offers: versions, isolations, each item of confinement.
+    #[command(after_help = "Example:\n  isolane doctor --require network,system_calls")]
+    Doctor(DoctorArguments),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CodeArguments {
+    /// The file, or - for stdin. TypeScript, unless its name ends in .js or .mjs.
+    pub(crate) file: PathBuf,
+    /// The export that becomes the result, in place of the default export.
+    #[arg(long = "fn", value_name = "NAME")]
+    pub(crate) function: Option<String>,
+    /// The arguments of that export, a JSON array.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) args: Option<String>,
+    /// A global of the code.
+    #[arg(long = "global", value_name = "NAME=JSON")]
+    pub(crate) globals: Vec<String>,
+    /// A module of the code: its exports are the keys of the JSON object in the file.
+    #[arg(long = "import", value_name = "NAME=FILE.json")]
+    pub(crate) imports: Vec<String>,
+    /// A folder whose sources the code may import.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) modules: Option<PathBuf>,
+    /// The most memory that the code may hold: 64m, 512k, 1g.
+    #[arg(long, value_parser = memory)]
+    pub(crate) memory: Option<u64>,
+    /// The time after which the run is ended: 2s, 500ms, 1m.
+    #[arg(long, value_parser = timeout)]
+    pub(crate) timeout: Option<u64>,
+    /// Where the code runs.
+    #[arg(long, value_enum, default_value_t = Place::Thread)]
+    pub(crate) isolation: Place,
+    /// Print the whole result as one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArguments {
+    /// Exit with 1 unless workers have these items of confinement.
+    #[arg(long, value_name = "ITEM,…", value_delimiter = ',')]
+    pub(crate) require: Vec<String>,
+    /// Print one line of JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where code runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Place {
+    /// On a thread of this process.
+    Thread,
+    /// In a confined process of its own.
+    Process,
+}
+
+impl From<Place> for Isolation {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Thread => Self::Thread,
+            Place::Process => Self::Process,
+        }
+    }
+}
+
+/// Bytes from `64m`.
+fn memory(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] = [("", 1), ("k", 1 << 10), ("m", 1 << 20), ("g", 1 << 30)];
+    scaled(&text.to_ascii_lowercase(), &UNITS)
+        .ok_or_else(|| "a number with k, m or g, such as 64m".to_owned())
+}
+
+/// Milliseconds from `2s`.
+fn timeout(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
+    scaled(text, &UNITS).ok_or_else(|| "a number with ms, s, m or h, such as 2s".to_owned())
+}
+
+/// A number with a unit, as a whole number of the smallest unit.
+fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let split = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    number.parse::<u64>().ok()?.checked_mul(*factor).filter(|scaled| *scaled > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_units() {
+        assert_eq!(memory("64M"), Ok(64 << 20));
+        assert_eq!(memory("1000"), Ok(1000));
+        assert_eq!((timeout("2s"), timeout("500ms")), (Ok(2000), Ok(500)));
+        for wrong in ["2", "s", "-1s", "1.5s", "0s", "99999999999999999999s", ""] {
+            timeout(wrong).expect_err(wrong);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `isolane run`: one run, its console live, its value last.
+//!
+//! In: flags. Out: lines on stdout and stderr, and an exit code.
+
+use std::{process::ExitCode, sync::Arc};
+
+use isolane::{
+    Error, Execution, ExecutionResult, Interception, Request, RunInterceptor, Shape, Status, Value,
+    inspect, value::Event,
+};
+
+use crate::{
+    arguments::CodeArguments,
+    code::{Code, runtime},
+    exit::{self, Ended},
+    failure, result_json,
+    signals::Signals,
+    sources::Sources,
+    streams::{self, Streams},
+};
+
+/// The bytes of a value that are shown.
+const MOST_SHOWN_BYTES: usize = 1 << 20;
+
+pub(crate) async fn run(arguments: &CodeArguments) -> Result<ExitCode, Ended> {
+    let has_modules = arguments.modules.is_some();
+    let streams = Arc::new(Streams::new(!arguments.json));
+    let code = Code::read(arguments)?;
+    let settled = settle(arguments, code, Shape::Module, &streams).await?;
+    let Settled { mut result, sources, signal } = settled;
+    if arguments.function.is_none() {
+        forgive_missing_default(&mut result);
+    }
+    if !has_modules {
+        name_the_flag(&mut result);
+    }
+    if arguments.json {
+        // Nobody may read it any more; the exit code tells the status.
+        let _ = streams::out(&result_json::line(&result));
+    } else {
+        show(&result, &sources);
+    }
+    let code = signal.filter(|_| result.status == Status::Terminated);
+    Ok(ExitCode::from(code.unwrap_or_else(|| exit::code_of(&result))))
+}
+
+/// A run that is over.
+pub(crate) struct Settled {
+    pub(crate) result: ExecutionResult,
+    pub(crate) sources: Sources,
+    /// The exit code of the signal that ended it.
+    pub(crate) signal: Option<u8>,
+}
+
+/// Runs the code to its end, or to a signal.
+pub(crate) async fn settle(
+    arguments: &CodeArguments,
+    code: Code,
+    shape: Shape,
+    streams: &Arc<Streams>,
+) -> Result<Settled, Ended> {
+    let mut signals = Signals::new().map_err(|error| Ended::failure(&error))?;
+    let runtime = runtime(arguments.isolation)?;
+    let Code { sources, options, timeout_ms } = code;
+    let interceptor = Arc::clone(streams) as Arc<dyn RunInterceptor>;
+    let amend = |request: Request| -> Result<Request, Error> {
+        #[expect(clippy::cast_precision_loss, reason = "a number that is rounded is out of range")]
+        let timeout_ms = timeout_ms.map(|ms| ms as f64);
+        let interception = Some(Interception::new(interceptor));
+        Ok(Request { timeout_ms, interception, shape, ..request })
+    };
+    let mut run = runtime.run_code_with(sources.entry.clone(), options, amend);
+    let mut signal = None;
+    let result = tokio::select! {
+        result = &mut run => result,
+        (code, name) = signals.next() => {
+            signal = Some(code);
+            ended(run, &format!("{name} ended the run")).await
+        }
+        () = streams.closed() => ended(run, "nobody reads the output any more").await,
+    };
+    Ok(Settled { result: result?, sources, signal })
+}
+
+async fn ended(run: Execution, reason: &str) -> Result<ExecutionResult, Error> {
+    run.terminate(Some(reason));
+    run.await
+}
+
+/// A module without a default export has no value. It has run: only then is the export looked for.
+fn forgive_missing_default(result: &mut ExecutionResult) {
+    let is_missing = result.error.as_ref().is_some_and(|error| {
+        error.specifier.is_none()
+            && error.line.is_none()
+            && error.message.starts_with("The module has no export 'default';")
+    });
+    if result.status == Status::LinkError && is_missing {
+        result.status = Status::Success;
+        result.error = None;
+        result.result = Some(Value::undefined());
+    }
+}
+
+/// Says how to hand sources over, where a relative import found none.
+pub(crate) fn name_the_flag(result: &mut ExecutionResult) {
+    if result.status != Status::LinkError {
+        return;
+    }
+    if let Some(error) = &mut result.error
+        && error.specifier.as_deref().is_some_and(|specifier| specifier.starts_with('.'))
+        && error.message.starts_with("Cannot find module")
+    {
+        error.message.push_str("; --modules DIR hands over the sources of a folder");
+    }
+}
+
+/// Writes the value, or the error.
+fn show(result: &ExecutionResult, sources: &Sources) {
+    if let Some(error) = &result.error {
+        failure::show(result.status.as_str(), error, sources);
+        return;
+    }
+    let Some(value) = &result.result else { return };
+    if !matches!(value.reader().event(), Ok(Event::Undefined)) {
+        // Nobody may read it any more, which changes nothing about the run.
+        let _ = streams::out(&inspect(value, MOST_SHOWN_BYTES));
+    }
+}

@@ -255,6 +255,11 @@ fn select(state: &State) -> Outcome<Option<End>> {
     let name = state.task.borrow().export.clone();
     let key = cx.atom(&name)?;
     if !cx.has(namespace.raw(), key.id)? {
+        if state.task.borrow().shape == Shape::Program {
+            return clone_out(state, undefined(), Crossing::Final, "result")
+                .map(End::Success)
+                .map(Some);
+        }
         return missing_export(state, &namespace, &name).map(Some);
     }
     let export = cx.get(namespace.raw(), key.id)?;

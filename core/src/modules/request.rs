@@ -29,6 +29,8 @@ pub enum Shape {
     /// A module, of which the run selects an export.
     #[default]
     Module,
+    /// A module whose export may be missing: its value is `undefined` then.
+    Program,
     /// A module that is compiled and linked, and not evaluated. The run succeeds without a value if that goes well.
     Linked,
     /// A module whose default export the extension runs: `run(body)`. Its outcome is the run's.

@@ -401,6 +401,7 @@ fn write_begin(begin: Begin) -> Frame {
             Shape::Module => 0,
             Shape::Body => 1,
             Shape::Linked => 2,
+            Shape::Program => 3,
         })
         .u64(request.memory_limit())
         .option(request.extension.as_deref(), write_extension)
@@ -422,6 +423,7 @@ fn read_begin(fields: &mut Fields) -> Result<Begin, Unreadable> {
         0 => Shape::Module,
         1 => Shape::Body,
         2 => Shape::Linked,
+        3 => Shape::Program,
         _ => return Err(Unreadable::Broken),
     };
     #[expect(clippy::cast_precision_loss, reason = "a safe integer, as the host has checked")]

@@ -5,7 +5,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use isolane::{
-    Error, Execution, ExecutionResult, Interception, Request, RunInterceptor, Shape, Status, Value,
+    Error, Execution, ExecutionResult, Interception, Request, RunInterceptor, Shape, Status,
     inspect, value::Event,
 };
 
@@ -26,11 +26,10 @@ pub(crate) async fn run(arguments: &CodeArguments) -> Result<ExitCode, Ended> {
     let has_modules = arguments.modules.is_some();
     let streams = Arc::new(Streams::new(!arguments.json));
     let code = Code::read(arguments)?;
-    let settled = settle(arguments, code, Shape::Module, &streams).await?;
+    // A module without a default export has no value. One that was asked for by name must be there.
+    let shape = if arguments.function.is_none() { Shape::Program } else { Shape::Module };
+    let settled = settle(arguments, code, shape, &streams).await?;
     let Settled { mut result, sources, signal } = settled;
-    if arguments.function.is_none() {
-        forgive_missing_default(&mut result);
-    }
     if !has_modules {
         name_the_flag(&mut result);
     }
@@ -85,20 +84,6 @@ pub(crate) async fn settle(
 async fn ended(run: Execution, reason: &str) -> Result<ExecutionResult, Error> {
     run.terminate(Some(reason));
     run.await
-}
-
-/// A module without a default export has no value. It has run: only then is the export looked for.
-fn forgive_missing_default(result: &mut ExecutionResult) {
-    let is_missing = result.error.as_ref().is_some_and(|error| {
-        error.specifier.is_none()
-            && error.line.is_none()
-            && error.message.starts_with("The module has no export 'default';")
-    });
-    if result.status == Status::LinkError && is_missing {
-        result.status = Status::Success;
-        result.error = None;
-        result.result = Some(Value::undefined());
-    }
 }
 
 /// Says how to hand sources over, where a relative import found none.

@@ -22,9 +22,14 @@ const TOKEN = 'a token of the test';
 
 /** Calls `act` with a service and its server. */
 async function listening(options, act) {
-  await using service = new ProcessService({ environment: new TypeScriptEnvironment({ runtime: new Runtime() }) });
-  await using server = await service.listen({ port: 0, ...options });
-  return await act(server, service);
+  const service = new ProcessService({ environment: new TypeScriptEnvironment({ runtime: new Runtime() }) });
+  const server = await service.listen({ port: 0, ...options });
+  try {
+    return await act(server, service);
+  } finally {
+    await server.close();
+    await service.shutdown();
+  }
 }
 
 /** Posts code; the answer and its JSON. */
@@ -63,7 +68,7 @@ test('problems have types, and a token is asked for', () =>
   }));
 
 test('misuse of an option rejects with its name', async () => {
-  await using service = new ProcessService();
+  const service = new ProcessService();
   for (const [options, kind, message] of [
     [{ port: 70_000 }, RangeError, /^port must be/],
     [{ port: 'x' }, TypeError, /^port must be/],

@@ -273,7 +273,8 @@ class Events implements AsyncIterableIterator<ProcessEvent> {
 
 /** An environment of the caller, as functions of the native side: `execute` gets the number of its bindings. */
 function foreign(given: unknown, door: () => Door | undefined): unknown {
-  if (typeof given !== 'object' || given === null) return given;
+  // A number would name an environment of the native side.
+  if (typeof given !== 'object' || given === null) return {};
   const module = given as EnvironmentModule;
   const of = (name: keyof EnvironmentModule, call: Callable): Callable | undefined =>
     typeof module[name] === 'function' ? call : undefined;

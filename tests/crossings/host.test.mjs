@@ -44,7 +44,7 @@ for (const [does, change] of Object.entries(CHANGES)) {
     assert.throws(() => runCode('', { globals: { v: hostile() } }), { name: 'SerializationError', message: message('globals.v') });
     const source = `let told; try { answer(); } catch (error) { told = [error.name, error.message]; } export default told;`;
     const { result } = await runCode(source, { globals: { answer: hostile } });
-    assert.deepEqual(result, ['SerializationError', message('result')]);
+    assert.deepEqual(result, ['SerializationError', message('the answer of answer')]);
   });
 }
 

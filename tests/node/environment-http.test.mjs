@@ -69,6 +69,8 @@ test('problems have types, and a token is asked for', () =>
 
 test('misuse of an option rejects with its name', async () => {
   const service = new ProcessService();
+  const environment = 5;
+  assert.throws(() => new ProcessService({ environment }), { message: 'environment must have the methods execute and kill' });
   for (const [options, kind, message] of [
     [{ port: 70_000 }, RangeError, /^port must be/],
     [{ port: 'x' }, TypeError, /^port must be/],
@@ -78,6 +80,8 @@ test('misuse of an option rejects with its name', async () => {
   ]) {
     await assert.rejects(service.listen(options), (error) => error instanceof kind && message.test(error.message));
   }
+  await service.shutdown();
+  await assert.rejects(service.listen({ port: 0 }), { message: 'the service is shutting down' });
 });
 
 test('a server that listens keeps the program alive, and a closed one does not', () => {

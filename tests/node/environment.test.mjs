@@ -169,6 +169,9 @@ test('tools are functions of this side', async () => {
   assert.match(await service.environmentDocs(), /^# TypeScript\n/);
   assert.throws(() => service.tool('github', 'list-issues', description, () => 1), { message: 'there is a tool github.list-issues already' });
   assert.throws(() => service.tool('github', 'x', description, 1), TypeError);
+  const misspelt = { description: 'x', inputschema: {} };
+  assert.throws(() => service.tool('github', 'x', misspelt, () => 1), { message: "unknown option 'inputschema'; did you mean 'inputSchema'?" });
+  assert.throws(() => service.tool('github', 'x', {}, () => 1), { message: 'description must be a string, got undefined' });
   await service.shutdown();
 });
 

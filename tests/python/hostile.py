@@ -68,8 +68,8 @@ PLACES = {
     "globals": "globals.v",
     "imports": "imports.m.v",
     "args": "execute.args[0]",
-    "answer": "result",
-    "promise": "result",
+    "answer": "the answer of f",
+    "promise": "the answer of later",
     "callback": "arguments[0]",
 }
 

@@ -130,6 +130,11 @@ def test_misuse_is_raised_at_once_and_spelled_as_in_python() -> None:
     text = "runtime and isolation exclude each other"
     assert message(lambda: TypeScriptEnvironment(runtime=runtime, isolation="thread")) == text
     assert "memory_limit_bytes" in message(lambda: TypeScriptEnvironment(memory_limit_bytes=0))
+    text = "runtime must be a Runtime, got str"
+    assert message(lambda: TypeScriptEnvironment(runtime=wrong)) == text
+    text = "unknown option 'input_schema'; did you mean 'inputSchema'?"
+    misspelt = {"description": "x", "input_schema": {}}
+    assert message(lambda: ProcessService().tool("a", "b", misspelt, lambda _, __: 1)) == text
 
 
 def test_a_null_is_no_limit_of_time() -> None:

@@ -33,13 +33,13 @@ class _Remote:
         self.settled: list[tuple[int, bool, Any]] = []
         self.replies: list[tuple[bool, Any]] = []
 
-    def function(self, number: int) -> Any:
+    def function(self, number: int, _promise: int | None = None) -> Any:
         return self._functions[number] if number < len(self._functions) else None
 
     def settle_promise(self, promise: int, ok: bool, value: Any, _owner: Any) -> None:
         self.settled.append((promise, ok, value))
 
-    def reply(self, _call: Any, ok: bool, value: Any, _owner: Any) -> None:
+    def reply(self, _call: Any, _function: int, ok: bool, value: Any, _owner: Any) -> None:
         self.replies.append((ok, value))
 
     def call_function(self, *_args: Any) -> None:

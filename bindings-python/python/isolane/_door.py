@@ -107,6 +107,8 @@ class Door:
             runtime: The runtime of the system's runs.
             as_error: Makes the exception of a thrown value.
         """
+        if runtime is not None and not isinstance(runtime, Runtime):
+            raise TypeError(f"runtime must be a Runtime, got {type(runtime).__name__}")
         self._as_error = as_error
         # The runs that last as long as the system: functions among the options belong to the first.
         self._lasting: weakref.WeakSet[Run] = weakref.WeakSet()

@@ -2,7 +2,7 @@
 //!
 //! In: flags. Out: lines on stdout and stderr, and an exit code.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{io, process::ExitCode, sync::Arc};
 
 use isolane::{
     Error, Execution, ExecutionResult, Interception, Request, RunInterceptor, Shape, Status,
@@ -33,11 +33,16 @@ pub(crate) async fn run(arguments: &CodeArguments) -> Result<ExitCode, Ended> {
     if !has_modules {
         name_the_flag(&mut result);
     }
-    if arguments.json {
-        // Nobody may read it any more; the exit code tells the status.
-        let _ = streams::out(&result_json::line(&result));
+    let written = if arguments.json {
+        streams::out(&result_json::line(&result))
     } else {
-        show(&result, &sources);
+        show(&result, &sources)
+    };
+    // If nobody reads it any more, the exit code still tells the status.
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        return Err(Ended::failure(&format!("stdout: {error}")));
     }
     let code = signal.filter(|_| result.status == Status::Terminated);
     Ok(ExitCode::from(code.unwrap_or_else(|| exit::code_of(&result))))
@@ -100,14 +105,15 @@ pub(crate) fn name_the_flag(result: &mut ExecutionResult) {
 }
 
 /// Writes the value, or the error.
-fn show(result: &ExecutionResult, sources: &Sources) {
+fn show(result: &ExecutionResult, sources: &Sources) -> io::Result<()> {
     if let Some(error) = &result.error {
         failure::show(result.status.as_str(), error, sources);
-        return;
+        return Ok(());
     }
-    let Some(value) = &result.result else { return };
-    if !matches!(value.reader().event(), Ok(Event::Undefined)) {
-        // Nobody may read it any more, which changes nothing about the run.
-        let _ = streams::out(&inspect(value, MOST_SHOWN_BYTES));
+    match &result.result {
+        Some(value) if !matches!(value.reader().event(), Ok(Event::Undefined)) => {
+            streams::out(&inspect(value, MOST_SHOWN_BYTES))
+        }
+        _ => Ok(()),
     }
 }

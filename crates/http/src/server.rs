@@ -57,6 +57,9 @@ impl Server {
     /// An option out of range; an address that is no loopback address, without a token; an address that cannot be had.
     pub async fn listen(service: ProcessService, options: ListenOptions) -> Result<Self, Error> {
         options.check()?;
+        if service.is_shutting_down() {
+            return Err(Error::new(ErrorKind::Unavailable, "the service is shutting down"));
+        }
         let handle = match &options.handle {
             Some(handle) => handle.clone(),
             None => isolane::spawn(async { Handle::current() }).await?,

@@ -35,6 +35,20 @@ fn a_signal_ends_the_run_with_its_own_code() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_value_that_cannot_be_written_is_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let mut command = command(&["run", "-"]);
+    command.stdin(Stdio::piped()).stdout(full).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    child.stdin.take().expect("piped").write_all(b"export default 1").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(70), "{message}");
+    assert!(message.contains("stdout: "), "{message}");
+}
+
+#[test]
 fn output_that_nobody_reads_ends_the_run() {
     let (mut child, stdout) = computing();
     drop(stdout);

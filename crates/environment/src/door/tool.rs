@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use isolane::{Callback, Error, wrong_type};
+use isolane::{Callback, Error, unknown_name, wrong_type};
 use isolane_door::Given;
 use serde_json::Value;
 
@@ -43,14 +43,7 @@ impl ForeignTool {
     pub(super) fn read(args: Vec<Given>) -> Result<Self, Error> {
         let mut args = Args::new(args);
         let (service, name) = (args.text("service")?, args.text("name")?);
-        let description = match args.next() {
-            given @ Given::Object(_) => {
-                let json = given.json().ok_or_else(|| type_error("the tool must be JSON"))?;
-                serde_json::from_value(json)
-                    .map_err(|fault| type_error(format!("the tool is wrong: {fault}")))?
-            }
-            other => return Err(wrong_type("the tool", "an object", other.kind())),
-        };
+        let description = description(&args.next())?;
         let mut function = |name: &str| match args.next() {
             Given::Function(callback) => Ok(callback),
             other => Err(wrong_type(name, "a function", other.kind())),
@@ -59,6 +52,32 @@ impl ForeignTool {
         let handler = Handler { call, abort, calls: AtomicU64::new(0) };
         Ok(Self { service, name, description, handler })
     }
+}
+
+/// Reads the description of a tool.
+fn description(given: &Given) -> Result<ToolDescription, Error> {
+    let Given::Object(entries) = given else {
+        return Err(wrong_type("the tool", "an object", given.kind()));
+    };
+    let names = ["description", "inputSchema", "outputSchema"].map(str::to_owned);
+    if let Some((key, _)) = entries.iter().find(|(key, _)| !names.contains(key)) {
+        return Err(unknown_name("", key, &names));
+    }
+    let Given::Text(description) = given.get("description") else {
+        return Err(wrong_type("description", "a string", given.get("description").kind()));
+    };
+    let schema = |name: &str| {
+        let given = given.get(name);
+        if given.is_absent() {
+            return Ok(None);
+        }
+        given.json().map(Some).ok_or_else(|| type_error(format!("{name} must be JSON")))
+    };
+    Ok(ToolDescription {
+        description: description.clone(),
+        input_schema: schema("inputSchema")?,
+        output_schema: schema("outputSchema")?,
+    })
 }
 
 #[async_trait]

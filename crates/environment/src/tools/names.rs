@@ -2,8 +2,9 @@
 //!
 //! In: a name as its owner gives it. Out: an identifier of TypeScript: `list-issues` is `listIssues`.
 
-/// Words that no import can bind.
+/// Words that no import can bind, and names by which an object would be something else: an object with `then` is awaited.
 const RESERVED: &[&str] = &[
+    "__proto__",
     "arguments",
     "await",
     "break",
@@ -42,6 +43,7 @@ const RESERVED: &[&str] = &[
     "static",
     "super",
     "switch",
+    "then",
     "this",
     "throw",
     "true",
@@ -102,6 +104,7 @@ mod tests {
             ("repos/list.all", "reposListAll"),
             ("2fa", "_2fa"),
             ("delete", "delete_"),
+            ("then", "then_"),
             ("--a", "a"),
         ] {
             assert_eq!(identifier(name), expected);

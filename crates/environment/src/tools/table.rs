@@ -92,16 +92,21 @@ impl ToolTable {
         };
         let mut tools = self.tools.clone();
         tools.insert(full, Arc::new(Tool { info, arguments, handler }));
-        let infos = tools.values().map(|tool| tool.info.clone()).collect();
-        Ok(Self { tools, infos })
+        Ok(Self::of(tools))
     }
 
     /// The same without one tool.
     pub(crate) fn without(&self, full_name: &str) -> Self {
         let mut tools = self.tools.clone();
         tools.remove(full_name);
-        let infos = tools.values().map(|tool| tool.info.clone()).collect();
-        Self { tools, infos }
+        Self::of(tools)
+    }
+
+    fn of(tools: BTreeMap<String, Arc<Tool>>) -> Self {
+        let mut infos: Vec<_> = tools.values().map(|tool| tool.info.clone()).collect();
+        // A service is one module, so its tools stand together.
+        infos.sort_by(|a, b| (&a.service, &a.name).cmp(&(&b.service, &b.name)));
+        Self { tools, infos: infos.into() }
     }
 
     pub(crate) fn get(&self, full_name: &str) -> Option<&Arc<Tool>> {

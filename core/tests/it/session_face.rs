@@ -62,13 +62,21 @@ fn gate() -> (Arc<Mutex<Option<futures::channel::oneshot::Sender<i32>>>>, HostFu
 fn a_builtin_that_does_not_come_back_resets_the_copies_of_its_session() {
     // A runtime of its own: in one with many sessions others share the memory, too.
     let runtime = Runtime::new(&RuntimeOptions::default()).expect("valid");
-    let session = runtime.session(SessionOptions::default()).expect("valid");
+    let (sender, begun) = channel();
+    let sender = Mutex::new(sender);
+    let begins = HostFunction::new(move || {
+        sender.lock().expect("not poisoned").send(()).expect("the test listens");
+    });
+    let globals = Inputs::new().with("begins", begins);
+    let session = runtime.session(SessionOptions { globals, ..Default::default() }).expect("valid");
     value(&session, "let g = 5; g");
     let copy = session.fork().wait().expect("nothing is unanswered");
     let late = session.fork().wait().expect("nothing is unanswered");
     assert_eq!(value(&copy, "g"), 5.0);
-    let endless = "Array.prototype.reverse.call({ length: 2 ** 53 })";
+    let endless = "begins(); Array.prototype.reverse.call({ length: 2 ** 53 })";
     let endless = session.run(endless, timeout(1_000));
+    // The copy's cell would run first now and then.
+    begun.recv().expect("the cell begins");
     let waits = copy.run("g", CellOptions::default());
     let ended = endless.wait().expect("an open session");
     assert_eq!((ended.status, state(&ended)), (Status::Terminated, SessionState::Reset));

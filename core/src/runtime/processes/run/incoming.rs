@@ -122,9 +122,15 @@ impl Run {
                     log.args = Value::serialize(&["[a log that this host cannot hold]"])
                         .map_err(|_| Unreadable::Broken)?;
                 }
-                self.check_kept(&log.args)?;
+                let is_kept = self.cell.as_ref().is_none_or(|part| part.session.keeps_logs());
+                if is_kept {
+                    self.check_kept(&log.args)?;
+                }
                 if !self.is_settled() {
                     self.host.logged(&log);
+                }
+                if !is_kept {
+                    return Ok(());
                 }
                 let mut shared = self.shared.lock();
                 if !self.is_settled() {

@@ -80,6 +80,8 @@ impl JsKernel {
         };
         let session = runtime.session_with(session_options, |mut request| {
             request.interceptor = Some(interceptor);
+            // The record of a cell has them.
+            request.keeps_logs = false;
             Ok(request)
         })?;
         let mark = Uuid::new_v4().to_string();

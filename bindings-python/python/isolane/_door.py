@@ -77,6 +77,11 @@ class _Call(Run):
                 raise
 
 
+    def orphan(self, reason: str) -> None:
+        super().orphan(reason)
+        self.remote.lose_host(True)
+
+
 async def _awaited(value: Awaitable[Any]) -> Any:
     return await value
 
@@ -87,6 +92,7 @@ class _LastingCall(_Call):
     def orphan(self, reason: str) -> None:  # noqa: ARG002
         with self.lock:
             self.orphaned = True
+        self.remote.lose_host(True)
 
 
 class Door:
